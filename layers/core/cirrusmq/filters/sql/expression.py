@@ -1,0 +1,73 @@
+"""An SQL filter, ready to decide about messages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Literal
+
+from cirrusmq.errors import InvalidFilter
+from cirrusmq.filters.sql.evaluation import Attributes, EvaluationError, Truth, run
+from cirrusmq.filters.sql.parser import Program, parse
+from cirrusmq.filters.tags import TAG_SEPARATOR
+
+COMPILED_FILTERS = 256
+TAGS_ATTRIBUTE = "TAGS"
+
+Outcome = Literal["true", "false", "null", "error"]
+
+
+@dataclass(frozen=True, slots=True)
+class SqlFilter:
+    """Lets a message pass for which the expression is TRUE; every other outcome holds it back."""
+
+    sql: str
+    program: Program = field(repr=False, compare=False)
+
+    def matches(
+        self, tags: Sequence[str], routing_key: str, attributes: Mapping[str, str | bytes]
+    ) -> bool:
+        # A message without tags has no TAGS: it is NULL, as any absent attribute.
+        seen = {**attributes, TAGS_ATTRIBUTE: TAG_SEPARATOR.join(tags)} if tags else attributes
+        try:
+            return self.value(seen) is True
+        except EvaluationError:
+            return False
+
+    def value(self, attributes: Attributes) -> Truth:
+        """TRUE, FALSE or NULL (None) for attributes that hold TAGS too.
+
+        Raises `EvaluationError`.
+        """
+        return run(self.program, attributes)
+
+    def normalized(self) -> dict[str, object]:
+        return {"sql": self.sql}
+
+
+def sql_filter(sql: object) -> SqlFilter:
+    """The filter of a `sql` member. Raises `InvalidFilter`, with position and reason."""
+    if not isinstance(sql, str):
+        raise InvalidFilter("sql: a string is needed")
+    return compile_sql(sql)
+
+
+@lru_cache(maxsize=COMPILED_FILTERS)
+def compile_sql(sql: str) -> SqlFilter:
+    """The filter that `sql` writes. Raises `InvalidFilter`, with position and reason."""
+    return SqlFilter(sql, parse(sql))
+
+
+def outcome(expression: str, attributes: Attributes) -> Outcome:
+    """What the expression comes to for these attributes, TAGS among them if it is to have any.
+
+    Raises `InvalidFilter` for an expression that is refused.
+    """
+    try:
+        value = compile_sql(expression).value(attributes)
+    except EvaluationError:
+        return "error"
+    if value is None:
+        return "null"
+    return "true" if value else "false"
