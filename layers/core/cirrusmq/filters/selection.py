@@ -1,0 +1,97 @@
+"""What a subscription or a receiver selects: its `filter` object, checked once, ready to match."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from cirrusmq.errors import InvalidFilter, InvalidParameter
+from cirrusmq.filters.routing import RoutingFilter, binding_keys_of_list
+from cirrusmq.filters.sql.expression import sql_filter
+from cirrusmq.filters.tags import TagFilter, tags_of_expression, tags_of_list
+
+# What the filtered messages come from: a topic of either kind, or a queue's log.
+Source = Literal["tags", "routing_key", "queue"]
+
+MEMBERS: Mapping[Source, tuple[str, ...]] = {
+    "tags": ("tags", "tag_expression", "sql"),
+    "routing_key": ("binding_keys", "sql"),
+    "queue": ("tags", "sql"),
+}
+ALL_MEMBERS = frozenset(member for members in MEMBERS.values() for member in members)
+
+
+class Filter(Protocol):
+    """Decides which messages reach a subscription or a receiver."""
+
+    def matches(
+        self, tags: Sequence[str], routing_key: str, attributes: Mapping[str, str | bytes]
+    ) -> bool:
+        """Whether a message with these tags, routing key and attributes passes."""
+        ...
+
+    def normalized(self) -> dict[str, object] | None:
+        """The JSON object to show and to keep; None where everything passes."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Everything:
+    """Lets every message pass."""
+
+    def matches(
+        self, tags: Sequence[str], routing_key: str, attributes: Mapping[str, str | bytes]
+    ) -> bool:
+        return True
+
+    def normalized(self) -> None:
+        return None
+
+
+def compile_filter(
+    filter: Mapping[str, object] | None, kind: Source, parameter: str = "filter"
+) -> Filter:
+    """The filter that a `filter` object describes; None, `{"tags": []}` and `*` let all pass.
+
+    `filter`: None or an object with exactly one of `tags`, `tag_expression`, `binding_keys` and
+    `sql`, of which `kind` allows some. Filters that were written alike are equal.
+
+    Raises `InvalidParameter` where it is no such object, and `InvalidFilter` where the member is
+    not one for `kind` or its content does not parse or goes beyond a limit.
+    """
+    if filter is None:
+        return Everything()
+    member, value = _only_member(filter, parameter)
+    if member not in MEMBERS[kind]:
+        expected = " or ".join(MEMBERS[kind])
+        raise InvalidFilter(f"{member} does not filter here: use {expected}", parameter)
+    try:
+        return _filter_of(member, value)
+    except InvalidFilter as error:
+        raise InvalidFilter(error.detail, parameter) from error
+
+
+def _only_member(filter: object, parameter: str) -> tuple[str, object]:
+    if not isinstance(filter, Mapping):
+        raise InvalidParameter(parameter, "an object or null is needed")
+    for name in filter:
+        if name not in ALL_MEMBERS:
+            raise InvalidParameter(parameter, f"{name!a} is not a member of a filter")
+    if len(filter) != 1:
+        expected = ", ".join(sorted(ALL_MEMBERS))
+        raise InvalidFilter(f"exactly one of {expected} is needed, not {len(filter)}", parameter)
+    [(member, value)] = filter.items()
+    return member, value
+
+
+def _filter_of(member: str, value: object) -> Filter:
+    if member == "sql":
+        return sql_filter(value)
+    if member == "binding_keys":
+        return RoutingFilter(binding_keys_of_list(value))
+    if member == "tags":
+        tags = tags_of_list(value)
+        return TagFilter(frozenset(tags), (member, tags)) if tags else Everything()
+    tags = tags_of_expression(value)
+    return TagFilter(frozenset(tags), (member, str(value))) if tags else Everything()

@@ -1,0 +1,106 @@
+"""Tags: the limits of a message's and a subscription's tags, and when the two meet.
+
+Tags match exactly and with case. A subscription names them in a list or as an expression: `*` for
+every message, or `TagA||TagB`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from cirrusmq.errors import InvalidFilter, InvalidParameter
+
+TAGS_PER_MESSAGE = 10
+TAGS_PER_FILTER = 10
+TAG_CHARACTERS = 16
+
+EVERY_TAG = "*"
+TAG_SEPARATOR = "||"
+
+
+@dataclass(frozen=True, slots=True)
+class TagFilter:
+    """Lets a message pass that shares at least one of `tags`; one without tags never passes.
+
+    `shown` is the filter as it was given, as pairs of member and value.
+    """
+
+    tags: frozenset[str]
+    shown: tuple[str, str | tuple[str, ...]]
+
+    def matches(
+        self, tags: Sequence[str], routing_key: str, attributes: Mapping[str, str | bytes]
+    ) -> bool:
+        return not self.tags.isdisjoint(tags)
+
+    def normalized(self) -> dict[str, object]:
+        member, value = self.shown
+        return {member: value if isinstance(value, str) else list(value)}
+
+
+def check_tags(tags: object, parameter: str) -> tuple[str, ...]:
+    """The tags of a message, checked: at most 10, each of 1 to 16 characters.
+
+    Raises `InvalidParameter` on `parameter`, or on the place in it of the tag that is at fault.
+    """
+    if not isinstance(tags, list | tuple):
+        raise InvalidParameter(parameter, "a list of strings is needed")
+    if len(tags) > TAGS_PER_MESSAGE:
+        raise InvalidParameter(parameter, f"at most {TAGS_PER_MESSAGE} tags, not {len(tags)}")
+    for place, tag in enumerate(tags):
+        fault = _fault(tag)
+        if fault is not None:
+            raise InvalidParameter(f"{parameter}[{place}]", fault)
+    return tuple(tags)
+
+
+def tags_of_list(tags: object) -> tuple[str, ...]:
+    """The tags of a filter's `tags`; none of them means that there is no filter.
+
+    Raises `InvalidFilter`.
+    """
+    if not isinstance(tags, list | tuple):
+        raise InvalidFilter("tags: a list of strings is needed")
+    return _checked(tags, "tags")
+
+
+def tags_of_expression(expression: object) -> tuple[str, ...]:
+    """The tags of a filter's `tag_expression`; none of them (`*`) means that there is no filter.
+
+    Blanks around a tag belong to the notation, not to the tag. Raises `InvalidFilter`.
+    """
+    if not isinstance(expression, str):
+        raise InvalidFilter("tag_expression: a string is needed")
+    parts = [part.strip() for part in expression.split(TAG_SEPARATOR)]
+    if parts == [EVERY_TAG]:
+        return ()
+    if EVERY_TAG in parts:
+        raise InvalidFilter(f"tag_expression: {EVERY_TAG} stands alone, not beside other tags")
+    return _checked(parts, "tag_expression")
+
+
+def _checked(tags: Sequence[object], member: str) -> tuple[str, ...]:
+    if len(tags) > TAGS_PER_FILTER:
+        raise InvalidFilter(f"{member}: at most {TAGS_PER_FILTER} tags, not {len(tags)}")
+    accepted = []
+    for position, tag in enumerate(tags, start=1):
+        fault = _fault(tag)
+        if fault is not None:
+            raise InvalidFilter(f"{member}: tag {position}: {fault}")
+        accepted.append(str(tag))
+    return tuple(accepted)
+
+
+def _fault(tag: object) -> str | None:
+    """What is wrong with `tag`, None when nothing is."""
+    if not isinstance(tag, str):
+        return "a string is needed"
+    if not 1 <= len(tag) <= TAG_CHARACTERS:
+        return f"1 to {TAG_CHARACTERS} characters, not {len(tag)}"
+    # Tags travel in a header of HTTP deliveries, where a line break would begin another one.
+    if any(character < " " or character == "\x7f" for character in tag):
+        return "control characters are not allowed"
+    if any("\ud800" <= character <= "\udfff" for character in tag):
+        return "half of a surrogate pair is not a character"
+    return None
