@@ -1,0 +1,91 @@
+# CirrusMQ: everything a developer does, by name. Needs make and a python3 of 3.11 or newer.
+#   make up            install what is missing and start the service on this machine
+#   make test          install what is missing and run every check
+# Overridable: PYTHON=python3.12 HOST=0.0.0.0 PORT=9000 DATA=/var/lib/cirrusmq SCALE=60
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+
+PYTHON ?= python3
+HOST ?= 127.0.0.1
+PORT ?= 8080
+DATA ?= .local
+SCALE ?= 1
+WORKERS ?= 2
+
+VENV := .venv
+SAM_VENV := .venv-sam
+BIN := $(VENV)/bin
+PIP := -m pip --disable-pip-version-check --no-input install --quiet --no-deps
+SOURCES := $(wildcard layers functions infra tests spark_emr)
+
+# The lock files are complete, so that pip has nothing to resolve (--no-deps above).
+
+# Somebody's activated environment or search path must not decide what is checked here.
+unexport VIRTUAL_ENV PYTHONPATH PYTHONHOME
+
+# A virtual environment holds absolute paths: one that was made in another folder (a copied
+# checkout) is made anew, whatever its stamp says.
+MADE_AT := made-at
+elsewhere = $(if $(filter $(CURDIR),$(shell cat $(1)/$(MADE_AT) 2>/dev/null)),,$(1)/.installed)
+.PHONY: $(call elsewhere,$(VENV)) $(call elsewhere,$(SAM_VENV))
+
+define make_venv
+@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	|| { echo "Python 3.11 or newer is needed: make PYTHON=<its path> $(MAKECMDGOALS)" >&2; exit 1; }
+@grep -qsxF '$(CURDIR)' $(1)/$(MADE_AT) || { \
+	echo "making $(1) with $$($(PYTHON) -V)"; \
+	$(PYTHON) -m venv --clear $(1); \
+	echo '$(CURDIR)' > $(1)/$(MADE_AT); }
+endef
+
+.PHONY: help install up test lint types pytest bench report check-long clean
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+install: $(VENV)/.installed ## the virtual environment, from the lock file
+
+$(VENV)/.installed: infra/requirements.lock pyproject.toml
+	$(call make_venv,$(VENV))
+	@echo "installing the packages of infra/requirements.lock"
+	@$(BIN)/python $(PIP) --require-hashes -r infra/requirements.lock
+	@$(BIN)/python $(PIP) --no-build-isolation -e .
+	@touch $@
+
+# The SAM command line pulls boto3 below what the product uses, hence an environment of its own.
+$(SAM_VENV)/.installed: infra/requirements-sam.lock
+	$(call make_venv,$(SAM_VENV))
+	@echo "installing the packages of infra/requirements-sam.lock"
+	@$(SAM_VENV)/bin/python $(PIP) --require-hashes -r infra/requirements-sam.lock
+	@touch $@
+
+up: install ## start the service on this machine
+	@$(BIN)/cirrusmq up --host $(HOST) --port $(PORT) --data $(DATA) --time-scale $(SCALE)
+
+test: lint types pytest ## every check but the long ones
+
+lint: install ## ruff: rules and format
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+
+types: install ## mypy, strict
+	@$(BIN)/mypy $(SOURCES)
+
+pytest: install $(SAM_VENV)/.installed ## the tests alone
+	@$(BIN)/python -m pytest -n $(WORKERS) -m "not long"
+
+check-long: install $(SAM_VENV)/.installed ## thousands of seeds, millions of rows
+	@$(BIN)/python -m pytest -n $(WORKERS) -m long
+
+bench: install ## counted units and throughput, beside other queues
+	@$(BIN)/python -m infra.bench
+
+report: install ## the newest billing and backlog reports of the running service
+	@$(BIN)/cirrusmq report billing
+	@$(BIN)/cirrusmq report backlog
+
+clean: ## remove what was made here, but not the service's data
+	@rm -rf $(VENV) $(SAM_VENV) .aws-sam build .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info
+	@find $(SOURCES) -name __pycache__ -type d -prune -exec rm -rf {} +
