@@ -1,0 +1,122 @@
+"""The `filter` object: which members it may have, and what is told when it is wrong."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from cirrusmq.errors import InvalidFilter, InvalidParameter
+from cirrusmq.filters import Source, compile_filter
+
+GOOD: dict[str, Any] = {
+    "tags": ["a"],
+    "tag_expression": "a||b",
+    "binding_keys": ["a.*"],
+    "sql": "a > 5",
+}
+TAKEN: list[tuple[Source, str]] = [
+    ("tags", "tags"),
+    ("tags", "tag_expression"),
+    ("tags", "sql"),
+    ("routing_key", "binding_keys"),
+    ("routing_key", "sql"),
+    ("queue", "tags"),
+    ("queue", "sql"),
+]
+KINDS: list[Source] = ["tags", "routing_key", "queue"]
+REFUSED = [(kind, member) for kind in KINDS for member in GOOD if (kind, member) not in TAKEN]
+
+
+@pytest.mark.parametrize(("kind", "member"), TAKEN)
+def test_a_member_that_the_source_knows_is_taken_and_shown(kind: Source, member: str) -> None:
+    given = {member: GOOD[member]}
+    assert compile_filter(given, kind).normalized() == given
+
+
+@pytest.mark.parametrize(("kind", "member"), REFUSED)
+def test_a_member_of_another_source_is_an_invalid_filter(kind: Source, member: str) -> None:
+    with pytest.raises(InvalidFilter, match=member):
+        compile_filter({member: GOOD[member]}, kind)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_filter_lets_everything_pass_and_shows_nothing(kind: Source) -> None:
+    everything = compile_filter(None, kind)
+    assert everything.matches((), "", {})
+    assert everything.normalized() is None
+
+
+def test_no_tags_on_a_routing_topic_are_refused_like_any_tags() -> None:
+    with pytest.raises(InvalidFilter):
+        compile_filter({"tags": []}, "routing_key")
+
+
+@pytest.mark.parametrize("filter", [{}, {"tags": ["a"], "sql": "TRUE"}, GOOD])
+def test_exactly_one_member_is_needed(filter: dict[str, object]) -> None:
+    with pytest.raises(InvalidFilter, match="exactly one"):
+        compile_filter(filter, "tags")
+
+
+@pytest.mark.parametrize("filter", [{"tag": ["a"]}, {"Tags": ["a"]}, {"tags": ["a"], "x": 1}])
+def test_an_unknown_member_is_refused(filter: dict[str, object]) -> None:
+    with pytest.raises(InvalidParameter, match="not a member"):
+        compile_filter(filter, "tags")
+
+
+@pytest.mark.parametrize("filter", ["*", ["a"], 5, True])
+def test_a_filter_is_an_object(filter: Any) -> None:
+    with pytest.raises(InvalidParameter) as refused:
+        compile_filter(filter, "tags")
+    assert refused.value.parameter == "filter"
+
+
+@pytest.mark.parametrize("sql", [None, 5, ["TRUE"], b"TRUE", True])
+def test_sql_is_a_string(sql: object) -> None:
+    with pytest.raises(InvalidFilter, match="a string is needed"):
+        compile_filter({"sql": sql}, "tags")
+
+
+def test_a_refusal_names_the_parameter_and_keeps_the_reason() -> None:
+    with pytest.raises(InvalidFilter, match="position 5: ") as refused:
+        compile_filter({"sql": "a > 'abc'"}, "queue", "attributes.filter")
+    assert refused.value.parameter == "attributes.filter"
+
+
+def test_filters_that_were_written_alike_are_equal_and_others_are_not() -> None:
+    for kind, member in TAKEN:
+        given = {member: GOOD[member]}
+        assert compile_filter(given, kind) == compile_filter(dict(given), kind)
+    assert compile_filter({"sql": "a > 5"}, "tags") != compile_filter({"sql": "a > 6"}, "tags")
+    assert compile_filter({"tags": ["a"]}, "tags") != compile_filter({"tags": ["b"]}, "tags")
+
+
+def test_sql_sees_the_tags_of_a_message_joined_by_double_bars() -> None:
+    one = compile_filter({"sql": "TAGS = 'order'"}, "tags")
+    several = compile_filter({"sql": "TAGS = 'a||b'"}, "routing_key")
+    absent = compile_filter({"sql": "TAGS IS NULL"}, "queue")
+    assert one.matches(["order"], "", {})
+    assert not one.matches(["order", "x"], "", {})
+    assert several.matches(["a", "b"], "", {})
+    assert not several.matches(["b", "a"], "", {})
+    assert absent.matches([], "", {})
+    assert not absent.matches(["a"], "", {})
+
+
+def test_only_true_delivers() -> None:
+    def passes(sql: str, **attributes: str | bytes) -> bool:
+        return compile_filter({"sql": sql}, "tags").matches((), "", attributes)
+
+    assert passes("a > 5", a="6")
+    assert not passes("a > 5", a="5")
+    assert not passes("a > 5")
+    assert not passes("a > 5", a="abc")
+    assert not passes("a", a="true")
+    assert not passes("5")
+    assert passes("TRUE")
+
+
+def test_a_binary_attribute_is_absent_to_sql() -> None:
+    filter = compile_filter({"sql": "a IS NULL"}, "tags")
+    assert filter.matches((), "", {"a": b"5"})
+    assert not filter.matches((), "", {"a": "5"})
