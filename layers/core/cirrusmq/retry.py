@@ -103,7 +103,9 @@ MEMBERS = frozenset({"policy"}).union(*(ladder.takes for ladder in LADDERS.value
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetryPolicy:
-    """How one queue, receiver or subscription retries. Policies with the same effect are equal.
+    """How one queue, receiver or subscription retries.
+
+    Two policies are equal also where only one of them was given with its defaults written out.
 
     `waits_ms`: wait after the first delivery, the second, …; the last one repeats. `jitter`: the
     share of each wait that is drawn. `max_retries`: None = no end. `given`: the `retry` object.
@@ -152,7 +154,10 @@ class RetryPolicy:
 
     def to_json(self) -> dict[str, object]:
         """The `retry` object as it was given: defaults are in force without being shown."""
-        return dict(self.given)
+        return {
+            member: list(value) if isinstance(value, tuple) else value
+            for member, value in self.given.items()
+        }
 
 
 def parse_retry(
@@ -211,7 +216,12 @@ def _policy(retry: Mapping[str, object], parameter: str) -> RetryPolicy:
         waits_ms=waits_ms,
         jitter=jitter,
         max_retries=max_retries,
-        given=MappingProxyType(dict(retry)),
+        given=MappingProxyType(
+            {
+                member: tuple(value) if isinstance(value, list) else value
+                for member, value in retry.items()
+            }
+        ),
     )
 
 
