@@ -1,0 +1,209 @@
+"""Feeds a table's change stream to a function, as a Lambda event source mapping does."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol, TypeAlias
+
+from cirrusmq_local.clock import ClockStopped, ScaledClock
+from cirrusmq_local.patterns import compile_patterns
+from cirrusmq_local.template import StreamSource
+
+LambdaRecord: TypeAlias = dict[str, Any]
+Run: TypeAlias = Callable[[str, Any], Any]
+Park: TypeAlias = Callable[[StreamSource, Sequence[LambdaRecord]], None]
+
+READ_RECORDS = 1_000
+# A stop or a flush is noticed within this time.
+WAKE_SECONDS = 0.25
+# Where records flow that the function does not want, reading each alone would cost more than they.
+UNWANTED_PAUSE_SECONDS = 0.01
+# Passing over unwanted records changes nothing, so how far it came is saved now and then only.
+SAVE_EVERY_SECONDS = 5.0
+RETRY_SECONDS = (0.1, 30.0)
+
+_log = logging.getLogger(__name__)
+
+
+class StreamRecord(Protocol):
+    """A change of an item."""
+
+    @property
+    def sequence(self) -> int: ...
+
+    @property
+    def event_name(self) -> str: ...
+
+    @property
+    def keys(self) -> Mapping[str, Any]: ...
+
+    def as_lambda_record(self) -> LambdaRecord: ...
+
+
+class Stream(Protocol):
+    """What the pump needs of the engine."""
+
+    def read_stream(self, table: str, after: int, limit: int) -> Sequence[StreamRecord]: ...
+
+    def wait_for_stream(self, table: str, after: int, timeout_seconds: float) -> bool: ...
+
+    def save_position(self, reader: str, position: int) -> None: ...
+
+    def load_position(self, reader: str) -> int: ...
+
+
+class Pump:
+    """One function's reading of one stream.
+
+    The position is saved when a batch is done, never before: a stack that is killed in between
+    gives the function the same records again.
+    """
+
+    def __init__(
+        self, source: StreamSource, stream: Stream, run: Run, park: Park, clock: ScaledClock
+    ) -> None:
+        self.source = source
+        self._stream = stream
+        self._run = run
+        self._park = park
+        self._clock = clock
+        self._wanted = compile_patterns(source.filters)
+        self._reader = f"{source.table}:{source.function}"
+        self._position = self.saved = stream.load_position(self._reader) or 0
+        self._saved_at = time.monotonic()
+        self._flush = threading.Event()
+        self._flushed = threading.Condition()
+        self._flushes_done = 0
+
+    def run_until_stopped(self) -> None:
+        """Feed the function until the stack's clock stops; for a thread of its own."""
+        try:
+            while not self._clock.stopped:
+                self.step()
+        except ClockStopped:
+            return
+        except Exception:
+            _log.exception("the stream no longer reaches %s", self.source.function)
+            raise
+
+    def step(self) -> None:
+        """Collect one batch, or what the window lets wait no longer, and have it processed."""
+        flushing = self._flush.is_set()
+        batch, read_to, at_end = self._collect()
+        if batch:
+            self._process(batch)
+        self._position = read_to
+        due = time.monotonic() - self._saved_at > SAVE_EVERY_SECONDS
+        if self._position > self.saved and (batch or due or self._clock.stopped):
+            self._save()
+        if flushing and at_end:
+            self._end_flush()
+
+    def flush(self) -> None:
+        """Have everything processed that is in the stream now; returns when it is."""
+        with self._flushed:
+            awaited = self._flushes_done + 1
+            self._flush.set()
+            while self._flushes_done < awaited and not self._clock.stopped:
+                self._flushed.wait(WAKE_SECONDS)
+
+    def _end_flush(self) -> None:
+        with self._flushed:
+            self._flush.clear()
+            self._flushes_done += 1
+            self._flushed.notify_all()
+
+    def _save(self) -> None:
+        self._stream.save_position(self._reader, self._position)
+        self.saved = self._position
+        self._saved_at = time.monotonic()
+
+    def _collect(self) -> tuple[list[LambdaRecord], int, bool]:
+        """A batch, how far it reaches, and whether that was the end of the stream."""
+        batch: list[LambdaRecord] = []
+        read_to = self._position
+        waited_until = 0.0
+        while True:
+            records = self._stream.read_stream(self.source.table, read_to, READ_RECORDS)
+            for record in records:
+                read_to = record.sequence
+                if self._wanted(_head(record)):
+                    batch.append(record.as_lambda_record())
+                    if len(batch) == self.source.batch_size:
+                        return batch, read_to, False
+            if len(records) == READ_RECORDS:
+                continue
+            if batch and not waited_until:
+                waited_until = time.monotonic() + self.source.window_seconds / self._clock.scale
+            left = waited_until - time.monotonic()
+            if self._flush.is_set() or self._clock.stopped or (batch and left <= 0):
+                return batch, read_to, True
+            if not batch and read_to > self._position:
+                time.sleep(UNWANTED_PAUSE_SECONDS)
+                return batch, read_to, True
+            self._wait(read_to, left if batch else WAKE_SECONDS)
+            if not batch:
+                return batch, read_to, False
+
+    def _wait(self, read_to: int, seconds: float) -> None:
+        seconds = min(seconds, WAKE_SECONDS)
+        if self.source.window_seconds:
+            # The batch may wait anyway: no reason to look at each record as it comes.
+            self._flush.wait(seconds)
+        else:
+            self._stream.wait_for_stream(self.source.table, read_to, seconds)
+
+    def _process(self, batch: Sequence[LambdaRecord]) -> None:
+        """Have every record of the batch processed, or parked after its last retry."""
+        pieces = [(batch, 0)]
+        failures = 0
+        while pieces:
+            records, tries = pieces.pop()
+            done = self._try(records)
+            if done == len(records):
+                failures = 0
+                continue
+            rest = records[done:]
+            if len(rest) > 1 and self.source.bisect:
+                middle = (len(rest) + 1) // 2
+                pieces += [(rest[middle:], 0), (rest[:middle], tries)]
+            elif self._is_over(rest, tries):
+                self._park(self.source, rest)
+                continue
+            else:
+                pieces.append((rest, tries + 1))
+            self._clock.sleep(min(RETRY_SECONDS[0] * 2**failures, RETRY_SECONDS[1]))
+            failures += 1
+
+    def _try(self, records: Sequence[LambdaRecord]) -> int:
+        """How many of the records, from the first, the function is done with."""
+        try:
+            answer = self._run(self.source.function, {"Records": list(records)})
+        except Exception:
+            _log.exception("%s failed on %d records", self.source.function, len(records))
+            return 0
+        if not self.source.reports_failures or not answer:
+            return len(records)
+        failed = {held.get("itemIdentifier") for held in answer.get("batchItemFailures") or []}
+        if not failed:
+            return len(records)
+        for place, record in enumerate(records):
+            if record["dynamodb"]["SequenceNumber"] in failed:
+                return place
+        # It names none of ours: as in the cloud, the whole batch counts as failed.
+        return 0
+
+    def _is_over(self, records: Sequence[LambdaRecord], tries: int) -> bool:
+        if 0 <= self.source.retries <= tries:
+            return True
+        created = float(records[0]["dynamodb"]["ApproximateCreationDateTime"])
+        age_seconds = self._clock.now_ms() / 1_000 - created
+        return 0 <= self.source.max_age_seconds < age_seconds
+
+
+def _head(record: StreamRecord) -> LambdaRecord:
+    """What filters look at. Most records are not wanted, and the images of those cost nothing."""
+    return {"eventName": record.event_name, "dynamodb": {"Keys": record.keys}}
