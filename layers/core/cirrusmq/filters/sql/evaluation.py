@@ -67,10 +67,9 @@ def equal(left: Value, right: Value) -> Truth:
     if isinstance(left, str) and isinstance(right, str):
         return left == right
     if isinstance(left, bool) or isinstance(right, bool):
-        first, second = _boolean(left), _boolean(right)
-        return first is not None and first == second
-    first_number, second_number = _numbers(left, right)
-    return first_number == second_number
+        return _boolean(left) == _boolean(right)
+    first, second = _numbers(left, right)
+    return first == second
 
 
 def ordered(ordering: Ordering, left: Value, right: Value) -> Truth:
