@@ -1,0 +1,189 @@
+"""The change stream: what readers get, wait for and give up, and where they stand."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from base64 import b64encode
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from cirrusmq_local.engine.core import Core
+from cirrusmq_local.engine.keys import key_attributes
+from cirrusmq_local.engine.schema import Table
+from cirrusmq_local.engine.store import Transaction
+from cirrusmq_local.engine.tables import TableSpec
+from cirrusmq_local.engine.values import admit_item
+from cirrusmq_local.engine.wire import Item, decode_item
+
+# The longest window of an incremental export.
+CHANGES_KEPT_MS = 24 * 60 * 60 * 1000
+# So that clearing up after a long pause does not hold up the writers.
+CHANGES_FORGOTTEN_AT_ONCE = 2000
+SERVICE_IDENTITY = {"type": "Service", "principalId": "dynamodb.amazonaws.com"}
+
+
+@dataclass(frozen=True, slots=True)
+class StreamRecord:
+    """One change of one item; images and keys in wire shape, binary as bytes."""
+
+    spec: TableSpec
+    sequence: int
+    event_name: str
+    keys: Item
+    new_image: Item | None
+    old_image: Item | None
+    approximate_creation_ms: int
+    user_identity: Mapping[str, str] | None = None
+
+    def as_lambda_record(self) -> dict[str, Any]:
+        """The record as a function gets it from DynamoDB Streams: JSON, binary in base64."""
+        images = {"Keys": self.keys, "NewImage": self.new_image, "OldImage": self.old_image}
+        shown = {name: image for name, image in images.items() if image is not None}
+        identity = f"{self.spec.arn}/{self.sequence}".encode()
+        record: dict[str, Any] = {
+            "eventID": hashlib.sha256(identity).hexdigest()[:32],
+            "eventName": self.event_name,
+            "eventVersion": "1.1",
+            "eventSource": "aws:dynamodb",
+            "awsRegion": "local",
+            "dynamodb": {
+                "ApproximateCreationDateTime": self.approximate_creation_ms // 1000,
+                **{name: _as_json(image) for name, image in shown.items()},
+                "SequenceNumber": str(self.sequence),
+                "SizeBytes": sum(admit_item(image)[1] for image in shown.values()),
+                "StreamViewType": "NEW_AND_OLD_IMAGES",
+            },
+            "eventSourceARN": f"{self.spec.arn}/stream/local",
+        }
+        if self.user_identity is not None:
+            record["userIdentity"] = dict(self.user_identity)
+        return record
+
+
+class StreamClock:
+    """The newest change of each table, and a way to wait for a newer one."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._newest: dict[str, int] = {}
+
+    def advance(self, sequences: Mapping[str, int]) -> None:
+        """Take the last changes of a commit, and wake who waits."""
+        with self._changed:
+            self._newest.update(sequences)
+            self._changed.notify_all()
+
+    def newest(self, table: str) -> int:
+        """The sequence of the last change; 0 before the first one."""
+        with self._changed:
+            return self._newest.get(table, 0)
+
+    def wait(self, table: str, after: int, timeout_seconds: float) -> bool:
+        """Wait for a change behind `after`; False when none came in that time."""
+        with self._changed:
+            return self._changed.wait_for(
+                lambda: self._newest.get(table, 0) > after, timeout_seconds
+            )
+
+
+def read_stream(core: Core, table: Table, after: int, limit: int) -> list[StreamRecord]:
+    """The first `limit` changes behind `after` that are not trimmed, in their order."""
+    sql = (
+        f"SELECT sequence, at_ms, by_service, old, new FROM {table.changes} WHERE sequence > "
+        "MAX(?, (SELECT trimmed FROM tables WHERE name = ?)) ORDER BY sequence LIMIT ?"
+    )
+    with core.store.reading() as connection:
+        rows = connection.execute(sql, (after, table.spec.name, limit)).fetchall()
+    return [_record(table, *row) for row in rows]
+
+
+def trim_stream(core: Core, table: Table, up_to: int) -> None:
+    """Give up the changes up to a sequence; those that exports may want stay on disk a day."""
+
+    def job(transaction: Transaction) -> None:
+        transaction.connection.execute(
+            "UPDATE tables SET trimmed = MAX(trimmed, ?) WHERE name = ?", (up_to, table.spec.name)
+        )
+        forget_changes(transaction, table)
+
+    core.store.write(job)
+
+
+def forget_changes(transaction: Transaction, table: Table) -> None:
+    """Delete some of the changes that neither a stream's reader nor an export can want."""
+    spec, connection = table.spec, transaction.connection
+    (trimmed,) = connection.execute(
+        "SELECT trimmed FROM tables WHERE name = ?", (spec.name,)
+    ).fetchone()
+    kept_ms = CHANGES_KEPT_MS if spec.point_in_time_recovery else 0
+    before_ms = transaction.now_ms - kept_ms
+    deleted = connection.execute(
+        f"DELETE FROM {table.changes} WHERE at_ms <= ? AND sequence IN "
+        f"(SELECT sequence FROM {table.changes} WHERE sequence <= ? ORDER BY sequence LIMIT ?)",
+        (before_ms, trimmed if spec.stream else 2**62, CHANGES_FORGOTTEN_AT_ONCE),
+    ).rowcount
+    if deleted:
+        connection.execute(
+            "UPDATE tables SET kept_since_ms = MAX(kept_since_ms, ?) WHERE name = ?",
+            (before_ms + 1, spec.name),
+        )
+
+
+def save_position(core: Core, reader: str, position: int) -> None:
+    """Keep, durably, how far a reader has come."""
+
+    def job(transaction: Transaction) -> None:
+        transaction.connection.execute(
+            "INSERT OR REPLACE INTO positions (reader, position) VALUES (?, ?)",
+            (reader, position),
+        )
+
+    core.store.write(job)
+
+
+def load_position(core: Core, reader: str) -> int:
+    """How far a reader has come; 0 for one that has kept nothing."""
+    with core.store.reading() as connection:
+        row = connection.execute(
+            "SELECT position FROM positions WHERE reader = ?", (reader,)
+        ).fetchone()
+    return 0 if row is None else int(row[0])
+
+
+def newest_sequence(core: Core, table: Table) -> int:
+    """The sequence of the last change ever made to a table."""
+    with core.store.reading() as connection:
+        row = connection.execute(
+            "SELECT seq FROM sqlite_sequence WHERE name = ?", (table.sequence_name,)
+        ).fetchone()
+    return 0 if row is None else int(row[0])
+
+
+def _record(
+    table: Table, sequence: int, at_ms: int, by_service: int, old: bytes | None, new: bytes | None
+) -> StreamRecord:
+    old_image = None if old is None else decode_item(old)
+    new_image = None if new is None else decode_item(new)
+    event_name = "REMOVE" if new is None else "INSERT" if old is None else "MODIFY"
+    return StreamRecord(
+        spec=table.spec,
+        sequence=sequence,
+        event_name=event_name,
+        keys=key_attributes(table.spec, new_image or old_image or {}),
+        new_image=new_image,
+        old_image=old_image,
+        approximate_creation_ms=at_ms,
+        user_identity=SERVICE_IDENTITY if by_service else None,
+    )
+
+
+def _as_json(value: Any) -> Any:
+    if isinstance(value, bytes):
+        return b64encode(value).decode()
+    if isinstance(value, dict):
+        return {name: _as_json(member) for name, member in value.items()}
+    if isinstance(value, list):
+        return [_as_json(element) for element in value]
+    return value

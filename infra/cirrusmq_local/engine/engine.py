@@ -1,0 +1,126 @@
+"""The embedded DynamoDB: one object for all that it does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from cirrusmq_local.engine import batches, changes, expiry, queries, single, transactions
+from cirrusmq_local.engine.capacity import Meter
+from cirrusmq_local.engine.changes import StreamClock, StreamRecord
+from cirrusmq_local.engine.core import Core
+from cirrusmq_local.engine.description import describe_table
+from cirrusmq_local.engine.errors import UnsupportedError
+from cirrusmq_local.engine.export import export_table
+from cirrusmq_local.engine.schema import Table, create_tables
+from cirrusmq_local.engine.store import Store
+from cirrusmq_local.engine.tables import TableSpec
+
+_OPERATIONS: Mapping[str, Callable[[Core, Mapping[str, Any]], dict[str, Any]]] = {
+    "GetItem": single.get_item,
+    "PutItem": single.put_item,
+    "UpdateItem": single.update_item,
+    "DeleteItem": single.delete_item,
+    "Query": queries.query,
+    "Scan": queries.scan,
+    "BatchGetItem": batches.batch_get_item,
+    "BatchWriteItem": batches.batch_write_item,
+    "TransactGetItems": transactions.transact_get_items,
+    "TransactWriteItems": transactions.transact_write_items,
+    "DescribeTable": describe_table,
+}
+
+
+class Engine:
+    """DynamoDB's operations on tables in one SQLite file, or in memory when `path` is None.
+
+    Usable from any number of threads; one process at a time may have a file open. `now_ms` is
+    the only clock: expiry, tokens, streams and exports go by it.
+
+    A file that has a table with other keys or another TTL attribute raises ValueError.
+    """
+
+    def __init__(
+        self, path: Path | None, tables: Sequence[TableSpec], *, now_ms: Callable[[], int]
+    ) -> None:
+        self._now_ms = now_ms
+        self._streams = StreamClock()
+        by_name = {spec.name: Table(spec) for spec in tables}
+        store = Store(path, now_ms, self._streams.advance)
+        self._core = Core(store, by_name, Meter())
+        store.prepare(
+            lambda connection: create_tables(connection, list(by_name.values()), now_ms())
+        )
+        self._streams.advance(
+            {name: changes.newest_sequence(self._core, table) for name, table in by_name.items()}
+        )
+
+    def execute(self, operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
+        """Do one operation. Request and answer are in DynamoDB's wire shapes, binary as bytes.
+
+        Raises EngineError.
+        """
+        run = _OPERATIONS.get(operation)
+        if run is None:
+            raise UnsupportedError(f"the operation {operation}")
+        return run(self._core, request)
+
+    def capacity(self) -> dict[str, Any]:
+        """Units consumed since the start: `write_units`, `read_units`, `by_operation`, `by_table`.
+
+        The latter two map a name to its own `write_units` and `read_units`.
+        """
+        return self._core.meter.totals()
+
+    def reset_capacity(self) -> None:
+        """Start counting units anew."""
+        self._core.meter.reset()
+
+    def read_stream(self, table: str, after: int, limit: int) -> list[StreamRecord]:
+        """The first `limit` changes of a table with a stream behind the sequence `after`."""
+        return changes.read_stream(self._core, self._streamed(table), after, limit)
+
+    def stream_position(self, table: str) -> int:
+        """The sequence of the newest change; 0 before the first one."""
+        return self._streams.newest(self._streamed(table).spec.name)
+
+    def wait_for_stream(self, table: str, after: int, timeout_seconds: float) -> bool:
+        """Wait until there is a change behind `after`; False when none came in time."""
+        return self._streams.wait(self._streamed(table).spec.name, after, timeout_seconds)
+
+    def trim_stream(self, table: str, up_to: int) -> None:
+        """Give up the changes up to and with a sequence: no reader will ask for them again."""
+        changes.trim_stream(self._core, self._streamed(table), up_to)
+
+    def save_position(self, reader: str, position: int) -> None:
+        """Keep, durably, how far a reader has come."""
+        changes.save_position(self._core, reader, position)
+
+    def load_position(self, reader: str) -> int:
+        """How far a reader has come; 0 for one that has kept nothing."""
+        return changes.load_position(self._core, reader)
+
+    def remove_expired(self, limit: int = 1000) -> int:
+        """Remove items whose TTL attribute lies before now; how many were removed."""
+        return expiry.remove_expired(self._core, limit)
+
+    def export(self, table: str, folder: Path, *, since_ms: int | None = None) -> Path:
+        """Export a table to a folder in Amazon's layout; the path of the export's own folder.
+
+        All items, or with `since_ms` what changed from then (inclusive) to now (exclusive).
+        Raises EngineError where the changes of that window are not kept.
+        """
+        return export_table(
+            self._core, self._core.table(table), folder, since_ms=since_ms, now_ms=self._now_ms()
+        )
+
+    def close(self) -> None:
+        """Close the file. Nothing may be under way, and nothing may follow."""
+        self._core.store.close()
+
+    def _streamed(self, name: str) -> Table:
+        table = self._core.table(name)
+        if not table.spec.stream:
+            raise UnsupportedError(f"a stream of {name}, which was opened without one")
+        return table

@@ -1,0 +1,104 @@
+"""What the engine refuses, in DynamoDB's own codes and sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from cirrusmq_local.engine.wire import Item
+
+
+class EngineError(Exception):
+    """A request that the engine refused.
+
+    `code` and `message` are what a client reads in `Error`, `status` is the HTTP status, and
+    `extra` holds further members of the answer (`Item`, `CancellationReasons`).
+    """
+
+    def __init__(
+        self,
+        code: str,
+        message: str,
+        status: int = 400,
+        extra: Mapping[str, Any] | None = None,
+    ) -> None:
+        super().__init__(f"{code}: {message}")
+        self.code = code
+        self.message = message
+        self.status = status
+        self.extra = dict(extra or {})
+
+
+class InvalidRequestError(EngineError):
+    """The request is malformed, or cannot be applied to the item as it stands."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__("ValidationException", message)
+
+
+class ConditionFailedError(EngineError):
+    """The item is not as the request's condition wants it.
+
+    `item` is the item as it is, where the request asked for it; `units` is what the attempt costs.
+    """
+
+    def __init__(self, item: Item | None, units: float) -> None:
+        super().__init__(
+            "ConditionalCheckFailedException",
+            "The conditional request failed",
+            extra={"Item": item} if item else {},
+        )
+        self.item = item
+        self.units = units
+
+
+class TransactionCanceledError(EngineError):
+    """At least one write of a transaction could not be done, so none was.
+
+    `reasons` has one entry for each write, in their order: `Code` (`None` for a write that
+    was not to blame), and where there is a blame `Message` and perhaps `Item`.
+    """
+
+    def __init__(self, reasons: Sequence[Mapping[str, Any]]) -> None:
+        codes = ", ".join(reason["Code"] for reason in reasons)
+        message = (
+            "Transaction cancelled, please refer cancellation reasons for specific reasons "
+            f"[{codes}]"
+        )
+        super().__init__(
+            "TransactionCanceledException",
+            message,
+            extra={"CancellationReasons": [dict(reason) for reason in reasons]},
+        )
+
+
+class TokenReusedError(EngineError):
+    """A client request token came back with another content within its ten minutes."""
+
+    def __init__(self) -> None:
+        message = (
+            "Request parameters do not match the parameters of an earlier request with this token"
+        )
+        super().__init__("IdempotentParameterMismatchException", message)
+
+
+class MissingTableError(EngineError):
+    """The engine was opened without this table."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            "ResourceNotFoundException", f"Requested resource not found: Table: {name} not found"
+        )
+
+
+class UnsupportedError(EngineError):
+    """DynamoDB can do this, the embedded engine cannot.
+
+    The code is none of Amazon's: code that handles DynamoDB's errors must not mistake a gap
+    of the engine for an answer of the store.
+    """
+
+    def __init__(self, what: str) -> None:
+        super().__init__(
+            "NotSupportedByEmbeddedEngine", f"The embedded engine does not support {what}", 501
+        )

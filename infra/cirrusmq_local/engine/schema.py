@@ -1,0 +1,118 @@
+"""The SQL of the engine: which tables there are, and every statement that names one of them."""
+
+from __future__ import annotations
+
+import sqlite3
+from dataclasses import dataclass, field
+
+from cirrusmq_local.engine.tables import TableSpec
+
+# One row for each table: `definition` refuses a change of keys, `trimmed` is the last sequence
+# that stream readers have given up, and changes since `kept_since_ms` are all there.
+_SHARED = """
+CREATE TABLE IF NOT EXISTS tables (
+    name TEXT PRIMARY KEY, definition TEXT NOT NULL, created_ms INTEGER NOT NULL,
+    trimmed INTEGER NOT NULL DEFAULT 0, kept_since_ms INTEGER NOT NULL DEFAULT 0
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS positions (reader TEXT PRIMARY KEY, position INTEGER NOT NULL)
+    WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS tokens (
+    token TEXT PRIMARY KEY, digest BLOB NOT NULL, at_ms INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS tokens_by_age ON tokens (at_ms);
+"""
+
+# Columns without a type keep text and binary as they come and compare them bytewise. The item
+# comes last: sizes and expiry are read without walking over its overflow pages.
+_OF_A_TABLE = """
+CREATE TABLE IF NOT EXISTS {items} (
+    pk NOT NULL, sk NOT NULL, size INTEGER NOT NULL, expires INTEGER, item BLOB NOT NULL,
+    PRIMARY KEY (pk, sk)
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS {expiry} ON {items} (expires) WHERE expires IS NOT NULL;
+CREATE TABLE IF NOT EXISTS {changes} (
+    sequence INTEGER PRIMARY KEY AUTOINCREMENT, at_ms INTEGER NOT NULL, pk NOT NULL, sk NOT NULL,
+    by_service INTEGER NOT NULL, old BLOB, new BLOB
+);
+"""
+
+# The floor of a table that keeps no changes for exports.
+NEVER_KEPT = 2**62
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table with the statements that work on it."""
+
+    spec: TableSpec
+    select: str = field(init=False)
+    insert: str = field(init=False)
+    replace: str = field(init=False)
+    delete: str = field(init=False)
+    record: str = field(init=False)
+    items: str = field(init=False)
+    changes: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        items, changes = _quoted(f"items:{self.spec.name}"), _quoted(f"changes:{self.spec.name}")
+        statements = {
+            "items": items,
+            "changes": changes,
+            "select": f"SELECT size, item FROM {items} WHERE pk = ? AND sk = ?",
+            "insert": f"INSERT INTO {items} (size, expires, item, pk, sk) VALUES (?, ?, ?, ?, ?)",
+            "replace": f"UPDATE {items} SET size = ?, expires = ?, item = ? "
+            "WHERE pk = ? AND sk = ?",
+            "delete": f"DELETE FROM {items} WHERE pk = ? AND sk = ?",
+            "record": f"INSERT INTO {changes} (at_ms, pk, sk, by_service, old, new) "
+            "VALUES (?, ?, ?, ?, ?, ?)",
+        }
+        for name, statement in statements.items():
+            object.__setattr__(self, name, statement)
+
+    @property
+    def sequence_name(self) -> str:
+        """The name under which SQLite counts this table's changes."""
+        return f"changes:{self.spec.name}"
+
+
+def create_tables(connection: sqlite3.Connection, tables: list[Table], now_ms: int) -> None:
+    """Make what is missing; ValueError where a table exists with other keys or another TTL."""
+    connection.executescript(_SHARED)
+    for table in tables:
+        connection.executescript(
+            _OF_A_TABLE.format(
+                items=table.items,
+                changes=table.changes,
+                expiry=_quoted(f"expiry:{table.spec.name}"),
+            )
+        )
+        _register(connection, table.spec, now_ms)
+
+
+def _register(connection: sqlite3.Connection, spec: TableSpec, now_ms: int) -> None:
+    definition = repr((spec.key_types, spec.ttl_attribute))
+    found = connection.execute(
+        "SELECT definition, kept_since_ms FROM tables WHERE name = ?", (spec.name,)
+    ).fetchone()
+    if found is None:
+        found = definition, 0
+        connection.execute(
+            "INSERT INTO tables (name, definition, created_ms) VALUES (?, ?, ?)",
+            (spec.name, definition, now_ms),
+        )
+    if found[0] != definition:
+        raise ValueError(
+            f"The table {spec.name} exists with {found[0]}, it cannot become {definition}"
+        )
+    kept_since_ms = found[1]
+    if not spec.point_in_time_recovery:
+        kept_since_ms = NEVER_KEPT
+    elif kept_since_ms == NEVER_KEPT:
+        kept_since_ms = now_ms
+    connection.execute(
+        "UPDATE tables SET kept_since_ms = ? WHERE name = ?", (kept_since_ms, spec.name)
+    )
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'

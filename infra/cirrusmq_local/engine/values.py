@@ -1,0 +1,185 @@
+"""Attribute values: what is let in, in which canonical form, and how many bytes it counts for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from cirrusmq_local.engine.errors import EngineError, InvalidRequestError
+from cirrusmq_local.engine.numbers import normalize_number, number_size
+from cirrusmq_local.engine.wire import AttributeValue, Item
+
+MAX_ITEM_BYTES = 400 * 1024
+MAX_NESTING = 32
+# A list or a map counts for this much, and for one byte more with each of its elements.
+CONTAINER_BYTES = 3
+ELEMENT_BYTES = 1
+
+_INVALID = "One or more parameter values were invalid: "
+
+
+def text_size(text: str) -> int:
+    """Bytes of a text in UTF-8."""
+    return len(text) if text.isascii() else len(text.encode())
+
+
+def admit_item(item: Item) -> tuple[Item, int]:
+    """The item in canonical form, and its size in bytes (names and values).
+
+    Canonical: numbers in their shortest text and sets sorted, so that two equal items are equal
+    dictionaries. The item given is not changed. Raises InvalidRequestError.
+    """
+    admitted: Item = {}
+    size = 0
+    for name, value in item.items():
+        admitted[name], bytes_of_value = admit(value)
+        size += bytes_of_value + (len(name) if name.isascii() else len(name.encode()))
+    return admitted, size
+
+
+def admit(value: AttributeValue, depth: int = 0) -> tuple[AttributeValue, int]:
+    """One value in canonical form, and its size in bytes."""
+    if type(value) is not dict or len(value) != 1:
+        raise InvalidRequestError(
+            "Supplied AttributeValue has more than one datatypes set, must contain exactly one of "
+            "the supported datatypes"
+            if value
+            else "Supplied AttributeValue is empty, must contain exactly one of the supported "
+            "datatypes"
+        )
+    ((tag, content),) = value.items()
+    admitter = _ADMITTERS.get(tag)
+    if admitter is None:
+        raise InvalidRequestError(
+            "Supplied AttributeValue is empty, must contain exactly one of the supported datatypes"
+        )
+    return admitter(value, content, depth)
+
+
+def type_of(value: AttributeValue) -> str:
+    """The type's tag: S, N, B, SS, NS, BS, L, M, BOOL or NULL."""
+    return next(iter(value))
+
+
+def same_element_tag(set_tag: str) -> str:
+    """The tag of a set's elements: S for SS."""
+    return set_tag[0]
+
+
+def make_set(tag: str, elements: list[Any]) -> AttributeValue:
+    """A set in canonical order, from elements that are canonical and distinct."""
+    return {tag: sorted(elements, key=_numerically if tag == "NS" else None)}
+
+
+def _numerically(text: str) -> tuple[float, str]:
+    return float(text), text
+
+
+def _text(value: AttributeValue, content: Any, depth: int) -> tuple[AttributeValue, int]:
+    if type(content) is not str:
+        raise _mistyped(content, "String")
+    return value, len(content) if content.isascii() else len(content.encode())
+
+
+def _number(value: AttributeValue, content: Any, depth: int) -> tuple[AttributeValue, int]:
+    if type(content) is not str:
+        raise _mistyped(content, "String")
+    number = normalize_number(content)
+    return value if number == content else {"N": number}, number_size(number)
+
+
+def _binary(value: AttributeValue, content: Any, depth: int) -> tuple[AttributeValue, int]:
+    if isinstance(content, bytes):
+        return value, len(content)
+    if isinstance(content, bytearray):
+        return {"B": bytes(content)}, len(content)
+    raise _mistyped(content, "Blob")
+
+
+def _boolean(value: AttributeValue, content: Any, depth: int) -> tuple[AttributeValue, int]:
+    if type(content) is not bool:
+        raise _mistyped(content, "Boolean")
+    return value, 1
+
+
+def _null(value: AttributeValue, content: Any, depth: int) -> tuple[AttributeValue, int]:
+    if content is not True:
+        raise InvalidRequestError(
+            f"{_INVALID}Null attribute value types must have the value of true"
+        )
+    return value, 1
+
+
+def _list(value: AttributeValue, content: Any, depth: int) -> tuple[AttributeValue, int]:
+    if not isinstance(content, list):
+        raise _mistyped(content, "List")
+    _check_depth(depth)
+    elements = []
+    size = CONTAINER_BYTES + ELEMENT_BYTES * len(content)
+    for element in content:
+        admitted, bytes_of_element = admit(element, depth + 1)
+        elements.append(admitted)
+        size += bytes_of_element
+    return {"L": elements}, size
+
+
+def _map(value: AttributeValue, content: Any, depth: int) -> tuple[AttributeValue, int]:
+    if not isinstance(content, dict):
+        raise _mistyped(content, "Map")
+    _check_depth(depth)
+    members = {}
+    size = CONTAINER_BYTES + ELEMENT_BYTES * len(content)
+    for name, member in content.items():
+        members[name], bytes_of_member = admit(member, depth + 1)
+        size += text_size(name) + bytes_of_member
+    return {"M": members}, size
+
+
+def _set(tag: str, empty: str) -> Callable[[Any, Any, int], tuple[AttributeValue, int]]:
+    element_tag = same_element_tag(tag)
+
+    def admit_set(value: AttributeValue, content: Any, depth: int) -> tuple[AttributeValue, int]:
+        if not isinstance(content, list):
+            raise _mistyped(content, "Set")
+        if not content:
+            raise InvalidRequestError(f"{_INVALID}{empty}")
+        elements = []
+        size = 0
+        for element in content:
+            admitted, bytes_of_element = admit({element_tag: element})
+            elements.append(admitted[element_tag])
+            size += bytes_of_element
+        if len(set(elements)) != len(elements):
+            shown = ", ".join(map(str, content))
+            raise InvalidRequestError(f"{_INVALID}Input collection [{shown}] contains duplicates.")
+        return make_set(tag, elements), size
+
+    return admit_set
+
+
+def _check_depth(depth: int) -> None:
+    if depth >= MAX_NESTING:
+        raise InvalidRequestError(
+            "Nesting Levels have exceeded supported limits: attributes may be nested to "
+            f"{MAX_NESTING} levels"
+        )
+
+
+def _mistyped(content: Any, expected: str) -> EngineError:
+    return EngineError(
+        "SerializationException", f"{type(content).__name__} cannot be converted to {expected}"
+    )
+
+
+_ADMITTERS: dict[str, Callable[[Any, Any, int], tuple[AttributeValue, int]]] = {
+    "S": _text,
+    "N": _number,
+    "B": _binary,
+    "BOOL": _boolean,
+    "NULL": _null,
+    "L": _list,
+    "M": _map,
+    "SS": _set("SS", "An string set  may not be empty"),
+    "NS": _set("NS", "An number set  may not be empty"),
+    "BS": _set("BS", "Binary sets should not be empty"),
+}
