@@ -51,6 +51,13 @@ def _negated(node: Tree[Token], scope: Scope) -> Test:
     return lambda item, values: not test(item, values)
 
 
+def _group(node: Tree[Token], scope: Scope) -> Test:
+    (child,) = node.children
+    if isinstance(child, Tree) and child.data == "group":
+        raise scope.refusal("The expression has redundant parentheses;")
+    return _test(child, scope)
+
+
 def _compared(node: Tree[Token], scope: Scope) -> Test:
     left_node, comparator, right_node = node.children
     left, right = _operand(left_node, scope), _operand(right_node, scope)
@@ -112,11 +119,9 @@ def _call(node: Tree[Token], scope: Scope) -> Test:
     build = TEST_FUNCTIONS.get(str(name))
     if build is None:
         raise _misplaced(str(name), scope)
-    if any(isinstance(operand, Tree) and operand.data == "call" for operand in operands[:1]):
-        raise scope.refusal(
-            "The function is not allowed to be used this way in an expression; function: "
-            f"{operands[0].children[0]}"  # type: ignore[union-attr]
-        )
+    for operand in operands:
+        if isinstance(operand, Tree) and operand.data == "call":
+            raise _misplaced(str(operand.children[0]), scope)
     return build(operands, [_operand(operand, scope) for operand in operands], scope)
 
 
@@ -147,6 +152,7 @@ _TESTS: dict[str, Callable[[Tree[Token], Scope], Test]] = {
     "either": _either,
     "both": _both,
     "negated": _negated,
+    "group": _group,
     "compared": _compared,
     "between": _between,
     "among": _among,

@@ -25,7 +25,8 @@ _both: both | _negation
 both: _both _AND _negation
 _negation: negated | _test
 negated: _NOT _negation
-_test: compared | between | among | call | "(" _either ")"
+_test: compared | between | among | call | group
+group: "(" _either ")"
 compared: _operand (COMPARATOR | EQUAL) _operand
 between: _operand _BETWEEN _operand _AND _operand
 among: _operand _IN "(" _operand ("," _operand)* ")"

@@ -73,6 +73,8 @@ def _parts(node: Node, scope: Scope) -> list[_Part]:
     assert isinstance(node, Tree)
     if node.data == "both":
         return [part for child in node.children for part in _parts(child, scope)]
+    if node.data == "group":
+        return _parts(node.children[0], scope)
     if node.data == "compared":
         target, comparator, operand = node.children
         if comparator == "<>":
