@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-KEEP_EVERY_SECONDS = 0.5
+KEEP_EVERY_SECONDS = 1.0
 
 
 class ClockStopped(BaseException):
@@ -76,7 +76,10 @@ class ScaledClock:
 
     def _write(self, now_ms: int) -> None:
         beside = self._kept.with_name(f"{self._kept.name}.{threading.get_ident()}.new")
-        beside.write_text(json.dumps({"now_ms": now_ms}), encoding="utf-8")
+        with beside.open("w", encoding="utf-8") as file:
+            json.dump({"now_ms": now_ms}, file)
+            file.flush()
+            os.fsync(file.fileno())
         os.replace(beside, self._kept)
 
 

@@ -29,6 +29,10 @@ class UnknownFunctionError(Exception):
     """No function of this name is in the template."""
 
 
+class StackStoppingError(Exception):
+    """The stack ended before the function did."""
+
+
 class Context:
     """What a handler is told about its invocation."""
 
@@ -76,20 +80,20 @@ class Functions:
         """Import every function's module."""
         return cls({each.name: (each, load_handler(each)) for each in functions})
 
-    def run(self, name: str, event: Any, context: Context | None = None) -> Any:
+    def add(self, function: Function, handler: Handler) -> None:
+        """Take in a function that no folder holds."""
+        self._handlers[function.name] = (function, handler)
+
+    def run(self, name: str, event: Any) -> Any:
         """Run a function in this thread and return its answer."""
         if name not in self._handlers:
             raise UnknownFunctionError(f"the template has no function {name}")
         function, handler = self._handlers[name]
-        return handler(event, context or Context(function))
+        return handler(event, Context(function))
 
-    def call(self, name: str, event: Any, context: Context | None = None) -> Future[Any]:
+    def call(self, name: str, event: Any) -> Future[Any]:
         """Run a function in a thread of its own."""
-        return self._calls.submit(self._run_quietly, name, event, context)
-
-    def context(self, name: str) -> Context:
-        """A context for an invocation that starts now."""
-        return Context(self._handlers[name][0])
+        return self._calls.submit(self._run_until_stopped, name, event)
 
     def send(self, name: str, event: Any) -> None:
         """Run a function later and forget its answer.
@@ -111,9 +115,9 @@ class Functions:
         self._events.shutdown(cancel_futures=True)
         self._calls.shutdown(cancel_futures=True)
 
-    def _run_quietly(self, name: str, event: Any, context: Context | None) -> Any:
+    def _run_until_stopped(self, name: str, event: Any) -> Any:
         try:
-            return self.run(name, event, context)
+            return self.run(name, event)
         except ClockStopped as stopped:
             raise StackStoppingError from stopped
 
@@ -124,7 +128,3 @@ class Functions:
             return
         except Exception:
             _log.exception("%s failed", name)
-
-
-class StackStoppingError(Exception):
-    """The stack ended before the function did."""

@@ -91,9 +91,13 @@ class Server:
         self._thread.start()
         self._started.wait()
 
-    def stop(self) -> None:
-        """Refuse new connections, let open calls end for a moment, then close."""
+    def refuse(self) -> None:
+        """Take no new connections any more."""
         self._server.should_exit = True
+
+    def stop(self) -> None:
+        """Let open calls end for a moment, then close."""
+        self.refuse()
         if self._thread.ident is not None:
             self._thread.join()
         self._socket.close()

@@ -1,0 +1,83 @@
+"""The command line: `cirrusmq up`, and what talks to a running service."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cirrusmq_local import message_commands, queue_commands
+from cirrusmq_local.console import fail
+
+# The store is durable at each answer, so an end that takes longer than this loses nothing.
+END_SECONDS = 15.0
+
+app = typer.Typer(
+    name="cirrusmq",
+    help="A message queue and topic service on one machine, and its command line.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+app.add_typer(queue_commands.queues, name="queue")
+app.command("send")(message_commands.send)
+app.command("receive")(message_commands.receive)
+
+
+@app.callback()
+def _group() -> None:
+    """CirrusMQ."""
+
+
+@app.command()
+def up(
+    host: Annotated[str, typer.Option(help="Address to answer on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port; 0 takes a free one.", min=0, max=65535)] = 8080,
+    data: Annotated[Path, typer.Option(help="Folder that keeps everything.")] = Path(".local"),
+    time_scale: Annotated[
+        float, typer.Option(help="How much faster than real time its time runs.", min=1)
+    ] = 1.0,
+) -> None:
+    """Start the whole service on this machine."""
+    # What runs the service takes longer to import than most commands to run.
+    from cirrusmq_local.cloudformation import TemplateError
+    from cirrusmq_local.data import DataInUseError
+    from cirrusmq_local.stack import Stack
+
+    end = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: end.set())
+    # The stack takes standard output for the functions' logs.
+    console = sys.stdout
+    try:
+        stack = Stack(data, host=host, port=port, scale=time_scale)
+        stack.start()
+    except DataInUseError as error:
+        fail(str(error))
+    except TemplateError as error:
+        fail(f"template.yaml: {error}")
+    except OSError as error:
+        fail(f"cannot answer on {host}:{port}: {error.strerror}: take another --port or --host")
+    print(f"ready {stack.url}", file=console, flush=True)
+    end.wait()
+    watchdog = threading.Timer(END_SECONDS, os._exit, args=(0,))
+    watchdog.daemon = True
+    watchdog.start()
+    stack.stop()
+
+
+def main() -> None:
+    """Run the command line; exits with 0 done, 1 refused, 2 usage."""
+    try:
+        app()
+    except KeyboardInterrupt:
+        sys.exit(130)
+    except BrokenPipeError:
+        # Whoever read our output has enough; nothing more may be written at the end either.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
