@@ -1,0 +1,19 @@
+"""An `attempt`: a ULID that a client makes once and shows again when it repeats a call."""
+
+from __future__ import annotations
+
+from cirrusmq import limits, ulid
+from cirrusmq.errors import InvalidParameter
+from cirrusmq.timestamps import format_time
+
+
+def check_attempt(attempt: str, now_ms: int) -> int:
+    """Milliseconds since the epoch in the attempt; InvalidParameter where it is not fresh."""
+    rule = f"must be a ULID at most 120 s old and 2 s ahead; it is {format_time(now_ms)} here"
+    try:
+        begun_ms = ulid.time_of(attempt)
+    except ValueError as error:
+        raise InvalidParameter("attempt", rule) from error
+    if not now_ms - limits.ATTEMPT_AGE_MS <= begun_ms <= now_ms + limits.ATTEMPT_AHEAD_MS:
+        raise InvalidParameter("attempt", rule)
+    return begun_ms

@@ -1,0 +1,49 @@
+"""What every operation of the core is given: its ports, wired once in `bootstrap`."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from cirrusmq.cache import Cache
+from cirrusmq.clock import Clock
+from cirrusmq.hints import Hints
+from cirrusmq.storage.store import Store
+
+A = TypeVar("A")
+B = TypeVar("B")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tables:
+    """Names of the tables; empty where a function does not use one."""
+
+    directory: str
+    messages: str
+    usage: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Core:
+    """The ports of the domain: store, time, chance, and what an environment remembers."""
+
+    store: Store
+    tables: Tables
+    clock: Clock
+    random: random.Random
+    cache: Cache
+    slow_cache: Cache
+    """For what may be a minute old."""
+    secret: Callable[[], bytes]
+    """32 bytes that only this deployment knows: of cursors and of receipts' nonces."""
+    invoke: Callable[[str, dict[str, Any]], None]
+    """Run a function of the deployment later: its role (`replay`) and its event."""
+    together: Callable[[Callable[[A], B], Iterable[A]], Iterable[B]]
+    """`map`, the calls side by side where the environment has threads."""
+    hints: Hints = field(default_factory=Hints)
+
+    def now_ms(self) -> int:
+        """The service's time in milliseconds since the epoch."""
+        return self.clock.now_ms()

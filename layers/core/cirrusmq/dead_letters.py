@@ -1,0 +1,104 @@
+"""Dead letters: messages that are given up move, one by one, to the dead-letter queue."""
+
+from __future__ import annotations
+
+from cirrusmq.contents import read_contents
+from cirrusmq.core import Core
+from cirrusmq.enqueue import Entry, Origin, ship
+from cirrusmq.errors import QueueNotFound
+from cirrusmq.giving_up import reason_to_give_up
+from cirrusmq.moves import move_out
+from cirrusmq.parcel import Parcel
+from cirrusmq.queue import Queue
+from cirrusmq.queues import get_queue
+from cirrusmq.source import Source
+from cirrusmq.storage.sequences import take_sequence
+
+
+def give_up(core: Core, source: Source, parcel: Parcel, now_ms: int) -> Parcel:
+    """Move every message of the parcel that is to be given up; answers what is left of it."""
+    for place in range(parcel.count):
+        parcel = _give_up_place(core, source, parcel, place, now_ms)
+    return parcel
+
+
+def give_up_first(core: Core, source: Source, parcel: Parcel, now_ms: int) -> Parcel:
+    """As `give_up`, but only up to the first message that stays: for ordered sources."""
+    for place in range(parcel.count):
+        if parcel.live(place):
+            parcel = _give_up_place(core, source, parcel, place, now_ms)
+            if parcel.live(place):
+                break
+    return parcel
+
+
+def move_to_queue(
+    core: Core,
+    source: Source,
+    parcel: Parcel,
+    place: int,
+    target: Queue,
+    reason: str | None,
+    now_ms: int,
+    nonce: bytes | None = None,
+) -> Parcel | None:
+    """Move the message at `place` into another queue, where its life starts anew.
+
+    `reason` makes it a dead letter; None, a message redriven. Answers what is left of the parcel;
+    None where somebody was faster or the message's content cannot be read now.
+    """
+    (messages,) = read_contents(core, source, [(parcel, [place])])
+    if place not in messages:
+        return None
+    entry = Entry(
+        position=parcel.position(place),
+        message=messages[place],
+        available_ms=now_ms,
+        visibility_seconds=parcel.visibility_seconds[place] if parcel.visibility_seconds else 0,
+    )
+    dead_letter = None
+    if reason is not None:
+        dead_letter = {
+            "source_queue": source.queue_name,
+            "receive_count": parcel.receives[place],
+            "dead_at": now_ms,
+            "reason": reason,
+        }
+        if source.receiver is not None:
+            dead_letter["receiver"] = source.receiver
+    shipment = ship(
+        target,
+        [entry],
+        # Unlike any other key, also when a message goes this way for the second time.
+        parcel_id=f"{parcel.send_id}.{entry.position:X}.{now_ms:x}",
+        begun_ms=now_ms,
+        now_ms=now_ms,
+        take_sequence=lambda partition, count: take_sequence(core, target.id, partition, count),
+        origin=Origin(moved_from=source.id, dead_letter=dead_letter),
+    )
+    arrivals = [*shipment.parcels, *([shipment.log] if shipment.log else [])]
+    left = move_out(core, source, parcel, place, arrivals, now_ms, nonce)
+    if left is not None:
+        arrived = shipment.parcels[0]
+        core.hints.forget(arrived["pk"]["S"], arrived["sk"]["S"])
+    return left
+
+
+def dead_letter_queue(core: Core, source: Source) -> Queue | None:
+    """The queue that takes the source's dead letters."""
+    if source.dead_letter is None:
+        return None
+    try:
+        return get_queue(core, source.account, source.dead_letter.queue)
+    except QueueNotFound:
+        return None
+
+
+def _give_up_place(
+    core: Core, source: Source, parcel: Parcel, place: int, now_ms: int
+) -> Parcel:
+    reason = reason_to_give_up(source, parcel, place, now_ms)
+    target = dead_letter_queue(core, source) if reason else None
+    if target is None:
+        return parcel
+    return move_to_queue(core, source, parcel, place, target, reason, now_ms) or parcel

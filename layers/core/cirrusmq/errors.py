@@ -1,0 +1,146 @@
+"""The errors of the contract: one class a code. A class's docstring is the sentence a user reads.
+
+Nothing here knows HTTP; the status of each code is decided where answers are made.
+"""
+
+from __future__ import annotations
+
+
+class CirrusMQError(Exception):
+    """Something went wrong."""
+
+    parameter: str | None = None
+    retry_after_seconds: int | None = None
+
+    def __init__(self, detail: str | None = None) -> None:
+        self.detail = detail or (type(self).__doc__ or "").strip()
+        super().__init__(self.detail)
+
+    @property
+    def code(self) -> str:
+        """The stable code of the contract: the class's name."""
+        return type(self).__name__
+
+
+class InvalidParameter(CirrusMQError):
+    """A value has the wrong type or is out of range."""
+
+    def __init__(self, parameter: str, detail: str) -> None:
+        super().__init__(f"{parameter}: {detail}")
+        self.parameter = parameter
+
+
+class InvalidFilter(CirrusMQError):
+    """A filter does not parse."""
+
+    def __init__(self, detail: str, parameter: str = "filter") -> None:
+        super().__init__(detail)
+        self.parameter = parameter
+
+
+class MalformedRequest(CirrusMQError):
+    """The body is not a JSON object in UTF-8."""
+
+
+class RequestTooLarge(CirrusMQError):
+    """The body of the request is over 1 MiB."""
+
+
+class UnsupportedMediaType(CirrusMQError):
+    """The body must be application/json."""
+
+
+class MessageTooLarge(CirrusMQError):
+    """A message's body is over the limit."""
+
+
+class BatchTooLarge(CirrusMQError):
+    """The batch is over 16 entries or 262,144 bytes."""
+
+
+class Unauthenticated(CirrusMQError):
+    """The access key is missing or wrong: send Authorization: Bearer <access key id>:<secret>."""
+
+
+class Forbidden(CirrusMQError):
+    """The access key's account may not do this."""
+
+
+class NotFound(CirrusMQError):
+    """There is no such route."""
+
+
+class MethodNotAllowed(CirrusMQError):
+    """The route does not take this method."""
+
+
+class QueueNotFound(CirrusMQError):
+    """There is no queue of this name."""
+
+
+class TopicNotFound(CirrusMQError):
+    """There is no topic of this name."""
+
+
+class SubscriptionNotFound(CirrusMQError):
+    """There is no subscription of this name on the topic."""
+
+
+class MessageNotFound(CirrusMQError):
+    """There is no such message, or its life is over."""
+
+
+class OperationNotFound(CirrusMQError):
+    """There is no such operation, or it ended over 7 days ago."""
+
+
+class ReceiverNotFound(CirrusMQError):
+    """The queue has no receiver of this name."""
+
+
+class GrantNotFound(CirrusMQError):
+    """The queue has no grant for this account."""
+
+
+class KeyNotFound(CirrusMQError):
+    """There is no such access key."""
+
+
+class ReportNotFound(CirrusMQError):
+    """There is no finished report yet."""
+
+
+class AlreadyExists(CirrusMQError):
+    """The name is taken, ignoring case, by one with other attributes."""
+
+
+class ReceiptExpired(CirrusMQError):
+    """The receipt is not the message's newest, or the message is gone."""
+
+
+class InUse(CirrusMQError):
+    """Something else still uses this."""
+
+
+class NotRewindable(CirrusMQError):
+    """Rewinding is off, or the time lies before the window."""
+
+
+class LimitExceeded(CirrusMQError):
+    """A limit is reached."""
+
+
+class NoDeadLetterQueue(CirrusMQError):
+    """No dead-letter queue is set."""
+
+
+class Throttled(CirrusMQError):
+    """Too many calls: wait, then repeat."""
+
+    def __init__(self, detail: str | None = None, retry_after_seconds: int = 1) -> None:
+        super().__init__(detail)
+        self.retry_after_seconds = retry_after_seconds
+
+
+class Unavailable(CirrusMQError):
+    """The store did not answer in time; the call may have taken effect."""

@@ -1,0 +1,178 @@
+"""Taking from the head of a partition of an unordered source."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from cirrusmq import dead_letters, spent, waiting
+from cirrusmq.claims import Claim, NonceOf, claim
+from cirrusmq.core import Core
+from cirrusmq.giving_up import reason_to_give_up
+from cirrusmq.parcel import Parcel
+from cirrusmq.scan import from_key, read_page, until_key
+from cirrusmq.source import Source
+from cirrusmq.storage.parcels import PARCELS, partition_key
+
+_FEWEST_PER_PAGE = 10
+_MOST_PER_PAGE = 2_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What one receive asks for."""
+
+    most: int
+    timeout_seconds: int | None
+    nonce_of: NonceOf
+    answer_bytes: int
+
+
+@dataclass(slots=True)
+class Taking:
+    """What a receive has taken so far, and how much more it may."""
+
+    wanted: Wanted
+    claims: list[Claim] = field(default_factory=list)
+    count: int = 0
+    bytes: int = 0
+
+    def choose(self, parcel: Parcel, places: Sequence[int]) -> list[int]:
+        """The first of `places` that still fit into the answer."""
+        chosen: list[int] = []
+        size = self.bytes
+        for place in places[: self.wanted.most - self.count]:
+            size += parcel.answer_bytes(place)
+            if size > self.wanted.answer_bytes and (chosen or self.count):
+                break
+            chosen.append(place)
+        return chosen
+
+    def add(self, claimed: Claim) -> None:
+        """Count what was claimed."""
+        self.claims.append(claimed)
+        self.count += len(claimed.places)
+        self.bytes += sum(map(claimed.parcel.answer_bytes, claimed.places))
+
+    @property
+    def full(self) -> bool:
+        """Whether nothing more is wanted."""
+        return self.count >= self.wanted.most or self.bytes >= self.wanted.answer_bytes
+
+
+def take_from_partition(
+    core: Core, source: Source, partition: int, wanted: Wanted
+) -> list[Claim]:
+    """Claim from the head of a partition up to what is wanted."""
+    taking = Taking(wanted)
+    pk = partition_key(PARCELS, source.id, partition)
+    for parcels in _pages_with_something(core, source, pk, wanted.most):
+        for parcel in _spread(core, pk, parcels):
+            _take_from_parcel(core, source, parcel, taking)
+            if taking.full:
+                return taking.claims
+        if taking.claims:
+            break
+    return taking.claims
+
+
+def receivable_places(source: Source, parcel: Parcel, now_ms: int) -> list[int]:
+    """The places of a parcel's messages that a receiver can have now."""
+    if parcel.sent_ms <= source.purged_ms:
+        return []
+    return [place for place in range(parcel.count) if parcel.receivable(place, now_ms)]
+
+
+def _pages_with_something(
+    core: Core, source: Source, pk: str, most: int
+) -> Iterator[list[Parcel]]:
+    """Pages of parcels, from the first that holds something to take on.
+
+    What lies before it is in flight; the hint keeps the next receive from reading it again. Pages
+    grow, so that a long stretch in flight takes few calls.
+    """
+    now_ms = core.now_ms()
+    hint, mark = core.hints.start(pk, now_ms)
+    start = max(from_key(source, now_ms), hint)
+    until, limit, exclusive = until_key(source, now_ms), max(_FEWEST_PER_PAGE, most), bool(hint)
+    skipping, skipped_units, ready_ms = True, 0.0, now_ms + 60_000
+    while True:
+        page = read_page(
+            core, pk, start, until, limit, from_exclusive=exclusive, consistent=False
+        )
+        hopeful = []
+        for parcel in page.parcels:
+            if _tend(core, source, parcel, now_ms):
+                hopeful.append(parcel)
+            elif not hopeful:
+                ready_ms = min(ready_ms, _next_ready(parcel, now_ms))
+        if skipping:
+            skipped_units += page.units
+            before = _last_before(page.parcels, hopeful)
+            if before is not None and hint:
+                core.hints.extend(pk, mark, before)
+            elif before is not None:
+                core.hints.skip(pk, mark, before, skipped_units, ready_ms, now_ms)
+        if hopeful:
+            skipping = False
+            yield hopeful
+        if page.more_after is None:
+            return
+        start, exclusive = page.more_after, True
+        limit = min(4 * limit, _MOST_PER_PAGE)
+
+
+def _last_before(parcels: list[Parcel], hopeful: list[Parcel]) -> str | None:
+    """The last key in front of the first parcel that has something."""
+    if not hopeful:
+        return parcels[-1].sort_key if parcels else None
+    place = parcels.index(hopeful[0])
+    return parcels[place - 1].sort_key if place else None
+
+
+def _next_ready(parcel: Parcel, now_ms: int) -> int:
+    ready = [parcel.ready_ms(place) for place in range(parcel.count) if parcel.live(place)]
+    return min((moment for moment in ready if moment > now_ms), default=now_ms + 60_000)
+
+
+def _tend(core: Core, source: Source, parcel: Parcel, now_ms: int) -> bool:
+    """Put a parcel's stale state in order in passing; whether it has something to take."""
+    if now_ms >= parcel.expires_ms or parcel.sent_ms <= source.purged_ms:
+        return False
+    if parcel.spent():
+        spent.clear(core, source, parcel, now_ms)
+        return False
+    if waiting.any_long(parcel, now_ms):
+        waiting.move_long(core, source, parcel, now_ms)
+    return any(
+        parcel.receivable(place, now_ms) or reason_to_give_up(source, parcel, place, now_ms)
+        for place in range(parcel.count)
+    )
+
+
+def _spread(core: Core, pk: str, parcels: list[Parcel]) -> list[Parcel]:
+    """In order, unless other receivers take from the same head: then shuffled."""
+    if core.hints.contended(pk, core.now_ms()):
+        core.random.shuffle(parcels)
+    return parcels
+
+
+def _take_from_parcel(core: Core, source: Source, parcel: Parcel, taking: Taking) -> None:
+    """Give up what is to be given up, then claim what is left; once more if it had changed."""
+    current: Parcel | None = parcel
+    for _ in range(2):
+        if current is None:
+            return
+        now_ms = core.now_ms()
+        current = dead_letters.give_up(core, source, current, now_ms)
+        places = taking.choose(current, receivable_places(source, current, now_ms))
+        if not places:
+            return
+        outcome = claim(
+            core, source, current, places, taking.wanted.timeout_seconds, taking.wanted.nonce_of
+        )
+        if isinstance(outcome, Claim):
+            taking.add(outcome)
+            return
+        core.hints.contend(partition_key(PARCELS, source.id, parcel.partition), now_ms)
+        current = outcome

@@ -1,0 +1,55 @@
+"""Every limit and default of queues and their messages, once, with its unit in its name."""
+
+from __future__ import annotations
+
+BATCH_MESSAGES = 16
+BATCH_BYTES = 262_144
+REQUEST_BYTES = 1_048_576
+ANSWER_BYTES = 5_000_000
+"""A receive stops claiming before its answer's JSON grows past this; Lambda refuses 6 MB."""
+
+RETENTION_SECONDS = (60, 1_296_000)
+RETENTION_SECONDS_DEFAULT = 345_600
+VISIBILITY_SECONDS = (1, 43_200)
+VISIBILITY_SECONDS_DEFAULT = 30
+RECEIVE_WAIT_SECONDS = (0, 30)
+RECEIVE_WAIT_SECONDS_DEFAULT = 0.2
+DELAY_SECONDS = (0, 1_296_000)
+GIVE_BACK_DELAY_SECONDS = (0, 43_200)
+MESSAGE_BYTES = (1_024, 262_144)
+MESSAGE_BYTES_DEFAULT = 65_536
+QUEUE_MESSAGES = (1_000_000, 1_000_000_000)
+QUEUE_MESSAGES_DEFAULT = 100_000_000
+DEAD_LETTER_RECEIVES = (1, 1_000)
+DEAD_LETTER_AGE_SECONDS = (300, 43_200)
+PARTITIONS = (1, 255)
+PARTITIONS_DEFAULT = 4
+
+DESCRIPTION_CHARACTERS = 256
+LABELS = 10
+LABEL_CHARACTERS = 256
+REASON_CHARACTERS = 256
+ATTRIBUTES = 10
+ATTRIBUTE_BYTES = 1_024
+KEY_CHARACTERS = (1, 128)
+"""Of a `group` or a `deduplication_id`."""
+RECEIPT_CHARACTERS = 2_048
+
+QUEUES_PER_ACCOUNT = 10_000
+RECEIVERS_PER_QUEUE = 100
+PAGE_ENTRIES = (1, 1_000)
+PAGE_ENTRIES_DEFAULT = 100
+
+DEDUPLICATION_MS = 5 * 60_000
+ATTEMPT_AGE_MS = 120_000
+ATTEMPT_AHEAD_MS = 2_000
+KEY_SLACK_MS = 130_000
+"""How far a parcel's key may lie before its sending: the age of an attempt and some skew."""
+TOMBSTONE_MS = ATTEMPT_AGE_MS + 10_000
+"""How long a parcel whose messages moved away stays, so that a repeated send still finds it."""
+
+MOVE_WAIT_MS = 60_000
+"""A message that waits longer than this for a retry is re-keyed to its due time."""
+OPERATION_SECONDS = 7 * 86_400
+COUNT_EXACT_MESSAGES = 10_000
+CACHE_MS = 1_000

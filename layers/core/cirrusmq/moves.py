@@ -1,0 +1,78 @@
+"""Moving one message out of a parcel, in the transaction that puts it where it goes.
+
+    one transaction:  the message is marked gone in its parcel  (if it still is as it was read)
+                      the message stands in a parcel of its own (if that key is free)
+
+So at every moment it is in exactly one place, whatever fails and whoever races.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from cirrusmq.core import Core
+from cirrusmq.parcel import GONE, Parcel
+from cirrusmq.source import Source
+from cirrusmq.spent import clear, may_vanish, parcel_key
+from cirrusmq.storage.store import Item, TransactionRefused, put_if_absent
+
+
+def move_out(
+    core: Core,
+    source: Source,
+    parcel: Parcel,
+    place: int,
+    arrivals: Sequence[Item],
+    now_ms: int,
+    nonce: bytes | None = None,
+) -> Parcel | None:
+    """Write `arrivals` and take the message at `place` out of its parcel, both or neither.
+
+    With `nonce` only its newest receipt's holder may. Answers the parcel as the move leaves it;
+    None where somebody was faster.
+    """
+    after = _without(parcel, place)
+    try:
+        core.store.transact(
+            [
+                _departure(core, parcel, place, now_ms, nonce),
+                *({"Put": put_if_absent(core.tables.messages, item)} for item in arrivals),
+            ]
+        )
+    except TransactionRefused as refused:
+        # Keys of arrivals are this move's own: one that is taken says that it took effect.
+        if 0 in refused.failed and len(refused.failed) == 1:
+            return None
+    if parcel.count > 1 and after.spent():
+        clear(core, source, after, now_ms)
+    return after
+
+
+def _without(parcel: Parcel, place: int) -> Parcel:
+    visible = list(parcel.visible_ms)
+    visible[place] = GONE
+    return replace(parcel, visible_ms=tuple(visible))
+
+
+def _departure(
+    core: Core, parcel: Parcel, place: int, now_ms: int, nonce: bytes | None
+) -> dict[str, Any]:
+    condition = f"v[{place}] = :seen"
+    values: dict[str, Any] = {":seen": {"N": str(parcel.visible_ms[place])}}
+    if nonce is not None:
+        condition += f" AND k[{place}] = :nonce"
+        values[":nonce"] = {"B": nonce}
+    request: dict[str, Any] = {
+        "TableName": core.tables.messages,
+        "Key": parcel_key(parcel),
+        "ConditionExpression": condition,
+        "ExpressionAttributeValues": values,
+        "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
+    }
+    if parcel.count == 1 and may_vanish(parcel, now_ms):
+        return {"Delete": request}
+    request["UpdateExpression"] = f"SET v[{place}] = :gone"
+    values[":gone"] = {"N": str(GONE)}
+    return {"Update": request}

@@ -1,0 +1,125 @@
+"""A parcel: where the messages of one send stand in one queue, receiver or subscription.
+
+Pure values: what a parcel holds, and which of its messages can be received at a given time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from cirrusmq import ulid
+
+DELETED = 0
+"""A `visible_ms` that says: deleted by its consumer."""
+GONE = -1
+"""A `visible_ms` that says: gone otherwise (moved, dead-lettered, dropped)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parcel:
+    """The state of 1 to 16 messages. Lists are indexed by a message's place in the parcel."""
+
+    source_id: str
+    """Id of the queue, receiver or subscription in which the messages stand."""
+    partition: int
+    sort_key: str
+    """`<available at, 13 digits of ms>#<parcel id>`; in ordered sources by group and sequence."""
+    parcel_id: str
+    """26 characters; `.<position>` behind them where a single message moved."""
+    sent_ms: int
+    expires_ms: int
+    visible_ms: tuple[int, ...]
+    """When each can be received next, its wait aside: the end of its lease or of its delay."""
+    nonces: tuple[bytes, ...]
+    """Of each message's newest receipt; empty before the first and after a give-back."""
+    receives: tuple[int, ...]
+    first_received_ms: tuple[int, ...]
+    sizes: tuple[int, ...]
+    """Bytes of body, attributes and tags."""
+    waits_ms: tuple[int, ...] = ()
+    """Retry waits that follow the leases; empty where the source has no retry ladder."""
+    answer_percent: int = 100
+    """Bytes of a message in an answer's JSON for every 100 of its size, at most."""
+    positions: tuple[int, ...] = ()
+    """Each message's number in its send; empty: 0, 1, 2 …"""
+    visibility_seconds: tuple[int, ...] = ()
+    """Each message's own visibility timeout, 0 where it has none; empty: none has."""
+    content: bytes | None = None
+    """The packed messages, where they fit in beside their state."""
+    log: str | None = None
+    """`<id>#<partition>` of the log with the messages; None: the source's, same partition."""
+    own_record: bool = False
+    """Whether its log record is of this parcel alone (a copy made by a move between queues)."""
+    moved_from: str | None = None
+    """Id of the source that these messages were moved from, for the meter."""
+    dead_letter: dict[str, Any] | None = field(default=None, hash=False)
+
+    @property
+    def count(self) -> int:
+        """How many messages the parcel was made with."""
+        return len(self.visible_ms)
+
+    @property
+    def send_id(self) -> str:
+        """Id of the send: a ULID."""
+        return self.parcel_id[: ulid.CHARACTERS]
+
+    @property
+    def record_id(self) -> str:
+        """Id of the log record with the content, where `content` is None."""
+        return self.parcel_id if self.own_record else self.send_id
+
+    def position(self, place: int) -> int:
+        """The number, in its send, of the message at `place`."""
+        return self.positions[place] if self.positions else place
+
+    def message_id(self, place: int) -> str:
+        """The id of the message at `place`."""
+        return message_id(self.send_id, self.position(place))
+
+    def wait_ms(self, place: int) -> int:
+        """How long the message at `place` waits for its retry after its lease."""
+        return self.waits_ms[place] if self.waits_ms else 0
+
+    def ready_ms(self, place: int) -> int:
+        """When the message at `place` can be received; meaningless where it is not live."""
+        return self.visible_ms[place] + self.wait_ms(place)
+
+    def live(self, place: int) -> bool:
+        """Whether the message at `place` is still in the source."""
+        return self.visible_ms[place] > DELETED
+
+    def spent(self) -> bool:
+        """Whether nothing is left in it."""
+        return max(self.visible_ms) <= DELETED
+
+    def receivable(self, place: int, now_ms: int) -> bool:
+        """Whether the message at `place` is active at `now_ms`."""
+        return self.live(place) and self.ready_ms(place) <= now_ms < self.expires_ms
+
+    def held(self, place: int, now_ms: int) -> bool:
+        """Whether a receiver holds the message at `place`."""
+        return self.live(place) and bool(self.nonces[place]) and self.visible_ms[place] > now_ms
+
+    def delayed(self, place: int, now_ms: int) -> bool:
+        """Whether the message at `place` still waits for its first delivery."""
+        return self.live(place) and not self.receives[place] and self.visible_ms[place] > now_ms
+
+    def waiting(self, place: int, now_ms: int) -> bool:
+        """Whether the message at `place` has outlived its lease and waits for its retry."""
+        return self.live(place) and self.visible_ms[place] <= now_ms < self.ready_ms(place)
+
+    def answer_bytes(self, place: int) -> int:
+        """What the message at `place` adds to an answer's JSON at most, state included."""
+        return self.sizes[place] * self.answer_percent // 100 + 1_000
+
+
+def message_id(send_id: str, position: int) -> str:
+    """`Msg-`, the id of the send, and the message's number in it as one hex digit."""
+    return f"Msg-{send_id}{position:X}"
+
+
+def sort_key(available_ms: int, parcel_id: str) -> str:
+    """The key of a parcel in its partition: in order of when it can first be received."""
+    return f"{available_ms:013d}#{parcel_id}"

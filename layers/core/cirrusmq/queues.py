@@ -1,0 +1,256 @@
+"""Creating, changing, showing, listing and deleting queues."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from cirrusmq import cursors, limits
+from cirrusmq.core import Core
+from cirrusmq.errors import (
+    AlreadyExists,
+    InUse,
+    InvalidParameter,
+    LimitExceeded,
+    QueueNotFound,
+    Unavailable,
+)
+from cirrusmq.names import check_name, new_id
+from cirrusmq.queue import Queue, QueueInput, change_attributes, create_attributes
+from cirrusmq.storage import directory
+from cirrusmq.storage.directory import Document, queue_place
+from cirrusmq.storage.store import TransactionRefused
+
+_TRIES = 8
+_RESOURCE_SECONDS = 60 * 86_400
+
+
+class Resource(msgspec.Struct, frozen=True):
+    """What a resource's id stands for, for the meter and the reports."""
+
+    account: str
+    kind: str
+    name: str
+
+
+def get_queue(core: Core, account: str, name: str) -> Queue:
+    """The queue of exactly this name, as the cache has it; QueueNotFound."""
+    queue = directory.read_cached(core, queue_place(account, name), Queue)
+    if queue is None or queue.name != name:
+        raise QueueNotFound(f"account {account} has no queue {name}")
+    return queue
+
+
+def create_queue(core: Core, account: str, name: str, given: QueueInput) -> tuple[Queue, bool]:
+    """Create a queue, or find it with exactly these attributes; answers (queue, created)."""
+    check_name("queue", name)
+    attributes = create_attributes(given)
+    for _ in range(_TRIES):
+        found = directory.read(core, queue_place(account, name), Queue)
+        if found is not None:
+            if found.value.name != name or found.value.attributes != attributes:
+                raise AlreadyExists(f"queue {found.value.name} exists with other attributes")
+            return found.value, False
+        now_ms = core.now_ms()
+        queue = Queue(
+            account=account,
+            name=name,
+            id=new_id(core.random),
+            attributes=attributes,
+            created_ms=now_ms,
+            modified_ms=now_ms,
+        )
+        target = _dead_letter_target(core, queue)
+        writes = [
+            directory.put_new(
+                core, queue_place(account, name), queue, dead_letter_id=target and target.id
+            ),
+            _count_queues(core, account, 1),
+            directory.put_new(
+                core,
+                directory.resource_place(queue.id),
+                Resource(account, "queue", name),
+            ),
+            *_refer(core, queue, None, target),
+            *_age_pointer(core, queue, None),
+        ]
+        try:
+            core.store.transact(writes)
+        except TransactionRefused as refused:
+            if 1 in refused.failed:
+                raise LimitExceeded(
+                    f"an account has at most {limits.QUEUES_PER_ACCOUNT:,} queues"
+                ) from refused
+            continue
+        core.cache.turn_over(queue_place(account, name))
+        return queue, True
+    raise Unavailable
+
+
+def change_queue(core: Core, account: str, name: str, given: QueueInput) -> Queue:
+    """Change some attributes."""
+    return update_queue(
+        core, account, name, lambda queue: change_attributes(queue, given, core.now_ms())
+    )
+
+
+def update_queue(
+    core: Core, account: str, name: str, change: Callable[[Queue], Queue]
+) -> Queue:
+    """Write what `change` makes of the queue; in force everywhere when this returns."""
+    place = queue_place(account, name)
+    for _ in range(_TRIES):
+        found = _find(core, account, name)
+        queue = change(found.value)
+        target = _dead_letter_target(core, queue)
+        writes = [
+            directory.put_over(
+                core, place, queue, found.version, dead_letter_id=target and target.id
+            ),
+            *_refer(core, queue, found.value, target),
+            *_age_pointer(core, queue, found.value),
+        ]
+        try:
+            core.store.transact(writes)
+        except TransactionRefused:
+            continue
+        core.cache.turn_over(place)
+        return queue
+    raise Unavailable
+
+
+def delete_queue(core: Core, account: str, name: str) -> None:
+    """Delete a queue that nothing refers to; its messages are never returned again."""
+    place = queue_place(account, name)
+    for _ in range(_TRIES):
+        found = _find(core, account, name)
+        queue = found.value
+        resource = Resource(account, "queue", name)
+        writes = [
+            directory.delete_version(core, place, found.version),
+            directory.check_unused(core, queue.id),
+            _count_queues(core, account, -1),
+            directory.put(
+                core,
+                directory.resource_place(queue.id),
+                resource,
+                expires_at=core.now_ms() // 1000 + _RESOURCE_SECONDS,
+            ),
+            *_refer(core, None, queue, None),
+            *_age_pointer(core, None, queue),
+        ]
+        try:
+            core.store.transact(writes)
+        except TransactionRefused as refused:
+            if 1 in refused.failed:
+                raise InUse(
+                    f"queue {name} is a dead-letter queue or a subscription's endpoint"
+                ) from refused
+            continue
+        core.cache.turn_over(place)
+        return
+    raise Unavailable
+
+
+def list_queues(
+    core: Core, account: str, prefix: str, limit: int, cursor: str | None
+) -> tuple[list[Queue], str | None]:
+    """A page of the account's queues whose names begin with `prefix`, ignoring no case."""
+    pk, start = queue_place(account, prefix)
+    after = cursors.read(core, cursor, "queues", account, prefix)
+    queues, last = directory.read_page(core, pk, start, after, limit, Queue)
+    next_cursor = cursors.make(core, last, "queues", account, prefix) if last else None
+    return [queue for queue in queues if queue.name.startswith(prefix)], next_cursor
+
+
+def _find(core: Core, account: str, name: str) -> Document[Queue]:
+    found = directory.read(core, queue_place(account, name), Queue)
+    if found is None or found.value.name != name:
+        raise QueueNotFound(f"account {account} has no queue {name}")
+    return found
+
+
+def _dead_letter_target(core: Core, queue: Queue) -> Queue | None:
+    """The queue's dead-letter queue, checked as far as reading can; conditions do the rest."""
+    dead_letter = queue.attributes.dead_letter
+    if dead_letter is None:
+        return None
+    check_name("dead_letter.queue", dead_letter.queue)
+    if dead_letter.queue.lower() == queue.name.lower():
+        raise InvalidParameter("dead_letter.queue", "must be another queue")
+    target = _find(core, queue.account, dead_letter.queue).value
+    if target.attributes.dead_letter is not None:
+        raise InvalidParameter(
+            "dead_letter.queue", "must be a queue that has no dead_letter itself"
+        )
+    if target.attributes.ordered and not queue.attributes.ordered:
+        raise InvalidParameter(
+            "dead_letter.queue", "an ordered queue takes dead letters of ordered queues only"
+        )
+    users = core.store.get(core.tables.directory, *directory.queue_users_place(queue.id))
+    if users is not None and "users" in users:
+        raise InvalidParameter(
+            "dead_letter", "a queue that others use as dead-letter queue can have none itself"
+        )
+    return target
+
+
+def _refer(
+    core: Core, queue: Queue | None, before: Queue | None, target: Queue | None
+) -> list[dict[str, Any]]:
+    """Keep the references to dead-letter queues in step, and forbid chains.
+
+        A: PATCH a -> dead letters to b      reads b: no dead_letter
+        B: PATCH b -> dead letters to c      reads a's users of b: none
+        A: writes a, b gets a user           B's check "b has no users" fails: it reads again
+    """
+    owner = queue or before
+    assert owner is not None
+    old_dead_letter = before.attributes.dead_letter if before else None
+    old_name = old_dead_letter.queue if old_dead_letter else None
+    new_name = target.name if target else None
+    writes = []
+    if target is not None and queue is not None:
+        writes.append(
+            directory.check(
+                core,
+                queue_place(queue.account, target.name),
+                "attribute_exists(pk) AND attribute_not_exists(dead_letter_id)",
+            )
+        )
+        writes.append(directory.check_unused(core, queue.id))
+    if old_name == new_name:
+        return writes
+    if old_name is not None:
+        old = _find(core, owner.account, old_name).value
+        writes.append(directory.change_users(core, old.id, "DELETE", owner.id))
+    if target is not None:
+        writes.append(directory.change_users(core, target.id, "ADD", owner.id))
+    return writes
+
+
+def _age_pointer(core: Core, queue: Queue | None, before: Queue | None) -> list[dict[str, Any]]:
+    """Tell the sweep which queues give messages up by age."""
+    if _gives_up_by_age(queue) == _gives_up_by_age(before):
+        return []
+    owner = queue or before
+    assert owner is not None
+    place = directory.Place(directory.AGED, owner.id)
+    if _gives_up_by_age(queue):
+        return [directory.put(core, place, Resource(owner.account, "queue", owner.name))]
+    return [directory.delete(core, place)]
+
+
+def _gives_up_by_age(queue: Queue | None) -> bool:
+    dead_letter = queue.attributes.dead_letter if queue else None
+    return dead_letter is not None and dead_letter.max_age_seconds is not None
+
+
+def _count_queues(core: Core, account: str, by: int) -> dict[str, Any]:
+    place = directory.account_place(account)
+    if by < 0:
+        return directory.change_count(core, place, by)
+    below = "attribute_not_exists(#count) OR #count < :bound"
+    return directory.change_count(core, place, by, below, limits.QUEUES_PER_ACCOUNT)

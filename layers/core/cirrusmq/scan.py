@@ -1,0 +1,74 @@
+"""Reading a whole partition of a source, page by page, for what needs to see everything."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from cirrusmq import limits
+from cirrusmq.core import Core
+from cirrusmq.parcel import Parcel
+from cirrusmq.source import Source
+from cirrusmq.storage.parcels import PARCELS, Page, page_request, partition_key, read_parcel
+from cirrusmq.storage.store import key
+
+LAST_KEY = "~"
+"""Sorts behind every sort key of a parcel."""
+
+
+def read_page(
+    core: Core,
+    pk: str,
+    after: str,
+    until: str,
+    limit: int | None,
+    *,
+    from_exclusive: bool = False,
+    consistent: bool = True,
+) -> Page:
+    """One page of parcels with keys from `after` (or behind it) to `until`."""
+    request = page_request(core.tables.messages, pk, after, until, limit, consistent=consistent)
+    if from_exclusive:
+        request["ExclusiveStartKey"] = key(pk, after)
+    items, last, units = core.store.query(request)
+    more_after = None if last is None else last["sk"]["S"]
+    return Page([read_parcel(item) for item in items], more_after, units)
+
+
+def until_key(source: Source, now_ms: int) -> str:
+    """Behind the key of everything that could be received by now.
+
+    A send's key has the time of its attempt, which a client's clock may put ahead.
+    """
+    return LAST_KEY if source.ordered else f"{now_ms + limits.ATTEMPT_AHEAD_MS:013d}{LAST_KEY}"
+
+
+def from_key(source: Source, now_ms: int) -> str:
+    """Before the key of everything that can still be received."""
+    return "" if source.ordered else f"{source.query_from_ms(now_ms):013d}"
+
+
+def scan_partition(
+    core: Core,
+    source: Source,
+    partition: int,
+    now_ms: int,
+    *,
+    kind: str = PARCELS,
+    everything: bool = False,
+    after: str | None = None,
+) -> Iterator[Parcel]:
+    """The parcels of a partition in order of their keys, strongly consistent.
+
+    Only what could be received by now, unless `everything` (the delayed, the re-keyed) is asked
+    for; `after` goes on behind a key.
+    """
+    pk = partition_key(kind, source.id, partition)
+    start = after or from_key(source, now_ms) or "!"
+    until = LAST_KEY if everything else until_key(source, now_ms)
+    exclusive = after is not None
+    while True:
+        page = read_page(core, pk, start, until, None, from_exclusive=exclusive)
+        yield from page.parcels
+        if page.more_after is None:
+            return
+        start, exclusive = page.more_after, True

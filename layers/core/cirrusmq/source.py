@@ -1,0 +1,59 @@
+"""What messages are received from: a queue itself, or one of its receivers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cirrusmq.limits import KEY_SLACK_MS
+from cirrusmq.queue import DeadLetter, Queue
+from cirrusmq.retry import RetryPolicy
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """Everything that receiving, holding and giving up messages must know of their place."""
+
+    id: str
+    account: str
+    queue_name: str
+    receiver: str | None
+    """The receiver's name; None: the queue's default one."""
+    log_id: str
+    """Whose log holds the bodies that do not fit into a parcel."""
+    partitions: int
+    ordered: bool
+    visibility_timeout_seconds: int
+    receive_wait_seconds: float
+    retry: RetryPolicy | None
+    dead_letter: DeadLetter | None
+    rewind_seconds: int
+    purged_ms: int
+    rewind_floor_ms: int
+    longest_retention_seconds: int
+
+    def query_from_ms(self, now_ms: int) -> int:
+        """No message that can still be received has an earlier key."""
+        oldest_ms = max(now_ms - self.longest_retention_seconds * 1000, self.purged_ms)
+        return max(0, oldest_ms - KEY_SLACK_MS)
+
+
+def queue_source(queue: Queue, now_ms: int) -> Source:
+    """The queue's default receiver."""
+    attributes = queue.attributes
+    return Source(
+        id=queue.id,
+        account=queue.account,
+        queue_name=queue.name,
+        receiver=None,
+        log_id=queue.id,
+        partitions=attributes.partitions,
+        ordered=attributes.ordered,
+        visibility_timeout_seconds=attributes.visibility_timeout_seconds,
+        receive_wait_seconds=attributes.receive_wait_seconds,
+        retry=queue.retry,
+        dead_letter=attributes.dead_letter,
+        rewind_seconds=attributes.rewind_seconds,
+        purged_ms=queue.purged_ms,
+        rewind_floor_ms=queue.rewind_floor_ms,
+        longest_retention_seconds=queue.longest_retention_seconds(now_ms),
+    )

@@ -1,0 +1,61 @@
+"""Removing a parcel in which nothing is left: whoever sees that, does it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cirrusmq import limits, ulid
+from cirrusmq.core import Core
+from cirrusmq.parcel import DELETED, GONE, Parcel
+from cirrusmq.source import Source
+from cirrusmq.storage.parcels import PARCELS, archive_item, partition_key
+from cirrusmq.storage.store import ConditionFailed, TransactionRefused, key
+
+
+def parcel_key(parcel: Parcel) -> dict[str, Any]:
+    """The key of a parcel's item."""
+    return key(partition_key(PARCELS, parcel.source_id, parcel.partition), parcel.sort_key)
+
+
+def may_vanish(parcel: Parcel, now_ms: int) -> bool:
+    """Whether a parcel whose messages moved away may be removed.
+
+        client    send (attempt) ──> answer lost ............ the same send again
+        store     stored ──> received ──> moved to a retry    key taken? else a second copy
+
+    Until no attempt can be that old, the empty parcel stays and holds the key.
+    """
+    return now_ms - ulid.time_of(parcel.send_id) > limits.TOMBSTONE_MS
+
+
+def clear(core: Core, source: Source, parcel: Parcel, now_ms: int) -> None:
+    """Remove a spent parcel, into the archive where its deleted messages can be rewound."""
+    deleted = DELETED in parcel.visible_ms
+    if GONE in parcel.visible_ms and not may_vanish(parcel, now_ms):
+        return
+    conditions = " AND ".join(f"v[{place}] <= :none" for place in range(parcel.count))
+    removal = {
+        "TableName": core.tables.messages,
+        "Key": parcel_key(parcel),
+        "ConditionExpression": conditions,
+        "ExpressionAttributeValues": {":none": {"N": "0"}},
+    }
+    until_ms = rewindable_until(source, parcel)
+    try:
+        if deleted and until_ms > now_ms:
+            put = {
+                "TableName": core.tables.messages,
+                "Item": archive_item(parcel, until_ms),
+            }
+            core.store.transact([{"Delete": removal}, {"Put": put}])
+        else:
+            core.store.write("DeleteItem", removal)
+    except (ConditionFailed, TransactionRefused):
+        return  # somebody else removed it, or rewound it meanwhile
+
+
+def rewindable_until(source: Source, parcel: Parcel) -> int:
+    """When a deleted message of the parcel can no longer be rewound; 0 = it never can."""
+    if not source.rewind_seconds or parcel.sent_ms <= source.rewind_floor_ms:
+        return 0
+    return min(parcel.sent_ms + source.rewind_seconds * 1000, parcel.expires_ms)

@@ -1,0 +1,238 @@
+"""The Directory table: documents of resources, read through the cache, written with conditions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Generic, NamedTuple, TypeVar
+
+import msgspec
+
+from cirrusmq.core import Core
+from cirrusmq.storage.models import DirectoryItem
+from cirrusmq.storage.store import Item, key
+
+T = TypeVar("T")
+
+
+class Place(NamedTuple):
+    """Key of an item of the Directory."""
+
+    pk: str
+    sk: str
+
+
+@dataclass(frozen=True, slots=True)
+class Document(Generic[T]):
+    """A resource as it was read: its value, and the version that a change must find."""
+
+    value: T
+    version: int
+
+
+def account_place(account: str) -> Place:
+    """The account: how many queues it has."""
+    return Place(f"A#{account}", "account")
+
+
+def key_place(access_key_id: str) -> Place:
+    """An access key, as a caller shows it."""
+    return Place(f"K#{access_key_id}", "key")
+
+
+def account_key_place(account: str, access_key_id: str) -> Place:
+    """An access key in its account's list."""
+    return Place(f"A#{account}", f"key#{access_key_id}")
+
+
+def queue_place(account: str, name: str) -> Place:
+    """A queue, whatever the case of its name."""
+    return Place(f"A#{account}", f"queue#{name.lower()}")
+
+
+def queue_users_place(queue_id: str) -> Place:
+    """What refers to a queue, so that it cannot be deleted."""
+    return Place(f"Q#{queue_id}", "users")
+
+
+def receiver_place(queue_id: str, name: str) -> Place:
+    """A receiver of a queue, whatever the case of its name."""
+    return Place(f"Q#{queue_id}", f"receiver#{name.lower()}")
+
+
+def grant_place(queue_id: str, account: str) -> Place:
+    """A grant, in its queue's list."""
+    return Place(f"Q#{queue_id}", f"grant#{account}")
+
+
+def granted_place(account: str, owner: str, queue_name: str) -> Place:
+    """A grant, in the list of the account that has it."""
+    return Place(f"G#{account}", f"{owner}#{queue_name}")
+
+
+def resource_place(resource_id: str) -> Place:
+    """Whose a resource's id is; stays for a while after the resource."""
+    return Place(f"I#{resource_id}", "resource")
+
+
+def operation_place(account: str, operation_id: str) -> Place:
+    """An operation of an account."""
+    return Place(f"A#{account}", f"operation#{operation_id}")
+
+
+RUNNING = "running"
+"""Partition with a pointer to each running operation, for the sweep."""
+AGED = "aged"
+"""Partition with a pointer to each queue whose messages are given up by age, for the sweep."""
+DEPLOYMENT = Place("deployment", "secret")
+ADMIN_KEYS = Place("deployment", "admin_keys")
+
+
+def read(core: Core, place: Place, kind: type[T]) -> Document[T] | None:
+    """The document at `place`, read now."""
+    item = core.store.get(core.tables.directory, *place)
+    return None if item is None else _document(item, kind)
+
+
+def read_cached(core: Core, place: Place, kind: type[T]) -> T | None:
+    """The value at `place`, as the cache has it."""
+
+    def load() -> T | None:
+        found = read(core, place, kind)
+        return None if found is None else found.value
+
+    return core.cache.get(place, load)
+
+
+def read_list(core: Core, pk: str, prefix: str, kind: type[T]) -> Iterator[T]:
+    """The values of a partition whose sort keys begin with `prefix`, in order."""
+    for item in core.store.query_all(core.tables.directory, pk, prefix):
+        yield _document(item, kind).value
+
+
+def read_page(
+    core: Core, pk: str, prefix: str, after: str | None, limit: int, kind: type[T]
+) -> tuple[list[T], str | None]:
+    """Up to `limit` values in order, and the sort key to go on after; None at the end."""
+    request: dict[str, Any] = {
+        "TableName": core.tables.directory,
+        "KeyConditionExpression": "pk = :pk AND begins_with(sk, :prefix)",
+        "ExpressionAttributeValues": {":pk": {"S": pk}, ":prefix": {"S": prefix}},
+        "ConsistentRead": True,
+        "Limit": limit,
+    }
+    if after is not None:
+        request["ExclusiveStartKey"] = key(pk, after)
+    items, last, _ = core.store.query(request)
+    return [_document(item, kind).value for item in items], last and last["sk"]["S"]
+
+
+def put_new(core: Core, place: Place, value: object, **others: Any) -> dict[str, Any]:
+    """A transaction's write of a document where there is none."""
+    return {"Put": _put(core, place, value, 1, others, "attribute_not_exists(pk)", {})}
+
+
+def put_over(
+    core: Core, place: Place, value: object, version: int, **others: Any
+) -> dict[str, Any]:
+    """A transaction's write of a document over the version that was read."""
+    seen = {":seen": {"N": str(version)}}
+    return {"Put": _put(core, place, value, version + 1, others, "version = :seen", seen)}
+
+
+def put(core: Core, place: Place, value: object, **others: Any) -> dict[str, Any]:
+    """A transaction's write of a document, whatever is there."""
+    return {"Put": _put(core, place, value, 1, others, None, {})}
+
+
+def delete_version(core: Core, place: Place, version: int) -> dict[str, Any]:
+    """A transaction's delete of the version that was read."""
+    return {
+        "Delete": {
+            "TableName": core.tables.directory,
+            "Key": key(*place),
+            "ConditionExpression": "version = :seen",
+            "ExpressionAttributeValues": {":seen": {"N": str(version)}},
+        }
+    }
+
+
+def delete(core: Core, place: Place) -> dict[str, Any]:
+    """A transaction's delete, whatever is there."""
+    return {"Delete": {"TableName": core.tables.directory, "Key": key(*place)}}
+
+
+def check(core: Core, place: Place, condition: str, **values: str) -> dict[str, Any]:
+    """A transaction's condition on an item that it leaves as it is."""
+    request: dict[str, Any] = {
+        "TableName": core.tables.directory,
+        "Key": key(*place),
+        "ConditionExpression": condition,
+    }
+    if values:
+        request["ExpressionAttributeValues"] = {f":{n}": {"S": v} for n, v in values.items()}
+    return {"ConditionCheck": request}
+
+
+def check_unused(core: Core, queue_id: str) -> dict[str, Any]:
+    """A transaction's condition that nothing refers to a queue."""
+    request = check(core, queue_users_place(queue_id), "attribute_not_exists(#users)")
+    request["ConditionCheck"]["ExpressionAttributeNames"] = {"#users": "users"}
+    return request
+
+
+def change_users(core: Core, queue_id: str, verb: str, user_id: str) -> dict[str, Any]:
+    """A transaction's `ADD` or `DELETE` of a reference to a queue."""
+    return {
+        "Update": {
+            "TableName": core.tables.directory,
+            "Key": key(*queue_users_place(queue_id)),
+            "UpdateExpression": f"{verb} #users :user",
+            "ExpressionAttributeNames": {"#users": "users"},
+            "ExpressionAttributeValues": {":user": {"SS": [user_id]}},
+        }
+    }
+
+
+def change_count(
+    core: Core, place: Place, by: int, condition: str | None = None, bound: int = 0
+) -> dict[str, Any]:
+    """A transaction's step of a counter; `condition` compares `#count` with `:bound`."""
+    request: dict[str, Any] = {
+        "TableName": core.tables.directory,
+        "Key": key(*place),
+        "UpdateExpression": "ADD #count :by",
+        "ExpressionAttributeNames": {"#count": "count"},
+        "ExpressionAttributeValues": {":by": {"N": str(by)}},
+    }
+    if condition is not None:
+        request["ConditionExpression"] = condition
+        request["ExpressionAttributeValues"][":bound"] = {"N": str(bound)}
+    return {"Update": request}
+
+
+def _put(
+    core: Core,
+    place: Place,
+    value: object,
+    version: int,
+    others: dict[str, Any],
+    condition: str | None,
+    values: dict[str, Any],
+) -> dict[str, Any]:
+    item = DirectoryItem(
+        *place, version=version, document=msgspec.json.encode(value).decode(), **others
+    ).serialize()
+    request: dict[str, Any] = {"TableName": core.tables.directory, "Item": dict(item)}
+    if condition is not None:
+        request["ConditionExpression"] = condition
+    if values:
+        request["ExpressionAttributeValues"] = values
+    return request
+
+
+def _document(item: Item, kind: type[T]) -> Document[T]:
+    stored = DirectoryItem.from_raw_data(item)
+    assert stored.document is not None
+    assert stored.version is not None
+    return Document(msgspec.json.decode(stored.document, type=kind), int(stored.version))

@@ -1,0 +1,92 @@
+"""The items of the three tables, as PynamoDB models. Attribute names are short: they are paid for.
+
+| table | pk | sk | item |
+| --- | --- | --- | --- |
+| Directory | `A#<account>` … | kind and name | `DirectoryItem`: accounts, keys, queues, grants … |
+| Messages | `Q#<source id>#<partition>` | `<available at>#<parcel id>` | `ParcelItem` |
+| Messages | `R#<source id>#<partition>` | `<send time>#<parcel id>` | `ParcelItem`, archived |
+| Messages | `L#<queue id>#<partition>` | `<send time>#<record id>` | `LogItem` |
+| Messages | `D#<queue id>#<hash>` | `D` | `DeduplicationItem` |
+| Messages | `N#<queue id>#<partition>` | `N` | a sequence's counter |
+| Usage | `U#<shard>` | first event's id | usage records and counters |
+"""
+
+from __future__ import annotations
+
+from pynamodb.attributes import (
+    BinaryAttribute,
+    ListAttribute,
+    NumberAttribute,
+    UnicodeAttribute,
+    UnicodeSetAttribute,
+)
+from pynamodb.models import Model
+
+
+class DirectoryItem(Model):
+    """A resource's document, and the few attributes that conditions look at."""
+
+    pk = UnicodeAttribute(hash_key=True)
+    sk = UnicodeAttribute(range_key=True)
+    version = NumberAttribute(null=True)
+    document = UnicodeAttribute(null=True)
+    """The resource's value as JSON."""
+    dead_letter_id = UnicodeAttribute(null=True)
+    """Of a queue: the id of its dead-letter queue."""
+    users = UnicodeSetAttribute(null=True)
+    """Ids of what refers to a queue: it cannot be deleted while there are any."""
+    count = NumberAttribute(null=True)
+    expires_at = NumberAttribute(null=True)
+
+
+class ParcelItem(Model):
+    """A parcel: the field names of `cirrusmq.parcel.Parcel` beside the letters stored."""
+
+    pk = UnicodeAttribute(hash_key=True)
+    sk = UnicodeAttribute(range_key=True)
+    visible_ms = ListAttribute(of=NumberAttribute, attr_name="v")
+    nonces = ListAttribute(of=BinaryAttribute, attr_name="k")
+    receives = ListAttribute(of=NumberAttribute, attr_name="r")
+    first_received_ms = ListAttribute(of=NumberAttribute, attr_name="f")
+    sizes = ListAttribute(of=NumberAttribute, attr_name="z")
+    waits_ms = ListAttribute(of=NumberAttribute, attr_name="w", null=True)
+    sent_ms = NumberAttribute(attr_name="t")
+    expires_ms = NumberAttribute(attr_name="x")
+    answer_percent = NumberAttribute(attr_name="j")
+    positions = BinaryAttribute(legacy_encoding=False, attr_name="p", null=True)
+    visibility_seconds = BinaryAttribute(legacy_encoding=False, attr_name="o", null=True)
+    content = BinaryAttribute(legacy_encoding=False, attr_name="b", null=True)
+    log = UnicodeAttribute(attr_name="l", null=True)
+    own_record = NumberAttribute(attr_name="y", null=True)
+    parcel_id = UnicodeAttribute(attr_name="i", null=True)
+    """Where the sort key does not hold it: in ordered sources."""
+    moved_from = UnicodeAttribute(attr_name="m", null=True)
+    dead_letter = BinaryAttribute(legacy_encoding=False, attr_name="d", null=True)
+    original_key = UnicodeAttribute(attr_name="s", null=True)
+    """Of an archived parcel: the sort key it had, and gets again when it is rewound."""
+    expires_at = NumberAttribute()
+
+
+class LogItem(Model):
+    """The messages of one send, as they were sent. Never changed."""
+
+    pk = UnicodeAttribute(hash_key=True)
+    sk = UnicodeAttribute(range_key=True)
+    content = BinaryAttribute(legacy_encoding=False, attr_name="b")
+    sent_ms = NumberAttribute(attr_name="t")
+    expires_ms = NumberAttribute(attr_name="x")
+    header = BinaryAttribute(legacy_encoding=False, attr_name="h", null=True)
+    """What `fan_out` needs to make the receivers' parcels."""
+    expires_at = NumberAttribute()
+
+
+class DeduplicationItem(Model):
+    """Which message a deduplication id stands for, until `expires_ms`."""
+
+    pk = UnicodeAttribute(hash_key=True)
+    sk = UnicodeAttribute(range_key=True)
+    message_id = UnicodeAttribute(attr_name="i")
+    body_md5 = UnicodeAttribute(attr_name="h")
+    sent_ms = NumberAttribute(attr_name="t")
+    expires_ms = NumberAttribute(attr_name="x")
+    expires_at = NumberAttribute()

@@ -1,0 +1,163 @@
+"""Parcels and log records in the Messages table: between values and items, and reading pages."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from cirrusmq import ulid
+from cirrusmq.parcel import Parcel
+from cirrusmq.storage.models import LogItem, ParcelItem
+from cirrusmq.storage.store import Item
+
+PARCELS, ARCHIVE, LOG = "Q", "R", "L"
+LOG_TTL_MARGIN_MS = 130_000
+"""A repeated send may store its parcel that much later than the log record it finds."""
+
+
+class Page(NamedTuple):
+    """One page of a query: the parcels, the last key looked at, what it cost in read units."""
+
+    parcels: list[Parcel]
+    more_after: str | None
+    units: float
+
+
+def partition_key(kind: str, source_id: str, partition: int) -> str:
+    """The pk of a source's parcels (`Q`), archive (`R`) or log (`L`)."""
+    return f"{kind}#{source_id}#{partition}"
+
+
+def ttl_seconds(expires_ms: int) -> int:
+    """Epoch seconds for the TTL attribute: never before `expires_ms`."""
+    return -(-expires_ms // 1000)
+
+
+def parcel_item(parcel: Parcel) -> Item:
+    """The parcel as an item under its own key."""
+    item = ParcelItem(
+        partition_key(PARCELS, parcel.source_id, parcel.partition),
+        parcel.sort_key,
+        visible_ms=list(parcel.visible_ms),
+        nonces=list(parcel.nonces),
+        receives=list(parcel.receives),
+        first_received_ms=list(parcel.first_received_ms),
+        sizes=list(parcel.sizes),
+        waits_ms=list(parcel.waits_ms) or None,
+        sent_ms=parcel.sent_ms,
+        expires_ms=parcel.expires_ms,
+        answer_percent=parcel.answer_percent,
+        positions=bytes(parcel.positions) or None,
+        visibility_seconds=_pack_numbers(parcel.visibility_seconds),
+        content=parcel.content,
+        log=parcel.log,
+        own_record=1 if parcel.own_record else None,
+        parcel_id=None if parcel.sort_key.endswith(parcel.parcel_id) else parcel.parcel_id,
+        moved_from=parcel.moved_from,
+        dead_letter=msgspec.msgpack.encode(parcel.dead_letter) if parcel.dead_letter else None,
+        expires_at=ttl_seconds(parcel.expires_ms),
+    )
+    return dict(item.serialize())
+
+
+def archive_item(parcel: Parcel, expires_ms: int) -> Item:
+    """The parcel as an item of its source's archive, kept until `expires_ms`."""
+    item = parcel_item(parcel)
+    return item | {
+        "pk": {"S": partition_key(ARCHIVE, parcel.source_id, parcel.partition)},
+        "sk": {"S": archive_sort_key(parcel)},
+        "s": {"S": parcel.sort_key},
+        "expires_at": {"N": str(ttl_seconds(expires_ms))},
+    }
+
+
+def archive_sort_key(parcel: Parcel) -> str:
+    """`<sent at>#<parcel id>`: a rewind reads the archive in order of sending."""
+    return f"{parcel.sent_ms:013d}#{parcel.parcel_id}"
+
+
+def read_parcel(item: Item) -> Parcel:
+    """The parcel in an item of a source's parcels or archive."""
+    stored = ParcelItem.from_raw_data(item)
+    sort_key = stored.original_key or stored.sk
+    _, source_id, partition = stored.pk.split("#")
+    return Parcel(
+        source_id=source_id,
+        partition=int(partition),
+        sort_key=sort_key,
+        parcel_id=stored.parcel_id or sort_key.rpartition("#")[2],
+        sent_ms=int(stored.sent_ms),
+        expires_ms=int(stored.expires_ms),
+        visible_ms=_integers(stored.visible_ms),
+        nonces=tuple(stored.nonces),
+        receives=_integers(stored.receives),
+        first_received_ms=_integers(stored.first_received_ms),
+        sizes=_integers(stored.sizes),
+        waits_ms=_integers(stored.waits_ms or ()),
+        answer_percent=int(stored.answer_percent),
+        positions=tuple(stored.positions or b""),
+        visibility_seconds=_unpack_numbers(stored.visibility_seconds),
+        content=stored.content,
+        log=stored.log,
+        own_record=bool(stored.own_record),
+        moved_from=stored.moved_from,
+        dead_letter=msgspec.msgpack.decode(stored.dead_letter) if stored.dead_letter else None,
+    )
+
+
+def log_key(log: str, record_id: str) -> tuple[str, str]:
+    """Key of a log record: `log` is `<id>#<partition>`; its time is the send's own."""
+    sent_ms = ulid.time_of(record_id[: ulid.CHARACTERS])
+    return f"{LOG}#{log}", f"{sent_ms:013d}#{record_id}"
+
+
+def log_item(
+    log: str, record_id: str, content: bytes, sent_ms: int, expires_ms: int, header: bytes | None
+) -> Item:
+    """A log record as an item."""
+    pk, sk = log_key(log, record_id)
+    item = LogItem(
+        pk,
+        sk,
+        content=content,
+        sent_ms=sent_ms,
+        expires_ms=expires_ms,
+        header=header,
+        expires_at=ttl_seconds(expires_ms + LOG_TTL_MARGIN_MS),
+    )
+    return dict(item.serialize())
+
+
+def page_request(
+    table: str, pk: str, after: str, until: str, limit: int | None, *, consistent: bool
+) -> dict[str, Any]:
+    """A query for the items of `pk` with `after` < sk < `until`, in order."""
+    request: dict[str, Any] = {
+        "TableName": table,
+        "KeyConditionExpression": "pk = :pk AND sk BETWEEN :after AND :until",
+        "ExpressionAttributeValues": {
+            ":pk": {"S": pk},
+            ":after": {"S": after},
+            ":until": {"S": until},
+        },
+        "ConsistentRead": consistent,
+        "ReturnConsumedCapacity": "TOTAL",
+    }
+    if limit is not None:
+        request["Limit"] = limit
+    return request
+
+
+def _integers(values: Sequence[float]) -> tuple[int, ...]:
+    return tuple(int(value) for value in values)
+
+
+def _pack_numbers(numbers: tuple[int, ...]) -> bytes | None:
+    return struct.pack(f">{len(numbers)}H", *numbers) if any(numbers) else None
+
+
+def _unpack_numbers(packed: bytes | None) -> tuple[int, ...]:
+    return struct.unpack(f">{len(packed) // 2}H", packed) if packed else ()

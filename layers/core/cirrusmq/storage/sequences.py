@@ -1,0 +1,22 @@
+"""Sequence numbers of ordered queues: an atomic counter in each partition."""
+
+from __future__ import annotations
+
+from cirrusmq.core import Core
+from cirrusmq.storage.store import key
+
+
+def take_sequence(core: Core, queue_id: str, partition: int, count: int) -> int:
+    """The first of `count` new numbers; higher than every number answered before."""
+    answer = core.store.write(
+        "UpdateItem",
+        {
+            "TableName": core.tables.messages,
+            "Key": key(f"N#{queue_id}#{partition}", "N"),
+            "UpdateExpression": "ADD n :count",
+            "ExpressionAttributeValues": {":count": {"N": str(count)}},
+            "ReturnValues": "UPDATED_NEW",
+        },
+    )
+    assert answer is not None
+    return int(answer["n"]["N"]) - count + 1
