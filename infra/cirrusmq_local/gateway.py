@@ -23,6 +23,8 @@ Send: TypeAlias = Callable[[Message], Awaitable[None]]
 CALL_SECONDS = 30.0
 BODY_SECONDS = 30.0
 BODY_BYTES = 10 * 1_024 * 1_024
+HEADER_BYTES = 10_240
+"""Of the request line and the headers."""
 
 # How much of a refused body is read before the answer, for a client that sends all of it first
 # would not see an answer on a connection that was closed under it.
@@ -104,7 +106,8 @@ class Gateway:
     async def _read_body(self, scope: Message, receive: Receive) -> bytes:
         try:
             async with asyncio.timeout(self._body_seconds):
-                return await _read_body(receive, _declared_bytes(scope))
+                _check_headers(scope)
+                return await _read_body(receive, scope)
         except TimeoutError:
             raise MalformedRequest(
                 f"the body did not arrive within {self._body_seconds:g} s"
@@ -144,19 +147,22 @@ def _request(scope: Message, body: bytes) -> Request:
     )
 
 
-def _declared_bytes(scope: Message) -> int:
-    for name, value in scope["headers"]:
-        if name == b"content-length":
-            return int(value)
-    return 0
+def _check_headers(scope: Message) -> None:
+    size = len(scope["raw_path"]) + len(scope["query_string"])
+    size += sum(len(name) + len(value) for name, value in scope["headers"])
+    if size > HEADER_BYTES:
+        raise MalformedRequest(f"path and headers are over {HEADER_BYTES:,} bytes")
 
 
-async def _read_body(receive: Receive, declared: int) -> bytes:
+async def _read_body(receive: Receive, scope: Message) -> bytes:
+    headers = dict(scope["headers"])
+    if int(headers.get(b"content-length", 0)) > BODY_BYTES:
+        # Who asked first whether to send it has not begun.
+        if b"expect" not in headers:
+            await _drain(receive)
+        raise RequestTooLarge
     chunks: list[bytes] = []
     held = 0
-    if declared > BODY_BYTES:
-        await _drain(receive)
-        raise RequestTooLarge
     while True:
         chunk, more = await _read_chunk(receive)
         chunks.append(chunk)

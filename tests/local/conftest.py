@@ -1,0 +1,124 @@
+"""A clock to set, and a gateway on a free port over handlers that a test writes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from cirrusmq.errors import CirrusMQError
+from cirrusmq_local.clock import ScaledClock
+from cirrusmq_local.functions import Functions, Handler
+from cirrusmq_local.gateway import Gateway
+from cirrusmq_local.routing import Router
+from cirrusmq_local.server import Server
+from cirrusmq_local.template import Function, Route
+
+STARTED_MS = 1_795_160_000_000
+
+
+class HandTime:
+    """Real time, as far as a clock sees it: it passes when a test says so."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def monotonic(self) -> float:
+        return self.seconds
+
+    def system_ms(self) -> int:
+        return STARTED_MS + int(self.seconds * 1_000)
+
+
+@pytest.fixture
+def hand_time() -> HandTime:
+    return HandTime()
+
+
+@pytest.fixture
+def clock(tmp_path: Path, hand_time: HandTime) -> ScaledClock:
+    return ScaledClock(
+        tmp_path / "clock.json", system_ms=hand_time.system_ms, monotonic=hand_time.monotonic
+    )
+
+
+def function(name: str, folder: Path = Path()) -> Function:
+    return Function(
+        name=name,
+        folder=folder,
+        handler="app.handler",
+        timeout_seconds=29,
+        memory_mb=128,
+        environment={},
+    )
+
+
+def tell_problem(error: CirrusMQError, request_id: str) -> dict[str, Any]:
+    statuses = {"RequestTooLarge": 413, "Unavailable": 503, "MalformedRequest": 400}
+    return {
+        "statusCode": statuses[error.code],
+        "headers": {"content-type": "application/problem+json"},
+        "body": json.dumps({"code": error.code, "detail": error.detail, "id": request_id}),
+    }
+
+
+class RunningGateway:
+    """A gateway that answers on a port."""
+
+    def __init__(self, server: Server, functions: Functions, clock: ScaledClock) -> None:
+        self.port = server.port
+        self.client = httpx.Client(base_url=f"http://127.0.0.1:{self.port}", trust_env=False)
+        self._ends = [
+            self.client.close,
+            server.refuse,
+            clock.stop,
+            server.stop,
+            functions.stop,
+        ]
+
+    def stop(self) -> None:
+        for end in self._ends:
+            end()
+
+
+Serve = Callable[..., RunningGateway]
+
+
+@pytest.fixture
+def serve(clock: ScaledClock) -> Iterator[Serve]:
+    """Serve handlers by route key (`POST /queues/{queue}`): `serve({key: handler}, **limits)`."""
+    running: list[RunningGateway] = []
+
+    def start(handlers: dict[str, Handler], **limits: float) -> RunningGateway:
+        functions = Functions({key: (function(key), held) for key, held in handlers.items()})
+        routes = []
+        for key in handlers:
+            method, _, path = key.partition(" ")
+            routes.append(Route(function=key, method=method if path else "", path=path))
+        gateway = Gateway(Router(routes), functions, clock, tell_problem, **limits)
+        server = Server(gateway, "127.0.0.1", 0)
+        server.start()
+        running.append(RunningGateway(server, functions, clock))
+        return running[-1]
+
+    yield start
+    for gateway in running:
+        gateway.stop()
+
+
+def answer(value: Any, status: int = 200) -> dict[str, Any]:
+    return {
+        "statusCode": status,
+        "headers": {"content-type": "application/json"},
+        "body": json.dumps(value),
+    }
+
+
+@pytest.fixture
+def echo() -> Handler:
+    """A handler that answers the event it got."""
+    return lambda event, context: answer(event)
