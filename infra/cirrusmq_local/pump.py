@@ -80,14 +80,15 @@ class Pump:
 
     def run_until_stopped(self) -> None:
         """Feed the function until the stack's clock stops; for a thread of its own."""
-        try:
-            while not self._clock.stopped:
+        while not self._clock.stopped:
+            try:
                 self.step()
-        except ClockStopped:
-            return
-        except Exception:
-            _log.exception("the stream no longer reaches %s", self.source.function)
-            raise
+            except ClockStopped:
+                return
+            except Exception:
+                # The position stands where the last batch was done: nothing is skipped.
+                _log.exception("reading the stream for %s failed", self.source.function)
+                time.sleep(WAKE_SECONDS)
 
     def step(self) -> None:
         """Collect one batch, or what the window lets wait no longer, and have it processed."""
@@ -167,6 +168,8 @@ class Pump:
                 failures = 0
                 continue
             rest = records[done:]
+            # What was reached only now has not been tried before.
+            tries = 0 if done else tries
             if len(rest) > 1 and self.source.bisect:
                 middle = (len(rest) + 1) // 2
                 pieces += [(rest[middle:], 0), (rest[:middle], tries)]
