@@ -1,0 +1,60 @@
+"""The template has the contract's routes, each of them in one function."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from cirrusmq_local.template import Template
+
+MESSAGES = "/queues/{queue}/messages"
+QUEUE = "/queues/{queue}"
+
+EXPECTED = {
+    "send": [f"POST {MESSAGES}"],
+    "receive": [f"POST {MESSAGES}/receive", f"POST {MESSAGES}/peek"],
+    "delete": [
+        f"POST {MESSAGES}/{call}" for call in ("delete", "visibility", "give-back", "dead-letter")
+    ],
+    "manage": [
+        "GET /queues",
+        *(f"{method} {QUEUE}" for method in ("PUT", "PATCH", "GET", "DELETE")),
+        *(f"POST {QUEUE}/{work}" for work in ("purge", "rewind", "redrive")),
+        "GET /operations/{id}",
+        f"GET {QUEUE}/receivers",
+        *(f"{method} {QUEUE}/receivers/{{receiver}}" for method in ("PUT", "GET", "DELETE")),
+        f"GET {QUEUE}/grants",
+        *(f"{method} {QUEUE}/grants/{{account}}" for method in ("PUT", "GET", "DELETE")),
+        "GET /grants",
+        "POST /keys",
+        "GET /keys",
+        "DELETE /keys/{id}",
+        "GET /reports/billing",
+        "GET /reports/backlog",
+        "GET /health",
+        "GET /openapi.json",
+        "GET /docs",
+        "GET /docs/{asset}",
+        "$default",
+    ],
+}
+
+
+def test_every_route_of_the_contract_is_in_its_function(template: Template) -> None:
+    folders = {function.name: function.folder.name for function in template.functions}
+    found: dict[str, list[str]] = {}
+    for route in template.routes:
+        found.setdefault(folders[route.function], []).append(route.key)
+    assert {name: sorted(keys) for name, keys in found.items()} == {
+        name: sorted(keys) for name, keys in EXPECTED.items()
+    }
+
+
+def test_no_route_is_in_two_functions(template: Template) -> None:
+    counts = Counter(route.key for route in template.routes)
+    assert [key for key, count in counts.items() if count > 1] == []
+
+
+def test_a_functions_own_policy_has_room_for_its_routes(template: Template) -> None:
+    """Lambda keeps 20 KB of statements, and each route adds one of about 400 bytes."""
+    counts = Counter(route.function for route in template.routes)
+    assert max(counts.values()) <= 50

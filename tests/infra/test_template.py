@@ -1,0 +1,182 @@
+"""What a platform team asks of a template before it deploys it."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cirrusmq_local.template import Template
+
+TABLES = ("Directory", "Messages", "Usage")
+SECRET = re.compile(r"secret|password|passwd|token|credential|private|api_?key|access_?key", re.I)
+
+
+def of_type(resources: dict[str, Any], kind: str) -> dict[str, Any]:
+    return {
+        name: resource.get("Properties", {})
+        for name, resource in resources.items()
+        if resource["Type"] == kind
+    }
+
+
+def test_sam_and_its_linter_have_no_finding(root: Path) -> None:
+    sam = root / ".venv-sam" / "bin" / "sam"
+    if not sam.exists():
+        pytest.fail(f"{sam} is missing: make .venv-sam/.installed makes it")
+    environment = {
+        "PATH": os.environ["PATH"],
+        "HOME": os.environ.get("HOME", "/"),
+        "AWS_DEFAULT_REGION": "eu-central-1",
+        "SAM_CLI_TELEMETRY": "0",
+    }
+    run = subprocess.run(
+        [sam, "validate", "--lint", "--template", root / "template.yaml"],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert "is a valid SAM Template" in run.stdout
+    assert not re.search(r"^[EWI]\d{4}", run.stdout + run.stderr, re.M), run.stdout
+
+
+def test_every_function_is_on_arm_with_the_layer_and_json_logs(document: dict[str, Any]) -> None:
+    shared = document["Globals"]["Function"]
+    assert shared["Architectures"] == ["arm64"]
+    assert shared["Runtime"] == "python3.11"
+    assert shared["Handler"] == "app.handler"
+    assert shared["Layers"] == ["CoreLayer"]
+    assert shared["LoggingConfig"]["LogFormat"] == "JSON"
+    own = [
+        set(function) & {"Architectures", "Runtime", "Handler", "Layers", "LoggingConfig"}
+        for function in of_type(document["Resources"], "AWS::Serverless::Function").values()
+    ]
+    assert own
+    assert not any(own)
+
+
+def test_the_layer_is_built_from_the_core(root: Path, resources: dict[str, Any]) -> None:
+    layer = resources["CoreLayer"]
+    assert layer["Properties"]["ContentUri"] == "layers/core"
+    assert layer["Metadata"]["BuildMethod"] == "python3.11"
+    # With the package under python/, the build nests it once more and importing fails.
+    assert (root / "layers/core/cirrusmq/__init__.py").is_file()
+    assert not (root / "layers/core/python").exists()
+
+
+def test_the_layers_packages_are_those_that_were_tested(root: Path) -> None:
+    locked = set(re.findall(r"^\S+==\S+", (root / "infra/requirements.lock").read_text(), re.M))
+    required = (root / "layers/core/requirements.txt").read_text().split()
+    assert {line.split("==")[0] for line in required} == {
+        "aws-lambda-powertools",
+        "msgspec",
+        "pynamodb",
+    }
+    assert set(required) <= locked
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_a_table_is_kept_restorable_and_encrypted(resources: dict[str, Any], name: str) -> None:
+    table = resources[name]
+    properties = table["Properties"]
+    assert (table["DeletionPolicy"], table["UpdateReplacePolicy"]) == ("Retain", "Retain")
+    assert properties["DeletionProtectionEnabled"] is True
+    assert properties["BillingMode"] == "PAY_PER_REQUEST"
+    assert properties["PointInTimeRecoverySpecification"]["PointInTimeRecoveryEnabled"] is True
+    assert properties["TimeToLiveSpecification"] == {
+        "AttributeName": "expires_at",
+        "Enabled": True,
+    }
+    assert properties["SSESpecification"]["KMSMasterKeyId"] == "Key.Arn"
+    assert [key["AttributeName"] for key in properties["KeySchema"]] == ["pk", "sk"]
+    assert "GlobalSecondaryIndexes" not in properties
+    assert "LocalSecondaryIndexes" not in properties
+
+
+def test_only_the_messages_have_a_stream(template: Template) -> None:
+    assert [table.name for table in template.tables if table.stream] == ["Messages"]
+
+
+def test_the_stream_has_at_most_two_readers(template: Template) -> None:
+    assert len(template.streams) <= 2
+
+
+def test_no_reader_of_the_stream_can_be_blocked_for_good(resources: dict[str, Any]) -> None:
+    events = [
+        event["Properties"]
+        for function in of_type(resources, "AWS::Serverless::Function").values()
+        for event in function.get("Events", {}).values()
+        if event["Type"] == "DynamoDB"
+    ]
+    assert events
+    for event in events:
+        assert event["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
+        assert event["BisectBatchOnFunctionError"] is True
+        assert 0 < event["MaximumRecordAgeInSeconds"] < 86_400
+        assert 0 < event["MaximumRetryAttempts"] <= 100
+        assert event["DestinationConfig"]["OnFailure"]["Destination"] == "Unprocessed.Arn"
+        assert event["FilterCriteria"]["Filters"]
+        assert "TumblingWindowInSeconds" not in event
+
+
+def test_counting_gathers_a_minute_and_fanning_out_does_not_wait(template: Template) -> None:
+    folders = {function.name: function.folder.name for function in template.functions}
+    windows = {folders[stream.function]: stream.window_seconds for stream in template.streams}
+    assert windows == {"meter": 60, "fan_out": 0}
+
+
+def test_a_call_is_over_before_the_api_gives_up(template: Template) -> None:
+    behind_the_api = {route.function for route in template.routes}
+    timeouts = {f.timeout_seconds for f in template.functions if f.name in behind_the_api}
+    assert max(timeouts) < 30
+
+
+def test_the_key_is_rotated_and_kept(resources: dict[str, Any]) -> None:
+    key = resources["Key"]
+    assert key["Properties"]["EnableKeyRotation"] is True
+    assert key["DeletionPolicy"] == "Retain"
+
+
+def test_every_log_ends_some_day_and_is_encrypted(resources: dict[str, Any]) -> None:
+    groups = of_type(resources, "AWS::Logs::LogGroup")
+    assert len(groups) == 2
+    for group in groups.values():
+        assert group["RetentionInDays"] > 0
+        assert group["KmsKeyId"] == "Key.Arn"
+
+
+def test_the_api_is_throttled_and_logs_who_called_but_no_secret(
+    resources: dict[str, Any],
+) -> None:
+    api = resources["Api"]["Properties"]
+    assert api["DefaultRouteSettings"]["ThrottlingRateLimit"] > 0
+    assert api["DefaultRouteSettings"]["ThrottlingBurstLimit"] > 0
+    logged = api["AccessLogSettings"]["Format"]
+    assert "$context.requestId" in logged
+    assert "header" not in logged.lower()
+    assert "authorization" not in logged.lower()
+
+
+def test_no_environment_variable_holds_a_secret(template: Template) -> None:
+    names = {name for function in template.functions for name in function.environment}
+    assert [name for name in names if SECRET.search(name)] == []
+
+
+def test_every_function_has_its_folder(template: Template) -> None:
+    missing = [
+        str(function.folder)
+        for function in template.functions
+        if not (function.folder / "app.py").is_file()
+    ]
+    assert missing == []
+
+
+def test_every_folder_is_deployed(root: Path, template: Template) -> None:
+    folders = {path.parent.name for path in (root / "functions").glob("*/app.py")}
+    assert folders == {function.folder.name for function in template.functions}
