@@ -38,19 +38,20 @@ def export_table(
     """Write an export under `folder`, which stands for the bucket; the export's own folder."""
     export_id = f"{now_ms:014d}-{secrets.token_hex(4)}"
     home = folder / ROOT / export_id
-    home.mkdir(parents=True)
-    (home / "_started").touch()
     # Incremental exports of a bucket share one folder of data; a full one has its own.
     data = home / "data" if since_ms is None else folder / ROOT / "data"
-    with DataFiles(folder, data) as files, core.store.snapshot() as connection:
+    with core.store.snapshot() as connection:
         if since_ms is None:
             records = _items(connection, table)
         else:
             window = _Window(since_ms, now_ms)
             _check_window(connection, table, window)
             records = _changes(connection, table, window)
-        for record, size in records:
-            files.add(record, size)
+        home.mkdir(parents=True)
+        (home / "_started").touch()
+        with DataFiles(folder, data) as files:
+            for record, size in records:
+                files.add(record, size)
     manifest = home / "manifest-files.json"
     write_with_checksum(manifest, files.manifest())
     summary = _summary(table, export_id, now_ms, since_ms) | {
@@ -86,29 +87,43 @@ def _changes(
         "WHERE at_ms >= ? AND at_ms < ? GROUP BY pk, sk",
         (window.since_ms, window.to_ms),
     )
+    later = _first_changes_from(connection, table, window.to_ms)
     for pk, sk, first, last_ms in keys:
-        (old,) = connection.execute(
-            f"SELECT old FROM {table.changes} WHERE sequence = ?", (first,)
-        ).fetchone()
-        new = _image_at(connection, table, (pk, sk), window.to_ms)
+        old = _replaced(connection, table, first)
+        new = (
+            _replaced(connection, table, later[pk, sk])
+            if (pk, sk) in later
+            else _standing(connection, table, (pk, sk))
+        )
         if old is None and new is None:
             continue
         yield _record(table, old, new, last_ms)
 
 
-def _image_at(
-    connection: sqlite3.Connection, table: Table, key: tuple[Any, Any], at_ms: int
-) -> bytes | None:
-    row = connection.execute(
-        f"SELECT old FROM {table.changes} WHERE at_ms >= ? AND pk = ? AND sk = ? "
-        "ORDER BY sequence LIMIT 1",
-        (at_ms, *key),
+def _first_changes_from(
+    connection: sqlite3.Connection, table: Table, from_ms: int
+) -> dict[tuple[Any, Any], int]:
+    """The sequence of the first change from then on, by key: the few made during the export."""
+    rows = connection.execute(
+        f"SELECT pk, sk, MIN(sequence) FROM {table.changes} WHERE at_ms >= ? GROUP BY pk, sk",
+        (from_ms,),
+    )
+    return {(pk, sk): sequence for pk, sk, sequence in rows}
+
+
+def _replaced(connection: sqlite3.Connection, table: Table, sequence: int) -> bytes | None:
+    """The image that a change replaced."""
+    (old,) = connection.execute(
+        f"SELECT old FROM {table.changes} WHERE sequence = ?", (sequence,)
     ).fetchone()
-    if row is None:
-        found = connection.execute(table.select, key).fetchone()
-        row = (None,) if found is None else (found[1],)
-    image: bytes | None = row[0]
+    image: bytes | None = old
     return image
+
+
+def _standing(connection: sqlite3.Connection, table: Table, key: tuple[Any, Any]) -> bytes | None:
+    """The image that stands in the table."""
+    row = connection.execute(table.select, key).fetchone()
+    return None if row is None else row[1]
 
 
 def _record(
