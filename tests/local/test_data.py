@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+import json
+import multiprocessing
+import stat
+from pathlib import Path
+
+import pytest
+
+from cirrusmq_local.data import DataFolder, DataInUseError, read_connection
+from cirrusmq_local.logfile import LogFile
+
+CONNECTION = {"url": "http://h", "account": "local", "access_key_id": "k", "secret": "s"}
+
+
+def test_two_stacks_do_not_share_data(tmp_path: Path) -> None:
+    first = DataFolder(tmp_path / "data")
+    first.lock()
+    with pytest.raises(DataInUseError, match="in use by process"):
+        DataFolder(tmp_path / "data").lock()
+    first.unlock()
+    second = DataFolder(tmp_path / "data")
+    second.lock()
+    second.unlock()
+
+
+def lock_and_die(path: Path) -> None:
+    DataFolder(path).lock()
+
+
+def test_a_stack_that_died_leaves_no_lock(tmp_path: Path) -> None:
+    process = multiprocessing.get_context("spawn").Process(target=lock_and_die, args=(tmp_path,))
+    process.start()
+    process.join()
+    assert process.exitcode == 0
+    data = DataFolder(tmp_path)
+    data.lock()
+    data.unlock()
+
+
+def test_a_connection_is_for_its_owner_alone(tmp_path: Path) -> None:
+    data = DataFolder(tmp_path)
+    assert data.read_connection() is None
+    data.write_connection(CONNECTION)
+    assert data.read_connection() == CONNECTION
+    assert json.loads((tmp_path / "connection.json").read_text()) == CONNECTION
+    assert stat.S_IMODE((tmp_path / "connection.json").stat().st_mode) == 0o600
+
+
+def test_a_connection_is_replaced_whole(tmp_path: Path) -> None:
+    data = DataFolder(tmp_path)
+    data.write_connection(CONNECTION)
+    # What a crash may leave beside it.
+    (tmp_path / "connection.json.new").write_text("{", encoding="utf-8")
+    data.write_connection(CONNECTION | {"url": "http://other"})
+    assert data.read_connection() == CONNECTION | {"url": "http://other"}
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"url": "http://h"}', '{"url": 1}'])
+def test_a_damaged_connection_is_told(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "connection.json"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(ValueError, match=r"connection|Expecting"):
+        read_connection(path)
+
+
+def test_a_log_does_not_grow_for_ever(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    log = LogFile(path, limit=100)
+    for number in range(100):
+        log.write(f"line {number:04d}\n")
+    log.close()
+    log.write("too late\n")
+    assert path.stat().st_size <= 100
+    assert (tmp_path / "log.1").stat().st_size <= 100
+    assert path.read_text().splitlines()[-1] == "line 0099"
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_a_log_goes_on_after_a_restart(tmp_path: Path) -> None:
+    for text in ("first\n", "second\n"):
+        log = LogFile(tmp_path / "log")
+        log.write(text)
+        log.close()
+    assert (tmp_path / "log").read_text() == "first\nsecond\n"

@@ -1,0 +1,132 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cirrusmq_local.cloudformation import TemplateError
+from cirrusmq_local.template import Route, Schedule, Template, load
+
+SAMPLE = """
+Parameters:
+  Level: {Type: String, Default: INFO}
+Globals:
+  Function:
+    Handler: app.handler
+    Timeout: 20
+    Environment:
+      Variables: {LEVEL: !Ref Level}
+Resources:
+  First:
+    Type: AWS::Serverless::Function
+    Properties:
+      FunctionName: !Sub "${AWS::StackName}-first"
+      CodeUri: functions/first
+      Timeout: 60
+      Environment:
+        Variables:
+          TABLE: !Ref Items
+          NEXT: !Sub ["${Name}-${!literal}", {Name: !Ref Second}]
+          ARN: !GetAtt Items.Arn
+          JOINED: !Join ["/", [a, !Ref AWS::Region]]
+      Events:
+        Read: {Type: HttpApi, Properties: {Method: get, Path: "/a/{b}"}}
+        Rest: {Type: HttpApi, Properties: {}}
+        Often: {Type: Schedule, Properties: {Schedule: rate(5 minutes)}}
+        Changes:
+          Type: DynamoDB
+          Properties:
+            Stream: !GetAtt Items.StreamArn
+            FilterCriteria:
+              Filters:
+                - Pattern: '{"eventName": ["INSERT"]}'
+  Second:
+    Type: AWS::Serverless::Function
+    Properties: {CodeUri: functions/second}
+  Items:
+    Type: AWS::DynamoDB::Table
+    Properties:
+      KeySchema:
+        - {AttributeName: a, KeyType: HASH}
+        - {AttributeName: b, KeyType: RANGE}
+      TimeToLiveSpecification: {AttributeName: gone_at, Enabled: true}
+      StreamSpecification: {StreamViewType: NEW_AND_OLD_IMAGES}
+"""
+
+
+def load_text(folder: Path, text: str) -> Template:
+    path = folder / "template.yaml"
+    path.write_text(text, encoding="utf-8")
+    return load(path)
+
+
+@pytest.fixture
+def sample(tmp_path: Path) -> Template:
+    return load_text(tmp_path, SAMPLE)
+
+
+def test_functions_take_what_all_share_and_what_is_their_own(
+    sample: Template, tmp_path: Path
+) -> None:
+    first, second = sample.functions
+    assert (first.name, second.name) == ("cirrusmq-first", "Second")
+    assert (first.timeout_seconds, second.timeout_seconds) == (60, 20)
+    assert first.folder == tmp_path / "functions/first"
+    assert second.handler == "app.handler"
+
+
+def test_references_are_resolved(sample: Template) -> None:
+    assert sample.functions[0].environment == {
+        "LEVEL": "INFO",
+        "TABLE": "Items",
+        "NEXT": "Second-${literal}",
+        "ARN": "Items.Arn",
+        "JOINED": "a/local",
+    }
+
+
+def test_routes_schedules_streams_and_tables_are_found(sample: Template) -> None:
+    assert sample.routes == [
+        Route(function="cirrusmq-first", method="GET", path="/a/{b}"),
+        Route(function="cirrusmq-first", method="", path=""),
+    ]
+    assert [route.key for route in sample.routes] == ["GET /a/{b}", "$default"]
+    assert sample.schedules == [Schedule(function="cirrusmq-first", seconds=300)]
+    (stream,) = sample.streams
+    assert (stream.table, stream.batch_size, stream.window_seconds) == ("Items", 100, 0)
+    assert stream.filters == [{"eventName": ["INSERT"]}]
+    (table,) = sample.tables
+    assert (table.name, table.partition_key, table.sort_key) == ("Items", "a", "b")
+    assert (table.ttl_attribute, table.stream) == ("gone_at", True)
+
+
+def test_functions_that_share_a_process_must_agree_on_their_variables(sample: Template) -> None:
+    assert sample.environment()["LEVEL"] == "INFO"
+    functions = list(sample.functions)
+    other = type(functions[1])(**(vars(functions[1]) | {"environment": {"LEVEL": "DEBUG"}}))
+    clashing = Template(**(vars(sample) | {"functions": [functions[0], other]}))
+    with pytest.raises(TemplateError, match="LEVEL differs"):
+        clashing.environment()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("!Ref Items", "!Ref Nothing", "refers to Nothing"),
+        ("!GetAtt Items.Arn", "!GetAtt Nothing.Arn", "refers to Nothing"),
+        ("!Ref Items", "!ImportValue x", "!ImportValue is not understood"),
+        ("rate(5 minutes)", "'cron(0 * * * ? *)'", "use rate"),
+        ("Resources:", "Others:", "no Resources"),
+        ("Parameters:", "Parameters: [", "not YAML"),
+    ],
+)
+def test_what_is_not_understood_is_refused(
+    tmp_path: Path, old: str, new: str, message: str
+) -> None:
+    with pytest.raises(TemplateError, match=message):
+        load_text(tmp_path, SAMPLE.replace(old, new, 1))
+
+
+def test_a_missing_template_is_named(tmp_path: Path) -> None:
+    with pytest.raises(TemplateError, match=r"nowhere\.yaml"):
+        load(tmp_path / "nowhere.yaml")
