@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -122,3 +123,10 @@ def answer(value: Any, status: int = 200) -> dict[str, Any]:
 def echo() -> Handler:
     """A handler that answers the event it got."""
     return lambda event, context: answer(event)
+
+
+@pytest.fixture
+def unused_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        port: int = listening.getsockname()[1]
+        return port

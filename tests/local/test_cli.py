@@ -1,0 +1,288 @@
+"""The commands, against a service that a test writes."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cirrusmq_local.data import DataFolder
+
+QUEUE = "/queues/{queue}"
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+
+class Service:
+    """Answers each route key with what a test says, and notes what it was asked."""
+
+    def __init__(self) -> None:
+        self.answers: dict[str, list[tuple[int, Any]]] = {}
+        self.asked: list[tuple[str, Any]] = []
+        self.authorizations: set[str] = set()
+
+    def handle(self, event: Any, context: Any) -> Any:
+        key = event["routeKey"]
+        self.asked.append((key, json.loads(event.get("body") or "null")))
+        self.authorizations.add(event["headers"]["authorization"])
+        answers = self.answers[key]
+        status, value = answers.pop(0) if len(answers) > 1 else answers[0]
+        return {"statusCode": status, "body": json.dumps(value) if value is not None else ""}
+
+
+@pytest.fixture
+def service() -> Service:
+    return Service()
+
+
+@pytest.fixture
+def run(serve: Any, service: Service, tmp_path: Path) -> Run:
+    keys = [
+        "GET /queues",
+        *(f"{method} {QUEUE}" for method in ("PUT", "GET", "DELETE")),
+        *(f"POST {QUEUE}/{work}" for work in ("purge", "rewind", "redrive")),
+        "GET /operations/{id}",
+        f"POST {QUEUE}/messages",
+        f"POST {QUEUE}/messages/receive",
+        f"POST {QUEUE}/messages/delete",
+    ]
+    port = serve(dict.fromkeys(keys, service.handle)).port
+    DataFolder(tmp_path).write_connection(
+        {
+            "url": f"http://127.0.0.1:{port}",
+            "account": "local",
+            "access_key_id": "key",
+            "secret": "hush",
+        }
+    )
+
+    def start(*arguments: str, text: str = "", **variables: str) -> Any:
+        return run_command(*arguments, folder=tmp_path, text=text, **variables)
+
+    return start
+
+
+def run_command(
+    *arguments: str, folder: Path, text: str = "", **variables: str
+) -> subprocess.CompletedProcess[str]:
+    environment = {name: held for name, held in os.environ.items() if "CIRRUSMQ" not in name}
+    return subprocess.run(
+        [Path(sys.executable).with_name("cirrusmq"), *arguments],
+        env=environment | {"COLUMNS": "120", "NO_COLOR": "1"} | variables,
+        cwd=folder,
+        input=text,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def data(folder: Path) -> tuple[str, str]:
+    return "--data", str(folder)
+
+
+def test_a_queue_is_made_with_the_attributes_given(
+    run: Run, service: Service, tmp_path: Path
+) -> None:
+    service.answers[f"PUT {QUEUE}"] = [(201, {"name": "orders", "delay_seconds": 5})]
+    attributes = ["-a", "delay_seconds=5", "-a", "description=my orders"]
+    attributes += ["-a", 'dead_letter={"queue": "dead", "max_receives": 3}']
+    done = run("queue", "create", "orders", *attributes, *data(tmp_path))
+    assert done.returncode == 0, done.stderr
+    assert "orders" in done.stdout
+    assert service.asked == [
+        (
+            f"PUT {QUEUE}",
+            {
+                "delay_seconds": 5,
+                "description": "my orders",
+                "dead_letter": {"queue": "dead", "max_receives": 3},
+            },
+        )
+    ]
+    assert service.authorizations == {"Bearer key:hush"}
+
+
+def test_all_pages_of_queues_are_listed(run: Run, service: Service, tmp_path: Path) -> None:
+    pages = [
+        (200, {"queues": [{"name": "a"}], "cursor": "next"}),
+        (200, {"queues": [{"name": "b"}]}),
+    ]
+    service.answers["GET /queues"] = list(pages)
+    listed = run("queue", "list", "--json", *data(tmp_path))
+    assert json.loads(listed.stdout) == [{"name": "a"}, {"name": "b"}]
+    service.answers["GET /queues"] = list(pages)
+    table = run("queue", "list", *data(tmp_path)).stdout
+    assert "│ a " in table
+    assert "│ b " in table
+
+
+def test_an_empty_listing_says_what_to_do(run: Run, service: Service, tmp_path: Path) -> None:
+    service.answers["GET /queues"] = [(200, {"queues": []})]
+    assert "queue create" in run("queue", "list", *data(tmp_path)).stdout
+    assert run("queue", "list", "--json", *data(tmp_path)).stdout == "[]\n"
+
+
+def test_a_queue_is_deleted_only_when_told_so(run: Run, service: Service, tmp_path: Path) -> None:
+    service.answers[f"DELETE {QUEUE}"] = [(204, None)]
+    asked = run("queue", "delete", "orders", *data(tmp_path), text="n\n")
+    assert (asked.returncode, service.asked) == (1, [])
+    assert run("queue", "delete", "orders", "--yes", *data(tmp_path)).returncode == 0
+    assert service.asked == [(f"DELETE {QUEUE}", None)]
+
+
+def test_long_work_is_followed_to_its_end(run: Run, service: Service, tmp_path: Path) -> None:
+    service.answers[f"POST {QUEUE}/redrive"] = [(202, {"operation": "op/1"})]
+    running = {"id": "op/1", "kind": "redrive", "state": "running", "done": 3}
+    ended = running | {"state": "succeeded", "done": 7}
+    service.answers["GET /operations/{id}"] = [(200, running), (200, running), (200, ended)]
+    done = run("queue", "redrive", "dead", "--max-messages", "7", *data(tmp_path))
+    assert done.returncode == 0, done.stderr
+    assert "7 messages" in done.stdout
+    assert service.asked[0] == (f"POST {QUEUE}/redrive", {"max_messages": 7})
+    assert len(service.asked) == 4
+
+
+def test_work_that_failed_exits_with_1(run: Run, service: Service, tmp_path: Path) -> None:
+    service.answers[f"POST {QUEUE}/rewind"] = [(202, {"operation": "1"})]
+    failed = {"kind": "rewind", "state": "failed", "done": 0, "detail": "the queue is gone"}
+    service.answers["GET /operations/{id}"] = [(200, failed)]
+    done = run("queue", "rewind", "a", "--to", "2026-11-20T08:00:00Z", *data(tmp_path))
+    assert done.returncode == 1
+    assert "the queue is gone" in done.stderr
+    assert service.asked[0][1] == {"to": "2026-11-20T08:00:00Z"}
+
+
+def test_what_is_sent_arrives(run: Run, service: Service, tmp_path: Path) -> None:
+    service.answers[f"POST {QUEUE}/messages"] = [(201, {"messages": [{"id": "Msg-1"}]})]
+    options = ["--tag", "new", "-a", "colour=red", "--delay-seconds", "5"]
+    done = run("send", "orders", "hello", *options, *data(tmp_path))
+    assert (done.returncode, done.stdout) == (0, "Msg-1\n")
+    message = {"tags": ["new"], "attributes": {"colour": "red"}, "delay_seconds": 5}
+    assert service.asked[0][1] == {"messages": [{"body": "hello", **message}]}
+
+
+def test_lines_are_sent_in_batches(run: Run, service: Service, tmp_path: Path) -> None:
+    service.answers[f"POST {QUEUE}/messages"] = [(201, {"messages": []})]
+    lines = [f"line {number}" for number in range(20)] + ["x" * 100_000, "y" * 100_000]
+    assert run("send", "orders", *data(tmp_path), text="\n".join(lines)).returncode == 0
+    batches = [[message["body"] for message in body["messages"]] for _, body in service.asked]
+    assert [len(batch) for batch in batches] == [16, 5, 1]
+    assert [body for batch in batches for body in batch] == lines
+
+
+RECEIVED = {
+    "id": "Msg-1",
+    "sent_at": "2026-11-20T08:00:00.000Z",
+    "body": "red \x1b[31m alert\n",
+    "receipt": "r1",
+}
+
+
+def test_what_is_received_is_shown_and_cannot_steer_the_terminal(
+    run: Run, service: Service, tmp_path: Path
+) -> None:
+    service.answers[f"POST {QUEUE}/messages/receive"] = [(200, {"messages": [RECEIVED]})]
+    done = run("receive", "orders", "--max", "3", "--wait-seconds", "0", *data(tmp_path))
+    assert done.returncode == 0
+    assert "Msg-1" in done.stdout
+    assert "\x1b" not in done.stdout
+    assert done.stdout.count("\n") == 1
+    assert service.asked == [(f"POST {QUEUE}/messages/receive", {"max": 3, "wait_seconds": 0})]
+
+
+def test_json_of_what_is_received_is_whole(run: Run, service: Service, tmp_path: Path) -> None:
+    service.answers[f"POST {QUEUE}/messages/receive"] = [(200, {"messages": [RECEIVED]})]
+    done = run("receive", "orders", "--json", *data(tmp_path))
+    assert json.loads(done.stdout) == RECEIVED
+
+
+def test_what_was_shown_is_deleted_when_told_so(run: Run, service: Service, tmp_path: Path) -> None:
+    service.answers[f"POST {QUEUE}/messages/receive"] = [(200, {"messages": [RECEIVED]})]
+    failed = {"receipt": "r1", "code": "ReceiptExpired", "detail": "too late"}
+    service.answers[f"POST {QUEUE}/messages/delete"] = [(200, {"deleted": [], "failed": [failed]})]
+    done = run("receive", "orders", "--delete", *data(tmp_path))
+    assert service.asked[1] == (f"POST {QUEUE}/messages/delete", {"receipts": ["r1"]})
+    assert "too late" in done.stderr
+
+
+def test_a_refused_call_exits_with_1_and_says_what_to_do(
+    run: Run, service: Service, tmp_path: Path
+) -> None:
+    problem = {"code": "QueueNotFound", "detail": "There is no queue of this name."}
+    service.answers[f"GET {QUEUE}"] = [(404, problem)]
+    done = run("queue", "show", "orders", *data(tmp_path))
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert done.stderr.startswith("cirrusmq: There is no queue of this name. (cirrusmq queue list")
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("queue", "create"),
+        ("queue", "burn", "a"),
+        ("queue", "create", "a", "-a", "nonsense"),
+        ("queue", "rewind", "a"),
+        ("send", "a", "--deduplication-id", "d"),
+        ("receive", "a", "--max", "17"),
+        ("up", "--port", "x"),
+        ("up", "--time-scale", "0"),
+    ],
+)
+def test_wrong_usage_exits_with_2(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    done = run_command(*arguments, folder=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_without_a_service_one_line_says_how_to_start_it(tmp_path: Path) -> None:
+    done = run_command("queue", "list", folder=tmp_path)
+    assert done.returncode == 1
+    assert "cirrusmq up" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_service_that_does_not_answer_is_named(tmp_path: Path, unused_port: int) -> None:
+    url = f"http://127.0.0.1:{unused_port}"
+    done = run_command(
+        "queue",
+        "list",
+        folder=tmp_path,
+        CIRRUSMQ_URL=url,
+        CIRRUSMQ_ACCESS_KEY_ID="k",
+        CIRRUSMQ_SECRET="s",
+    )
+    assert done.returncode == 1
+    assert url in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_half_a_connection_in_the_environment_is_refused(tmp_path: Path) -> None:
+    done = run_command("queue", "list", folder=tmp_path, CIRRUSMQ_URL="http://127.0.0.1:1")
+    assert done.returncode == 1
+    assert "CIRRUSMQ_ACCESS_KEY_ID, CIRRUSMQ_SECRET not set" in done.stderr
+
+
+def test_the_environment_goes_before_the_folder(run: Run, service: Service, tmp_path: Path) -> None:
+    service.answers["GET /queues"] = [(200, {"queues": []})]
+    url = json.loads((tmp_path / "connection.json").read_text())["url"]
+    done = run(
+        "queue",
+        "list",
+        "--data",
+        "elsewhere",
+        CIRRUSMQ_URL=url,
+        CIRRUSMQ_ACCESS_KEY_ID="other",
+        CIRRUSMQ_SECRET="own",
+    )
+    assert done.returncode == 0, done.stderr
+    assert service.authorizations == {"Bearer other:own"}
