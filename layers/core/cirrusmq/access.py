@@ -1,4 +1,4 @@
-"""Which queue a caller means, and whether it may do there what it wants; grants between accounts."""
+"""Which queue a caller means, and what it may do there; grants between accounts."""
 
 from __future__ import annotations
 

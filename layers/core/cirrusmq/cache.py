@@ -27,6 +27,11 @@ class Cache:
         self._changes = 0
         self._lock = threading.Lock()
 
+    @property
+    def lag_ms(self) -> int:
+        """How long another cache of the deployment may hold an old value after a change."""
+        return 0 if self._shared else self._life_ms
+
     def get(self, key: Hashable, load: Callable[[], T]) -> T:
         """The value of `key`, loaded where it is not at hand."""
         now_ms = self._clock.now_ms()
@@ -51,5 +56,5 @@ class Cache:
             self._changes += 1
             for key in keys:
                 self._values.pop(key, None)
-        if not self._shared:
-            self._clock.sleep(self._life_ms / 1000)
+        if self.lag_ms:
+            self._clock.sleep(self.lag_ms / 1000)

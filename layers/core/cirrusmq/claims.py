@@ -111,9 +111,7 @@ def _wait_ms(core: Core, source: Source, receive_count: int) -> int:
     return source.retry.wait_ms(receive_count, core.random.random) or 0
 
 
-def _update(
-    core: Core, before: Parcel, after: Parcel, places: Sequence[int]
-) -> dict[str, Any]:
+def _update(core: Core, before: Parcel, after: Parcel, places: Sequence[int]) -> dict[str, Any]:
     conditions, changes = [], []
     values: dict[str, Any] = {}
     for place in places:

@@ -47,3 +47,8 @@ class Core:
     def now_ms(self) -> int:
         """The service's time in milliseconds since the epoch."""
         return self.clock.now_ms()
+
+    def wait_until(self, moment_ms: int) -> None:
+        """Let time pass until the clock shows at least `moment_ms`."""
+        while (left_ms := moment_ms - self.now_ms()) > 0:
+            self.clock.sleep(left_ms / 1000)

@@ -27,6 +27,4 @@ def read_kept(core: Core, resource_id: str) -> Kept:
 
 def kept(core: Core, resource_id: str) -> int:
     """Messages kept, at most one minute out of date."""
-    return core.slow_cache.get(
-        ("kept", resource_id), lambda: read_kept(core, resource_id).messages
-    )
+    return core.slow_cache.get(("kept", resource_id), lambda: read_kept(core, resource_id).messages)

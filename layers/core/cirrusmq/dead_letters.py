@@ -7,7 +7,7 @@ from cirrusmq.core import Core
 from cirrusmq.enqueue import Entry, Origin, ship
 from cirrusmq.errors import QueueNotFound
 from cirrusmq.giving_up import reason_to_give_up
-from cirrusmq.moves import move_out
+from cirrusmq.moves import move_out, origin
 from cirrusmq.parcel import Parcel
 from cirrusmq.queue import Queue
 from cirrusmq.queues import get_queue
@@ -50,6 +50,8 @@ def move_to_queue(
     (messages,) = read_contents(core, source, [(parcel, [place])])
     if place not in messages:
         return None
+    if target.attributes.ordered and messages[place].group is None:
+        return None  # it has no place in the target's order
     entry = Entry(
         position=parcel.position(place),
         message=messages[place],
@@ -74,7 +76,7 @@ def move_to_queue(
         begun_ms=now_ms,
         now_ms=now_ms,
         take_sequence=lambda partition, count: take_sequence(core, target.id, partition, count),
-        origin=Origin(moved_from=source.id, dead_letter=dead_letter),
+        origin=Origin(moved_from=origin(parcel, now_ms), dead_letter=dead_letter),
     )
     arrivals = [*shipment.parcels, *([shipment.log] if shipment.log else [])]
     left = move_out(core, source, parcel, place, arrivals, now_ms, nonce)
@@ -94,9 +96,7 @@ def dead_letter_queue(core: Core, source: Source) -> Queue | None:
         return None
 
 
-def _give_up_place(
-    core: Core, source: Source, parcel: Parcel, place: int, now_ms: int
-) -> Parcel:
+def _give_up_place(core: Core, source: Source, parcel: Parcel, place: int, now_ms: int) -> Parcel:
     reason = reason_to_give_up(source, parcel, place, now_ms)
     target = dead_letter_queue(core, source) if reason else None
     if target is None:

@@ -1,7 +1,7 @@
 """Strict deduplication: the reminder of an id, and the messages it stands for, in one transaction.
 
-    A: transact(reminder if absent or expired, log record, parcels)   ──> stored
-    B: the same id                                                    ──> refused, finds A's reminder
+    A: transact(reminder if absent or expired, log record, parcels) ──> stored
+    B: the same id                                                  ──> refused: A's reminder
 
 B answers what A's reminder says, also when A's message is consumed by then.
 """

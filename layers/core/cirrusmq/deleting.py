@@ -65,7 +65,11 @@ def _archive_whole(core: Core, together: Sequence[Held], now_ms: int) -> Fate:
     if item is None:
         return {}
     parcel = read_parcel(item)
-    deleted = replace(parcel, visible_ms=(DELETED,) * parcel.count)
+    deleted = replace(
+        parcel,
+        visible_ms=(DELETED,) * parcel.count,
+        first_received_ms=(now_ms,) * parcel.count,
+    )
     until_ms = spent.rewindable_until(first.source, parcel)
     if until_ms <= now_ms:
         return _delete_part(core, together, now_ms)  # nothing left to rewind
@@ -82,9 +86,11 @@ def _archive_whole(core: Core, together: Sequence[Held], now_ms: int) -> Fate:
 def _delete_part(core: Core, together: Sequence[Held], now_ms: int) -> Fate:
     """Mark messages of a parcel deleted, in one write."""
     request = _request(core, together, now_ms)
-    request["UpdateExpression"] = "SET " + ", ".join(
-        f"v[{held.receipt.place}] = :none" for held in together
-    )
+    changes = [f"v[{held.receipt.place}] = :none" for held in together]
+    if together[0].source.rewind_seconds:  # a rewind asks when each was deleted
+        changes += [f"f[{held.receipt.place}] = :deleted" for held in together]
+        request["ExpressionAttributeValues"][":deleted"] = {"N": str(now_ms)}
+    request["UpdateExpression"] = "SET " + ", ".join(changes)
     request["ReturnValues"] = "ALL_NEW"
     try:
         item = core.store.write("UpdateItem", request)
@@ -125,9 +131,7 @@ def _request(
 ) -> dict[str, Any]:
     values: dict[str, Any] = {}
     conditions = [
-        condition
-        for held in together
-        for condition in holder_conditions(held, now_ms, values)
+        condition for held in together for condition in holder_conditions(held, now_ms, values)
     ]
     if seen is not None:  # what goes into the archive is what was read
         for place, visible_ms in enumerate(seen.visible_ms):

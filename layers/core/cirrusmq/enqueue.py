@@ -49,6 +49,8 @@ class LogHeader(msgspec.Struct, frozen=True, array_like=True):
     """The messages' places in their groups' order; None in unordered queues."""
     positions: tuple[int, ...]
     """The messages' numbers in their send."""
+    partitions: int
+    """How many the queue had."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,9 +74,9 @@ def group_hash(group: str) -> str:
     return hashlib.blake2b(group.encode(), digest_size=12).hexdigest()
 
 
-def group_partition(queue: Queue, group: str) -> int:
+def group_partition(group: str, partitions: int) -> int:
     """The partition in which a group stands; an ordered queue's partitions never change."""
-    return zlib.crc32(group_hash(group).encode()) % queue.attributes.partitions
+    return zlib.crc32(group_hash(group).encode()) % partitions
 
 
 def ship(
@@ -104,7 +106,7 @@ def ship(
             return Shipment(log=None, parcels=tuple(map(parcel_item, inline)))
         header = None
     else:
-        header = _header(entries, lots)
+        header = _header(queue, entries, lots)
     partition = queue.partition_of(parcel_id[: ulid.CHARACTERS])
     log = f"{queue.id}#{partition}"
     content = pack([entry.message for entry in entries])
@@ -154,7 +156,9 @@ def _ordered_lots(
         groups.setdefault(entry.message.group, []).append(entry)
     by_partition: dict[int, list[str]] = {}
     for group in groups:
-        by_partition.setdefault(group_partition(queue, group), []).append(group)
+        by_partition.setdefault(group_partition(group, queue.attributes.partitions), []).append(
+            group
+        )
     lots = []
     for partition, held in by_partition.items():
         first = take_sequence(partition, len(held))
@@ -194,23 +198,22 @@ def _parcel(
         first_received_ms=(0,) * count,
         sizes=tuple(entry.message.size_bytes for entry in lot.entries),
         waits_ms=(0,) * count if queue.attributes.retry else (),
-        answer_percent=max(_answer_percent(entry.message) for entry in lot.entries),
+        answer_percent=max(answer_percent(entry.message) for entry in lot.entries),
         positions=() if positions == tuple(range(count)) else positions,
         visibility_seconds=own if any(own) else (),
         own_record=origin is not None,
-        moved_from=origin and origin.moved_from,
-        dead_letter=origin and origin.dead_letter,
+        moved_from=origin.moved_from if origin else None,
+        dead_letter=origin.dead_letter if origin else None,
     )
 
 
-def _answer_percent(message: Message) -> int:
+def answer_percent(message: Message) -> int:
+    """Bytes of a message in an answer's JSON for every 100 of its size."""
     return max(100, -(-100 * message.answer_bytes // message.size_bytes))
 
 
 def _with_content(parcel: Parcel, lot: _Lot) -> Parcel:
-    return replace(
-        parcel, content=pack([entry.message for entry in lot.entries]), own_record=False
-    )
+    return replace(parcel, content=pack([entry.message for entry in lot.entries]), own_record=False)
 
 
 def _fits(queue: Queue, parcel: Parcel) -> bool:
@@ -227,7 +230,7 @@ def _fits(queue: Queue, parcel: Parcel) -> bool:
     return item_bytes(parcel_item(claimed)) <= UNIT_BYTES
 
 
-def _header(entries: Sequence[Entry], lots: Sequence[_Lot]) -> bytes:
+def _header(queue: Queue, entries: Sequence[Entry], lots: Sequence[_Lot]) -> bytes:
     sequences = {
         entry.position: lot.sequence for lot in lots for entry in lot.entries if lot.sequence
     }
@@ -236,5 +239,6 @@ def _header(entries: Sequence[Entry], lots: Sequence[_Lot]) -> bytes:
         visibility_seconds=tuple(entry.visibility_seconds for entry in entries),
         sequences=tuple(sequences[entry.position] for entry in entries) if sequences else None,
         positions=tuple(entry.position for entry in entries),
+        partitions=queue.attributes.partitions,
     )
     return msgspec.msgpack.encode(header)

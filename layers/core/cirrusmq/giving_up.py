@@ -29,4 +29,3 @@ def reason_to_give_up(source: Source, parcel: Parcel, place: int, now_ms: int) -
         if retries is not None and receives > retries:
             return "retries"
     return None
-

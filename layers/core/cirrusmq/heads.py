@@ -60,9 +60,7 @@ class Taking:
         return self.count >= self.wanted.most or self.bytes >= self.wanted.answer_bytes
 
 
-def take_from_partition(
-    core: Core, source: Source, partition: int, wanted: Wanted
-) -> list[Claim]:
+def take_from_partition(core: Core, source: Source, partition: int, wanted: Wanted) -> list[Claim]:
     """Claim from the head of a partition up to what is wanted."""
     taking = Taking(wanted)
     pk = partition_key(PARCELS, source.id, partition)
@@ -83,9 +81,7 @@ def receivable_places(source: Source, parcel: Parcel, now_ms: int) -> list[int]:
     return [place for place in range(parcel.count) if parcel.receivable(place, now_ms)]
 
 
-def _pages_with_something(
-    core: Core, source: Source, pk: str, most: int
-) -> Iterator[list[Parcel]]:
+def _pages_with_something(core: Core, source: Source, pk: str, most: int) -> Iterator[list[Parcel]]:
     """Pages of parcels, from the first that holds something to take on.
 
     What lies before it is in flight; the hint keeps the next receive from reading it again. Pages
@@ -97,9 +93,7 @@ def _pages_with_something(
     until, limit, exclusive = until_key(source, now_ms), max(_FEWEST_PER_PAGE, most), bool(hint)
     skipping, skipped_units, ready_ms = True, 0.0, now_ms + 60_000
     while True:
-        page = read_page(
-            core, pk, start, until, limit, from_exclusive=exclusive, consistent=False
-        )
+        page = read_page(core, pk, start, until, limit, from_exclusive=exclusive, consistent=False)
         hopeful = []
         for parcel in page.parcels:
             if _tend(core, source, parcel, now_ms):

@@ -87,9 +87,7 @@ def give_back(core: Core, request: GiveBackRequest, source_of: SourceOf) -> Fate
     return settle(core, request.receipts, source_of, give)
 
 
-def _each(
-    core: Core, together: Sequence[Held], act: Callable[[Held, int], int | None]
-) -> Fate:
+def _each(core: Core, together: Sequence[Held], act: Callable[[Held, int], int | None]) -> Fate:
     fates: Fate = {}
     for held in together:
         now_ms = core.now_ms()
@@ -120,7 +118,7 @@ def _give(core: Core, held: Held, delay_ms: int | None, now_ms: int) -> int | No
     if item is None:
         return None
     parcel = read_parcel(item)
-    if not _holds(held, parcel, now_ms):
+    if not holds(held, parcel, now_ms):
         return None
     place = held.receipt.place
     wait_ms = parcel.wait_ms(place) if wait_ms is None else wait_ms
@@ -132,25 +130,33 @@ def _give(core: Core, held: Held, delay_ms: int | None, now_ms: int) -> int | No
     return None if moved is None else due_ms
 
 
-def _give_in_place(core: Core, held: Held, wait_ms: int, now_ms: int) -> int | None:
+def _give_in_place(
+    core: Core, held: Held, wait_ms: int, now_ms: int, *, waits: bool = True
+) -> int | None:
+    """End the lease where the message stands; `waits`: its parcel has a list of retry waits."""
     due_ms = min(now_ms + wait_ms, held.receipt.expires_ms)
     place = held.receipt.place
     values: dict[str, Any] = {":due": {"N": str(due_ms)}, ":ended": {"B": b""}}
     update = f"SET v[{place}] = :due, k[{place}] = :ended"
-    # Where the claim left a wait, it is over with this give-back.
-    if held.source.retry is not None:
+    waits = waits and held.source.retry is not None
+    if waits:
         update += f", w[{place}] = :none"
+    request = _request(core, held, now_ms, update, values)
+    if waits:
+        request["ConditionExpression"] += " AND attribute_exists(w)"
     try:
-        core.store.write("UpdateItem", _request(core, held, now_ms, update, values))
+        core.store.write("UpdateItem", request)
     except ConditionFailed as failed:
-        # The nonce is gone in either case: only a repeated try of ours leaves this very time.
+        if waits and failed.item is not None and "w" not in failed.item:
+            return _give_in_place(core, held, wait_ms, now_ms, waits=False)
+        # The nonce is gone in either case: only an earlier try of ours leaves this very time.
         return due_ms if _ended_before(failed, held, due_ms) else None
     core.hints.forget(held.pk, held.receipt.sort_key)
     return due_ms
 
 
-def _holds(held: Held, parcel: Parcel, now_ms: int) -> bool:
-    """The conditions of a holder, on a parcel that was read."""
+def holds(held: Held, parcel: Parcel, now_ms: int) -> bool:
+    """Whether a receipt speaks for its message, in a parcel that was read."""
     receipt, place = held.receipt, held.receipt.place
     return (
         parcel.count == receipt.count
@@ -177,19 +183,13 @@ def _ended_before(failed: ConditionFailed, held: Held, due_ms: int) -> bool:
     if not failed.repeated or failed.item is None:
         return False
     parcel, place = read_parcel(failed.item), held.receipt.place
-    return (
-        place < parcel.count
-        and not parcel.nonces[place]
-        and parcel.visible_ms[place] == due_ms
-    )
+    return place < parcel.count and not parcel.nonces[place] and parcel.visible_ms[place] == due_ms
 
 
 def _request(
     core: Core, held: Held, now_ms: int, update: str, values: dict[str, Any]
 ) -> dict[str, Any]:
     conditions = holder_conditions(held, now_ms, values)
-    if ":none" in update and held.source.retry is not None:
-        conditions.append("attribute_exists(w)")
     return {
         "TableName": core.tables.messages,
         "Key": key(held.pk, held.receipt.sort_key),

@@ -18,6 +18,23 @@ from cirrusmq.source import Source
 from cirrusmq.spent import clear, may_vanish, parcel_key
 from cirrusmq.storage.store import Item, TransactionRefused, put_if_absent
 
+VANISHED = "/removed"
+REWOUND = "rewound"
+"""In the place of a source's id: the parcel came back from the archive."""
+
+
+def origin(parcel: Parcel, now_ms: int) -> str:
+    """What a message's new parcel says of where it came from: the source's id.
+
+    Where the old parcel vanishes with the move its removal looks like a delete to the meter, and
+    the mark behind the id tells it so.
+    """
+    return parcel.source_id + (VANISHED if _vanishes(parcel, now_ms) else "")
+
+
+def _vanishes(parcel: Parcel, now_ms: int) -> bool:
+    return parcel.count == 1 and may_vanish(parcel, now_ms)
+
 
 def move_out(
     core: Core,
@@ -71,7 +88,7 @@ def _departure(
         "ExpressionAttributeValues": values,
         "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
     }
-    if parcel.count == 1 and may_vanish(parcel, now_ms):
+    if _vanishes(parcel, now_ms):
         return {"Delete": request}
     request["UpdateExpression"] = f"SET v[{place}] = :gone"
     values[":gone"] = {"N": str(GONE)}

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from cirrusmq import limits, ulid
-from cirrusmq.errors import InvalidParameter, InUse
+from cirrusmq.errors import InUse, InvalidParameter
 from cirrusmq.retry import RetryPolicy, parse_retry
 from cirrusmq.timestamps import format_time
 
@@ -24,9 +24,9 @@ class DeadLetter(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_d
 
     queue: str
     max_receives: Annotated[int, _integer(limits.DEAD_LETTER_RECEIVES)] | None = None
-    max_age_seconds: (
-        Annotated[int, _integer(limits.DEAD_LETTER_AGE_SECONDS, " seconds")] | None
-    ) = None
+    max_age_seconds: Annotated[int, _integer(limits.DEAD_LETTER_AGE_SECONDS, " seconds")] | None = (
+        None
+    )
 
 
 RetryJson: TypeAlias = dict[str, Any]
@@ -88,11 +88,11 @@ class QueueInput(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     rewind_seconds: (
         Annotated[int, _integer((0, limits.RETENTION_SECONDS[1]), " seconds")] | UnsetType
     ) = UNSET
-    dead_letter: DeadLetter | None | UnsetType = UNSET
-    retry: RetryJson | None | UnsetType = UNSET
+    dead_letter: DeadLetter | UnsetType | None = UNSET
+    retry: RetryJson | UnsetType | None = UNSET
     ordered: bool | UnsetType = UNSET
     partitions: Annotated[int, _integer(limits.PARTITIONS)] | UnsetType = UNSET
-    description: _Description | None | UnsetType = UNSET
+    description: _Description | UnsetType | None = UNSET
     labels: _Labels | UnsetType = UNSET
 
 
@@ -182,7 +182,9 @@ def change_attributes(queue: Queue, given: QueueInput, now_ms: int) -> Queue:
 
 def _over(attributes: QueueAttributes, given: QueueInput) -> QueueAttributes:
     changes = {
-        name: value for name in given.__struct_fields__ if (value := getattr(given, name)) is not UNSET
+        name: value
+        for name in given.__struct_fields__
+        if (value := getattr(given, name)) is not UNSET
     }
     return msgspec.structs.replace(attributes, **changes)
 
@@ -218,7 +220,9 @@ def _checked(attributes: QueueAttributes) -> QueueAttributes:
 
 def _with_more_partitions(queue: Queue, before: int, now_ms: int) -> Queue:
     until_ms = now_ms + limits.ATTEMPT_AHEAD_MS
-    recent = [entry for entry in queue.earlier_partitions if entry[0] > now_ms - limits.KEY_SLACK_MS]
+    recent = [
+        entry for entry in queue.earlier_partitions if entry[0] > now_ms - limits.KEY_SLACK_MS
+    ]
     return msgspec.structs.replace(queue, earlier_partitions=[*recent, (until_ms, before)])
 
 
@@ -226,5 +230,3 @@ def _with_shorter_retention(queue: Queue, before: int, now_ms: int) -> Queue:
     until_ms = now_ms + before * 1000 + limits.KEY_SLACK_MS
     in_force = [entry for entry in queue.earlier_retentions if entry[0] > now_ms]
     return msgspec.structs.replace(queue, earlier_retentions=[*in_force, (until_ms, before)])
-
-

@@ -96,9 +96,7 @@ def change_queue(core: Core, account: str, name: str, given: QueueInput) -> Queu
     )
 
 
-def update_queue(
-    core: Core, account: str, name: str, change: Callable[[Queue], Queue]
-) -> Queue:
+def update_queue(core: Core, account: str, name: str, change: Callable[[Queue], Queue]) -> Queue:
     """Write what `change` makes of the queue; in force everywhere when this returns."""
     place = queue_place(account, name)
     for _ in range(_TRIES):
@@ -202,9 +200,9 @@ def _refer(
 ) -> list[dict[str, Any]]:
     """Keep the references to dead-letter queues in step, and forbid chains.
 
-        A: PATCH a -> dead letters to b      reads b: no dead_letter
-        B: PATCH b -> dead letters to c      reads a's users of b: none
-        A: writes a, b gets a user           B's check "b has no users" fails: it reads again
+    A: PATCH a -> dead letters to b      reads b: no dead_letter
+    B: PATCH b -> dead letters to c      reads a's users of b: none
+    A: writes a, b gets a user           B's check "b has no users" fails: it reads again
     """
     owner = queue or before
     assert owner is not None

@@ -100,9 +100,7 @@ def holder_conditions(held: Held, now_ms: int, values: dict[str, dict[str, objec
     ]
     if source.retry is not None:
         values[":now"] = {"N": str(now_ms)}
-        conditions.append(
-            f"(attribute_not_exists(w) OR w[{place}] = :none OR v[{place}] > :now)"
-        )
+        conditions.append(f"(attribute_not_exists(w) OR w[{place}] = :none OR v[{place}] > :now)")
     return conditions
 
 

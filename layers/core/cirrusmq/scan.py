@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from cirrusmq import limits
 from cirrusmq.core import Core
+from cirrusmq.operations import Progress
 from cirrusmq.parcel import Parcel
 from cirrusmq.source import Source
 from cirrusmq.storage.parcels import PARCELS, Page, page_request, partition_key, read_parcel
@@ -47,28 +48,31 @@ def from_key(source: Source, now_ms: int) -> str:
     return "" if source.ordered else f"{source.query_from_ms(now_ms):013d}"
 
 
-def scan_partition(
-    core: Core,
-    source: Source,
-    partition: int,
-    now_ms: int,
-    *,
-    kind: str = PARCELS,
-    everything: bool = False,
-    after: str | None = None,
-) -> Iterator[Parcel]:
-    """The parcels of a partition in order of their keys, strongly consistent.
+def scan_partition(core: Core, source: Source, partition: int, now_ms: int) -> Iterator[Parcel]:
+    """The parcels of a partition that could be received by now, in order of their keys."""
+    pk = partition_key(PARCELS, source.id, partition)
+    pages = scan_pages(core, pk, from_key(source, now_ms), until_key(source, now_ms))
+    return (parcel for page in pages for parcel in page.parcels)
 
-    Only what could be received by now, unless `everything` (the delayed, the re-keyed) is asked
-    for; `after` goes on behind a key.
+
+def scan_pages(
+    core: Core, pk: str, start: str = "", until: str = LAST_KEY, *, behind: str = ""
+) -> Iterator[Page]:
+    """All pages of a partition with keys from `start` to `until`, strongly consistent.
+
+    `behind`: a key that an earlier scan had reached.
     """
-    pk = partition_key(kind, source.id, partition)
-    start = after or from_key(source, now_ms) or "!"
-    until = LAST_KEY if everything else until_key(source, now_ms)
-    exclusive = after is not None
+    after, exclusive = (behind, True) if behind else (start or "!", False)
     while True:
-        page = read_page(core, pk, start, until, None, from_exclusive=exclusive)
-        yield from page.parcels
+        page = read_page(core, pk, after, until, None, from_exclusive=exclusive)
+        yield page
         if page.more_after is None:
             return
-        start, exclusive = page.more_after, True
+        after, exclusive = page.more_after, True
+
+
+def remaining(partitions: Iterable[str], progress: Progress) -> Iterator[tuple[str, str]]:
+    """Each partition key from where `progress` is, with the sort key to go on behind."""
+    for pk in sorted(partitions):
+        if pk >= progress.pk:
+            yield pk, progress.after if pk == progress.pk else ""

@@ -9,6 +9,7 @@ parcels.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -57,9 +58,7 @@ class SendMessage(MessageInput, forbid_unknown_fields=True, frozen=True):
         | UnsetType
     ) = UNSET
     visibility_timeout_seconds: (
-        Annotated[
-            int, Meta(ge=1, le=43_200, description="an integer from 1 to 43,200 seconds")
-        ]
+        Annotated[int, Meta(ge=1, le=43_200, description="an integer from 1 to 43,200 seconds")]
         | UnsetType
     ) = UNSET
     group: _Key | UnsetType = UNSET
@@ -243,9 +242,7 @@ def _send_id(core: Core, queue: Queue, request: SendRequest, begun_ms: int) -> s
 
 
 def _sent(send_id: str, number: int, draft: _Draft, sent_ms: int) -> Sent:
-    return Sent(
-        id=message_id(send_id, number), body_md5=draft.message.body_md5, sent_ms=sent_ms
-    )
+    return Sent(id=message_id(send_id, number), body_md5=draft.message.body_md5, sent_ms=sent_ms)
 
 
 def _write(
@@ -308,10 +305,8 @@ def store_shipment(core: Core, queue: Queue, shipment: Shipment, now_ms: int) ->
     table = core.tables.messages
     logged = queue.log_since_ms is not None
     if shipment.log is not None and not logged:
-        try:
+        with contextlib.suppress(ConditionFailed):  # written by an earlier try of this send
             core.store.put_if_absent(table, shipment.log)
-        except ConditionFailed:
-            pass  # written by an earlier try of this send
     together = list(shipment.parcels)
     if shipment.log is not None and logged:
         together.append(shipment.log)
@@ -329,4 +324,3 @@ def store_shipment(core: Core, queue: Queue, shipment: Shipment, now_ms: int) ->
 
 def _sent_before(item: Item | None, now_ms: int) -> int:
     return now_ms if item is None else int(item["t"]["N"])
-

@@ -7,7 +7,7 @@ from dataclasses import replace
 from cirrusmq import limits
 from cirrusmq.core import Core
 from cirrusmq.message import pack, unpack
-from cirrusmq.moves import move_out
+from cirrusmq.moves import move_out, origin
 from cirrusmq.parcel import Parcel, sort_key
 from cirrusmq.source import Source
 from cirrusmq.storage.parcels import PARCELS, parcel_item, partition_key
@@ -40,7 +40,7 @@ def move_to_due(
     Its id, times and counts stay; its receipt ends. Answers what is left of the parcel, None where
     somebody was faster.
     """
-    single = _single(source, parcel, place, due_ms)
+    single = _single(source, parcel, place, due_ms, now_ms)
     left = move_out(core, source, parcel, place, [parcel_item(single)], now_ms, nonce)
     if left is not None:
         core.hints.forget(
@@ -49,7 +49,7 @@ def move_to_due(
     return left
 
 
-def _single(source: Source, parcel: Parcel, place: int, due_ms: int) -> Parcel:
+def _single(source: Source, parcel: Parcel, place: int, due_ms: int, now_ms: int) -> Parcel:
     position = parcel.position(place)
     parcel_id = parcel.parcel_id if "." in parcel.parcel_id else f"{parcel.parcel_id}.{position:X}"
     content = parcel.content and pack([unpack(parcel.content)[place]])
@@ -66,7 +66,7 @@ def _single(source: Source, parcel: Parcel, place: int, due_ms: int) -> Parcel:
         positions=(position,) if position else (),
         visibility_seconds=parcel.visibility_seconds[place : place + 1],
         content=content,
-        moved_from=source.id,
+        moved_from=origin(parcel, now_ms),
     )
 
 

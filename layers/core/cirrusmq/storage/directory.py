@@ -124,7 +124,8 @@ def read_page(
     if after is not None:
         request["ExclusiveStartKey"] = key(pk, after)
     items, last, _ = core.store.query(request)
-    return [_document(item, kind).value for item in items], last and last["sk"]["S"]
+    behind = None if last is None else str(last["sk"]["S"])
+    return [_document(item, kind).value for item in items], behind
 
 
 def put_new(core: Core, place: Place, value: object, **others: Any) -> dict[str, Any]:

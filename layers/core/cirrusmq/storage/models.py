@@ -35,7 +35,7 @@ class DirectoryItem(Model):
     """Of a queue: the id of its dead-letter queue."""
     users = UnicodeSetAttribute(null=True)
     """Ids of what refers to a queue: it cannot be deleted while there are any."""
-    count = NumberAttribute(null=True)
+    counter = NumberAttribute(attr_name="count", null=True)
     expires_at = NumberAttribute(null=True)
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable
+from typing import Any, NamedTuple, cast
 
 import msgspec
 
@@ -92,7 +92,7 @@ def read_parcel(item: Item) -> Parcel:
         sent_ms=int(stored.sent_ms),
         expires_ms=int(stored.expires_ms),
         visible_ms=_integers(stored.visible_ms),
-        nonces=tuple(stored.nonces),
+        nonces=tuple(cast("list[bytes]", stored.nonces)),
         receives=_integers(stored.receives),
         first_received_ms=_integers(stored.first_received_ms),
         sizes=_integers(stored.sizes),
@@ -151,7 +151,7 @@ def page_request(
     return request
 
 
-def _integers(values: Sequence[float]) -> tuple[int, ...]:
+def _integers(values: Iterable[Any]) -> tuple[int, ...]:
     return tuple(int(value) for value in values)
 
 

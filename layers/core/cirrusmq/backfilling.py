@@ -1,0 +1,37 @@
+"""Giving a new receiver what was sent before it came."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from cirrusmq.core import Core
+from cirrusmq.errors import ReceiverNotFound
+from cirrusmq.fan_out import deliver_record
+from cirrusmq.limits import KEY_SLACK_MS
+from cirrusmq.operations import Operation, Progress, Step
+from cirrusmq.queue import Queue
+from cirrusmq.receivers import list_receivers
+from cirrusmq.scan import LAST_KEY, remaining
+from cirrusmq.storage.parcels import LOG, page_request, partition_key
+from cirrusmq.storage.store import key
+
+
+def steps(core: Core, queue: Queue, operation: Operation) -> Iterator[Step]:
+    """Make the receiver's parcels from the log; what fan_out made already stays as it is."""
+    name = operation.details["receiver"]
+    receiver = next((r for r in list_receivers(core, queue) if r.name == name), None)
+    if receiver is None:
+        raise ReceiverNotFound
+    partitions = [partition_key(LOG, queue.id, n) for n in range(queue.attributes.partitions)]
+    for pk, behind in remaining(partitions, operation.progress):
+        # A record's key has the time of its attempt, which may lie before its sending.
+        first = f"{receiver.start_ms - KEY_SLACK_MS:013d}"
+        after: str | None = behind or first
+        while after is not None:
+            request = page_request(core.tables.messages, pk, after, LAST_KEY, None, consistent=True)
+            if after != first:
+                request["ExclusiveStartKey"] = key(pk, after)
+            items, last, _ = core.store.query(request)
+            done = sum(deliver_record(core, item, [receiver]) for item in items)
+            after = last["sk"]["S"] if last else None
+            yield Step(Progress(pk, after or "~"), done)

@@ -1,0 +1,113 @@
+"""Wiring: one `Core` for each process, from the environment's variables."""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from typing import Any, TypeVar
+
+import botocore.session
+import msgspec
+from pynamodb.connection import Connection
+
+from cirrusmq.cache import Cache
+from cirrusmq.clock import Clock, SystemClock
+from cirrusmq.core import Core, Tables
+from cirrusmq.deployment import load_secret
+from cirrusmq.limits import CACHE_MS, SLOW_CACHE_MS
+from cirrusmq.storage.store import Store
+
+A = TypeVar("A")
+B = TypeVar("B")
+
+PARALLEL_CALLS = 16
+_SHARED_CACHE_MS = 60_000
+_RETRIES = 4
+
+
+class Invoker:
+    """Runs other functions of the deployment, asynchronously, through Lambda's API."""
+
+    def __init__(self, session: botocore.session.Session) -> None:
+        self._session = session
+        self._client: Any = None
+
+    def __call__(self, role: str, event: dict[str, Any]) -> None:
+        """Invoke the function whose name `<ROLE>_FUNCTION` holds."""
+        if self._client is None:
+            self._client = self._session.create_client("lambda")
+        self._client.invoke(
+            FunctionName=os.environ[f"{role.upper()}_FUNCTION"],
+            InvocationType="Event",
+            Payload=msgspec.json.encode(event),
+        )
+
+
+class _Wiring:
+    clock: Clock = SystemClock()
+    session: botocore.session.Session | None = None
+
+
+def configure(*, clock: Clock, session: botocore.session.Session) -> None:
+    """Use another clock and botocore session; before the first call of `service`."""
+    _Wiring.clock, _Wiring.session = clock, session
+    service.cache_clear()
+    connection.cache_clear()
+
+
+@cache
+def connection() -> Connection:
+    """The PynamoDB connection of this process."""
+    return Connection(
+        region=os.environ.get("AWS_REGION"),
+        max_retry_attempts=_RETRIES,
+        max_pool_connections=2 * PARALLEL_CALLS,
+        connect_timeout_seconds=2,
+        read_timeout_seconds=5,
+    )
+
+
+def dynamodb_clients() -> list[Any]:
+    """The botocore clients through which this process talks to DynamoDB."""
+    return [connection().client]
+
+
+@cache
+def service() -> Core:
+    """The core of this process."""
+    clock = _Wiring.clock
+    shared = os.environ.get("SHARED_CACHES") == "true"
+    randomness = random.SystemRandom()
+    store = Store(connection(), randomness, clock.sleep)
+    tables = Tables(
+        directory=os.environ.get("DIRECTORY_TABLE", ""),
+        messages=os.environ.get("MESSAGES_TABLE", ""),
+        usage=os.environ.get("USAGE_TABLE", ""),
+    )
+    return Core(
+        store=store,
+        tables=tables,
+        clock=clock,
+        random=randomness,
+        cache=Cache(clock, _SHARED_CACHE_MS if shared else CACHE_MS, shared=shared),
+        slow_cache=Cache(clock, SLOW_CACHE_MS, shared=True),
+        secret=cache(lambda: load_secret(store, tables.directory, randomness.randbytes)),
+        invoke=Invoker(_Wiring.session or botocore.session.get_session()),
+        together=_Together(),
+    )
+
+
+class _Together:
+    """Calls side by side in threads; a single one stays in the caller's."""
+
+    def __init__(self) -> None:
+        self._threads = ThreadPoolExecutor(PARALLEL_CALLS, thread_name_prefix="store")
+
+    def __call__(self, call: Callable[[A], B], values: Iterable[A]) -> Iterable[B]:
+        listed = list(values)
+        if len(listed) <= 1:
+            return [call(value) for value in listed]
+        return list(self._threads.map(call, listed))

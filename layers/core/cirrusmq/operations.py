@@ -1,0 +1,181 @@
+"""Operations: long work on a queue, done in steps that may stop anywhere and run twice.
+
+    start ──> running ──(steps, each saves how far it is)──> succeeded | failed
+                 ^  |
+                 |  └── stopped (out of time, crashed): the sweep starts it again
+                 └───── from where it last saved
+
+Every step is idempotent, so two runners at once do no harm; a holder keeps them rare.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import msgspec
+
+from cirrusmq import limits
+from cirrusmq.core import Core
+from cirrusmq.errors import OperationNotFound
+from cirrusmq.names import new_id
+from cirrusmq.queue import Queue
+from cirrusmq.storage import directory
+from cirrusmq.storage.directory import Document, operation_place
+from cirrusmq.storage.store import TransactionRefused
+from cirrusmq.timestamps import format_time
+
+HOLD_MS = 60_000
+
+
+class Progress(msgspec.Struct, frozen=True):
+    """Where a run through partitions is: in `pk`, behind the sort key `after`."""
+
+    pk: str = ""
+    after: str = ""
+
+
+class Operation(msgspec.Struct, frozen=True, kw_only=True):
+    """An operation as the directory keeps it. Times are in milliseconds since the epoch."""
+
+    id: str
+    account: str
+    kind: Literal["purge", "rewind", "redrive", "backfill"]
+    queue: str
+    queue_id: str
+    details: dict[str, Any]
+    """What was asked for, by kind."""
+    started_ms: int
+    state: Literal["running", "succeeded", "failed"] = "running"
+    done: int = 0
+    progress: Progress = Progress()
+    held_until_ms: int = 0
+    finished_ms: int | None = None
+    detail: str | None = None
+
+    def show(self) -> dict[str, Any]:
+        """The operation as answers show it."""
+        shown: dict[str, Any] = {
+            "id": self.id,
+            "kind": self.kind,
+            "state": self.state,
+            "done": self.done,
+            "started_at": format_time(self.started_ms),
+        }
+        if self.finished_ms is not None:
+            shown["finished_at"] = format_time(self.finished_ms)
+        if self.detail is not None:
+            shown["detail"] = self.detail
+        return shown
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What a step of an operation did."""
+
+    progress: Progress
+    done: int
+    """Messages dealt with since the step before."""
+    detail: str | None = None
+    """What to tell about all steps so far."""
+
+
+class Pointer(msgspec.Struct, frozen=True):
+    """Where a running operation is, for the sweep."""
+
+    account: str
+    id: str
+
+
+def start(core: Core, queue: Queue, kind: Any, details: dict[str, Any]) -> Operation:
+    """Write an operation down, then have it run; the sweep finds one that nobody runs."""
+    now_ms = core.now_ms()
+    operation = Operation(
+        id=f"Op-{new_id(core.random)}",
+        account=queue.account,
+        kind=kind,
+        queue=queue.name,
+        queue_id=queue.id,
+        details=details,
+        started_ms=now_ms,
+    )
+    place = operation_place(operation.account, operation.id)
+    core.store.transact(
+        [
+            directory.put_new(core, place, operation, expires_at=_expires_at(now_ms)),
+            directory.put(core, _running_place(operation), _pointer(operation)),
+        ]
+    )
+    resume(core, _pointer(operation))
+    return operation
+
+
+def resume(core: Core, pointer: Pointer) -> None:
+    """Have an operation run, soon and elsewhere."""
+    core.invoke("replay", {"operation": msgspec.to_builtins(pointer)})
+
+
+def get(core: Core, account: str, operation_id: str) -> Operation:
+    """An operation of the account; OperationNotFound, also 7 days after it began."""
+    return _find(core, account, operation_id).value
+
+
+def running(core: Core) -> Iterable[Pointer]:
+    """Operations that are not finished."""
+    return directory.read_list(core, directory.RUNNING, "", Pointer)
+
+
+def hold(core: Core, account: str, operation_id: str) -> Document[Operation] | None:
+    """Become the operation's runner; None where it is finished or another one is at it."""
+    found = _find(core, account, operation_id)
+    now_ms = core.now_ms()
+    if found.value.state != "running" or now_ms < found.value.held_until_ms:
+        return None
+    return save(core, found, held_until_ms=now_ms + HOLD_MS)
+
+
+def save(core: Core, found: Document[Operation], **changes: Any) -> Document[Operation] | None:
+    """Write progress down; None where another runner took over since."""
+    operation = msgspec.structs.replace(found.value, **changes)
+    place = operation_place(operation.account, operation.id)
+    expires_at = _expires_at(operation.started_ms)
+    writes = [directory.put_over(core, place, operation, found.version, expires_at=expires_at)]
+    if operation.state != "running":
+        writes.append(directory.delete(core, _running_place(operation)))
+    try:
+        core.store.transact(writes)
+    except TransactionRefused:
+        return None
+    return Document(operation, found.version + 1)
+
+
+def finish(
+    core: Core,
+    found: Document[Operation],
+    state: Literal["succeeded", "failed"],
+    detail: str | None,
+) -> None:
+    """The operation is over."""
+    save(core, found, state=state, finished_ms=core.now_ms(), detail=detail)
+
+
+def _find(core: Core, account: str, operation_id: str) -> Document[Operation]:
+    found = directory.read(core, operation_place(account, operation_id), Operation)
+    if found is None:
+        raise OperationNotFound
+    if core.now_ms() >= _expires_at(found.value.started_ms) * 1000:
+        raise OperationNotFound
+    return found
+
+
+def _expires_at(started_ms: int) -> int:
+    return started_ms // 1000 + limits.OPERATION_SECONDS
+
+
+def _running_place(operation: Operation) -> directory.Place:
+    return directory.Place(directory.RUNNING, operation.id)
+
+
+def _pointer(operation: Operation) -> Pointer:
+    return Pointer(operation.account, operation.id)

@@ -1,0 +1,100 @@
+"""Redriving: active messages of a dead-letter queue go back where they came from, or elsewhere."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta, UnsetType
+
+from cirrusmq import operations
+from cirrusmq.core import Core
+from cirrusmq.dead_letters import move_to_queue
+from cirrusmq.errors import InvalidParameter, QueueNotFound
+from cirrusmq.heads import receivable_places
+from cirrusmq.names import check_name
+from cirrusmq.operations import Operation, Progress, Step
+from cirrusmq.parcel import Parcel
+from cirrusmq.queue import Queue
+from cirrusmq.queues import get_queue
+from cirrusmq.scan import from_key, remaining, scan_pages, until_key
+from cirrusmq.source import queue_source
+from cirrusmq.storage.parcels import PARCELS, partition_key
+
+
+class RedriveRequest(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """The body of a redrive."""
+
+    to: str | None = None
+    max_messages: (
+        Annotated[
+            int, Meta(ge=1, le=1_000_000_000, description="an integer from 1 to 1,000,000,000")
+        ]
+        | UnsetType
+    ) = msgspec.UNSET
+
+
+def redrive(core: Core, queue: Queue, request: RedriveRequest) -> Operation:
+    """Send active messages back to their sources, or to the queue `to`."""
+    if request.to is not None:
+        check_name("to", request.to)
+        if request.to == queue.name:
+            raise InvalidParameter("to", "must be another queue")
+        get_queue(core, queue.account, request.to)
+    most = None if isinstance(request.max_messages, UnsetType) else request.max_messages
+    return operations.start(core, queue, "redrive", {"to": request.to, "most": most})
+
+
+def steps(core: Core, queue: Queue, operation: Operation) -> Iterator[Step]:
+    """Move message after message; those whose source is gone stay, and are told of."""
+    to, most = operation.details["to"], operation.details["most"]
+    left = None if most is None else most - operation.done
+    source = queue_source(queue, core.now_ms())
+    stayed: Counter[str] = Counter()
+    partitions = [partition_key(PARCELS, source.id, n) for n in range(source.partitions)]
+    for pk, behind in remaining(partitions, operation.progress):
+        now_ms = core.now_ms()
+        start, until = from_key(source, now_ms), until_key(source, now_ms)
+        for page in scan_pages(core, pk, start, until, behind=behind):
+            done = 0
+            for parcel in page.parcels:
+                # What comes back while the operation runs is not sent away once more.
+                if (left is not None and done >= left) or parcel.sent_ms > operation.started_ms:
+                    continue
+                room = None if left is None else left - done
+                done += _move(core, queue, parcel, to, room, stayed)
+            left = None if left is None else left - done
+            yield Step(Progress(pk, page.more_after or "~"), done, _tell(stayed))
+            if left == 0:
+                return
+
+
+def _move(
+    core: Core, queue: Queue, parcel: Parcel, to: str | None, most: int | None, stayed: Counter[str]
+) -> int:
+    source = queue_source(queue, core.now_ms())
+    now_ms = core.now_ms()
+    moved = 0
+    current = parcel
+    name = to or (parcel.dead_letter or {}).get("source_queue")
+    try:
+        target = get_queue(core, queue.account, name) if name else None
+    except QueueNotFound:
+        target = None
+    places = receivable_places(source, parcel, now_ms)[:most]
+    if target is None:
+        stayed[name or "(none)"] += len(places)
+        return 0
+    for place in places:
+        left = move_to_queue(core, source, current, place, target, None, now_ms)
+        if left is not None:
+            current = left
+            moved += 1
+    return moved
+
+
+def _tell(stayed: Counter[str]) -> str | None:
+    told = [f"{count} of queue {name}" for name, count in sorted(stayed.items()) if count]
+    return f"messages that stayed, their source being gone: {', '.join(told)}" if told else None

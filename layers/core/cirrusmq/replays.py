@@ -1,0 +1,58 @@
+"""Running operations: going on where the last runner saved, until done or out of time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from cirrusmq import backfilling, operations, purging, redriving, rewinding
+from cirrusmq.core import Core
+from cirrusmq.errors import CirrusMQError, QueueNotFound, Unavailable
+from cirrusmq.operations import HOLD_MS, Operation, Pointer, Step
+from cirrusmq.queue import Queue
+from cirrusmq.queues import get_queue
+
+_STEPS: dict[str, Callable[[Core, Queue, Operation], Iterator[Step]]] = {
+    "purge": purging.steps,
+    "rewind": rewinding.steps,
+    "redrive": redriving.steps,
+    "backfill": backfilling.steps,
+}
+
+
+def run(core: Core, pointer: Pointer, most_ms: int) -> None:
+    """Go on with an operation for about `most_ms`; what is left then is started anew.
+
+    Where the store fails the operation stays as last saved, and the sweep starts it again.
+    """
+    found = operations.hold(core, pointer.account, pointer.id)
+    if found is None:
+        return
+    deadline_ms = core.now_ms() + most_ms
+    detail: str | None = None
+    try:
+        queue = get_queue(core, pointer.account, found.value.queue)
+        if queue.id != found.value.queue_id:
+            raise QueueNotFound
+        for step in _STEPS[found.value.kind](core, queue, found.value):
+            detail = step.detail
+            saved = operations.save(
+                core,
+                found,
+                progress=step.progress,
+                done=found.value.done + step.done,
+                held_until_ms=core.now_ms() + HOLD_MS,
+            )
+            if saved is None:
+                return  # another runner took over
+            found = saved
+            if core.now_ms() >= deadline_ms:
+                operations.save(core, found, held_until_ms=0)
+                operations.resume(core, pointer)
+                return
+    except Unavailable:
+        operations.save(core, found, held_until_ms=0)
+        return
+    except CirrusMQError as error:
+        operations.finish(core, found, "failed", error.detail)
+        return
+    operations.finish(core, found, "succeeded", detail)

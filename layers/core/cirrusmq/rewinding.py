@@ -1,0 +1,171 @@
+"""Rewinding: deleted messages become active again, in order of sending.
+
+A deleted message notes when it was deleted (in the place of when it was first received), and a
+rewind takes only what was deleted before it began. So a message that is consumed while the rewind
+goes on, or consumed again after it, does not appear twice, and a step may run again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+
+from cirrusmq import operations
+from cirrusmq.core import Core
+from cirrusmq.errors import InvalidParameter, NotRewindable
+from cirrusmq.moves import REWOUND
+from cirrusmq.operations import Operation, Progress, Step
+from cirrusmq.parcel import DELETED, Parcel
+from cirrusmq.queue import Queue
+from cirrusmq.receivers import all_sources
+from cirrusmq.scan import remaining, scan_pages
+from cirrusmq.source import Source
+from cirrusmq.spent import parcel_key, rewindable_until
+from cirrusmq.storage.parcels import (
+    ARCHIVE,
+    PARCELS,
+    archive_sort_key,
+    parcel_item,
+    partition_key,
+)
+from cirrusmq.storage.store import ConditionFailed, TransactionRefused, key, put_if_absent
+from cirrusmq.timestamps import format_time, parse_time
+
+
+class RewindRequest(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """The body of a rewind."""
+
+    to: str
+
+
+def rewind(core: Core, queue: Queue, request: RewindRequest) -> Operation:
+    """Make every deleted message sent at `to` or later active again."""
+    to_ms = parse_time("to", request.to)
+    now_ms = core.now_ms()
+    if to_ms > now_ms:
+        raise InvalidParameter("to", f"must not lie in the future; it is {format_time(now_ms)}")
+    if not queue.attributes.rewind_seconds:
+        raise NotRewindable("rewind_seconds is 0: the queue keeps no deleted messages")
+    earliest_ms = now_ms - queue.attributes.rewind_seconds * 1000
+    if to_ms < earliest_ms:
+        raise NotRewindable(f"the earliest time to rewind to is {format_time(earliest_ms)}")
+    return operations.start(core, queue, "rewind", {"to_ms": to_ms})
+
+
+def steps(core: Core, queue: Queue, operation: Operation) -> Iterator[Step]:
+    """First the archive in order of sending, then deleted messages of parcels still there."""
+    to_ms = operation.details["to_ms"]
+    sources = {
+        partition_key(kind, source.id, partition): source
+        for source in all_sources(core, queue)
+        for kind in (PARCELS, ARCHIVE)
+        for partition in range(source.partitions)
+    }
+    # "Q" sorts before "R": live parcels come first, so that none is looked at twice.
+    for pk, behind in remaining(sources, operation.progress):
+        source = sources[pk]
+        archived = pk.startswith(f"{ARCHIVE}#")
+        start = f"{to_ms:013d}" if archived else ""
+        for page in scan_pages(core, pk, start, behind=behind):
+            bring_back = _restore if archived else _reopen
+            done = 0
+            for parcel in page.parcels:
+                places = _to_rewind(core, source, parcel, to_ms, operation.started_ms)
+                if places and bring_back(core, parcel, places):
+                    done += len(places)
+            yield Step(Progress(pk, page.more_after or "~"), done)
+
+
+def _to_rewind(
+    core: Core, source: Source, parcel: Parcel, to_ms: int, started_ms: int
+) -> list[int]:
+    now_ms = core.now_ms()
+    if parcel.sent_ms < to_ms or parcel.sent_ms <= source.purged_ms:
+        return []
+    if rewindable_until(source, parcel) <= now_ms:
+        return []
+    return [
+        place
+        for place in range(parcel.count)
+        if parcel.visible_ms[place] == DELETED and parcel.first_received_ms[place] <= started_ms
+    ]
+
+
+def _restore(core: Core, parcel: Parcel, places: Sequence[int]) -> bool:
+    """Move an archived parcel back under its own key, with the messages at `places` active.
+
+    Where that key is taken the same send is in the queue already, by a repeated attempt: then the
+    archived copy stays where it is.
+    """
+    pk = partition_key(ARCHIVE, parcel.source_id, parcel.partition)
+    removal = {
+        "TableName": core.tables.messages,
+        "Key": key(pk, archive_sort_key(parcel)),
+        "ConditionExpression": "attribute_exists(pk)",
+    }
+    active = replace(_active(core, parcel, places), moved_from=REWOUND)
+    try:
+        core.store.transact(
+            [
+                {"Delete": removal},
+                {"Put": put_if_absent(core.tables.messages, parcel_item(active))},
+            ]
+        )
+    except TransactionRefused:
+        return False
+    core.hints.forget(partition_key(PARCELS, parcel.source_id, parcel.partition), parcel.sort_key)
+    return True
+
+
+def _reopen(core: Core, parcel: Parcel, places: Sequence[int]) -> bool:
+    """Make deleted messages of a parcel active where they stand."""
+    active = _active(core, parcel, places)
+    changes, conditions = [], []
+    values: dict[str, Any] = {
+        ":deleted": {"N": str(DELETED)},
+        ":now": {"N": str(max(active.visible_ms))},
+        ":none": {"N": "0"},
+        ":ended": {"B": b""},
+    }
+    for place in places:
+        conditions += [f"v[{place}] = :deleted", f"f[{place}] = :f{place}"]
+        values[f":f{place}"] = {"N": str(parcel.first_received_ms[place])}
+        changes += [f"v[{place}] = :now", f"k[{place}] = :ended"]
+        changes += [f"r[{place}] = :none", f"f[{place}] = :none"]
+        if parcel.waits_ms:
+            changes.append(f"w[{place}] = :none")
+    values[":now"] = {"N": str(active.visible_ms[places[0]])}
+    try:
+        core.store.write(
+            "UpdateItem",
+            {
+                "TableName": core.tables.messages,
+                "Key": parcel_key(parcel),
+                "ConditionExpression": " AND ".join(conditions),
+                "UpdateExpression": "SET " + ", ".join(changes),
+                "ExpressionAttributeValues": values,
+            },
+        )
+    except ConditionFailed:
+        return False
+    core.hints.forget(partition_key(PARCELS, parcel.source_id, parcel.partition), parcel.sort_key)
+    return True
+
+
+def _active(core: Core, parcel: Parcel, places: Sequence[int]) -> Parcel:
+    now_ms = core.now_ms()
+
+    def reset(values: Sequence[Any], fresh: Any) -> tuple[Any, ...]:
+        return tuple(fresh if place in places else value for place, value in enumerate(values))
+
+    return replace(
+        parcel,
+        visible_ms=reset(parcel.visible_ms, now_ms),
+        nonces=reset(parcel.nonces, b""),
+        receives=reset(parcel.receives, 0),
+        first_received_ms=reset(parcel.first_received_ms, 0),
+        waits_ms=reset(parcel.waits_ms, 0),
+    )

@@ -1,0 +1,59 @@
+"""The minute's sweep: what nobody else will come by to do."""
+
+from __future__ import annotations
+
+from cirrusmq import operations
+from cirrusmq.core import Core
+from cirrusmq.dead_letters import give_up
+from cirrusmq.errors import CirrusMQError, OperationNotFound
+from cirrusmq.giving_up import reason_to_give_up
+from cirrusmq.queues import Resource, get_queue
+from cirrusmq.receivers import all_sources
+from cirrusmq.scan import scan_partition
+from cirrusmq.source import Source
+from cirrusmq.storage import directory
+
+
+def sweep(core: Core, most_ms: int) -> None:
+    """Start operations again that stopped; give messages up that grew too old.
+
+    Works for at most about `most_ms`; the next minute's sweep starts elsewhere.
+    """
+    deadline_ms = core.now_ms() + most_ms
+    for pointer in operations.running(core):
+        try:
+            operation = operations.get(core, pointer.account, pointer.id)
+        except OperationNotFound:
+            continue
+        if core.now_ms() >= operation.held_until_ms:
+            operations.resume(core, pointer)
+    aged = list(directory.read_list(core, directory.AGED, "", Resource))
+    core.random.shuffle(aged)
+    for resource in aged:
+        _give_up_by_age(core, resource, deadline_ms)
+
+
+def _give_up_by_age(core: Core, resource: Resource, deadline_ms: int) -> None:
+    try:
+        queue = get_queue(core, resource.account, resource.name)
+    except CirrusMQError:
+        return  # deleted meanwhile
+    for source in all_sources(core, queue):
+        partitions = list(range(source.partitions))
+        core.random.shuffle(partitions)
+        for partition in partitions:
+            if core.now_ms() >= deadline_ms:
+                return
+            _give_up_in_partition(core, source, partition)
+
+
+def _give_up_in_partition(core: Core, source: Source, partition: int) -> None:
+    now_ms = core.now_ms()
+    for parcel in scan_partition(core, source, partition, now_ms):
+        if parcel.sent_ms <= source.purged_ms:
+            continue
+        reasons = [
+            reason_to_give_up(source, parcel, place, now_ms) for place in range(parcel.count)
+        ]
+        if "max_age" in reasons:
+            give_up(core, source, parcel, now_ms)
