@@ -9,6 +9,11 @@ from typing import Protocol
 class Clock(Protocol):
     """The service's time. On one machine it may run faster than real time."""
 
+    @property
+    def scale(self) -> float:
+        """Its seconds in a real one."""
+        ...
+
     def now_ms(self) -> int:
         """Milliseconds since the Unix epoch; never goes back within one process."""
         ...
@@ -20,6 +25,8 @@ class Clock(Protocol):
 
 class SystemClock:
     """The machine's clock."""
+
+    scale = 1.0
 
     def __init__(self) -> None:
         self._latest_ms = 0

@@ -98,10 +98,20 @@ def create_key_as(
     core: Core, caller: Caller, account: str | None, *, admin: bool, description: str | None
 ) -> dict[str, Any]:
     """Make a key on behalf of a caller: for its own account, or, as an admin, for any."""
-    target = caller.account if account is None else account
-    if not caller.admin and (admin or target != caller.account):
-        raise Forbidden("only an admin key makes keys of other accounts, or admin keys")
+    target = account_named(caller, account)
+    if admin and not caller.admin:
+        raise Forbidden("only an admin key makes admin keys")
     return create_key(core, target, admin=admin, description=description)
+
+
+def account_named(caller: Caller, account: str | None) -> str:
+    """The account that a caller names, if it may manage its keys; its own where it names none."""
+    if account is None or account == caller.account:
+        return caller.account
+    check_name("account", account, ACCOUNT_NAME)
+    if not caller.admin:
+        raise Forbidden("only an admin key manages keys of other accounts")
+    return account
 
 
 def list_keys(

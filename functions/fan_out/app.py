@@ -1,0 +1,33 @@
+"""Makes the parcels of a queue's receivers from log records, as the stream brings them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from aws_lambda_powertools.utilities.batch import (
+    BatchProcessor,
+    EventType,
+    process_partial_response,
+)
+from aws_lambda_powertools.utilities.data_classes.dynamo_db_stream_event import DynamoDBRecord
+
+from cirrusmq import bootstrap
+from cirrusmq.fan_out import fan_out
+from cirrusmq_lambda.http import Context
+from cirrusmq_lambda.streams import read_record
+
+processor = BatchProcessor(
+    event_type=EventType.DynamoDBStreams, raise_on_entire_batch_failure=False
+)
+
+
+def deliver(record: DynamoDBRecord) -> None:
+    inserted = read_record(record.raw_event).after
+    if inserted is not None:
+        fan_out(bootstrap.service(), inserted)
+
+
+def handler(event: dict[str, Any], context: Context) -> Any:
+    return process_partial_response(
+        event=event, record_handler=deliver, processor=processor, context=context
+    )

@@ -1,0 +1,22 @@
+"""Queues, receivers, grants, keys, operations, and the service's own pages."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cirrusmq import bootstrap, keys
+from cirrusmq_lambda.http import Answer, Context, Event, serve
+from cirrusmq_lambda.routes import access, queues, receivers, service
+
+ROUTES = {**queues.ROUTES, **receivers.ROUTES, **access.ROUTES, **service.ROUTES}
+
+
+def create_admin_key(asked: dict[str, Any]) -> dict[str, Any]:
+    """The first key of a deployment: for who may invoke the function, not over HTTP."""
+    return keys.create_key(bootstrap.service(), asked["account"], admin=True)
+
+
+def handler(event: Event, context: Context) -> Answer:
+    if "create_admin_key" in event:
+        return create_admin_key(event["create_admin_key"])
+    return serve(ROUTES, event, context)

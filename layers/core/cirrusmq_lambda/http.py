@@ -1,0 +1,146 @@
+"""From an HTTP API event (payload format 2.0) to a call, and from its result to an answer."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol, TypeAlias, TypeVar
+
+import msgspec
+
+from cirrusmq import bootstrap, keys
+from cirrusmq.core import Core
+from cirrusmq.errors import (
+    CirrusMQError,
+    InvalidParameter,
+    MalformedRequest,
+    RequestTooLarge,
+    Unavailable,
+    UnsupportedMediaType,
+)
+from cirrusmq.limits import PAGE_ENTRIES, PAGE_ENTRIES_DEFAULT, REQUEST_BYTES
+from cirrusmq.shapes import decode
+from cirrusmq_lambda.observability import logger
+from cirrusmq_lambda.problems import problem
+
+T = TypeVar("T")
+Event: TypeAlias = dict[str, Any]
+Answer: TypeAlias = dict[str, Any]
+
+
+class Context(Protocol):
+    """What Lambda tells a function about its invocation."""
+
+    aws_request_id: str
+
+    def get_remaining_time_in_millis(self) -> int:
+        """Milliseconds until Lambda ends the invocation."""
+        ...
+
+
+@dataclass(frozen=True)
+class Request:
+    """One HTTP call."""
+
+    event: Event
+    context: Context
+    core: Core
+
+    @property
+    def id(self) -> str:
+        """The id by which logs and problems name this call."""
+        return str(self.event["requestContext"]["requestId"])
+
+    @cached_property
+    def caller(self) -> keys.Caller:
+        """Whose key the call shows; Unauthenticated."""
+        return keys.verify(self.core, self.event.get("headers", {}).get("authorization"))
+
+    def path(self, name: str) -> str:
+        """A parameter of the route."""
+        return str(self.event["pathParameters"][name])
+
+    def body(self, shape: type[T]) -> T:
+        """The JSON body as `shape`."""
+        return decode(self._raw_body(), shape)
+
+    def query(self, *names: str) -> dict[str, str]:
+        """The query's parameters, of which only `names` are known here."""
+        given: dict[str, str] = self.event.get("queryStringParameters") or {}
+        for name in given:
+            if name not in names:
+                raise InvalidParameter(name, "this parameter is not known")
+        return given
+
+    def page(self, *others: str) -> tuple[dict[str, str], int, str | None]:
+        """A listing's query: all of it, `limit` and `cursor`."""
+        query = self.query("limit", "cursor", *others)
+        return query, read_limit(query), query.get("cursor")
+
+    def _raw_body(self) -> bytes:
+        text = self.event.get("body") or ""
+        encoded = bool(self.event.get("isBase64Encoded"))
+        if len(text) > REQUEST_BYTES * (2 if encoded else 1):
+            raise RequestTooLarge
+        try:
+            body = base64.b64decode(text) if encoded else text.encode()
+        except (binascii.Error, UnicodeEncodeError) as error:
+            raise MalformedRequest from error
+        if len(body) > REQUEST_BYTES:
+            raise RequestTooLarge
+        given = str(self.event.get("headers", {}).get("content-type", ""))
+        media_type, *parameters = (part.strip().lower() for part in given.split(";"))
+        charsets = [part for part in parameters if part.startswith("charset=")]
+        utf8 = all(part in ("charset=utf-8", 'charset="utf-8"') for part in charsets)
+        if body and (media_type != "application/json" or not utf8):
+            raise UnsupportedMediaType
+        return body
+
+
+class NoFields(msgspec.Struct, forbid_unknown_fields=True):
+    """The body of a call that takes none: empty, or `{}`."""
+
+
+Route: TypeAlias = Callable[[Request], Answer]
+
+
+def read_limit(
+    query: Mapping[str, str],
+    bounds: tuple[int, int] = PAGE_ENTRIES,
+    default: int = PAGE_ENTRIES_DEFAULT,
+) -> int:
+    """The `limit` of a listing."""
+    text = query.get("limit")
+    if text is None:
+        return default
+    number = int(text) if text.isascii() and text.isdigit() and len(text) < 8 else 0
+    if not bounds[0] <= number <= bounds[1]:
+        raise InvalidParameter("limit", f"must be an integer from {bounds[0]} to {bounds[1]:,}")
+    return number
+
+
+def answer(status: int, body: object = None) -> Answer:
+    """A JSON answer; without a body where `body` is None."""
+    if body is None:
+        return {"statusCode": status, "headers": {}, "body": "", "isBase64Encoded": False}
+    return {
+        "statusCode": status,
+        "headers": {"Content-Type": "application/json"},
+        "body": msgspec.json.encode(body).decode(),
+        "isBase64Encoded": False,
+    }
+
+
+def serve(routes: Mapping[str, Route], event: Event, context: Context) -> Answer:
+    """Answer an event by its route key; every error becomes a problem."""
+    request = Request(event, context, bootstrap.service())
+    try:
+        return routes[event["routeKey"]](request)
+    except CirrusMQError as error:
+        return problem(error, request.id)
+    except Exception:
+        logger.exception("unexpected", extra={"request_id": request.id})
+        return problem(Unavailable("Something went wrong; the call is in the log."), request.id)

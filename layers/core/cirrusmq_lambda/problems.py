@@ -1,0 +1,74 @@
+"""Errors as answers: `application/problem+json` (RFC 9457) with the contract's codes."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import msgspec
+
+from cirrusmq.errors import CirrusMQError
+
+TYPE_PREFIX = "urn:cirrusmq:problem:"
+_STATUS = {
+    "MalformedRequest": 400,
+    "InvalidParameter": 400,
+    "InvalidFilter": 400,
+    "Unauthenticated": 401,
+    "Forbidden": 403,
+    "NotFound": 404,
+    "QueueNotFound": 404,
+    "TopicNotFound": 404,
+    "SubscriptionNotFound": 404,
+    "MessageNotFound": 404,
+    "OperationNotFound": 404,
+    "ReceiverNotFound": 404,
+    "GrantNotFound": 404,
+    "KeyNotFound": 404,
+    "ReportNotFound": 404,
+    "MethodNotAllowed": 405,
+    "AlreadyExists": 409,
+    "ReceiptExpired": 409,
+    "InUse": 409,
+    "NotRewindable": 409,
+    "LimitExceeded": 409,
+    "NoDeadLetterQueue": 409,
+    "MessageTooLarge": 413,
+    "BatchTooLarge": 413,
+    "RequestTooLarge": 413,
+    "UnsupportedMediaType": 415,
+    "Throttled": 429,
+    "Unavailable": 503,
+}
+_WORD = re.compile(r"(?<=[a-z])(?=[A-Z])")
+
+
+def describe(error: CirrusMQError, request_id: str) -> dict[str, Any]:
+    """The problem as a JSON object, also inside an answer that concerns several messages."""
+    described: dict[str, Any] = {
+        "type": TYPE_PREFIX + error.code,
+        "title": _WORD.sub(" ", error.code).capitalize(),
+        "status": _STATUS.get(error.code, 500),
+        "detail": error.detail,
+        "code": error.code,
+        "request_id": request_id,
+    }
+    if error.parameter is not None:
+        described["parameter"] = error.parameter
+    return described
+
+
+def problem(error: CirrusMQError, request_id: str) -> dict[str, Any]:
+    """The problem as a function's answer."""
+    described = describe(error, request_id)
+    headers = {"Content-Type": "application/problem+json"}
+    if error.retry_after_seconds is not None:
+        headers["Retry-After"] = str(error.retry_after_seconds)
+    if described["status"] == 401:
+        headers["WWW-Authenticate"] = "Bearer"
+    return {
+        "statusCode": described["status"],
+        "headers": headers,
+        "body": msgspec.json.encode(described).decode(),
+        "isBase64Encoded": False,
+    }

@@ -1,0 +1,114 @@
+"""The service itself: its health, its description, a page to try it, and no such route."""
+
+from __future__ import annotations
+
+import base64
+import mimetypes
+from importlib import metadata, resources
+from pathlib import Path
+
+import msgspec
+
+from cirrusmq import __version__
+from cirrusmq.errors import MethodNotAllowed, NotFound
+from cirrusmq.timestamps import format_time
+from cirrusmq_lambda.http import Answer, Request, Route, answer
+
+_PAGE = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<title>CirrusMQ</title>
+<link rel="stylesheet" href="docs/swagger-ui.css">
+</head>
+<body>
+<div id="page"></div>
+<script src="docs/swagger-ui-bundle.js"></script>
+<script>SwaggerUIBundle({url: "openapi.json", dom_id: "#page", persistAuthorization: true})</script>
+</body>
+</html>
+"""
+_ASSETS = ("swagger-ui.css", "swagger-ui-bundle.js")
+
+
+def show_health(request: Request) -> Answer:
+    """Whether the service answers, and what time it is there."""
+    return answer(
+        200,
+        {
+            "status": "ok",
+            "version": __version__,
+            "time": format_time(request.core.now_ms()),
+            "time_scale": request.core.clock.scale,
+        },
+    )
+
+
+def show_openapi(request: Request) -> Answer:
+    """The OpenAPI document."""
+    return _text("application/json", _document())
+
+
+def show_docs(request: Request) -> Answer:
+    """The page; its scripts come from this very service."""
+    return _text("text/html; charset=utf-8", _PAGE)
+
+
+def show_asset(request: Request) -> Answer:
+    """A file of the page."""
+    name = request.path("asset")
+    if name not in _ASSETS:
+        raise NotFound
+    media_type = mimetypes.guess_type(name)[0] or "application/octet-stream"
+    content = base64.b64encode((_asset_folder() / name).read_bytes()).decode()
+    return {
+        "statusCode": 200,
+        "headers": {"Content-Type": media_type, "Cache-Control": "max-age=86400"},
+        "body": content,
+        "isBase64Encoded": True,
+    }
+
+
+def refuse(request: Request) -> Answer:
+    """A call that matches no route."""
+    asked = request.event["requestContext"]["http"]
+    paths = msgspec.json.decode(_document())["paths"]
+    segments = asked["path"].rstrip("/").split("/")
+    for template, methods in paths.items():
+        wanted = template.split("/")
+        fits = len(wanted) == len(segments) and all(
+            part.startswith("{") or part == given
+            for part, given in zip(wanted, segments, strict=True)
+        )
+        if fits and asked["method"].lower() not in methods:
+            raise MethodNotAllowed
+    raise NotFound
+
+
+def _text(media_type: str, text: str) -> Answer:
+    return {
+        "statusCode": 200,
+        "headers": {"Content-Type": media_type},
+        "body": text,
+        "isBase64Encoded": False,
+    }
+
+
+def _document() -> str:
+    return resources.files("cirrusmq_lambda").joinpath("openapi.json").read_text("utf-8")
+
+
+def _asset_folder() -> Path:
+    """The folder of the installed page, found without importing its package."""
+    files = metadata.files("swagger-ui-bundle") or []
+    page = next(file for file in files if file.name == _ASSETS[1])
+    return Path(str(page.locate())).parent
+
+
+ROUTES: dict[str, Route] = {
+    "GET /health": show_health,
+    "GET /openapi.json": show_openapi,
+    "GET /docs": show_docs,
+    "GET /docs/{asset}": show_asset,
+    "$default": refuse,
+}

@@ -1,0 +1,38 @@
+"""Events of DynamoDB's change stream: from the JSON that Lambda gets to items in wire shapes."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+from cirrusmq.metering import StreamRecord
+from cirrusmq.storage.store import Item
+
+
+def read_record(record: dict[str, Any]) -> StreamRecord:
+    """One record of a stream event."""
+    change = record["dynamodb"]
+    return StreamRecord(
+        event_id=record["eventID"],
+        time_ms=int(change["ApproximateCreationDateTime"] * 1000),
+        before=_item(change.get("OldImage")),
+        after=_item(change.get("NewImage")),
+        by_ttl=(record.get("userIdentity") or {}).get("type") == "Service",
+    )
+
+
+def _item(image: dict[str, Any] | None) -> Item | None:
+    return None if image is None else {name: _value(value) for name, value in image.items()}
+
+
+def _value(value: dict[str, Any]) -> dict[str, Any]:
+    """The value with its binaries, which JSON has in base64, as bytes."""
+    ((kind, content),) = value.items()
+    match kind:
+        case "B":
+            return {"B": base64.b64decode(content)}
+        case "L":
+            return {"L": [_value(element) for element in content]}
+        case "M":
+            return {"M": {name: _value(held) for name, held in content.items()}}
+    return value
