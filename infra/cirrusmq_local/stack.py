@@ -1,0 +1,243 @@
+"""The whole service in one process, wired from `template.yaml`."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import resource
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from cirrusmq import bootstrap, keys
+from cirrusmq_lambda.problems import problem
+from cirrusmq_local.aws import isolate_environment, make_session
+from cirrusmq_local.clock import ClockStopped, ScaledClock
+from cirrusmq_local.data import DataFolder
+from cirrusmq_local.engine import Engine, TableSpec, attach
+from cirrusmq_local.functions import Functions
+from cirrusmq_local.gateway import Gateway
+from cirrusmq_local.local_routes import FUNCTION_NAME, ROUTES, LocalRoutes
+from cirrusmq_local.logfile import LogFile
+from cirrusmq_local.pump import LambdaRecord, Pump
+from cirrusmq_local.routing import Router
+from cirrusmq_local.schedules import Repeater
+from cirrusmq_local.server import Server
+from cirrusmq_local.template import Function, StreamSource, Template, load
+
+ACCOUNT = "local"
+TEMPLATE = Path(__file__).resolve().parents[2] / "template.yaml"
+UPKEEP_SECONDS = 1.0
+EXPIRED_AT_ONCE = 1_000
+
+_log = logging.getLogger(__name__)
+
+
+class Stack:
+    """The service on one machine, from `start` until `stop`. One in a process."""
+
+    def __init__(
+        self,
+        data: Path,
+        *,
+        host: str = "127.0.0.1",
+        port: int = 8080,
+        scale: float = 1.0,
+        template: Path = TEMPLATE,
+    ) -> None:
+        self._data = DataFolder(data)
+        self._host = host
+        self._port = port
+        self._scale = scale
+        self._template = load(template)
+        self._ending = contextlib.ExitStack()
+        self._threads: list[threading.Thread] = []
+
+    @property
+    def url(self) -> str:
+        """Where it answers."""
+        host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self._host, self._host)
+        return f"http://[{host}]:{self._port}" if ":" in host else f"http://{host}:{self._port}"
+
+    def start(self) -> None:
+        """Start everything; returns when requests are answered.
+
+        Raises DataInUseError, OSError when the port is taken, TemplateError.
+        """
+        with contextlib.ExitStack() as ending:
+            self._start(ending)
+            # Nothing failed: what was started now ends with `stop`.
+            self._ending = ending.pop_all()
+
+    def stop(self) -> None:
+        """End everything, what is under way first. May be called twice."""
+        self._ending.close()
+
+    def _start(self, ending: contextlib.ExitStack) -> None:
+        _allow_many_connections()
+        self._data.lock()
+        ending.callback(self._data.unlock)
+        self._clock = clock = ScaledClock(self._data.clock, self._scale)
+        # However the start goes on, nobody sleeps on this clock any longer than it.
+        ending.callback(clock.stop)
+        _set_environment(self._template)
+        engine = self._open_engine(ending)
+        functions = self._load_functions(engine, ending)
+        pumps = self._make_pumps(engine, functions)
+        repeaters = [Repeater(each, functions.run, clock) for each in self._template.schedules]
+        functions.add(*self._local_function(engine, pumps, repeaters))
+        server = self._make_server(functions, ending)
+        clock.keep()
+        self._spawn(clock.keep_until_stopped)
+        for pump in pumps:
+            self._spawn(pump.run_until_stopped)
+        for repeater in repeaters:
+            self._spawn(repeater.run_until_stopped)
+        self._spawn(lambda: self._keep_up(engine, pumps))
+        self._introduce()
+        server.start()
+
+    def _open_engine(self, ending: contextlib.ExitStack) -> Engine:
+        tables = [
+            TableSpec(
+                table.name,
+                partition_key=table.partition_key,
+                sort_key=table.sort_key,
+                ttl_attribute=table.ttl_attribute,
+                stream=table.stream,
+            )
+            for table in self._template.tables
+        ]
+        engine = Engine(self._data.store, tables, now_ms=self._clock.now_ms)
+        ending.callback(engine.close)
+        return engine
+
+    def _load_functions(self, engine: Engine, ending: contextlib.ExitStack) -> Functions:
+        log = LogFile(self._data.log)
+        ending.callback(log.close)
+        # Functions write their logs to standard output; here that belongs to the command.
+        ending.enter_context(contextlib.redirect_stdout(log))
+        session = make_session(lambda: functions)
+        bootstrap.configure(clock=self._clock, session=session)
+        for client in bootstrap.dynamodb_clients():
+            attach(engine, client)
+        functions = Functions.load(self._template.functions)
+        # Before the engine closes, whatever uses it has to end.
+        ending.callback(self._join)
+        ending.callback(functions.stop)
+        return functions
+
+    def _make_pumps(self, engine: Engine, functions: Functions) -> list[Pump]:
+        return [
+            Pump(source, engine, functions.run, self._park, self._clock)
+            for source in self._template.streams
+        ]
+
+    def _park(self, source: StreamSource, records: Sequence[LambdaRecord]) -> None:
+        _log.error("%s gave up on %d records", source.function, len(records))
+        self._data.park(
+            {
+                "function": source.function,
+                "table": source.table,
+                "parked_at_ms": self._clock.now_ms(),
+                "sequences": [record["dynamodb"]["SequenceNumber"] for record in records],
+            }
+        )
+
+    def _local_function(
+        self, engine: Engine, pumps: Sequence[Pump], repeaters: Sequence[Repeater]
+    ) -> tuple[Function, LocalRoutes]:
+        folders = {function.name: function.folder.name for function in self._template.functions}
+        runs: dict[str, Callable[[], None]] = {
+            folders[repeater.schedule.function]: repeater.run_now for repeater in repeaters
+        }
+        runs |= {folders[pump.source.function]: pump.flush for pump in pumps}
+        routes = LocalRoutes(
+            engine,
+            [table.name for table in self._template.tables],
+            self._data.exports,
+            runs,
+            lambda authorization: keys.verify(bootstrap.service(), authorization),
+            problem,
+        )
+        function = Function(
+            name=FUNCTION_NAME,
+            folder=Path(__file__).parent,
+            handler="",
+            timeout_seconds=30,
+            memory_mb=128,
+            environment={},
+        )
+        return function, routes
+
+    def _make_server(self, functions: Functions, ending: contextlib.ExitStack) -> Server:
+        router = Router([*self._template.routes, *ROUTES])
+        gateway = Gateway(router, functions, self._clock, problem)
+        server = Server(gateway, self._host, self._port)
+        self._port = server.port
+        # In this order: no new calls, then those that sleep are woken, then the last ones end.
+        ending.callback(server.stop)
+        ending.callback(self._clock.stop)
+        ending.callback(server.refuse)
+        return server
+
+    def _introduce(self) -> None:
+        """Make the account's first admin key, and tell clients how to find the service."""
+        connection = self._data.read_connection()
+        if connection is None:
+            made = keys.create_key(bootstrap.service(), ACCOUNT, admin=True)
+            connection = {
+                "account": ACCOUNT,
+                "access_key_id": made["access_key_id"],
+                "secret": made["secret"],
+            }
+        elif connection["url"] == self.url:
+            return
+        self._data.write_connection({**connection, "url": self.url})
+
+    def _keep_up(self, engine: Engine, pumps: Sequence[Pump]) -> None:
+        """Remove what expired, and what every reader of a stream has read."""
+        while True:
+            try:
+                while engine.remove_expired(EXPIRED_AT_ONCE) == EXPIRED_AT_ONCE:
+                    self._clock.sleep(0)
+                for table in self._template.tables:
+                    saved = [p.saved for p in pumps if p.source.table == table.name]
+                    if table.stream and saved:
+                        engine.trim_stream(table.name, min(saved))
+                self._clock.sleep(UPKEEP_SECONDS * self._scale)
+            except ClockStopped:
+                return
+            except Exception:
+                _log.exception("upkeep failed")
+
+    def _spawn(self, target: Callable[[], Any]) -> None:
+        thread = threading.Thread(target=target, daemon=True)
+        self._threads.append(thread)
+        thread.start()
+
+    def _join(self) -> None:
+        for thread in self._threads:
+            thread.join()
+
+
+def _set_environment(template: Template) -> None:
+    isolate_environment()
+    own = {name: os.environ[name] for name in ("POWERTOOLS_LOG_LEVEL",) if name in os.environ}
+    os.environ |= template.environment() | {
+        # All functions share one process here, so what one changes the others see at once.
+        "SHARED_CACHES": "true",
+        # A line for each call is for a log service, not for a disk.
+        "POWERTOOLS_LOG_LEVEL": "WARNING",
+        "POWERTOOLS_METRICS_DISABLED": "true",
+    }
+    os.environ |= own
+
+
+def _allow_many_connections() -> None:
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = 65_536 if most == resource.RLIM_INFINITY else most
+    with contextlib.suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
