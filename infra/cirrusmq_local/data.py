@@ -34,7 +34,8 @@ class DataFolder:
 
         The lock is the system's and ends with the process, however that ends.
         """
-        self.path.mkdir(parents=True, exist_ok=True)
+        # Secrets and messages lie in it: they are for the owner alone.
+        self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
         held = (self.path / "lock").open("a+", encoding="ascii")
         try:
             fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -11,6 +11,7 @@ import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import ContextVar
 from typing import Any, TypeAlias
 
 from cirrusmq_local.clock import ClockStopped
@@ -21,6 +22,9 @@ Handler: TypeAlias = Callable[[Any, Any], Any]
 # Every long poll holds a thread, and every function that is invoked asynchronously another.
 CALL_THREADS = 512
 EVENT_THREADS = 128
+
+running: ContextVar[Function | None] = ContextVar("running", default=None)
+"""The function that runs in this context; None outside of any."""
 
 _log = logging.getLogger(__name__)
 
@@ -89,7 +93,11 @@ class Functions:
         if name not in self._handlers:
             raise UnknownFunctionError(f"the template has no function {name}")
         function, handler = self._handlers[name]
-        return handler(event, Context(function))
+        before = running.set(function)
+        try:
+            return handler(event, Context(function))
+        finally:
+            running.reset(before)
 
     def call(self, name: str, event: Any) -> Future[Any]:
         """Run a function in a thread of its own."""

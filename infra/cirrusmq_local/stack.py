@@ -9,7 +9,7 @@ import resource
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from cirrusmq import bootstrap, keys
 from cirrusmq_lambda.problems import problem
@@ -19,6 +19,7 @@ from cirrusmq_local.data import DataFolder
 from cirrusmq_local.engine import Engine, TableSpec, attach
 from cirrusmq_local.functions import Functions
 from cirrusmq_local.gateway import Gateway
+from cirrusmq_local.guard import GuardedEngine
 from cirrusmq_local.local_routes import FUNCTION_NAME, ROUTES, LocalRoutes
 from cirrusmq_local.logfile import LogFile
 from cirrusmq_local.pump import LambdaRecord, Pump
@@ -96,7 +97,7 @@ class Stack:
         for repeater in repeaters:
             self._spawn(repeater.run_until_stopped)
         self._spawn(lambda: self._keep_up(engine, pumps))
-        self._introduce()
+        self._introduce(functions)
         server.start()
 
     def _open_engine(self, ending: contextlib.ExitStack) -> Engine:
@@ -120,9 +121,11 @@ class Stack:
         # Functions write their logs to standard output; here that belongs to the command.
         ending.enter_context(contextlib.redirect_stdout(log))
         session = make_session(lambda: functions)
+        # All that answering a client takes of an engine is its `execute`.
+        guarded = cast(Engine, GuardedEngine(engine))
         bootstrap.configure(clock=self._clock, session=session)
         for client in bootstrap.dynamodb_clients():
-            attach(engine, client)
+            attach(guarded, client)
         functions = Functions.load(self._template.functions)
         # Before the engine closes, whatever uses it has to end.
         ending.callback(self._join)
@@ -183,19 +186,20 @@ class Stack:
         ending.callback(server.refuse)
         return server
 
-    def _introduce(self) -> None:
-        """Make the account's first admin key, and tell clients how to find the service."""
+    def _introduce(self, functions: Functions) -> None:
+        """Make the account's first admin key as in the cloud, and tell clients how to connect."""
         connection = self._data.read_connection()
         if connection is None:
-            made = keys.create_key(bootstrap.service(), ACCOUNT, admin=True)
-            connection = {
-                "account": ACCOUNT,
-                "access_key_id": made["access_key_id"],
-                "secret": made["secret"],
-            }
+            made = functions.run(self._manage, {"create_admin_key": {"account": ACCOUNT}})
+            connection = {name: made[name] for name in ("account", "access_key_id", "secret")}
         elif connection["url"] == self.url:
             return
         self._data.write_connection({**connection, "url": self.url})
+
+    @property
+    def _manage(self) -> str:
+        """The name of the function that makes admin keys."""
+        return next(each.name for each in self._template.functions if each.folder.name == "manage")
 
     def _keep_up(self, engine: Engine, pumps: Sequence[Pump]) -> None:
         """Remove what expired, and what every reader of a stream has read."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,8 @@ class Function:
     timeout_seconds: int
     memory_mb: int
     environment: Mapping[str, str]
+    permissions: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """The actions that its own policies allow on a resource: `Messages.Arn` -> actions."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -153,7 +155,17 @@ class _Reader:
             environment={
                 name: str(self._resolver.resolve(value)) for name, value in variables.items()
             },
+            permissions=self._permissions(properties),
         )
+
+    def _permissions(self, properties: Mapping[str, Any]) -> dict[str, frozenset[str]]:
+        allowed: dict[str, frozenset[str]] = {}
+        for policy in self._resolver.resolve(properties.get("Policies") or []):
+            for statement in policy["Statement"] if isinstance(policy, dict) else ():
+                actions = frozenset(_as_list(statement["Action"]))
+                for target in _as_list(statement["Resource"]):
+                    allowed[target] = allowed.get(target, frozenset()) | actions
+        return allowed
 
     def routes(self, properties: Mapping[str, Any]) -> Iterator[Route]:
         for event in self._events(properties, "HttpApi"):
@@ -206,3 +218,7 @@ class _Reader:
         for event in (properties.get("Events") or {}).values():
             if event["Type"] == kind:
                 yield self._resolver.resolve(event.get("Properties") or {})
+
+
+def _as_list(value: Any) -> list[str]:
+    return value if isinstance(value, list) else [value]

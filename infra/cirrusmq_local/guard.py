@@ -1,0 +1,47 @@
+"""The policies of the template, in force on one machine too.
+
+A function that lacks a permission fails in every test that uses it, not first in an account.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from cirrusmq_local.engine import Engine, EngineError
+from cirrusmq_local.functions import running
+
+
+class GuardedEngine:
+    """Does operations as the engine does, but only what the running function's policies allow.
+
+    What runs outside of a function, such as the stack itself, may do anything.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def execute(self, operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
+        """Do one operation, or raise AccessDeniedException."""
+        function = running.get()
+        if function is not None and function.permissions:
+            for table, action in _needs(operation, request):
+                if action not in function.permissions.get(f"{table}.Arn", ()):
+                    raise EngineError(
+                        "AccessDeniedException",
+                        f"{function.name} is not allowed {action} on {table}: see template.yaml",
+                    )
+        return self._engine.execute(operation, request)
+
+
+def _needs(operation: str, request: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Tables and the actions on them. IAM knows no transaction, only its parts."""
+    if "RequestItems" in request:
+        for table in request["RequestItems"]:
+            yield table, f"dynamodb:{operation}"
+    elif "TransactItems" in request:
+        for part in request["TransactItems"]:
+            ((verb, held),) = part.items()
+            yield held["TableName"], f"dynamodb:{verb}Item"
+    elif "TableName" in request:
+        yield request["TableName"], f"dynamodb:{operation}"

@@ -1,0 +1,257 @@
+"""`cirrusmq up`, from outside: one process, started, used, ended and killed."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from email.utils import parsedate_to_datetime
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+COMMAND = Path(sys.executable).with_name("cirrusmq")
+START_SECONDS = 60
+
+
+class Up:
+    """A running `cirrusmq up`."""
+
+    def __init__(self, folder: Path, *arguments: str) -> None:
+        self.folder = folder
+        self.process = subprocess.Popen(
+            [COMMAND, "up", "--data", str(folder), *arguments],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=environment(),
+        )
+        assert self.process.stdout is not None
+        self.ready = self.process.stdout.readline()
+        self._clients: list[httpx.Client] = []
+
+    @property
+    def url(self) -> str:
+        return self.ready.removeprefix("ready ").strip()
+
+    def connection(self) -> Any:
+        return json.loads((self.folder / "connection.json").read_text())
+
+    def client(self) -> httpx.Client:
+        held = self.connection()
+        key = f"Bearer {held['access_key_id']}:{held['secret']}"
+        self._clients.append(
+            httpx.Client(base_url=self.url, headers={"authorization": key}, trust_env=False)
+        )
+        return self._clients[-1]
+
+    def clean_up(self) -> None:
+        """Whatever state it is in, leave nothing behind."""
+        for client in self._clients:
+            client.close()
+        with suppress(ProcessLookupError):
+            self.process.kill()
+        self.process.communicate()
+
+    def end(self, number: int = signal.SIGTERM) -> tuple[int, str, str]:
+        """Exit code, the rest of standard output, standard error."""
+        self.process.send_signal(number)
+        out, err = self.process.communicate(timeout=30)
+        return self.process.returncode, out, err
+
+
+Start = Callable[..., Up]
+
+
+def environment() -> dict[str, str]:
+    return {name: held for name, held in os.environ.items() if "CIRRUSMQ" not in name}
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Start]:
+    started: list[Up] = []
+
+    def run(*arguments: str) -> Up:
+        chosen = arguments if "--port" in arguments else ("--port", "0", *arguments)
+        started.append(Up(tmp_path / "data", *chosen))
+        return started[-1]
+
+    yield run
+    for up in started:
+        up.clean_up()
+
+
+def test_it_says_where_it_answers_and_how_to_connect(start: Start) -> None:
+    up = start()
+    assert up.ready.startswith("ready http://127.0.0.1:")
+    assert httpx.get(up.url + "/health", trust_env=False).status_code == 200
+    connection = up.connection()
+    assert set(connection) == {"url", "account", "access_key_id", "secret"}
+    assert (connection["url"], connection["account"]) == (up.url, "local")
+    assert stat.S_IMODE((up.folder / "connection.json").stat().st_mode) == 0o600
+    assert up.client().get("/local/capacity").status_code == 200
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_it_ends_cleanly_when_it_is_told_to(start: Start, number: int) -> None:
+    code, out, err = start().end(number)
+    assert (code, out, err) == (0, "", "")
+
+
+def test_it_ends_soon_though_calls_wait(start: Start) -> None:
+    up = start()
+    client = up.client()
+    assert client.put("/queues/orders").status_code == 201
+    with socket.create_connection(("127.0.0.1", int(up.url.rpartition(":")[2]))) as waiting:
+        key = client.headers["authorization"]
+        body = b'{"wait_seconds": 30}'
+        waiting.sendall(
+            b"POST /queues/orders/messages/receive HTTP/1.1\r\nhost: x\r\n"
+            b"content-type: application/json\r\nauthorization: "
+            + key.encode()
+            + b"\r\ncontent-length: %d\r\n\r\n" % len(body)
+            + body
+        )
+        # Answered behind it, so that the call above is under way.
+        assert client.get("/queues/orders").status_code == 200
+        began = time.monotonic()
+        assert up.end()[0] == 0
+        assert time.monotonic() - began < 10
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_what_was_answered_is_there_after_a_restart(start: Start, number: int) -> None:
+    first = start()
+    client = first.client()
+    assert client.put("/queues/orders", json={"delay_seconds": 0}).status_code == 201
+    sent = client.post("/queues/orders/messages", json={"messages": [{"body": "hello"}]})
+    assert sent.status_code == 201
+    first.end(number)
+    second = start()
+    assert second.connection()["secret"] == first.client().headers["authorization"].split(":")[1]
+    received = second.client().post("/queues/orders/messages/receive", json={"wait_seconds": 5})
+    assert [held["body"] for held in received.json()["messages"]] == ["hello"]
+    assert received.json()["messages"][0]["id"] == sent.json()["messages"][0]["id"]
+
+
+def test_two_do_not_share_data(start: Start) -> None:
+    start()
+    second = start()
+    code = second.process.wait(START_SECONDS)
+    assert second.process.stderr is not None
+    told = second.process.stderr.read()
+    assert (code, second.ready) == (1, "")
+    assert "in use" in told
+    assert told.count("\n") == 1
+
+
+def test_a_port_that_is_taken_is_told(start: Start) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        up = start("--port", str(taken.getsockname()[1]))
+        code = up.process.wait(START_SECONDS)
+    assert up.process.stderr is not None
+    told = up.process.stderr.read()
+    assert (code, up.ready) == (1, "")
+    assert "--port" in told
+    assert told.count("\n") == 1
+
+
+def test_its_time_runs_faster_and_does_not_go_back(start: Start) -> None:
+    first = start("--time-scale", "36000")
+    health = httpx.get(first.url + "/health", trust_env=False)
+    assert health.json()["time_scale"] == 36_000
+    early = parsedate_to_datetime(health.headers["date"])
+    time.sleep(0.2)
+    last = httpx.get(first.url + "/health", trust_env=False).headers["date"]
+    late = parsedate_to_datetime(last)
+    assert (late - early).total_seconds() > 3_600
+    first.end(signal.SIGKILL)
+    second = httpx.get(start().url + "/health", trust_env=False)
+    assert parsedate_to_datetime(second.headers["date"]) >= late
+
+
+def test_a_message_is_delayed_in_its_time(start: Start) -> None:
+    client = start("--time-scale", "36000").client()
+    client.put("/queues/orders", json={"delay_seconds": 3_600})
+    client.post("/queues/orders/messages", json={"messages": [{"body": "later"}]})
+    for _ in range(100):
+        answer = client.post("/queues/orders/messages/receive", json={}).json()
+        if answer["messages"]:
+            break
+        time.sleep(0.02)
+    (message,) = answer["messages"]
+    assert message["body"] == "later"
+
+
+def test_functions_that_are_scheduled_run_when_asked(start: Start) -> None:
+    client = start().client()
+    client.put("/queues/orders")
+    client.post("/queues/orders/messages", json={"messages": [{"body": "counted"}]})
+    for name in ("sweep", "meter"):
+        assert client.post(f"/local/run/{name}", json={}).status_code == 200
+    assert client.post("/local/run/nothing", json={}).status_code == 404
+
+
+def test_each_table_is_exported(start: Start) -> None:
+    exports = start().client().post("/local/export", json={}).json()["exports"]
+    assert set(exports) == {"Directory", "Messages", "Usage"}
+    for folder in exports.values():
+        assert (Path(folder) / "manifest-summary.json").is_file()
+
+
+def test_what_is_no_route_is_told_apart_from_a_wrong_method(start: Start) -> None:
+    client = start().client()
+    missing = client.get("/nothing")
+    assert (missing.status_code, missing.json()["code"]) == (404, "NotFound")
+    wrong = client.put("/health")
+    assert (wrong.status_code, wrong.json()["code"]) == (405, "MethodNotAllowed")
+    assert missing.headers["content-type"] == "application/problem+json"
+
+
+@pytest.mark.parametrize(("size", "status"), [(1_048_577, 413), (10_485_761, 413)])
+def test_a_body_that_is_too_large_is_refused(start: Start, size: int, status: int) -> None:
+    client = start().client()
+    client.put("/queues/orders")
+    answer = client.post(
+        "/queues/orders/messages",
+        content=b" " * size,
+        headers={"content-type": "application/json"},
+        timeout=30,
+    )
+    assert (answer.status_code, answer.json()["code"]) == (status, "RequestTooLarge")
+
+
+def test_the_command_line_reaches_it(start: Start) -> None:
+    up = start()
+
+    def run(*arguments: str) -> str:
+        done = subprocess.run(
+            [COMMAND, *arguments, "--data", str(up.folder)],
+            env=environment(),
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    run("queue", "create", "orders")
+    run("send", "orders", "one", "two")
+    first = json.loads(run("receive", "orders", "--json", "--delete"))
+    assert first["body"] in ("one", "two")
+    assert [queue["name"] for queue in json.loads(run("queue", "list", "--json"))] == ["orders"]
+    assert json.loads(run("queue", "show", "orders", "--json"))["counts"]["active"] == 1
+    assert "purge done" in run("queue", "purge", "orders", "--yes")
+    assert run("receive", "orders", "--wait-seconds", "0") == ""
+    run("queue", "delete", "orders", "--yes")
+    assert json.loads(run("queue", "list", "--json")) == []
