@@ -8,7 +8,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias
 
-from cirrusmq_local.clock import ClockStopped, ScaledClock
+from cirrusmq.clock import Clock
+from cirrusmq_local.clock import ClockStopped
 from cirrusmq_local.patterns import compile_patterns
 from cirrusmq_local.template import StreamSource
 
@@ -55,6 +56,13 @@ class Stream(Protocol):
     def load_position(self, reader: str) -> int: ...
 
 
+class PumpClock(Clock, Protocol):
+    """A clock that can be stopped."""
+
+    @property
+    def stopped(self) -> bool: ...
+
+
 class Pump:
     """One function's reading of one stream.
 
@@ -63,7 +71,7 @@ class Pump:
     """
 
     def __init__(
-        self, source: StreamSource, stream: Stream, run: Run, park: Park, clock: ScaledClock
+        self, source: StreamSource, stream: Stream, run: Run, park: Park, clock: PumpClock
     ) -> None:
         self.source = source
         self._stream = stream
@@ -110,6 +118,12 @@ class Pump:
             self._flush.set()
             while self._flushes_done < awaited and not self._clock.stopped:
                 self._flushed.wait(WAKE_SECONDS)
+
+    def drain(self) -> None:
+        """As `flush`, in this thread, where no other one runs the pump."""
+        self._flush.set()
+        while self._flush.is_set():
+            self.step()
 
     def _end_flush(self) -> None:
         with self._flushed:

@@ -49,13 +49,24 @@ class Invoker:
 class _Wiring:
     clock: Clock = SystemClock()
     session: botocore.session.Session | None = None
+    provided: Core | None = None
 
 
 def configure(*, clock: Clock, session: botocore.session.Session) -> None:
     """Use another clock and botocore session; before the first call of `service`."""
     _Wiring.clock, _Wiring.session = clock, session
-    service.cache_clear()
+    _wire.cache_clear()
     connection.cache_clear()
+
+
+def provide(core: Core | None) -> None:
+    """Serve this core from now on, instead of one wired from the environment; None ends that."""
+    _Wiring.provided = core
+
+
+def service() -> Core:
+    """The core of this process."""
+    return _Wiring.provided or _wire()
 
 
 @cache
@@ -76,8 +87,7 @@ def dynamodb_clients() -> list[Any]:
 
 
 @cache
-def service() -> Core:
-    """The core of this process."""
+def _wire() -> Core:
     clock = _Wiring.clock
     shared = os.environ.get("SHARED_CACHES") == "true"
     randomness = random.SystemRandom()

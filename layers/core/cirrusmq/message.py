@@ -8,6 +8,7 @@ import hashlib
 import re
 import zlib
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
@@ -20,11 +21,12 @@ _ATTRIBUTE_NAME = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]{0,63}", re.ASCII)
 _PLAIN, _DEFLATED = b"\0", b"\1"
 
 
-class Message(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Message:
     """One message's content. `body` is text or bytes, as it was sent, and never empty."""
 
     body: str | bytes
-    attributes: dict[str, str | bytes] = {}
+    attributes: Mapping[str, str | bytes] = field(default_factory=dict)
     tags: tuple[str, ...] = ()
     group: str | None = None
 
@@ -47,7 +49,7 @@ class Message(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
     @property
     def answer_bytes(self) -> int:
         """Bytes of the content inside an answer's JSON, escapes and base64 included."""
-        return len(msgspec.json.encode(self))
+        return len(msgspec.json.encode(_listed(self)))
 
 
 class MessageInput(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
@@ -120,7 +122,7 @@ def check_body_size(message: Message, max_bytes: int, where: str) -> None:
 
 def pack(messages: Sequence[Message]) -> bytes:
     """Messages as bytes: MessagePack behind one byte that says whether it is deflated."""
-    plain = msgspec.msgpack.encode(messages)
+    plain = msgspec.msgpack.encode([_listed(message) for message in messages])
     deflated = zlib.compress(plain, 6)
     return _DEFLATED + deflated if len(deflated) < len(plain) else _PLAIN + plain
 
@@ -128,7 +130,14 @@ def pack(messages: Sequence[Message]) -> bytes:
 def unpack(content: bytes) -> list[Message]:
     """What `pack` packed."""
     packed = content[1:] if content[:1] == _PLAIN else zlib.decompress(content[1:])
-    return msgspec.msgpack.decode(packed, type=list[Message])
+    return [
+        Message(body=body, attributes=attributes, tags=tuple(tags), group=group)
+        for body, attributes, tags, group in msgspec.msgpack.decode(packed)
+    ]
+
+
+def _listed(message: Message) -> list[Any]:
+    return [message.body, message.attributes, message.tags, message.group]
 
 
 def show(message: Message) -> dict[str, Any]:

@@ -1,0 +1,275 @@
+"""The whole service in memory, in one thread, on a clock that is set: for tests and simulations.
+
+    world = World()
+    alice = world.client("alice")
+    alice.put("/queues/orders")
+    alice.post("/queues/orders/messages", {"messages": [{"body": "hello"}]})
+    world.clock.pass_seconds(30)
+
+The functions of `template.yaml` answer, over the core and the embedded engine; the stream and what
+functions invoke are run by `world.settle()`.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import uuid
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+from pynamodb.connection import Connection
+
+from cirrusmq import bootstrap, keys
+from cirrusmq.cache import Cache
+from cirrusmq.core import Core, Tables
+from cirrusmq.deployment import load_secret
+from cirrusmq.limits import CACHE_MS, SLOW_CACHE_MS
+from cirrusmq.storage.store import Store
+from cirrusmq_local.aws import isolate_environment
+from cirrusmq_local.engine import Engine, TableSpec, attach
+from cirrusmq_local.events import Request, make_event
+from cirrusmq_local.functions import Context, Handler, load_handler
+from cirrusmq_local.pump import Pump
+from cirrusmq_local.routing import Router
+from cirrusmq_local.template import Function, Template, load
+
+A = TypeVar("A")
+B = TypeVar("B")
+START_MS = 1_795_000_000_000
+TEMPLATE = Path(__file__).resolve().parents[2] / "template.yaml"
+
+
+class ManualClock:
+    """A clock that stands still until somebody sleeps on it or moves it."""
+
+    scale = 1.0
+    stopped = False
+
+    def __init__(self, now_ms: int = START_MS) -> None:
+        self._now_ms = now_ms
+
+    def now_ms(self) -> int:
+        """Milliseconds since the Unix epoch."""
+        return self._now_ms
+
+    def sleep(self, seconds: float) -> None:
+        """Moves the clock: nobody else is there to wait for."""
+        self._now_ms += max(1, round(seconds * 1000))
+
+    def pass_seconds(self, seconds: float) -> None:
+        """Let time pass."""
+        self._now_ms += round(seconds * 1000)
+
+
+@dataclass(frozen=True)
+class Reply:
+    """An answer as a client sees it."""
+
+    status: int
+    headers: dict[str, str]
+    text: str
+
+    @property
+    def json(self) -> Any:
+        """The body."""
+        return json.loads(self.text)
+
+    @property
+    def code(self) -> str | None:
+        """The problem's code; None where it is no problem."""
+        return self.json.get("code") if self.status >= 400 else None
+
+
+class World:
+    """The service, its clock and its store."""
+
+    def __init__(
+        self, *, seed: int = 0, path: Path | None = None, shared_caches: bool = True
+    ) -> None:
+        isolate_environment()
+        self.clock = ManualClock()
+        template, self._handlers = _functions()
+        tables = [
+            TableSpec(
+                table.name,
+                partition_key=table.partition_key,
+                sort_key=table.sort_key,
+                ttl_attribute=table.ttl_attribute,
+                stream=table.stream,
+            )
+            for table in template.tables
+        ]
+        self.engine = Engine(path, tables, now_ms=self.clock.now_ms)
+        self.random = random.Random(seed)
+        self.invoked: deque[tuple[str, dict[str, Any]]] = deque()
+        self.parked: list[Any] = []
+        environment = template.environment()
+        connection = Connection(region="us-east-1", max_retry_attempts=0)
+        attach(self.engine, connection.client)
+        store = Store(connection, self.random, self.clock.sleep)
+        named = {name: environment[f"{name.upper()}_TABLE"] for name in Tables.__slots__}
+        self.tables = Tables(**named)
+        life_ms = SLOW_CACHE_MS if shared_caches else CACHE_MS
+        self.core = Core(
+            store=store,
+            tables=self.tables,
+            clock=self.clock,
+            random=self.random,
+            cache=Cache(self.clock, life_ms, shared=shared_caches),
+            slow_cache=Cache(self.clock, SLOW_CACHE_MS, shared=True),
+            secret=cache(lambda: load_secret(store, named["directory"], self.random.randbytes)),
+            invoke=lambda role, event: self.invoked.append((role, event)),
+            together=_one_by_one,
+        )
+        self._router = Router(template.routes)
+        self._pumps = [
+            Pump(source, self.engine, self._run_function, self._park, self.clock)
+            for source in template.streams
+        ]
+        self._names = {function.folder.name: name for name, (function, _) in self._handlers.items()}
+
+    def client(self, account: str, *, admin: bool = False) -> Client:
+        """A client with a new key of the account."""
+        made = keys.create_key(self.core, account, admin=admin)
+        return Client(self, f"Bearer {made['access_key_id']}:{made['secret']}")
+
+    def run(self, role: str, event: Any = None) -> Any:
+        """Run a function by its folder's name."""
+        return self._run_function(self._names[role], event or {})
+
+    def settle(self) -> None:
+        """Run everything that waits: invocations, and the readers of the stream."""
+        busy = True
+        while busy:
+            busy = False
+            while self.invoked:
+                role, event = self.invoked.popleft()
+                self.run(role, msgspec.json.decode(msgspec.json.encode(event)))
+                busy = True
+            positions = [pump.saved for pump in self._pumps]
+            for pump in self._pumps:
+                pump.drain()
+            busy = busy or positions != [pump.saved for pump in self._pumps]
+
+    def items(self, table: str = "messages") -> list[dict[str, Any]]:
+        """Every item of a table, in wire shapes."""
+        name = getattr(self.tables, table)
+        answer = self.engine.execute("Scan", {"TableName": name})
+        found = list(answer["Items"])
+        while "LastEvaluatedKey" in answer:
+            request = {"TableName": name, "ExclusiveStartKey": answer["LastEvaluatedKey"]}
+            answer = self.engine.execute("Scan", request)
+            found += answer["Items"]
+        return found
+
+    def write_units(self, call: Callable[[], object]) -> float:
+        """Write units that a call consumes."""
+        before = self.engine.capacity()["write_units"]
+        call()
+        return float(self.engine.capacity()["write_units"] - before)
+
+    def call(
+        self, method: str, path: str, body: bytes, headers: dict[str, str], query: str = ""
+    ) -> Reply:
+        """One HTTP call, from the event to the function's answer."""
+        match = self._router.match(method, path)
+        assert match is not None
+        request = Request(
+            method=method,
+            raw_path=path,
+            query=query,
+            headers=[(name.lower(), value) for name, value in headers.items()],
+            body=body,
+            source="127.0.0.1",
+            http_version="1.1",
+        )
+        event = make_event(request, match, str(uuid.UUID(int=0)), self.clock.now_ms())
+        answer = self._run_function(match.route.function, event)
+        return Reply(answer["statusCode"], answer.get("headers", {}), answer.get("body", ""))
+
+    def _run_function(self, name: str, event: Any) -> Any:
+        function, handler = self._handlers[name]
+        bootstrap.provide(self.core)
+        try:
+            return handler(event, Context(function))
+        finally:
+            bootstrap.provide(None)
+
+    def _park(self, source: Any, records: Any) -> None:
+        self.parked.append((source.function, list(records)))
+
+
+class Client:
+    """Calls with one access key."""
+
+    def __init__(self, world: World, authorization: str) -> None:
+        self.world = world
+        self.authorization = authorization
+
+    def call(self, method: str, path: str, body: object = None, query: str = "") -> Reply:
+        """A call with a JSON body, or with none."""
+        raw = b"" if body is None else msgspec.json.encode(body)
+        return self.raw(method, path, raw, query=query)
+
+    def raw(
+        self,
+        method: str,
+        path: str,
+        body: bytes,
+        *,
+        content_type: str = "application/json",
+        query: str = "",
+    ) -> Reply:
+        """A call with a body of any bytes."""
+        headers = {"authorization": self.authorization, "content-type": content_type}
+        return self.world.call(method, path, body, headers, query)
+
+    def get(self, path: str, query: str = "") -> Reply:
+        """GET."""
+        return self.call("GET", path, query=query)
+
+    def put(self, path: str, body: object = None) -> Reply:
+        """PUT."""
+        return self.call("PUT", path, body)
+
+    def patch(self, path: str, body: object) -> Reply:
+        """PATCH."""
+        return self.call("PATCH", path, body)
+
+    def post(self, path: str, body: object = None) -> Reply:
+        """POST."""
+        return self.call("POST", path, body)
+
+    def delete(self, path: str) -> Reply:
+        """DELETE."""
+        return self.call("DELETE", path)
+
+    def send(self, queue: str, *bodies: str, **fields: Any) -> list[dict[str, Any]]:
+        """Send messages that differ in their bodies alone; answers their entries."""
+        messages = [{"body": body, **fields} for body in bodies]
+        reply = self.post(f"/queues/{queue}/messages", {"messages": messages})
+        assert reply.status == 201, reply.text
+        return list(reply.json["messages"])
+
+    def receive(self, queue: str, most: int = 16, **fields: Any) -> list[dict[str, Any]]:
+        """Receive without waiting."""
+        request = {"max": most, "wait_seconds": 0, **fields}
+        reply = self.post(f"/queues/{queue}/messages/receive", request)
+        assert reply.status == 200, reply.text
+        return list(reply.json["messages"])
+
+
+@cache
+def _functions() -> tuple[Template, dict[str, tuple[Function, Handler]]]:
+    template = load(TEMPLATE)
+    return template, {each.name: (each, load_handler(each)) for each in template.functions}
+
+
+def _one_by_one(call: Callable[[A], B], values: Iterable[A]) -> Iterable[B]:
+    return [call(value) for value in values]
