@@ -72,7 +72,8 @@ def test_an_impossible_value_is_refused_at_any_depth(
 
 
 def test_a_value_of_the_wrong_kind_cannot_be_read(database: Any) -> None:
-    for value in ({"N": 1}, {"S": 1}, {"B": "text"}, {"L": {}}, {"BOOL": "true"}):
+    wrong: list[Any] = [{"N": 1}, {"S": 1}, {"B": "text"}, {"L": {}}, {"BOOL": "true"}]
+    for value in wrong:
         with pytest.raises(EngineError, match="SerializationException"):
             database.execute("PutItem", Item={**KEY, "v": value})
 
