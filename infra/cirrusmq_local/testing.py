@@ -27,7 +27,7 @@ from pynamodb.connection import Connection
 
 from cirrusmq import bootstrap, keys
 from cirrusmq.cache import Cache
-from cirrusmq.core import Core, Tables
+from cirrusmq.core import Core, Settings, Tables
 from cirrusmq.deployment import load_secret
 from cirrusmq.limits import CACHE_MS, SLOW_CACHE_MS
 from cirrusmq.storage.store import Store
@@ -109,6 +109,7 @@ class World:
         self.random = random.Random(seed)
         self.invoked: deque[tuple[str, dict[str, Any]]] = deque()
         self.parked: list[Any] = []
+        self.executions: list[tuple[str, dict[str, Any]]] = []
         environment = template.environment()
         connection = Connection(region="us-east-1", max_retry_attempts=0)
         attach(self.engine, connection.client)
@@ -126,6 +127,10 @@ class World:
             secret=cache(lambda: load_secret(store, named["directory"], self.random.randbytes)),
             invoke=lambda role, event: self.invoked.append((role, event)),
             together=_one_by_one,
+            start_execution=lambda name, given: self.executions.append((name, given)),
+            settings=Settings(
+                confirm_endpoints=False, http_endpoints=True, allowed_networks=("127.0.0.0/8",)
+            ),
         )
         self._router = Router(template.routes)
         self._pumps = [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 from collections.abc import Callable, Iterable
@@ -15,7 +16,7 @@ from pynamodb.connection import Connection
 
 from cirrusmq.cache import Cache
 from cirrusmq.clock import Clock, SystemClock
-from cirrusmq.core import Core, Tables
+from cirrusmq.core import Core, Settings, Tables
 from cirrusmq.deployment import load_secret
 from cirrusmq.limits import CACHE_MS, SLOW_CACHE_MS
 from cirrusmq.storage.store import Store
@@ -44,6 +45,25 @@ class Invoker:
             InvocationType="Event",
             Payload=msgspec.json.encode(event),
         )
+
+
+class Executions:
+    """Starts executions of the retry schedules' state machine."""
+
+    def __init__(self, session: botocore.session.Session) -> None:
+        self._session = session
+        self._client: Any = None
+
+    def __call__(self, name: str, given: dict[str, Any]) -> None:
+        """Start the execution `name`; one that exists already is this very one."""
+        if self._client is None:
+            self._client = self._session.create_client("stepfunctions")
+        with contextlib.suppress(self._client.exceptions.ExecutionAlreadyExists):
+            self._client.start_execution(
+                stateMachineArn=os.environ["RETRY_SCHEDULE_ARN"],
+                name=name,
+                input=msgspec.json.encode(given).decode(),
+            )
 
 
 class _Wiring:
@@ -89,6 +109,7 @@ def dynamodb_clients() -> list[Any]:
 @cache
 def _wire() -> Core:
     clock = _Wiring.clock
+    session = _Wiring.session or botocore.session.get_session()
     shared = os.environ.get("SHARED_CACHES") == "true"
     randomness = random.SystemRandom()
     store = Store(connection(), randomness, clock.sleep)
@@ -105,8 +126,20 @@ def _wire() -> Core:
         cache=Cache(clock, _SHARED_CACHE_MS if shared else CACHE_MS, shared=shared),
         slow_cache=Cache(clock, SLOW_CACHE_MS, shared=True),
         secret=cache(lambda: load_secret(store, tables.directory, randomness.randbytes)),
-        invoke=Invoker(_Wiring.session or botocore.session.get_session()),
+        invoke=Invoker(session),
+        start_execution=Executions(session),
+        settings=_settings(),
         together=_Together(),
+    )
+
+
+def _settings() -> Settings:
+    networks = os.environ.get("ALLOWED_NETWORKS", "").split(",")
+    return Settings(
+        confirm_endpoints=os.environ.get("CONFIRM_ENDPOINTS") != "false",
+        http_endpoints=os.environ.get("HTTP_ENDPOINTS") == "true",
+        allowed_networks=tuple(network.strip() for network in networks if network.strip()),
+        public_url=os.environ.get("PUBLIC_URL", ""),
     )
 
 

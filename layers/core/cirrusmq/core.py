@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from cirrusmq.cache import Cache
 from cirrusmq.clock import Clock
 from cirrusmq.hints import Hints
+from cirrusmq.recent import Recent
 from cirrusmq.storage.store import Store
 
 A = TypeVar("A")
@@ -23,6 +24,20 @@ class Tables:
     directory: str
     messages: str
     usage: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Parameters of the deployment."""
+
+    confirm_endpoints: bool = True
+    """Whether a new HTTP endpoint must confirm before it gets anything."""
+    http_endpoints: bool = False
+    """Whether endpoints may be `http:` too."""
+    allowed_networks: tuple[str, ...] = ()
+    """Networks, as CIDR, that endpoints may lie in though they are not global."""
+    public_url: str = ""
+    """Where the service is reached from outside, for confirmations."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +57,12 @@ class Core:
     """Run a function of the deployment later: its role (`replay`) and its event."""
     together: Callable[[Callable[[A], B], Iterable[A]], Iterable[B]]
     """`map`, the calls side by side where the environment has threads."""
+    start_execution: Callable[[str, dict[str, Any]], None]
+    """Start an execution of the retry schedules' state machine: its name and its input."""
+    settings: Settings = Settings()
     hints: Hints = field(default_factory=Hints)
+    fanned_out: Recent = field(default_factory=Recent)
+    """Ids of log records that this environment has fanned out."""
 
     def now_ms(self) -> int:
         """The service's time in milliseconds since the epoch."""

@@ -24,7 +24,7 @@ from cirrusmq.storage.directory import Document, queue_place
 from cirrusmq.storage.store import TransactionRefused
 
 _TRIES = 8
-_RESOURCE_SECONDS = 60 * 86_400
+RESOURCE_SECONDS = 60 * 86_400
 
 
 class Resource(msgspec.Struct, frozen=True):
@@ -134,7 +134,7 @@ def delete_queue(core: Core, account: str, name: str) -> None:
                 core,
                 directory.resource_place(queue.id),
                 resource,
-                expires_at=core.now_ms() // 1000 + _RESOURCE_SECONDS,
+                expires_at=core.now_ms() // 1000 + RESOURCE_SECONDS,
             ),
             *_refer(core, None, queue, None),
             *_age_pointer(core, None, queue),

@@ -20,7 +20,7 @@ from cirrusmq.errors import (
 from cirrusmq.filters import compile_filter
 from cirrusmq.names import RECEIVER_NAME, check_name, new_id
 from cirrusmq.queue import Queue
-from cirrusmq.queues import Resource, update_queue
+from cirrusmq.queues import RESOURCE_SECONDS, Resource, update_queue
 from cirrusmq.source import Source, queue_source
 from cirrusmq.storage import directory
 from cirrusmq.storage.directory import receiver_place
@@ -28,7 +28,6 @@ from cirrusmq.storage.store import TransactionRefused
 from cirrusmq.timestamps import format_time, parse_time
 
 DEFAULT = "default"
-_RESOURCE_SECONDS = 60 * 86_400
 
 
 class ReceiverInput(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -171,7 +170,7 @@ def put_receiver(
 def delete_receiver(core: Core, queue: Queue, name: str) -> None:
     """Remove a receiver; what it had not received is gone with it."""
     receiver = get_receiver(core, queue, name)
-    expires_at = core.now_ms() // 1000 + _RESOURCE_SECONDS
+    expires_at = core.now_ms() // 1000 + RESOURCE_SECONDS
     resource = Resource(queue.account, "receiver", f"{queue.name}/{name}")
     core.store.transact(
         [

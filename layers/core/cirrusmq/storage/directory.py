@@ -70,6 +70,26 @@ def granted_place(account: str, owner: str, queue_name: str) -> Place:
     return Place(f"G#{account}", f"{owner}#{queue_name}")
 
 
+def topic_place(account: str, name: str) -> Place:
+    """A topic, whatever the case of its name."""
+    return Place(f"A#{account}", f"topic#{name.lower()}")
+
+
+def subscription_place(topic_id: str, name: str) -> Place:
+    """A subscription of a topic, whatever the case of its name."""
+    return Place(f"T#{topic_id}", f"subscription#{name.lower()}")
+
+
+def subscriptions_count_place(topic_id: str) -> Place:
+    """How many subscriptions a topic has."""
+    return Place(f"T#{topic_id}", "count")
+
+
+def topics_count_place(account: str) -> Place:
+    """How many topics an account has."""
+    return Place(f"A#{account}", "topics")
+
+
 def resource_place(resource_id: str) -> Place:
     """Whose a resource's id is; stays for a while after the resource."""
     return Place(f"I#{resource_id}", "resource")

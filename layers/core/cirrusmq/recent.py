@@ -1,0 +1,26 @@
+"""A memory of recent ids, bounded, safe to share between threads."""
+
+from __future__ import annotations
+
+import threading
+
+_MOST = 20_000
+
+
+class Recent:
+    """Remembers the newest 20,000 ids added."""
+
+    def __init__(self) -> None:
+        self._ids: dict[str, None] = {}
+        self._lock = threading.Lock()
+
+    def add(self, recent_id: str) -> None:
+        """Remember an id."""
+        with self._lock:
+            self._ids[recent_id] = None
+            if len(self._ids) > _MOST:
+                del self._ids[next(iter(self._ids))]
+
+    def __contains__(self, recent_id: str) -> bool:
+        with self._lock:
+            return recent_id in self._ids

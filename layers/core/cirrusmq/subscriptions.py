@@ -1,0 +1,303 @@
+"""Creating, changing, finding and deleting subscriptions of topics."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from cirrusmq import confirmations, limits, schedules
+from cirrusmq.core import Core
+from cirrusmq.errors import (
+    AlreadyExists,
+    InvalidParameter,
+    LimitExceeded,
+    QueueNotFound,
+    SubscriptionNotFound,
+    TopicNotFound,
+    Unavailable,
+)
+from cirrusmq.names import check_name, new_id
+from cirrusmq.outbound.urls import check_endpoint
+from cirrusmq.queue import Queue
+from cirrusmq.queues import RESOURCE_SECONDS, Resource
+from cirrusmq.storage import directory
+from cirrusmq.storage.directory import (
+    Document,
+    queue_place,
+    subscription_place,
+    subscriptions_count_place,
+    topic_place,
+)
+from cirrusmq.storage.store import TransactionRefused
+from cirrusmq.topic import Subscription, SubscriptionInput, Topic, checked, over
+from cirrusmq.topics import find_topic, remove_topic
+
+_TRIES = 8
+
+
+def cached_subscriptions(core: Core, topic_id: str) -> list[Subscription]:
+    """The subscriptions of a topic, as the cache has them."""
+    pk, prefix = subscription_place(topic_id, "")
+    return core.cache.get(
+        (pk, prefix), lambda: list(directory.read_list(core, pk, prefix, Subscription))
+    )
+
+
+def list_subscriptions(core: Core, topic: Topic) -> list[Subscription]:
+    """The subscriptions of a topic, by name, as the directory has them now."""
+    pk, prefix = subscription_place(topic.id, "")
+    return list(directory.read_list(core, pk, prefix, Subscription))
+
+
+def get_subscription(core: Core, topic: Topic, name: str) -> Subscription:
+    """The subscription of exactly this name, as the cache has it; SubscriptionNotFound."""
+    check_name("subscription", name, limits.TOPIC_NAME)
+    for subscription in cached_subscriptions(core, topic.id):
+        if subscription.name == name:
+            return subscription
+    raise SubscriptionNotFound
+
+
+def put_subscription(
+    core: Core, topic: Topic, name: str, given: SubscriptionInput
+) -> tuple[Subscription, bool]:
+    """Create a subscription, or find it with these attributes; answers (it, created)."""
+    check_name("subscription", name, limits.TOPIC_NAME)
+    wanted = _read(core, topic, name, given)
+    place = subscription_place(topic.id, name)
+    for _ in range(_TRIES):
+        found = directory.read(core, place, Subscription)
+        if found is not None:
+            _check_same(found.value, wanted)
+            return found.value, False
+        now_ms = core.now_ms()
+        subscription = msgspec.structs.replace(
+            wanted, id=new_id(core.random), created_ms=now_ms, modified_ms=now_ms
+        )
+        subscription, token = confirmations.begin(core, subscription)
+        try:
+            core.store.transact(_creation(core, topic, subscription))
+        except TransactionRefused as refused:
+            _explain(refused)
+            continue
+        core.cache.turn_over(subscription_place(topic.id, ""))
+        if token is not None:
+            confirmations.ask(core, subscription, token)
+        return subscription, True
+    raise Unavailable
+
+
+def change_subscription(
+    core: Core, topic: Topic, name: str, given: SubscriptionInput
+) -> Subscription:
+    """Change some attributes, for all members of a group at once."""
+
+    def change(before: Subscription) -> Subscription:
+        after = checked(over(before, given), topic.attributes.filter)
+        return msgspec.structs.replace(after, modified_ms=core.now_ms())
+
+    return update_subscription(core, topic.id, name, change)
+
+
+def update_subscription(
+    core: Core, topic_id: str, name: str, change: Callable[[Subscription], Subscription]
+) -> Subscription:
+    """Write what `change` makes of a subscription; in force everywhere when this returns."""
+    place = subscription_place(topic_id, name)
+    for _ in range(_TRIES):
+        found = directory.read(core, place, Subscription)
+        if found is None or found.value.name != name:
+            raise SubscriptionNotFound
+        before, after = found.value, change(found.value)
+        writes = [directory.put_over(core, place, after, found.version)]
+        if before.dead_letter_queue != after.dead_letter_queue:
+            writes += _release(core, before.account, before.dead_letter_queue, before.id)
+            writes += _use(core, _dead_letter_target(core, after), after.id)
+        try:
+            core.store.transact(writes)
+        except TransactionRefused:
+            continue
+        core.cache.turn_over(subscription_place(topic_id, ""))
+        return after
+    raise Unavailable
+
+
+def delete_subscription(core: Core, topic: Topic, name: str) -> None:
+    """Delete a subscription; what it had not taken is gone with it."""
+    check_name("subscription", name, limits.TOPIC_NAME)
+    for _ in range(_TRIES):
+        found = directory.read(core, subscription_place(topic.id, name), Subscription)
+        if found is None or found.value.name != name:
+            raise SubscriptionNotFound
+        if _delete(core, found):
+            core.cache.turn_over(subscription_place(topic.id, ""))
+            return
+    raise Unavailable
+
+
+def delete_topic(core: Core, account: str, name: str) -> None:
+    """Delete a topic and its subscriptions, these first: a repeat finishes what stopped."""
+    for _ in range(_TRIES):
+        found = find_topic(core, account, name)
+        for subscription in list_subscriptions(core, found.value):
+            stored = directory.read(
+                core, subscription_place(found.value.id, subscription.name), Subscription
+            )
+            if stored is not None:
+                _delete(core, stored)
+        core.cache.turn_over(subscription_place(found.value.id, ""))
+        if remove_topic(core, found):
+            return
+    raise Unavailable
+
+
+def _read(core: Core, topic: Topic, name: str, given: SubscriptionInput) -> Subscription:
+    """The subscription that a PUT asks for, without its id."""
+    if isinstance(given.protocol, msgspec.UnsetType):
+        raise InvalidParameter("protocol", "must be queue, http or pull")
+    endpoint = None if isinstance(given.endpoint, msgspec.UnsetType) else given.endpoint
+    plain = Subscription(
+        account=topic.account,
+        topic=topic.name,
+        topic_id=topic.id,
+        name=name,
+        id="",
+        created_ms=0,
+        modified_ms=0,
+        protocol=given.protocol,
+        endpoint=endpoint,
+        mode="clustering" if isinstance(given.mode, msgspec.UnsetType) else given.mode,
+        ordered=False if isinstance(given.ordered, msgspec.UnsetType) else given.ordered,
+    )
+    if given.protocol == "pull":
+        if endpoint is not None:
+            raise InvalidParameter("endpoint", "a pull subscription has none")
+    elif endpoint is None:
+        raise InvalidParameter("endpoint", "is needed: a queue of the account, or a URL")
+    wanted = checked(over(plain, given), topic.attributes.filter)
+    if given.protocol == "http":
+        assert endpoint is not None
+        check_endpoint(endpoint, http_allowed=core.settings.http_endpoints)
+    elif given.protocol == "queue":
+        assert endpoint is not None
+        check_name("endpoint", endpoint)
+        queue = _find_queue(core, topic.account, endpoint)
+        wanted = msgspec.structs.replace(wanted, endpoint_id=queue.id)
+    return wanted
+
+
+def _check_same(existing: Subscription, wanted: Subscription) -> None:
+    before, asked = existing.attributes(), wanted.attributes()
+    made_for_it = existing.dead_letter_queue == schedules.own_dead_letter_queue(existing.id)
+    if made_for_it and asked["dead_letter_queue"] is None:
+        before["dead_letter_queue"] = None
+    if existing.name != wanted.name or before != asked:
+        raise AlreadyExists(f"subscription {existing.name} exists with other attributes")
+
+
+def _creation(core: Core, topic: Topic, subscription: Subscription) -> list[dict[str, Any]]:
+    """The writes of a new subscription; `_explain` knows their order."""
+    below = "attribute_not_exists(#count) OR #count < :bound"
+    resource = Resource(topic.account, "subscription", f"{topic.name}/{subscription.name}")
+    writes = [
+        directory.check(core, topic_place(topic.account, topic.name), "attribute_exists(pk)"),
+        directory.change_count(
+            core, subscriptions_count_place(topic.id), 1, below, limits.SUBSCRIPTIONS_PER_TOPIC
+        ),
+        directory.put_new(core, subscription_place(topic.id, subscription.name), subscription),
+        directory.put_new(core, directory.resource_place(subscription.id), resource),
+    ]
+    if subscription.protocol == "queue":
+        assert subscription.endpoint is not None
+        writes += _use(
+            core, _find_queue(core, topic.account, subscription.endpoint), subscription.id
+        )
+    writes += _use(core, _dead_letter_target(core, subscription), subscription.id)
+    if subscription.protocol == "http":
+        writes.append(schedules.creation(core, subscription))
+    return writes
+
+
+def _explain(refused: TransactionRefused) -> None:
+    if 0 in refused.failed:
+        raise TopicNotFound from refused
+    if 1 in refused.failed:
+        most = limits.SUBSCRIPTIONS_PER_TOPIC
+        raise LimitExceeded(f"a topic has at most {most} subscriptions") from refused
+
+
+def _delete(core: Core, found: Document[Subscription]) -> bool:
+    subscription = found.value
+    resource = Resource(
+        subscription.account, "subscription", f"{subscription.topic}/{subscription.name}"
+    )
+    writes = [
+        directory.delete_version(
+            core, subscription_place(subscription.topic_id, subscription.name), found.version
+        ),
+        directory.change_count(core, subscriptions_count_place(subscription.topic_id), -1),
+        directory.put(
+            core,
+            directory.resource_place(subscription.id),
+            resource,
+            expires_at=core.now_ms() // 1000 + RESOURCE_SECONDS,
+        ),
+    ]
+    account, queue = subscription.account, subscription.dead_letter_queue
+    writes += _release(core, account, queue, subscription.id)
+    if subscription.endpoint_id is not None:
+        writes.append(
+            directory.change_users(core, subscription.endpoint_id, "DELETE", subscription.id)
+        )
+    if subscription.protocol == "http":
+        writes.append(schedules.removal(core, subscription))
+    try:
+        core.store.transact(writes)
+    except TransactionRefused:
+        return False
+    return True
+
+
+def _find_queue(core: Core, account: str, name: str) -> Queue:
+    found = directory.read(core, queue_place(account, name), Queue)
+    if found is None or found.value.name != name:
+        raise QueueNotFound(f"account {account} has no queue {name}")
+    return found.value
+
+
+def _dead_letter_target(core: Core, subscription: Subscription) -> Queue | None:
+    name = subscription.dead_letter_queue
+    if name is None:
+        return None
+    if subscription.protocol == "queue" and name == subscription.endpoint:
+        raise InvalidParameter("dead_letter_queue", "must be another queue than the endpoint")
+    queue = _find_queue(core, subscription.account, name)
+    if queue.attributes.dead_letter is not None:
+        raise InvalidParameter("dead_letter_queue", "must be a queue without dead_letter")
+    if queue.attributes.ordered and not subscription.ordered:
+        raise InvalidParameter("dead_letter_queue", "must not be ordered")
+    return queue
+
+
+def _use(core: Core, queue: Queue | None, subscription_id: str) -> list[dict[str, Any]]:
+    """Keep a queue from being deleted while the subscription refers to it."""
+    if queue is None:
+        return []
+    place = queue_place(queue.account, queue.name)
+    return [
+        directory.check(core, place, "attribute_exists(pk)"),
+        directory.change_users(core, queue.id, "ADD", subscription_id),
+    ]
+
+
+def _release(
+    core: Core, account: str, name: str | None, subscription_id: str
+) -> list[dict[str, Any]]:
+    if name is None:
+        return []
+    found = directory.read(core, queue_place(account, name), Queue)
+    if found is None:
+        return []
+    return [directory.change_users(core, found.value.id, "DELETE", subscription_id)]
