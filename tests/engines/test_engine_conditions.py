@@ -86,6 +86,7 @@ def test_a_condition_holds(database: Any, condition: str, value: Any) -> None:
         ("n BETWEEN :v AND :v", 6),
         ("word IN (n, :v)", "hell"),
         ("begins_with(n, :v)", "5"),
+        ("begins_with(word, :v)", "ello"),
         ("contains(tags, :v)", 1),
         ("contains(n, :v)", 5),
         ("attribute_type(nothing, :v)", "BOOL"),

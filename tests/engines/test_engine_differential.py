@@ -5,8 +5,10 @@ Both are called through botocore. Capacity and transaction conflicts are left ou
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 import boto3
@@ -47,7 +49,7 @@ MOTO_DIFFERS = {
 TABLE = "Messages"
 PARTITIONS = ("p", "q")
 SORT_KEYS = ("a", "ab", "b", "é")
-EXAMPLES = 250
+EXAMPLES = 200
 OPERATIONS = 30
 
 keys = st.fixed_dictionaries(
@@ -73,17 +75,16 @@ anything = st.one_of(
     st.sampled_from(["0", "1"]).map(lambda text: {"N": text}),
     st.lists(maps, min_size=1, max_size=2).map(lambda elements: {"L": elements}),
 )
-attributes = st.fixed_dictionaries(
-    {},
-    optional={
-        "n": numbers,
-        "word": texts,
-        "tags": text_sets,
-        "list_": lists,
-        "map_": maps,
-        "mixed": anything,
-    },
-)
+_each = {
+    "n": numbers,
+    "word": texts,
+    "tags": text_sets,
+    "list_": lists,
+    "map_": maps,
+    "mixed": anything,
+}
+full = st.fixed_dictionaries(_each)
+attributes = st.one_of(full, st.fixed_dictionaries({}, optional=_each))
 items = st.builds(lambda key, more: {**key, **more}, keys, attributes)
 paths = st.sampled_from(
     [
@@ -242,7 +243,7 @@ def writes(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
     request = Request()
     members: dict[str, Any] = {"TableName": TABLE}
     members |= {"Item": draw(items)} if kind == "Put" else {"Key": draw(keys)}
-    if kind == "ConditionCheck" or draw(st.booleans()):
+    if kind == "ConditionCheck" or draw(st.sampled_from([True, False, False])):
         members["ConditionExpression"] = condition(draw, request)
         members["ReturnValuesOnConditionCheckFailure"] = draw(st.sampled_from(["NONE", "ALL_OLD"]))
     if kind == "Update":
@@ -408,6 +409,13 @@ operations = st.one_of(
 )
 
 
+# What lies in both tables before the first operation: an item at every key.
+_PLACES = [{"pk": {"S": pk}, "sk": {"S": sk}} for pk in PARTITIONS for sk in SORT_KEYS]
+beginnings = st.tuples(*[full.map(partial(operator.or_, place)) for place in _PLACES]).map(
+    lambda begun: {"RequestItems": {TABLE: [{"PutRequest": {"Item": item}} for item in begun]}}
+)
+
+
 @pytest.fixture(scope="module")
 def moto() -> Iterator[Any]:
     with pytest.MonkeyPatch.context() as patch, mock_aws():
@@ -423,16 +431,16 @@ def moto() -> Iterator[Any]:
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
-@given(st.lists(operations, min_size=OPERATIONS // 2, max_size=OPERATIONS))
+@given(beginnings, st.lists(operations, min_size=OPERATIONS // 2, max_size=OPERATIONS))
 def test_random_operations_do_the_same_on_both(
-    moto: Any, steps: list[tuple[str, dict[str, Any]]]
+    moto: Any, beginning: dict[str, Any], steps: list[tuple[str, dict[str, Any]]]
 ) -> None:
     engine = Engine(None, [TableSpec(TABLE, stream=True)], now_ms=lambda: 0)
     client = boto3.client("dynamodb", region_name="us-east-1")
     attach(engine, client)
     _create_table(moto)
     try:
-        for method, request in steps:
+        for method, request in [("batch_write_item", beginning), *steps]:
             ours, theirs = outcome(client, method, request), outcome(moto, method, request)
             assert same(ours, theirs), (method, request, ours, theirs)
             if "code" in ours:

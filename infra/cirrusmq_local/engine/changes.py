@@ -119,6 +119,11 @@ def forget_changes(transaction: Transaction, table: Table) -> None:
     ).fetchone()
     kept_ms = CHANGES_KEPT_MS if spec.point_in_time_recovery else 0
     before_ms = transaction.now_ms - kept_ms
+    oldest = connection.execute(
+        f"SELECT at_ms FROM {table.changes} ORDER BY sequence LIMIT 1"
+    ).fetchone()
+    if oldest is None or oldest[0] > before_ms:
+        return
     deleted = connection.execute(
         f"DELETE FROM {table.changes} WHERE at_ms <= ? AND sequence IN "
         f"(SELECT sequence FROM {table.changes} WHERE sequence <= ? ORDER BY sequence LIMIT ?)",

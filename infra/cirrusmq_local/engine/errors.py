@@ -56,10 +56,11 @@ class TransactionCanceledError(EngineError):
     """At least one write of a transaction could not be done, so none was.
 
     `reasons` has one entry for each write, in their order: `Code` (`None` for a write that
-    was not to blame), and where there is a blame `Message` and perhaps `Item`.
+    was not to blame), and where there is a blame `Message` and perhaps `Item`. `units` is what
+    the attempt costs, by table.
     """
 
-    def __init__(self, reasons: Sequence[Mapping[str, Any]]) -> None:
+    def __init__(self, reasons: Sequence[Mapping[str, Any]], units: Mapping[str, float]) -> None:
         codes = ", ".join(reason["Code"] for reason in reasons)
         message = (
             "Transaction cancelled, please refer cancellation reasons for specific reasons "
@@ -70,6 +71,7 @@ class TransactionCanceledError(EngineError):
             message,
             extra={"CancellationReasons": [dict(reason) for reason in reasons]},
         )
+        self.units = units
 
 
 class TokenReusedError(EngineError):

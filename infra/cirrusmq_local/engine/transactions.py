@@ -86,7 +86,7 @@ def transact_get_items(core: Core, request: Mapping[str, Any]) -> dict[str, Any]
         responses.append({} if item is None else {"Item": item})
     if sum(0 if row is None else row[0] for row in rows) > MAX_BYTES:
         raise InvalidRequestError("Transaction request size exceeds the limit of 4 MB")
-    return {"Responses": responses} | _billed(core, "TransactGetItems", request, reads=units)
+    return {"Responses": responses} | _bill(core, "TransactGetItems", request, reads=units)
 
 
 def transact_write_items(core: Core, request: Mapping[str, Any]) -> dict[str, Any]:
@@ -101,21 +101,24 @@ def transact_write_items(core: Core, request: Mapping[str, Any]) -> dict[str, An
     def job(transaction: Transaction) -> list[Outcome] | None:
         if token is not None and _is_repetition(transaction, token, digest):
             return None
-        outcomes = _look_at_all(core, transaction, writes)
+        outcomes = _look_at_all(transaction, writes)
         for outcome in outcomes:
             do(transaction, outcome)
         if token is not None:
             _keep_token(transaction, token, digest)
         return outcomes
 
-    outcomes = core.store.write(job)
+    try:
+        outcomes = core.store.write(job)
+    except TransactionCanceledError as cancelled:
+        _bill(core, "TransactWriteItems", request, writes=cancelled.units)
+        raise
     if outcomes is None:
-        return _billed(core, "TransactWriteItems", request, reads=_repeated(core, writes))
+        return _bill(core, "TransactWriteItems", request, reads=_repeated(core, writes))
     units: dict[str, float] = {}
     for outcome in outcomes:
-        name = outcome.write.table.spec.name
-        units[name] = units.get(name, 0.0) + TRANSACTION_FACTOR * outcome.units
-    return _billed(core, "TransactWriteItems", request, writes=units)
+        _add_units(units, outcome.write, outcome.units)
+    return _bill(core, "TransactWriteItems", request, writes=units)
 
 
 def _write_of(core: Core, element: Mapping[str, Any]) -> Write:
@@ -134,9 +137,10 @@ def _write_of(core: Core, element: Mapping[str, Any]) -> Write:
     return {"Put": put_of, "Delete": delete_of, "ConditionCheck": check_of}[kind](table, inner)
 
 
-def _look_at_all(core: Core, transaction: Transaction, writes: Sequence[Write]) -> list[Outcome]:
+def _look_at_all(transaction: Transaction, writes: Sequence[Write]) -> list[Outcome]:
     outcomes: list[Outcome] = []
     reasons: list[dict[str, Any]] = []
+    units: dict[str, float] = {}
     size = 0
     for write in writes:
         try:
@@ -144,25 +148,24 @@ def _look_at_all(core: Core, transaction: Transaction, writes: Sequence[Write]) 
         except ConditionFailedError as failure:
             reason: dict[str, Any] = {"Code": "ConditionalCheckFailed", "Message": failure.message}
             reasons.append(reason | ({"Item": failure.item} if failure.item else {}))
-            _bill_attempt(core, write, failure.units)
+            _add_units(units, write, failure.units)
         except InvalidRequestError as failure:
             reasons.append({"Code": "ValidationError", "Message": failure.message})
         else:
             outcomes.append(outcome)
             reasons.append({"Code": "None"})
+            _add_units(units, write, outcome.units)
             size += 0 if outcome.new is None else outcome.new.size
     if len(outcomes) < len(writes):
-        for outcome in outcomes:
-            _bill_attempt(core, outcome.write, outcome.units)
-        raise TransactionCanceledError(reasons)
+        raise TransactionCanceledError(reasons, units)
     if size > MAX_BYTES:
         raise InvalidRequestError("Transaction request size exceeds the limit of 4 MB")
     return outcomes
 
 
-def _bill_attempt(core: Core, write: Write, units: float) -> None:
+def _add_units(units: dict[str, float], write: Write, more: float) -> None:
     name = write.table.spec.name
-    core.meter.add("TransactWriteItems", name, write=TRANSACTION_FACTOR * units)
+    units[name] = units.get(name, 0.0) + TRANSACTION_FACTOR * more
 
 
 def _digest(elements: Any) -> bytes:
@@ -202,7 +205,7 @@ def _repeated(core: Core, writes: Sequence[Write]) -> dict[str, float]:
     return units
 
 
-def _billed(
+def _bill(
     core: Core,
     operation: str,
     request: Mapping[str, Any],
