@@ -1,0 +1,76 @@
+"""Calls on keys and shared queues, reports, and the service itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any, cast
+
+from cirrusmq_client.answers import Health, Key
+from cirrusmq_client.calls import Calls
+from cirrusmq_client.errors import KeyNotFound
+from cirrusmq_client.sources import part
+from cirrusmq_client.times import to_text
+
+
+class AccountCalls(Calls):
+    """Keys, grants to the caller, reports, health, and what a stack on one machine answers."""
+
+    def create_key(
+        self, account: str | None = None, *, admin: bool = False, description: str | None = None
+    ) -> Key:
+        """Make an access key. Not repeated where its answer is lost: it would be a second key."""
+        body: dict[str, Any] = {"admin": admin}
+        if account is not None:
+            body["account"] = account
+        if description is not None:
+            body["description"] = description
+        return cast(Key, self._post_once("/keys", body))
+
+    def list_keys(self, account: str | None = None) -> Iterator[dict[str, Any]]:
+        """An account's keys, without their secrets."""
+        return self._pages("/keys", "keys", account=account)
+
+    def delete_key(self, access_key_id: str) -> None:
+        """Delete a key."""
+        self._delete(f"/keys/{part(access_key_id)}", KeyNotFound)
+
+    def list_granted(self) -> list[dict[str, Any]]:
+        """What other accounts share with the caller's."""
+        return cast(list[dict[str, Any]], self._get("/grants")["grants"])
+
+    def report_billing(
+        self, since: datetime | str | None = None, until: datetime | str | None = None
+    ) -> dict[str, Any]:
+        """The newest finished bills of the account; ReportNotFound."""
+        query = {
+            "from": None if since is None else to_text(since),
+            "to": None if until is None else to_text(until),
+        }
+        return cast(dict[str, Any], self._get("/reports/billing", **query))
+
+    def report_backlog(self, at: datetime | str | None = None) -> dict[str, Any]:
+        """The newest finished backlog report; ReportNotFound."""
+        when = None if at is None else to_text(at)
+        return cast(dict[str, Any], self._get("/reports/backlog", at=when))
+
+    def health(self) -> Health:
+        """Whether the service answers, and its time."""
+        return cast(Health, self._get("/health"))
+
+    def local_capacity(self) -> dict[str, Any]:
+        """Units consumed since the last reset; one machine only."""
+        return cast(dict[str, Any], self._get("/local/capacity"))
+
+    def reset_local_capacity(self) -> None:
+        """Count units anew; one machine only."""
+        self._transport.call("POST", "/local/capacity/reset", {})
+
+    def export_local_tables(self, since: datetime | str | None = None) -> dict[str, str]:
+        """Export the tables: name to folder; one machine only."""
+        body = {} if since is None else {"since": to_text(since)}
+        return cast(dict[str, str], self._post_once("/local/export", body)["exports"])
+
+    def run_local_function(self, name: str) -> None:
+        """Run a scheduled function now: `sweep` or `meter`; one machine only."""
+        self._transport.call("POST", f"/local/run/{part(name)}", {})

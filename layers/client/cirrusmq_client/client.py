@@ -1,0 +1,58 @@
+"""`Client`: every call of the HTTP contract."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import TracebackType
+
+from cirrusmq_client.account_calls import AccountCalls
+from cirrusmq_client.connection import DATA, Connection, find_connection
+from cirrusmq_client.message_calls import MessageCalls
+from cirrusmq_client.queue_calls import QueueCalls
+from cirrusmq_client.retrying import Retry
+from cirrusmq_client.topic_calls import TopicCalls
+from cirrusmq_client.transport import Transport
+
+
+class Client(QueueCalls, MessageCalls, TopicCalls, AccountCalls):
+    """The service, as the holder of one access key reaches it.
+
+    One pool of connections, safe to use from several threads. Without a `connection` it takes the
+    one of CIRRUSMQ_URL, CIRRUSMQ_ACCESS_KEY_ID and CIRRUSMQ_SECRET, else of
+    `<data>/connection.json`; NotConfigured where there is none.
+    """
+
+    def __init__(
+        self,
+        connection: Connection | None = None,
+        *,
+        data: Path | str = DATA,
+        retry: Retry | None = None,
+    ) -> None:
+        found = find_connection(data) if connection is None else connection
+        super().__init__(Transport(found, retry=retry or Retry()))
+
+    @property
+    def url(self) -> str:
+        """Where the service is."""
+        return self._transport.url
+
+    @property
+    def server_seconds(self) -> float:
+        """The service's time, or a little after: seconds since the Unix epoch."""
+        return self._transport.clock.latest()
+
+    def close(self) -> None:
+        """Close every connection."""
+        self._transport.close()
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()

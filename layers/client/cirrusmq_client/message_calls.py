@@ -1,0 +1,156 @@
+"""Sending and receiving, and what becomes of a message that was received."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from cirrusmq_client.answers import Failed, Outcome, Sent
+from cirrusmq_client.calls import Calls
+from cirrusmq_client.errors import CirrusMQError, ReceiptExpired, error_of
+from cirrusmq_client.messages import Message, Received
+from cirrusmq_client.sources import Queue, Source, queue_path, source_of
+from cirrusmq_client.transport import Reply
+
+LONGEST_WAIT_SECONDS = 30.0
+
+
+class MessageCalls(Calls):
+    """Messages of queues and of pull subscriptions, at most 16 a call.
+
+    A `source` is a queue's name, a `Queue` or a `Subscription`. Errors are those of the contract,
+    by their codes.
+    """
+
+    def send(self, queue: str, messages: Sequence[Message]) -> list[Sent]:
+        """Send all of the messages or none, in this order."""
+        return [_sent(entry) for entry in self._send(queue, messages, {}).json["messages"]]
+
+    def send_each(self, queue: str, messages: Sequence[Message]) -> list[Sent | CirrusMQError]:
+        """Send what can be sent; in the place of a message that was refused stands its error."""
+        answered = self._send(queue, messages, {"atomic": False}).json["messages"]
+        return [
+            error_of(entry["error"]) if "error" in entry else _sent(entry) for entry in answered
+        ]
+
+    def receive(
+        self,
+        source: str | Source,
+        max_messages: int = 1,
+        *,
+        wait_seconds: float | None = None,
+        visibility_timeout_seconds: int | None = None,
+    ) -> list[Received]:
+        """Receive 0 to 16 messages; an empty list when the wait is over.
+
+        Where the answer is lost, the same messages are asked for again, with the same receipts.
+        """
+        source = source_of(source)
+        body: dict[str, Any] = {"max": max_messages}
+        if wait_seconds is not None:
+            body["wait_seconds"] = wait_seconds
+        if visibility_timeout_seconds is not None:
+            body["visibility_timeout_seconds"] = visibility_timeout_seconds
+        if isinstance(source, Queue) and source.receiver is not None:
+            body["receiver"] = source.receiver
+        path = source.path + "/messages/receive"
+        longest = LONGEST_WAIT_SECONDS if wait_seconds is None else wait_seconds
+
+        def make(attempt: str) -> Reply:
+            shown = body | {"attempt": attempt}
+            again = shown | {"repeat": True}
+            return self._transport.call(
+                "POST", path, shown, repeated_body=again, wait_seconds=longest
+            )
+
+        return [Received(message) for message in self._with_attempt(make).json["messages"]]
+
+    def delete(self, source: str | Source, receipts: Sequence[str]) -> Outcome:
+        """Delete messages. After a lost answer, what is gone counts as deleted."""
+        return self._settle(source, "delete", {"receipts": list(receipts)}, "deleted")
+
+    def dead_letter(
+        self, source: str | Source, receipts: Sequence[str], reason: str | None = None
+    ) -> Outcome:
+        """Give up on messages: to the dead-letter queue. NoDeadLetterQueue comes per receipt."""
+        body: dict[str, Any] = {"receipts": list(receipts)}
+        if reason is not None:
+            body["reason"] = reason
+        return self._settle(source, "dead-letter", body, "deleted")
+
+    def give_back(
+        self, source: str | Source, receipts: Sequence[str], delay_seconds: int | None = None
+    ) -> Outcome:
+        """End receipts: hidden for the delay, else for the retry ladder's next wait."""
+        body: dict[str, Any] = {"receipts": list(receipts)}
+        if delay_seconds is not None:
+            body["delay_seconds"] = delay_seconds
+        return self._settle(source, "give-back", body, "given_back")
+
+    def change_visibility(self, source: str | Source, seconds: Mapping[str, int]) -> Outcome:
+        """Let leases end so many seconds from now, by receipt; the receipts go on being valid."""
+        entries = [
+            {"receipt": receipt, "visibility_timeout_seconds": timeout}
+            for receipt, timeout in seconds.items()
+        ]
+        path = source_of(source).path + "/messages/visibility"
+        return _outcome(self._transport.call("POST", path, {"entries": entries}), "changed")
+
+    def peek(self, source: str | Source, max_messages: int = 1) -> list[Received]:
+        """Look at active messages without taking them."""
+        path = source_of(source).path + "/messages/peek"
+        held = self._transport.call("POST", path, {"max": max_messages}).json
+        return [Received(message) for message in held["messages"]]
+
+    def _send(self, queue: str, messages: Sequence[Message], options: dict[str, Any]) -> Reply:
+        path = queue_path(queue) + "/messages"
+        identified = [_identify(message) for message in messages]
+        body = {"messages": [message.to_json() for message in identified], **options}
+        if all(message.deduplication_id is not None for message in identified):
+            return self._transport.call("POST", path, body)
+        return self._with_attempt(
+            lambda attempt: self._transport.call("POST", path, body | {"attempt": attempt})
+        )
+
+    def _settle(
+        self, source: str | Source, action: str, body: Mapping[str, Any], done: str
+    ) -> Outcome:
+        path = f"{source_of(source).path}/messages/{action}"
+        reply = self._transport.call("POST", path, body)
+        outcome = _outcome(reply, done)
+        if not reply.uncertain:
+            return outcome
+        # The earlier try ended these receipts, as far as anybody can tell.
+        gone = {failed.receipt for failed in outcome.failed if failed.code == _EXPIRED}
+        failed = [failed for failed in outcome.failed if failed.receipt not in gone]
+        return Outcome(outcome.done | dict.fromkeys(gone), failed)
+
+
+_EXPIRED = ReceiptExpired.__name__
+
+
+def _identify(message: Message) -> Message:
+    """A message that can be sent again.
+
+    Ordered queues take no `attempt`. Only their messages need a group, so a message with one gets
+    a deduplication id, which every queue takes.
+    """
+    if message.group is None or message.deduplication_id is not None:
+        return message
+    return replace(message, deduplication_id=uuid.uuid4().hex)
+
+
+def _sent(entry: Mapping[str, Any]) -> Sent:
+    return Sent(entry["id"], entry["body_md5"], entry["sent_at"])
+
+
+def _outcome(reply: Reply, done: str) -> Outcome:
+    entries = [
+        {"receipt": entry} if isinstance(entry, str) else entry for entry in reply.json[done]
+    ]
+    return Outcome(
+        {entry["receipt"]: entry.get("visible_at") for entry in entries},
+        [Failed(**failed) for failed in reply.json["failed"]],
+    )

@@ -1,0 +1,172 @@
+"""Messages: as a producer writes them, and as a consumer gets them."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+DEDUPLICATION_ATTRIBUTE = "cirrusmq_deduplication_id"
+"""Where a `Producer` notes the deduplication id that it was given: answers do not repeat it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Content:
+    attributes: Mapping[str, str | bytes] = field(default_factory=dict)
+    """At most 10; values of at most 1,024 bytes."""
+    tags: Sequence[str] = ()
+    """At most 10."""
+    group: str | None = None
+    """Messages of a group keep their order, where the queue or subscription is ordered."""
+    deduplication_id: str | None = None
+    """Sent again within 5 minutes, it is stored once."""
+    delay_seconds: int | None = None
+    """Queues only; the queue's where None."""
+    visibility_timeout_seconds: int | None = None
+    """Queues only; the queue's where None."""
+    routing_key: str | None = None
+    """Topics with `filter: "routing_key"` only."""
+
+
+@dataclass(frozen=True)
+class Message(_Content):
+    """A message to send or to publish. The body is text or bytes and comes back as it was sent."""
+
+    body: str | bytes
+
+    def to_json(self) -> dict[str, Any]:
+        """The message as a request has it."""
+        shown: dict[str, Any] = (
+            {"body": self.body}
+            if isinstance(self.body, str)
+            else {"body_base64": base64.b64encode(self.body).decode()}
+        )
+        if self.attributes:
+            shown["attributes"] = {
+                name: value
+                if isinstance(value, str)
+                else {"base64": base64.b64encode(value).decode()}
+                for name, value in self.attributes.items()
+            }
+        if self.tags:
+            shown["tags"] = list(self.tags)
+        for name in _OPTIONAL:
+            value = getattr(self, name)
+            if value is not None:
+                shown[name] = value
+        return shown
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes that count towards a batch: body, attributes (names and values) and tags."""
+        size = _size(self.body)
+        for name, value in self.attributes.items():
+            size += _size(name) + _size(value)
+        return size + sum(map(_size, self.tags))
+
+
+_OPTIONAL = (
+    "group",
+    "deduplication_id",
+    "delay_seconds",
+    "visibility_timeout_seconds",
+    "routing_key",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """A message as it came: a view of the answer's JSON, read where it is asked for."""
+
+    json: Mapping[str, Any]
+
+    @property
+    def id(self) -> str:
+        """The message's id; the same however often it comes."""
+        return str(self.json["id"])
+
+    @property
+    def body(self) -> str | bytes:
+        """Text where text was sent, else bytes."""
+        if "body" in self.json:
+            return str(self.json["body"])
+        return base64.b64decode(self.json["body_base64"])
+
+    @property
+    def text(self) -> str:
+        """The body as text; UnicodeDecodeError where it is not UTF-8."""
+        body = self.body
+        return body if isinstance(body, str) else body.decode()
+
+    @property
+    def data(self) -> bytes:
+        """The body byte for byte."""
+        body = self.body
+        return body.encode() if isinstance(body, str) else body
+
+    @property
+    def attributes(self) -> dict[str, str | bytes]:
+        """The sender's attributes."""
+        return {
+            name: value if isinstance(value, str) else base64.b64decode(value["base64"])
+            for name, value in self.json.get("attributes", {}).items()
+        }
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """The sender's tags."""
+        return tuple(self.json.get("tags", ()))
+
+    @property
+    def group(self) -> str | None:
+        """The group inside which order is kept."""
+        return self.json.get("group")
+
+    @property
+    def deduplication_id(self) -> str | None:
+        """What the producer gave, where it went through a `Producer`."""
+        noted = self.json.get("attributes", {}).get(DEDUPLICATION_ATTRIBUTE)
+        return noted if isinstance(noted, str) else None
+
+    @property
+    def receipt(self) -> str:
+        """Deletes the message, or changes how long it is held; empty where it is not held."""
+        return str(self.json.get("receipt", ""))
+
+    @property
+    def receive_count(self) -> int:
+        """How often it was received, this time included; 1 where that is not counted."""
+        return int(self.json.get("receive_count", 1))
+
+    @property
+    def redeliveries(self) -> int:
+        """How often it came before."""
+        return self.receive_count - 1
+
+    @property
+    def sent_at(self) -> datetime:
+        """When it was sent, by the service's clock."""
+        return datetime.fromisoformat(self.json["sent_at"])
+
+    @property
+    def visible_at(self) -> datetime | None:
+        """When its lease ends; None where it is not held."""
+        text = self.json.get("visible_at")
+        return None if text is None else datetime.fromisoformat(text)
+
+    @property
+    def expires_at(self) -> datetime | None:
+        """When its life ends; None where the answer does not say."""
+        text = self.json.get("expires_at")
+        return None if text is None else datetime.fromisoformat(text)
+
+    @property
+    def dead_letter(self) -> Mapping[str, Any] | None:
+        """In a dead-letter queue: `source_queue`, `receive_count`, `dead_at`, `reason`."""
+        return self.json.get("dead_letter")
+
+
+def _size(value: str | bytes) -> int:
+    return len(value.encode()) if isinstance(value, str) else len(value)

@@ -1,0 +1,94 @@
+"""Calls on topics and their subscriptions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, cast
+
+from cirrusmq_client.answers import Attributes, Published
+from cirrusmq_client.calls import Calls
+from cirrusmq_client.errors import SubscriptionNotFound, TopicNotFound
+from cirrusmq_client.messages import Message, Received
+from cirrusmq_client.sources import Subscription, part, subscription_path, topic_path
+
+Info = dict[str, Any]
+
+
+class TopicCalls(Calls):
+    """Topics and subscriptions. Errors are those of the contract, by their codes."""
+
+    def create_topic(self, name: str, attributes: Attributes | None = None) -> Info:
+        """Make a topic, or find it with exactly these attributes; else AlreadyExists."""
+        return cast(Info, self._put(topic_path(name), attributes or {}))
+
+    def change_topic(self, name: str, attributes: Attributes) -> Info:
+        """Change some attributes."""
+        return cast(Info, self._patch(topic_path(name), attributes))
+
+    def show_topic(self, name: str) -> Info:
+        """A topic's attributes and `counts`."""
+        return cast(Info, self._get(topic_path(name)))
+
+    def list_topics(self, prefix: str | None = None) -> Iterator[Info]:
+        """The account's topics, by name."""
+        return self._pages("/topics", "topics", prefix=prefix)
+
+    def delete_topic(self, name: str) -> None:
+        """Delete a topic and its subscriptions."""
+        self._delete(topic_path(name), TopicNotFound)
+
+    def publish(self, topic: str, messages: Sequence[Message]) -> list[Published]:
+        """Publish at most 16 messages at once; a lost answer is asked for again, safely."""
+        shown = [message.to_json() for message in messages]
+        path = topic_path(topic) + "/messages"
+
+        reply = self._with_attempt(
+            lambda attempt: self._transport.call(
+                "POST", path, {"messages": shown, "attempt": attempt}
+            )
+        )
+        return [
+            Published(entry["id"], entry["matched"], entry["sent_at"])
+            for entry in reply.json["messages"]
+        ]
+
+    def trace(self, topic: str, message_id: str) -> Info:
+        """Where a published message stands with each subscription."""
+        return cast(Info, self._get(f"{topic_path(topic)}/messages/{part(message_id)}"))
+
+    def read_log(
+        self, source: str | Subscription, after: str | None = None, limit: int = 16
+    ) -> tuple[list[Received], str]:
+        """At most 100 messages of a log in order, and the cursor to go on from.
+
+        The log of a topic, or what a broadcasting subscription lets through; `after` is a time
+        or a cursor.
+        """
+        path = source.path if isinstance(source, Subscription) else topic_path(source)
+        page = self._get(path + "/messages", after=after, limit=limit)
+        return [Received(message) for message in page["messages"]], str(page["cursor"])
+
+    def create_subscription(self, topic: str, name: str, attributes: Attributes) -> Info:
+        """Subscribe; for `http` the answer's `secret` is shown this once."""
+        return cast(Info, self._put(subscription_path(topic, name), attributes))
+
+    def change_subscription(self, topic: str, name: str, attributes: Attributes) -> Info:
+        """Change some attributes."""
+        return cast(Info, self._patch(subscription_path(topic, name), attributes))
+
+    def show_subscription(self, topic: str, name: str) -> Info:
+        """A subscription's attributes, `counts` and state."""
+        return cast(Info, self._get(subscription_path(topic, name)))
+
+    def list_subscriptions(self, topic: str) -> Iterator[Info]:
+        """A topic's subscriptions."""
+        return self._pages(topic_path(topic) + "/subscriptions", "subscriptions")
+
+    def delete_subscription(self, topic: str, name: str) -> None:
+        """Delete a subscription."""
+        self._delete(subscription_path(topic, name), SubscriptionNotFound)
+
+    def confirm_subscription(self, topic: str, name: str, token: str | None = None) -> None:
+        """Confirm an endpoint with its token; its owner, without one, has a new one sent."""
+        body = {} if token is None else {"token": token}
+        self._post_once(subscription_path(topic, name) + "/confirm", body)

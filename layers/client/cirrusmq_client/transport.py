@@ -1,0 +1,177 @@
+"""HTTP calls with one pool of connections, repeated only where a repetition is safe.
+
+A call that surely was not made (no connection, 429) is always repeated. One that may have been
+made (the answer was lost, 5xx) is repeated only if its caller says that this does no harm, and
+the caller learns from `uncertain` that an earlier try may have taken effect.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+
+from cirrusmq_client.clocks import ServerClock
+from cirrusmq_client.connection import Connection
+from cirrusmq_client.errors import (
+    CirrusMQError,
+    NoAnswer,
+    NotConfigured,
+    NotReachable,
+    Throttled,
+    error_of,
+)
+from cirrusmq_client.retrying import Retry
+
+CONNECT_SECONDS = 5.0
+ANSWER_SECONDS = 15.0
+CONNECTIONS = 128
+KEEP_ALIVE_SECONDS = 50.0
+"""Below what the service keeps a connection open, so that no call meets one that just closed."""
+
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """An answer. `uncertain`: an earlier try of the call may have taken effect."""
+
+    status: int
+    json: Any
+    uncertain: bool
+
+
+class Transport:
+    """The service, as the holder of one access key reaches it; safe for several threads."""
+
+    def __init__(
+        self, connection: Connection, *, retry: Retry, connections: int = CONNECTIONS
+    ) -> None:
+        self.url = connection.url.rstrip("/")
+        self.clock = ServerClock()
+        self._retry = retry
+        self._timeouts: dict[float, httpx.Timeout] = {}
+        try:
+            self._http = httpx.Client(
+                base_url=self.url,
+                headers={
+                    "authorization": connection.authorization,
+                    "content-type": "application/json",
+                },
+                limits=httpx.Limits(
+                    max_connections=connections,
+                    max_keepalive_connections=connections,
+                    keepalive_expiry=KEEP_ALIVE_SECONDS,
+                ),
+                trust_env=False,
+            )
+        except (httpx.InvalidURL, UnicodeError) as error:
+            raise _wrong_url(self.url) from error
+
+    def close(self) -> None:
+        """Close every connection."""
+        self._http.close()
+
+    def call(
+        self,
+        method: str,
+        path: str,
+        body: Mapping[str, Any] | None = None,
+        *,
+        query: Mapping[str, Any] | None = None,
+        safe: bool = True,
+        repeated_body: Mapping[str, Any] | None = None,
+        wait_seconds: float = 0.0,
+    ) -> Reply:
+        """The answer to one call, JSON to JSON.
+
+        `safe`: the call may be made again where its answer was lost, with `repeated_body` where
+        one is given. `wait_seconds`: how much longer than others it may take. Raises the error of
+        the answer's code, NotReachable or NoAnswer.
+        """
+        content = None if body is None else _to_bytes(body)
+        began = time.monotonic()
+        tried, uncertain = 0, False
+        while True:
+            tried += 1
+            try:
+                status, held = self._try(method, path, content, query, wait_seconds)
+                return Reply(status, held, uncertain)
+            except CirrusMQError as error:
+                not_made = isinstance(error, NotReachable | Throttled)
+                lost = not not_made and (isinstance(error, NoAnswer) or (error.status or 0) >= 500)
+                uncertain = error.uncertain = uncertain or lost
+                pause = None
+                if not_made or (lost and safe):
+                    elapsed = time.monotonic() - began
+                    pause = self._retry.pause(tried, elapsed, error.retry_after_seconds or 0.0)
+                if pause is None:
+                    raise
+            time.sleep(pause)
+            if uncertain and repeated_body is not None:
+                content = _to_bytes(repeated_body)
+
+    def _try(
+        self,
+        method: str,
+        path: str,
+        content: bytes | None,
+        query: Mapping[str, Any] | None,
+        wait_seconds: float,
+    ) -> tuple[int, Any]:
+        sent = time.monotonic()
+        try:
+            answer = self._http.request(
+                method, path, content=content, params=query, timeout=self._timeout(wait_seconds)
+            )
+        except (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout) as error:
+            raise NotReachable(f"nothing answers at {self.url}") from error
+        except (httpx.InvalidURL, httpx.UnsupportedProtocol) as error:
+            raise _wrong_url(self.url) from error
+        except httpx.LocalProtocolError as error:
+            raise NotConfigured(f"the access key cannot be sent: {error}") from error
+        except httpx.HTTPError as error:
+            reason = str(error) or type(error).__name__
+            raise NoAnswer(f"no answer from {self.url}: {reason}") from error
+        self.clock.see(answer.headers.get("date"), sent, time.monotonic())
+        try:
+            held = json.loads(answer.content) if answer.content else None
+        except ValueError as error:
+            if answer.is_success:
+                raise NoAnswer(f"{self.url} is not a CirrusMQ service") from error
+            held = None
+        if answer.is_success:
+            return answer.status_code, held
+        raise error_of(held, answer.status_code, _seconds(answer.headers.get("retry-after")))
+
+    def _timeout(self, wait_seconds: float) -> httpx.Timeout:
+        found = self._timeouts.get(wait_seconds)
+        if found is None:
+            found = httpx.Timeout(
+                ANSWER_SECONDS, connect=CONNECT_SECONDS, read=ANSWER_SECONDS + wait_seconds
+            )
+            if len(self._timeouts) < 64:
+                self._timeouts[wait_seconds] = found
+        return found
+
+
+def _to_bytes(body: Mapping[str, Any]) -> bytes:
+    try:
+        return _encode(body).encode()
+    except (TypeError, ValueError) as error:
+        raise CirrusMQError(f"this cannot be sent as JSON: {error}") from error
+
+
+def _seconds(text: str | None) -> float | None:
+    try:
+        return None if text is None else max(0.0, float(text))
+    except ValueError:
+        return None
+
+
+def _wrong_url(url: str) -> NotConfigured:
+    return NotConfigured(f"{url} is not a URL: it looks like http://127.0.0.1:8080")
