@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 from cirrusmq.access import find_queue
+from cirrusmq.batches import Stored
 from cirrusmq.errors import CirrusMQError
 from cirrusmq.sending import SendRequest, send
+from cirrusmq.timestamps import format_time
 from cirrusmq_lambda.http import Answer, Context, Event, Request, answer, serve
 from cirrusmq_lambda.problems import describe
+
+
+def show(sent: Stored) -> dict[str, str]:
+    return {"id": sent.id, "body_md5": sent.body_md5, "sent_at": format_time(sent.sent_ms)}
 
 
 def send_messages(request: Request) -> Answer:
     queue = find_queue(request.core, request.caller, request.path("queue"), "send")
     body = request.body(SendRequest)
     entries = [
-        {"error": describe(sent, request.id)} if isinstance(sent, CirrusMQError) else sent.show()
+        {"error": describe(sent, request.id)} if isinstance(sent, CirrusMQError) else show(sent)
         for sent in send(request.core, queue, body)
     ]
     return answer(201 if body.atomic else 200, {"messages": entries})

@@ -10,12 +10,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from cirrusmq import limits
 from cirrusmq.core import Core
-from cirrusmq.enqueue import Shipment
-from cirrusmq.queue import Queue
 from cirrusmq.storage.models import DeduplicationItem
 from cirrusmq.storage.parcels import ttl_seconds
 from cirrusmq.storage.store import Item, TransactionRefused, put_if_absent
@@ -29,6 +27,19 @@ class Reminder(NamedTuple):
     sent_ms: int
 
 
+class Answered(Protocol):
+    """What a sender learns of a message."""
+
+    @property
+    def id(self) -> str: ...
+
+    @property
+    def body_md5(self) -> str: ...
+
+    @property
+    def sent_ms(self) -> int: ...
+
+
 class Duplicate(Exception):
     """Some of the ids were used within 5 minutes; nothing was written."""
 
@@ -37,28 +48,37 @@ class Duplicate(Exception):
         self.found = found
 
 
-def reminder(queue_id: str, deduplication_id: str, message_id: str, md5: str, now_ms: int) -> Item:
-    """The item that remembers a deduplication id of a queue or topic."""
-    digest = hashlib.sha256(deduplication_id.encode()).hexdigest()[:40]
-    expires_ms = now_ms + limits.DEDUPLICATION_MS
-    item = DeduplicationItem(
-        f"D#{queue_id}#{digest}",
-        "D",
-        message_id=message_id,
-        body_md5=md5,
-        sent_ms=now_ms,
-        expires_ms=expires_ms,
-        expires_at=ttl_seconds(expires_ms),
-    )
-    return dict(item.serialize())
+def reminders(
+    target_id: str, keys: Sequence[str | None], answers: Sequence[Answered]
+) -> list[tuple[str, Item]]:
+    """(deduplication id, item that remembers it) of each message that has an id.
+
+    `target_id` is the queue's or topic's, `answers` is what the sender learns of the messages.
+    """
+    remembered = []
+    for key, answer in zip(keys, answers, strict=True):
+        if key is None:
+            continue
+        digest = hashlib.sha256(key.encode()).hexdigest()[:40]
+        expires_ms = answer.sent_ms + limits.DEDUPLICATION_MS
+        item = DeduplicationItem(
+            f"D#{target_id}#{digest}",
+            "D",
+            message_id=answer.id,
+            body_md5=answer.body_md5,
+            sent_ms=answer.sent_ms,
+            expires_ms=expires_ms,
+            expires_at=ttl_seconds(expires_ms),
+        )
+        remembered.append((key, dict(item.serialize())))
+    return remembered
 
 
 def transact(
-    core: Core, queue: Queue, shipment: Shipment, reminders: Sequence[tuple[str, Item]], now_ms: int
+    core: Core, items: Sequence[Item], reminders: Sequence[tuple[str, Item]], now_ms: int
 ) -> int:
-    """Write reminders and shipment, all or nothing; answers `sent_ms`. Raises Duplicate."""
+    """Write reminders and items, all or nothing; answers `sent_ms`. Raises Duplicate."""
     table = core.tables.messages
-    items = [*shipment.parcels, *([shipment.log] if shipment.log else [])]
     writes: list[dict[str, Any]] = [
         {
             "Put": {

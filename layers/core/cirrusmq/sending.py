@@ -10,40 +10,35 @@ parcels.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from cirrusmq import counters, deduplication, limits, ulid
+from cirrusmq import counters, deduplication, limits
 from cirrusmq.attempt import check_attempt
-from cirrusmq.core import Core
-from cirrusmq.deduplication import Duplicate
-from cirrusmq.enqueue import Entry, Shipment, ship
-from cirrusmq.errors import BatchTooLarge, CirrusMQError, InvalidParameter, LimitExceeded
-from cirrusmq.message import (
-    Message,
-    MessageInput,
-    check_body_size,
-    read_attributes,
-    read_body,
-    read_tags,
+from cirrusmq.batches import (
+    BatchMessage,
+    Stored,
+    deduplication_key,
+    new_send_id,
+    read_contents,
+    repeatable_send_id,
+    store_once,
+    stored,
 )
-from cirrusmq.parcel import message_id
+from cirrusmq.core import Core
+from cirrusmq.enqueue import Entry, Shipment, ship
+from cirrusmq.errors import CirrusMQError, InvalidParameter, LimitExceeded
+from cirrusmq.message import Message, check_body_size
 from cirrusmq.queue import Queue
 from cirrusmq.storage.sequences import take_sequence
 from cirrusmq.storage.store import ConditionFailed, Item, TransactionRefused, put_if_absent
-from cirrusmq.timestamps import format_time
-
-_Key: TypeAlias = Annotated[
-    str, Meta(min_length=1, max_length=128, description="a text of 1 to 128 characters")
-]
 
 
-class SendMessage(MessageInput, forbid_unknown_fields=True, frozen=True):
+class SendMessage(BatchMessage, forbid_unknown_fields=True, frozen=True):
     """One message of a send."""
 
     delay_seconds: (
@@ -61,8 +56,6 @@ class SendMessage(MessageInput, forbid_unknown_fields=True, frozen=True):
         Annotated[int, Meta(ge=1, le=43_200, description="an integer from 1 to 43,200 seconds")]
         | UnsetType
     ) = UNSET
-    group: _Key | UnsetType = UNSET
-    deduplication_id: _Key | UnsetType = UNSET
 
 
 class SendRequest(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
@@ -76,29 +69,15 @@ class SendRequest(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sent:
-    """What a sender learns of one message."""
-
-    id: str
-    body_md5: str
-    sent_ms: int
-
-    def show(self) -> dict[str, Any]:
-        """The entry of the answer."""
-        return {"id": self.id, "body_md5": self.body_md5, "sent_at": format_time(self.sent_ms)}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class _Draft:
     """A checked message of a request."""
 
     message: Message
     delay_seconds: int
     visibility_seconds: int
-    deduplication_id: str | None
 
 
-def send(core: Core, queue: Queue, request: SendRequest) -> list[Sent | CirrusMQError]:
+def send(core: Core, queue: Queue, request: SendRequest) -> list[Stored | CirrusMQError]:
     """Store the messages; one result for each, in the order sent.
 
     With `atomic` all are stored or an error is raised. Without, a message that its own size,
@@ -106,23 +85,34 @@ def send(core: Core, queue: Queue, request: SendRequest) -> list[Sent | CirrusMQ
     """
     now_ms = core.now_ms()
     begun_ms = _check_attempt(queue, request, now_ms)
-    contents = _read_contents(request.messages)
-    results: list[Sent | CirrusMQError | None] = []
+    contents = read_contents(request.messages)
+    refused: dict[int, CirrusMQError] = {}
     drafts: list[_Draft] = []
+    keys: list[str | None] = []
     for number, (given, message) in enumerate(zip(request.messages, contents, strict=True)):
         try:
             drafts.append(_draft(queue, given, message, f"messages[{number}]"))
-            results.append(None)
+            keys.append(deduplication_key(given))
         except CirrusMQError as error:
             if request.atomic:
                 raise
-            results.append(error)
-    if drafts:
-        if counters.kept(core, queue.id) + len(drafts) > queue.attributes.max_messages:
-            raise LimitExceeded(f"the queue keeps at most {queue.attributes.max_messages} messages")
-        sent = iter(_store(core, queue, drafts, request, begun_ms, now_ms))
-        results = [next(sent) if result is None else result for result in results]
-    return [result for result in results if result is not None]
+            refused[number] = error
+    if drafts and counters.kept(core, queue.id) + len(drafts) > queue.attributes.max_messages:
+        raise LimitExceeded(f"the queue keeps at most {queue.attributes.max_messages} messages")
+    if isinstance(request.attempt, UnsetType):
+        send_id = new_send_id(core, begun_ms)
+    else:
+        send_id = repeatable_send_id(queue.account, queue.id, request, begun_ms)
+
+    def store(numbers: Sequence[int]) -> list[Stored]:
+        fresh = [drafts[number] for number in numbers]
+        sent_ms = _write(
+            core, queue, send_id, fresh, [keys[number] for number in numbers], begun_ms, now_ms
+        )
+        return stored(send_id, [draft.message for draft in fresh], sent_ms)
+
+    sent = iter(store_once(keys, store))
+    return [refused.get(number) or next(sent) for number in range(len(contents))]
 
 
 def _check_attempt(queue: Queue, request: SendRequest, now_ms: int) -> int:
@@ -134,26 +124,6 @@ def _check_attempt(queue: Queue, request: SendRequest, now_ms: int) -> int:
             "attempt", "is refused by ordered queues: give each message a deduplication_id"
         )
     return check_attempt(request.attempt, now_ms)
-
-
-def _read_contents(given: Sequence[SendMessage]) -> list[Message]:
-    if len(given) > limits.BATCH_MESSAGES:
-        raise BatchTooLarge(f"a batch has 1 to {limits.BATCH_MESSAGES} messages")
-    contents = []
-    for number, message in enumerate(given):
-        where = f"messages[{number}]"
-        contents.append(
-            Message(
-                body=read_body(message, where),
-                attributes=read_attributes(message.attributes, where),
-                tags=read_tags(message.tags, where),
-                group=None if isinstance(message.group, UnsetType) else message.group,
-            )
-        )
-    total = sum(message.size_bytes for message in contents)
-    if total > limits.BATCH_BYTES:
-        raise BatchTooLarge(f"the batch has {total} bytes; at most {limits.BATCH_BYTES} are taken")
-    return contents
 
 
 def _draft(queue: Queue, given: SendMessage, message: Message, where: str) -> _Draft:
@@ -174,75 +144,11 @@ def _draft(queue: Queue, given: SendMessage, message: Message, where: str) -> _D
     if attributes.ordered and message.group is None:
         raise InvalidParameter(f"{where}.group", "is needed in an ordered queue")
     own = given.visibility_timeout_seconds
-    key = given.deduplication_id
     return _Draft(
         message=message,
         delay_seconds=delay_seconds,
         visibility_seconds=0 if isinstance(own, UnsetType) else own,
-        deduplication_id=None if isinstance(key, UnsetType) else key,
     )
-
-
-def _store(
-    core: Core,
-    queue: Queue,
-    drafts: Sequence[_Draft],
-    request: SendRequest,
-    begun_ms: int,
-    now_ms: int,
-) -> list[Sent]:
-    send_id = _send_id(core, queue, request, begun_ms)
-    if all(draft.deduplication_id is None for draft in drafts):
-        sent_ms = _write(core, queue, send_id, drafts, begun_ms, now_ms)
-        return [_sent(send_id, number, draft, sent_ms) for number, draft in enumerate(drafts)]
-    known: dict[str, Sent] = {}
-    while True:
-        fresh = _without_duplicates(drafts, known)
-        try:
-            sent_ms = _write(core, queue, send_id, fresh, begun_ms, now_ms) if fresh else now_ms
-        except Duplicate as duplicate:
-            known.update(
-                (key, Sent(id=found.message_id, body_md5=found.body_md5, sent_ms=found.sent_ms))
-                for key, found in duplicate.found.items()
-            )
-            continue
-        break
-    stored = iter(_sent(send_id, number, draft, sent_ms) for number, draft in enumerate(fresh))
-    results = []
-    for draft in drafts:
-        key = draft.deduplication_id
-        if key is None:
-            results.append(next(stored))
-            continue
-        if key not in known:
-            known[key] = next(stored)
-        results.append(known[key])
-    return results
-
-
-def _without_duplicates(drafts: Sequence[_Draft], known: dict[str, Sent]) -> list[_Draft]:
-    fresh, seen = [], set(known)
-    for draft in drafts:
-        if draft.deduplication_id is None or draft.deduplication_id not in seen:
-            fresh.append(draft)
-            seen.add(draft.deduplication_id or "")
-    return fresh
-
-
-def _send_id(core: Core, queue: Queue, request: SendRequest, begun_ms: int) -> str:
-    """A ULID; with an `attempt` the same for every repetition of the same call."""
-    if isinstance(request.attempt, UnsetType):
-        entropy = core.random.getrandbits(8 * ulid.ENTROPY_BYTES).to_bytes(
-            ulid.ENTROPY_BYTES, "big"
-        )
-        return ulid.encode(begun_ms, entropy)
-    canonical = msgspec.json.encode(request, order="deterministic")
-    digest = hashlib.sha256(f"{queue.account}\n{queue.id}\n".encode() + canonical).digest()
-    return ulid.encode(begun_ms, digest[: ulid.ENTROPY_BYTES])
-
-
-def _sent(send_id: str, number: int, draft: _Draft, sent_ms: int) -> Sent:
-    return Sent(id=message_id(send_id, number), body_md5=draft.message.body_md5, sent_ms=sent_ms)
 
 
 def _write(
@@ -250,6 +156,7 @@ def _write(
     queue: Queue,
     send_id: str,
     drafts: Sequence[_Draft],
+    keys: Sequence[str | None],
     begun_ms: int,
     now_ms: int,
 ) -> int:
@@ -271,22 +178,12 @@ def _write(
         now_ms=now_ms,
         take_sequence=lambda partition, count: take_sequence(core, queue.id, partition, count),
     )
-    reminders = [
-        (
-            draft.deduplication_id,
-            deduplication.reminder(
-                queue.id,
-                draft.deduplication_id,
-                message_id(send_id, number),
-                draft.message.body_md5,
-                now_ms,
-            ),
-        )
-        for number, draft in enumerate(drafts)
-        if draft.deduplication_id is not None
-    ]
+    reminders = deduplication.reminders(
+        queue.id, keys, stored(send_id, [draft.message for draft in drafts], now_ms)
+    )
     if reminders:
-        sent_ms = deduplication.transact(core, queue, shipment, reminders, now_ms)
+        items = [*shipment.parcels, *([shipment.log] if shipment.log else [])]
+        sent_ms = deduplication.transact(core, items, reminders, now_ms)
     else:
         sent_ms = store_shipment(core, queue, shipment, now_ms)
     for item in shipment.parcels:
