@@ -29,25 +29,20 @@ from cirrusmq.outbound.urls import Endpoint, split
 TIMEOUT_SECONDS = 15.0
 USER_AGENT = f"CirrusMQ/{__version__}"
 
-# First match wins: several are kinds of OSError, and RemoteDisconnected is also a BadStatusLine.
-_KINDS: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], str], ...] = (
+# First match wins: most are kinds of OSError, and RemoteDisconnected is also a BadStatusLine.
+_KINDS: tuple[tuple[type[Exception], str], ...] = (
     (InvalidParameter, "url"),
     (Refused, "address"),
     (LookupFailed, "dns"),
     (TimeoutError, "timeout"),
-    ((ssl.SSLEOFError, ssl.SSLZeroReturnError), "connection"),
+    (ssl.SSLEOFError, "connection"),
+    (ssl.SSLZeroReturnError, "connection"),
     (ssl.SSLError, "tls"),
     (OSError, "connection"),
-    ((http.client.HTTPException, AnswerTooLong), "protocol"),
+    (http.client.HTTPException, "protocol"),
+    (AnswerTooLong, "protocol"),
 )
-_FAILURES = (
-    InvalidParameter,
-    Refused,
-    LookupFailed,
-    OSError,
-    http.client.HTTPException,
-    AnswerTooLong,
-)
+_FAILURES = tuple(failures for failures, _ in _KINDS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,23 +167,21 @@ class Poster:
 
 def _read_away(response: http.client.HTTPResponse) -> bool:
     """Read the rest of an answer and forget it; whether the connection is usable after it."""
-    # After an interim answer the true one still comes: it would be taken for the next request's.
-    if response.status < 200 or response.will_close:
-        return False
     try:
         while response.read(ANSWER_BYTES):
             pass
     except (OSError, ValueError, http.client.HTTPException, AnswerTooLong):
         return False
-    return response.isclosed()
+    # After an interim answer the true one still comes: it would be taken for the next request's.
+    return response.isclosed() and not response.will_close and response.status >= 200
 
 
 def _place(endpoint: Endpoint, address: Address) -> Place:
     return Place(endpoint.scheme == "https", endpoint.host, endpoint.port, address)
 
 
-def _kind(failure: BaseException) -> str:
-    return next(kind for kinds, kind in _KINDS if isinstance(failure, kinds))
+def _kind(failure: Exception) -> str:
+    return next(kind for failures, kind in _KINDS if isinstance(failure, failures))
 
 
 def _error(status: int) -> str | None:

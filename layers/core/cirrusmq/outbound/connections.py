@@ -14,6 +14,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Collection
+from dataclasses import dataclass
 from http.client import HTTPConnection
 from ipaddress import IPv4Address
 from typing import Any, NamedTuple, cast
@@ -39,20 +40,27 @@ class Place(NamedTuple):
     address: Address
 
 
+@dataclass(slots=True)
+class _Bounds:
+    """The end of one request, on the monotonic clock, and what may still come of its answer."""
+
+    deadline: float
+    bytes_left: int = ANSWER_BYTES
+
+
 class _Bounded:
     """A socket whose calls all end by one moment, and that takes in only so many bytes.
 
     A timeout bounds a single call: one byte every few seconds would stay below it for ever.
     """
 
-    deadline: float
-    bytes_left: int
+    bounds: _Bounds
 
     def recv_into(self, *arguments: Any, **options: Any) -> int:
         self._bound()
         received: int = super().recv_into(*arguments, **options)  # type: ignore[misc]
-        self.bytes_left -= received
-        if self.bytes_left < 0:
+        self.bounds.bytes_left -= received
+        if self.bounds.bytes_left < 0:
             raise AnswerTooLong
         return received
 
@@ -66,7 +74,7 @@ class _Bounded:
         super().sendall(*arguments, **options)  # type: ignore[misc]
 
     def _bound(self) -> None:
-        cast(socket.socket, self).settimeout(seconds_left(self.deadline))
+        cast(socket.socket, self).settimeout(seconds_left(self.bounds.deadline))
 
 
 class _PlainSocket(_Bounded, socket.socket):
@@ -92,6 +100,7 @@ class Connection(HTTPConnection):
         self.place = place
         self.idle_since = 0.0
         self._context = context
+        self._bounds = _Bounds(deadline=0.0)
 
     def open(self, deadline: float, connect_by: float) -> None:
         """Connect to the place's address; the request that follows must be over by `deadline`."""
@@ -113,13 +122,12 @@ class Connection(HTTPConnection):
     def begin(self, deadline: float) -> None:
         """Bound the request that comes next."""
         assert self.sock is not None
-        self.sock.deadline = deadline
-        self.sock.bytes_left = ANSWER_BYTES
+        self._bounds = self.sock.bounds = _Bounds(deadline)
 
     @property
     def is_answered(self) -> bool:
         """Whether any byte has come since `begin`."""
-        return self.sock is not None and self.sock.bytes_left < ANSWER_BYTES
+        return self._bounds.bytes_left < ANSWER_BYTES
 
     @property
     def is_quiet(self) -> bool:
