@@ -1,0 +1,21 @@
+"""Reports what stands in the queues, from exports of the Messages table. `--help` tells how."""
+
+from __future__ import annotations
+
+import sys
+
+from cirrusmq_reports import backlog_command
+from cirrusmq_reports.session import make_session
+
+
+def main() -> int:
+    """Run on this machine where the helper for that is at hand, else on the cluster."""
+    try:
+        import local_run
+    except ModuleNotFoundError:
+        return backlog_command.run(sys.argv[1:], lambda: make_session("backlog"))
+    return local_run.run(backlog_command.run, "backlog", sys.argv[1:])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

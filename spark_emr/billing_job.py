@@ -1,0 +1,21 @@
+"""Bills usage, from exports of the Usage table. `--help` tells how."""
+
+from __future__ import annotations
+
+import sys
+
+from cirrusmq_reports import billing_command
+from cirrusmq_reports.session import make_session
+
+
+def main() -> int:
+    """Run on this machine where the helper for that is at hand, else on the cluster."""
+    try:
+        import local_run
+    except ModuleNotFoundError:
+        return billing_command.run(sys.argv[1:], lambda: make_session("billing"))
+    return local_run.run(billing_command.run, "billing", sys.argv[1:])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,246 @@
+"""What stands in the queues at one time: pure transforms from items to figures.
+
+A message is one entry of a parcel's lists. At time T it is, if `v` > 0 (live):
+
+| | |
+| --- | --- |
+| expired | `x` ≤ T, whatever else: TTL has not met it yet |
+| active | `v` + `w` ≤ T |
+| delayed | never received, `v` > T |
+| inactive | otherwise: held by a receiver, or waiting for its retry |
+
+*Kept* are the last three. Of the archive, entries with `v` = 0 are rewindable until the item's
+`expires_at`. Dead are kept messages of a dead-letter queue; they are active or inactive too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as sf
+
+from cirrusmq_reports.columns import count_where, refuse, whole
+from cirrusmq_reports.names import UNKNOWN, holders
+
+RECEIVE_RANGES = ((0, 0), (1, 1), (2, 2), (3, 5), (6, 10), (11, 100), (101, None))
+"""Receive counts of a histogram's columns: from, to (both included)."""
+SIZE_RANGES = (
+    (0, 256), (257, 1_024), (1_025, 4_096), (4_097, 16_384), (16_385, 65_536), (65_537, None),
+)  # fmt: skip
+"""Bytes of a histogram's columns: from, to (both included)."""
+PERCENTILES = (50, 95, 99)
+
+_AGE_STEPS = ((100, 1), (1_000, 10), (10_000, 100), (100_000, 1_000), (1_000_000, 10_000))
+_LAST_AGE_STEP = 100_000
+
+
+def range_name(name: str, low: int, high: int | None) -> str:
+    """Name of a histogram's column: `receives_3_5`, `size_65537_up`, `receives_1`."""
+    if low == high:
+        return f"{name}_{low}"
+    return f"{name}_{low}_{'up' if high is None else high}"
+
+
+RECEIVE_COLUMNS = tuple(range_name("receives", *bounds) for bounds in RECEIVE_RANGES)
+SIZE_COLUMNS = tuple(range_name("size", *bounds) for bounds in SIZE_RANGES)
+COUNTS = ("active", "inactive", "delayed", "rewindable", "dead", "expired", "bytes")
+AGES = ("oldest_age_seconds", *(f"p{percent}_age_seconds" for percent in PERCENTILES))
+FIGURES = (
+    *COUNTS,
+    *AGES,
+    *RECEIVE_COLUMNS,
+    *SIZE_COLUMNS,
+    "hottest_partition",
+    "hottest_partition_share",
+    "retrying",
+    "probe_age_seconds",
+)
+
+
+def backlog(items: DataFrame, names: DataFrame, at_ms: int) -> DataFrame:
+    """Columns `account`, `kind`, `name`, `id` and FIGURES: one row a queue, receiver, subscription.
+
+    `items` has the column `item` of the Messages table, `names` those of `resource_names`.
+    """
+    return named(figures(counts_by_age(messages(items), at_ms), at_ms), names)
+
+
+def messages(items: DataFrame) -> DataFrame:
+    """One row a message: `key` of its partition, `v`, `w`, `r`, `z`, and its parcel's times in ms.
+
+    A retry schedule is a row without `v`, with `state` and `probe_sent`: one reading serves both.
+    """
+    parcels = items.select("item.*").select(
+        _key().alias("key"),
+        sf.substring("pk.S", 1, 1).isin("Q", "R").alias("is_parcel"),
+        (sf.substring("pk.S", 1, 1) == "R").alias("archived"),
+        sf.col("d").isNotNull().alias("is_dead"),
+        whole("t").alias("sent_ms"),
+        whole("x").alias("expires_ms"),
+        (whole("expires_at") * 1000).alias("kept_until_ms"),
+        sf.col("state.S").alias("state"),
+        whole("probe_sent").alias("probe_sent_ms"),
+        sf.col("v.L").alias("visible"),
+        sf.col("w.L").alias("waits"),
+        sf.col("r.L").alias("receives"),
+        sf.col("z.L").alias("sizes"),
+    )
+    sound = parcels.where("key IS NOT NULL").where(refuse(sf.expr(_UNEQUAL_LISTS)))
+    entries = sound.select("*", sf.posexplode_outer("visible").alias("place", "entry"))
+    numbers = entries.select(
+        "key",
+        "is_parcel",
+        "archived",
+        "is_dead",
+        "sent_ms",
+        "expires_ms",
+        "kept_until_ms",
+        "state",
+        "probe_sent_ms",
+        sf.col("entry.N").cast("bigint").alias("v"),
+        sf.when(sf.col("waits").isNull(), sf.lit(0)).otherwise(_entry("waits")).alias("w"),
+        _entry("receives").alias("r"),
+        _entry("sizes").alias("z"),
+    )
+    return numbers.where(refuse(sf.expr(_LACKING)))
+
+
+_UNEQUAL_LISTS = (
+    "is_parcel AND (visible IS NULL OR size(receives) != size(visible) "
+    "OR size(sizes) != size(visible) OR (waits IS NOT NULL AND size(waits) != size(visible)))"
+)
+_LACKING = (
+    "is_parcel AND (v + w + r + z IS NULL OR sent_ms IS NULL OR expires_ms IS NULL "
+    "OR kept_until_ms IS NULL)"
+)
+
+
+def counts_by_age(messages: DataFrame, at_ms: int) -> DataFrame:
+    """Sums by `key` and `age`: whole seconds since sending, to two significant digits.
+
+    Digits beyond the second are cut off, so that a bucket is never wider than a tenth of its age.
+    Messages that are not kept have no age.
+    """
+    at = sf.lit(at_ms)
+    # One decision a level: `live` needs `v`, `kept` needs `live`, and the rest need `kept`.
+    states = messages.withColumn("live", (sf.col("v") > 0) & ~sf.col("archived"))
+    states = states.withColumn("kept", sf.col("live") & (sf.col("expires_ms") > at))
+    seconds = sf.floor((sf.greatest(at - sf.col("sent_ms"), sf.lit(0))) / 1000)
+    states = states.withColumn("seconds", sf.when(sf.col("kept"), seconds))
+    kept, visible = sf.col("kept"), sf.col("v")
+    delayed = kept & (sf.col("r") == 0) & (visible > at)
+    rewindable = sf.col("archived") & (visible == 0) & (sf.col("kept_until_ms") > at)
+    return states.groupBy("key", _age_bucket().alias("age")).agg(
+        count_where(kept).alias("kept"),
+        count_where(kept & (visible + sf.col("w") <= at)).alias("active"),
+        count_where(delayed).alias("delayed"),
+        count_where(rewindable).alias("rewindable"),
+        count_where(kept & sf.col("is_dead")).alias("dead"),
+        count_where(sf.col("live") & ~kept).alias("expired"),
+        sf.coalesce(sf.sum(sf.when(kept, sf.col("z"))), sf.lit(0)).alias("bytes"),
+        sf.max("seconds").alias("oldest_age_seconds"),
+        *_histogram("receives", "r", RECEIVE_RANGES),
+        *_histogram("size", "z", SIZE_RANGES),
+        sf.max("state").alias("state"),
+        sf.max("probe_sent_ms").alias("probe_sent_ms"),
+    )
+
+
+def figures(counts: DataFrame, at_ms: int) -> DataFrame:
+    """Columns `id` and FIGURES, from the columns of `counts_by_age`."""
+    parts = counts.select(
+        "*",
+        sf.substring_index(sf.substring_index("key", "#", 2), "#", -1).alias("id"),
+        sf.when(~sf.col("key").startswith("S#"), sf.substring_index("key", "#", -1))
+        .cast("int")
+        .alias("partition"),
+    )
+    whole_resource = Window.partitionBy("id")
+    sums = parts.select(
+        "*",
+        sf.sum("kept").over(whole_resource).alias("total"),
+        # Rows of one age are peers: the sum takes all of them in, whatever their partition.
+        sf.sum("kept").over(whole_resource.orderBy("age")).alias("up_to_age"),
+        sf.sum("kept").over(Window.partitionBy("id", "partition")).alias("in_partition"),
+    )
+    hottest = sf.struct(sf.col("in_partition"), (-sf.col("partition")).alias("place"))
+    by_resource = sums.groupBy("id").agg(
+        *[sf.sum(name).alias(name) for name in COUNTS if name != "inactive"],
+        sf.sum("kept").alias("kept"),
+        sf.max("oldest_age_seconds").alias("oldest_age_seconds"),
+        *[_percentile(percent) for percent in PERCENTILES],
+        *[sf.sum(name).alias(name) for name in (*RECEIVE_COLUMNS, *SIZE_COLUMNS)],
+        sf.max(sf.when(sf.col("kept") > 0, hottest)).alias("hottest"),
+        sf.coalesce(sf.max("state") == "retrying", sf.lit(False)).alias("retrying"),
+        sf.max("probe_sent_ms").alias("probe_sent_ms"),
+    )
+    derived = by_resource.withColumns(
+        {
+            "inactive": sf.col("kept") - sf.col("active") - sf.col("delayed"),
+            "hottest_partition": -sf.col("hottest.place"),
+            "hottest_partition_share": sf.round(sf.col("hottest.in_partition") / sf.col("kept"), 4),
+            "probe_age_seconds": sf.when(
+                sf.col("retrying"), sf.floor((sf.lit(at_ms) - sf.col("probe_sent_ms")) / 1000)
+            ),
+        }
+    )
+    return derived.select("id", *FIGURES)
+
+
+def named(figures: DataFrame, names: DataFrame) -> DataFrame:
+    """Columns `account`, `kind`, `name`, `id`, FIGURES.
+
+    Named resources without items have zeros; items of what has no name show their id.
+    """
+    left = figures.join(holders(names), "id", "left")
+    missing = holders(names).join(figures, "id", "left_anti")
+    rows = left.unionByName(missing, allowMissingColumns=True)
+    zero = (*COUNTS, *RECEIVE_COLUMNS, *SIZE_COLUMNS)
+    return rows.select(
+        sf.coalesce("account", sf.lit(UNKNOWN)).alias("account"),
+        sf.coalesce("kind", sf.lit(UNKNOWN)).alias("kind"),
+        sf.coalesce("name", "id").alias("name"),
+        "id",
+        *[
+            sf.coalesce(name, sf.lit(False if name == "retrying" else 0)).alias(name)
+            if name in zero or name == "retrying"
+            else sf.col(name)
+            for name in FIGURES
+        ],
+    )
+
+
+def _key() -> Column:
+    """What is counted together: a partition of a resource, or a subscription's schedule."""
+    kind = sf.substring("pk.S", 1, 2)
+    return sf.when(kind.isin("Q#", "R#"), sf.col("pk.S")).when(
+        kind == "S#", sf.concat(sf.lit("S#"), sf.col("sk.S"))
+    )
+
+
+def _entry(name: str) -> Column:
+    return sf.get(sf.col(name), sf.col("place"))["N"].cast("bigint")
+
+
+def _age_bucket() -> Column:
+    seconds = sf.col("seconds")
+    step = sf.lit(_LAST_AGE_STEP)
+    for below, width in reversed(_AGE_STEPS):
+        step = sf.when(seconds < below, sf.lit(width)).otherwise(step)
+    return seconds - seconds % step
+
+
+def _histogram(name: str, column: str, ranges: Sequence[tuple[int, int | None]]) -> list[Column]:
+    value = sf.col(column)
+    counts = []
+    for low, high in ranges:
+        inside = value >= low if high is None else value.between(low, high)
+        counts.append(count_where(sf.col("kept") & inside).alias(range_name(name, low, high)))
+    return counts
+
+
+def _percentile(percent: int) -> Column:
+    """The age that `percent` of a resource's kept messages do not exceed, in its bucket."""
+    reached = sf.col("up_to_age") * 100 >= sf.col("total") * percent
+    return sf.min(sf.when(reached, sf.col("age"))).alias(f"p{percent}_age_seconds")

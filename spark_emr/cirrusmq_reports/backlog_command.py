@@ -1,0 +1,163 @@
+"""`backlog_job.py`: from exports of the Messages table to the backlog reports."""
+
+from __future__ import annotations
+
+import time
+from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
+
+from cirrusmq_reports import outputs
+from cirrusmq_reports.backlog import backlog
+from cirrusmq_reports.backlog_page import render_backlog
+from cirrusmq_reports.backlog_summary import backlog_summaries
+from cirrusmq_reports.command import (
+    Session,
+    add_common_arguments,
+    exit_code,
+    materialize,
+    open_exports,
+    time_argument,
+)
+from cirrusmq_reports.errors import BadInput
+from cirrusmq_reports.files import open_files
+from cirrusmq_reports.manifests import Export
+from cirrusmq_reports.merging import current_items
+from cirrusmq_reports.names import resource_names
+from cirrusmq_reports.records import Reader
+from cirrusmq_reports.schemas import DIRECTORY, MESSAGES
+from cirrusmq_reports.times import compact_time, iso_day, iso_time
+from cirrusmq_reports.trends import with_trends
+
+TIMES_SHOWN = 24
+_NAMES_SCHEMA = "id STRING, account STRING, kind STRING, name STRING"
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A time whose backlog is reported, and the exports that show it."""
+
+    at_ms: int
+    base: Export
+    later: tuple[Export, ...] = ()
+
+
+def run(arguments: Sequence[str], session: Session) -> int:
+    """Run the job; its exit code."""
+    options = _parser().parse_args(arguments)
+    return exit_code(lambda: _report(options, session))
+
+
+def plan_points(exports: Sequence[Export], at_ms: int | None) -> list[Point]:
+    """Each full export is a point; windows after the last one make another, the newest.
+
+    `at_ms` is the time to look at the newest as of, if not its own. Raises BadInput: no full
+    export, or a stretch of time that no window covers.
+    """
+    fulls = [export for export in exports if export.full]
+    if not fulls:
+        raise BadInput(f"{exports[0].folder}: an incremental export without a full one before it")
+    points = [Point(export.at_ms, export) for export in fulls]
+    newest = fulls[-1]
+    windows = [export for export in exports if not export.full and export.at_ms > newest.at_ms]
+    if windows:
+        _check_windows(newest, windows)
+        points.append(Point(windows[-1].at_ms, newest, tuple(windows)))
+    if at_ms is not None:
+        points[-1] = Point(at_ms, points[-1].base, points[-1].later)
+    return list({point.at_ms: point for point in points}.values())
+
+
+def _parser() -> ArgumentParser:
+    parser = ArgumentParser(prog="backlog_job.py", description="Report what stands in the queues.")
+    add_common_arguments(parser, "Messages")
+    parser.add_argument(
+        "--directory-export",
+        action="append",
+        default=[],
+        metavar="FOLDER",
+        dest="directories",
+        help="an export of Directory, for accounts and names; can be repeated",
+    )
+    parser.add_argument(
+        "--at",
+        type=time_argument,
+        metavar="TIME",
+        help="the time to look at the newest export as of; its own if not given",
+    )
+    parser.add_argument(
+        "--history",
+        type=int,
+        default=TIMES_SHOWN,
+        metavar="COUNT",
+        help="how many times a trend shows, earlier reports in the output included",
+    )
+    return parser
+
+
+def _report(options: Namespace, session: Session) -> None:
+    exports = open_exports(options.exports, session)
+    directories = open_exports(options.directories, session)
+    points = plan_points(exports, options.at)
+    spark, output = session(), options.output.rstrip("/")
+    files = open_files(output, session)
+    readers: list[Reader] = []
+    names = _names(spark, directories, readers)
+    frames = [_figures(spark, point, names, readers) for point in points]
+    current = materialize(reduce(DataFrame.unionByName, frames), readers)
+    try:
+        at_ms = points[-1].at_ms
+        known = outputs.read_partitions(
+            spark, files, f"{output}/{outputs.BACKLOG}", _stored_schema(current)
+        ).where(~sf.col("at_ms").isin([point.at_ms for point in points]))
+        history = current.unionByName(known.select(current.columns))
+        rows = [row.asDict() for row in with_trends(history, at_ms, options.history).collect()]
+        accounts = outputs.summarized_accounts(files, output, outputs.BACKLOG)
+        summaries = backlog_summaries(rows, accounts, at_ms, time.time_ns() // 1_000_000)
+        page = render_backlog(summaries, at_ms)
+        outputs.write_partitions(current, f"{output}/{outputs.BACKLOG}", "day", "at")
+        outputs.replace_reports(files, output, outputs.BACKLOG, summaries, page)
+    finally:
+        current.unpersist()
+
+
+def _figures(
+    spark: SparkSession, point: Point, names: DataFrame, readers: list[Reader]
+) -> DataFrame:
+    readers.append(Reader(spark, MESSAGES))
+    items = current_items(readers[-1], point.base, point.later)
+    figures = backlog(items, names, point.at_ms)
+    return figures.withColumns(
+        {
+            "at_ms": sf.lit(point.at_ms).cast("bigint"),
+            "day": sf.lit(iso_day(point.at_ms)),
+            "at": sf.lit(compact_time(point.at_ms)),
+        }
+    )
+
+
+def _names(spark: SparkSession, exports: Sequence[Export], readers: list[Reader]) -> DataFrame:
+    if not exports:
+        return spark.createDataFrame([], _NAMES_SCHEMA)
+    newest = plan_points(exports, None)[-1]
+    readers.append(Reader(spark, DIRECTORY))
+    return resource_names(current_items(readers[-1], newest.base, newest.later))
+
+
+def _stored_schema(frame: DataFrame) -> str:
+    return ", ".join(f"{field.name} {field.dataType.simpleString()}" for field in frame.schema)
+
+
+def _check_windows(base: Export, windows: Sequence[Export]) -> None:
+    covered_ms = base.at_ms
+    for window in sorted(windows, key=lambda export: export.since_ms or 0):
+        if (window.since_ms or 0) > covered_ms:
+            raise BadInput(
+                f"{window.folder}: no export shows the changes from {iso_time(covered_ms)} "
+                f"to {iso_time(window.since_ms or 0)}"
+            )
+        covered_ms = max(covered_ms, window.at_ms)

@@ -1,0 +1,149 @@
+"""The backlog report for a person: where messages stand, how old they are, where it goes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from cirrusmq_reports.charts import lines, show_number, stacked_columns, stacked_rows
+from cirrusmq_reports.page import nothing, render_page, section, side_by_side, table, tiles
+from cirrusmq_reports.times import iso_time
+
+NO_FIGURE = "—"
+
+_ROWS_SHOWN, _LINES_SHOWN, _TABLE_ROWS = 16, 6, 200
+_STATES = ("active", "inactive", "delayed")
+_AGES = ("p50_age_seconds", "p95_age_seconds", "p99_age_seconds", "oldest_age_seconds")
+
+Resource = Mapping[str, Any]
+
+
+def render_backlog(summaries: Mapping[str, Mapping[str, Any]], at_ms: int) -> str:
+    """The page about all accounts' summaries."""
+    resources = [
+        {"account": account, **resource}
+        for account, summary in summaries.items()
+        for resource in summary["resources"]
+    ]
+    resources.sort(key=_messages, reverse=True)
+    title, subtitle = "Backlog", f"All accounts, at {iso_time(at_ms)}"
+    if not resources:
+        return render_page(title, subtitle, [nothing("The export holds no messages.")])
+    busiest = resources[:_ROWS_SHOWN]
+    states = [(_label(row), [row[state] for state in _STATES]) for row in busiest]
+    parts = [
+        tiles(_totals(resources)),
+        section("Largest backlogs", stacked_rows(states, _STATES, title="Messages by state")),
+        section("Backlog over time", _history(resources)),
+        side_by_side(
+            section("Receive counts", _histogram(resources, "receive_counts", "messages")),
+            section("Message sizes (bytes)", _histogram(resources, "sizes", "messages")),
+        ),
+        section("Age of messages", _ages(busiest)),
+        section("Retrying subscriptions", _retrying(resources)),
+        section("All figures", _all_figures(resources[:_TABLE_ROWS])),
+    ]
+    return render_page(title, subtitle, parts)
+
+
+def show_seconds(seconds: int | None) -> str:
+    """`3 h 20 min`: the two largest units."""
+    if seconds is None:
+        return NO_FIGURE
+    if seconds < 60:
+        return f"{seconds} s"
+    if seconds < 3_600:
+        return f"{seconds // 60} min"
+    if seconds < 86_400:
+        return f"{seconds // 3_600} h {seconds % 3_600 // 60} min"
+    return f"{seconds // 86_400} d {seconds % 86_400 // 3_600} h"
+
+
+def show_bytes(count: float) -> str:
+    """`1.2 GB`, in powers of ten."""
+    for size, unit in ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
+        if count >= size:
+            return f"{count / size:.1f} {unit}"
+    return f"{int(count)} B"
+
+
+def _messages(row: Resource) -> int:
+    return int(sum(row[state] for state in _STATES))
+
+
+def _label(row: Resource) -> str:
+    return f"{row['account']} · {row['name']}"
+
+
+def _totals(resources: Sequence[Resource]) -> list[tuple[str, str]]:
+    counted = (*_STATES, "dead", "rewindable", "expired")
+    sums = [(name, show_number(sum(row[name] for row in resources))) for name in counted]
+    return [*sums, ("kept", show_bytes(sum(row["bytes"] for row in resources)))]
+
+
+def _history(resources: Sequence[Resource]) -> str:
+    shown = resources[:_LINES_SHOWN]
+    times = sorted({point["at"] for row in shown for point in row["backlog_by_time"]})
+    if len(times) < 2:
+        return nothing("One export so far: growth shows from the second one on.")
+    series = {}
+    for row in shown:
+        known = {point["at"]: point["messages"] for point in row["backlog_by_time"]}
+        series[_label(row)] = [known.get(time, 0) for time in times]
+    labels = [f"{time[5:10]} {time[11:16]}" for time in times]
+    rows = [
+        (
+            _label(row),
+            show_number(_messages(row)),
+            NO_FIGURE if row["growth_per_hour"] is None else f"{row['growth_per_hour']:+,.0f}",
+            NO_FIGURE if row["hours_to_drain"] is None else f"{row['hours_to_drain']:,.1f} h",
+        )
+        for row in shown
+    ]
+    heads = ("resource", "messages", "growth an hour", "time to drain")
+    return lines(labels, series, title="Messages kept over time") + table(heads, rows)
+
+
+def _histogram(resources: Sequence[Resource], name: str, unit: str) -> str:
+    labels = list(resources[0][name])
+    counts = [sum(row[name][label] for row in resources) for label in labels]
+    return stacked_columns(labels, {unit: counts}, title=f"Messages by {name}")
+
+
+def _ages(resources: Sequence[Resource]) -> str:
+    rows = [(_label(row), *[show_seconds(row[age]) for age in _AGES]) for row in resources]
+    p95 = [(_label(row), [(row["p95_age_seconds"] or 0) / 3_600]) for row in resources]
+    chart = stacked_rows(p95, ["p95"], title="Hours that 95 % are younger than", unit=" h")
+    return chart + table(("resource", "p50", "p95", "p99", "oldest"), rows)
+
+
+def _retrying(resources: Sequence[Resource]) -> str:
+    rows = [
+        (_label(row), show_seconds(row["probe_age_seconds"]), show_number(_messages(row)))
+        for row in resources
+        if row["retrying"]
+    ]
+    if not rows:
+        return nothing("None.")
+    return table(("subscription", "age of its probe", "messages"), rows)
+
+
+def _all_figures(resources: Sequence[Resource]) -> str:
+    heads = (
+        "account", "kind", "name", *_STATES, "dead", "rewindable", "expired", "bytes",
+        "hottest partition",
+    )  # fmt: skip
+    rows = [
+        (
+            row["account"],
+            row["kind"],
+            row["name"],
+            *[show_number(row[name]) for name in heads[3:9]],
+            show_bytes(row["bytes"]),
+            NO_FIGURE
+            if row["hottest_partition_share"] is None
+            else f"{row['hottest_partition']}: {row['hottest_partition_share']:.0%}",
+        )
+        for row in resources
+    ]
+    return table(heads, rows, texts=3)

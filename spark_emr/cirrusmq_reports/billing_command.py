@@ -1,0 +1,155 @@
+"""`billing_job.py`: from exports of the Usage table to usage by hour, charges and invoices."""
+
+from __future__ import annotations
+
+import sys
+import time
+from argparse import ArgumentParser, Namespace
+from collections.abc import Collection, Sequence
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
+
+from cirrusmq_reports import outputs
+from cirrusmq_reports.billing import (
+    INVOICE_SCHEMA,
+    USAGE_SCHEMA,
+    charged,
+    daily_charges,
+    hourly_usage,
+    invoice_lines,
+    usage_entries,
+)
+from cirrusmq_reports.billing_page import render_billing
+from cirrusmq_reports.billing_summary import billing_summaries
+from cirrusmq_reports.command import (
+    Session,
+    add_common_arguments,
+    exit_code,
+    materialize,
+    open_exports,
+)
+from cirrusmq_reports.errors import BadInput
+from cirrusmq_reports.files import Files, open_files
+from cirrusmq_reports.manifests import Export
+from cirrusmq_reports.merging import all_usage
+from cirrusmq_reports.rate_card import RateCard, read_rate_card
+from cirrusmq_reports.records import Reader
+from cirrusmq_reports.schemas import USAGE
+from cirrusmq_reports.times import DAY_MS, iso_day, iso_month, iso_time, parse_time
+
+REPORT = "billing"
+USAGE_LIVES_DAYS = 40
+REPORT_DAYS_MOST = 400
+
+
+def run(arguments: Sequence[str], session: Session) -> int:
+    """Run the job; its exit code."""
+    options = _parser().parse_args(arguments)
+    return exit_code(lambda: _report(options, session))
+
+
+def whole_since_ms(exports: Sequence[Export]) -> int:
+    """From when on the exports show every usage record, or could not have shown more.
+
+    Before that, TTL has begun to remove records, or no window of changes reaches back::
+
+        day   | 1 | 2 | 3 | …                    | 41 |
+                 ^ 40 days before the export          ^ export
+                   so day 1 is no longer whole, day 2 is
+    """
+    fulls = [export.at_ms - USAGE_LIVES_DAYS * DAY_MS for export in exports if export.full]
+    windows = [export.since_ms for export in exports if export.since_ms is not None]
+    return min(fulls) if fulls else min(windows)
+
+
+def _parser() -> ArgumentParser:
+    parser = ArgumentParser(
+        prog="billing_job.py", description="Bill what the usage records of exports show."
+    )
+    add_common_arguments(parser, "Usage")
+    parser.add_argument("--rate-card", required=True, metavar="FILE", help="prices, as YAML")
+    return parser
+
+
+def _report(options: Namespace, session: Session) -> None:
+    card = _read_card(options.rate_card, session)
+    exports = open_exports(options.exports, session)
+    spark, output = session(), options.output.rstrip("/")
+    files = open_files(output, session)
+    reader = Reader(spark, USAGE)
+    usage = charged(hourly_usage(usage_entries(all_usage(reader, exports))), card)
+    current = materialize(usage, [reader])
+    try:
+        _write(spark, files, output, current, card, exports)
+    finally:
+        current.unpersist()
+
+
+def _write(
+    spark: SparkSession,
+    files: Files,
+    output: str,
+    current: DataFrame,
+    card: RateCard,
+    exports: Sequence[Export],
+) -> None:
+    """Everything is worked out first, then written: a failure before that replaces nothing."""
+    usage_folder = f"{output}/{outputs.USAGE}"
+    lines_folder = f"{output}/{outputs.INVOICE_LINES}"
+    shown = {str(row["day"]) for row in current.select("day").distinct().collect()}
+    months = {day[:7] for day in shown}
+    left = _no_longer_whole(
+        shown & outputs.partition_values(files, usage_folder), whole_since_ms(exports)
+    )
+    replaced = current.where(~sf.col("day").isin(*left)) if left else current
+    # An invoice is of its whole month: the days not replaced come from earlier reports. None of
+    # them is overwritten below, so that they can still be read then.
+    known = outputs.read_partitions(spark, files, usage_folder, USAGE_SCHEMA)
+    same_months = sf.substring("day", 1, 7).isin(*months)
+    others = known.where(same_months & ~sf.col("day").isin(*(shown - left)))
+    usage = replaced.unionByName(others)
+    lines = invoice_lines(usage, card)
+    earlier = outputs.read_partitions(spark, files, lines_folder, INVOICE_SCHEMA)
+    to_ms = max(export.at_ms for export in exports)
+    from_ms = _first_ms(to_ms, months | outputs.partition_values(files, lines_folder))
+    recent = sf.col("month") >= iso_month(from_ms)
+    reported = lines.unionByName(earlier.where(recent & ~sf.col("month").isin(*months)))
+    rows = [row.asDict() for row in reported.collect()]
+    daily = [row.asDict() for row in daily_charges(usage).collect()]
+    summaries = billing_summaries(rows, from_ms, to_ms, time.time_ns() // 1_000_000, card.decimals)
+    page = render_billing(summaries, daily, f"{iso_time(from_ms)} to {iso_time(to_ms)}")
+    outputs.write_partitions(lines, lines_folder, "month")
+    outputs.write_partitions(replaced, usage_folder, "day")
+    outputs.replace_reports(files, output, REPORT, summaries, page)
+
+
+def _no_longer_whole(days: Collection[str], since_ms: int) -> set[str]:
+    """Those of the days, all billed before, of which the exports do not show all any more."""
+    left = {day for day in days if parse_time(day) < since_ms}
+    for day in sorted(left):
+        print(f"{day} stays as it was: the exports show only a part of it", file=sys.stderr)
+    return left
+
+
+def _first_ms(to_ms: int, months: Collection[str]) -> int:
+    """Where the report begins: with the oldest month that began in the last 400 days."""
+    oldest_ms = to_ms - REPORT_DAYS_MOST * DAY_MS
+    starts = [start for start in map(_month_ms, months) if start >= oldest_ms]
+    return min(starts, default=parse_time(iso_day(to_ms)))
+
+
+def _month_ms(month: str) -> int:
+    return parse_time(f"{month}-01")
+
+
+def _read_card(path: str, session: Session) -> RateCard:
+    try:
+        if "://" in path:
+            text = open_files(path, session).read(path).decode()
+        else:
+            text = Path(path).read_text()
+    except FileNotFoundError:
+        raise BadInput(f"{path}: missing") from None
+    return read_rate_card(path, text)

@@ -1,0 +1,120 @@
+"""The billing report for a person: what was charged, for what, to whom."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
+from typing import Any
+
+from cirrusmq_reports.charts import show_number, stacked_columns, stacked_rows
+from cirrusmq_reports.page import folded, nothing, render_page, section, side_by_side, table, tiles
+
+_DAYS_SHOWN, _KINDS_SHOWN, _ROWS_SHOWN = 40, 7, 12
+
+Row = Mapping[str, Any]
+
+
+def render_billing(
+    summaries: Mapping[str, Mapping[str, Any]], daily: Sequence[Row], period: str
+) -> str:
+    """The page about all accounts; `daily` has the columns of `daily_charges`."""
+    title = "Billing"
+    if not summaries:
+        return render_page(title, period, [nothing("The exports hold no usage.")])
+    invoices = [
+        (account, invoice)
+        for account, summary in summaries.items()
+        for invoice in summary["invoices"]
+    ]
+    currency = invoices[0][1]["currency"]
+    lines = [line for _, invoice in invoices for line in invoice["lines"]]
+    resources = [
+        (f"{account} · {line['resource']}", line["kind"], Decimal(line["amount"]))
+        for account, invoice in invoices
+        for line in invoice["lines"]
+    ]
+    parts = [
+        tiles(_totals(invoices, lines)),
+        section(f"Charges by day ({currency})", _by_day(daily, "charge")),
+        section("Operations by day", _by_day(daily, "count", without=("kept", "rewindable"))),
+        side_by_side(
+            section(f"Accounts ({currency})", _by_account(invoices)),
+            section(f"Dearest resources ({currency})", _dearest(resources)),
+        ),
+        section("Invoices", _invoices(invoices)),
+    ]
+    return render_page(title, period, parts)
+
+
+def _totals(
+    invoices: Sequence[tuple[str, Mapping[str, Any]]], lines: Sequence[Row]
+) -> list[tuple[str, str]]:
+    total = sum((Decimal(invoice["total"]) for _, invoice in invoices), Decimal(0))
+    counted = {
+        kind: sum(line["count"] for line in lines if line["kind"] == kind)
+        for kind in ("sent", "received", "deleted", "published", "delivered")
+    }
+    return [
+        (f"{invoices[0][1]['currency']}, {len(invoices)} invoices", f"{total:,}"),
+        *[(kind, show_number(count)) for kind, count in counted.items()],
+    ]
+
+
+def _by_day(daily: Sequence[Row], figure: str, without: Iterable[str] = ()) -> str:
+    days = sorted({row["day"] for row in daily})[-_DAYS_SHOWN:]
+    sums: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
+    for row in daily:
+        if row["kind"] not in without:
+            sums[row["kind"]][row["day"]] += float(row[figure])
+    kinds = sorted(sums, key=lambda kind: -sum(sums[kind].values()))
+    series = {kind: [sums[kind][day] for day in days] for kind in kinds[:_KINDS_SHOWN]}
+    if kinds[_KINDS_SHOWN:]:
+        others = kinds[_KINDS_SHOWN:]
+        series["others"] = [sum(sums[kind][day] for kind in others) for day in days]
+    return stacked_columns([day[5:] for day in days], series, title=f"{figure} by day and kind")
+
+
+def _by_account(invoices: Sequence[tuple[str, Mapping[str, Any]]]) -> str:
+    totals: dict[str, Decimal] = defaultdict(Decimal)
+    for account, invoice in invoices:
+        totals[account] += Decimal(invoice["total"])
+    dearest = sorted(totals.items(), key=lambda entry: -entry[1])[:_ROWS_SHOWN]
+    rows = [(account, [float(total)]) for account, total in dearest]
+    return stacked_rows(rows, ["total"], title="Totals of accounts")
+
+
+def _dearest(resources: Sequence[tuple[str, str, Decimal]]) -> str:
+    kinds = sorted({kind for _, kind, _ in resources})
+    sums: dict[str, dict[str, Decimal]] = defaultdict(lambda: defaultdict(Decimal))
+    for name, kind, amount in resources:
+        sums[name][kind] += amount
+    dearest = sorted(sums.items(), key=lambda entry: -sum(entry[1].values()))[:_ROWS_SHOWN]
+    used = [kind for kind in kinds if any(amounts[kind] for _, amounts in dearest)]
+    rows = [(name, [float(amounts[kind]) for kind in used]) for name, amounts in dearest]
+    return stacked_rows(rows, used, title="Charges of resources by kind")
+
+
+def _invoices(invoices: Sequence[tuple[str, Mapping[str, Any]]]) -> str:
+    shown = []
+    for account, invoice in sorted(invoices, key=lambda entry: (entry[1]["month"], entry[0])):
+        rows = [
+            (
+                line["resource"],
+                line["kind"],
+                show_number(line["count"]),
+                show_number(line["bytes"]),
+                line["amount"],
+            )
+            for line in invoice["lines"]
+        ]
+        rows.append(("total", "", "", "", invoice["total"]))
+        heads = ("resource", "kind", "count", "bytes", "amount")
+        shown.append(
+            folded(
+                f"{invoice['month']} · {account}",
+                f"{invoice['total']} {invoice['currency']}",
+                table(heads, rows, texts=2, summed=True),
+            )
+        )
+    return "".join(shown)

@@ -1,0 +1,151 @@
+"""Charts as inline SVG: no script, no network; colours come from the page's style."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from html import escape
+
+_WIDTH, _HEIGHT = 720, 220
+_LEFT, _BOTTOM, _TOP = 64, 26, 10
+_ROW_HEIGHT, _LABEL_WIDTH, _VALUE_WIDTH = 24, 190, 84
+_COLORS = 8
+
+
+def color_class(place: int) -> str:
+    """Style class of the series at `place`."""
+    return f"c{place % _COLORS}"
+
+
+def stacked_columns(
+    labels: Sequence[str], series: Mapping[str, Sequence[float]], *, title: str, unit: str = ""
+) -> str:
+    """One column a label, the series stacked in order."""
+    heights = [sum(values[place] for values in series.values()) for place in range(len(labels))]
+    top = _nice_top(max(heights, default=0))
+    slot = (_WIDTH - _LEFT) / max(1, len(labels))
+    width = min(slot * 0.72, 44.0)
+    parts = [_grid(top, unit)]
+    for place, label in enumerate(labels):
+        x, y = _LEFT + slot * (place + 0.5) - width / 2, float(_HEIGHT - _BOTTOM)
+        for number, (name, values) in enumerate(series.items()):
+            height = _scaled(values[place], top)
+            if height <= 0:
+                continue
+            y -= height
+            hint = f"{label} · {name}: {show_number(values[place])}{unit}"
+            parts.append(_rectangle(x, y, width, height, color_class(number), hint))
+        if place % max(1, -(-len(labels) // 12)) == 0:
+            parts.append(_text(x + width / 2, _HEIGHT - 8, label, "middle"))
+    return _svg(_WIDTH, _HEIGHT, title, parts) + _legend(list(series))
+
+
+def lines(labels: Sequence[str], series: Mapping[str, Sequence[float]], *, title: str) -> str:
+    """One line a series over evenly spaced labels."""
+    top = _nice_top(max((max(values) for values in series.values()), default=0))
+    step = (_WIDTH - _LEFT - 20) / max(1, len(labels) - 1)
+    parts = [_grid(top, "")]
+    for number, (name, values) in enumerate(series.items()):
+        points = [
+            (_LEFT + 10 + step * place, _HEIGHT - _BOTTOM - _scaled(value, top))
+            for place, value in enumerate(values)
+        ]
+        path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
+        style = color_class(number)
+        parts.append(f'<polyline class="line {style}" points="{path}"/>')
+        parts += [
+            f'<circle class="{style}" cx="{x:.1f}" cy="{y:.1f}" r="3.5">'
+            f"<title>{escape(f'{label} · {name}: {show_number(value)}')}</title></circle>"
+            for (x, y), label, value in zip(points, labels, values, strict=True)
+        ]
+    for place, label in enumerate(labels):
+        if place % max(1, -(-len(labels) // 8)) == 0:
+            parts.append(_text(_LEFT + 10 + step * place, _HEIGHT - 8, label, "middle"))
+    return _svg(_WIDTH, _HEIGHT, title, parts) + _legend(list(series))
+
+
+def stacked_rows(
+    rows: Sequence[tuple[str, Sequence[float]]], names: Sequence[str], *, title: str, unit: str = ""
+) -> str:
+    """One bar a row, with its label on the left and its sum on the right."""
+    most = max((sum(values) for _, values in rows), default=0) or 1
+    room = _WIDTH - _LABEL_WIDTH - _VALUE_WIDTH
+    parts = []
+    for place, (label, values) in enumerate(rows):
+        y, x = place * _ROW_HEIGHT + 4, float(_LABEL_WIDTH)
+        parts.append(_text(_LABEL_WIDTH - 8, y + 12, _shortened(label), "end"))
+        for number, value in enumerate(values):
+            width = room * max(0.0, value) / most
+            if width <= 0:
+                continue
+            hint = f"{label} · {names[number]}: {show_number(value)}{unit}"
+            parts.append(_rectangle(x, y, width, _ROW_HEIGHT - 8, color_class(number), hint))
+            x += width
+        parts.append(_text(x + 6, y + 12, f"{show_number(sum(values))}{unit}", "start"))
+    drawing = _svg(_WIDTH, max(1, len(rows)) * _ROW_HEIGHT + 4, title, parts)
+    return drawing + (_legend(names) if len(names) > 1 else "")
+
+
+def show_number(value: float) -> str:
+    """The number with thousands apart, and decimals only where they say something."""
+    if value == int(value):
+        return f"{int(value):,}"
+    return f"{value:,.2f}" if abs(value) >= 0.01 else f"{value:.2g}"
+
+
+def _grid(top: float, unit: str) -> str:
+    parts = []
+    for quarter in range(5):
+        value = top * quarter / 4
+        y = _HEIGHT - _BOTTOM - _scaled(value, top)
+        parts.append(f'<line class="grid" x1="{_LEFT}" y1="{y:.1f}" x2="{_WIDTH}" y2="{y:.1f}"/>')
+        parts.append(_text(_LEFT - 6, y + 4, _short_number(value) + unit, "end"))
+    return "".join(parts)
+
+
+def _scaled(value: float, top: float) -> float:
+    return max(0.0, value) / top * (_HEIGHT - _BOTTOM - _TOP)
+
+
+def _nice_top(most: float) -> float:
+    """The first of 1, 2, 4, 5, 8 times a power of ten that is not below `most`."""
+    if most <= 0:
+        return 1
+    power = 10.0 ** (len(f"{int(most)}") - 1) if most >= 1 else 10.0 ** int(f"{most:e}"[-3:])
+    return next(factor * power for factor in (1, 2, 4, 5, 8, 10) if factor * power >= most)
+
+
+def _short_number(value: float) -> str:
+    for size, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if value >= size:
+            return f"{value / size:g}{letter}"
+    return f"{value:g}"
+
+
+def _shortened(label: str) -> str:
+    return label if len(label) <= 28 else f"{label[:13]}…{label[-14:]}"
+
+
+def _rectangle(x: float, y: float, width: float, height: float, style: str, hint: str) -> str:
+    return (
+        f'<rect class="{style}" x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" '
+        f'height="{height:.1f}"><title>{escape(hint)}</title></rect>'
+    )
+
+
+def _text(x: float, y: float, text: str, anchor: str) -> str:
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(text)}</text>'
+
+
+def _legend(names: Sequence[str]) -> str:
+    entries = "".join(
+        f'<li><i class="{color_class(place)}"></i>{escape(name)}</li>'
+        for place, name in enumerate(names)
+    )
+    return f'<ul class="legend">{entries}</ul>'
+
+
+def _svg(width: int, height: int, title: str, parts: Sequence[str]) -> str:
+    return (
+        f'<svg viewBox="0 0 {width} {height}" role="img" aria-label="{escape(title)}">'
+        f"<title>{escape(title)}</title>{''.join(parts)}</svg>"
+    )

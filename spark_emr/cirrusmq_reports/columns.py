@@ -1,0 +1,29 @@
+"""Columns that several transforms share."""
+
+from __future__ import annotations
+
+from pyspark.sql import Column
+from pyspark.sql import functions as sf
+
+BAD_RECORD = "BAD_RECORD"
+"""In the message of an error that `diagnosis` turns into the name of file and record."""
+
+
+def refuse(fault: Column) -> Column:
+    """A condition for `where` that keeps every row, and fails the job where `fault` is true.
+
+    Aggregates skip nulls in silence, so that a bad record would only make a figure smaller.
+    """
+    return sf.when(fault, sf.raise_error(sf.lit(BAD_RECORD)).cast("boolean")).otherwise(
+        sf.lit(True)
+    )
+
+
+def whole(name: str) -> Column:
+    """The number of an attribute `{"N": "12"}`; null where there is no attribute."""
+    return sf.col(f"{name}.N").cast("bigint")
+
+
+def count_where(condition: Column) -> Column:
+    """How many rows of a group meet the condition; null counts as no."""
+    return sf.coalesce(sf.sum(condition.cast("bigint")), sf.lit(0))

@@ -1,0 +1,175 @@
+"""What an export says of itself: its time, its kind, and its data files with their checksums.
+
+```
+<root>/[<prefix>/]AWSDynamoDB/<export>/manifest-summary.json   manifest-summary.md5 | .checksum
+                                       manifest-files.json     manifest-files.md5   | .checksum
+                                       data/*.json.gz          (full)
+                              data/*.json.gz                   (incremental, shared)
+```
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from base64 import b64encode
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from cirrusmq_reports.errors import BadInput
+from cirrusmq_reports.files import Files
+from cirrusmq_reports.times import parse_time
+
+HOME = "AWSDynamoDB"
+_CHECKSUM_SUFFIXES = (".md5", ".checksum")
+
+
+@dataclass(frozen=True, slots=True)
+class DataFile:
+    """One file of records, as the manifest lists it."""
+
+    path: str
+    items: int
+    digest: str
+    """MD5 in base64."""
+
+    @property
+    def name(self) -> str:
+        """The last part of its path."""
+        return self.path.rpartition("/")[2]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Export:
+    """A finished export whose manifests are whole; its data files are not looked at yet."""
+
+    folder: str
+    table: str
+    at_ms: int
+    """The time whose state it shows; of an incremental one, the end of its window."""
+    since_ms: int | None
+    """Start of its window; None for a full export."""
+    files: tuple[DataFile, ...]
+
+    @property
+    def full(self) -> bool:
+        """Whether it shows all items, not only the changed ones."""
+        return self.since_ms is None
+
+    @property
+    def distinct_files(self) -> tuple[DataFile, ...]:
+        """What is to be read: a file listed again, or a copy of it, holds the same items."""
+        return tuple({file.digest: file for file in reversed(self.files)}.values())[::-1]
+
+
+def read_exports(files: Files, folders: Sequence[str]) -> list[Export]:
+    """The exports in these folders, oldest first; one given twice is one.
+
+    Raises BadInput: a manifest is missing, damaged, or of a format that is not read.
+    """
+    exports = {folder: _read_export(files, folder) for folder in map(_trimmed, folders)}
+    ordered = sorted(exports.values(), key=lambda export: (export.at_ms, not export.full))
+    tables = {export.table for export in ordered}
+    if len(tables) > 1:
+        raise BadInput(f"the exports are of different tables: {', '.join(sorted(tables))}")
+    return ordered
+
+
+def check_data_files(files: Files, exports: Iterable[Export]) -> None:
+    """Raise BadInput if a data file is missing or is not the one that the manifest lists."""
+    expected = {file.path: file.digest for export in exports for file in export.files}
+    try:
+        actual = files.digests(expected)
+    except FileNotFoundError as error:
+        missing = error.filename or error.args[0]
+        raise BadInput(f"{missing}: the manifest lists this data file, but it is missing") from None
+    for path, digest in expected.items():
+        if actual[path] != digest:
+            raise BadInput(f"{path}: wrong checksum: {actual[path]}, the manifest has {digest}")
+
+
+def _trimmed(folder: str) -> str:
+    return folder.rstrip("/").removesuffix("/manifest-summary.json")
+
+
+def _read_export(files: Files, folder: str) -> Export:
+    path = f"{folder}/manifest-summary.json"
+    summary = _parse(path, _read_checked(files, path))
+    if summary.get("outputFormat") != "DYNAMODB_JSON":
+        raise BadInput(
+            f"{path}: the export's format is {summary.get('outputFormat')}, not DYNAMODB_JSON"
+        )
+    incremental = summary.get("exportType") == "INCREMENTAL_EXPORT"
+    try:
+        export = Export(
+            folder=folder,
+            table=summary["tableArn"].rpartition("/")[2],
+            at_ms=parse_time(summary["exportToTime" if incremental else "exportTime"]),
+            since_ms=parse_time(summary["exportFromTime"]) if incremental else None,
+            files=tuple(_read_listing(files, folder, summary.get("s3Prefix") or "")),
+        )
+        total = int(summary["itemCount"])
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise BadInput(f"{path}: not a manifest: {error!r}") from None
+    # A line of the listing that stands there twice may or may not be in the summary's total.
+    listed = sum(file.items for file in export.files)
+    distinct = sum(file.items for file in export.distinct_files)
+    if total not in (listed, distinct):
+        raise BadInput(f"{path}: it counts {total} items, manifest-files.json {listed}")
+    return export
+
+
+def _read_listing(files: Files, folder: str, prefix: str) -> Iterable[DataFile]:
+    path = f"{folder}/manifest-files.json"
+    root, home, _ = f"{folder}/".rpartition(f"/{HOME}/")
+    if not home:
+        raise BadInput(f"{folder}: not the folder of an export: it is not inside {HOME}/")
+    for number, line in enumerate(_read_checked(files, path).splitlines(), 1):
+        if not line.strip():
+            continue
+        entry = _parse(f"{path}: line {number}", line)
+        try:
+            inside = _inside(entry["dataFileS3Key"], prefix)
+            yield DataFile(f"{root}/{inside}", int(entry["itemCount"]), entry["md5Checksum"])
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise BadInput(f"{path}: line {number}: not an entry: {error!r}") from None
+
+
+def _inside(key: str, prefix: str) -> str:
+    """The part of a key from AWSDynamoDB on: the export may lie elsewhere than it was made."""
+    inside = key.removeprefix(f"{prefix.rstrip('/')}/") if prefix else key
+    if not inside.startswith(f"{HOME}/") or ".." in inside.split("/"):
+        raise ValueError(f"{key} is not in the export")
+    return inside
+
+
+def _read_checked(files: Files, path: str) -> bytes:
+    """A manifest whose checksum is beside it and right."""
+    try:
+        content = files.read(path)
+    except FileNotFoundError:
+        raise BadInput(f"{path}: missing: no finished export is in this folder") from None
+    digest = b64encode(hashlib.md5(content, usedforsecurity=False).digest())
+    if digest != _read_checksum(files, path.removesuffix(".json")):
+        raise BadInput(f"{path}: wrong checksum: the file's is {digest.decode()}")
+    return content
+
+
+def _read_checksum(files: Files, stem: str) -> bytes:
+    for suffix in _CHECKSUM_SUFFIXES:
+        try:
+            return files.read(stem + suffix).strip()
+        except FileNotFoundError:
+            continue
+    raise BadInput(f"{stem}.md5: missing, and so is {stem}.checksum")
+
+
+def _parse(where: str, text: bytes) -> dict[str, Any]:
+    try:
+        parsed = json.loads(text)
+    except ValueError as error:
+        raise BadInput(f"{where}: not JSON: {error}") from None
+    if not isinstance(parsed, dict):
+        raise BadInput(f"{where}: not a JSON object")
+    return parsed

@@ -1,0 +1,101 @@
+"""The frame of a report's page: one self-contained HTML file that a browser shows offline."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from html import escape
+
+_STYLE = """
+:root{--ink:#1c2430;--soft:#5d6a7c;--line:#dde3ea;--paper:#fff;--ground:#f4f6f9}
+@media(prefers-color-scheme:dark){:root{--ink:#e6ebf2;--soft:#98a5b6;--line:#2f3947;
+--paper:#1a212b;--ground:#12171e}}
+*{box-sizing:border-box}
+body{margin:0;background:var(--ground);color:var(--ink);font:15px/1.5 system-ui,sans-serif}
+main{max-width:1120px;margin:0 auto;padding:32px 24px 64px}
+h1{font-size:26px;margin:0}h2{font-size:17px;margin:0 0 12px}
+.sub{color:var(--soft);margin:4px 0 24px}
+.tiles{display:grid;grid-template-columns:repeat(auto-fit,minmax(150px,1fr));gap:12px}
+.tile,section{background:var(--paper);border:1px solid var(--line);border-radius:10px}
+.tile{padding:14px 16px}.tile b{display:block;font-size:22px;font-variant-numeric:tabular-nums}
+.tile span{color:var(--soft);font-size:13px}
+.two{display:grid;grid-template-columns:repeat(auto-fit,minmax(460px,1fr));gap:16px}
+section{padding:18px 20px;margin-top:16px;overflow-x:auto}
+svg{width:100%;height:auto;display:block}svg text{font-size:11px;fill:var(--soft)}
+.grid{stroke:var(--line)}.line{fill:none!important;stroke-width:2}
+.legend{display:flex;flex-wrap:wrap;gap:4px 16px;list-style:none;margin:10px 0 0;padding:0;
+font-size:13px;color:var(--soft)}
+.legend i{display:inline-block;width:10px;height:10px;border-radius:2px;margin-right:6px}
+table{border-collapse:collapse;width:100%;font-variant-numeric:tabular-nums;font-size:14px}
+th{color:var(--soft);font-weight:500}
+th,td{padding:5px 10px;text-align:right;border-bottom:1px solid var(--line);white-space:nowrap}
+th.t,td.t{text-align:left}tr.sum td{font-weight:600}
+details{margin-top:8px}summary{cursor:pointer;padding:4px 0}summary b{float:right}
+.none{color:var(--soft)}
+"""
+_PALETTE = (
+    "#2f6fde", "#12a594", "#e5a000", "#d6455d", "#7c5cd6", "#5b8c2a", "#c2689f", "#7a8797",
+)  # fmt: skip
+
+
+def render_page(title: str, subtitle: str, parts: Iterable[str]) -> str:
+    """The whole page; `parts` are HTML already."""
+    colors = "".join(
+        f".c{place}{{fill:{color};stroke:{color};background:{color}}}rect.c{place}{{stroke:none}}"
+        for place, color in enumerate(_PALETTE)
+    )
+    return (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width,initial-scale=1">'
+        f"<title>{escape(title)}</title><style>{_STYLE}{colors}</style></head><body><main>"
+        f'<h1>{escape(title)}</h1><p class="sub">{escape(subtitle)}</p>{"".join(parts)}'
+        "</main></body></html>\n"
+    )
+
+
+def tiles(entries: Sequence[tuple[str, str]]) -> str:
+    """Large figures: pairs of label and value."""
+    shown = "".join(
+        f'<div class="tile"><b>{escape(value)}</b><span>{escape(label)}</span></div>'
+        for label, value in entries
+    )
+    return f'<div class="tiles">{shown}</div>'
+
+
+def section(title: str, content: str) -> str:
+    """A titled box around HTML."""
+    return f"<section><h2>{escape(title)}</h2>{content}</section>"
+
+
+def side_by_side(*sections: str) -> str:
+    """Boxes beside each other where there is room."""
+    return f'<div class="two">{"".join(sections)}</div>'
+
+
+def table(
+    heads: Sequence[str], rows: Iterable[Sequence[str]], *, texts: int = 1, summed: bool = False
+) -> str:
+    """A table whose first `texts` columns are text; `summed` makes the last row a total."""
+    listed = list(rows)
+    body = []
+    for place, row in enumerate(listed):
+        style = ' class="sum"' if summed and place == len(listed) - 1 else ""
+        body.append(f"<tr{style}>{_cells('td', row, texts)}</tr>")
+    return f"<table><tr>{_cells('th', heads, texts)}</tr>{''.join(body)}</table>"
+
+
+def folded(title: str, value: str, content: str) -> str:
+    """HTML that opens on a click."""
+    return f"<details><summary>{escape(title)}<b>{escape(value)}</b></summary>{content}</details>"
+
+
+def nothing(text: str) -> str:
+    """What stands where there is nothing to show."""
+    return f'<p class="none">{escape(text)}</p>'
+
+
+def _cells(tag: str, values: Sequence[str], texts: int) -> str:
+    styles = [' class="t"' if place < texts else "" for place in range(len(values))]
+    return "".join(
+        f"<{tag}{style}>{escape(value)}</{tag}>"
+        for style, value in zip(styles, values, strict=True)
+    )

@@ -1,0 +1,163 @@
+"""What is read of each table's items: narrow schemas, and what makes a record a bad one.
+
+An attribute is a struct with one field, named by its type: `{"S": "text"}`, `{"N": "12"}`,
+`{"L": […]}`, `{"M": {…}}`. Numbers stay text here, as they are in the files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pyspark.sql.types import ArrayType, DataType, StringType, StructField, StructType
+
+
+def _struct(**fields: DataType) -> StructType:
+    return StructType([StructField(name, kind) for name, kind in fields.items()])
+
+
+_TEXT = _struct(S=StringType())
+_NUMBER = _struct(N=StringType())
+_NUMBERS = _struct(L=ArrayType(_NUMBER))
+_BINARY = _struct(B=StringType())
+
+_USAGE_ENTRY = _struct(
+    account=_TEXT,
+    resource=_TEXT,
+    kind=_TEXT,
+    minute=_NUMBER,
+    count=_NUMBER,
+    bytes=_NUMBER,
+    attempts=_NUMBER,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TableSchema:
+    """How a table's items are read."""
+
+    item: StructType
+    faults: Mapping[str, str]
+    """Sentence → SQL condition on a column `item`: what the reports cannot do without."""
+
+    @property
+    def full_record(self) -> StructType:
+        """A line of a full export."""
+        return _struct(Item=self.item)
+
+    @property
+    def incremental_record(self) -> StructType:
+        """A line of an incremental export."""
+        return _struct(
+            Metadata=_struct(WriteTimestampMicros=_NUMBER),
+            Keys=_struct(pk=_TEXT, sk=_TEXT),
+            NewImage=self.item,
+            OldImage=self.item,
+        )
+
+    @property
+    def wrong_types(self) -> Mapping[str, str]:
+        """Sentence → SQL condition on `item`: a key missing, or an attribute of another type."""
+        keys = {f"{key} is not a string": f"item.{key}.S IS NULL" for key in ("pk", "sk")}
+        others = {
+            f"{field.name} is not of type {_type_name(field)}": (
+                f"item.{field.name} IS NOT NULL AND item.{field.name}.{_type_name(field)} IS NULL"
+            )
+            for field in self.item
+            if field.name not in ("pk", "sk")
+        }
+        return keys | others
+
+
+def _type_name(field: StructField) -> str:
+    assert isinstance(field.dataType, StructType)
+    return field.dataType.names[0]
+
+
+def _not_numbers(name: str) -> str:
+    return f"exists(item.{name}.L, entry -> try_cast(entry.N AS BIGINT) IS NULL)"
+
+
+def _not_a_number(name: str) -> str:
+    return f"try_cast(item.{name}.N AS BIGINT) IS NULL"
+
+
+_IS_PARCEL = "substring(item.pk.S, 1, 2) IN ('Q#', 'R#')"
+_IS_USAGE = "substring(item.pk.S, 1, 2) = 'U#'"
+
+MESSAGES = TableSchema(
+    item=_struct(
+        pk=_TEXT,
+        sk=_TEXT,
+        v=_NUMBERS,
+        w=_NUMBERS,
+        r=_NUMBERS,
+        z=_NUMBERS,
+        t=_NUMBER,
+        x=_NUMBER,
+        d=_BINARY,
+        expires_at=_NUMBER,
+        state=_TEXT,
+        probe_sent=_NUMBER,
+    ),
+    faults={
+        **{
+            f"{name} is not a list of whole numbers": (
+                f"{_IS_PARCEL} AND (item.{name} IS NULL OR {_not_numbers(name)})"
+            )
+            for name in ("v", "r", "z")
+        },
+        "w is not a list of whole numbers": f"{_IS_PARCEL} AND {_not_numbers('w')}",
+        "v, r and z differ in length": (
+            f"{_IS_PARCEL} AND (size(item.v.L) != size(item.r.L) "
+            "OR size(item.v.L) != size(item.z.L))"
+        ),
+        "w and v differ in length": f"{_IS_PARCEL} AND size(item.w.L) != size(item.v.L)",
+        **{
+            f"{name} is not a whole number": f"{_IS_PARCEL} AND {_not_a_number(name)}"
+            for name in ("t", "x", "expires_at")
+        },
+        "probe_sent is not a whole number": (
+            f"item.probe_sent IS NOT NULL AND {_not_a_number('probe_sent')}"
+        ),
+    },
+)
+
+USAGE = TableSchema(
+    item=_struct(
+        pk=_TEXT,
+        sk=_TEXT,
+        records=_struct(L=ArrayType(_struct(M=_USAGE_ENTRY))),
+        expires_at=_NUMBER,
+    ),
+    faults={
+        "records is missing": f"{_IS_USAGE} AND item.records IS NULL",
+        **{
+            f"{name} of a record is not a string": (
+                f"{_IS_USAGE} AND exists(item.records.L, entry -> entry.M.{name}.S IS NULL)"
+            )
+            for name in ("account", "resource", "kind")
+        },
+        **{
+            f"{name} of a record is not a whole number": (
+                f"{_IS_USAGE} AND "
+                f"exists(item.records.L, entry -> try_cast(entry.M.{name}.N AS BIGINT) IS NULL)"
+            )
+            for name in ("minute", "count", "bytes")
+        },
+        "attempts of a record is not a whole number": (
+            f"{_IS_USAGE} AND exists(item.records.L, entry -> entry.M.attempts IS NOT NULL "
+            "AND try_cast(entry.M.attempts.N AS BIGINT) IS NULL)"
+        ),
+        "expires_at is not a whole number": f"{_IS_USAGE} AND {_not_a_number('expires_at')}",
+    },
+)
+
+DIRECTORY = TableSchema(
+    item=_struct(pk=_TEXT, sk=_TEXT, document=_TEXT),
+    faults={
+        "document is missing": (
+            "substring(item.pk.S, 1, 2) = 'I#' AND item.sk.S = 'resource' AND item.document IS NULL"
+        ),
+    },
+)

@@ -1,0 +1,42 @@
+"""Times as they are written: RFC 3339 in UTC, and the days and months cut from them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+DAY_MS = 86_400_000
+HOUR_MS = 3_600_000
+
+
+def parse_time(text: str) -> int:
+    """Epoch milliseconds of a date or an RFC 3339 time (UTC where it names no zone).
+
+    Raises ValueError.
+    """
+    moment = datetime.fromisoformat(text)
+    aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return round(aware.timestamp() * 1000)
+
+
+def iso_time(at_ms: int) -> str:
+    """`2026-11-20T08:00:00.123Z`."""
+    return f"{_utc(at_ms):%Y-%m-%dT%H:%M:%S}.{at_ms % 1000:03d}Z"
+
+
+def iso_day(at_ms: int) -> str:
+    """`2026-11-20`: the name of the day's partition."""
+    return f"{_utc(at_ms):%Y-%m-%d}"
+
+
+def iso_month(at_ms: int) -> str:
+    """`2026-11`: the name of an invoice's month."""
+    return f"{_utc(at_ms):%Y-%m}"
+
+
+def compact_time(at_ms: int) -> str:
+    """`20261120T080000123Z`: a time that can be part of a path, and sorts."""
+    return f"{_utc(at_ms):%Y%m%dT%H%M%S}{at_ms % 1000:03d}Z"
+
+
+def _utc(at_ms: int) -> datetime:
+    return datetime.fromtimestamp(at_ms // 1000, UTC)
