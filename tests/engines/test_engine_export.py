@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
+import threading
 from base64 import b64encode
 from pathlib import Path
 from typing import Any
@@ -149,6 +150,39 @@ def test_windows_that_follow_each_other_hold_each_change_once(
     second = stored.engine.export("Messages", tmp_path / "second", since_ms=border)
     assert by_sort_key(first, tmp_path / "first") == {"1": (None, "1")}
     assert by_sort_key(second, tmp_path / "second") == {"1": ("1", "2"), "2": (None, "2")}
+
+
+def test_a_write_under_way_is_waited_for(tmp_path: Path, clock: Any) -> None:
+    """It has taken its time already: left out here, it would be in no later window either."""
+    entered, release = threading.Event(), threading.Event()
+
+    def slow_clock() -> int:
+        now_ms = int(clock())
+        if threading.current_thread().name == "slow":
+            entered.set()
+            release.wait()
+        return now_ms
+
+    engine = Engine(tmp_path / "engine.db", [TableSpec("Messages")], now_ms=slow_clock)
+    item = {"pk": {"S": "p"}, "sk": {"S": "1"}, "n": {"N": "1"}}
+    put = {"TableName": "Messages", "Item": item}
+    exports: list[Path] = []
+    since = clock()
+    writer = threading.Thread(target=lambda: engine.execute("PutItem", put), name="slow")
+    writer.start()
+    entered.wait()
+    clock.advance(seconds=60)
+    exporter = threading.Thread(
+        target=lambda: exports.append(engine.export("Messages", tmp_path, since_ms=since))
+    )
+    exporter.start()
+    exporter.join(timeout=0.2)
+    assert exporter.is_alive()
+    release.set()
+    writer.join()
+    exporter.join()
+    assert by_sort_key(exports[0], tmp_path) == {"1": (None, "1")}
+    engine.close()
 
 
 def test_a_table_without_a_stream_exports_its_changes_too(

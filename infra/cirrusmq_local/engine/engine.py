@@ -36,7 +36,7 @@ class Engine:
     """DynamoDB's operations on tables in one SQLite file, or in memory when `path` is None.
 
     Usable from any number of threads; one process at a time may have a file open. `now_ms` is
-    the only clock: expiry, tokens, streams and exports go by it.
+    the only clock, and must never go back: expiry, tokens, streams and exports go by it.
 
     A file that has a table with other keys or another TTL attribute raises ValueError.
     """
@@ -44,7 +44,6 @@ class Engine:
     def __init__(
         self, path: Path | None, tables: Sequence[TableSpec], *, now_ms: Callable[[], int]
     ) -> None:
-        self._now_ms = now_ms
         self._streams = StreamClock()
         by_name = {spec.name: Table(spec) for spec in tables}
         store = Store(path, now_ms, self._streams.advance)
@@ -111,9 +110,7 @@ class Engine:
         All items, or with `since_ms` what changed from then (inclusive) to now (exclusive).
         Raises EngineError where the changes of that window are not kept.
         """
-        return export_table(
-            self._core, self._core.table(table), folder, since_ms=since_ms, now_ms=self._now_ms()
-        )
+        return export_table(self._core, self._core.table(table), folder, since_ms=since_ms)
 
     def close(self) -> None:
         """Close the file. Nothing may be under way, and nothing may follow."""

@@ -32,10 +32,11 @@ class _Window:
     to_ms: int
 
 
-def export_table(
-    core: Core, table: Table, folder: Path, *, since_ms: int | None, now_ms: int
-) -> Path:
+def export_table(core: Core, table: Table, folder: Path, *, since_ms: int | None) -> Path:
     """Write an export under `folder`, which stands for the bucket; the export's own folder."""
+    # The time comes from a commit, not from the clock: a write that took an earlier time and is
+    # not committed yet would be in no window, neither in this one nor in the next.
+    now_ms = core.store.write(lambda transaction: transaction.now_ms)
     export_id = f"{now_ms:014d}-{secrets.token_hex(4)}"
     home = folder / ROOT / export_id
     # Incremental exports of a bucket share one folder of data; a full one has its own.
