@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
+from botocore.loaders import create_loader
 from pynamodb.connection import Connection
 
 from cirrusmq import bootstrap, keys
@@ -112,6 +113,7 @@ class World:
         self.executions: list[tuple[str, dict[str, Any]]] = []
         environment = template.environment()
         connection = Connection(region="us-east-1", max_retry_attempts=0)
+        connection.session.register_component("data_loader", _loader())
         attach(self.engine, connection.client)
         store = Store(connection, self.random, self.clock.sleep)
         named = {name: environment[f"{name.upper()}_TABLE"] for name in Tables.__slots__}
@@ -274,6 +276,12 @@ class Client:
 def _functions() -> tuple[Template, dict[str, tuple[Function, Handler]]]:
     template = load(TEMPLATE)
     return template, {each.name: (each, load_handler(each)) for each in template.functions}
+
+
+@cache
+def _loader() -> Any:
+    """botocore's descriptions of services, read once for all worlds of a process."""
+    return create_loader()
 
 
 def _one_by_one(call: Callable[[A], B], values: Iterable[A]) -> Iterable[B]:
