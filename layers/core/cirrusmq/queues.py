@@ -155,12 +155,13 @@ def delete_queue(core: Core, account: str, name: str) -> None:
 def list_queues(
     core: Core, account: str, prefix: str, limit: int, cursor: str | None
 ) -> tuple[list[Queue], str | None]:
-    """A page of the account's queues whose names begin with `prefix`, ignoring no case."""
+    """A page of the account's queues whose names begin with `prefix`, with its case."""
     pk, start = queue_place(account, prefix)
     after = cursors.read(core, cursor, "queues", account, prefix)
-    queues, last = directory.read_page(core, pk, start, after, limit, Queue)
-    next_cursor = cursors.make(core, last, "queues", account, prefix) if last else None
-    return [queue for queue in queues if queue.name.startswith(prefix)], next_cursor
+    queues, last = directory.read_page(
+        core, pk, start, after, limit, Queue, lambda queue: queue.name.startswith(prefix)
+    )
+    return queues, cursors.make(core, last, "queues", account, prefix) if last else None
 
 
 def _find(core: Core, account: str, name: str) -> Document[Queue]:

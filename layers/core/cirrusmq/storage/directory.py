@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -131,21 +131,42 @@ def read_list(core: Core, pk: str, prefix: str, kind: type[T]) -> Iterator[T]:
 
 
 def read_page(
-    core: Core, pk: str, prefix: str, after: str | None, limit: int, kind: type[T]
+    core: Core,
+    pk: str,
+    prefix: str,
+    after: str | None,
+    limit: int,
+    kind: type[T],
+    accept: Callable[[T], bool] = lambda value: True,
 ) -> tuple[list[T], str | None]:
-    """Up to `limit` values in order, and the sort key to go on after; None at the end."""
+    """Up to `limit` accepted values in order, and the sort key to go on after; None at the end.
+
+    One more is asked for than wanted: only its being there says that this is not the end.
+    """
     request: dict[str, Any] = {
         "TableName": core.tables.directory,
         "KeyConditionExpression": "pk = :pk AND begins_with(sk, :prefix)",
         "ExpressionAttributeValues": {":pk": {"S": pk}, ":prefix": {"S": prefix}},
         "ConsistentRead": True,
-        "Limit": limit,
+        "Limit": limit + 1,
     }
     if after is not None:
         request["ExclusiveStartKey"] = key(pk, after)
-    items, last, _ = core.store.query(request)
-    behind = None if last is None else str(last["sk"]["S"])
-    return [_document(item, kind).value for item in items], behind
+    values: list[T] = []
+    behind = ""
+    while True:
+        items, last, _ = core.store.query(request)
+        for item in items:
+            value = _document(item, kind).value
+            if not accept(value):
+                continue
+            if len(values) == limit:
+                return values, behind
+            values.append(value)
+            behind = str(item["sk"]["S"])
+        if last is None:
+            return values, None
+        request["ExclusiveStartKey"] = last
 
 
 def put_new(core: Core, place: Place, value: object, **others: Any) -> dict[str, Any]:

@@ -1,0 +1,174 @@
+"""The service in memory on a clock that is set, and queues spoken to over HTTP events."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import pytest
+
+from cirrusmq.timestamps import format_time
+from cirrusmq_local.testing import Client, Reply, World
+
+Message = dict[str, Any]
+
+
+@dataclass
+class TestQueue:
+    """One queue as one of its users calls it."""
+
+    __test__ = False
+
+    client: Client
+    name: str
+
+    @property
+    def path(self) -> str:
+        return f"/queues/{self.name}"
+
+    def send(self, *bodies: str, **fields: Any) -> list[Message]:
+        """Send messages in one call; answers their entries."""
+        return self.client.send(self.name, *bodies, **fields)
+
+    def try_send(self, messages: list[Message], **fields: Any) -> Reply:
+        return self.client.post(f"{self.path}/messages", {"messages": messages, **fields})
+
+    def receive(self, most: int = 16, **fields: Any) -> list[Message]:
+        """Receive without waiting."""
+        return self.client.receive(self.name, most, **fields)
+
+    def receive_all(self, **fields: Any) -> list[Message]:
+        """Receive until nothing more comes."""
+        received: list[Message] = []
+        while some := self.receive(**fields):
+            received += some
+        return received
+
+    def bodies(self, **fields: Any) -> list[str]:
+        """What a receiver can have now, in an order that does not count."""
+        return sorted(message["body"] for message in self.receive_all(**fields))
+
+    def act(self, verb: str, *messages: Message, **fields: Any) -> dict[str, Any]:
+        """`delete`, `give-back` or `dead-letter` messages by their receipts."""
+        receipts = [message["receipt"] for message in messages]
+        reply = self.client.post(f"{self.path}/messages/{verb}", {"receipts": receipts, **fields})
+        assert reply.status == 200, reply.text
+        answer: dict[str, Any] = reply.json
+        return answer
+
+    def delete(self, *messages: Message) -> None:
+        """Delete messages, every one of which must still be held."""
+        for first in range(0, len(messages), 16):
+            assert self.act("delete", *messages[first : first + 16])["failed"] == []
+
+    def give_back(self, *messages: Message, **fields: Any) -> list[Message]:
+        answer = self.act("give-back", *messages, **fields)
+        assert answer["failed"] == []
+        given: list[Message] = answer["given_back"]
+        return given
+
+    def hold(self, message: Message, seconds: int) -> dict[str, Any]:
+        """Change one message's visibility; the whole answer."""
+        entry = {"receipt": message["receipt"], "visibility_timeout_seconds": seconds}
+        reply = self.client.post(f"{self.path}/messages/visibility", {"entries": [entry]})
+        assert reply.status == 200, reply.text
+        answer: dict[str, Any] = reply.json
+        return answer
+
+    def peek(self, most: int = 16) -> list[Message]:
+        reply = self.client.post(f"{self.path}/messages/peek", {"max": most})
+        assert reply.status == 200, reply.text
+        messages: list[Message] = reply.json["messages"]
+        return messages
+
+    def show(self) -> dict[str, Any]:
+        reply = self.client.get(self.path)
+        assert reply.status == 200, reply.text
+        shown: dict[str, Any] = reply.json
+        return shown
+
+    def counts(self) -> dict[str, int]:
+        """The counts that are not 0, the age of the oldest message aside."""
+        counts = self.show()["counts"]
+        return {
+            name: count
+            for name, count in counts.items()
+            if count and name != "oldest_active_age_seconds"
+        }
+
+    def patch(self, **attributes: Any) -> Reply:
+        return self.client.patch(self.path, attributes)
+
+    def start(self, kind: str, **body: Any) -> str:
+        """Start an operation (`purge`, `rewind`, `redrive`) and answer its id; it has not run."""
+        reply = self.client.post(f"{self.path}/{kind}", body)
+        assert reply.status == 202, reply.text
+        operation: str = reply.json["operation"]
+        return operation
+
+    def run(self, kind: str, **body: Any) -> dict[str, Any]:
+        """Start an operation, let it run to its end and show it."""
+        operation = self.start(kind, **body)
+        self.client.world.settle()
+        shown: dict[str, Any] = self.client.get(f"/operations/{operation}").json
+        return shown
+
+    def add_receiver(self, name: str, **attributes: Any) -> dict[str, Any]:
+        reply = self.client.put(f"{self.path}/receivers/{name}", attributes)
+        assert reply.status == 201, reply.text
+        self.client.world.settle()
+        shown: dict[str, Any] = reply.json
+        return shown
+
+
+MakeQueue = Callable[..., TestQueue]
+
+
+def to_ms(time: str) -> int:
+    """Milliseconds since the epoch of a time in an answer."""
+    return round(datetime.fromisoformat(time).timestamp() * 1000)
+
+
+@pytest.fixture
+def world() -> Iterator[World]:
+    made = World()
+    yield made
+    made.engine.close()
+
+
+@pytest.fixture
+def alice(world: World) -> Client:
+    """The admin of the account `alice`."""
+    return world.client("alice", admin=True)
+
+
+@pytest.fixture
+def bob(world: World) -> Client:
+    """A user of another account."""
+    return world.client("bob")
+
+
+@pytest.fixture
+def make_queue(alice: Client) -> MakeQueue:
+    """Make a queue of alice: `make_queue("orders", delay_seconds=5)`."""
+
+    def make(name: str = "orders", **attributes: Any) -> TestQueue:
+        reply = alice.put(f"/queues/{name}", attributes)
+        assert reply.status == 201, reply.text
+        return TestQueue(alice, name)
+
+    return make
+
+
+@pytest.fixture
+def queue(make_queue: MakeQueue) -> TestQueue:
+    """A queue of alice with the defaults."""
+    return make_queue()
+
+
+@pytest.fixture
+def now(world: World) -> Callable[..., str]:
+    """The service's time as answers have it, `seconds` from now."""
+    return lambda seconds=0.0: format_time(world.clock.now_ms() + round(seconds * 1000))

@@ -1,0 +1,128 @@
+"""Pages of queues: their order, limits, prefixes and cursors."""
+
+from __future__ import annotations
+
+import base64
+import random
+
+import pytest
+
+from cirrusmq_local.testing import Client, World
+
+
+def names(client: Client, query: str = "") -> list[str]:
+    return [queue["name"] for queue in client.get("/queues", query).json["queues"]]
+
+
+def pages(client: Client, query: str) -> list[list[str]]:
+    """The names on each page, following cursors to the end."""
+    found = []
+    cursor = ""
+    while True:
+        page = client.get("/queues", query + cursor).json
+        found.append([queue["name"] for queue in page["queues"]])
+        if "cursor" not in page:
+            return found
+        cursor = f"&cursor={page['cursor']}"
+
+
+@pytest.fixture
+def queues(alice: Client, bob: Client) -> Client:
+    """alice with five queues; bob has one."""
+    for name in ("beta", "Alpha", "delta", "able", "gamma"):
+        alice.put(f"/queues/{name}")
+    bob.put("/queues/bobs")
+    return alice
+
+
+def test_a_listing_has_the_callers_queues_with_their_attributes(queues: Client) -> None:
+    assert sorted(names(queues)) == ["Alpha", "able", "beta", "delta", "gamma"]
+    first = queues.get("/queues", "prefix=beta").json["queues"][0]
+    assert first | {"counts": None} == queues.get("/queues/beta").json | {"counts": None}
+
+
+def test_a_prefix_selects_with_case(queues: Client) -> None:
+    assert names(queues, "prefix=a") == ["able"]
+    assert names(queues, "prefix=Al") == ["Alpha"]
+    assert names(queues, "prefix=zeta") == []
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3, 5, 6])
+def test_pages_hold_every_queue_once_and_the_last_has_no_cursor(queues: Client, limit: int) -> None:
+    found = pages(queues, f"limit={limit}")
+
+    assert [len(page) for page in found] == [limit] * (5 // limit) + (
+        [5 % limit] if 5 % limit else []
+    )
+    together = [name for page in found for name in page]
+    assert sorted(together) == ["Alpha", "able", "beta", "delta", "gamma"]
+
+
+def test_pages_of_a_prefix_are_full(queues: Client) -> None:
+    for number in range(4):
+        queues.put(f"/queues/Ab{number}")
+        queues.put(f"/queues/ab{number}x")
+
+    assert [len(page) for page in pages(queues, "prefix=Ab&limit=2")] == [2, 2]
+
+
+def test_a_limit_is_1_to_1000(queues: Client) -> None:
+    assert len(names(queues, "limit=1")) == 1
+    assert len(names(queues, "limit=1000")) == 5
+    for limit in ("0", "1001", "-1", "1.5", "x", "", "1e2", "99999999999999999999", "%C2%B2"):
+        reply = queues.get("/queues", f"limit={limit}")
+        assert (reply.status, reply.code) == (400, "InvalidParameter"), limit
+        assert reply.json["parameter"] == "limit"
+
+
+def test_a_page_has_100_entries_unless_it_says_otherwise(alice: Client) -> None:
+    for number in range(101):
+        alice.put(f"/queues/q{number}")
+
+    assert [len(page) for page in pages(alice, "prefix=")] == [100, 1]
+
+
+def test_an_unknown_parameter_is_refused(alice: Client) -> None:
+    reply = alice.get("/queues", "prefx=a")
+
+    assert (reply.code, reply.json["parameter"]) == ("InvalidParameter", "prefx")
+
+
+def test_a_cursor_is_opaque_and_url_safe(queues: Client) -> None:
+    cursor = queues.get("/queues", "limit=1").json["cursor"]
+
+    assert set(cursor) <= set("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")
+
+
+def test_a_cursor_works_for_its_own_listing_alone(queues: Client, bob: Client) -> None:
+    cursor = queues.get("/queues", "limit=1").json["cursor"]
+
+    for client, path, query in (
+        (queues, "/queues", "prefix=a&"),
+        (bob, "/queues", ""),
+        (queues, "/keys", ""),
+    ):
+        reply = client.get(path, f"{query}cursor={cursor}")
+        assert (reply.code, reply.json["parameter"]) == ("InvalidParameter", "cursor")
+
+
+def test_a_thousand_tampered_cursors_are_refused(world: World, queues: Client) -> None:
+    cursor = queues.get("/queues", "limit=2").json["cursor"]
+    chance = random.Random(7)
+    alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_=%7E"
+    before = world.items("directory")
+
+    for _ in range(1000):
+        place = chance.randrange(len(cursor))
+        forged = {
+            0: cursor[:place],
+            1: cursor[:place] + chance.choice(alphabet) + cursor[place + 1 :],
+            2: cursor + chance.choice(alphabet),
+            3: base64.urlsafe_b64encode(chance.randbytes(chance.randrange(1, 40))).decode(),
+        }[chance.randrange(4)]
+        if forged == cursor:
+            continue
+        reply = queues.get("/queues", f"cursor={forged}")
+        assert (reply.status, reply.code) == (400, "InvalidParameter"), forged
+        assert reply.json["parameter"] == "cursor"
+    assert world.items("directory") == before
