@@ -19,14 +19,22 @@ def _integer(bounds: tuple[int, int], unit: str = "") -> Meta:
     return Meta(ge=bounds[0], le=bounds[1], description=text)
 
 
-class DeadLetter(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class DeadLetter(msgspec.Struct, frozen=True, omit_defaults=True):
     """When a message is given up, and the queue of the same account that takes it."""
 
     queue: str
-    max_receives: Annotated[int, _integer(limits.DEAD_LETTER_RECEIVES)] | None = None
-    max_age_seconds: Annotated[int, _integer(limits.DEAD_LETTER_AGE_SECONDS, " seconds")] | None = (
-        None
-    )
+    max_receives: int | None = None
+    max_age_seconds: int | None = None
+
+
+class DeadLetterInput(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A `dead_letter` as a caller gives it; what is not given is UNSET."""
+
+    queue: str
+    max_receives: Annotated[int, _integer(limits.DEAD_LETTER_RECEIVES)] | UnsetType = UNSET
+    max_age_seconds: (
+        Annotated[int, _integer(limits.DEAD_LETTER_AGE_SECONDS, " seconds")] | UnsetType
+    ) = UNSET
 
 
 RetryJson: TypeAlias = dict[str, Any]
@@ -88,7 +96,7 @@ class QueueInput(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     rewind_seconds: (
         Annotated[int, _integer((0, limits.RETENTION_SECONDS[1]), " seconds")] | UnsetType
     ) = UNSET
-    dead_letter: DeadLetter | UnsetType | None = UNSET
+    dead_letter: DeadLetterInput | UnsetType | None = UNSET
     retry: RetryJson | UnsetType | None = UNSET
     ordered: bool | UnsetType = UNSET
     partitions: Annotated[int, _integer(limits.PARTITIONS)] | UnsetType = UNSET
@@ -181,12 +189,15 @@ def change_attributes(queue: Queue, given: QueueInput, now_ms: int) -> Queue:
 
 
 def _over(attributes: QueueAttributes, given: QueueInput) -> QueueAttributes:
-    changes = {
-        name: value
-        for name in given.__struct_fields__
-        if (value := getattr(given, name)) is not UNSET
-    }
+    changes = _given(given)
+    if isinstance(given.dead_letter, DeadLetterInput):
+        changes["dead_letter"] = DeadLetter(**_given(given.dead_letter))
     return msgspec.structs.replace(attributes, **changes)
+
+
+def _given(given: msgspec.Struct) -> dict[str, Any]:
+    values = {name: getattr(given, name) for name in given.__struct_fields__}
+    return {name: value for name, value in values.items() if value is not UNSET}
 
 
 def _checked(attributes: QueueAttributes) -> QueueAttributes:

@@ -1,0 +1,388 @@
+"""Creating, changing, showing and listing queues: every attribute at both edges of its range."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.service.conftest import MakeQueue, TestQueue, to_ms
+
+from cirrusmq_local.testing import Client, World
+
+DEFAULTS: dict[str, Any] = {
+    "message_retention_seconds": 345_600,
+    "visibility_timeout_seconds": 30,
+    "receive_wait_seconds": 0.2,
+    "delay_seconds": 0,
+    "max_message_bytes": 65_536,
+    "max_messages": 100_000_000,
+    "rewind_seconds": 0,
+    "dead_letter": None,
+    "retry": None,
+    "ordered": False,
+    "partitions": 4,
+    "description": None,
+    "labels": {},
+}
+LONG_LIFE = {"message_retention_seconds": 1_296_000}
+RANGES: list[tuple[str, int, int, dict[str, Any]]] = [
+    ("message_retention_seconds", 60, 1_296_000, {}),
+    ("visibility_timeout_seconds", 1, 43_200, {}),
+    ("receive_wait_seconds", 0, 30, {}),
+    ("delay_seconds", 0, 1_295_999, LONG_LIFE),
+    ("max_message_bytes", 1_024, 262_144, {}),
+    ("max_messages", 1_000_000, 1_000_000_000, {}),
+    ("rewind_seconds", 0, 1_296_000, LONG_LIFE),
+    ("partitions", 1, 255, {}),
+]
+
+
+def test_a_queue_put_without_a_body_has_the_defaults(alice: Client) -> None:
+    reply = alice.put("/queues/orders")
+
+    assert reply.status == 201
+    shown = reply.json
+    assert {name: shown[name] for name in DEFAULTS} == DEFAULTS
+    assert shown["name"] == "orders"
+    assert shown["id"]
+    assert shown["created_at"] == shown["modified_at"] == "2026-11-18T11:06:40.000Z"
+
+
+def test_an_empty_body_is_an_empty_object(alice: Client) -> None:
+    alice.put("/queues/orders")
+
+    assert alice.put("/queues/orders", {}).status == 200
+
+
+@pytest.mark.parametrize(("attribute", "low", "high", "others"), RANGES)
+def test_an_attribute_is_taken_at_both_edges_and_refused_beyond(
+    alice: Client, attribute: str, low: int, high: int, others: dict[str, Any]
+) -> None:
+    for number, value in enumerate((low, high)):
+        reply = alice.put(f"/queues/q{number}", {**others, attribute: value})
+        assert reply.status == 201, reply.text
+        assert reply.json[attribute] == value
+    for value in (low - 1, high + 1):
+        reply = alice.put("/queues/refused", {**others, attribute: value})
+        assert (reply.status, reply.code) == (400, "InvalidParameter")
+        assert reply.json["parameter"] == attribute
+    assert alice.get("/queues/refused").code == "QueueNotFound"
+
+
+def test_the_wait_of_a_receive_may_have_a_fraction(alice: Client) -> None:
+    assert alice.put("/queues/q", {"receive_wait_seconds": 0.25}).json["receive_wait_seconds"] == (
+        0.25
+    )
+
+
+@pytest.mark.parametrize("name", ["a", "Z" * 64, "a-b_9", "A1"])
+def test_a_name_is_a_letter_then_letters_digits_dashes_and_underscores(
+    alice: Client, name: str
+) -> None:
+    assert alice.put(f"/queues/{name}").json["name"] == name
+
+
+@pytest.mark.parametrize("name", ["a" * 65, "1a", "-a", "_a", "a.b", "a%20b", "%C3%A9", "a%2Fb"])
+def test_another_name_is_refused_and_a_long_one_is_not_cut(alice: Client, name: str) -> None:
+    reply = alice.put(f"/queues/{name}")
+
+    assert (reply.status, reply.code, reply.json["parameter"]) == (400, "InvalidParameter", "queue")
+    assert alice.get("/queues").json == {"queues": []}
+
+
+def test_a_name_that_differs_in_case_alone_is_taken_even_with_equal_attributes(
+    alice: Client,
+) -> None:
+    alice.put("/queues/Orders")
+
+    reply = alice.put("/queues/orders")
+
+    assert (reply.status, reply.code) == (409, "AlreadyExists")
+
+
+def test_a_queue_is_addressed_with_its_exact_case(alice: Client) -> None:
+    alice.put("/queues/Orders")
+
+    assert alice.get("/queues/orders").code == "QueueNotFound"
+    assert alice.get("/queues/Orders").status == 200
+
+
+def test_a_put_with_exactly_the_same_attributes_finds_the_queue(alice: Client) -> None:
+    attributes = {"delay_seconds": 5, "labels": {"team": "blue", "tier": "1"}}
+    created = alice.put("/queues/orders", attributes)
+
+    again = alice.put("/queues/orders", attributes)
+
+    assert (created.status, again.status) == (201, 200)
+    assert again.json == created.json
+
+
+def test_absent_attributes_of_a_put_count_as_defaults(alice: Client) -> None:
+    alice.put("/queues/orders", {"delay_seconds": 5})
+
+    assert alice.put("/queues/orders").code == "AlreadyExists"
+    assert alice.put("/queues/orders", {"delay_seconds": 5, "partitions": 4}).status == 200
+
+
+def test_two_accounts_may_use_one_name(alice: Client, bob: Client) -> None:
+    alice.put("/queues/orders", {"delay_seconds": 5})
+
+    assert bob.put("/queues/orders").status == 201
+    assert alice.get("/queues/orders").json["delay_seconds"] == 5
+
+
+def test_a_patch_changes_what_it_names_and_answers_all_attributes(
+    world: World, queue: TestQueue
+) -> None:
+    world.clock.pass_seconds(60)
+
+    reply = queue.patch(visibility_timeout_seconds=7, description="hello")
+
+    assert reply.status == 200
+    expected = {**DEFAULTS, "visibility_timeout_seconds": 7, "description": "hello"}
+    assert {name: reply.json[name] for name in DEFAULTS} == expected
+    assert to_ms(reply.json["modified_at"]) == to_ms(reply.json["created_at"]) + 60_000
+    assert queue.show() | {"counts": None} == reply.json | {"counts": None}
+
+
+def test_a_patch_of_an_unknown_queue_creates_nothing(alice: Client) -> None:
+    assert alice.patch("/queues/orders", {"delay_seconds": 5}).code == "QueueNotFound"
+    assert alice.get("/queues").json == {"queues": []}
+
+
+def test_null_unsets_dead_letter_retry_and_description(make_queue: MakeQueue) -> None:
+    make_queue("dead")
+    queue = make_queue(
+        "orders",
+        dead_letter={"queue": "dead", "max_receives": 3},
+        retry={"policy": "unordered"},
+        description="text",
+    )
+
+    reply = queue.patch(dead_letter=None, retry=None, description=None)
+
+    assert reply.status == 200
+    assert [reply.json[name] for name in ("dead_letter", "retry", "description")] == [None] * 3
+
+
+@pytest.mark.parametrize(
+    "attribute", sorted(DEFAULTS.keys() - {"dead_letter", "retry", "description"})
+)
+def test_null_is_refused_elsewhere(queue: TestQueue, attribute: str) -> None:
+    reply = queue.patch(**{attribute: None})
+
+    assert (reply.code, reply.json["parameter"]) == ("InvalidParameter", attribute)
+
+
+@pytest.mark.parametrize("member", ["max_receives", "max_age_seconds"])
+def test_null_is_refused_inside_dead_letter(make_queue: MakeQueue, member: str) -> None:
+    make_queue("dead")
+    queue = make_queue("orders")
+    dead_letter = {"queue": "dead", "max_receives": 1, "max_age_seconds": 300, member: None}
+
+    reply = queue.patch(dead_letter=dead_letter)
+
+    assert (reply.code, reply.json["parameter"]) == ("InvalidParameter", f"dead_letter.{member}")
+
+
+def test_whether_a_queue_is_ordered_is_fixed(make_queue: MakeQueue) -> None:
+    for name, ordered in (("plain", False), ("strict", True)):
+        queue = make_queue(name, ordered=ordered)
+        assert queue.patch(ordered=ordered).status == 200
+        reply = queue.patch(ordered=not ordered)
+        assert (reply.code, reply.json["parameter"]) == ("InvalidParameter", "ordered")
+
+
+def test_partitions_only_grow(queue: TestQueue) -> None:
+    assert queue.patch(partitions=5).status == 200
+
+    shrunk = queue.patch(partitions=4)
+
+    assert (shrunk.status, shrunk.code) == (409, "InUse")
+    assert queue.show()["partitions"] == 5
+
+
+def test_the_partitions_of_an_ordered_queue_are_fixed(make_queue: MakeQueue) -> None:
+    queue = make_queue(ordered=True)
+
+    assert queue.patch(partitions=5).code == "InvalidParameter"
+    assert queue.patch(partitions=4).status == 200
+
+
+@pytest.mark.parametrize(
+    ("attributes", "parameter"),
+    [
+        ({"message_retention_seconds": 100, "delay_seconds": 100}, "delay_seconds"),
+        ({"message_retention_seconds": 100, "rewind_seconds": 101}, "rewind_seconds"),
+        (
+            {
+                "message_retention_seconds": 300,
+                "dead_letter": {"queue": "dead", "max_age_seconds": 300},
+            },
+            "dead_letter.max_age_seconds",
+        ),
+        ({"dead_letter": {"queue": "dead"}}, "dead_letter"),
+        ({"retry": {"policy": "unordered"}}, "retry"),
+        ({"retry": {"policy": "custom", "waits": [1]}}, "retry"),
+        ({"retry": {"policy": "ordered"}}, "retry.policy"),
+        ({"retry": {"policy": "nonsense"}}, "retry.policy"),
+    ],
+)
+def test_a_rule_across_attributes_holds_for_put_and_patch(
+    make_queue: MakeQueue, attributes: dict[str, Any], parameter: str
+) -> None:
+    make_queue("dead")
+    queue = make_queue("orders")
+    before = queue.show()
+
+    put = queue.client.put("/queues/other", attributes)
+    patch = queue.patch(**attributes)
+
+    assert (put.code, put.json["parameter"]) == ("InvalidParameter", parameter)
+    assert (patch.code, patch.json["parameter"]) == ("InvalidParameter", parameter)
+    assert queue.show() == before
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        {"message_retention_seconds": 100, "delay_seconds": 99},
+        {"message_retention_seconds": 100, "rewind_seconds": 100},
+        {
+            "message_retention_seconds": 301,
+            "dead_letter": {"queue": "dead", "max_age_seconds": 300},
+        },
+        {
+            "retry": {"policy": "unordered"},
+            "dead_letter": {"queue": "dead", "max_receives": 1000},
+        },
+        {"ordered": True, "retry": {"policy": "ordered"}},
+    ],
+)
+def test_what_just_keeps_the_rules_is_taken(
+    make_queue: MakeQueue, attributes: dict[str, Any]
+) -> None:
+    make_queue("dead")
+
+    queue = make_queue("orders", **attributes)
+
+    shown = queue.show()
+    assert {name: shown[name] for name in attributes} == attributes
+
+
+def test_a_patch_is_judged_by_what_the_queue_has_already(make_queue: MakeQueue) -> None:
+    queue = make_queue(delay_seconds=100)
+
+    assert queue.patch(message_retention_seconds=100).code == "InvalidParameter"
+    assert queue.patch(message_retention_seconds=101).status == 200
+
+
+def test_a_description_has_256_characters_at_most(queue: TestQueue) -> None:
+    assert queue.patch(description="é" * 256).json["description"] == "é" * 256
+    assert queue.patch(description="").json["description"] == ""
+    assert queue.patch(description="é" * 257).json["parameter"] == "description"
+
+
+def test_there_are_10_labels_at_most(queue: TestQueue) -> None:
+    labels = {f"k{number}": "v" for number in range(10)}
+
+    assert queue.patch(labels=labels).json["labels"] == labels
+    assert queue.patch(labels={**labels, "one more": "v"}).json["parameter"] == "labels"
+
+
+def test_a_change_is_in_force_when_it_is_answered(queue: TestQueue) -> None:
+    queue.receive()  # whatever this call remembers of the queue
+    queue.patch(delay_seconds=10)
+
+    queue.send("late")
+
+    assert queue.receive() == []
+    assert queue.counts() == {"delayed": 1}
+
+
+def test_a_change_is_in_force_where_functions_have_caches_of_their_own() -> None:
+    world = World(shared_caches=False)
+    alice = world.client("alice", admin=True)
+    alice.put("/queues/orders")
+    before = world.clock.now_ms()
+
+    alice.patch("/queues/orders", {"delay_seconds": 10})
+
+    assert world.clock.now_ms() - before == 1_000  # other caches have turned over
+
+
+def test_an_account_has_10_000_queues_at_most(world: World, alice: Client) -> None:
+    alice.put("/queues/first")
+    key = {"pk": {"S": "A#alice"}, "sk": {"S": "account"}}
+    world.engine.execute(
+        "PutItem", {"TableName": world.tables.directory, "Item": {**key, "count": {"N": "9999"}}}
+    )
+
+    last, beyond = alice.put("/queues/last"), alice.put("/queues/beyond")
+
+    assert last.status == 201
+    assert (beyond.status, beyond.code) == (409, "LimitExceeded")
+    alice.delete("/queues/last")
+    assert alice.put("/queues/beyond").status == 201
+
+
+def test_a_queue_keeps_at_most_so_many_messages(world: World, make_queue: MakeQueue) -> None:
+    queue = make_queue(max_messages=1_000_000)
+    queue.send("a")
+    world.settle()
+    place = {"pk": {"S": f"C#{queue.show()['id']}"}, "sk": {"S": "kept"}}
+    request = {
+        "TableName": world.tables.usage,
+        "Key": place,
+        "UpdateExpression": "ADD messages :more",
+        "ExpressionAttributeValues": {":more": {"N": "999997"}},
+    }
+    world.engine.execute("UpdateItem", request)
+    world.clock.pass_seconds(60)
+
+    assert queue.try_send([{"body": "b"}, {"body": "c"}]).status == 201
+    refused = queue.try_send([{"body": "b"}, {"body": "c"}, {"body": "d"}])
+    assert (refused.status, refused.code) == (409, "LimitExceeded")
+
+
+def test_a_deleted_queue_is_gone(queue: TestQueue) -> None:
+    reply = queue.client.delete(queue.path)
+
+    assert (reply.status, reply.text) == (204, "")
+    assert queue.client.get(queue.path).code == "QueueNotFound"
+    assert queue.client.delete(queue.path).code == "QueueNotFound"
+    assert queue.try_send([{"body": "a"}]).code == "QueueNotFound"
+
+
+def test_a_new_queue_of_the_name_never_returns_the_old_ones_messages(
+    make_queue: MakeQueue,
+) -> None:
+    queue = make_queue(rewind_seconds=3600)
+    queue.send("active", "held")
+    held = queue.receive(1)[0]
+    sent_at = held["sent_at"]
+    queue.client.delete(queue.path)
+
+    again = make_queue(rewind_seconds=3600)
+
+    assert again.receive() == []
+    assert again.counts() == {}
+    assert again.act("delete", held)["failed"][0]["code"] == "ReceiptExpired"
+    assert again.run("rewind", to=sent_at)["done"] == 0
+
+
+def test_a_dead_letter_queue_cannot_be_deleted_while_it_is_one(make_queue: MakeQueue) -> None:
+    dead = make_queue("dead")
+    queue = make_queue("orders", dead_letter={"queue": "dead", "max_receives": 1})
+
+    assert dead.client.delete(dead.path).code == "InUse"
+    queue.patch(dead_letter=None)
+    assert dead.client.delete(dead.path).status == 204
+
+
+def test_deleting_its_user_frees_a_dead_letter_queue(make_queue: MakeQueue) -> None:
+    dead = make_queue("dead")
+    queue = make_queue("orders", dead_letter={"queue": "dead", "max_receives": 1})
+    queue.client.delete(queue.path)
+
+    assert dead.client.delete(dead.path).status == 204
