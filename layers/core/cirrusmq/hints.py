@@ -12,6 +12,9 @@ from collections import defaultdict, deque
 from dataclasses import dataclass, field
 
 UNITS_PER_SECOND = 20
+FREE_UNITS = 1.0
+"""A stretch that costs no more than that is read again as soon as its first lease ends: reading
+behind it would hardly cost less."""
 SHORTEST_MS = 1_000
 LONGEST_MS = 64_000
 """Enough for the bound to hold at 10,000 parcels of 1 KiB in flight in one partition."""
@@ -56,7 +59,7 @@ class Hints:
 
         `ready_ms` is when the first message in the stretch can be received again.
         """
-        by_cost_ms = int(units * 1000 / UNITS_PER_SECOND)
+        by_cost_ms = int(units * 1000 / UNITS_PER_SECOND) if units > FREE_UNITS else 0
         life_ms = max(by_cost_ms, min(SHORTEST_MS, ready_ms - now_ms))
         with self._lock:
             head = self._heads[pk]
