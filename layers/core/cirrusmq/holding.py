@@ -98,15 +98,15 @@ def _each(core: Core, together: Sequence[Held], act: Callable[[Held, int], int |
 
 
 def _hold(core: Core, held: Held, seconds: dict[str, int], now_ms: int) -> int | None:
+    """Let the lease end later or sooner; with 0 the message is active at once, without a wait."""
     until_ms = min(now_ms + seconds[held.text] * 1000, held.receipt.expires_ms)
     place = held.receipt.place
     values: dict[str, Any] = {":until": {"N": str(until_ms)}}
-    request = _request(core, held, now_ms, f"SET v[{place}] = :until", values)
+    at_once = not seconds[held.text]
     try:
-        core.store.write("UpdateItem", request)
+        _write(core, held, now_ms, f"SET v[{place}] = :until", values, drop_wait=at_once)
     except ConditionFailed as failed:
         return until_ms if _applied_before(failed, held, until_ms) else None
-    core.hints.forget(held.pk, held.receipt.sort_key)
     return until_ms
 
 
@@ -130,29 +130,57 @@ def _give(core: Core, held: Held, delay_ms: int | None, now_ms: int) -> int | No
     return None if moved is None else due_ms
 
 
-def _give_in_place(
-    core: Core, held: Held, wait_ms: int, now_ms: int, *, waits: bool = True
-) -> int | None:
-    """End the lease where the message stands; `waits`: its parcel has a list of retry waits."""
+def _give_in_place(core: Core, held: Held, wait_ms: int, now_ms: int) -> int | None:
+    """End the lease where the message stands."""
     due_ms = min(now_ms + wait_ms, held.receipt.expires_ms)
     place = held.receipt.place
     values: dict[str, Any] = {":due": {"N": str(due_ms)}, ":ended": {"B": b""}}
     update = f"SET v[{place}] = :due, k[{place}] = :ended"
-    waits = waits and held.source.retry is not None
-    if waits:
-        update += f", w[{place}] = :none"
-    request = _request(core, held, now_ms, update, values)
-    if waits:
-        request["ConditionExpression"] += " AND attribute_exists(w)"
     try:
-        core.store.write("UpdateItem", request)
+        _write(core, held, now_ms, update, values, drop_wait=True)
     except ConditionFailed as failed:
-        if waits and failed.item is not None and "w" not in failed.item:
-            return _give_in_place(core, held, wait_ms, now_ms, waits=False)
         # The nonce is gone in either case: only an earlier try of ours leaves this very time.
         return due_ms if _ended_before(failed, held, due_ms) else None
-    core.hints.forget(held.pk, held.receipt.sort_key)
     return due_ms
+
+
+def _write(
+    core: Core,
+    held: Held,
+    now_ms: int,
+    update: str,
+    values: dict[str, Any],
+    *,
+    drop_wait: bool,
+) -> None:
+    """Change a message where it stands; with `drop_wait` no retry's wait follows its lease.
+
+    Only parcels that were received under a ladder have a list of waits. Whether this one has is
+    guessed from the source's present ladder, and a second write follows where that was wrong.
+    """
+    if not drop_wait:
+        core.store.write("UpdateItem", _request(core, held, now_ms, update, values))
+    else:
+        waits = held.source.retry is not None
+        try:
+            core.store.write("UpdateItem", _drop_wait(core, held, now_ms, update, values, waits))
+        except ConditionFailed as failed:
+            if failed.item is None or waits == ("w" in failed.item):
+                raise
+            request = _drop_wait(core, held, now_ms, update, values, not waits)
+            core.store.write("UpdateItem", request)
+    core.hints.forget(held.pk, held.receipt.sort_key)
+
+
+def _drop_wait(
+    core: Core, held: Held, now_ms: int, update: str, values: dict[str, Any], waits: bool
+) -> dict[str, Any]:
+    if waits:
+        update += f", w[{held.receipt.place}] = :none"
+    request = _request(core, held, now_ms, update, values)
+    exists = "attribute_exists(w)" if waits else "attribute_not_exists(w)"
+    request["ConditionExpression"] += f" AND {exists}"
+    return request
 
 
 def holds(held: Held, parcel: Parcel, now_ms: int) -> bool:

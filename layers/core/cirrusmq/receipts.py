@@ -80,8 +80,8 @@ def holder_conditions(held: Held, now_ms: int, values: dict[str, dict[str, objec
     """The conditions under which a receipt speaks for its message; fills in `values`.
 
     The receipt is the newest (its nonce), of a message still there (not deleted, moved, expired
-    or purged). In a source with a ladder a lease that ran out has passed into a retry's wait; one
-    without a wait to come may still be used.
+    or purged). Where a retry's wait follows, a lease that ran out has passed into it; without one
+    it may still be used.
     """
     place, source = held.receipt.place, held.source
     values |= {
@@ -89,19 +89,17 @@ def holder_conditions(held: Held, now_ms: int, values: dict[str, dict[str, objec
         f":n{place}": {"N": str(held.receipt.count)},
         f":x{place}": {"N": str(held.receipt.expires_ms)},
         ":none": {"N": "0"},
+        ":now": {"N": str(now_ms)},
         ":purged": {"N": str(source.purged_ms)},
     }
-    conditions = [
+    return [
         f"x = :x{place}",
         f"size(v) = :n{place}",
         "t > :purged",
         f"k[{place}] = :k{place}",
         f"v[{place}] > :none",
+        f"(attribute_not_exists(w) OR w[{place}] = :none OR v[{place}] > :now)",
     ]
-    if source.retry is not None:
-        values[":now"] = {"N": str(now_ms)}
-        conditions.append(f"(attribute_not_exists(w) OR w[{place}] = :none OR v[{place}] > :now)")
-    return conditions
 
 
 def expired(held: Held, now_ms: int) -> bool:
