@@ -1,1 +1,64 @@
+"""CirrusMQ's client library: calls, producers and consumers.
+
+`SqlTransactions` and `DynamoDBTransactions` are in modules of their own, so that only who uses
+them needs SQLAlchemy or boto3.
+"""
+
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cirrusmq_client.aws_lambda import batch_response, exactly_once
+from cirrusmq_client.backoff import Backoff
+from cirrusmq_client.client import Client
+from cirrusmq_client.connection import Connection, find_connection
+from cirrusmq_client.consumer import Consumer
+from cirrusmq_client.dynamodb_transactions import DynamoDBTransactions
+from cirrusmq_client.errors import CirrusMQError
+from cirrusmq_client.exactly_once import AlreadyConsumed, ExactlyOnce
+from cirrusmq_client.messages import Message, Received
+from cirrusmq_client.options import Batches
+from cirrusmq_client.producer import PartlySent, Producer
+from cirrusmq_client.progress import CallbackProgress, FileProgress, NoProgress
+from cirrusmq_client.results import Ack, DeadLetter, Retry
+from cirrusmq_client.sources import Queue, Subscription
+
+if TYPE_CHECKING:
+    from cirrusmq_client.sql_transactions import SqlTransactions
+
+__all__ = [
+    "Ack",
+    "AlreadyConsumed",
+    "Backoff",
+    "Batches",
+    "CallbackProgress",
+    "CirrusMQError",
+    "Client",
+    "Connection",
+    "Consumer",
+    "DeadLetter",
+    "DynamoDBTransactions",
+    "ExactlyOnce",
+    "FileProgress",
+    "Message",
+    "NoProgress",
+    "PartlySent",
+    "Producer",
+    "Queue",
+    "Received",
+    "Retry",
+    "SqlTransactions",
+    "Subscription",
+    "batch_response",
+    "exactly_once",
+    "find_connection",
+]
+
+
+def __getattr__(name: str) -> object:
+    """`SqlTransactions`, imported with SQLAlchemy when it is first asked for."""
+    if name == "SqlTransactions":
+        from cirrusmq_client.sql_transactions import SqlTransactions
+
+        return SqlTransactions
+    raise AttributeError(name)

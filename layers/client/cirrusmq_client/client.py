@@ -6,10 +6,10 @@ from pathlib import Path
 from types import TracebackType
 
 from cirrusmq_client.account_calls import AccountCalls
+from cirrusmq_client.backoff import Backoff
 from cirrusmq_client.connection import DATA, Connection, find_connection
 from cirrusmq_client.message_calls import MessageCalls
 from cirrusmq_client.queue_calls import QueueCalls
-from cirrusmq_client.retrying import Retry
 from cirrusmq_client.topic_calls import TopicCalls
 from cirrusmq_client.transport import Transport
 
@@ -27,10 +27,10 @@ class Client(QueueCalls, MessageCalls, TopicCalls, AccountCalls):
         connection: Connection | None = None,
         *,
         data: Path | str = DATA,
-        retry: Retry | None = None,
+        retry: Backoff | None = None,
     ) -> None:
         found = find_connection(data) if connection is None else connection
-        super().__init__(Transport(found, retry=retry or Retry()))
+        super().__init__(Transport(found, retry=retry or Backoff()))
 
     @property
     def url(self) -> str:

@@ -15,6 +15,7 @@ from typing import Any
 
 import httpx
 
+from cirrusmq_client.backoff import Backoff
 from cirrusmq_client.clocks import ServerClock
 from cirrusmq_client.connection import Connection
 from cirrusmq_client.errors import (
@@ -25,7 +26,6 @@ from cirrusmq_client.errors import (
     Throttled,
     error_of,
 )
-from cirrusmq_client.retrying import Retry
 
 CONNECT_SECONDS = 5.0
 ANSWER_SECONDS = 15.0
@@ -49,7 +49,7 @@ class Transport:
     """The service, as the holder of one access key reaches it; safe for several threads."""
 
     def __init__(
-        self, connection: Connection, *, retry: Retry, connections: int = CONNECTIONS
+        self, connection: Connection, *, retry: Backoff, connections: int = CONNECTIONS
     ) -> None:
         self.url = connection.url.rstrip("/")
         self.clock = ServerClock()

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, kw_only=True)
-class Retry:
+class Backoff:
     """A pure decision: the pause before the next try, or None to give up.
 
     An `attempt` is taken for 120 s, so nothing is repeated after `most_seconds` below that.

@@ -1,0 +1,101 @@
+"""Consumers that are Lambda functions: events in, partial-batch responses out.
+
+Three shapes of events are taken:
+- `{"messages": [received, …]}`: messages as a receive answers them;
+- `{"Records": [{"messageId", "body", "attributes"?}, …]}`: the shape of queue event sources;
+- a POST to the function's URL: a topic's `http` subscription, `content_format` either.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import logging
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from cirrusmq_client.exactly_once import ExactlyOnce, Transactions
+from cirrusmq_client.handling import one_by_one
+from cirrusmq_client.messages import Received
+from cirrusmq_client.results import Ack
+
+logger = logging.getLogger("cirrusmq_client")
+T = TypeVar("T")
+LambdaHandler = Callable[[Mapping[str, Any], Any], dict[str, Any]]
+
+
+def exactly_once(
+    store: Transactions[T], group: str
+) -> Callable[[Callable[[Received, T], object]], LambdaHandler]:
+    """Make a handler of (message, transaction) into a Lambda handler with exactly-once effects.
+
+    It answers a batch by `{"batchItemFailures": [{"itemIdentifier": id}, …]}`, a POST by 204 or
+    500. After a failure the later messages of the same group fail too, unhandled.
+    """
+
+    def decorate(handler: Callable[[Received, T], object]) -> LambdaHandler:
+        return batch_response(ExactlyOnce(store, group)(handler))
+
+    return decorate
+
+
+def batch_response(handler: Callable[[Received], object]) -> LambdaHandler:
+    """Make a handler of messages into a Lambda handler; see `exactly_once`."""
+    handle = one_by_one(handler, Ack())
+
+    def succeeds(message: Received) -> bool:
+        return isinstance(handle([message])[0], Ack)
+
+    def answer(event: Mapping[str, Any], context: Any) -> dict[str, Any]:
+        if "requestContext" in event:
+            return {"statusCode": 204 if succeeds(_pushed(event)) else 500}
+        failed: list[str] = []
+        stopped: set[str] = set()
+        for message in _batch(event):
+            if message.group in stopped or not succeeds(message):
+                failed.append(message.id)
+                if message.group is not None:
+                    stopped.add(message.group)
+        return {"batchItemFailures": [{"itemIdentifier": each} for each in failed]}
+
+    return answer
+
+
+def _batch(event: Mapping[str, Any]) -> list[Received]:
+    if "messages" in event:
+        return [Received(message) for message in event["messages"]]
+    return [Received(_record(record)) for record in event["Records"]]
+
+
+def _record(record: Mapping[str, Any]) -> dict[str, Any]:
+    system = record.get("attributes", {})
+    message: dict[str, Any] = {"id": record["messageId"], "body": record["body"]}
+    if "MessageGroupId" in system:
+        message["group"] = system["MessageGroupId"]
+    if "ApproximateReceiveCount" in system:
+        message["receive_count"] = int(system["ApproximateReceiveCount"])
+    return message
+
+
+def _pushed(event: Mapping[str, Any]) -> Received:
+    headers = {name.lower(): value for name, value in event.get("headers", {}).items()}
+    body = event.get("body") or ""
+    data = base64.b64decode(body) if event.get("isBase64Encoded") else body.encode()
+    message: dict[str, Any] = {"id": headers["x-cmq-message-id"]}
+    tags = headers.get("x-cmq-message-tag")
+    if tags:
+        message["tags"] = tags.split(", ")
+    content = _envelope(data, message["id"])
+    return Received(message | content)
+
+
+def _envelope(data: bytes, message_id: str) -> dict[str, Any]:
+    """The body, out of its JSON envelope where it is in one."""
+    try:
+        envelope = json.loads(data)
+    except ValueError:
+        envelope = None
+    if isinstance(envelope, dict) and envelope.get("msgId") == message_id:
+        name = "body_base64" if envelope.get("bodyEncoding") == "base64" else "body"
+        return {name: envelope["msgBody"]}
+    return {"body_base64": base64.b64encode(data).decode()}

@@ -1,0 +1,111 @@
+"""Broadcasting: every member reads every message of a log once, from where it left off."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+from cirrusmq_client.client import Client
+from cirrusmq_client.errors import CirrusMQError, NoAnswer, Throttled, Unavailable
+from cirrusmq_client.messages import Received
+from cirrusmq_client.options import Options
+from cirrusmq_client.progress import Progress
+from cirrusmq_client.results import Result
+from cirrusmq_client.sources import Subscription
+
+logger = logging.getLogger("cirrusmq_client")
+Handle = Callable[[Sequence[Received]], list[Result]]
+Log: TypeAlias = str | Subscription
+PAGE = (16, 100)
+PAUSE_SECONDS = (0.1, 1.0)
+OUTAGE_SECONDS = 30.0
+PASSING = (NoAnswer, Throttled, Unavailable)
+
+
+class Broadcasting:
+    """One member, in one thread: messages are handled in the order of the log.
+
+    Progress is saved behind messages that were handled, so after a crash the last of them come
+    again: at least once. A failure is logged and not retried.
+    """
+
+    def __init__(
+        self, client: Client, log: Log, handle: Handle, options: Options, progress: Progress
+    ) -> None:
+        self._client, self._log, self._handle = client, log, handle
+        self._options, self._progress = options, progress
+        self._error: CirrusMQError | None = None
+        self._gathered: list[Received] = []
+        self._since = 0.0
+        self.stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="cirrusmq-broadcast", daemon=True)
+
+    def start(self) -> None:
+        """Begin to read; messages published after this returned are read."""
+        self._cursor = self._progress.load() or self._client.health()["time"]
+        self._thread.start()
+
+    def finish(self) -> None:
+        """Once `stopping` is set: let the handler end within the grace time."""
+        self._thread.join(self._options.grace_seconds)
+        if self._error is not None:
+            raise self._error
+
+    def _run(self) -> None:
+        after, pause, outage = self._cursor, PAUSE_SECONDS[0], PAUSE_SECONDS[1]
+        while not self.stopping.is_set():
+            try:
+                page, following = self._client.read_log(self._log, after, self._limit())
+                outage = PAUSE_SECONDS[1]
+                if page and not self._gathered:
+                    self._since = time.monotonic()
+                self._gathered += page
+                after = following
+                if self._due():
+                    self._handle_gathered(after)
+                pause = PAUSE_SECONDS[0] if page else min(2 * pause, PAUSE_SECONDS[1])
+                if not page:
+                    self.stopping.wait(min(pause, self._left()))
+            except PASSING as error:
+                logger.warning("not read, again in %.1f s: %s", outage, error)
+                self.stopping.wait(outage)
+                outage = min(2 * outage, OUTAGE_SECONDS)
+            except CirrusMQError as error:
+                self._error = error
+                self.stopping.set()
+
+    def _limit(self) -> int:
+        least, most = PAGE
+        return max(1, min(most, max(least, self._options.most) - len(self._gathered)))
+
+    def _left(self) -> float:
+        """Seconds until what was gathered has waited long enough."""
+        if not self._gathered:
+            return PAUSE_SECONDS[1]
+        return max(0.0, self._since + self._options.await_seconds - time.monotonic())
+
+    def _due(self) -> bool:
+        enough = len(self._gathered) >= self._options.most
+        return bool(self._gathered) and (enough or self._left() <= 0)
+
+    def _handle_gathered(self, following: str) -> None:
+        most, handled = self._options.most, 0
+        while handled < len(self._gathered) and not self.stopping.is_set():
+            self._handle(self._gathered[handled : handled + most])
+            handled = min(handled + most, len(self._gathered))
+        if handled < len(self._gathered):
+            following = self._cursor_behind(handled)
+        self._gathered = []
+        self._progress.save(following)
+        self._cursor = following
+
+    def _cursor_behind(self, count: int) -> str:
+        """The cursor behind the first `count` messages: the log never changes, so it is asked."""
+        cursor = self._cursor
+        while count:
+            page, cursor = self._client.read_log(self._log, cursor, min(count, PAGE[1]))
+            count -= len(page)
+        return cursor

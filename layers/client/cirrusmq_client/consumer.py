@@ -1,0 +1,132 @@
+"""`Consumer`: a handler for the messages of a queue, a receiver or a subscription."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any, overload
+
+from cirrusmq_client.broadcasting import Broadcasting
+from cirrusmq_client.client import Client
+from cirrusmq_client.clustering import Clustering
+from cirrusmq_client.handling import one_by_one, together
+from cirrusmq_client.messages import Received
+from cirrusmq_client.options import Batches, Options
+from cirrusmq_client.progress import Progress
+from cirrusmq_client.results import Ack, Retry
+from cirrusmq_client.signals import stop_on_signals
+from cirrusmq_client.sources import Source, Subscription, source_of
+
+
+class Consumer:
+    """Receives messages and gives them to a handler, in threads, until it is stopped.
+
+        def handle(message):
+            print(message.text)
+
+        Consumer("orders", handle).run()
+
+    The handler returns normally or `Ack()`: the message is deleted. `Retry(after=seconds)`, or an
+    exception: it comes again, by the source's retry ladder where no time is said.
+    `DeadLetter(reason)`: it goes to the dead-letter queue. With `none_means_retry` a handler that
+    returns None asks for a retry.
+
+    - `source`: a queue's name, a `Queue` (also with a receiver), a `Subscription`. Members that
+      name the same source share its messages. For broadcasting also a topic's name.
+    - `batches`: the handler gets lists; see `Batches`. It answers one result, or one for each.
+    - `broadcasting`: every member gets every message; where its progress is kept.
+    - `workers`: threads that run handlers. `receivers`: threads that fetch messages.
+    - `prefetch`: unstarted messages to hold. Fewer share better when handlers are slow.
+    - `wait_seconds`: how long an idle receive waits; an idle consumer takes so long to stop.
+    - `visibility_timeout_seconds`: of leases; else the message's or the source's. They are
+      extended as long as a message is here.
+    - `grace_seconds`: for handlers that still run when it stops.
+
+    In ordered sources one message of a group is handled at a time, and after a failure none of
+    the group before the same one again.
+    """
+
+    @overload
+    def __init__(
+        self,
+        source: str | Source,
+        handler: Callable[[Received], object],
+        *,
+        client: Client | None = None,
+        batches: None = None,
+        broadcasting: Progress | None = None,
+        none_means_retry: bool = False,
+        **options: Any,
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self,
+        source: str | Source,
+        handler: Callable[[list[Received]], object],
+        *,
+        client: Client | None = None,
+        batches: Batches,
+        broadcasting: Progress | None = None,
+        none_means_retry: bool = False,
+        **options: Any,
+    ) -> None: ...
+
+    def __init__(
+        self,
+        source: str | Source,
+        handler: Callable[[Any], object],
+        *,
+        client: Client | None = None,
+        batches: Batches | None = None,
+        broadcasting: Progress | None = None,
+        none_means_retry: bool = False,
+        **options: Any,
+    ) -> None:
+        chosen = Options(batches=batches, **options)
+        none = Retry() if none_means_retry else Ack()
+        wrap = one_by_one if batches is None else together
+        handle = wrap(handler, none)
+        self.client = Client() if client is None else client
+        self._mode: Clustering | Broadcasting
+        if broadcasting is None:
+            self._mode = Clustering(self.client, source_of(source), handle, chosen)
+        else:
+            if not isinstance(source, str | Subscription):
+                raise ValueError("broadcasting reads a topic or a subscription, not a queue")
+            self._mode = Broadcasting(self.client, source, handle, chosen, broadcasting)
+
+    def run(self) -> None:
+        """Consume until SIGTERM, Ctrl-C or `stop`; then end as `join` says."""
+        with stop_on_signals(self.stop):
+            self.start()
+            self.join()
+
+    def start(self) -> None:
+        """Begin, in threads of its own. A consumer runs once."""
+        self._mode.start()
+
+    def stop(self) -> None:
+        """Receive nothing more; returns at once."""
+        self._mode.stopping.set()
+
+    def join(self) -> None:
+        """Wait for `stop`; then give back what was not started, and let handlers end.
+
+        Raises what made receiving impossible: the queue is not there, the key is wrong.
+        """
+        self._mode.stopping.wait()
+        self._mode.finish()
+
+    def __enter__(self) -> Consumer:
+        self.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+        self.join()

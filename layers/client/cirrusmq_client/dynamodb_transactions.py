@@ -1,0 +1,97 @@
+"""Exactly-once effects in DynamoDB: the consumer's writes and the record in one transaction."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable
+from typing import Any
+
+from cirrusmq_client.exactly_once import (
+    KEEP_SECONDS,
+    AlreadyConsumed,
+    check_keep_seconds,
+    writes_nothing,
+)
+
+TABLE = "cirrusmq_consumed"
+TRIES = 6
+PAUSE_SECONDS = 0.05
+_PASSING = {"TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"}
+
+Writes = list[dict[str, Any]]
+"""What a handler appends: at most 99 items of TransactItems (`{"Put": …}`, `{"Update": …}`)."""
+
+
+class DynamoDBTransactions:
+    """Records in a table with the keys `message` and `consumer_group`; TTL in `expires_at`.
+
+    `client` is boto3's low-level DynamoDB client. Handlers get a list and append their writes;
+    nothing is written before they return.
+    """
+
+    def __init__(self, client: Any, table: str = TABLE, keep_seconds: int = KEEP_SECONDS) -> None:
+        self._client, self._table = client, table
+        self._keep_seconds = check_keep_seconds(keep_seconds)
+
+    def create_table(self) -> None:
+        """Make the table, on demand and with TTL, where it is not there."""
+        try:
+            self._client.create_table(
+                TableName=self._table,
+                AttributeDefinitions=[
+                    {"AttributeName": name, "AttributeType": "S"}
+                    for name in ("message", "consumer_group")
+                ],
+                KeySchema=[
+                    {"AttributeName": "message", "KeyType": "HASH"},
+                    {"AttributeName": "consumer_group", "KeyType": "RANGE"},
+                ],
+                BillingMode="PAY_PER_REQUEST",
+            )
+        except self._client.exceptions.ResourceInUseException:
+            return
+        self._client.get_waiter("table_exists").wait(TableName=self._table)
+        self._client.update_time_to_live(
+            TableName=self._table,
+            TimeToLiveSpecification={"Enabled": True, "AttributeName": "expires_at"},
+        )
+
+    def run(self, key: str, group: str, work: Callable[[Writes], object]) -> object:
+        """Collect the work's writes and write them with the record; see `Transactions`."""
+        writes: Writes = []
+        result = work(writes)
+        if not writes_nothing(result):
+            self._write([self._record(key, group), *writes])
+        return result
+
+    def _record(self, key: str, group: str) -> dict[str, Any]:
+        expires_at = int(time.time()) + self._keep_seconds
+        return {
+            "Put": {
+                "TableName": self._table,
+                "Item": {
+                    "message": {"S": key},
+                    "consumer_group": {"S": group},
+                    "expires_at": {"N": str(expires_at)},
+                },
+                "ConditionExpression": "attribute_not_exists(message)",
+            }
+        }
+
+    def _write(self, items: Writes) -> None:
+        for tried in range(1, TRIES + 1):
+            try:
+                self._client.transact_write_items(TransactItems=items)
+            except self._client.exceptions.TransactionCanceledException as error:
+                reasons = [
+                    reason.get("Code") for reason in error.response.get("CancellationReasons", ())
+                ]
+                if reasons and reasons[0] == "ConditionalCheckFailed":
+                    raise AlreadyConsumed from error
+                passing = set(reasons) - {"None", None} <= _PASSING
+                if not passing or tried == TRIES:
+                    raise
+                time.sleep(random.uniform(0, PAUSE_SECONDS * 2**tried))
+            else:
+                return

@@ -1,0 +1,42 @@
+"""Calling handlers: whatever they return or raise becomes a result for each message."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+
+from cirrusmq_client.messages import Received
+from cirrusmq_client.results import Result, Retry, read_result, read_results
+
+logger = logging.getLogger("cirrusmq_client")
+Handle = Callable[[Sequence[Received]], list[Result]]
+
+
+def one_by_one(handler: Callable[[Received], object], none: Result) -> Handle:
+    """A handler of single messages; an exception is a `Retry`."""
+
+    def handle(messages: Sequence[Received]) -> list[Result]:
+        return [_call(message) for message in messages]
+
+    def _call(message: Received) -> Result:
+        try:
+            return read_result(handler(message), none)
+        except Exception:
+            logger.warning("%s comes again: its handler failed", message.id, exc_info=True)
+            return Retry()
+
+    return handle
+
+
+def together(handler: Callable[[list[Received]], object], none: Result) -> Handle:
+    """A handler of batches; an exception is a `Retry` of every message."""
+
+    def handle(messages: Sequence[Received]) -> list[Result]:
+        try:
+            return read_results(handler(list(messages)), len(messages), none)
+        except Exception:
+            count = len(messages)
+            logger.warning("%d messages come again: their handler failed", count, exc_info=True)
+            return [Retry()] * count
+
+    return handle

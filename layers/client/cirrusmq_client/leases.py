@@ -1,0 +1,139 @@
+"""Leases: how long a received message stays ours, and extending that while it is needed."""
+
+from __future__ import annotations
+
+import logging
+import math
+import threading
+import time
+from collections.abc import Sequence
+from datetime import datetime
+
+from cirrusmq_client.client import Client
+from cirrusmq_client.errors import CirrusMQError, ReceiptExpired
+from cirrusmq_client.messages import Received
+from cirrusmq_client.sources import Source
+
+logger = logging.getLogger("cirrusmq_client")
+BATCH = 16
+LEAST_SECONDS = 2.0
+"""Real seconds that an extension gives at least: a call must find its way in time."""
+LONGEST_SECONDS = 43_200
+AGAIN_SECONDS = 0.5
+SLACK_SECONDS = 0.1
+
+
+class Held:
+    """A message and what we know of its lease; times of the monotonic clock."""
+
+    __slots__ = ("ends", "message", "renew", "seconds")
+
+    def __init__(self, message: Received, remaining_seconds: float, scale: float) -> None:
+        self.message = message
+        self.seconds = min(
+            LONGEST_SECONDS, max(1, math.ceil(max(remaining_seconds, LEAST_SECONDS * scale)))
+        )
+        """What an extension asks for, in the service's seconds."""
+        self.set(remaining_seconds / scale)
+
+    @property
+    def lost(self) -> bool:
+        """Whether somebody else may have the message by now."""
+        return time.monotonic() >= self.ends
+
+    def set(self, real_seconds: float) -> None:
+        """The lease ends so many seconds from now."""
+        now = time.monotonic()
+        self.ends = now + real_seconds
+        self.renew = now + real_seconds / 2
+
+    def lose(self) -> None:
+        """The receipt is no longer the message's newest."""
+        self.ends, self.renew = -math.inf, math.inf
+
+
+class Leases:
+    """Extends the leases of messages from `add` until `drop`, in a thread of its own."""
+
+    def __init__(self, client: Client, source: Source) -> None:
+        self._client, self._source = client, source
+        self._held: dict[str, Held] = {}
+        self._changed = threading.Condition()
+        self._wakes = math.inf
+        self._stopped = False
+        self.scale = 1.0
+        """Seconds of the service in a real one."""
+        self._thread = threading.Thread(target=self._run, name="cirrusmq-leases", daemon=True)
+
+    def start(self) -> None:
+        """Begin."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Extend nothing more."""
+        with self._changed:
+            self._stopped = True
+            self._changed.notify_all()
+        self._thread.join()
+
+    def add(self, messages: Sequence[Received]) -> list[Held]:
+        """Take over messages just received."""
+        added = [
+            Held(message, self._remaining(message.visible_at), self.scale) for message in messages
+        ]
+        with self._changed:
+            for held in added:
+                self._held[held.message.receipt] = held
+            if any(held.renew < self._wakes for held in added):
+                self._changed.notify_all()
+        return added
+
+    def drop(self, held: Sequence[Held]) -> None:
+        """These are no longer needed."""
+        with self._changed:
+            for each in held:
+                self._held.pop(each.message.receipt, None)
+
+    def _remaining(self, visible_at: datetime | None) -> float:
+        # Reckoned from the latest time that it can be there: rather extend too early.
+        ends = 0.0 if visible_at is None else visible_at.timestamp()
+        return max(0.0, ends - self._client.server_seconds)
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                self._wakes = min((held.renew for held in self._held.values()), default=math.inf)
+                pause = self._wakes - time.monotonic()
+                if pause > 0 and not self._stopped:
+                    self._changed.wait(None if pause == math.inf else pause)
+                if self._stopped:
+                    return
+                soon = time.monotonic() + SLACK_SECONDS
+                due = [held for held in self._held.values() if held.renew <= soon]
+            for start in range(0, len(due), BATCH):
+                self._extend(due[start : start + BATCH])
+
+    def _extend(self, due: Sequence[Held]) -> None:
+        by_receipt = {held.message.receipt: held for held in due}
+        wanted = {receipt: held.seconds for receipt, held in by_receipt.items()}
+        try:
+            outcome = self._client.change_visibility(self._source, wanted)
+        except CirrusMQError as error:
+            logger.warning("leases not extended: %s", error)
+            for held in due:
+                held.renew = time.monotonic() + AGAIN_SECONDS
+            return
+        for receipt, visible_at in outcome.done.items():
+            if visible_at is not None:
+                remaining = self._remaining(datetime.fromisoformat(visible_at))
+                by_receipt[receipt].set(remaining / self.scale)
+        for failed in outcome.failed:
+            with self._changed:
+                known = failed.receipt in self._held
+            if failed.code == ReceiptExpired.__name__:
+                by_receipt[failed.receipt].lose()
+            else:
+                by_receipt[failed.receipt].renew = math.inf
+            if known:
+                message = by_receipt[failed.receipt].message
+                logger.warning("%s is no longer held: %s", message.id, failed.detail)

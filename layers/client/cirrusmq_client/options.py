@@ -1,0 +1,57 @@
+"""How a consumer works, with each limit and default once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+MAX_BATCH = (1, 1_024)
+MAX_AWAIT_SECONDS = (0.0, 450.0)
+WAIT_SECONDS = (0.0, 30.0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Batches:
+    """The handler gets lists: of `max_batch` messages, or of those there are when the oldest has
+    waited for `max_await` seconds, whichever is first."""
+
+    max_batch: int = 32
+    max_await: float = 0.0
+
+    def __post_init__(self) -> None:
+        _check("max_batch", self.max_batch, MAX_BATCH)
+        _check("max_await", self.max_await, MAX_AWAIT_SECONDS)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What `Consumer` takes, checked."""
+
+    batches: Batches | None = None
+    workers: int = 4
+    receivers: int = 1
+    prefetch: int = 16
+    wait_seconds: float = 10.0
+    visibility_timeout_seconds: int | None = None
+    grace_seconds: float = 30.0
+
+    def __post_init__(self) -> None:
+        _check("workers", self.workers, (1, 1_024))
+        _check("receivers", self.receivers, (1, 64))
+        _check("prefetch", self.prefetch, (0, 1_024))
+        _check("wait_seconds", self.wait_seconds, WAIT_SECONDS)
+
+    @property
+    def most(self) -> int:
+        """Messages that a handler gets at once."""
+        return 1 if self.batches is None else self.batches.max_batch
+
+    @property
+    def await_seconds(self) -> float:
+        """How long a batch gathers."""
+        return 0.0 if self.batches is None else self.batches.max_await
+
+
+def _check(name: str, value: float, bounds: tuple[float, float]) -> None:
+    least, most = bounds
+    if not least <= value <= most:
+        raise ValueError(f"{name} must be {least:,} to {most:,}")
