@@ -1,4 +1,4 @@
-"""POST /queues/{queue}/messages/delete, …/visibility, …/give-back and …/dead-letter"""
+"""POST …/messages/{delete,visibility,give-back,dead-letter}, of queues and pull subscriptions"""
 
 from __future__ import annotations
 
@@ -10,10 +10,14 @@ from cirrusmq.receivers import source_with_id
 from cirrusmq.surrendering import DeadLetterRequest, surrender
 from cirrusmq_lambda.fates import done, visible
 from cirrusmq_lambda.http import Answer, Context, Event, Request, answer, serve
+from cirrusmq_lambda.topic_paths import pull_source
 
 
 def source_of(request: Request) -> SourceOf:
     core = request.core
+    if "subscription" in request.event["pathParameters"]:
+        source = pull_source(request)
+        return lambda source_id: source if source_id == source.id else None
     queue = find_queue(core, request.caller, request.path("queue"), "receive")
     return lambda source_id: source_with_id(core, queue, source_id)
 
@@ -41,10 +45,14 @@ def dead_letter_messages(request: Request) -> Answer:
 
 
 ROUTES = {
-    "POST /queues/{queue}/messages/delete": delete_messages,
-    "POST /queues/{queue}/messages/visibility": change_visibilities,
-    "POST /queues/{queue}/messages/give-back": give_messages_back,
-    "POST /queues/{queue}/messages/dead-letter": dead_letter_messages,
+    f"POST {holder}/messages/{call}": route
+    for holder in ("/queues/{queue}", "/topics/{topic}/subscriptions/{subscription}")
+    for call, route in (
+        ("delete", delete_messages),
+        ("visibility", change_visibilities),
+        ("give-back", give_messages_back),
+        ("dead-letter", dead_letter_messages),
+    )
 }
 
 

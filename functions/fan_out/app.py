@@ -1,4 +1,4 @@
-"""Makes the parcels of a queue's receivers from log records, as the stream brings them."""
+"""Makes the parcels of receivers and subscriptions from log records, as the stream brings them."""
 
 from __future__ import annotations
 
@@ -28,6 +28,4 @@ def deliver(record: DynamoDBRecord) -> None:
 
 
 def handler(event: dict[str, Any], context: Context) -> Any:
-    return process_partial_response(
-        event=event, record_handler=deliver, processor=processor, context=context
-    )
+    return process_partial_response(event=event, record_handler=deliver, processor=processor)

@@ -1,4 +1,4 @@
-"""Queues, receivers, grants, keys, operations, and the service's own pages."""
+"""Queues, receivers, grants, keys, operations, topics, and the service's own pages."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from typing import Any
 
 from cirrusmq import bootstrap, keys
 from cirrusmq_lambda.http import Answer, Context, Event, serve
-from cirrusmq_lambda.routes import access, queues, receivers, service
+from cirrusmq_lambda.routes import access, queues, receivers, service, topics
 
-ROUTES = {**queues.ROUTES, **receivers.ROUTES, **access.ROUTES, **service.ROUTES}
+TABLES = (queues.ROUTES, receivers.ROUTES, access.ROUTES, topics.ROUTES, service.ROUTES)
+ROUTES = {key: route for table in TABLES for key, route in table.items()}
 
 
 def create_admin_key(asked: dict[str, Any]) -> dict[str, Any]:

@@ -1,37 +1,58 @@
-"""POST /queues/{queue}/messages/receive and …/peek"""
+"""POST …/messages/receive and …/messages/peek, of queues and of pull subscriptions"""
 
 from __future__ import annotations
 
 from cirrusmq.access import find_queue
+from cirrusmq.errors import InvalidParameter
 from cirrusmq.peeking import PeekRequest, peek
 from cirrusmq.receivers import source_named
 from cirrusmq.receiving import ReceiveRequest, receive
+from cirrusmq.source import Source
 from cirrusmq_lambda.http import Answer, Context, Event, Request, answer, serve
+from cirrusmq_lambda.topic_paths import pull_source
 
 ANSWER_SECONDS = 2
 """Kept back from the gateway's 30 s, for the last look and the way back."""
 
 
-def receive_messages(request: Request) -> Answer:
+def receive_of_queue(request: Request) -> Answer:
     queue = find_queue(request.core, request.caller, request.path("queue"), "receive")
     body = request.body(ReceiveRequest)
     receiver = body.receiver if isinstance(body.receiver, str) else None
-    source = source_named(request.core, queue, receiver)
+    return receive_from(request, source_named(request.core, queue, receiver), body)
+
+
+def receive_of_subscription(request: Request) -> Answer:
+    source = pull_source(request)
+    body = request.body(ReceiveRequest)
+    if isinstance(body.receiver, str):
+        raise InvalidParameter("receiver", "is of queues")
+    return receive_from(request, source, body)
+
+
+def receive_from(request: Request, source: Source, body: ReceiveRequest) -> Answer:
     left_seconds = request.context.get_remaining_time_in_millis() / 1000 - ANSWER_SECONDS
     received = receive(request.core, source, request.caller.key_id, body, left_seconds)
     return answer(200, {"messages": [message.show() for message in received]})
 
 
-def peek_messages(request: Request) -> Answer:
+def peek_at_queue(request: Request) -> Answer:
     queue = find_queue(request.core, request.caller, request.path("queue"), "receive")
-    body = request.body(PeekRequest)
     source = source_named(request.core, queue, None)
-    return answer(200, {"messages": peek(request.core, source, body)})
+    return answer(200, {"messages": peek(request.core, source, request.body(PeekRequest))})
 
 
+def peek_at_subscription(request: Request) -> Answer:
+    source = pull_source(request)
+    return answer(200, {"messages": peek(request.core, source, request.body(PeekRequest))})
+
+
+SUBSCRIPTION = "/topics/{topic}/subscriptions/{subscription}"
 ROUTES = {
-    "POST /queues/{queue}/messages/receive": receive_messages,
-    "POST /queues/{queue}/messages/peek": peek_messages,
+    "POST /queues/{queue}/messages/receive": receive_of_queue,
+    "POST /queues/{queue}/messages/peek": peek_at_queue,
+    f"POST {SUBSCRIPTION}/messages/receive": receive_of_subscription,
+    f"POST {SUBSCRIPTION}/messages/peek": peek_at_subscription,
 }
 
 

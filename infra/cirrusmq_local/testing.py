@@ -16,7 +16,7 @@ import json
 import random
 import uuid
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -87,6 +87,13 @@ class Reply:
         return self.json.get("code") if self.status >= 400 else None
 
 
+@dataclass(frozen=True)
+class Posting:
+    """What became of a post."""
+
+    error: str | None
+
+
 class World:
     """The service, its clock and its store."""
 
@@ -110,6 +117,9 @@ class World:
         self.random = random.Random(seed)
         self.invoked: deque[tuple[str, dict[str, Any]]] = deque()
         self.parked: list[Any] = []
+        self.posts: list[tuple[str, dict[str, str], bytes]] = []
+        self.endpoint: Callable[[str], str | None] = lambda url: None
+        """What an endpoint answers: the kind of error, None where it takes the message."""
         self.executions: list[tuple[str, dict[str, Any]]] = []
         environment = template.environment()
         connection = Connection(region="us-east-1", max_retry_attempts=0)
@@ -130,6 +140,8 @@ class World:
             invoke=lambda role, event: self.invoked.append((role, event)),
             together=_one_by_one,
             start_execution=lambda name, given: self.executions.append((name, given)),
+            post=lambda url, headers, body: self.post(url, headers, body),
+            real_seconds=lambda: self.clock.now_ms() // 1000,
             settings=Settings(
                 confirm_endpoints=False, http_endpoints=True, allowed_networks=("127.0.0.0/8",)
             ),
@@ -149,6 +161,11 @@ class World:
     def run(self, role: str, event: Any = None) -> Any:
         """Run a function by its folder's name."""
         return self._run_function(self._names[role], event or {})
+
+    def post(self, url: str, headers: Mapping[str, str], body: bytes) -> Posting:
+        """What reaches an endpoint, and what it answers."""
+        self.posts.append((url, dict(headers), body))
+        return Posting(self.endpoint(url))
 
     def settle(self) -> None:
         """Run everything that waits: invocations, and the readers of the stream."""

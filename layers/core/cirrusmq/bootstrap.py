@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import contextvars
 import os
 import random
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
+from ipaddress import ip_network
 from typing import Any, TypeVar
 
 import botocore.session
@@ -16,7 +18,7 @@ from pynamodb.connection import Connection
 
 from cirrusmq.cache import Cache
 from cirrusmq.clock import Clock, SystemClock
-from cirrusmq.core import Core, Settings, Tables
+from cirrusmq.core import Core, Posted, Settings, Tables
 from cirrusmq.deployment import load_secret
 from cirrusmq.limits import CACHE_MS, SLOW_CACHE_MS
 from cirrusmq.storage.store import Store
@@ -110,6 +112,7 @@ def dynamodb_clients() -> list[Any]:
 def _wire() -> Core:
     clock = _Wiring.clock
     session = _Wiring.session or botocore.session.get_session()
+    settings = _settings()
     shared = os.environ.get("SHARED_CACHES") == "true"
     randomness = random.SystemRandom()
     store = Store(connection(), randomness, clock.sleep)
@@ -128,7 +131,8 @@ def _wire() -> Core:
         secret=cache(lambda: load_secret(store, tables.directory, randomness.randbytes)),
         invoke=Invoker(session),
         start_execution=Executions(session),
-        settings=_settings(),
+        post=_Post(settings),
+        settings=settings,
         together=_Together(),
     )
 
@@ -143,8 +147,26 @@ def _settings() -> Settings:
     )
 
 
+class _Post:
+    """Posts to endpoints; what that takes is loaded by the first post."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._poster: Any = None
+
+    def __call__(self, url: str, headers: Mapping[str, str], body: bytes) -> Posted:
+        if self._poster is None:
+            from cirrusmq.outbound.addresses import AddressPolicy
+            from cirrusmq.outbound.client import Poster
+
+            networks = [ip_network(network) for network in self._settings.allowed_networks]
+            self._poster = Poster(AddressPolicy(networks))
+        outcome: Posted = self._poster.post(url, headers, body)
+        return outcome
+
+
 class _Together:
-    """Calls side by side in threads; a single one stays in the caller's."""
+    """Calls side by side in threads, in the caller's context; a single one stays in its thread."""
 
     def __init__(self) -> None:
         self._threads = ThreadPoolExecutor(PARALLEL_CALLS, thread_name_prefix="store")
@@ -153,4 +175,8 @@ class _Together:
         listed = list(values)
         if len(listed) <= 1:
             return [call(value) for value in listed]
-        return list(self._threads.map(call, listed))
+        # A context serves one thread at a time, hence one for each call.
+        started = [
+            self._threads.submit(contextvars.copy_context().run, call, value) for value in listed
+        ]
+        return [each.result() for each in started]

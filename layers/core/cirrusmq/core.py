@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable
+import time
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from cirrusmq.cache import Cache
 from cirrusmq.clock import Clock
@@ -24,6 +25,15 @@ class Tables:
     directory: str
     messages: str
     usage: str
+
+
+class Posted(Protocol):
+    """What became of a post."""
+
+    @property
+    def error(self) -> str | None:
+        """A status or a kind of error; None where it was accepted."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +69,10 @@ class Core:
     """`map`, the calls side by side where the environment has threads."""
     start_execution: Callable[[str, dict[str, Any]], None]
     """Start an execution of the retry schedules' state machine: its name and its input."""
+    post: Callable[[str, Mapping[str, str], bytes], Posted]
+    """Post to an endpoint: its URL, headers, body."""
+    real_seconds: Callable[[], int] = lambda: int(time.time())
+    """The real time in epoch seconds, for signatures that others check."""
     settings: Settings = Settings()
     hints: Hints = field(default_factory=Hints)
     fanned_out: Recent = field(default_factory=Recent)

@@ -8,11 +8,12 @@ from cirrusmq.enqueue import Entry, Origin, ship
 from cirrusmq.errors import QueueNotFound
 from cirrusmq.giving_up import reason_to_give_up
 from cirrusmq.moves import move_out, origin
-from cirrusmq.parcel import Parcel
+from cirrusmq.parcel import Parcel, lone_parcel_id
 from cirrusmq.queue import Queue
 from cirrusmq.queues import get_queue
 from cirrusmq.source import Source
 from cirrusmq.storage.sequences import take_sequence
+from cirrusmq.subscription_source import make_dead_letter_queue
 
 
 def give_up(core: Core, source: Source, parcel: Parcel, now_ms: int) -> Parcel:
@@ -68,11 +69,12 @@ def move_to_queue(
         }
         if source.receiver is not None:
             dead_letter["receiver"] = source.receiver
+        if source.subscription is not None:
+            dead_letter["subscription"] = source.subscription
     shipment = ship(
         target,
         [entry],
-        # Unlike any other key, also when a message goes this way for the second time.
-        parcel_id=f"{parcel.send_id}.{entry.position:X}.{now_ms:x}",
+        parcel_id=lone_parcel_id(parcel.send_id, entry.position, now_ms),
         begun_ms=now_ms,
         now_ms=now_ms,
         take_sequence=lambda partition, count: take_sequence(core, target.id, partition, count),
@@ -90,10 +92,13 @@ def dead_letter_queue(core: Core, source: Source) -> Queue | None:
     """The queue that takes the source's dead letters."""
     if source.dead_letter is None:
         return None
+    name = source.dead_letter.queue
     try:
-        return get_queue(core, source.account, source.dead_letter.queue)
+        return get_queue(core, source.account, name)
     except QueueNotFound:
-        return None
+        if source.subscription is None:
+            return None
+        return make_dead_letter_queue(core, source.log_id, source.subscription, name)
 
 
 def _give_up_place(core: Core, source: Source, parcel: Parcel, place: int, now_ms: int) -> Parcel:

@@ -49,7 +49,10 @@ class Duplicate(Exception):
 
 
 def reminders(
-    target_id: str, keys: Sequence[str | None], answers: Sequence[Answered]
+    target_id: str,
+    keys: Sequence[str | None],
+    answers: Sequence[Answered],
+    life_ms: int = limits.DEDUPLICATION_MS,
 ) -> list[tuple[str, Item]]:
     """(deduplication id, item that remembers it) of each message that has an id.
 
@@ -60,7 +63,7 @@ def reminders(
         if key is None:
             continue
         digest = hashlib.sha256(key.encode()).hexdigest()[:40]
-        expires_ms = answer.sent_ms + limits.DEDUPLICATION_MS
+        expires_ms = answer.sent_ms + life_ms
         item = DeduplicationItem(
             f"D#{target_id}#{digest}",
             "D",

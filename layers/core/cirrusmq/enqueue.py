@@ -102,7 +102,7 @@ def ship(
     parcels = [_parcel(queue, lot, parcel_id, now_ms, expires_ms, origin) for lot in lots]
     if queue.log_since_ms is None:
         inline = [_with_content(parcel, lot) for parcel, lot in zip(parcels, lots, strict=True)]
-        if all(_fits(queue, parcel) for parcel in inline):
+        if all(fits(parcel, retries=queue.attributes.retry is not None) for parcel in inline):
             return Shipment(log=None, parcels=tuple(map(parcel_item, inline)))
         header = None
     else:
@@ -201,7 +201,6 @@ def _parcel(
         answer_percent=max(answer_percent(entry.message) for entry in lot.entries),
         positions=() if positions == tuple(range(count)) else positions,
         visibility_seconds=own if any(own) else (),
-        own_record=origin is not None,
         moved_from=origin.moved_from if origin else None,
         dead_letter=origin.dead_letter if origin else None,
     )
@@ -213,11 +212,14 @@ def answer_percent(message: Message) -> int:
 
 
 def _with_content(parcel: Parcel, lot: _Lot) -> Parcel:
-    return replace(parcel, content=pack([entry.message for entry in lot.entries]), own_record=False)
+    return replace(parcel, content=pack([entry.message for entry in lot.entries]))
 
 
-def _fits(queue: Queue, parcel: Parcel) -> bool:
-    """Whether the parcel stays within one write unit through claims of all its messages."""
+def fits(parcel: Parcel, *, retries: bool) -> bool:
+    """Whether the parcel stays within one write unit through claims of all its messages.
+
+    `retries`: whether each claim also writes a retry's wait down.
+    """
     count = parcel.count
     claimed = replace(
         parcel,
@@ -225,7 +227,7 @@ def _fits(queue: Queue, parcel: Parcel) -> bool:
         nonces=(_CLAIMED_NONCE,) * count,
         receives=(_CLAIMED_RECEIVES,) * count,
         first_received_ms=(_CLAIMED_MS,) * count,
-        waits_ms=(_CLAIMED_WAIT_MS,) * count if queue.attributes.retry else (),
+        waits_ms=(_CLAIMED_WAIT_MS,) * count if retries else (),
     )
     return item_bytes(parcel_item(claimed)) <= UNIT_BYTES
 

@@ -12,25 +12,28 @@ from __future__ import annotations
 
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from cirrusmq.core import Core
 from cirrusmq.counters import counter_place
 from cirrusmq.errors import Unavailable
 from cirrusmq.queues import Resource
 from cirrusmq.storage import directory
-from cirrusmq.storage.parcels import ARCHIVE, read_parcel
+from cirrusmq.storage.parcels import ARCHIVE, LOG, read_parcel
 from cirrusmq.storage.store import Item, TransactionRefused, key
-from cirrusmq.usage import Change, Kind, events, kept, rewindable
+from cirrusmq.topic_records import is_topic_record, read_record
+from cirrusmq.usage import Change, Event, events, kept, published, push_events, rewindable
 
 RECORD_SECONDS = 40 * 86_400
 MOST_RESOURCES = 90
 """A transaction has at most 100 writes: the record, and a counter for each resource."""
 _SHARDS = 16
 _TRIES = 5
-_ARRIVALS: dict[str, Kind] = {"queue": "sent", "receiver": "delivered"}
+_BILLED = ("count", "bytes", "attempts")
+Billed: TypeAlias = Counter[tuple[tuple[str, str, int], str]]
+"""((resource id, kind, minute), name of a number) -> the number."""
 _COUNTERS = ("messages", "bytes", "rewindable")
 
 
@@ -57,25 +60,39 @@ def meter(core: Core, records: Sequence[StreamRecord]) -> int:
     if not records:
         return 0
     covered = _within_transaction(records)
-    usage: Counter[tuple[str, str, int]] = Counter()
-    sizes: Counter[tuple[str, str, int]] = Counter()
+    billed: Billed = Counter()
     counters: dict[str, Counter[str]] = {}
     for record in covered:
-        change = _change(record)
-        source_id = record.pk.split("#")[1]
-        held = counters.setdefault(source_id, Counter())
-        if record.pk.startswith(f"{ARCHIVE}#"):
-            held["rewindable"] += rewindable(change)
-            continue
-        messages, size = kept(change)
-        held["messages"] += messages
-        held["bytes"] += size
-        for event in events(change, _ARRIVALS.get(_resource(core, source_id).kind, "delivered")):
-            place = (event.source_id, event.kind, record.time_ms // 60_000)
-            usage[place] += event.messages
-            sizes[place] += event.bytes
-    _write(core, covered[0].event_id, _usage_records(core, usage, sizes), counters)
+        minute = record.time_ms // 60_000
+        for event in _events(core, record, counters):
+            for name, number in zip(_BILLED, event[2:], strict=True):
+                billed[(event.source_id, event.kind, minute), name] += number
+    _write(core, covered[0].event_id, _usage_records(core, billed), counters)
     return len(covered)
+
+
+def _events(core: Core, record: StreamRecord, counters: dict[str, Counter[str]]) -> Iterator[Event]:
+    """What a record is billed as; the counters of its resource change with it."""
+    kind, resource_id, _ = record.pk.split("#")
+    if kind == LOG:
+        if record.before is None and record.after is not None and is_topic_record(record.after):
+            messages = read_record(record.after).messages
+            size = sum(message.size_bytes for message in messages)
+            yield published(resource_id, len(messages), size)
+        return
+    change = _change(record)
+    held = counters.setdefault(resource_id, Counter())
+    if kind == ARCHIVE:
+        held["rewindable"] += rewindable(change)
+        return
+    messages_kept, bytes_kept = kept(change)
+    held["messages"] += messages_kept
+    held["bytes"] += bytes_kept
+    resource = _resource(core, resource_id)
+    if resource.pushed:
+        yield from push_events(change)
+    else:
+        yield from events(change, "sent" if resource.kind == "queue" else "delivered")
 
 
 def _within_transaction(records: Sequence[StreamRecord]) -> Sequence[StreamRecord]:
@@ -105,33 +122,32 @@ def _resource(core: Core, source_id: str) -> Resource:
     return core.slow_cache.get(place, load) or Resource("unknown", "queue", source_id)
 
 
-def _usage_records(
-    core: Core, usage: Counter[tuple[str, str, int]], sizes: Counter[tuple[str, str, int]]
-) -> list[dict[str, Any]]:
+def _usage_records(core: Core, billed: Billed) -> list[dict[str, Any]]:
     shown = []
-    for source_id, kind, minute in sorted(usage):
-        resource = _resource(core, source_id)
-        place = (source_id, kind, minute)
-        if usage[place] or sizes[place]:
-            shown.append(usage_entry(resource, kind, minute, usage[place], sizes[place]))
+    for place in sorted({place for place, _ in billed}):
+        source_id, kind, minute = place
+        numbers = {name: billed[place, name] for name in _BILLED}
+        if any(numbers.values()):
+            shown.append(usage_entry(_resource(core, source_id), kind, minute, numbers))
     return shown
 
 
 def usage_entry(
-    resource: Resource, kind: str, minute: int, count: int, size: int
+    resource: Resource, kind: str, minute: int, numbers: Mapping[str, int]
 ) -> dict[str, Any]:
-    """One entry of a usage record, in wire shape."""
+    """One entry of a usage record, in wire shape; `numbers`: count, bytes and attempts."""
     prefix = "queue" if resource.kind in ("queue", "receiver") else resource.kind
-    return {
-        "M": {
-            "account": {"S": resource.account},
-            "resource": {"S": f"{prefix}:{resource.name}"},
-            "kind": {"S": kind},
-            "minute": {"N": str(minute)},
-            "count": {"N": str(count)},
-            "bytes": {"N": str(size)},
-        }
+    entry = {
+        "account": {"S": resource.account},
+        "resource": {"S": f"{prefix}:{resource.name}"},
+        "kind": {"S": kind},
+        "minute": {"N": str(minute)},
+        "count": {"N": str(numbers["count"])},
+        "bytes": {"N": str(numbers["bytes"])},
     }
+    if numbers.get("attempts"):
+        entry["attempts"] = {"N": str(numbers["attempts"])}
+    return {"M": entry}
 
 
 def usage_place(event_id: str) -> tuple[str, str]:

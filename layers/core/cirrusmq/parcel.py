@@ -26,7 +26,8 @@ class Parcel:
     sort_key: str
     """`<available at, 13 digits of ms>#<parcel id>`; in ordered sources by group and sequence."""
     parcel_id: str
-    """26 characters; `.<position>` behind them where a single message moved."""
+    """The send's id. `.<position>` behind it: a message re-keyed by itself in its source; and
+    `.<time>` behind that: a message put into another queue by itself."""
     sent_ms: int
     expires_ms: int
     visible_ms: tuple[int, ...]
@@ -49,8 +50,6 @@ class Parcel:
     """The packed messages, where they fit in beside their state."""
     log: str | None = None
     """`<id>#<partition>` of the log with the messages; None: the source's, same partition."""
-    own_record: bool = False
-    """Whether its log record is of this parcel alone (a copy made by a move between queues)."""
     moved_from: str | None = None
     """Id of the source that these messages were moved from, for the meter."""
     dead_letter: dict[str, Any] | None = field(default=None, hash=False)
@@ -67,8 +66,12 @@ class Parcel:
 
     @property
     def record_id(self) -> str:
-        """Id of the log record with the content, where `content` is None."""
-        return self.parcel_id if self.own_record else self.send_id
+        """Id of the log record with the content, where `content` is None.
+
+        A message alone in another queue has a record of its own; one that was re-keyed in its
+        source is still in its send's.
+        """
+        return self.parcel_id if self.parcel_id.count(".") == 2 else self.send_id
 
     def position(self, place: int) -> int:
         """The number, in its send, of the message at `place`."""
@@ -123,3 +126,11 @@ def message_id(send_id: str, position: int) -> str:
 def sort_key(available_ms: int, parcel_id: str) -> str:
     """The key of a parcel in its partition: in order of when it can first be received."""
     return f"{available_ms:013d}#{parcel_id}"
+
+
+def lone_parcel_id(send_id: str, position: int, now_ms: int) -> str:
+    """Id of a parcel for one message of a send, put into another queue at `now_ms`.
+
+    Unlike any other, also when a message goes the same way for the second time.
+    """
+    return f"{send_id}.{position:X}.{now_ms:x}"

@@ -33,6 +33,8 @@ class Resource(msgspec.Struct, frozen=True):
     account: str
     kind: str
     name: str
+    pushed: bool = False
+    """Whether it is a subscription that is pushed to a URL."""
 
 
 def get_queue(core: Core, account: str, name: str) -> Queue:

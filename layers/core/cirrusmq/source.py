@@ -1,4 +1,4 @@
-"""What messages are received from: a queue itself, or one of its receivers."""
+"""What messages are received from: a queue, one of its receivers, a topic's subscription."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ class Source:
     queue_name: str
     receiver: str | None
     """The receiver's name; None: the queue's default one."""
+    subscription: str | None = None
+    """The subscription's name, where this is one; `queue_name` is its topic's then."""
     log_id: str
     """Whose log holds the bodies that do not fit into a parcel."""
     partitions: int

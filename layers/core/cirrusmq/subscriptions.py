@@ -200,7 +200,7 @@ def _check_same(existing: Subscription, wanted: Subscription) -> None:
 def _creation(core: Core, topic: Topic, subscription: Subscription) -> list[dict[str, Any]]:
     """The writes of a new subscription; `_explain` knows their order."""
     below = "attribute_not_exists(#count) OR #count < :bound"
-    resource = Resource(topic.account, "subscription", f"{topic.name}/{subscription.name}")
+    resource = _resource(subscription)
     writes = [
         directory.check(core, topic_place(topic.account, topic.name), "attribute_exists(pk)"),
         directory.change_count(
@@ -220,6 +220,12 @@ def _creation(core: Core, topic: Topic, subscription: Subscription) -> list[dict
     return writes
 
 
+def _resource(subscription: Subscription) -> Resource:
+    name = f"{subscription.topic}/{subscription.name}"
+    pushed = subscription.protocol == "http"
+    return Resource(subscription.account, "subscription", name, pushed)
+
+
 def _explain(refused: TransactionRefused) -> None:
     if 0 in refused.failed:
         raise TopicNotFound from refused
@@ -230,9 +236,7 @@ def _explain(refused: TransactionRefused) -> None:
 
 def _delete(core: Core, found: Document[Subscription]) -> bool:
     subscription = found.value
-    resource = Resource(
-        subscription.account, "subscription", f"{subscription.topic}/{subscription.name}"
-    )
+    resource = _resource(subscription)
     writes = [
         directory.delete_version(
             core, subscription_place(subscription.topic_id, subscription.name), found.version

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cirrusmq import operations
+from cirrusmq import operations, pushing, schedules
 from cirrusmq.core import Core
 from cirrusmq.dead_letters import give_up
 from cirrusmq.errors import CirrusMQError, OperationNotFound
@@ -12,10 +12,11 @@ from cirrusmq.receivers import all_sources
 from cirrusmq.scan import scan_partition
 from cirrusmq.source import Source
 from cirrusmq.storage import directory
+from cirrusmq.topic import Topic
 
 
 def sweep(core: Core, most_ms: int) -> None:
-    """Start operations again that stopped; give messages up that grew too old.
+    """Start again what stopped: operations, retries; give messages up that grew too old.
 
     Works for at most about `most_ms`; the next minute's sweep starts elsewhere.
     """
@@ -27,10 +28,30 @@ def sweep(core: Core, most_ms: int) -> None:
             continue
         if core.now_ms() >= operation.held_until_ms:
             operations.resume(core, pointer)
+    _push_on(core)
     aged = list(directory.read_list(core, directory.AGED, "", Resource))
     core.random.shuffle(aged)
     for resource in aged:
         _give_up_by_age(core, resource, deadline_ms)
+
+
+def _push_on(core: Core) -> None:
+    """Start retry schedules again that nobody is at, and deliveries whose event was lost."""
+    for schedule in schedules.read_all(core):
+        topic = directory.read_cached(
+            core, directory.topic_place(schedule.account, schedule.topic), Topic
+        )
+        if topic is None:
+            continue
+        place = {"topic_id": topic.id, "subscription": schedule.subscription}
+        push = pushing.make_push(core, place, "sweep", 0)
+        if push is None or push.subscription.id != schedule.subscription_id:
+            continue
+        if schedule.stuck(core.now_ms()):
+            error = schedule.last_error or ""
+            pushing.begin_retrying(push, schedule, schedule.next_due_ms, error)
+        elif schedule.state == "delivering" and pushing.has_waiting(push, schedule):
+            pushing.notify(core, push.subscription)
 
 
 def _give_up_by_age(core: Core, resource: Resource, deadline_ms: int) -> None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeAlias
 
 from cirrusmq.moves import REWOUND, VANISHED
-from cirrusmq.parcel import DELETED, Parcel
+from cirrusmq.parcel import DELETED, GONE, Parcel
 
 Kind: TypeAlias = Literal[
     "sent",
@@ -33,6 +33,8 @@ class Event(NamedTuple):
     kind: Kind
     messages: int
     bytes: int
+    attempts: int = 0
+    """Posts, of a pushed subscription's deliveries."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +44,30 @@ class Change:
     before: Parcel | None
     after: Parcel | None
     by_ttl: bool
+
+
+def published(topic_id: str, messages: int, size: int) -> Event:
+    """What a topic's record is billed as."""
+    return Event(topic_id, "published", messages, size)
+
+
+def push_events(change: Change) -> Iterator[Event]:
+    """What a change of a pushed subscription's parcel is billed as: deliveries and attempts."""
+    before, after = change.before, change.after
+    if before is None or after is None:
+        if before is not None and change.by_ttl:
+            for place in range(before.count):
+                if before.live(place):
+                    yield Event(before.source_id, "dropped", 1, before.sizes[place])
+        return
+    for place in range(min(before.count, after.count)):
+        size, attempts = after.sizes[place], after.receives[place] - before.receives[place]
+        if attempts > 0:
+            yield Event(after.source_id, "delivered", 0, 0, attempts)
+        if before.live(place) and after.visible_ms[place] == DELETED:
+            yield Event(after.source_id, "delivered", 1, size)
+        elif before.live(place) and after.visible_ms[place] == GONE:
+            yield Event(after.source_id, "dropped", 1, size)
 
 
 def events(change: Change, arrival: Kind) -> Iterator[Event]:

@@ -57,7 +57,6 @@ class ParcelItem(Model):
     visibility_seconds = BinaryAttribute(legacy_encoding=False, attr_name="o", null=True)
     content = BinaryAttribute(legacy_encoding=False, attr_name="b", null=True)
     log = UnicodeAttribute(attr_name="l", null=True)
-    own_record = NumberAttribute(attr_name="y", null=True)
     parcel_id = UnicodeAttribute(attr_name="i", null=True)
     """Where the sort key does not hold it: in ordered sources."""
     moved_from = UnicodeAttribute(attr_name="m", null=True)
@@ -75,6 +74,8 @@ class LogItem(Model):
     content = BinaryAttribute(legacy_encoding=False, attr_name="b")
     sent_ms = NumberAttribute(attr_name="t")
     expires_ms = NumberAttribute(attr_name="x")
+    topic_header = BinaryAttribute(legacy_encoding=False, attr_name="g", null=True)
+    """Of a topic: which subscriptions get which of the messages."""
     header = BinaryAttribute(legacy_encoding=False, attr_name="h", null=True)
     """What `fan_out` needs to make the receivers' parcels."""
     expires_at = NumberAttribute()

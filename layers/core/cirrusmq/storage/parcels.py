@@ -54,7 +54,6 @@ def parcel_item(parcel: Parcel) -> Item:
         visibility_seconds=_pack_numbers(parcel.visibility_seconds),
         content=parcel.content,
         log=parcel.log,
-        own_record=1 if parcel.own_record else None,
         parcel_id=None if parcel.sort_key.endswith(parcel.parcel_id) else parcel.parcel_id,
         moved_from=parcel.moved_from,
         dead_letter=msgspec.msgpack.encode(parcel.dead_letter) if parcel.dead_letter else None,
@@ -102,7 +101,6 @@ def read_parcel(item: Item) -> Parcel:
         visibility_seconds=_unpack_numbers(stored.visibility_seconds),
         content=stored.content,
         log=stored.log,
-        own_record=bool(stored.own_record),
         moved_from=stored.moved_from,
         dead_letter=msgspec.msgpack.decode(stored.dead_letter) if stored.dead_letter else None,
     )

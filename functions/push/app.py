@@ -1,0 +1,27 @@
+"""Pushes messages to URLs; invoked by fan_out and sweep, and by the retry schedules."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cirrusmq import bootstrap
+from cirrusmq.pushing import deliver, make_push, retry, send_confirmation
+from cirrusmq_lambda.http import Context
+
+POST_MS = 17_000
+"""Kept back: a post of 15 s, and what is written after it."""
+
+
+def handler(event: dict[str, Any], context: Context) -> dict[str, Any]:
+    core = bootstrap.service()
+    if "confirm" in event:
+        send_confirmation(core, event["confirm"], context.aws_request_id)
+        return {"action": "done"}
+    place = event.get("retry") or event["deliver"]
+    most_ms = context.get_remaining_time_in_millis() - POST_MS
+    push = make_push(core, place, context.aws_request_id, most_ms)
+    if push is not None and "retry" in event:
+        return retry(push, event["retry"])
+    if push is not None:
+        deliver(push)
+    return {"action": "done"}

@@ -1,0 +1,10 @@
+"""Subscriptions of topics: creating, changing, showing, deleting, confirming"""
+
+from __future__ import annotations
+
+from cirrusmq_lambda.http import Answer, Context, Event, serve
+from cirrusmq_lambda.routes.subscriptions import ROUTES
+
+
+def handler(event: Event, context: Context) -> Answer:
+    return serve(ROUTES, event, context)

@@ -1,0 +1,264 @@
+"""Publishing: one log record, with the subscriptions that it goes to; fan-out does the rest.
+
+A topic's log is read in order of its keys, which have the time of the send's id. So that a reader
+never passes a key that is still to come, an `attempt` gives the id only while it is fresh; a later
+repetition looks for the first one's record, and else is stored under the present time, with a
+reminder that makes further repetitions find it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
+
+from cirrusmq import deduplication, limits
+from cirrusmq.attempt import check_attempt
+from cirrusmq.batches import (
+    BatchMessage,
+    Stored,
+    deduplication_key,
+    new_send_id,
+    read_contents,
+    repeatable_send_id,
+    store_once,
+    stored,
+)
+from cirrusmq.core import Core
+from cirrusmq.enqueue import group_partition
+from cirrusmq.errors import CirrusMQError, InvalidParameter
+from cirrusmq.filters import check_routing_key
+from cirrusmq.message import Message, check_body_size, pack
+from cirrusmq.parcel import message_id
+from cirrusmq.queue import Queue
+from cirrusmq.storage import directory
+from cirrusmq.storage.directory import queue_place
+from cirrusmq.storage.parcels import log_item, log_key
+from cirrusmq.storage.sequences import take_sequence
+from cirrusmq.storage.store import ConditionFailed, Item
+from cirrusmq.subscriptions import cached_subscriptions
+from cirrusmq.topic import Subscription, Topic, log_partition
+from cirrusmq.topic_records import Delivery, TopicHeader
+
+FRESH_MS = 1_000
+"""An attempt this old still gives its time to the key; readers hold back a little more."""
+
+
+class PublishMessage(BatchMessage, forbid_unknown_fields=True, frozen=True):
+    """One message of a publish."""
+
+    routing_key: str | UnsetType = UNSET
+
+
+class PublishRequest(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """The body of a publish."""
+
+    messages: Annotated[
+        list[PublishMessage], Meta(min_length=1, description="an array of 1 to 16 messages")
+    ]
+    atomic: bool = True
+    attempt: str | UnsetType = UNSET
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Published:
+    """What a publisher learns of one message."""
+
+    id: str
+    matched: int
+    """How many subscriptions it goes to; 0: nothing is kept."""
+    sent_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Draft:
+    """A checked message, and the subscriptions that it goes to."""
+
+    message: Message
+    routing_key: str
+    subscriptions: tuple[Subscription, ...]
+
+
+def publish(core: Core, topic: Topic, request: PublishRequest) -> list[Published | CirrusMQError]:
+    """Publish the messages; one result for each, in the order given."""
+    now_ms = core.now_ms()
+    begun_ms = now_ms
+    if not isinstance(request.attempt, UnsetType):
+        begun_ms = check_attempt(request.attempt, now_ms)
+    contents = read_contents(request.messages)
+    subscriptions = [each for each in cached_subscriptions(core, topic.id) if each.confirmed]
+    results: dict[int, Published | CirrusMQError] = {}
+    drafts: dict[int, _Draft] = {}
+    for number, (given, message) in enumerate(zip(request.messages, contents, strict=True)):
+        try:
+            draft = _draft(topic, given, message, subscriptions, f"messages[{number}]")
+        except CirrusMQError as error:
+            if request.atomic:
+                raise
+            results[number] = error
+        else:
+            drafts[number] = draft
+    matched = [number for number in drafts if drafts[number].subscriptions]
+    if isinstance(request.attempt, UnsetType):
+        send_id = new_send_id(core, begun_ms)
+    else:
+        send_id = repeatable_send_id(topic.account, topic.id, request, begun_ms)
+        send_id = _settled_id(core, topic, send_id, begun_ms, now_ms) if matched else send_id
+
+    def store(places: Sequence[int]) -> list[Stored]:
+        fresh = [drafts[matched[place]] for place in places]
+        keys = [deduplication_key(request.messages[matched[place]]) for place in places]
+        sent_ms = _write(core, topic, send_id, fresh, keys, now_ms)
+        return stored(send_id, [draft.message for draft in fresh], sent_ms)
+
+    keys = [deduplication_key(request.messages[number]) for number in matched]
+    for number, answer in zip(matched, store_once(keys, store), strict=True):
+        count = len(drafts[number].subscriptions)
+        results[number] = Published(id=answer.id, matched=count, sent_ms=answer.sent_ms)
+    unmatched = (number for number in drafts if number not in results)
+    for place, number in enumerate(unmatched, len(matched)):
+        results[number] = Published(id=message_id(send_id, place), matched=0, sent_ms=now_ms)
+    return [results[number] for number in range(len(contents))]
+
+
+def _draft(
+    topic: Topic,
+    given: PublishMessage,
+    message: Message,
+    subscriptions: Sequence[Subscription],
+    where: str,
+) -> _Draft:
+    kind = topic.attributes.filter
+    routing_key = ""
+    if not isinstance(given.routing_key, UnsetType):
+        if kind == "tags":
+            raise InvalidParameter(f"{where}.routing_key", "is of topics with filter routing_key")
+        routing_key = check_routing_key(given.routing_key, f"{where}.routing_key")
+    check_body_size(message, topic.attributes.max_message_bytes, where)
+    return _Draft(
+        message=message,
+        routing_key=routing_key,
+        subscriptions=tuple(
+            subscription
+            for subscription in subscriptions
+            if subscription.selection(kind).matches(message.tags, routing_key, message.attributes)
+        ),
+    )
+
+
+def _settled_id(core: Core, topic: Topic, send_id: str, begun_ms: int, now_ms: int) -> str:
+    """The id under which a send with an attempt is, or is to be, stored."""
+    if now_ms - begun_ms <= FRESH_MS:
+        return send_id
+    pk, sk = log_key(f"{topic.id}#{log_partition(send_id)}", send_id)
+    if core.store.get(core.tables.messages, pk, sk) is not None:
+        return send_id
+    late_id = new_send_id(core, now_ms)
+    reminder: Item = {
+        "pk": {"S": f"D#{topic.id}#{send_id}"},
+        "sk": {"S": "D"},
+        "i": {"S": late_id},
+        "expires_at": {"N": str((now_ms + limits.DEDUPLICATION_MS) // 1000)},
+    }
+    try:
+        core.store.put_if_absent(core.tables.messages, reminder)
+    except ConditionFailed as failed:
+        assert failed.item is not None
+        return str(failed.item["i"]["S"])
+    return late_id
+
+
+def _write(
+    core: Core,
+    topic: Topic,
+    send_id: str,
+    drafts: Sequence[_Draft],
+    keys: Sequence[str | None],
+    now_ms: int,
+) -> int:
+    """Store one publish; answers its `sent_ms`, the first one's where this is a repeat."""
+    deliveries = _deliveries(core, drafts)
+    header = TopicHeader(
+        topic=topic.name,
+        account=topic.account,
+        deliveries=deliveries,
+        sequences=_sequences(core, topic, drafts),
+        routing_keys=[draft.routing_key for draft in drafts],
+    )
+    longest_ms = max(delivery.life_ms for delivery in deliveries)
+    record = log_item(
+        f"{topic.id}#{log_partition(send_id)}",
+        send_id,
+        pack([draft.message for draft in drafts]),
+        now_ms,
+        now_ms + longest_ms,
+        None,
+    ) | {"g": {"B": msgspec.msgpack.encode(header)}}
+    contents = [draft.message for draft in drafts]
+    reminders = deduplication.reminders(topic.id, keys, stored(send_id, contents, now_ms))
+    if reminders:
+        return deduplication.transact(core, [record], reminders, now_ms)
+    try:
+        core.store.put_if_absent(core.tables.messages, record)
+    except ConditionFailed as failed:  # the same key: an earlier try of this publish
+        return now_ms if failed.item is None else int(failed.item["t"]["N"])
+    return now_ms
+
+
+def _deliveries(core: Core, drafts: Sequence[_Draft]) -> list[Delivery]:
+    """For each subscription which of the messages it gets, and for how long."""
+    places: dict[str, list[int]] = {}
+    subscriptions: dict[str, Subscription] = {}
+    for number, draft in enumerate(drafts):
+        for subscription in draft.subscriptions:
+            places.setdefault(subscription.id, []).append(number)
+            subscriptions[subscription.id] = subscription
+    deliveries = []
+    for subscription_id, numbers in places.items():
+        subscription = subscriptions[subscription_id]
+        life_ms, delay_ms = limits.TOPIC_LIFE_SECONDS * 1000, 0
+        if subscription.protocol == "queue":
+            queue = _endpoint(core, subscription)
+            if queue is not None:
+                life_ms = queue.attributes.message_retention_seconds * 1000
+                delay_ms = queue.attributes.delay_seconds * 1000
+        deliveries.append(
+            Delivery(
+                subscription_id=subscription_id,
+                places=numbers,
+                life_ms=life_ms,
+                delay_ms=delay_ms,
+            )
+        )
+    return deliveries
+
+
+def _endpoint(core: Core, subscription: Subscription) -> Queue | None:
+    assert subscription.endpoint is not None
+    place = queue_place(subscription.account, subscription.endpoint)
+    return directory.read_cached(core, place, Queue)
+
+
+def _sequences(core: Core, topic: Topic, drafts: Sequence[_Draft]) -> list[int] | None:
+    """A place in its group's order for each message, where a subscription needs one.
+
+    A message without a group is its own, and needs no counting.
+    """
+    if not any(each.ordered for draft in drafts for each in draft.subscriptions):
+        return None
+    groups: dict[int, list[str]] = {}
+    for draft in drafts:
+        group = draft.message.group
+        if group is not None:
+            partition = group_partition(group, limits.TOPIC_PARTITIONS)
+            held = groups.setdefault(partition, [])
+            if group not in held:
+                held.append(group)
+    taken: dict[str, int] = {}
+    for partition, held in groups.items():
+        first = take_sequence(core, topic.id, partition, len(held))
+        taken |= {group: first + place for place, group in enumerate(held)}
+    return [taken.get(draft.message.group or "", 1) for draft in drafts]

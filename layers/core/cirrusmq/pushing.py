@@ -1,0 +1,297 @@
+"""Pushing: delivering a subscription's messages to its URL, and retrying when it fails.
+
+A parcel's message is claimed as a receiver claims it, posted, and marked: delivered, due again, or
+dropped. Parcels stay until TTL removes them, so that a repeated fan-out finds their keys taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from cirrusmq import confirmations, schedules
+from cirrusmq.attempts import Attempt, attempt_all
+from cirrusmq.core import Core
+from cirrusmq.parcel import Parcel
+from cirrusmq.scan import scan_pages, until_key
+from cirrusmq.schedules import Schedule
+from cirrusmq.source import Source
+from cirrusmq.storage.parcels import PARCELS, partition_key
+from cirrusmq.subscription_source import subscription_source
+from cirrusmq.subscriptions import cached_subscriptions
+from cirrusmq.topic import Subscription
+
+TOGETHER = 16
+"""Messages posted side by side where their order does not matter."""
+ROUNDS = 1_500
+"""Rounds of one execution, of nine events each; 25,000 events would fail it."""
+SLEEP_MS = 2_000
+"""Shorter waits are slept out here: cheaper than transitions, and exact."""
+LONGEST_WAIT_MS = 30_000
+"""Where messages do not wait for each other: another one may fail and be due sooner."""
+_CLEAN_PARCELS = 50
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Push:
+    """One invocation that pushes."""
+
+    core: Core
+    subscription: Subscription
+    source: Source
+    invocation_id: str
+    deadline_ms: int
+    """No post starts after this time of the core's clock."""
+
+    @property
+    def in_order(self) -> bool:
+        """Whether messages are attempted one at a time, in order."""
+        policy = self.subscription.policy
+        return policy is not None and policy.blocking == "in_order"
+
+    @property
+    def blocks(self) -> bool:
+        """Whether a failing message holds the others back."""
+        policy = self.subscription.policy
+        return policy is not None and policy.blocking != "none"
+
+
+def notify(core: Core, subscription: Subscription) -> None:
+    """Have what waits for a subscription delivered, soon and elsewhere."""
+    core.invoke("push", {"deliver": _place(subscription)})
+
+
+def make_push(core: Core, place: dict[str, Any], invocation_id: str, most_ms: float) -> Push | None:
+    """An invocation's push; None where the subscription is gone."""
+    for subscription in cached_subscriptions(core, place["topic_id"]):
+        if subscription.name == place["subscription"] and subscription.protocol == "http":
+            return Push(
+                core=core,
+                subscription=subscription,
+                source=subscription_source(subscription),
+                invocation_id=invocation_id,
+                deadline_ms=core.now_ms() + int(most_ms * core.clock.scale),
+            )
+    return None
+
+
+def deliver(push: Push) -> None:
+    """Deliver what waits, until nothing does, something fails, or time is up."""
+    while True:
+        schedule = schedules.read(push.core, push.subscription.id)
+        if schedule is None or (schedule.state == "retrying" and push.blocks):
+            return
+        if push.core.now_ms() >= push.deadline_ms:
+            notify(push.core, push.subscription)
+            return
+        if not push.in_order:
+            if not _deliver_together(push, schedule):
+                return
+        elif not schedules.hold(push.core, schedule, push.invocation_id):
+            return  # who holds it looks again after releasing it
+        elif not _deliver_in_order(push, schedule):
+            return
+
+
+def retry(push: Push, given: dict[str, Any]) -> dict[str, Any]:
+    """One round of a retrying subscription; answers what its execution does next."""
+    core = push.core
+    schedule = schedules.read(core, push.subscription.id)
+    if schedule is None or _stale(schedule, given["generation"]):
+        return {"action": "done"}
+    following = {**given, "rounds": given.get("rounds", 0) + 1}
+    if following["rounds"] > ROUNDS:
+        begin_retrying(push, schedule, schedule.next_due_ms, schedule.last_error or "")
+        return {"action": "done"}
+    if not schedules.hold(core, schedule, push.invocation_id):
+        return _wait(schedule.held_until_ms - core.now_ms(), following)
+    while core.now_ms() < push.deadline_ms:
+        due_ms = _next_due(push, schedule)
+        if due_ms is None:
+            return _calm_down(push, schedule)
+        wait_ms = due_ms - core.now_ms()
+        if wait_ms > SLEEP_MS:
+            schedules.release(core, schedule, push.invocation_id, due_ms)
+            most_ms = wait_ms if push.blocks else min(wait_ms, LONGEST_WAIT_MS)
+            return _wait(most_ms, following)
+        core.clock.sleep(max(0, wait_ms) / 1000)
+        if not schedules.hold(core, schedule, push.invocation_id):
+            return {"action": "done"}
+        attempts = _attempt_next(push, schedule, 1 if push.blocks else TOGETHER)
+        failed = [attempt for attempt in attempts if attempt.error is not None]
+        if failed:
+            _note(push, schedule, failed)
+        elif attempts and push.blocks:
+            return _calm_down(push, schedule)
+    schedules.release(core, schedule, push.invocation_id)
+    return _wait(0, following)
+
+
+def begin_retrying(push: Push, schedule: Schedule, due_ms: int, error: str) -> None:
+    """Go over to a new generation and start its execution; nothing where another one did.
+
+    Where the start fails, the sweep finds the schedule due and nobody at it.
+    """
+    oldest = next(_pending(push, schedule), None)
+    probe_sent_ms = oldest[0].sent_ms if oldest else push.core.now_ms()
+    started = schedules.start_retrying(push.core, schedule, due_ms, error, probe_sent_ms)
+    if started is not None:
+        push.core.start_execution(
+            f"{started.subscription_id}-{started.generation}",
+            {
+                "retry": {
+                    **_place(push.subscription),
+                    "generation": started.generation,
+                    "rounds": 0,
+                }
+            },
+        )
+
+
+def has_waiting(push: Push, schedule: Schedule) -> bool:
+    """Whether a message waits that nobody attempts."""
+    now_ms = push.core.now_ms()
+    return any(
+        parcel.receivable(place, now_ms)
+        for parcel, places in _pending(push, schedule)
+        for place in places
+    )
+
+
+def send_confirmation(core: Core, given: dict[str, Any], request_id: str) -> None:
+    """Post a subscription's token to its endpoint; the owner can ask for another one."""
+    from cirrusmq.outbound import requests
+
+    for subscription in cached_subscriptions(core, given["topic_id"]):
+        if subscription.name != given["subscription"] or subscription.endpoint is None:
+            continue
+        path = f"/topics/{subscription.topic}/subscriptions/{subscription.name}/confirm"
+        headers, body = requests.confirmation(
+            account=subscription.account,
+            topic=subscription.topic,
+            subscription=subscription.name,
+            token=given["token"],
+            confirm_url=core.settings.public_url + path,
+            expires_ms=given["expires_ms"],
+            secret=confirmations.signing_secret(core, subscription.id),
+            request_id=request_id,
+            now_s=core.real_seconds(),
+        )
+        core.post(subscription.endpoint, headers, body)
+
+
+def _deliver_together(push: Push, schedule: Schedule) -> bool:
+    """Attempt some messages side by side; whether more may wait."""
+    attempts = _attempt_next(push, schedule, TOGETHER)
+    failed = [attempt for attempt in attempts if attempt.error is not None]
+    if not failed:
+        return bool(attempts)
+    due_ms = min(attempt.due_ms for attempt in failed)
+    if schedule.state == "delivering":
+        begin_retrying(push, schedule, due_ms, failed[0].error or "")
+    else:
+        _note(push, schedule, failed)
+    return not push.blocks
+
+
+def _deliver_in_order(push: Push, schedule: Schedule) -> bool:
+    """Attempt messages one after the other as the holder; whether to look again."""
+    while push.core.now_ms() < push.deadline_ms:
+        attempts = _attempt_next(push, schedule, 1)
+        if not attempts:
+            break
+        if attempts[0].error is not None:
+            begin_retrying(push, schedule, attempts[0].due_ms, attempts[0].error)
+            return False
+        if not schedules.hold(push.core, schedule, push.invocation_id):
+            return False
+    # What fan-out put in between found a holder, and leaves it to this one.
+    return schedules.release(push.core, schedule, push.invocation_id) and has_waiting(
+        push, schedule
+    )
+
+
+def _attempt_next(push: Push, schedule: Schedule, most: int) -> list[Attempt]:
+    """Claim and post the next messages, at most so many; in order where order matters."""
+    now_ms = push.core.now_ms()
+    chosen: list[tuple[Parcel, list[int]]] = []
+    count = 0
+    for parcel, places in _pending(push, schedule):
+        ready = [place for place in places if parcel.receivable(place, now_ms)][: most - count]
+        if ready:
+            chosen.append((parcel, ready))
+            count += len(ready)
+        if count >= most or (push.in_order and places):
+            break
+    return attempt_all(push.core, push.subscription, push.source, chosen, alone=most == 1)
+
+
+def _next_due(push: Push, schedule: Schedule) -> int | None:
+    """When the next attempt is due; None where nothing is left to attempt."""
+    due = []
+    for parcel, places in _pending(push, schedule):
+        due += [parcel.ready_ms(place) for place in places]
+        if push.blocks and due:
+            return due[0]
+    return min(due, default=None)
+
+
+def _pending(push: Push, schedule: Schedule) -> Iterator[tuple[Parcel, list[int]]]:
+    """Parcels with the places of messages that are still to be attempted, in order."""
+    core, now_ms = push.core, push.core.now_ms()
+    pk = partition_key(PARCELS, push.source.id, 0)
+    first = f"{push.source.query_from_ms(now_ms):013d}"
+    clean, passed = "", 0
+    for page in scan_pages(
+        core, pk, max(first, schedule.clean_through), until_key(push.source, now_ms)
+    ):
+        for parcel in page.parcels:
+            places = [
+                place
+                for place in range(parcel.count)
+                if parcel.live(place) and parcel.ready_ms(place) < parcel.expires_ms > now_ms
+            ]
+            if places:
+                if passed >= _CLEAN_PARCELS:
+                    schedules.note_clean(core, schedule, clean)
+                passed = -1
+                yield parcel, places
+            elif passed >= 0 and _settled(parcel, now_ms):
+                clean, passed = parcel.sort_key, passed + 1
+    if passed >= _CLEAN_PARCELS:
+        schedules.note_clean(core, schedule, clean)
+
+
+def _settled(parcel: Parcel, now_ms: int) -> bool:
+    """Whether no fan-out that is still under way can put a parcel in front of this one."""
+    return now_ms - parcel.sent_ms > 60_000
+
+
+def _calm_down(push: Push, schedule: Schedule) -> dict[str, Any]:
+    """Stop retrying and let what waits be delivered as usual."""
+    if schedules.stop_retrying(push.core, schedule) and has_waiting(push, schedule):
+        notify(push.core, push.subscription)
+    return {"action": "done"}
+
+
+def _note(push: Push, schedule: Schedule, failed: list[Attempt]) -> None:
+    oldest = next(_pending(push, schedule), None)
+    probe_sent_ms = oldest[0].sent_ms if oldest else push.core.now_ms()
+    due_ms = min(attempt.due_ms for attempt in failed)
+    schedules.note_failure(push.core, schedule, due_ms, failed[0].error or "", probe_sent_ms)
+
+
+def _wait(wait_ms: int, following: dict[str, Any]) -> dict[str, Any]:
+    """Whole seconds, rounded down: what is left of them is slept out in the next round."""
+    seconds = max(0, wait_ms) // 1000
+    action = "wait" if seconds else "again"
+    return {"action": action, "wait_seconds": seconds, "retry": following}
+
+
+def _stale(schedule: Schedule, generation: int) -> bool:
+    return schedule.state != "retrying" or schedule.generation != generation
+
+
+def _place(subscription: Subscription) -> dict[str, Any]:
+    return {"topic_id": subscription.topic_id, "subscription": subscription.name}

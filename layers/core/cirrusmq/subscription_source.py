@@ -1,0 +1,61 @@
+"""What is received from, or pushed out of, a subscription; and its own dead-letter queue."""
+
+from __future__ import annotations
+
+import msgspec
+
+from cirrusmq import limits
+from cirrusmq.core import Core
+from cirrusmq.queue import DeadLetter, Queue, QueueInput
+from cirrusmq.queues import create_queue, get_queue
+from cirrusmq.schedules import own_dead_letter_queue
+from cirrusmq.source import Source
+from cirrusmq.subscriptions import update_subscription
+from cirrusmq.topic import Subscription
+
+
+def subscription_source(subscription: Subscription) -> Source:
+    """The source of a pull or http subscription. A topic's messages are not rewound or purged."""
+    policy = subscription.policy
+    named = subscription.dead_letter_queue
+    if named is None and policy is not None and policy.ends_in_dead_letter:
+        named = own_dead_letter_queue(subscription.id)
+    return Source(
+        id=subscription.id,
+        account=subscription.account,
+        queue_name=subscription.topic,
+        receiver=None,
+        subscription=subscription.name,
+        log_id=subscription.topic_id,
+        partitions=subscription.partitions,
+        ordered=subscription.ordered and subscription.protocol == "pull",
+        visibility_timeout_seconds=limits.VISIBILITY_SECONDS_DEFAULT,
+        receive_wait_seconds=limits.RECEIVE_WAIT_SECONDS_DEFAULT,
+        retry=policy if subscription.protocol == "pull" else None,
+        dead_letter=DeadLetter(queue=named) if named else None,
+        rewind_seconds=0,
+        purged_ms=0,
+        rewind_floor_ms=0,
+        longest_retention_seconds=limits.TOPIC_LIFE_SECONDS,
+    )
+
+
+def make_dead_letter_queue(core: Core, topic_id: str, subscription_name: str, name: str) -> Queue:
+    """Make the queue for a subscription's first dead letter, and name it as such.
+
+    Both steps may have been done before: by another receiver, or by one that crashed in between.
+    """
+    subscription = update_subscription(
+        core,
+        topic_id,
+        subscription_name,
+        lambda before: _with_dead_letter_queue(core, before, name),
+    )
+    return get_queue(core, subscription.account, subscription.dead_letter_queue or name)
+
+
+def _with_dead_letter_queue(core: Core, before: Subscription, name: str) -> Subscription:
+    if before.dead_letter_queue is not None:
+        return before
+    create_queue(core, before.account, name, QueueInput(ordered=False))
+    return msgspec.structs.replace(before, dead_letter_queue=name)

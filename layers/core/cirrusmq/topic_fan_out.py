@@ -1,0 +1,163 @@
+"""Fan-out of a topic's record: a parcel for each subscription, or a send into its queue."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import replace
+
+from cirrusmq import deduplication, limits, pushing, ulid
+from cirrusmq.batches import stored
+from cirrusmq.core import Core
+from cirrusmq.deduplication import Duplicate
+from cirrusmq.enqueue import Entry, ship
+from cirrusmq.errors import QueueNotFound
+from cirrusmq.message import Message
+from cirrusmq.parcel import Parcel, lone_parcel_id, message_id
+from cirrusmq.queue import Queue
+from cirrusmq.queues import get_queue
+from cirrusmq.receivers import cached_receivers
+from cirrusmq.shares import Share, parcels_of, put_parcels
+from cirrusmq.storage.sequences import take_sequence
+from cirrusmq.storage.store import Item
+from cirrusmq.subscriptions import cached_subscriptions
+from cirrusmq.topic import Subscription
+from cirrusmq.topic_records import Delivery, TopicRecord, read_record
+
+
+def deliver_topic_record(core: Core, item: Item) -> None:
+    """Deliver a record to the subscriptions that were decided when it was published."""
+    record = read_record(item)
+    subscriptions = {each.id: each for each in cached_subscriptions(core, record.topic_id)}
+    parcels: list[Parcel] = []
+    pushed = []
+    for delivery in record.header.deliveries:
+        subscription = subscriptions.get(delivery.subscription_id)
+        if subscription is None or subscription.mode == "broadcasting":
+            continue  # deleted meanwhile, or it reads the log itself
+        if subscription.protocol == "queue":
+            queue = _endpoint(core, subscription)
+            if queue is None:
+                continue
+            if _needs_a_send(core, queue):
+                _send(core, queue, subscription, record, delivery)
+            else:
+                parcels += parcels_of(_queue_share(queue, record, delivery))
+            continue
+        parcels += parcels_of(own_share(subscription, record, delivery))
+        if subscription.protocol == "http":
+            pushed.append(subscription)
+    put_parcels(core, parcels)
+    core.fanned_out.add(record.send_id)
+    for subscription in pushed:
+        pushing.notify(core, subscription)
+
+
+def _endpoint(core: Core, subscription: Subscription) -> Queue | None:
+    assert subscription.endpoint is not None
+    with contextlib.suppress(QueueNotFound):
+        queue = get_queue(core, subscription.account, subscription.endpoint)
+        return queue if queue.id == subscription.endpoint_id else None
+    return None
+
+
+def own_share(subscription: Subscription, record: TopicRecord, delivery: Delivery) -> Share:
+    """The share of a subscription that has parcels of its own."""
+    pull = subscription.protocol == "pull"
+    ordered = pull and subscription.ordered
+    share = _share(subscription.id, record, delivery)
+    return replace(
+        share,
+        partition=record.partition if pull else 0,
+        sequences=record.header.sequences if ordered else None,
+        log_is_own=True,
+    )
+
+
+def _queue_share(queue: Queue, record: TopicRecord, delivery: Delivery) -> Share:
+    """The share of a plain queue; its own log does not have the record."""
+    share = _share(queue.id, record, delivery)
+    return replace(share, partition=queue.partition_of(record.send_id))
+
+
+def _share(source_id: str, record: TopicRecord, delivery: Delivery) -> Share:
+    count = len(record.messages)
+    return Share(
+        source_id=source_id,
+        places=delivery.places,
+        messages=record.messages,
+        positions=range(count),
+        parcel_id=record.send_id,
+        partition=record.partition,
+        log=f"{record.topic_id}#{record.partition}",
+        sent_ms=record.sent_ms,
+        expires_ms=record.sent_ms + delivery.life_ms,
+        available_ms=[record.sent_ms + delivery.delay_ms] * count,
+        skew_ms=ulid.time_of(record.send_id) - record.sent_ms,
+        visibility_seconds=[0] * count,
+        sequences=None,
+        group_partitions=limits.TOPIC_PARTITIONS,
+        inline=True,
+        log_is_own=False,
+    )
+
+
+def _needs_a_send(core: Core, queue: Queue) -> bool:
+    """Whether a parcel put from outside would miss what a send does in this queue.
+
+    An ordered one gives sequence numbers; a log feeds receivers; and where deleted parcels are
+    archived, a repeated record would find the key free and come again.
+    """
+    attributes = queue.attributes
+    logged = queue.log_since_ms is not None or bool(cached_receivers(core, queue.id))
+    return attributes.ordered or bool(attributes.rewind_seconds) or logged
+
+
+def _send(
+    core: Core,
+    queue: Queue,
+    subscription: Subscription,
+    record: TopicRecord,
+    delivery: Delivery,
+) -> None:
+    """A normal send, with a reminder for each message so that a repetition sends nothing.
+
+    All of a record goes as it was published. A part of it goes message by message, since a log
+    record's messages are numbered as in their send.
+    """
+    whole = len(delivery.places) == len(record.messages)
+    for places in [delivery.places] if whole else [[place] for place in delivery.places]:
+        now_ms = core.now_ms()
+        parcel_id = record.send_id
+        if not whole:
+            parcel_id = lone_parcel_id(record.send_id, places[0], now_ms)
+        messages = [_grouped(queue, record, place) for place in places]
+        shipment = ship(
+            queue,
+            [
+                Entry(position=place, message=message, available_ms=now_ms + delivery.delay_ms)
+                for place, message in zip(places, messages, strict=True)
+            ],
+            parcel_id=parcel_id,
+            begun_ms=ulid.time_of(record.send_id) if whole else now_ms,
+            now_ms=now_ms,
+            take_sequence=lambda n, count: take_sequence(core, queue.id, n, count),
+        )
+        reminders = deduplication.reminders(
+            queue.id,
+            [f"{subscription.id}#{record.send_id}#{place}" for place in places],
+            stored(record.send_id, messages, now_ms),
+            life_ms=limits.TOPIC_LIFE_SECONDS * 1000,
+        )
+        items = [*shipment.parcels, *([shipment.log] if shipment.log else [])]
+        with contextlib.suppress(Duplicate):
+            deduplication.transact(core, items, reminders, now_ms)
+        for item in shipment.parcels:
+            core.hints.forget(item["pk"]["S"], item["sk"]["S"])
+
+
+def _grouped(queue: Queue, record: TopicRecord, place: int) -> Message:
+    """The message; in an ordered queue one without a group is its own."""
+    message = record.messages[place]
+    if not queue.attributes.ordered or message.group is not None:
+        return message
+    return replace(message, group=message_id(record.send_id, place))

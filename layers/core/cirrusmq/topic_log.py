@@ -1,0 +1,116 @@
+"""Reading a topic's log in order: what broadcasting consumers do, each from its own position.
+
+Records are ordered by their keys, across the log's partitions. What is younger than two seconds
+may still be overtaken by a publish that began before it, and is held back.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator
+from typing import Any
+
+from cirrusmq import cursors, limits
+from cirrusmq.core import Core
+from cirrusmq.errors import InvalidParameter
+from cirrusmq.message import show
+from cirrusmq.parcel import message_id
+from cirrusmq.storage.parcels import LOG, page_request, partition_key
+from cirrusmq.storage.store import Item
+from cirrusmq.timestamps import format_time, parse_time
+from cirrusmq.topic import Subscription, Topic
+from cirrusmq.topic_records import read_record
+
+_PAGE_RECORDS = 16
+
+
+def read_log(
+    core: Core, topic: Topic, subscription: Subscription | None, after: str | None, limit: int
+) -> dict[str, Any]:
+    """Up to `limit` messages behind `after` (a time or a cursor), and the cursor to go on with.
+
+    With a subscription only what its filter lets through, of what was published since it came.
+    """
+    now_ms = core.now_ms()
+    listing = ("log", topic.id, subscription.id if subscription else "")
+    position, skip = _start(core, after, listing)
+    floor_ms = now_ms - limits.TOPIC_LIFE_SECONDS * 1000
+    if subscription is not None:
+        floor_ms = max(floor_ms, subscription.created_ms)
+    held_back = f"{now_ms - limits.LOG_HELD_BACK_MS:013d}"
+    messages: list[dict[str, Any]] = []
+    size = 0
+    for item in _records(core, topic, max(position, f"{floor_ms:013d}"), held_back):
+        sort_key = item["sk"]["S"]
+        first = skip if sort_key == position else 0
+        for place, shown, shown_bytes in _messages(item, topic, subscription, floor_ms):
+            if place < first:
+                continue
+            size += shown_bytes
+            if len(messages) == limit or (messages and size > limits.ANSWER_BYTES):
+                cursor = cursors.make(core, f"{sort_key}/{place}", *listing)
+                return {"messages": messages, "cursor": cursor}
+            messages.append(shown)
+        position, skip = sort_key, limits.BATCH_MESSAGES
+    cursor = cursors.make(core, f"{position or held_back}/{skip}", *listing)
+    return {"messages": messages, "cursor": cursor}
+
+
+def _start(core: Core, after: str | None, listing: tuple[str, ...]) -> tuple[str, int]:
+    """The key of the record to go on with, and how many of its messages were read."""
+    if after is None:
+        return "", 0
+    try:
+        return f"{parse_time('after', after) + 1:013d}", 0
+    except InvalidParameter:
+        pass
+    try:
+        read = cursors.read(core, after, *listing)
+    except InvalidParameter as error:
+        raise InvalidParameter("after", "must be a time or a cursor of this log") from error
+    assert read is not None
+    key, _, count = read.rpartition("/")
+    return key, int(count)
+
+
+def _records(core: Core, topic: Topic, start: str, until: str) -> Iterator[Item]:
+    """The records with keys from `start` to before `until`, of all partitions in order."""
+    partitions = [
+        _partition(core, partition_key(LOG, topic.id, number), start, until)
+        for number in range(limits.TOPIC_PARTITIONS)
+    ]
+    return heapq.merge(*partitions, key=lambda item: item["sk"]["S"])
+
+
+def _partition(core: Core, pk: str, start: str, until: str) -> Iterator[Item]:
+    if start >= until:
+        return
+    table = core.tables.messages
+    request = page_request(table, pk, start, until, _PAGE_RECORDS, consistent=True)
+    while True:
+        items, last, _ = core.store.query(request)
+        yield from items
+        if last is None:
+            return
+        request["ExclusiveStartKey"] = last
+
+
+def _messages(
+    item: Item, topic: Topic, subscription: Subscription | None, floor_ms: int
+) -> Iterator[tuple[int, dict[str, Any], int]]:
+    """(place, message as shown, bytes) of a record's messages that are to be shown."""
+    record = read_record(item)
+    if record.sent_ms < floor_ms:
+        return
+    selection = subscription.selection(topic.attributes.filter) if subscription else None
+    for place, message in enumerate(record.messages):
+        routing_key = record.header.routing_keys[place]
+        if selection and not selection.matches(message.tags, routing_key, message.attributes):
+            continue
+        shown = show(message) | {
+            "id": message_id(record.send_id, place),
+            "sent_at": format_time(record.sent_ms),
+        }
+        if topic.attributes.filter == "routing_key":
+            shown["routing_key"] = routing_key
+        yield place, shown, message.answer_bytes + 500

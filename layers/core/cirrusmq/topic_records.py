@@ -1,0 +1,59 @@
+"""What a topic's log record says beside its messages: which subscriptions get which of them."""
+
+from __future__ import annotations
+
+import msgspec
+
+from cirrusmq.message import Message, unpack
+from cirrusmq.storage.store import Item
+
+
+class Delivery(msgspec.Struct, frozen=True, array_like=True):
+    """A subscription's share of a record; `places` are the messages' numbers in it."""
+
+    subscription_id: str
+    places: list[int]
+    life_ms: int
+    delay_ms: int
+
+
+class TopicHeader(msgspec.Struct, frozen=True, array_like=True):
+    """The record's header, as it was decided when the messages were published."""
+
+    topic: str
+    account: str
+    deliveries: list[Delivery]
+    sequences: list[int] | None
+    """Each message's place in its group's order; None where no subscription is ordered."""
+    routing_keys: list[str]
+
+
+class TopicRecord(msgspec.Struct, frozen=True):
+    """A log record of a topic, decoded."""
+
+    topic_id: str
+    partition: int
+    send_id: str
+    sent_ms: int
+    expires_ms: int
+    header: TopicHeader
+    messages: list[Message]
+
+
+def is_topic_record(item: Item) -> bool:
+    """Whether a log record is a topic's."""
+    return "g" in item
+
+
+def read_record(item: Item) -> TopicRecord:
+    """The record in an item."""
+    _, topic_id, partition = item["pk"]["S"].split("#")
+    return TopicRecord(
+        topic_id=topic_id,
+        partition=int(partition),
+        send_id=item["sk"]["S"].partition("#")[2],
+        sent_ms=int(item["t"]["N"]),
+        expires_ms=int(item["x"]["N"]),
+        header=msgspec.msgpack.decode(item["g"]["B"], type=TopicHeader),
+        messages=unpack(item["b"]["B"]),
+    )

@@ -1,0 +1,118 @@
+"""The trace of a published message: what became of it at each subscription."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from cirrusmq import limits, schedules, ulid
+from cirrusmq.core import Core
+from cirrusmq.errors import MessageNotFound
+from cirrusmq.parcel import DELETED, Parcel
+from cirrusmq.shares import parcels_of
+from cirrusmq.storage.parcels import PARCELS, log_key, partition_key, read_parcel
+from cirrusmq.subscription_source import subscription_source
+from cirrusmq.subscriptions import cached_subscriptions
+from cirrusmq.timestamps import format_time
+from cirrusmq.topic import Subscription, Topic, log_partition
+from cirrusmq.topic_fan_out import own_share
+from cirrusmq.topic_records import Delivery, TopicRecord, is_topic_record, read_record
+
+FAN_OUT_MS = 5_000
+"""A parcel that is not there so long after the publishing has been taken, not yet to come."""
+_ID = re.compile(r"Msg-([0-9A-HJKMNP-TV-Z]{26})([0-9A-F])", re.ASCII)
+
+
+def trace(core: Core, topic: Topic, message_id: str) -> dict[str, Any]:
+    """The message's deliveries; MessageNotFound once its life is over."""
+    match = _ID.fullmatch(message_id)
+    if match is None:
+        raise MessageNotFound
+    send_id, place = match[1], int(match[2], 16)
+    item = _record(core, topic, send_id)
+    record = None if item is None or not is_topic_record(item) else read_record(item)
+    if record is None or place >= len(record.messages):
+        raise MessageNotFound
+    if core.now_ms() >= record.sent_ms + limits.TOPIC_LIFE_SECONDS * 1000:
+        raise MessageNotFound
+    subscriptions = {each.id: each for each in cached_subscriptions(core, topic.id)}
+    deliveries = []
+    for delivery in record.header.deliveries:
+        subscription = subscriptions.get(delivery.subscription_id)
+        if subscription is not None and place in delivery.places:
+            state = _state(core, subscription, record, delivery, place)
+            deliveries.append({"subscription": subscription.name, **state})
+    return {
+        "id": message_id,
+        "sent_at": format_time(record.sent_ms),
+        "deliveries": sorted(deliveries, key=lambda each: each["subscription"]),
+    }
+
+
+def _record(core: Core, topic: Topic, send_id: str) -> dict[str, Any] | None:
+    try:
+        ulid.time_of(send_id)
+    except ValueError:
+        return None
+    pk, sk = log_key(f"{topic.id}#{log_partition(send_id)}", send_id)
+    return core.store.get(core.tables.messages, pk, sk)
+
+
+def _state(
+    core: Core, subscription: Subscription, record: TopicRecord, delivery: Delivery, place: int
+) -> dict[str, Any]:
+    fanned_out = record.send_id in core.fanned_out or core.now_ms() - record.sent_ms > FAN_OUT_MS
+    if subscription.mode == "broadcasting":
+        return {"state": "delivered", "attempts": 0}
+    if subscription.protocol == "queue":
+        return {"state": "delivered" if fanned_out else "pending", "attempts": 0}
+    found = _find(core, subscription, record, delivery, place)
+    if found is None:
+        return {"state": "delivered" if fanned_out else "pending", "attempts": 0}
+    parcel, index = found
+    if subscription.protocol == "pull":
+        return _pull_state(parcel, index)
+    return _push_state(core, subscription, parcel, index)
+
+
+def _find(
+    core: Core, subscription: Subscription, record: TopicRecord, delivery: Delivery, place: int
+) -> tuple[Parcel, int] | None:
+    """The parcel with the message as it stands now, and the message's place in it."""
+    for made in parcels_of(own_share(subscription, record, delivery)):
+        places = [made.position(index) for index in range(made.count)]
+        if place in places:
+            pk = partition_key(PARCELS, made.source_id, made.partition)
+            item = core.store.get(core.tables.messages, pk, made.sort_key)
+            return None if item is None else (read_parcel(item), places.index(place))
+    return None
+
+
+def _pull_state(parcel: Parcel, index: int) -> dict[str, Any]:
+    attempts = parcel.receives[index]
+    if parcel.live(index):
+        return {"state": "pending", "attempts": attempts}
+    deleted = parcel.visible_ms[index] == DELETED
+    return {"state": "delivered" if deleted else "dead", "attempts": attempts}
+
+
+def _push_state(
+    core: Core, subscription: Subscription, parcel: Parcel, index: int
+) -> dict[str, Any]:
+    attempts = parcel.receives[index]
+    visible_ms = parcel.visible_ms[index]
+    if visible_ms == DELETED:
+        return {"state": "delivered", "attempts": attempts}
+    if not parcel.live(index):
+        has_queue = subscription_source(subscription).dead_letter is not None
+        return {"state": "dead" if has_queue else "discarded", "attempts": attempts}
+    schedule = schedules.read(core, subscription.id)
+    failing = schedule is not None and schedule.state == "retrying"
+    if not attempts or schedule is None or not failing:
+        return {"state": "pending", "attempts": attempts}
+    state: dict[str, Any] = {"state": "retrying", "attempts": attempts}
+    if visible_ms < parcel.expires_ms:
+        state["next_attempt_at"] = format_time(max(visible_ms, schedule.next_due_ms))
+    if schedule.last_error is not None:
+        state["last_error"] = schedule.last_error
+    return state
