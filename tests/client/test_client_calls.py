@@ -1,0 +1,229 @@
+"""The calls of the contract over HTTP."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import Any
+
+import pytest
+
+from cirrusmq_client import (
+    Backoff,
+    Client,
+    Connection,
+    Message,
+    PartlySent,
+    Producer,
+    Queue,
+    errors,
+)
+from cirrusmq_client.clocks import ServerClock
+from cirrusmq_client.producer import split
+
+NewQueue = Callable[..., str]
+
+
+def test_the_library_needs_neither_the_server_nor_aws_nor_a_database() -> None:
+    script = """
+import importlib, pkgutil, sys
+import cirrusmq_client
+for module in pkgutil.iter_modules(cirrusmq_client.__path__):
+    if module.name != "sql_transactions":
+        importlib.import_module(f"cirrusmq_client.{module.name}")
+roots = {name.partition(".")[0] for name in sys.modules}
+print(sorted(roots & {"cirrusmq", "cirrusmq_lambda", "cirrusmq_local", "boto3", "botocore",
+                      "sqlalchemy", "msgspec", "pynamodb", "typer"}))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "[]\n"
+
+
+def test_a_queue_is_made_shown_changed_listed_and_deleted(client: Client) -> None:
+    made = client.create_queue("life-of-a-queue", {"delay_seconds": 5})
+    assert made["delay_seconds"] == 5
+    assert client.create_queue("life-of-a-queue", {"delay_seconds": 5})["id"] == made["id"]
+    assert client.change_queue("life-of-a-queue", {"delay_seconds": 0})["delay_seconds"] == 0
+    assert client.show_queue("life-of-a-queue")["counts"]["active"] == 0
+    assert [each["name"] for each in client.list_queues("life-of-")] == ["life-of-a-queue"]
+    client.delete_queue("life-of-a-queue")
+    with pytest.raises(errors.QueueNotFound) as caught:
+        client.show_queue("life-of-a-queue")
+    assert caught.value.status == 404
+    assert caught.value.request_id
+
+
+def test_errors_are_named_after_the_codes(client: Client, new_queue: NewQueue) -> None:
+    name = new_queue(max_message_bytes=1_024)
+    with pytest.raises(errors.InvalidParameter) as caught:
+        client.create_queue(name + "x", {"delay_seconds": -1})
+    assert caught.value.parameter == "delay_seconds"
+    with pytest.raises(errors.AlreadyExists):
+        client.create_queue(name, {"delay_seconds": 7})
+    with pytest.raises(errors.MessageTooLarge):
+        client.send(name, [Message("x" * 1_025)])
+    with pytest.raises(errors.BatchTooLarge):
+        client.send(name, [Message("x")] * 17)
+    with pytest.raises(errors.NotRewindable):
+        client.rewind_queue(name, datetime.now(UTC) - timedelta(hours=1))
+
+
+def test_a_wrong_key_and_a_service_that_is_down_are_told_apart(
+    client: Client, unused_port: int
+) -> None:
+    wrong = Connection(url=client.url, access_key_id="CKnone", secret="wrong")
+    with Client(wrong) as stranger, pytest.raises(errors.Unauthenticated):
+        stranger.show_queue("a")
+    down = Connection(url=f"http://127.0.0.1:{unused_port}", access_key_id="k", secret="s")
+    brief = Backoff(tries=2)
+    with Client(down, retry=brief) as nobody, pytest.raises(errors.NotReachable):
+        nobody.show_queue("a")
+
+
+def test_a_message_comes_as_it_was_sent(client: Client, new_queue: NewQueue) -> None:
+    name = new_queue()
+    body = bytes(range(256))
+    message = Message(body, attributes={"colour": "red", "raw": b"\0\xff"}, tags=["a", "b"])
+    sent = client.send(name, [message])[0]
+    received = client.receive(name, wait_seconds=5)[0]
+    assert (received.id, received.body, received.data) == (sent.id, body, body)
+    assert received.attributes == {"colour": "red", "raw": b"\0\xff"}
+    assert received.tags == ("a", "b")
+    assert (received.receive_count, received.redeliveries) == (1, 0)
+    assert received.visible_at is not None
+    assert timedelta(seconds=29) < received.visible_at - received.sent_at < timedelta(seconds=40)
+
+
+def test_receipts_delete_hold_and_give_back(client: Client, new_queue: NewQueue) -> None:
+    name = new_queue()
+    client.send(name, [Message("a"), Message("b"), Message("c")])
+    held = client.receive(name, 16, wait_seconds=5)
+    first, second, third = (message.receipt for message in held)
+    longer = client.change_visibility(name, {first: 600})
+    assert longer.done[first] is not None
+    assert client.delete(name, [first, second]).done.keys() == {first, second}
+    again = client.delete(name, [first])
+    assert [failed.code for failed in again.failed] == ["ReceiptExpired"]
+    assert client.give_back(name, [third], 0).done.keys() == {third}
+    assert [message.receive_count for message in client.peek(name, 16)] == [1]
+
+
+def test_giving_up_without_a_dead_letter_queue_is_told_per_receipt(
+    client: Client, new_queue: NewQueue
+) -> None:
+    name = new_queue()
+    client.send(name, [Message("a")])
+    receipt = client.receive(name, wait_seconds=5)[0].receipt
+    assert [each.code for each in client.dead_letter(name, [receipt]).failed] == [
+        "NoDeadLetterQueue"
+    ]
+
+
+def test_dead_letters_go_and_come_back(client: Client, new_queue: NewQueue) -> None:
+    dead = new_queue()
+    name = new_queue(dead_letter={"queue": dead, "max_receives": 5})
+    client.send(name, [Message("a")])
+    receipt = client.receive(name, wait_seconds=5)[0].receipt
+    assert not client.dead_letter(name, [receipt], "unreadable").failed
+    letter = client.receive(dead, wait_seconds=5, visibility_timeout_seconds=1)[0]
+    assert letter.dead_letter is not None
+    assert letter.dead_letter["reason"] == "unreadable"
+    client.change_visibility(dead, {letter.receipt: 0})
+    *_, ended = client.watch_operation(client.redrive_queue(dead))
+    assert (ended["state"], ended["done"]) == ("succeeded", 1)
+    assert client.receive(name, wait_seconds=5)[0].text == "a"
+
+
+def test_receivers_keys_and_grants(client: Client, new_queue: NewQueue, producer: Producer) -> None:
+    name = new_queue()
+    client.create_receiver(name, "audit", {"start": "latest"})
+    assert [each["name"] for each in client.list_receivers(name)] == ["audit"]
+    producer.send(name, "both see it")
+    source = Queue(name, receiver="audit")
+    copies = [client.receive(name, wait_seconds=5), client.receive(source, wait_seconds=5)]
+    assert [copy[0].text for copy in copies] == ["both see it"] * 2
+    assert client.delete(source, [copies[1][0].receipt]).failed == []
+    client.delete_receiver(name, "audit")
+    key = client.create_key("partner", description="a test")
+    client.put_grant(name, "partner", "send")
+    assert client.list_grants(name) == [{"account": "partner", "permission": "send"}]
+    connection = Connection(
+        url=client.url, access_key_id=key["access_key_id"], secret=key["secret"]
+    )
+    with Client(connection) as partner:
+        assert partner.send(f"local:{name}", [Message("from outside")])
+        with pytest.raises(errors.Forbidden):
+            partner.receive(f"local:{name}")
+    client.delete_grant(name, "partner")
+    client.delete_key(key["access_key_id"])
+
+
+def test_any_number_of_messages_goes_in_legal_batches_in_order() -> None:
+    small = [Message(str(number)) for number in range(40)]
+    assert [len(batch) for batch in split(small)] == [16, 16, 8]
+    edge = [Message("x" * 131_072)] * 4
+    assert [len(batch) for batch in split(edge)] == [2, 2]
+    over = [Message("x" * 131_072, tags=["t"])] * 2
+    assert [len(batch) for batch in split(over)] == [1, 1]
+    escapes = [Message("\1" * 65_536)] * 4
+    assert [len(batch) for batch in split(escapes)] == [2, 2]
+    mixed = small + edge
+    assert [message for batch in split(mixed) for message in batch] == mixed
+
+
+def test_large_and_strange_batches_are_taken(
+    client: Client, producer: Producer, new_queue: NewQueue
+) -> None:
+    name = new_queue(max_message_bytes=262_144)
+    bodies = ["x" * 262_144, "\1" * 131_072, "\1" * 131_072, "é" * 60_000, *map(str, range(30))]
+    assert len(producer.send_batch(name, bodies)) == len(bodies)
+    assert client.show_queue(name)["counts"]["active"] == len(bodies)
+
+
+def test_what_was_sent_before_a_refusal_is_told(producer: Producer, new_queue: NewQueue) -> None:
+    bodies = [*("x" * 16), "y" * 70_000]
+    name = new_queue()
+    with pytest.raises(PartlySent) as caught:
+        producer.send_batch(name, bodies)
+    assert len(caught.value.sent) == 16
+    with pytest.raises(errors.MessageTooLarge):
+        producer.send_batch(name, ["y" * 70_000])
+
+
+def test_single_refusals_stand_in_the_place_of_their_messages(
+    client: Client, new_queue: NewQueue
+) -> None:
+    answers = client.send_each(new_queue(), [Message("a"), Message("y" * 70_000), Message("b")])
+    assert [isinstance(each, errors.MessageTooLarge) for each in answers] == [False, True, False]
+
+
+def test_a_clock_that_is_wrong_here_does_no_harm(
+    stack: Any, new_queue: NewQueue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = new_queue()
+    clock = partial(ServerClock, system=lambda: 1_000_000_000.0)
+    monkeypatch.setattr("cirrusmq_client.transport.ServerClock", clock)
+    with Client(stack.connection) as late:
+        assert late.send(name, [Message("a")])
+    with Client(stack.connection) as late:
+        assert late.receive(name, wait_seconds=5)
+
+
+def test_the_services_time_is_learned_within_a_second() -> None:
+    here = 0.0
+    clock = ServerClock(monotonic=lambda: here, system=lambda: 0.0)
+    for sent, received, date in [(10.0, 10.1, "00:00:05"), (11.9, 12.0, "00:00:07")]:
+        here = received
+        clock.see(f"Thu, 01 Jan 1970 {date} GMT", sent, received)
+        assert clock.earliest() <= clock.latest()
+    # It was before 00:00:06 at 10.0, and not before 00:00:07 at 12.0.
+    assert clock.earliest() == pytest.approx(7.0)
+    assert clock.latest() == pytest.approx(8.0)
+    here = 20.0
+    clock.see("Fri, 02 Jan 1970 00:00:00 GMT", 19.9, 20.0)
+    assert clock.earliest() == pytest.approx(86_400.0)
