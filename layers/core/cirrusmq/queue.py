@@ -123,6 +123,8 @@ class Queue(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """(in force until ms, retention seconds) of longer retentions before the present one."""
     earlier_partitions: list[tuple[int, int]] = []
     """(before ms, partitions) of what was in force for sends begun before then."""
+    earlier_delays: list[tuple[int, int]] = []
+    """(before ms, delay seconds) of what was in force for sends begun before then."""
 
     def show(self) -> dict[str, Any]:
         """Attributes as answers show them."""
@@ -146,6 +148,10 @@ class Queue(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
             if begun_ms < until_ms:
                 partitions = earlier
         return zlib.crc32(send_id.encode()) % partitions
+
+    def earlier_delays_of(self, begun_ms: int) -> set[int]:
+        """Delays, in seconds, that a send begun at that time may have found in force."""
+        return {seconds for until_ms, seconds in self.earlier_delays if begun_ms < until_ms}
 
     def longest_retention_seconds(self, now_ms: int) -> int:
         """The longest life that a message now in the queue may have."""
@@ -180,7 +186,14 @@ def change_attributes(queue: Queue, given: QueueInput, now_ms: int) -> Queue:
         raise InUse("partitions can only grow")
     changed = msgspec.structs.replace(queue, attributes=after, modified_ms=now_ms)
     if after.partitions > before.partitions:
-        changed = _with_more_partitions(changed, before.partitions, now_ms)
+        changed = msgspec.structs.replace(
+            changed,
+            earlier_partitions=_remember(queue.earlier_partitions, before.partitions, now_ms),
+        )
+    if after.delay_seconds != before.delay_seconds:
+        changed = msgspec.structs.replace(
+            changed, earlier_delays=_remember(queue.earlier_delays, before.delay_seconds, now_ms)
+        )
     if after.message_retention_seconds < before.message_retention_seconds:
         changed = _with_shorter_retention(changed, before.message_retention_seconds, now_ms)
     if before.rewind_seconds and not after.rewind_seconds:
@@ -229,12 +242,10 @@ def _checked(attributes: QueueAttributes) -> QueueAttributes:
     return attributes
 
 
-def _with_more_partitions(queue: Queue, before: int, now_ms: int) -> Queue:
-    until_ms = now_ms + limits.ATTEMPT_AHEAD_MS
-    recent = [
-        entry for entry in queue.earlier_partitions if entry[0] > now_ms - limits.KEY_SLACK_MS
-    ]
-    return msgspec.structs.replace(queue, earlier_partitions=[*recent, (until_ms, before)])
+def _remember(earlier: list[tuple[int, int]], value: int, now_ms: int) -> list[tuple[int, int]]:
+    """What was in force before a change, for as long as a repeated send may look for it."""
+    recent = [entry for entry in earlier if entry[0] > now_ms - limits.KEY_SLACK_MS]
+    return [*recent, (now_ms + limits.ATTEMPT_AHEAD_MS, value)]
 
 
 def _with_shorter_retention(queue: Queue, before: int, now_ms: int) -> Queue:

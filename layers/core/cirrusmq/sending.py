@@ -33,7 +33,9 @@ from cirrusmq.core import Core
 from cirrusmq.enqueue import Entry, Shipment, ship
 from cirrusmq.errors import CirrusMQError, InvalidParameter, LimitExceeded
 from cirrusmq.message import Message, check_body_size
+from cirrusmq.parcel import sort_key
 from cirrusmq.queue import Queue
+from cirrusmq.storage.parcels import PARCELS, partition_key
 from cirrusmq.storage.sequences import take_sequence
 from cirrusmq.storage.store import ConditionFailed, Item, TransactionRefused, put_if_absent
 
@@ -74,6 +76,7 @@ class _Draft:
 
     message: Message
     delay_seconds: int
+    own_delay: bool
     visibility_seconds: int
 
 
@@ -147,6 +150,7 @@ def _draft(queue: Queue, given: SendMessage, message: Message, where: str) -> _D
     return _Draft(
         message=message,
         delay_seconds=delay_seconds,
+        own_delay=not isinstance(given.delay_seconds, UnsetType),
         visibility_seconds=0 if isinstance(own, UnsetType) else own,
     )
 
@@ -161,6 +165,9 @@ def _write(
     now_ms: int,
 ) -> int:
     """Store one send; answers its `sent_ms`, which is the first one's where this is a repeat."""
+    sent_before = _sent_with_earlier_delay(core, queue, send_id, drafts, begun_ms)
+    if sent_before is not None:
+        return sent_before
     entries = [
         Entry(
             position=number,
@@ -189,6 +196,27 @@ def _write(
     for item in shipment.parcels:
         core.hints.forget(item["pk"]["S"], item["sk"]["S"])
     return sent_ms
+
+
+def _sent_with_earlier_delay(
+    core: Core, queue: Queue, send_id: str, drafts: Sequence[_Draft], begun_ms: int
+) -> int | None:
+    """The `sent_ms` of this very send, where it was stored before the queue's delay changed.
+
+        a client      send (attempt) ──> answer lost ............. the same send again
+        the queue     delay 0: stored at the attempt's time ...... delay 5: another key
+
+    Keys hold the delay, so the earlier ones are looked up; only just after such a change.
+    """
+    if all(draft.own_delay for draft in drafts):
+        return None
+    pk = partition_key(PARCELS, queue.id, queue.partition_of(send_id))
+    for seconds in queue.earlier_delays_of(begun_ms) - {queue.attributes.delay_seconds}:
+        key = sort_key(begun_ms + seconds * 1000, send_id)
+        item = core.store.get(core.tables.messages, pk, key)
+        if item is not None:
+            return int(item["t"]["N"])
+    return None
 
 
 def store_shipment(core: Core, queue: Queue, shipment: Shipment, now_ms: int) -> int:

@@ -1,0 +1,311 @@
+"""Sending once what is sent twice: attempts and deduplication ids."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+from tests.service.conftest import MakeQueue, TestQueue
+
+from cirrusmq import ulid
+from cirrusmq_local.testing import World
+
+
+def attempt(world: World, seconds: float = 0, entropy: int = 1) -> str:
+    """A ULID made `seconds` from now."""
+    at_ms = world.clock.now_ms() + round(seconds * 1000)
+    return ulid.encode(at_ms, random.Random(entropy).randbytes(10))
+
+
+MESSAGES: list[dict[str, Any]] = [
+    {"body": "a", "tags": ["t"]},
+    {"body": "b", "attributes": {"x": "1", "y": "2"}},
+]
+
+
+class TestAttempts:
+    def test_a_repeat_stores_nothing_and_answers_the_same(
+        self, world: World, queue: TestQueue
+    ) -> None:
+        token = attempt(world)
+        first = queue.try_send(MESSAGES, attempt=token)
+        before = world.items()
+        world.clock.pass_seconds(100)
+
+        second = queue.try_send(MESSAGES, attempt=token)
+
+        assert (first.status, second.status) == (201, 201)
+        assert second.json == first.json
+        assert world.items() == before
+        assert queue.bodies() == ["a", "b"]
+
+    @pytest.mark.parametrize("size", [1, 5_000])
+    def test_a_repeat_finds_messages_that_are_held_or_partly_deleted(
+        self, world: World, queue: TestQueue, size: int
+    ) -> None:
+        messages = [{"body": "a" * size}, {"body": "b" * size, "delay_seconds": 1}]
+        token = attempt(world)
+        first = queue.try_send(messages, attempt=token)
+        world.clock.pass_seconds(1)
+        held = queue.receive_all()
+        queue.delete(held[0])
+
+        assert (
+            queue.try_send(messages, attempt=token).json["messages"][1]
+            == (first.json["messages"][1])
+        )
+
+        world.clock.pass_seconds(30)
+        ids = [message["id"] for message in queue.receive_all()]
+        assert len(ids) == len(set(ids))
+        assert set(ids) <= {each["id"] for each in first.json["messages"]}
+
+    def test_what_was_consumed_comes_again_under_the_same_id(
+        self, world: World, queue: TestQueue
+    ) -> None:
+        token = attempt(world)
+        first = queue.try_send(MESSAGES, attempt=token)
+        queue.delete(*queue.receive_all())
+
+        second = queue.try_send(MESSAGES, attempt=token)
+
+        assert [each["id"] for each in second.json["messages"]] == [
+            each["id"] for each in first.json["messages"]
+        ]
+        assert queue.bodies() == ["a", "b"]
+
+    @pytest.mark.parametrize("seconds", [-120, 2])
+    def test_an_attempt_is_at_most_120_s_old_and_2_s_ahead(
+        self, world: World, queue: TestQueue, seconds: float
+    ) -> None:
+        assert queue.try_send(MESSAGES, attempt=attempt(world, seconds)).status == 201
+        assert queue.bodies() == ["a", "b"]
+
+    @pytest.mark.parametrize("seconds", [-120.001, 2.001])
+    def test_another_time_is_refused_telling_the_servers(
+        self, world: World, queue: TestQueue, seconds: float
+    ) -> None:
+        reply = queue.try_send(MESSAGES, attempt=attempt(world, seconds))
+
+        assert (reply.code, reply.json["parameter"]) == ("InvalidParameter", "attempt")
+        assert "2026-11-18T11:06:40.000Z" in reply.json["detail"]
+        assert world.items() == []
+
+    @pytest.mark.parametrize("token", ["", "x", "8" + "Z" * 25, "0" * 27, "U" * 26, "é" * 26])
+    def test_what_is_no_ulid_is_refused(self, queue: TestQueue, token: str) -> None:
+        reply = queue.try_send(MESSAGES, attempt=token)
+
+        assert (reply.code, reply.json["parameter"]) == ("InvalidParameter", "attempt")
+
+    def test_another_request_is_another_send(self, world: World, queue: TestQueue) -> None:
+        token = attempt(world)
+        ids = set()
+        for messages in (MESSAGES, MESSAGES[:1], [{"body": "b"}]):
+            sent = queue.try_send(messages, attempt=token).json["messages"]
+            ids |= {each["id"] for each in sent}
+
+        assert len(ids) == 4
+        assert queue.bodies() == ["a", "a", "b", "b"]
+
+    def test_another_queues_send_is_another_send(self, world: World, make_queue: MakeQueue) -> None:
+        token = attempt(world)
+        ids = {
+            make_queue(name).try_send(MESSAGES, attempt=token).json["messages"][0]["id"]
+            for name in ("one", "two")
+        }
+        assert len(ids) == 2
+
+    def test_the_order_of_fields_does_not_count(self, world: World, queue: TestQueue) -> None:
+        token = attempt(world)
+        queue.try_send(MESSAGES, attempt=token)
+
+        again = [
+            {"tags": ["t"], "body": "a"},
+            {"attributes": {"y": "2", "x": "1"}, "body": "b"},
+        ]
+        queue.try_send(again, attempt=token)
+
+        assert queue.bodies() == ["a", "b"]
+
+    def test_times_are_the_servers_whatever_the_attempt_says(
+        self, world: World, queue: TestQueue
+    ) -> None:
+        for number, seconds in enumerate((-120, 2)):
+            token = attempt(world, seconds, number)
+            queue.try_send([{"body": "x", "delay_seconds": 10}], attempt=token)
+
+        world.clock.pass_seconds(9.999)
+        assert queue.receive() == []
+        world.clock.pass_seconds(0.001)
+        received = queue.receive_all()
+        assert len(received) == 2
+        assert {message["sent_at"] for message in received} == {"2026-11-18T11:06:40.000Z"}
+
+    def test_a_repeat_finds_the_first_after_the_partitions_grew(
+        self, world: World, queue: TestQueue
+    ) -> None:
+        sends = [attempt(world, -number / 10, number) for number in range(40)]
+        for number, token in enumerate(sends):
+            queue.try_send([{"body": f"{number}"}], attempt=token)
+        for partitions in (5, 50, 255):
+            queue.patch(partitions=partitions)
+            world.clock.pass_seconds(10)
+            for number, token in enumerate(sends):
+                queue.try_send([{"body": f"{number}"}], attempt=token)
+
+        assert len(queue.receive_all()) == 40
+
+    def test_a_repeat_finds_the_first_after_the_delay_changed(
+        self, world: World, queue: TestQueue
+    ) -> None:
+        token = attempt(world)
+        first = queue.try_send(MESSAGES, attempt=token)
+        queue.patch(delay_seconds=5)
+
+        second = queue.try_send(MESSAGES, attempt=token)
+
+        assert second.json == first.json
+        world.clock.pass_seconds(5)
+        assert queue.bodies() == ["a", "b"]
+
+    @pytest.mark.parametrize("size", [1, 2_000])
+    def test_a_repeat_finds_messages_that_moved_to_a_retrys_wait(
+        self, world: World, queue: TestQueue, size: int
+    ) -> None:
+        token = attempt(world)
+        queue.try_send([{"body": "x" * size}], attempt=token)
+        queue.give_back(*queue.receive(), delay_seconds=100)
+        world.clock.pass_seconds(99)
+
+        queue.try_send([{"body": "x" * size}], attempt=token)
+
+        assert queue.receive_all() == []
+        world.clock.pass_seconds(1)
+        assert len(queue.receive_all()) == 1
+
+    def test_the_memory_of_what_moved_is_cleared_when_no_attempt_can_be_that_old(
+        self, world: World, queue: TestQueue
+    ) -> None:
+        queue.try_send([{"body": "x"}], attempt=attempt(world))
+        queue.give_back(*queue.receive(), delay_seconds=100)
+        world.clock.pass_seconds(200)
+
+        queue.delete(*queue.receive_all())
+        queue.receive_all()
+
+        assert world.items() == []
+
+    def test_a_repeat_finds_messages_that_became_dead_letters(
+        self, world: World, make_queue: MakeQueue
+    ) -> None:
+        dead = make_queue("dead")
+        queue = make_queue(dead_letter={"queue": "dead", "max_receives": 1})
+        token = attempt(world)
+        queue.try_send([{"body": "x"}], attempt=token)
+        queue.act("dead-letter", *queue.receive())
+
+        queue.try_send([{"body": "x"}], attempt=token)
+
+        assert queue.receive_all() == []
+        assert len(dead.receive_all()) == 1
+
+    def test_an_attempt_keeps_what_the_first_answered_with_deduplication_ids(
+        self, world: World, queue: TestQueue
+    ) -> None:
+        (earlier,) = queue.send("earlier", deduplication_id="k")
+        token = attempt(world)
+        messages = [{"body": "a"}, {"body": "b", "deduplication_id": "k"}]
+
+        first = queue.try_send(messages, attempt=token)
+        second = queue.try_send(messages, attempt=token)
+
+        assert second.json == first.json
+        assert first.json["messages"][1]["id"] == earlier["id"]
+        assert queue.bodies() == ["a", "earlier"]
+
+
+class TestDeduplication:
+    def test_two_sends_with_one_id_store_one_message(self, queue: TestQueue) -> None:
+        (first,) = queue.send("first", deduplication_id="k")
+
+        (second,) = queue.send("second", deduplication_id="k")
+
+        assert second == first
+        assert queue.bodies() == ["first"]
+
+    @pytest.mark.parametrize(("seconds", "stored"), [(299.999, 1), (300, 2)])
+    def test_an_id_counts_for_5_minutes(
+        self, world: World, queue: TestQueue, seconds: float, stored: int
+    ) -> None:
+        queue.send("x", deduplication_id="k")
+        world.clock.pass_seconds(seconds)
+
+        queue.send("x", deduplication_id="k")
+
+        assert len(queue.receive_all()) == stored
+
+    def test_the_second_answers_the_firsts_id_when_that_is_consumed(
+        self, world: World, queue: TestQueue
+    ) -> None:
+        (first,) = queue.send("x", deduplication_id="k")
+        queue.delete(*queue.receive())
+        before = world.items()
+
+        assert queue.send("x", deduplication_id="k") == [first]
+
+        assert world.items() == before
+        assert queue.receive() == []
+
+    def test_inside_one_batch_the_second_answers_the_firsts_id(self, queue: TestQueue) -> None:
+        def message(body: str, key: str) -> dict[str, Any]:
+            return {"body": body, "deduplication_id": key}
+
+        sent = queue.try_send(
+            [message("a", "k"), message("b", "l"), message("c", "k"), {"body": "d"}]
+        ).json["messages"]
+
+        assert sent[2] == sent[0]
+        assert len({each["id"] for each in sent}) == 3
+        assert queue.bodies() == ["a", "b", "d"]
+
+    def test_some_of_a_batch_may_be_known(self, queue: TestQueue) -> None:
+        (known,) = queue.send("old", deduplication_id="k")
+
+        sent = queue.try_send(
+            [{"body": "new"}, {"body": "dup", "deduplication_id": "k"}, {"body": "newer"}]
+        ).json["messages"]
+
+        assert sent[1] == known
+        received = {message["id"]: message["body"] for message in queue.receive_all()}
+        assert received == {sent[0]["id"]: "new", sent[1]["id"]: "old", sent[2]["id"]: "newer"}
+
+    def test_ids_are_of_one_queue(self, make_queue: MakeQueue) -> None:
+        one, two = make_queue("one"), make_queue("two")
+        one.send("x", deduplication_id="k")
+        two.send("x", deduplication_id="k")
+
+        assert len(one.receive_all()) == len(two.receive_all()) == 1
+
+    def test_an_id_has_1_to_128_characters(self, queue: TestQueue) -> None:
+        for key in ("k", "é" * 128):
+            assert queue.try_send([{"body": "x", "deduplication_id": key}]).status == 201
+        for key in ("", "k" * 129):
+            reply = queue.try_send([{"body": "x", "deduplication_id": key}])
+            assert reply.json["parameter"] == "messages[0].deduplication_id"
+
+    def test_large_bodies_are_deduplicated_too(self, queue: TestQueue) -> None:
+        queue.send("x" * 60_000, deduplication_id="k")
+        queue.send("x" * 60_000, deduplication_id="k")
+
+        assert len(queue.receive_all()) == 1
+
+    def test_a_new_queue_of_the_name_knows_no_ids(self, make_queue: MakeQueue) -> None:
+        queue = make_queue()
+        queue.send("x", deduplication_id="k")
+        queue.client.delete(queue.path)
+
+        again = make_queue()
+        again.send("y", deduplication_id="k")
+
+        assert again.bodies() == ["y"]
