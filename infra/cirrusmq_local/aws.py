@@ -5,7 +5,9 @@ from __future__ import annotations
 import io
 import json
 import os
+import uuid
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import unquote
 
@@ -13,7 +15,12 @@ import botocore.session
 from botocore.awsrequest import AWSResponse
 from botocore.response import StreamingBody
 
-from cirrusmq_local.functions import Functions, UnknownFunctionError
+from cirrusmq_local.executions import (
+    ExecutionExistsError,
+    Executions,
+    UnknownStateMachineError,
+)
+from cirrusmq_local.functions import Functions, UnknownFunctionError, running
 from cirrusmq_local.template import REGION
 
 
@@ -36,8 +43,10 @@ def isolate_environment() -> None:
         os.environ.pop(name, None)
 
 
-def make_session(functions: Callable[[], Functions]) -> botocore.session.Session:
-    """A session whose clients invoke functions here and refuse every other call.
+def make_session(
+    functions: Callable[[], Functions], executions: Callable[[], Executions] | None = None
+) -> botocore.session.Session:
+    """A session whose clients invoke functions and start executions here, and do nothing else.
 
     A client that the embedded engine is attached to answers before the refusal: botocore asks
     the handler of the more specific event first.
@@ -49,7 +58,13 @@ def make_session(functions: Callable[[], Functions]) -> botocore.session.Session
     def invoke(params: dict[str, Any], **_: Any) -> tuple[AWSResponse, dict[str, Any]]:
         return _invoke(functions(), params)
 
+    def start(params: dict[str, Any], **_: Any) -> tuple[AWSResponse, dict[str, Any]]:
+        assert executions is not None
+        return _start_execution(executions(), params)
+
     session.register("before-call.lambda.Invoke", invoke)
+    if executions is not None:
+        session.register("before-call.sfn.StartExecution", start)
     session.register("before-call", _refuse)
     return session
 
@@ -58,26 +73,56 @@ def _invoke(functions: Functions, params: dict[str, Any]) -> tuple[AWSResponse, 
     name = unquote(params["url_path"].split("/functions/")[1].split("/")[0]).rpartition(":")[2]
     event = json.loads(params["body"] or b"{}")
     try:
-        if params["headers"].get("X-Amz-Invocation-Type") == "Event":
-            functions.send(name, event)
-            return _answer(202, b"")
-        return _answer(200, json.dumps(functions.run(name, event)).encode())
+        called = functions.find(name)
     except UnknownFunctionError as error:
-        http, _ = _answer(404, b"")
-        return http, {
-            "Error": {"Code": "ResourceNotFoundException", "Message": str(error)},
-            "ResponseMetadata": {"HTTPStatusCode": 404, "RetryAttempts": 0},
-        }
+        return _error(404, "ResourceNotFoundException", str(error))
+    caller = running.get()
+    if caller and not caller.may("lambda:InvokeFunction", called.arn, f"{called.logical_id}.Arn"):
+        return _not_allowed(caller.name, "lambda:InvokeFunction", name)
+    status, payload = 202, b""
+    if params["headers"].get("X-Amz-Invocation-Type") == "Event":
+        functions.send(name, event)
+    else:
+        status, payload = 200, json.dumps(functions.run(name, event)).encode()
+    return _answer(
+        status,
+        {
+            "StatusCode": status,
+            "ExecutedVersion": "$LATEST",
+            "Payload": StreamingBody(io.BytesIO(payload), len(payload)),
+        },
+    )
 
 
-def _answer(status: int, payload: bytes) -> tuple[AWSResponse, dict[str, Any]]:
-    parsed = {
-        "StatusCode": status,
-        "ExecutedVersion": "$LATEST",
-        "Payload": StreamingBody(io.BytesIO(payload), len(payload)),
-        "ResponseMetadata": {"HTTPStatusCode": status, "RetryAttempts": 0},
-    }
-    return AWSResponse("", status, {}, None), parsed
+def _start_execution(
+    executions: Executions, params: dict[str, Any]
+) -> tuple[AWSResponse, dict[str, Any]]:
+    asked = json.loads(params["body"])
+    machine = asked["stateMachineArn"]
+    caller = running.get()
+    if caller and not caller.may("states:StartExecution", machine):
+        return _not_allowed(caller.name, "states:StartExecution", machine)
+    try:
+        arn = executions.start(machine, asked["name"], asked.get("input", "{}"))
+    except UnknownStateMachineError as error:
+        return _error(400, "StateMachineDoesNotExist", str(error))
+    except ExecutionExistsError as error:
+        return _error(400, "ExecutionAlreadyExists", str(error))
+    return _answer(200, {"executionArn": arn, "startDate": datetime.now(UTC)})
+
+
+def _not_allowed(function: str, action: str, target: str) -> tuple[AWSResponse, dict[str, Any]]:
+    text = f"{function} is not allowed {action} on {target}: see template.yaml"
+    return _error(403, "AccessDeniedException", text)
+
+
+def _error(status: int, code: str, text: str) -> tuple[AWSResponse, dict[str, Any]]:
+    return _answer(status, {"Error": {"Code": code, "Message": text}})
+
+
+def _answer(status: int, parsed: dict[str, Any]) -> tuple[AWSResponse, dict[str, Any]]:
+    told = {"HTTPStatusCode": status, "RetryAttempts": 0, "RequestId": str(uuid.uuid4())}
+    return AWSResponse("", status, {}, None), {**parsed, "ResponseMetadata": told}
 
 
 def _refuse(model: Any, **_: Any) -> None:

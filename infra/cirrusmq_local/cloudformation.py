@@ -14,6 +14,7 @@ from typing import Any
 
 import yaml
 
+ACCOUNT_ID = "000000000000"
 _PLACEHOLDER = re.compile(r"\$\{(!?)([^}]+)\}")
 
 
@@ -76,7 +77,7 @@ class Resolver:
         self._values |= {
             "AWS::StackName": stack_name,
             "AWS::Region": region,
-            "AWS::AccountId": "000000000000",
+            "AWS::AccountId": ACCOUNT_ID,
             "AWS::Partition": "aws",
             "AWS::URLSuffix": "localhost",
         }

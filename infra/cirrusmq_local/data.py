@@ -26,6 +26,7 @@ class DataFolder:
         self.connection = self.path / "connection.json"
         self.exports = self.path / "exports"
         self.log = self.path / "functions.log"
+        self.executions = self.path / "executions.log"
         self.parked = self.path / "unprocessed.jsonl"
         self._lock: IO[str] | None = None
 

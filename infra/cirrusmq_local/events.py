@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qsl, unquote
 
+from cirrusmq_local.cloudformation import ACCOUNT_ID
 from cirrusmq_local.routing import Match
 
 _TEXT_TYPES = ("text/", "application/json", "application/xml", "application/javascript")
@@ -55,7 +56,7 @@ def make_event(request: Request, match: Match, request_id: str, now_ms: int) -> 
         "rawQueryString": request.query,
         "headers": headers,
         "requestContext": {
-            "accountId": "000000000000",
+            "accountId": ACCOUNT_ID,
             "apiId": "local",
             "domainName": headers.get("host", ""),
             "domainPrefix": "local",

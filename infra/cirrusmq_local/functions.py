@@ -45,7 +45,7 @@ class Context:
         self.function_version = "$LATEST"
         self.memory_limit_in_mb = function.memory_mb
         self.aws_request_id = str(uuid.uuid4())
-        self.invoked_function_arn = f"arn:aws:lambda:local:000000000000:function:{function.name}"
+        self.invoked_function_arn = function.arn
         self.log_group_name = "/aws/lambda/cirrusmq"
         self.log_stream_name = function.name
         self._ends = time.monotonic() + function.timeout_seconds
@@ -88,10 +88,15 @@ class Functions:
         """Take in a function that no folder holds."""
         self._handlers[function.name] = (function, handler)
 
-    def run(self, name: str, event: Any) -> Any:
-        """Run a function in this thread and return its answer."""
+    def find(self, name: str) -> Function:
+        """The function of a name, or UnknownFunctionError."""
         if name not in self._handlers:
             raise UnknownFunctionError(f"the template has no function {name}")
+        return self._handlers[name][0]
+
+    def run(self, name: str, event: Any) -> Any:
+        """Run a function in this thread and return its answer."""
+        self.find(name)
         function, handler = self._handlers[name]
         before = running.set(function)
         try:
@@ -109,8 +114,7 @@ class Functions:
         Lambda would try again after an error; here nothing does but what the product does itself
         about a lost event, so that is tried all the time.
         """
-        if name not in self._handlers:
-            raise UnknownFunctionError(f"the template has no function {name}")
+        self.find(name)
         if self._stopping.is_set():
             return
         # Through JSON, as in the cloud: what cannot travel must not work here either.

@@ -24,9 +24,9 @@ class GuardedEngine:
     def execute(self, operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
         """Do one operation, or raise AccessDeniedException."""
         function = running.get()
-        if function is not None and function.permissions:
+        if function is not None:
             for table, action in _needs(operation, request):
-                if action not in function.permissions.get(f"{table}.Arn", ()):
+                if not function.may(action, f"{table}.Arn"):
                     raise EngineError(
                         "AccessDeniedException",
                         f"{function.name} is not allowed {action} on {table}: see template.yaml",

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from cirrusmq_local.clock import ClockStopped, ScaledClock
+from cirrusmq_local.cloudformation import ACCOUNT_ID
 from cirrusmq_local.template import Schedule
 
 # However fast the stack's time runs, the machine must do something else too.
@@ -62,7 +63,7 @@ class Repeater:
             "id": str(uuid.uuid4()),
             "detail-type": "Scheduled Event",
             "source": "aws.events",
-            "account": "000000000000",
+            "account": ACCOUNT_ID,
             "time": now.strftime("%Y-%m-%dT%H:%M:%SZ"),
             "region": "local",
             "resources": [],

@@ -17,6 +17,7 @@ from cirrusmq_local.aws import isolate_environment, make_session
 from cirrusmq_local.clock import ClockStopped, ScaledClock
 from cirrusmq_local.data import DataFolder
 from cirrusmq_local.engine import Engine, TableSpec, attach
+from cirrusmq_local.executions import Executions
 from cirrusmq_local.functions import Functions
 from cirrusmq_local.gateway import Gateway
 from cirrusmq_local.guard import GuardedEngine
@@ -90,6 +91,7 @@ class Stack:
         repeaters = [Repeater(each, functions.run, clock) for each in self._template.schedules]
         functions.add(*self._local_function(engine, pumps, repeaters))
         server = self._make_server(functions, ending)
+        os.environ["PUBLIC_URL"] = self.url
         clock.keep()
         self._spawn(clock.keep_until_stopped)
         for pump in pumps:
@@ -99,6 +101,7 @@ class Stack:
         self._spawn(lambda: self._keep_up(engine, pumps))
         self._introduce(functions)
         server.start()
+        self._spawn(self._executions.warm_up)
 
     def _open_engine(self, ending: contextlib.ExitStack) -> Engine:
         tables = [
@@ -120,7 +123,15 @@ class Stack:
         ending.callback(log.close)
         # Functions write their logs to standard output; here that belongs to the command.
         ending.enter_context(contextlib.redirect_stdout(log))
-        session = make_session(lambda: functions)
+        journal = LogFile(self._data.executions)
+        ending.callback(journal.close)
+        executions = Executions(
+            self._template.machines,
+            lambda name, event: functions.run(name, event),
+            self._clock,
+            journal,
+        )
+        session = make_session(lambda: functions, lambda: executions)
         # All that answering a client takes of an engine is its `execute`.
         guarded = cast(Engine, GuardedEngine(engine))
         bootstrap.configure(clock=self._clock, session=session)
@@ -129,7 +140,9 @@ class Stack:
         functions = Functions.load(self._template.functions)
         # Before the engine closes, whatever uses it has to end.
         ending.callback(self._join)
+        ending.callback(executions.stop)
         ending.callback(functions.stop)
+        self._executions = executions
         return functions
 
     def _make_pumps(self, engine: Engine, functions: Functions) -> list[Pump]:
@@ -233,6 +246,10 @@ def _set_environment(template: Template) -> None:
     os.environ |= template.environment() | {
         # All functions share one process here, so what one changes the others see at once.
         "SHARED_CACHES": "true",
+        # Whoever tries the service out has the subscriber on the same machine.
+        "CONFIRM_ENDPOINTS": "false",
+        "HTTP_ENDPOINTS": "true",
+        "ALLOWED_NETWORKS": "127.0.0.0/8,::1/128",
         # A line for each call is for a log service, not for a disk.
         "POWERTOOLS_LOG_LEVEL": "WARNING",
         "POWERTOOLS_METRICS_DISABLED": "true",

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from cirrusmq_local.cloudformation import Resolver, TemplateError, read
+from cirrusmq_local.cloudformation import ACCOUNT_ID, Resolver, TemplateError, read
 
 STACK_NAME = "cirrusmq"
 REGION = "local"
@@ -30,8 +30,23 @@ class Function:
     timeout_seconds: int
     memory_mb: int
     environment: Mapping[str, str]
+    logical_id: str = ""
+    """What the template calls it."""
     permissions: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """The actions that its own policies allow on a resource: `Messages.Arn` -> actions."""
+
+    @property
+    def arn(self) -> str:
+        """Its name in full."""
+        return f"arn:aws:lambda:{REGION}:{ACCOUNT_ID}:function:{self.name}"
+
+    def may(self, action: str, *targets: str) -> bool:
+        """Whether its policies allow an action on a resource, by any of its names.
+
+        One without policies, of the stack or of a test, may do anything.
+        """
+        held = self.permissions
+        return not held or any(action in held.get(target, ()) for target in targets)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,6 +91,15 @@ class Schedule:
 
 
 @dataclass(frozen=True, kw_only=True)
+class StateMachine:
+    """A state machine of Step Functions."""
+
+    arn: str
+    definition: str
+    """In the Amazon States Language, its substitutions made."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Table:
     """A DynamoDB table."""
 
@@ -94,6 +118,7 @@ class Template:
     routes: Sequence[Route]
     streams: Sequence[StreamSource]
     schedules: Sequence[Schedule]
+    machines: Sequence[StateMachine]
     tables: Sequence[Table]
 
     def environment(self) -> dict[str, str]:
@@ -115,10 +140,14 @@ def load(path: Path) -> Template:
     reader = _Reader(document, resolver, path.parent)
     found = dict(reader.resources("AWS::Serverless::Function"))
     return Template(
-        functions=[reader.function(held) for held in found.values()],
+        functions=[reader.function(name, held) for name, held in found.items()],
         routes=[route for held in found.values() for route in reader.routes(held)],
         streams=[stream for held in found.values() for stream in reader.streams(held)],
         schedules=[each for held in found.values() for each in reader.schedules(held)],
+        machines=[
+            reader.machine(name, held)
+            for name, held in reader.resources("AWS::Serverless::StateMachine")
+        ],
         tables=[
             reader.table(name, held) for name, held in reader.resources("AWS::DynamoDB::Table")
         ],
@@ -141,13 +170,14 @@ class _Reader:
             if resource.get("Type") == kind:
                 yield name, {"FunctionName": name} | (resource.get("Properties") or {})
 
-    def function(self, properties: Mapping[str, Any]) -> Function:
+    def function(self, logical_id: str, properties: Mapping[str, Any]) -> Function:
         merged = {**self._shared, **properties}
         variables: dict[str, Any] = {}
         for holder in (self._shared, properties):
             variables |= (holder.get("Environment") or {}).get("Variables") or {}
         return Function(
             name=self._name(properties),
+            logical_id=logical_id,
             folder=self._base / self._resolver.resolve(merged["CodeUri"]),
             handler=merged["Handler"],
             timeout_seconds=int(merged.get("Timeout", 3)),
@@ -200,6 +230,17 @@ class _Reader:
             yield Schedule(
                 function=self._name(properties), seconds=int(count) * _RATE_SECONDS[unit]
             )
+
+    def machine(self, logical_id: str, properties: Mapping[str, Any]) -> StateMachine:
+        name = self._resolver.resolve(properties.get("Name", logical_id))
+        path = self._base / properties["DefinitionUri"]
+        substitutions = self._resolver.resolve(properties.get("DefinitionSubstitutions") or {})
+        definition = path.read_text(encoding="utf-8")
+        for placeholder, value in substitutions.items():
+            definition = definition.replace("${" + placeholder + "}", str(value))
+        return StateMachine(
+            arn=f"arn:aws:states:{REGION}:{ACCOUNT_ID}:stateMachine:{name}", definition=definition
+        )
 
     def table(self, logical_id: str, properties: Mapping[str, Any]) -> Table:
         keys = {held["KeyType"]: held["AttributeName"] for held in properties["KeySchema"]}

@@ -1,0 +1,351 @@
+"""Step Functions on one machine: the deployed state machine, over handlers that a test writes."""
+
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cirrusmq_local import executions
+from cirrusmq_local.aws import make_session
+from cirrusmq_local.clock import ClockStopped, ScaledClock
+from cirrusmq_local.executions import (
+    ExecutionExistsError,
+    Executions,
+    UnknownStateMachineError,
+)
+from cirrusmq_local.functions import Functions, Handler
+from cirrusmq_local.template import Function, StateMachine
+from cirrusmq_local.testing import ManualClock
+
+ARN = "arn:aws:states:local:000000000000:stateMachine:retry"
+DEFINITION = (
+    Path(__file__).resolve().parents[2] / "infra/statemachines/retry_schedule.asl.json"
+).read_text()
+GIVEN = {"retry": {"topic_id": "t", "subscription": "s", "generation": 1, "rounds": 0}}
+
+Answers = Callable[[Any], Any]
+
+
+class Machine:
+    """The state machine, with a `push` that answers as a test says."""
+
+    def __init__(
+        self, push: Answers, definition: str = DEFINITION, clock: Any = None, arn: str = ARN
+    ) -> None:
+        self.clock = clock or ManualClock()
+        self.given: list[Any] = []
+        self.journal = io.StringIO()
+        self._push = push
+        text = definition.replace("${PushFunction}", "push")
+        machine = StateMachine(arn=arn, definition=text)
+        self.executions = Executions([machine], self._run, self.clock, self.journal)
+
+    def _run(self, name: str, event: Any) -> Any:
+        assert name == "push"
+        self.given.append(event)
+        return self._push(event)
+
+    def start(self, name: str = "s-1", given: Any = GIVEN) -> str:
+        return self.executions.start(ARN, name, json.dumps(given))
+
+    def finish(self) -> list[str]:
+        """Let what runs end; the states that the journal tells, in order."""
+        for thread in list(self.executions._threads.values()):
+            thread.join(60)
+        return [json.loads(line)["status"] for line in self.journal.getvalue().splitlines()]
+
+
+def answers(*sequence: Any) -> Answers:
+    """Answers one after the other; an exception is raised."""
+    left = iter(sequence)
+
+    def answer(event: Any) -> Any:
+        given = next(left)
+        if isinstance(given, Exception):
+            raise given
+        return given
+
+    return answer
+
+
+def after(action: str, wait_seconds: int = 0, rounds: int = 1) -> dict[str, Any]:
+    retry = {**GIVEN["retry"], "rounds": rounds}
+    return {"action": action, "wait_seconds": wait_seconds, "retry": retry}
+
+
+def test_push_gets_the_input_and_then_each_of_its_own_answers() -> None:
+    machine = Machine(answers(after("wait", 5), after("again", 0, 2), after("done", 0, 3)))
+    machine.start()
+    assert machine.finish() == ["RUNNING", "SUCCEEDED"]
+    assert machine.given == [GIVEN, after("wait", 5), after("again", 0, 2)]
+
+
+def test_a_wait_passes_on_the_stacks_clock() -> None:
+    machine = Machine(answers(after("wait", 5), after("wait", 43_200), after("done")))
+    began = machine.clock.now_ms()
+    machine.start()
+    machine.finish()
+    assert machine.clock.now_ms() - began == 43_205_000
+
+
+def test_a_wait_is_divided_by_the_scale(tmp_path: Path) -> None:
+    clock = ScaledClock(tmp_path / "clock.json", 1_000)
+    machine = Machine(answers(after("wait", 500), after("done")), clock=clock)
+    machine.executions.warm_up()
+    began = clock.now_ms()
+    machine.start()
+    machine.finish()
+    assert 500_000 <= clock.now_ms() - began < 900_000
+
+
+def test_an_error_of_push_ends_the_execution_without_failing_it() -> None:
+    machine = Machine(answers(after("again"), ValueError("told to fail")))
+    machine.start()
+    assert machine.finish() == ["RUNNING", "SUCCEEDED"]
+    assert len(machine.given) == 2
+
+
+def test_what_lambda_itself_refuses_is_tried_again_after_a_pause() -> None:
+    class TooMany(Exception):
+        pass
+
+    TooMany.__name__ = "Lambda.TooManyRequestsException"
+    machine = Machine(answers(TooMany(), TooMany(), TooMany(), after("done")))
+    machine.start()
+    assert machine.finish() == ["RUNNING", "SUCCEEDED"]
+    assert machine.given == [GIVEN] * 4
+
+
+def test_many_rounds_end_before_the_history_is_full() -> None:
+    rounds = 1_500
+    sequence = [after("wait", 60, n) for n in range(rounds)]
+    machine = Machine(answers(*sequence, after("done")))
+    began = machine.clock.now_ms()
+    machine.start()
+    assert machine.finish() == ["RUNNING", "SUCCEEDED"]
+    assert len(machine.given) == rounds + 1
+    assert machine.clock.now_ms() - began == rounds * 60_000
+
+
+def test_a_history_that_grows_too_long_fails_the_execution() -> None:
+    given: list[Any] = []
+
+    def push(name: str, event: Any) -> Any:
+        given.append(event)
+        return after("wait", 1)
+
+    interpretation = executions._import_interpreter().Interpretation(
+        DEFINITION,
+        machine_arn=ARN,
+        arn=ARN + ":s-1",
+        given=GIVEN,
+        run=push,
+        clock=ManualClock(),
+        history_events=500,
+    )
+    ending = interpretation.run()
+    assert ending.status == "FAILED"
+    assert "500 events" in ending.error
+    # Each round takes nine events; the rest begin and end the execution.
+    assert len(given) == 500 // 9 + 1
+
+
+def test_an_answer_that_cannot_travel_is_an_error() -> None:
+    machine = Machine(answers({"action": "done", "odd": {1, 2}}))
+    machine.start()
+    machine.finish()
+    assert len(machine.given) == 1
+
+
+def test_a_definition_that_nobody_can_read_fails_the_execution(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    machine = Machine(answers(), definition='{"StartAt": "Nowhere"}')
+    machine.start()
+    assert machine.finish() == ["RUNNING", "FAILED"]
+    assert "failed" in caplog.text
+
+
+def test_one_execution_runs_under_a_name() -> None:
+    go_on = threading.Event()
+
+    def push(event: Any) -> Any:
+        go_on.wait(30)
+        return after("done")
+
+    machine = Machine(push)
+    first = machine.start()
+    assert first.endswith(":execution:retry:s-1")
+    assert machine.start() == first
+    assert machine.executions.running == [first]
+    with pytest.raises(ExecutionExistsError):
+        machine.start(given={"retry": {}})
+    go_on.set()
+    machine.finish()
+    assert machine.executions.running == []
+    with pytest.raises(ExecutionExistsError):
+        machine.start()
+    assert len(machine.given) == 1
+
+
+def test_what_is_no_state_machine_and_what_is_no_json_is_refused() -> None:
+    machine = Machine(answers())
+    with pytest.raises(UnknownStateMachineError):
+        machine.executions.start(ARN + "x", "name", "{}")
+    with pytest.raises(ValueError, match="Expecting"):
+        machine.executions.start(ARN, "name", "{")
+
+
+class WaitingClock(ManualClock):
+    """A clock on which a sleep lasts until the clock is stopped."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asleep = threading.Event()
+        self.ended = threading.Event()
+
+    def sleep(self, seconds: float) -> None:
+        self.asleep.set()
+        self.ended.wait(30)
+        raise ClockStopped
+
+
+@pytest.fixture
+def waiting() -> Iterator[WaitingClock]:
+    clock = WaitingClock()
+    yield clock
+    clock.ended.set()
+
+
+@pytest.mark.parametrize("where", ["waiting", "pushing"])
+def test_a_stop_ends_an_execution_wherever_it_is(
+    where: str, waiting: WaitingClock, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def push(event: Any) -> Any:
+        if where == "pushing":
+            waiting.sleep(1)
+        return after("wait", 3_600)
+
+    machine = Machine(push, clock=waiting)
+    machine.start()
+    assert waiting.asleep.wait(30)
+    waiting.ended.set()
+    machine.executions.stop()
+    assert machine.executions.running == []
+    assert machine.finish() == ["RUNNING", "ABORTED"]
+    assert len(machine.given) == 1
+    machine.start("later")
+    assert machine.executions.running == []
+    assert capfd.readouterr().err == ""
+
+
+def test_hundreds_of_executions_run_side_by_side() -> None:
+    together = threading.Barrier(200, timeout=30)
+
+    def push(event: Any) -> Any:
+        together.wait()
+        return after("done")
+
+    machine = Machine(push)
+    for number in range(200):
+        machine.start(f"s-{number}")
+    assert machine.finish().count("SUCCEEDED") == 200
+
+
+# --------------------------------------------------------------------------- through the client
+
+
+def caller(permissions: dict[str, frozenset[str]]) -> Function:
+    return Function(
+        name="caller",
+        folder=Path(),
+        handler="app.handler",
+        timeout_seconds=5,
+        memory_mb=128,
+        environment={},
+        permissions=permissions,
+    )
+
+
+def call(machine: Machine, handler: Callable[[Any], Any], allowed: str = ARN) -> Any:
+    """What a function gets from a Step Functions client of its own."""
+    permissions = {allowed: frozenset({"states:StartExecution"})}
+
+    def run(event: Any, context: Any) -> Any:
+        return handler(client)
+
+    run_handler: Handler = run
+    functions = Functions({"caller": (caller(permissions), run_handler)})
+    client = make_session(lambda: functions, lambda: machine.executions).create_client(
+        "stepfunctions"
+    )
+    try:
+        return functions.run("caller", {})
+    finally:
+        functions.stop()
+
+
+def test_the_product_starts_an_execution() -> None:
+    machine = Machine(answers(after("done")))
+    answer = call(
+        machine,
+        lambda client: client.start_execution(
+            stateMachineArn=ARN, name="s-1", input=json.dumps(GIVEN)
+        ),
+    )
+    assert answer["executionArn"].endswith(":execution:retry:s-1")
+    assert machine.finish() == ["RUNNING", "SUCCEEDED"]
+    assert machine.given == [GIVEN]
+
+
+def test_a_name_that_was_used_is_the_clients_error() -> None:
+    machine = Machine(answers(after("done")))
+    machine.start()
+    machine.finish()
+
+    def again(client: Any) -> None:
+        with pytest.raises(client.exceptions.ExecutionAlreadyExists):
+            client.start_execution(stateMachineArn=ARN, name="s-1", input=json.dumps(GIVEN))
+
+    call(machine, again)
+
+
+def test_a_state_machine_that_is_not_there_is_the_clients_error() -> None:
+    def start(client: Any) -> None:
+        with pytest.raises(client.exceptions.StateMachineDoesNotExist):
+            client.start_execution(stateMachineArn=ARN + "x", name="s-1", input="{}")
+
+    call(Machine(answers()), start, allowed=ARN + "x")
+
+
+def test_a_function_starts_only_what_its_policies_allow() -> None:
+    machine = Machine(answers())
+
+    def refused(client: Any) -> None:
+        with pytest.raises(client.exceptions.ClientError, match="not allowed states:Start"):
+            client.start_execution(stateMachineArn=ARN, name="s-1", input="{}")
+
+    call(machine, refused, allowed=ARN + "-other")
+    assert machine.executions.running == []
+
+
+def test_the_interpreter_comes_without_what_it_does_not_use() -> None:
+    code = (
+        "import sys; from cirrusmq_local import executions; executions._import_interpreter();"
+        "assert 'moto.ec2' not in sys.modules and 'moto.batch' not in sys.modules;"
+        "import moto.batch; moto.batch.models"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
+def test_the_stack_starts_without_the_interpreter() -> None:
+    code = "import sys, cirrusmq_local.stack; assert 'moto' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
