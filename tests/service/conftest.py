@@ -32,7 +32,7 @@ class TestQueue:
         """Send messages in one call; answers their entries."""
         return self.client.send(self.name, *bodies, **fields)
 
-    def try_send(self, messages: list[Message], **fields: Any) -> Reply:
+    def try_send(self, messages: list[Any], **fields: Any) -> Reply:
         return self.client.post(f"{self.path}/messages", {"messages": messages, **fields})
 
     def receive(self, most: int = 16, **fields: Any) -> list[Message]:

@@ -50,6 +50,8 @@ TOMBSTONE_MS = ATTEMPT_AGE_MS + 10_000
 
 MOVE_WAIT_MS = 60_000
 """A message that waits longer than this for a retry is re-keyed to its due time."""
+LONGEST_WAIT_MS = 43_200_000
+"""No give-back's delay and no wait of a ladder is longer."""
 OPERATION_SECONDS = 7 * 86_400
 COUNT_EXACT_MESSAGES = 10_000
 CACHE_MS = 1_000

@@ -13,6 +13,7 @@ from cirrusmq.attempt import check_attempt
 from cirrusmq.claims import Claim, NonceOf
 from cirrusmq.contents import read_contents
 from cirrusmq.core import Core
+from cirrusmq.errors import InvalidParameter
 from cirrusmq.heads import Wanted, take_from_partition
 from cirrusmq.message import Message, show
 from cirrusmq.ordered_heads import take_from_groups
@@ -83,8 +84,10 @@ def receive(
 
     `most_seconds` is what is left of the call's own time; a longer wait is cut to it.
     """
+    if request.repeat and isinstance(request.attempt, UnsetType):
+        raise InvalidParameter("repeat", "needs the attempt of the receive that it repeats")
     nonce_of = _nonce_of(core, source, key_id, request)
-    if request.repeat and not isinstance(request.attempt, UnsetType):
+    if request.repeat:
         held = held_from_attempt(core, source, nonce_of)
         if held:
             return _with_contents(core, source, held[: request.max])

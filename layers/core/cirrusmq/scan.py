@@ -48,10 +48,16 @@ def from_key(source: Source, now_ms: int) -> str:
     return "" if source.ordered else f"{source.query_from_ms(now_ms):013d}"
 
 
-def scan_partition(core: Core, source: Source, partition: int, now_ms: int) -> Iterator[Parcel]:
-    """The parcels of a partition that could be received by now, in order of their keys."""
+def scan_partition(
+    core: Core, source: Source, partition: int, now_ms: int, until_ms: int = 0
+) -> Iterator[Parcel]:
+    """The parcels of a partition that could be received by now, in order of their keys.
+
+    `until_ms`: also those with later keys, up to that time.
+    """
     pk = partition_key(PARCELS, source.id, partition)
-    pages = scan_pages(core, pk, from_key(source, now_ms), until_key(source, now_ms))
+    until = until_key(source, max(now_ms, until_ms))
+    pages = scan_pages(core, pk, from_key(source, now_ms), until)
     return (parcel for page in pages for parcel in page.parcels)
 
 

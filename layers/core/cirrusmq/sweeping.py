@@ -7,6 +7,7 @@ from cirrusmq.core import Core
 from cirrusmq.dead_letters import give_up
 from cirrusmq.errors import CirrusMQError, OperationNotFound
 from cirrusmq.giving_up import reason_to_give_up
+from cirrusmq.limits import LONGEST_WAIT_MS
 from cirrusmq.queues import Resource, get_queue
 from cirrusmq.receivers import all_sources
 from cirrusmq.scan import scan_partition
@@ -59,18 +60,20 @@ def _give_up_by_age(core: Core, resource: Resource, deadline_ms: int) -> None:
         queue = get_queue(core, resource.account, resource.name)
     except CirrusMQError:
         return  # deleted meanwhile
+    # What was re-keyed to a retry's due time before max_age_seconds was set may lie ahead of now.
+    until_ms = queue.modified_ms + LONGEST_WAIT_MS
     for source in all_sources(core, queue):
         partitions = list(range(source.partitions))
         core.random.shuffle(partitions)
         for partition in partitions:
             if core.now_ms() >= deadline_ms:
                 return
-            _give_up_in_partition(core, source, partition)
+            _give_up_in_partition(core, source, partition, until_ms)
 
 
-def _give_up_in_partition(core: Core, source: Source, partition: int) -> None:
+def _give_up_in_partition(core: Core, source: Source, partition: int, until_ms: int) -> None:
     now_ms = core.now_ms()
-    for parcel in scan_partition(core, source, partition, now_ms):
+    for parcel in scan_partition(core, source, partition, now_ms, until_ms):
         if parcel.sent_ms <= source.purged_ms:
             continue
         reasons = [
