@@ -1,4 +1,4 @@
-"""Queues, receivers, grants, keys, operations, topics, and the service's own pages."""
+"""Queues, receivers, grants, keys, operations, topics, reports, and the service's own pages."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from typing import Any
 
 from cirrusmq import bootstrap, keys
 from cirrusmq_lambda.http import Answer, Context, Event, serve
-from cirrusmq_lambda.routes import access, queues, receivers, service, topics
+from cirrusmq_lambda.routes import access, queues, receivers, reports, service, topics
 
-TABLES = (queues.ROUTES, receivers.ROUTES, access.ROUTES, topics.ROUTES, service.ROUTES)
-ROUTES = {key: route for table in TABLES for key, route in table.items()}
+MODULES = (queues, receivers, access, topics, reports, service)
+ROUTES = {key: route for module in MODULES for key, route in module.ROUTES.items()}
 
 
 def create_admin_key(asked: dict[str, Any]) -> dict[str, Any]:

@@ -117,6 +117,8 @@ class World:
         self.random = random.Random(seed)
         self.invoked: deque[tuple[str, dict[str, Any]]] = deque()
         self.parked: list[Any] = []
+        self.reports: dict[str, bytes] = {}
+        """The data pipeline's output: path -> content."""
         self.posts: list[tuple[str, dict[str, str], bytes]] = []
         self.endpoint: Callable[[str], str | None] = lambda url: None
         """What an endpoint answers: the kind of error, None where it takes the message."""
@@ -139,8 +141,10 @@ class World:
             secret=cache(lambda: load_secret(store, named["directory"], self.random.randbytes)),
             invoke=lambda role, event: self.invoked.append((role, event)),
             together=_one_by_one,
+            apart=_one_by_one,
             start_execution=lambda name, given: self.executions.append((name, given)),
             post=lambda url, headers, body: self.post(url, headers, body),
+            read_report=self.reports.get,
             real_seconds=lambda: self.clock.now_ms() // 1000,
             settings=Settings(
                 confirm_endpoints=False, http_endpoints=True, allowed_networks=("127.0.0.0/8",)

@@ -62,9 +62,7 @@ def attempt_all(
     ]
     started_ms = core.now_ms()
     errors = list(
-        core.together(
-            lambda each: _post(core, subscription, each[0].parcel, each[1], each[2]), wanted
-        )
+        core.apart(lambda each: _post(core, subscription, each[0].parcel, each[1], each[2]), wanted)
     )
     policy = subscription.policy
     probing = policy is not None and policy.blocking == "probe"

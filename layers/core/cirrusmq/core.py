@@ -67,10 +67,14 @@ class Core:
     """Run a function of the deployment later: its role (`replay`) and its event."""
     together: Callable[[Callable[[A], B], Iterable[A]], Iterable[B]]
     """`map`, the calls side by side where the environment has threads."""
+    apart: Callable[[Callable[[A], B], Iterable[A]], Iterable[B]]
+    """As `together`, for calls that may hang: nothing else waits for their threads."""
     start_execution: Callable[[str, dict[str, Any]], None]
     """Start an execution of the retry schedules' state machine: its name and its input."""
     post: Callable[[str, Mapping[str, str], bytes], Posted]
     """Post to an endpoint: its URL, headers, body."""
+    read_report: Callable[[str], bytes | None]
+    """A file of the data pipeline's output, by its path there; None where there is none."""
     real_seconds: Callable[[], int] = lambda: int(time.time())
     """The real time in epoch seconds, for signatures that others check."""
     settings: Settings = Settings()

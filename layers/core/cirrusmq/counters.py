@@ -8,10 +8,11 @@ from cirrusmq.core import Core
 
 
 class Kept(NamedTuple):
-    """Messages not yet deleted, and their bytes."""
+    """Messages not yet deleted, their bytes, and messages that can be rewound."""
 
     messages: int
     bytes: int
+    rewindable: int
 
 
 def counter_place(resource_id: str) -> tuple[str, str]:
@@ -22,7 +23,7 @@ def counter_place(resource_id: str) -> tuple[str, str]:
 def read_kept(core: Core, resource_id: str) -> Kept:
     """The counter of a queue, receiver or subscription, as the meter last left it."""
     item = core.store.get(core.tables.usage, *counter_place(resource_id)) or {}
-    return Kept(*(max(0, int(item.get(name, {"N": "0"})["N"])) for name in ("messages", "bytes")))
+    return Kept(*(max(0, int(item.get(name, {"N": "0"})["N"])) for name in Kept._fields))
 
 
 def kept(core: Core, resource_id: str) -> int:

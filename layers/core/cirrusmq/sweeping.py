@@ -6,6 +6,7 @@ from cirrusmq import operations, pushing, schedules
 from cirrusmq.core import Core
 from cirrusmq.dead_letters import give_up
 from cirrusmq.errors import CirrusMQError, OperationNotFound
+from cirrusmq.gauges import write_gauges
 from cirrusmq.giving_up import reason_to_give_up
 from cirrusmq.limits import LONGEST_WAIT_MS
 from cirrusmq.queues import Resource, get_queue
@@ -30,6 +31,7 @@ def sweep(core: Core, most_ms: int) -> None:
         if core.now_ms() >= operation.held_until_ms:
             operations.resume(core, pointer)
     _push_on(core)
+    write_gauges(core, deadline_ms)
     aged = list(directory.read_list(core, directory.AGED, "", Resource))
     core.random.shuffle(aged)
     for resource in aged:

@@ -108,11 +108,9 @@ def _faces(address: Address) -> Iterable[Address]:
     """The addresses that `address` stands for."""
     if isinstance(address, IPv4Address):
         return (address,)
-    # Without the zone of a link-local address: comparisons of networks would heed it.
-    bare = IPv6Address(int(address))
-    if bare.ipv4_mapped is not None:
-        return (bare.ipv4_mapped,)
-    return (bare, *(IPv4Address(number) for number in _carried(bare)))
+    if address.ipv4_mapped is not None:
+        return (address.ipv4_mapped,)
+    return (address, *(IPv4Address(number) for number in _carried(address)))
 
 
 def _carried(address: IPv6Address) -> Iterable[int]:

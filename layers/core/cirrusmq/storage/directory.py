@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -91,8 +92,16 @@ def topics_count_place(account: str) -> Place:
 
 
 def resource_place(resource_id: str) -> Place:
-    """Whose a resource's id is; stays for a while after the resource."""
-    return Place(f"I#{resource_id}", "resource")
+    """Whose a resource's id is; stays for a while after the resource.
+
+    All of them lie under a few partition keys, so that they can be listed.
+    """
+    return Place(resources_key(zlib.crc32(resource_id.encode())), resource_id)
+
+
+def resources_key(number: int) -> str:
+    """Partition key of a share of the resources."""
+    return f"I#{number % RESOURCE_SHARDS}"
 
 
 def operation_place(account: str, operation_id: str) -> Place:
@@ -100,6 +109,7 @@ def operation_place(account: str, operation_id: str) -> Place:
     return Place(f"A#{account}", f"operation#{operation_id}")
 
 
+RESOURCE_SHARDS = 16
 RUNNING = "running"
 """Partition with a pointer to each running operation, for the sweep."""
 AGED = "aged"
