@@ -224,13 +224,13 @@ def directory_export(root: Path, at_ms: int, resources: Sequence[Resource]) -> P
     """Write the full export of a Directory table that names these resources; its folder."""
     writer = ExportWriter(root=root, table="Directory", at_ms=at_ms)
     records = [
-        f'{{"Item":{{"pk":{{"S":"I#{resource.id}"}},"sk":{{"S":"resource"}},'
+        f'{{"Item":{{"pk":{{"S":"I#{number % 16}"}},"sk":{{"S":"{resource.id}"}},'
         f'"document":{{"S":{json.dumps(resource.document)}}}}}}}'
-        for resource in resources
+        for number, resource in enumerate(resources)
     ]
     topic = json.dumps({"account": "acme", "kind": "topic", "name": "news"})
     records.append(
-        f'{{"Item":{{"pk":{{"S":"I#topic0000000"}},"sk":{{"S":"resource"}},'
+        f'{{"Item":{{"pk":{{"S":"I#3"}},"sk":{{"S":"topic0000000"}},'
         f'"document":{{"S":{json.dumps(topic)}}}}}}}'
     )
     records.append('{"Item":{"pk":{"S":"A#acme"},"sk":{"S":"queue#orders"},"version":{"N":"1"}}}')

@@ -13,9 +13,8 @@ _DOCUMENT = "account STRING, kind STRING, name STRING"
 
 def resource_names(items: DataFrame) -> DataFrame:
     """Column `item` of Directory → columns `id`, `account`, `kind`, `name`."""
-    is_resource = sf.col("item.pk.S").startswith("I#") & (sf.col("item.sk.S") == "resource")
-    documents = items.where(is_resource).select(
-        sf.substring_index("item.pk.S", "#", -1).alias("id"),
+    documents = items.where(sf.col("item.pk.S").startswith("I#")).select(
+        sf.col("item.sk.S").alias("id"),
         sf.from_json("item.document.S", _DOCUMENT).alias("document"),
     )
     return documents.select("id", "document.*")

@@ -156,8 +156,6 @@ USAGE = TableSchema(
 DIRECTORY = TableSchema(
     item=_struct(pk=_TEXT, sk=_TEXT, document=_TEXT),
     faults={
-        "document is missing": (
-            "substring(item.pk.S, 1, 2) = 'I#' AND item.sk.S = 'resource' AND item.document IS NULL"
-        ),
+        "document is missing": "substring(item.pk.S, 1, 2) = 'I#' AND item.document IS NULL",
     },
 )
