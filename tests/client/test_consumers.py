@@ -1,0 +1,373 @@
+"""Consumers over HTTP: sharing, results, order, leases, and their end."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cirrusmq_client import (
+    Ack,
+    Backoff,
+    Batches,
+    Client,
+    Consumer,
+    DeadLetter,
+    Message,
+    Producer,
+    Queue,
+    Received,
+    Retry,
+    errors,
+)
+
+NewQueue = Callable[..., str]
+Wait = Callable[..., None]
+
+
+def test_members_share_and_each_message_is_handled_once(
+    client: Client, producer: Producer, new_queue: NewQueue, wait_until: Wait
+) -> None:
+    name = new_queue()
+    handled: list[tuple[int, str]] = []
+
+    def member(number: int) -> Consumer:
+        return Consumer(
+            name,
+            lambda message: handled.append((number, message.text)),
+            client=client,
+            wait_seconds=1,
+        )
+
+    members = [member(number) for number in range(3)]
+    for each in members:
+        each.start()
+    producer.send_batch(name, map(str, range(3_000)))
+    wait_until(lambda: len(handled) >= 3_000, seconds=40)
+    for each in members:
+        each.stop()
+    for each in members:
+        each.join()
+    assert sorted(int(text) for _, text in handled) == list(range(3_000))
+    assert len(Counter(number for number, _ in handled)) == 3
+    counts = client.show_queue(name)["counts"]
+    assert (counts["active"], counts["inactive"]) == (0, 0)
+
+
+def test_results_decide_what_becomes_of_a_message(
+    client: Client, producer: Producer, new_queue: NewQueue, wait_until: Wait
+) -> None:
+    dead = new_queue()
+    name = new_queue(dead_letter={"queue": dead, "max_receives": 9})
+    seen: defaultdict[str, list[tuple[int, float]]] = defaultdict(list)
+
+    def handle(message: Received) -> Any:
+        seen[message.text].append((message.redeliveries, time.monotonic()))
+        if message.text == "hopeless":
+            return DeadLetter("cannot be read")
+        if message.redeliveries:
+            return Ack()
+        if message.text == "crash":
+            raise RuntimeError("a bug")
+        return {"later": Retry(after=1), "soon": Retry()}.get(message.text)
+
+    with Consumer(name, handle, client=client, wait_seconds=1):
+        producer.send_batch(name, ["fine", "hopeless", "crash", "later", "soon"])
+        wait_until(lambda: all(len(seen[text]) == 2 for text in ("crash", "later", "soon")))
+        wait_until(
+            lambda: (
+                not sum(
+                    client.show_queue(name)["counts"][state] for state in ("active", "inactive")
+                )
+            )
+        )
+    assert [len(seen[text]) for text in ("fine", "hopeless")] == [1, 1]
+    assert [count for count, _ in seen["crash"]] == [0, 1]
+    assert seen["later"][1][1] - seen["later"][0][1] > 0.9
+    letter = client.receive(dead, wait_seconds=5)[0]
+    assert letter.text == "hopeless"
+    assert letter.dead_letter is not None
+    assert letter.dead_letter["reason"] == "cannot be read"
+
+
+def test_none_means_retry_only_when_told_so(
+    client: Client, producer: Producer, new_queue: NewQueue, wait_until: Wait
+) -> None:
+    name = new_queue()
+    counts: list[int] = []
+
+    def handle(message: Received) -> Ack | None:
+        counts.append(message.receive_count)
+        return Ack() if message.receive_count == 3 else None
+
+    with Consumer(name, handle, client=client, none_means_retry=True, wait_seconds=1):
+        producer.send(name, "a")
+        wait_until(lambda: counts == [1, 2, 3])
+
+
+def test_a_message_that_no_dead_letter_queue_takes_comes_again(
+    client: Client, producer: Producer, new_queue: NewQueue, wait_until: Wait
+) -> None:
+    name = new_queue()
+    counts: list[int] = []
+
+    def handle(message: Received) -> DeadLetter | None:
+        counts.append(message.receive_count)
+        return DeadLetter() if message.receive_count == 1 else None
+
+    with Consumer(name, handle, client=client, wait_seconds=1):
+        producer.send(name, "a")
+        wait_until(lambda: counts == [1, 2])
+
+
+def test_a_receiver_of_a_queue_is_consumed_beside_the_queue(
+    client: Client, producer: Producer, new_queue: NewQueue, wait_until: Wait
+) -> None:
+    name = new_queue()
+    client.create_receiver(name, "audit", {"start": "latest"})
+    seen: list[str] = []
+    source = Queue(name, receiver="audit")
+    with Consumer(source, lambda message: seen.append(message.text), client=client, wait_seconds=1):
+        producer.send_batch(name, ["a", "b"])
+        wait_until(lambda: sorted(seen) == ["a", "b"])
+    assert client.show_queue(name)["counts"]["active"] == 2
+
+
+class Sizes:
+    """A handler of batches that notes their sizes and times."""
+
+    def __init__(self) -> None:
+        self.sizes: list[int] = []
+        self.times: list[float] = []
+
+    def __call__(self, messages: list[Received]) -> None:
+        self.sizes.append(len(messages))
+        self.times.append(time.monotonic())
+
+
+def test_a_batch_is_handled_when_it_is_full_however_long_it_may_wait(
+    client: Client, producer: Producer, new_queue: NewQueue, wait_until: Wait
+) -> None:
+    name = new_queue()
+    sizes = Sizes()
+    batches = Batches(max_batch=40, max_await=450)
+    with Consumer(name, sizes, client=client, batches=batches, workers=1, wait_seconds=1):
+        producer.send_batch(name, map(str, range(80)))
+        wait_until(lambda: len(sizes.sizes) == 2)
+    assert sizes.sizes == [40, 40]
+
+
+def test_a_batch_that_does_not_fill_is_handled_when_it_has_waited(
+    client: Client, producer: Producer, new_queue: NewQueue, wait_until: Wait
+) -> None:
+    name = new_queue(visibility_timeout_seconds=2)
+    sizes = Sizes()
+    batches = Batches(max_batch=1_024, max_await=3)
+    with Consumer(name, sizes, client=client, batches=batches, workers=1, wait_seconds=1):
+        began = time.monotonic()
+        producer.send_batch(name, map(str, range(39)))
+        wait_until(lambda: sizes.sizes)
+    # Gathering took longer than the lease, and nothing came twice.
+    assert sizes.sizes == [39]
+    assert 2.9 < sizes.times[0] - began < 6
+    assert client.show_queue(name)["counts"]["active"] == 0
+
+
+def test_without_waiting_a_batch_is_what_there_is(
+    client: Client, producer: Producer, new_queue: NewQueue, wait_until: Wait
+) -> None:
+    name = new_queue()
+    sizes = Sizes()
+    producer.send_batch(name, map(str, range(5)))
+    batches = Batches(max_batch=1_024)
+    with Consumer(name, sizes, client=client, batches=batches, wait_seconds=1):
+        wait_until(lambda: sum(sizes.sizes) == 5)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"max_batch": 0}, {"max_batch": 1_025}, {"max_await": -1}, {"max_await": 450.1}],
+)
+def test_batches_outside_the_limits_are_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=next(iter(wrong))):
+        Batches(**wrong)
+
+
+def test_a_batch_has_one_result_or_one_for_each_message(
+    client: Client, producer: Producer, new_queue: NewQueue, wait_until: Wait
+) -> None:
+    name = new_queue()
+    seen: Counter[str] = Counter()
+
+    def handle(messages: list[Received]) -> Any:
+        seen.update(message.text for message in messages)
+        if any(message.text == "whole" for message in messages):
+            return [Retry()] if messages[0].receive_count == 1 else Ack()
+        return [
+            Retry() if message.text == "b" and message.receive_count == 1 else Ack()
+            for message in messages
+        ]
+
+    batches = Batches(max_batch=3, max_await=0.5)
+    with Consumer(name, handle, client=client, batches=batches, wait_seconds=1):
+        client.send(name, [Message("a"), Message("b"), Message("c")])
+        wait_until(lambda: seen["b"] == 2)
+        client.send(name, [Message("whole"), Message("of it")])
+        # One result for two messages is a mistake: both come again.
+        wait_until(lambda: (seen["whole"], seen["of it"]) == (2, 2))
+    assert (seen["a"], seen["c"]) == (1, 1)
+
+
+@pytest.mark.parametrize("batches", [None, Batches(max_batch=8)], ids=["single", "batches"])
+def test_groups_keep_their_order_whatever_fails(
+    client: Client,
+    producer: Producer,
+    new_queue: NewQueue,
+    wait_until: Wait,
+    batches: Batches | None,
+) -> None:
+    retry = {"policy": "ordered", "interval_seconds": 0.05}
+    dead = new_queue(ordered=True)
+    name = new_queue(ordered=True, retry=retry, dead_letter={"queue": dead, "max_receives": 1000})
+    groups, each = 12, 12
+    starts: defaultdict[str, list[int]] = defaultdict(list)
+    running: Counter[str] = Counter()
+    overlaps: list[str] = []
+    done: defaultdict[str, list[int]] = defaultdict(list)
+    lock = threading.Lock()
+    chance = random.Random(7)
+
+    def handle_one(message: Received) -> Any:
+        group = message.group or ""
+        number = int(message.text)
+        with lock:
+            starts[group].append(number)
+            running[group] += 1
+            if running[group] > 1:
+                overlaps.append(group)
+            fails, crashes = chance.random() < 0.15, chance.random() < 0.5
+        time.sleep(0.001)
+        with lock:
+            running[group] -= 1
+            if not fails:
+                done[group].append(number)
+                return Ack()
+        if crashes:
+            raise RuntimeError("a failure on purpose")
+        return Retry()
+
+    def handle(message: Any) -> Any:
+        if isinstance(message, Received):
+            return handle_one(message)
+        return [_result(handle_one, one) for one in message]
+
+    messages = [
+        Message(str(number), group=f"g{group}") for number in range(each) for group in range(groups)
+    ]
+    producer.send_batch(name, messages)
+    members = [
+        Consumer(name, handle, client=client, batches=batches, wait_seconds=1) for _ in range(4)
+    ]
+    for member in members:
+        member.start()
+    wait_until(lambda: sum(map(len, done.values())) >= groups * each, seconds=60)
+    for member in members:
+        member.stop()
+    for member in members:
+        member.join()
+    assert overlaps == []
+    assert sum(map(len, starts.values())) > groups * each, "nothing failed"
+    assert dict(done) == {f"g{group}": list(range(each)) for group in range(groups)}
+    for numbers in starts.values():
+        assert numbers == sorted(numbers)
+
+
+def _result(handle: Callable[[Received], Any], message: Received) -> Any:
+    try:
+        return handle(message)
+    except RuntimeError:
+        return Retry()
+
+
+def test_a_lease_is_extended_as_long_as_the_handler_runs(
+    client: Client, producer: Producer, new_queue: NewQueue, wait_until: Wait
+) -> None:
+    name = new_queue(visibility_timeout_seconds=1)
+    started, ended = [], []
+
+    def handle(message: Received) -> None:
+        started.append(message.receive_count)
+        time.sleep(4.5)
+        ended.append(message.receive_count)
+
+    with Consumer(name, handle, client=client, workers=1, wait_seconds=1):
+        producer.send_batch(name, ["a", "b"])
+        # The second waits behind the first, for longer than its lease too.
+        wait_until(lambda: len(ended) == 2)
+    assert started == ended == [1, 1]
+    counts = client.show_queue(name)["counts"]
+    assert (counts["active"], counts["inactive"]) == (0, 0)
+
+
+def test_a_missing_queue_ends_a_consumer(client: Client) -> None:
+    with pytest.raises(errors.QueueNotFound):
+        Consumer("there-is-none", print, client=client).run()
+
+
+def test_an_outage_does_not_end_a_consumer(
+    new_client: Callable[..., Client],
+    unused_port: int,
+    wait_until: Wait,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    nowhere = new_client(url=f"http://127.0.0.1:{unused_port}", backoff=Backoff(tries=1))
+    consumer = Consumer("orders", print, client=nowhere, wait_seconds=0)
+    consumer.start()
+    wait_until(lambda: "nothing answers" in caplog.text and "1.0 s" in caplog.text)
+    consumer.stop()
+    consumer.join()
+
+
+def test_on_sigterm_running_handlers_end_and_what_was_not_started_is_given_back(
+    stack: Any, client: Client, producer: Producer, new_queue: NewQueue, wait_until: Wait
+) -> None:
+    name = new_queue(visibility_timeout_seconds=600)
+    producer.send_batch(name, map(str, range(20)))
+    script = Path(__file__).with_name("slow_consumer.py")
+    process = subprocess.Popen(
+        [sys.executable, script, name],
+        env=os.environ | stack.environment,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    first = {process.stdout.readline().split()[1] for _ in range(2)}
+    process.send_signal(signal.SIGTERM)
+    began = time.monotonic()
+    wait_until(lambda: client.show_queue(name)["counts"]["active"] == 18, seconds=10)
+    # Given back while the handlers were still running, long before any lease ended.
+    assert process.poll() is None
+    output, _ = process.communicate(timeout=20)
+    assert process.returncode == 0
+    assert time.monotonic() - began < 10
+    assert sorted(output.splitlines()) == sorted(f"ended {text}" for text in first)
+    counts = client.show_queue(name)["counts"]
+    assert (counts["active"], counts["inactive"]) == (18, 0)
+
+
+def test_an_idle_consumer_ends_cleanly(client: Client, new_queue: NewQueue) -> None:
+    began = time.monotonic()
+    with Consumer(new_queue(), print, client=client, wait_seconds=0.5):
+        time.sleep(0.2)
+    assert time.monotonic() - began < 5
+    assert not [each.name for each in threading.enumerate() if each.name.startswith("cirrusmq-")]

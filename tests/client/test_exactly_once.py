@@ -1,0 +1,355 @@
+"""Effects that happen once: repeated sends, handlers that crash, leases that run out."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import random
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+from moto import mock_aws
+from sqlalchemy import Connection, Engine, create_engine, text
+
+from cirrusmq_client import (
+    Ack,
+    Client,
+    Consumer,
+    DeadLetter,
+    DynamoDBTransactions,
+    ExactlyOnce,
+    Message,
+    Producer,
+    Received,
+    Retry,
+    SqlTransactions,
+)
+from cirrusmq_client.messages import DEDUPLICATION_ATTRIBUTE
+from cirrusmq_client.sql_transactions import CONSUMED
+from cirrusmq_local.engine import Engine as Store
+from cirrusmq_local.engine import TableSpec, attach
+
+NewQueue = Callable[..., str]
+Wait = Callable[..., None]
+HERE = Path(__file__).parent
+ORDERS = 60
+
+
+@pytest.fixture(scope="session")
+def postgres_url() -> Iterator[str]:
+    specification = importlib.util.spec_from_file_location("postgres", HERE / "postgres.py")
+    assert specification is not None
+    assert specification.loader is not None
+    module = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(module)
+    programs = module.find_programs()
+    if programs is None:
+        pytest.skip("PostgreSQL is not installed: no initdb in /usr/lib/postgresql or PATH")
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        port = listening.getsockname()[1]
+    running = module.Postgres(programs, port)
+    yield running.url
+    running.stop()
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Engine]:
+    """A database with the table of records and one of effects."""
+    if request.param == "sqlite":
+        url = f"sqlite:///{tmp_path / 'shop.db'}"
+    else:
+        url = request.getfixturevalue("postgres_url")
+    made = create_engine(url)
+    CONSUMED.metadata.drop_all(made)
+    SqlTransactions(made).create_table()
+    SqlTransactions(made).create_table()
+    with made.begin() as connection:
+        connection.execute(text("DROP TABLE IF EXISTS effects"))
+        connection.execute(text("CREATE TABLE effects (body VARCHAR(100))"))
+    yield made
+    made.dispose()
+
+
+def effects(engine: Engine) -> Counter[str]:
+    with engine.connect() as connection:
+        return Counter(connection.execute(text("SELECT body FROM effects")).scalars())
+
+
+def write(message: Received, connection: Connection) -> None:
+    connection.execute(text("INSERT INTO effects VALUES (:body)"), {"body": message.text})
+
+
+def received(message_id: str = "Msg-1", **fields: Any) -> Received:
+    return Received({"id": message_id, "body": "order", **fields})
+
+
+def send_twice(client: Client, queue: str, count: int) -> None:
+    """A producer that sends each message twice: the service's own memory of 5 minutes is over."""
+    for number in range(count):
+        noted = {DEDUPLICATION_ATTRIBUTE: f"order-{number}"}
+        for _ in range(2):
+            client.send(queue, [Message(str(number), attributes=noted)])
+
+
+class CrashesAfterCommit:
+    """A store whose caller dies, now and then, when everything is written."""
+
+    def __init__(self, store: Any, chance: random.Random) -> None:
+        self._store, self._chance, self.crashes = store, chance, 0
+
+    def run(self, key: str, group: str, work: Callable[[Any], object]) -> object:
+        result = self._store.run(key, group, work)
+        if self._chance.random() < 0.2:
+            self.crashes += 1
+            raise RuntimeError("dead before the delete")
+        return result
+
+
+def consume_with_trouble(
+    client: Client, queue: str, store: Any, write: Callable[[Received, Any], None]
+) -> int:
+    """Three members until the queue is empty; how many troubles they had."""
+    chance = random.Random(11)
+    troubled = CrashesAfterCommit(store, chance)
+    troubles: Counter[str] = Counter()
+    lock = threading.Lock()
+
+    def handle(message: Received, tools: Any) -> None:
+        with lock:
+            luck = chance.random()
+        if luck < 0.15:
+            troubles["lost lease"] += 1
+            # Somebody else receives it while this handler goes on.
+            client.change_visibility(queue, {message.receipt: 0})
+            time.sleep(0.05)
+        write(message, tools)
+        if luck > 0.8:
+            troubles["crash before the commit"] += 1
+            raise RuntimeError("dead before the commit")
+
+    once = ExactlyOnce(troubled, "shop")
+    members = [Consumer(queue, once(handle), client=client, wait_seconds=0.5) for _ in range(3)]
+    for member in members:
+        member.start()
+    ends = time.monotonic() + 60
+    while _left(client, queue) and time.monotonic() < ends:
+        time.sleep(0.1)
+    for member in members:
+        member.stop()
+    for member in members:
+        member.join()
+    assert not _left(client, queue)
+    assert len(troubles) == 2
+    assert troubled.crashes
+    return sum(troubles.values()) + troubled.crashes
+
+
+def _left(client: Client, queue: str) -> int:
+    counts = client.show_queue(queue)["counts"]
+    return counts["active"] + counts["inactive"]
+
+
+def test_rows_are_written_once_whatever_happens(
+    client: Client, new_queue: NewQueue, engine: Engine
+) -> None:
+    name = new_queue(visibility_timeout_seconds=5)
+    send_twice(client, name, ORDERS)
+    assert consume_with_trouble(client, name, SqlTransactions(engine), write) > 10
+    assert effects(engine) == Counter(map(str, range(ORDERS)))
+
+
+def test_rows_are_written_once_though_processes_die(
+    stack: Any, client: Client, producer: Producer, new_queue: NewQueue, engine: Engine
+) -> None:
+    name = new_queue(visibility_timeout_seconds=1)
+    producer.send_batch(name, map(str, range(ORDERS)))
+    url = engine.url.render_as_string(hide_password=False)
+    ends = []
+    for seed in range(60):
+        process = subprocess.run(
+            [sys.executable, HERE / "crashing_consumer.py", name, url, str(seed)],
+            env=os.environ | stack.environment,
+            timeout=60,
+            check=False,
+        )
+        ends.append(process.returncode)
+        if process.returncode != 9:
+            break
+    assert ends[-1] == 0
+    assert len(ends) > 1, "no process died"
+    assert effects(engine) == Counter(map(str, range(ORDERS)))
+
+
+def test_two_at_once_write_once(engine: Engine) -> None:
+    once = ExactlyOnce(SqlTransactions(engine), "shop")
+    entered = threading.Event()
+    results: list[object] = []
+
+    def slow(message: Received, connection: Connection) -> str:
+        entered.set()
+        time.sleep(0.3)
+        write(message, connection)
+        return "written"
+
+    def second() -> None:
+        entered.wait()
+        results.append(once.handle(received(), slow))
+
+    other = threading.Thread(target=second)
+    other.start()
+    results.append(once.handle(received(), slow))
+    other.join()
+    assert sorted(map(str, results)) == ["Ack()", "written"]
+    assert effects(engine) == {"order": 1}
+
+
+def test_what_is_refused_leaves_neither_effect_nor_record(engine: Engine) -> None:
+    once = ExactlyOnce(SqlTransactions(engine), "shop")
+
+    def refuse(result: object) -> Callable[[Received, Connection], object]:
+        def handle(message: Received, connection: Connection) -> object:
+            write(message, connection)
+            return result
+
+        return handle
+
+    assert once.handle(received(), refuse(Retry(5))) == Retry(5)
+    assert once.handle(received(), refuse(DeadLetter("no"))) == DeadLetter("no")
+    assert effects(engine) == {}
+    once.handle(received(), write)
+    assert effects(engine) == {"order": 1}
+
+
+def test_groups_have_their_own_effects_and_the_deduplication_id_goes_before_the_id(
+    engine: Engine,
+) -> None:
+    store = SqlTransactions(engine)
+    for group in ("shop", "stock"):
+        for message_id in ("Msg-1", "Msg-2"):
+            noted = {"attributes": {DEDUPLICATION_ATTRIBUTE: "order-7"}}
+            ExactlyOnce(store, group).handle(received(message_id, **noted), write)
+    assert effects(engine) == {"order": 2}
+
+
+def test_records_are_kept_for_three_days_at_least(engine: Engine) -> None:
+    with pytest.raises(ValueError, match="259,200"):
+        SqlTransactions(engine, keep_seconds=259_199)
+    store = SqlTransactions(engine, keep_seconds=259_200)
+    ExactlyOnce(store, "shop").handle(received("Msg-new"), write)
+    now = int(time.time())
+    with engine.begin() as connection:
+        for message_id, age in [("Msg-old", 259_300), ("Msg-young", 259_100)]:
+            row = {"message": message_id, "consumer_group": "shop", "consumed_at": now - age}
+            connection.execute(CONSUMED.insert().values(row))
+    assert store.remove_old() == 1
+    with engine.connect() as connection:
+        kept = set(connection.execute(CONSUMED.select()).scalars())
+    assert kept == {"Msg-new", "Msg-young"}
+
+
+class OneByOne:
+    """moto's transactions do not isolate threads from each other."""
+
+    def __init__(self, client: Any) -> None:
+        self._client, self._lock = client, threading.Lock()
+
+    def transact_write_items(self, **request: Any) -> Any:
+        with self._lock:
+            return self._client.transact_write_items(**request)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._client, name)
+
+
+@pytest.fixture(params=["embedded", "moto"])
+def dynamodb(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """A DynamoDB client, and a table `effects` whose items count how often they were written."""
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "test")
+    if request.param == "moto":
+        with mock_aws():
+            made = boto3.client("dynamodb", region_name="us-east-1")
+            DynamoDBTransactions(made).create_table()
+            DynamoDBTransactions(made).create_table()
+            made.create_table(
+                TableName="effects",
+                AttributeDefinitions=[{"AttributeName": "body", "AttributeType": "S"}],
+                KeySchema=[{"AttributeName": "body", "KeyType": "HASH"}],
+                BillingMode="PAY_PER_REQUEST",
+            )
+            yield OneByOne(made)
+        return
+    tables = [
+        TableSpec("cirrusmq_consumed", partition_key="message", sort_key="consumer_group"),
+        TableSpec("effects", partition_key="body", sort_key=None),
+    ]
+    store = Store(None, tables, now_ms=lambda: int(time.time() * 1000))
+    made = boto3.client("dynamodb", region_name="us-east-1")
+    detach = attach(store, made)
+    yield made
+    detach()
+    store.close()
+
+
+def count_effect(message: Received, writes: list[dict[str, Any]]) -> None:
+    writes.append(
+        {
+            "Update": {
+                "TableName": "effects",
+                "Key": {"body": {"S": message.text}},
+                "UpdateExpression": "ADD times :one",
+                "ExpressionAttributeValues": {":one": {"N": "1"}},
+            }
+        }
+    )
+
+
+def counted(dynamodb: Any) -> dict[str, int]:
+    pages = dynamodb.get_paginator("scan").paginate(TableName="effects")
+    items = [item for page in pages for item in page["Items"]]
+    return {item["body"]["S"]: int(item["times"]["N"]) for item in items}
+
+
+def test_items_are_written_once_whatever_happens(
+    client: Client, new_queue: NewQueue, dynamodb: Any
+) -> None:
+    name = new_queue(visibility_timeout_seconds=5)
+    send_twice(client, name, ORDERS // 2)
+    store = DynamoDBTransactions(dynamodb)
+    assert consume_with_trouble(client, name, store, count_effect) > 5
+    assert counted(dynamodb) == {str(number): 1 for number in range(ORDERS // 2)}
+
+
+def test_a_refused_message_writes_no_items(dynamodb: Any) -> None:
+    once = ExactlyOnce(DynamoDBTransactions(dynamodb), "shop")
+
+    def refuse(message: Received, writes: list[dict[str, Any]]) -> Retry:
+        count_effect(message, writes)
+        return Retry()
+
+    assert once.handle(received(), refuse) == Retry()
+    assert once.handle(received(), count_effect) is None
+    assert once.handle(received(), count_effect) == Ack()
+    assert counted(dynamodb) == {"order": 1}
+
+
+def test_a_condition_of_the_consumer_that_fails_is_its_own_error(dynamodb: Any) -> None:
+    once = ExactlyOnce(DynamoDBTransactions(dynamodb), "shop")
+
+    def conditional(message: Received, writes: list[dict[str, Any]]) -> None:
+        count_effect(message, writes)
+        writes[-1]["Update"]["ConditionExpression"] = "attribute_exists(body)"
+
+    with pytest.raises(dynamodb.exceptions.TransactionCanceledException):
+        once.handle(received(), conditional)
+    once.handle(received(), count_effect)
+    assert counted(dynamodb) == {"order": 1}

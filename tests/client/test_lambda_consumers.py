@@ -1,0 +1,116 @@
+"""Lambda handlers: events in, partial-batch responses out."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Callable
+from typing import Any
+
+from cirrusmq_client import DeadLetter, Received, Retry, batch_response, exactly_once
+from cirrusmq_client.exactly_once import AlreadyConsumed
+
+
+class Records:
+    """A store in memory: the work's writes and the record, both or neither."""
+
+    def __init__(self) -> None:
+        self.consumed: set[tuple[str, str]] = set()
+        self.written: list[str] = []
+
+    def run(self, key: str, group: str, work: Callable[[list[str]], object]) -> object:
+        if (key, group) in self.consumed:
+            raise AlreadyConsumed
+        writes: list[str] = []
+        result = work(writes)
+        if not isinstance(result, Retry | DeadLetter):
+            self.consumed.add((key, group))
+            self.written += writes
+        return result
+
+
+def message(number: int, **fields: Any) -> dict[str, Any]:
+    return {"id": f"Msg-{number}", "body": str(number), "receipt": f"r{number}", **fields}
+
+
+def failed(answer: dict[str, Any]) -> list[str]:
+    return [each["itemIdentifier"] for each in answer["batchItemFailures"]]
+
+
+def test_only_what_failed_is_told_and_what_succeeded_has_no_second_effect() -> None:
+    records = Records()
+    fails = {"2", "3"}
+
+    @exactly_once(records, "shop")
+    def handle(message: Received, writes: list[str]) -> Retry | None:
+        writes.append(message.text)
+        if message.text in fails:
+            if message.text == "2":
+                raise RuntimeError("a bug")
+            return Retry()
+        return None
+
+    event = {"messages": [message(number) for number in range(5)]}
+    assert failed(handle(event, None)) == ["Msg-2", "Msg-3"]
+    fails.clear()
+    assert failed(handle(event, None)) == []
+    assert records.written == ["0", "1", "4", "2", "3"]
+
+
+def test_after_a_failure_the_rest_of_its_group_fails_unhandled() -> None:
+    handled = []
+
+    def handle(message: Received) -> Retry | None:
+        handled.append(message.id)
+        return Retry() if message.id == "Msg-0" else None
+
+    groups = ["a", "b", "a", None]
+    event = {"messages": [message(number, group=group) for number, group in enumerate(groups)]}
+    assert failed(batch_response(handle)(event, None)) == ["Msg-0", "Msg-2"]
+    assert handled == ["Msg-0", "Msg-1", "Msg-3"]
+
+
+def test_records_of_queue_event_sources_are_taken() -> None:
+    seen = []
+
+    def handle(message: Received) -> None:
+        seen.append((message.id, message.text, message.group, message.receive_count))
+
+    attributes = {"MessageGroupId": "g", "ApproximateReceiveCount": "3"}
+    records = [
+        {"messageId": "1", "body": "a", "attributes": attributes},
+        {"messageId": "2", "body": "b"},
+    ]
+    assert failed(batch_response(handle)({"Records": records}, None)) == []
+    assert seen == [("1", "a", "g", 3), ("2", "b", None, 1)]
+
+
+def test_a_topics_post_to_a_functions_url_is_taken() -> None:
+    seen: list[tuple[str, bytes, tuple[str, ...]]] = []
+
+    def handle(message: Received) -> Retry | None:
+        seen.append((message.id, message.data, message.tags))
+        return Retry() if message.data == b"bad" else None
+
+    def post(body: str, encoded: bool = False) -> int:
+        event = {
+            "requestContext": {"http": {"method": "POST"}},
+            "headers": {"X-Cmq-Message-Id": "Msg-1", "x-cmq-message-tag": "a, b"},
+            "body": body,
+            "isBase64Encoded": encoded,
+        }
+        return int(batch_response(handle)(event, None)["statusCode"])
+
+    envelope = {"TopicOwner": "local", "topicName": "t", "subscriptionName": "s"}
+    envelope |= {"msgId": "Msg-1", "msgBody": "text"}
+    binary = envelope | {
+        "msgBody": base64.b64encode(b"\xff").decode(),
+        "bodyEncoding": "base64",
+    }
+    assert post(json.dumps(envelope)) == 204
+    assert post(json.dumps(binary)) == 204
+    assert post("raw") == 204
+    assert post(base64.b64encode(b"\0").decode(), encoded=True) == 204
+    assert post("bad") == 500
+    assert [body for _, body, _ in seen] == [b"text", b"\xff", b"raw", b"\0", b"bad"]
+    assert {(message_id, tags) for message_id, _, tags in seen} == {("Msg-1", ("a", "b"))}

@@ -1,0 +1,158 @@
+"""The connection is cut after the service acted: what the library then does."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import create_engine, func, select, text
+
+from cirrusmq_client import (
+    Backoff,
+    Client,
+    ExactlyOnce,
+    Message,
+    Producer,
+    Received,
+    SqlTransactions,
+    errors,
+)
+
+NewQueue = Callable[..., str]
+
+
+@pytest.fixture
+def proxy(client: Client) -> Iterator[Any]:
+    specification = importlib.util.spec_from_file_location(
+        "losing_proxy", Path(__file__).with_name("losing_proxy.py")
+    )
+    assert specification is not None
+    assert specification.loader is not None
+    module = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(module)
+    running = module.LosingProxy(client.url)
+    yield running
+    running.stop()
+
+
+@pytest.fixture
+def lossy(proxy: Any, new_client: Callable[..., Client]) -> Client:
+    """A client behind the proxy."""
+    return new_client(url=proxy.url, backoff=Backoff(first_seconds=0.01))
+
+
+def count(client: Client, queue: str) -> int:
+    counts = client.show_queue(queue)["counts"]
+    return counts["active"] + counts["inactive"] + counts["delayed"]
+
+
+@pytest.mark.parametrize("messages", [1, 16])
+def test_a_repeated_send_stores_its_messages_once(
+    proxy: Any, lossy: Client, client: Client, new_queue: NewQueue, messages: int
+) -> None:
+    name = new_queue()
+    proxy.lose("/messages")
+    proxy.lose("/messages")
+    sent = lossy.send(name, [Message(str(number)) for number in range(messages)])
+    assert proxy.lost == 2
+    assert count(client, name) == messages
+    received = client.receive(name, 16, wait_seconds=5)
+    assert [message.id for message in received] == [each.id for each in sent]
+
+
+def test_a_long_batch_with_losses_arrives_once_and_in_order(
+    proxy: Any, lossy: Client, client: Client, new_queue: NewQueue
+) -> None:
+    name = new_queue(ordered=True)
+    for _ in range(3):
+        proxy.lose("/messages")
+    bodies = [Message(str(number), group="g") for number in range(40)]
+    assert len({sent.id for sent in Producer(lossy).send_batch(name, bodies)}) == 40
+    assert proxy.lost == 3
+    got: list[str] = []
+    while len(got) < 40:
+        received = client.receive(name, 16, wait_seconds=5)
+        got += [message.text for message in received]
+        client.delete(name, [message.receipt for message in received])
+    assert got == [str(number) for number in range(40)]
+    assert count(client, name) == 0
+
+
+def test_a_repeated_receive_gets_the_same_messages_and_receipts(
+    proxy: Any, lossy: Client, client: Client, new_queue: NewQueue
+) -> None:
+    name = new_queue()
+    sent = client.send(name, [Message(str(number)) for number in range(10)])
+    proxy.lose("/receive")
+    received = lossy.receive(name, 16, wait_seconds=5)
+    assert proxy.lost == 1
+    assert {message.id for message in received} == {each.id for each in sent}
+    assert {message.receive_count for message in received} == {1}
+    assert len(lossy.delete(name, [message.receipt for message in received]).done) == 10
+    assert count(client, name) == 0
+
+
+def test_a_repeated_delete_finds_the_messages_gone_and_that_is_success(
+    proxy: Any, lossy: Client, client: Client, new_queue: NewQueue
+) -> None:
+    name = new_queue()
+    client.send(name, [Message("a"), Message("b")])
+    receipts = [message.receipt for message in client.receive(name, 16, wait_seconds=5)]
+    proxy.lose("/delete")
+    outcome = lossy.delete(name, receipts)
+    assert outcome.done.keys() == set(receipts)
+    assert outcome.failed == []
+    assert [each.code for each in lossy.delete(name, receipts).failed] == ["ReceiptExpired"] * 2
+
+
+def test_a_queue_whose_deletion_was_not_answered_is_deleted(
+    proxy: Any, lossy: Client, new_queue: NewQueue
+) -> None:
+    name = new_queue()
+    proxy.lose(name)
+    lossy.delete_queue(name)
+    with pytest.raises(errors.QueueNotFound):
+        lossy.delete_queue(name)
+
+
+def test_what_would_do_more_when_made_twice_is_not_repeated(
+    proxy: Any, lossy: Client, new_queue: NewQueue
+) -> None:
+    name = new_queue()
+    proxy.lose("/purge")
+    with pytest.raises(errors.NoAnswer) as caught:
+        lossy.purge_queue(name)
+    assert caught.value.uncertain
+    assert sum(body == b"" or body == b"{}" for body in proxy.bodies) == 1
+
+
+def test_a_message_consumed_before_the_repeat_comes_again_under_its_id_and_has_no_second_effect(
+    proxy: Any, lossy: Client, client: Client, new_queue: NewQueue, tmp_path: Path
+) -> None:
+    name = new_queue()
+    engine = create_engine(f"sqlite:///{tmp_path / 'shop.db'}")
+    store = SqlTransactions(engine)
+    store.create_table()
+    with engine.begin() as connection:
+        connection.execute(text("CREATE TABLE orders (body TEXT)"))
+    ids: list[str] = []
+
+    def write(message: Received, connection: Any) -> None:
+        connection.execute(text("INSERT INTO orders VALUES (:body)"), {"body": message.text})
+
+    def consume() -> None:
+        message = client.receive(name, wait_seconds=5)[0]
+        ids.append(message.id)
+        ExactlyOnce(store, "shop").handle(message, write)
+        client.delete(name, [message.receipt])
+
+    proxy.lose("/messages", meanwhile=consume)
+    sent = Producer(lossy).send(name, "one order")
+    consume()
+    assert ids == [sent.id, sent.id]
+    with engine.connect() as connection:
+        assert connection.execute(select(func.count()).select_from(text("orders"))).scalar() == 1
+    engine.dispose()
