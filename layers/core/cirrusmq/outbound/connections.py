@@ -64,11 +64,6 @@ class _Bounded:
             raise AnswerTooLong
         return received
 
-    def send(self, *arguments: Any, **options: Any) -> int:
-        self._bound()
-        sent: int = super().send(*arguments, **options)  # type: ignore[misc]
-        return sent
-
     def sendall(self, *arguments: Any, **options: Any) -> None:
         self._bound()
         super().sendall(*arguments, **options)  # type: ignore[misc]
