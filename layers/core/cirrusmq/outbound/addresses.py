@@ -6,7 +6,7 @@ network behind it, at a cloud's metadata. Only addresses of the public internet 
 The table is our own, since `ipaddress.is_global` is another one in every release of Python. Before
 3.11.10 and 3.12.4 it calls 64:ff9b:1::/48, 2002::/16 and most of 192.0.0.0/24 global; 3fff::/20,
 5f00::/16 and 100:0:0:1::/64 are global to many later ones; multicast and site-local addresses are
-global from 3.11 to 3.13; and what an IPv6 address carries inside is never looked at.
+global there too; and what an IPv6 address carries inside counts for mapped ones at most.
 """
 
 from __future__ import annotations
@@ -26,9 +26,10 @@ Network = IPv4Network | IPv6Network
 LOOPBACK: tuple[Network, ...] = (ip_network("127.0.0.0/8"), ip_network("::1/128"))
 """What a deployment on one machine allows."""
 
-# The IANA IPv4 and IPv6 Special-Purpose Address Registries as of 2025-10-09: every block that they
-# do not call globally reachable. Where such a block holds smaller ones that are (anycast addresses
-# of protocols, in 192.0.0.0/24 and 2001::/23), the whole block is refused: no subscriber is there.
+# Every block that the IANA Special-Purpose Address Registries do not call globally reachable:
+# https://www.iana.org/assignments/iana-ipv4-special-registry and …/iana-ipv6-special-registry.
+# Where such a block holds smaller ones that are (anycast addresses of protocols, in 192.0.0.0/24
+# and 2001::/23), the whole block is refused: no subscriber is there.
 _NOT_GLOBAL: tuple[tuple[str, str], ...] = (
     ("0.0.0.0/32", "unspecified"),
     ("0.0.0.0/8", "reserved"),  # RFC 791: this network
