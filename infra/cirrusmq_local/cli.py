@@ -11,8 +11,12 @@ from typing import Annotated
 
 import typer
 
-from cirrusmq_local import message_commands, queue_commands
+from cirrusmq_client import CirrusMQError
+from cirrusmq_local import message_commands, queue_commands, report_commands, topic_commands
+from cirrusmq_local.bench_command import bench
+from cirrusmq_local.calls import hint_for
 from cirrusmq_local.console import fail
+from cirrusmq_local.listen_command import listen
 
 # The store is durable at each answer, so an end that takes longer than this loses nothing.
 END_SECONDS = 15.0
@@ -21,12 +25,17 @@ app = typer.Typer(
     name="cirrusmq",
     help="A message queue and topic service on one machine, and its command line.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
 app.add_typer(queue_commands.queues, name="queue")
 app.command("send")(message_commands.send)
 app.command("receive")(message_commands.receive)
+app.add_typer(topic_commands.topics, name="topic")
+app.command("publish")(topic_commands.publish)
+app.command("subscribe")(topic_commands.subscribe)
+app.command("listen")(listen)
+app.add_typer(report_commands.reports, name="report")
+app.command("bench")(bench)
 
 
 @app.callback()
@@ -75,6 +84,8 @@ def main() -> None:
     """Run the command line; exits with 0 done, 1 refused, 2 usage."""
     try:
         app()
+    except CirrusMQError as error:
+        fail(error.detail, hint_for(error))
     except KeyboardInterrupt:
         sys.exit(130)
     except BrokenPipeError:

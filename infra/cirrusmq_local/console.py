@@ -5,20 +5,22 @@ from __future__ import annotations
 import json
 import sys
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NoReturn
 
 from rich.console import Console
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
 REFUSED = 1
+_DETAILS = ("id", "modified_at", "description")
 
 
 def fail(message: str, hint: str | None = None) -> NoReturn:
     """Say what went wrong, and what to do next, in one line on standard error; exit with 1."""
     line = f"{message} ({hint})" if hint else message
-    print("cirrusmq: " + " ".join(line.split()), file=sys.stderr)
+    print("cirrusmq: " + show(" ".join(line.split())), file=sys.stderr)
     raise SystemExit(REFUSED)
 
 
@@ -27,14 +29,48 @@ def print_json(value: Any) -> None:
     print(json.dumps(value, ensure_ascii=False), flush=True)
 
 
-def print_table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-    """A table. Cells are shown as they are, never read as markup."""
-    table = Table()
-    for column in columns:
-        table.add_column(column)
-    for row in rows:
+def print_table(
+    columns: Sequence[str], rows: Iterable[Sequence[Any]], title: str | None = None
+) -> None:
+    """A table. Cells are shown as they are, never read as markup; numbers to the right."""
+    held = [list(row) for row in rows]
+    table = Table(title=title, title_justify="left")
+    for place, column in enumerate(columns):
+        numbers = held and all(_is_number(row[place]) for row in held)
+        table.add_column(column, justify="right" if numbers else "left")
+    for row in held:
         table.add_row(*(Text(show(cell)) for cell in row))
     Console().print(table)
+
+
+def print_record(record: Mapping[str, Any], as_json: bool) -> None:
+    """One resource: its attributes, one a line."""
+    if as_json:
+        print_json(record)
+    else:
+        print_table(["attribute", "value"], list(record.items()))
+
+
+def print_listing(records: list[Any], as_json: bool, empty: str) -> None:
+    """Resources: their plain attributes, one resource a line."""
+    if as_json:
+        print_json(records)
+    elif records:
+        columns = [
+            name
+            for name, value in records[0].items()
+            if name not in _DETAILS and not isinstance(value, dict | list)
+        ]
+        print_table(columns, [[record.get(name) for name in columns] for record in records])
+    else:
+        print(empty)
+
+
+def make_progress(total: bool = False) -> Progress:
+    """Progress on standard error, shown on a terminal alone and gone at the end."""
+    bar = (BarColumn(), TextColumn("{task.completed}/{task.total}")) if total else ()
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), *bar, TimeElapsedColumn())
+    return Progress(*columns, console=Console(stderr=True), transient=True)
 
 
 def show(value: Any) -> str:
@@ -43,6 +79,10 @@ def show(value: Any) -> str:
         return ""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     return "".join(_visible(character) for character in text)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _visible(character: str) -> str:

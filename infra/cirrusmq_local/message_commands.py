@@ -4,58 +4,55 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Iterable, Iterator
-from typing import Annotated, Any
+from collections.abc import Iterable
+from dataclasses import asdict
+from typing import Annotated
 
 import typer
 
-from cirrusmq.limits import BATCH_BYTES, BATCH_MESSAGES
-from cirrusmq_local.calls import Service, connect
+from cirrusmq_client import Client, Message, Queue, Received
+from cirrusmq_client.producer import split
+from cirrusmq_local import arguments
+from cirrusmq_local.arguments import DATA, Data, Json, check_single, read_texts
+from cirrusmq_local.calls import connect
 from cirrusmq_local.console import print_json, show
-from cirrusmq_local.queue_commands import DATA, Data, Json, Name, queue_path
 
-FOLLOW_WAIT_SECONDS = 20
+FOLLOW_WAIT_SECONDS = 20.0
 
 
 def send(
-    queue: Name,
-    body: Annotated[
-        list[str] | None,
-        typer.Argument(help="Bodies, a message each. Without any: the lines of standard input."),
-    ] = None,
-    tag: Annotated[list[str] | None, typer.Option(help="May be repeated.")] = None,
-    attribute: Annotated[
-        list[str] | None, typer.Option("--attribute", "-a", help="name=value. May be repeated.")
-    ] = None,
+    queue: arguments.Queue,
+    body: arguments.Bodies = None,
+    tag: arguments.Tags = None,
+    attribute: arguments.MessageAttributes = None,
     delay_seconds: Annotated[int | None, typer.Option(help="Hidden for so long.")] = None,
-    group: Annotated[str | None, typer.Option(help="For ordered queues.")] = None,
-    deduplication_id: Annotated[
-        str | None, typer.Option(help="Sent once within 5 minutes; for a single body.")
-    ] = None,
+    group: arguments.Group = None,
+    deduplication_id: arguments.DeduplicationId = None,
     as_json: Json = False,
     data: Data = DATA,
 ) -> None:
-    """Send messages."""
-    if deduplication_id is not None and len(body or []) != 1:
-        raise typer.BadParameter("needs exactly one body", param_hint="--deduplication-id")
-    common = {
-        "tags": tag or None,
-        "attributes": dict(_pair(text) for text in attribute or []) or None,
-        "delay_seconds": delay_seconds,
-        "group": group,
-        "deduplication_id": deduplication_id,
-    }
-    given = {name: value for name, value in common.items() if value is not None}
-    service = connect(data)
-    for batch in _batches(body or (line.rstrip("\n") for line in sys.stdin)):
-        messages = [{"body": text, **given} for text in batch]
-        answer = service.call("POST", queue_path(queue) + "/messages", {"messages": messages})
-        for sent in answer["messages"]:
-            print_json(sent) if as_json else print(sent["id"])
+    """Send messages; prints their ids."""
+    check_single(body, deduplication_id)
+    attributes = read_texts(attribute)
+    client = connect(data)
+    messages = (
+        Message(
+            text,
+            tags=tag or (),
+            attributes=attributes,
+            delay_seconds=delay_seconds,
+            group=group,
+            deduplication_id=deduplication_id,
+        )
+        for text in read_bodies(body)
+    )
+    for batch in split(messages):
+        for sent in client.send(queue, batch):
+            print_json(asdict(sent)) if as_json else print(sent.id, flush=True)
 
 
 def receive(
-    queue: Name,
+    queue: arguments.Queue,
     most: Annotated[int, typer.Option("--max", help="At most so many.", min=1, max=16)] = 1,
     wait_seconds: Annotated[
         float | None, typer.Option(help="Wait so long for one.", min=0, max=30)
@@ -67,63 +64,44 @@ def receive(
     data: Data = DATA,
 ) -> None:
     """Receive messages: one line each. They come again later unless deleted."""
-    service = connect(data)
-    request: dict[str, Any] = {"max": 16 if follow else most}
-    if follow and wait_seconds is None:
-        wait_seconds = FOLLOW_WAIT_SECONDS
-    if wait_seconds is not None:
-        request["wait_seconds"] = wait_seconds
-    if receiver is not None:
-        request["receiver"] = receiver
+    client = connect(data)
+    source = Queue(queue, receiver)
+    if not follow:
+        _receive_once(client, source, most, wait_seconds, delete, as_json)
+        return
+    waits = FOLLOW_WAIT_SECONDS if wait_seconds is None else wait_seconds
     # Ctrl-C is how following ends, not a failure.
-    with contextlib.suppress(KeyboardInterrupt) if follow else contextlib.nullcontext():
+    with contextlib.suppress(KeyboardInterrupt):
         while True:
-            _receive_once(service, queue, request, delete, as_json)
-            if not follow:
-                return
+            _receive_once(client, source, 16, waits, delete, as_json)
+
+
+def read_bodies(bodies: list[str] | None) -> Iterable[str]:
+    """The bodies of the command, else the lines of standard input as they come."""
+    return bodies or (line.rstrip("\n") for line in sys.stdin)
+
+
+def show_body(message: Received) -> str:
+    """A body for a terminal."""
+    return show(message.json.get("body", f"base64:{message.json.get('body_base64')}"))
 
 
 def _receive_once(
-    service: Service, queue: str, request: dict[str, Any], delete: bool, as_json: bool
+    client: Client,
+    source: Queue,
+    most: int,
+    wait_seconds: float | None,
+    delete: bool,
+    as_json: bool,
 ) -> None:
-    path = queue_path(queue) + "/messages"
-    messages = service.call("POST", path + "/receive", request)["messages"]
+    messages = client.receive(source, most, wait_seconds=wait_seconds)
     for message in messages:
         if as_json:
-            print_json(message)
+            print_json(dict(message.json))
         else:
-            print(f"{message['id']}  {message['sent_at']}  {_body(message)}", flush=True)
+            line = f"{message.id}  {message.json['sent_at']}  {show_body(message)}"
+            print(line, flush=True)
     if delete and messages:
-        receipts = [message["receipt"] for message in messages]
-        answer = service.call("POST", path + "/delete", {"receipts": receipts})
-        for failed in answer["failed"]:
-            print(f"cirrusmq: not deleted: {failed['detail']}", file=sys.stderr)
-
-
-def _body(message: dict[str, Any]) -> str:
-    if "body" in message:
-        return show(message["body"])
-    return f"base64:{message['body_base64']}"
-
-
-def _pair(text: str) -> tuple[str, str]:
-    name, equals, value = text.partition("=")
-    if not (name and equals):
-        raise typer.BadParameter(f"{text}: must be name=value", param_hint="--attribute")
-    return name, value
-
-
-def _batches(bodies: Iterable[str]) -> Iterator[list[str]]:
-    """Bodies in batches that one send takes."""
-    batch: list[str] = []
-    held = 0
-    for body in bodies:
-        size = len(body.encode(errors="replace"))
-        # Half of the limit, for tags and attributes count too.
-        if batch and (len(batch) == BATCH_MESSAGES or held + size > BATCH_BYTES // 2):
-            yield batch
-            batch, held = [], 0
-        batch.append(body)
-        held += size
-    if batch:
-        yield batch
+        outcome = client.delete(source, [message.receipt for message in messages])
+        for failed in outcome.failed:
+            print(f"cirrusmq: not deleted: {show(failed.detail)}", file=sys.stderr)

@@ -24,11 +24,15 @@ class Service:
     def __init__(self) -> None:
         self.answers: dict[str, list[tuple[int, Any]]] = {}
         self.asked: list[tuple[str, Any]] = []
+        self.attempts: list[str] = []
         self.authorizations: set[str] = set()
 
     def handle(self, event: Any, context: Any) -> Any:
         key = event["routeKey"]
-        self.asked.append((key, json.loads(event.get("body") or "null")))
+        body = json.loads(event.get("body") or "null")
+        if isinstance(body, dict) and "attempt" in body:
+            self.attempts.append(body.pop("attempt"))
+        self.asked.append((key, body))
         self.authorizations.add(event["headers"]["authorization"])
         answers = self.answers[key]
         status, value = answers.pop(0) if len(answers) > 1 else answers[0]
@@ -159,8 +163,11 @@ def test_work_that_failed_exits_with_1(run: Run, service: Service, tmp_path: Pat
     assert service.asked[0][1] == {"to": "2026-11-20T08:00:00Z"}
 
 
+SENT = {"id": "Msg-1", "body_md5": "5d41402abc4b2a76b9719d911017c592", "sent_at": "now"}
+
+
 def test_what_is_sent_arrives(run: Run, service: Service, tmp_path: Path) -> None:
-    service.answers[f"POST {QUEUE}/messages"] = [(201, {"messages": [{"id": "Msg-1"}]})]
+    service.answers[f"POST {QUEUE}/messages"] = [(201, {"messages": [SENT]})]
     options = ["--tag", "new", "-a", "colour=red", "--delay-seconds", "5"]
     done = run("send", "orders", "hello", *options, *data(tmp_path))
     assert (done.returncode, done.stdout) == (0, "Msg-1\n")
@@ -173,7 +180,8 @@ def test_lines_are_sent_in_batches(run: Run, service: Service, tmp_path: Path) -
     lines = [f"line {number}" for number in range(20)] + ["x" * 100_000, "y" * 100_000]
     assert run("send", "orders", *data(tmp_path), text="\n".join(lines)).returncode == 0
     batches = [[message["body"] for message in body["messages"]] for _, body in service.asked]
-    assert [len(batch) for batch in batches] == [16, 5, 1]
+    assert [len(batch) for batch in batches] == [16, 6]
+    assert len(set(service.attempts)) == 2
     assert [body for batch in batches for body in batch] == lines
 
 
