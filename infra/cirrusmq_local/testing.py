@@ -128,7 +128,7 @@ class World:
         connection.session.register_component("data_loader", _loader())
         attach(self.engine, connection.client)
         store = Store(connection, self.random, self.clock.sleep)
-        named = {name: environment[f"{name.upper()}_TABLE"] for name in Tables.__slots__}
+        named = {name: environment[f"{name.upper()}_TABLE"] for name in Tables.__struct_fields__}
         self.tables = Tables(**named)
         life_ms = SLOW_CACHE_MS if shared_caches else CACHE_MS
         self.core = Core(
@@ -184,6 +184,12 @@ class World:
             for pump in self._pumps:
                 pump.drain()
             busy = busy or positions != [pump.saved for pump in self._pumps]
+
+    def run_stream(self, role: str) -> None:
+        """Have one reader of the stream read to its end."""
+        for pump in self._pumps:
+            if pump.source.function == self._names[role]:
+                pump.drain()
 
     def items(self, table: str = "messages") -> list[dict[str, Any]]:
         """Every item of a table, in wire shapes."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from cirrusmq import confirmations, dead_letters
 from cirrusmq.claims import Claim, claim
@@ -21,8 +22,7 @@ from cirrusmq.storage.store import ConditionFailed
 from cirrusmq.topic import Subscription
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Attempt:
+class Attempt(msgspec.Struct, frozen=True, kw_only=True):
     """What became of one message's attempt."""
 
     parcel: Parcel

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Annotated, TypeAlias
 
 import msgspec
@@ -29,8 +28,7 @@ class BatchMessage(MessageInput, forbid_unknown_fields=True, frozen=True):
     deduplication_id: Key | UnsetType = UNSET
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stored:
+class Stored(msgspec.Struct, frozen=True, kw_only=True):
     """What a sender learns of one message."""
 
     id: str

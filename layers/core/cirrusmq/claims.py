@@ -10,8 +10,10 @@ letters depend, is the one that was read: both change in the same write.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
+
+import msgspec
+from msgspec.structs import replace
 
 from cirrusmq.core import Core
 from cirrusmq.parcel import Parcel
@@ -24,8 +26,7 @@ NonceOf = Callable[[Parcel, int, int], bytes]
 """(parcel, place, receive count) -> the nonce of a new receipt."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Claim:
+class Claim(msgspec.Struct, frozen=True, kw_only=True):
     """Messages of one parcel that a receiver holds; `parcel` is as the claim left it."""
 
     parcel: Parcel

@@ -5,8 +5,10 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
+
+import msgspec
+from msgspec import field
 
 from cirrusmq.cache import Cache
 from cirrusmq.clock import Clock
@@ -18,8 +20,7 @@ A = TypeVar("A")
 B = TypeVar("B")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tables:
+class Tables(msgspec.Struct, frozen=True, kw_only=True):
     """Names of the tables; empty where a function does not use one."""
 
     directory: str
@@ -36,8 +37,7 @@ class Posted(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Parameters of the deployment."""
 
     confirm_endpoints: bool = True
@@ -50,8 +50,7 @@ class Settings:
     """Where the service is reached from outside, for confirmations."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Core:
+class Core(msgspec.Struct, frozen=True, kw_only=True):
     """The ports of the domain: store, time, chance, and what an environment remembers."""
 
     store: Store

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from cirrusmq import counters
 from cirrusmq.core import Core
@@ -15,8 +16,7 @@ from cirrusmq.spent import rewindable_until
 from cirrusmq.storage.parcels import ARCHIVE, PARCELS, partition_key
 
 
-@dataclass(slots=True)
-class Counts:
+class Counts(msgspec.Struct):
     """Messages by state; `oldest_ms` is when the oldest active one was sent."""
 
     active: int = 0

@@ -8,11 +8,11 @@ into the archive, in the transaction that removes it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta
+from msgspec.structs import replace
 
 from cirrusmq import spent
 from cirrusmq.core import Core

@@ -10,10 +10,10 @@ from __future__ import annotations
 import hashlib
 import zlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from cirrusmq import ulid
 from cirrusmq.message import Message, pack
@@ -30,8 +30,7 @@ _CLAIMED_RECEIVES = 111
 _CLAIMED_NONCE = bytes(NONCE_BYTES)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class Entry(msgspec.Struct, frozen=True, kw_only=True):
     """One message on its way into a queue, with its number in the send."""
 
     position: int
@@ -53,16 +52,14 @@ class LogHeader(msgspec.Struct, frozen=True, array_like=True):
     """How many the queue had."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Shipment:
+class Shipment(msgspec.Struct, frozen=True, kw_only=True):
     """The items of one send: a log record or none, and its parcels."""
 
     log: Item | None
     parcels: tuple[Item, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Origin:
+class Origin(msgspec.Struct, frozen=True, kw_only=True):
     """Where messages come from that were in another queue before."""
 
     moved_from: str
@@ -120,8 +117,7 @@ def ship(
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Lot:
+class _Lot(msgspec.Struct, frozen=True, kw_only=True):
     """Messages that go into one parcel."""
 
     partition: int

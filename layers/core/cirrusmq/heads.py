@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+
+import msgspec
 
 from cirrusmq import dead_letters, spent, waiting
 from cirrusmq.claims import Claim, NonceOf, claim
@@ -18,8 +19,7 @@ _FEWEST_PER_PAGE = 10
 _MOST_PER_PAGE = 2_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     """What one receive asks for."""
 
     most: int
@@ -28,12 +28,11 @@ class Wanted:
     answer_bytes: int
 
 
-@dataclass(slots=True)
-class Taking:
+class Taking(msgspec.Struct):
     """What a receive has taken so far, and how much more it may."""
 
     wanted: Wanted
-    claims: list[Claim] = field(default_factory=list)
+    claims: list[Claim] = []
     count: int = 0
     bytes: int = 0
 

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import threading
 from collections import defaultdict, deque
-from dataclasses import dataclass, field
+
+import msgspec
+from msgspec import field
 
 UNITS_PER_SECOND = 20
 FREE_UNITS = 1.0
@@ -23,8 +25,7 @@ _CONTENDED_MS = 1_000
 _CHANGES_KEPT = 256
 
 
-@dataclass(slots=True)
-class _Head:
+class _Head(msgspec.Struct):
     before: str = ""
     until_ms: int = 0
     contended_until_ms: int = 0

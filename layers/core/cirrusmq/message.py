@@ -8,7 +8,6 @@ import hashlib
 import re
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
@@ -21,12 +20,11 @@ _ATTRIBUTE_NAME = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]{0,63}", re.ASCII)
 _PLAIN, _DEFLATED = b"\0", b"\1"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Message:
+class Message(msgspec.Struct, frozen=True, kw_only=True):
     """One message's content. `body` is text or bytes, as it was sent, and never empty."""
 
     body: str | bytes
-    attributes: Mapping[str, str | bytes] = field(default_factory=dict)
+    attributes: Mapping[str, str | bytes] = {}
     tags: tuple[str, ...] = ()
     group: str | None = None
 

@@ -13,8 +13,9 @@ from __future__ import annotations
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
+
+import msgspec
 
 from cirrusmq.core import Core
 from cirrusmq.counters import counter_place
@@ -37,8 +38,7 @@ Billed: TypeAlias = Counter[tuple[tuple[str, str, int], str]]
 _COUNTERS = ("messages", "bytes", "rewindable")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StreamRecord:
+class StreamRecord(msgspec.Struct, frozen=True, kw_only=True):
     """One change of an item, as the stream tells it."""
 
     event_id: str

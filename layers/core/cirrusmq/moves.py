@@ -9,8 +9,9 @@ So at every moment it is in exactly one place, whatever fails and whoever races.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from cirrusmq.core import Core
 from cirrusmq.parcel import GONE, Parcel

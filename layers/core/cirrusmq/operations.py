@@ -11,7 +11,6 @@ Every step is idempotent, so two runners at once do no harm; a holder keeps them
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import msgspec
@@ -70,8 +69,7 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
         return shown
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(msgspec.Struct, frozen=True):
     """What a step of an operation did."""
 
     progress: Progress

@@ -5,8 +5,9 @@ Pure values: what a parcel holds, and which of its messages can be received at a
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
+
+import msgspec
 
 from cirrusmq import ulid
 
@@ -16,8 +17,7 @@ GONE = -1
 """A `visible_ms` that says: gone otherwise (moved, dead-lettered, dropped)."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Parcel:
+class Parcel(msgspec.Struct, frozen=True, kw_only=True):
     """The state of 1 to 16 messages. Lists are indexed by a message's place in the parcel."""
 
     source_id: str
@@ -52,7 +52,7 @@ class Parcel:
     """`<id>#<partition>` of the log with the messages; None: the source's, same partition."""
     moved_from: str | None = None
     """Id of the source that these messages were moved from, for the meter."""
-    dead_letter: dict[str, Any] | None = field(default=None, hash=False)
+    dead_letter: dict[str, Any] | None = None
 
     @property
     def count(self) -> int:

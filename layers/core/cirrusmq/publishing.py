@@ -9,7 +9,6 @@ reminder that makes further repetitions find it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Annotated
 
 import msgspec
@@ -63,8 +62,7 @@ class PublishRequest(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     attempt: str | UnsetType = UNSET
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Published:
+class Published(msgspec.Struct, frozen=True, kw_only=True):
     """What a publisher learns of one message."""
 
     id: str
@@ -73,8 +71,7 @@ class Published:
     sent_ms: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Draft:
+class _Draft(msgspec.Struct, frozen=True, kw_only=True):
     """A checked message, and the subscriptions that it goes to."""
 
     message: Message

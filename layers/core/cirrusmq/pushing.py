@@ -7,8 +7,9 @@ dropped. Parcels stay until TTL removes them, so that a repeated fan-out finds t
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from cirrusmq import confirmations, schedules
 from cirrusmq.attempts import Attempt, attempt_all
@@ -33,8 +34,7 @@ LONGEST_WAIT_MS = 30_000
 _CLEAN_PARCELS = 50
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Push:
+class Push(msgspec.Struct, frozen=True, kw_only=True):
     """One invocation that pushes."""
 
     core: Core

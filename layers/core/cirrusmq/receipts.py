@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Annotated, TypeAlias
 
+import msgspec
 from msgspec import Meta
 
 from cirrusmq import limits
@@ -27,8 +27,7 @@ SourceOf = Callable[[str], Source | None]
 """The source of this id, where the call may speak of its messages."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Held:
+class Held(msgspec.Struct, frozen=True, kw_only=True):
     """A message as its receipt names it."""
 
     text: str

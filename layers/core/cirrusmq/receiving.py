@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated, Any
 
 import msgspec
@@ -43,8 +42,7 @@ class ReceiveRequest(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     repeat: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Received:
+class Received(msgspec.Struct, frozen=True, kw_only=True):
     """A message that its receiver now holds."""
 
     parcel: Parcel

@@ -8,10 +8,10 @@ goes on, or consumed again after it, does not appear twice, and a step may run a
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from cirrusmq import operations
 from cirrusmq.core import Core

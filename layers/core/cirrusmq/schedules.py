@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
+
+import msgspec
 
 from cirrusmq.core import Core
 from cirrusmq.storage.store import ConditionFailed, Item, key
@@ -24,8 +25,7 @@ HOLD_MS = 30_000
 State: TypeAlias = Literal["delivering", "retrying"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Schedule:
+class Schedule(msgspec.Struct, frozen=True, kw_only=True):
     """A subscription's schedule as it was read. Times are in milliseconds since the epoch."""
 
     account: str

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Annotated
 
 import msgspec
@@ -70,8 +69,7 @@ class SendRequest(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     attempt: str | UnsetType = UNSET
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Draft:
+class _Draft(msgspec.Struct, frozen=True, kw_only=True):
     """A checked message of a request."""
 
     message: Message

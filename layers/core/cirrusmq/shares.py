@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import dataclass, replace
+
+import msgspec
+from msgspec.structs import replace
 
 from cirrusmq.core import Core
 from cirrusmq.enqueue import answer_percent, fits, group_partition, ordered_sort_key
@@ -13,8 +15,7 @@ from cirrusmq.storage.parcels import parcel_item
 from cirrusmq.storage.store import ConditionFailed
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Share:
+class Share(msgspec.Struct, frozen=True, kw_only=True):
     """A reader's share of a record. Sequences are indexed by the messages' numbers in it."""
 
     source_id: str

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 from cirrusmq.limits import KEY_SLACK_MS
 from cirrusmq.queue import DeadLetter, Queue
 from cirrusmq.retry import RetryPolicy
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
+class Source(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that receiving, holding and giving up messages must know of their place."""
 
     id: str

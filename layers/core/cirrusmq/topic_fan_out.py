@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from cirrusmq import deduplication, limits, pushing, ulid
 from cirrusmq.batches import stored

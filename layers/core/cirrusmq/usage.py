@@ -7,8 +7,9 @@ arrival says where it came from and takes back what the departure alone would lo
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeAlias
+
+import msgspec
 
 from cirrusmq.moves import REWOUND, VANISHED
 from cirrusmq.parcel import DELETED, GONE, Parcel
@@ -37,8 +38,7 @@ class Event(NamedTuple):
     """Posts, of a pushed subscription's deliveries."""
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(msgspec.Struct, frozen=True):
     """A parcel before and after a write; None where it was not there."""
 
     before: Parcel | None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
@@ -23,8 +22,7 @@ class Place(NamedTuple):
     sk: str
 
 
-@dataclass(frozen=True, slots=True)
-class Document(Generic[T]):
+class Document(msgspec.Struct, Generic[T], frozen=True):
     """A resource as it was read: its value, and the version that a change must find."""
 
     value: T
