@@ -98,12 +98,13 @@ def _start_execution(
     executions: Executions, params: dict[str, Any]
 ) -> tuple[AWSResponse, dict[str, Any]]:
     asked = json.loads(params["body"])
-    machine = asked["stateMachineArn"]
-    caller = running.get()
-    if caller and not caller.may("states:StartExecution", machine):
-        return _not_allowed(caller.name, "states:StartExecution", machine)
     try:
-        arn = executions.start(machine, asked["name"], asked.get("input", "{}"))
+        machine = executions.find(asked["stateMachineArn"])
+        caller = running.get()
+        allowed = (machine.arn, f"{machine.logical_id}.Arn")
+        if caller and not caller.may("states:StartExecution", *allowed):
+            return _not_allowed(caller.name, "states:StartExecution", machine.arn)
+        arn = executions.start(machine.arn, asked["name"], asked.get("input", "{}"))
     except UnknownStateMachineError as error:
         return _error(400, "StateMachineDoesNotExist", str(error))
     except ExecutionExistsError as error:

@@ -70,6 +70,7 @@ class Resolver:
 
     def __init__(self, document: Mapping[str, Any], stack_name: str, region: str) -> None:
         self._resources: Mapping[str, Any] = document["Resources"]
+        self._conditions: Mapping[str, Any] = document.get("Conditions") or {}
         self._values: dict[str, Any] = {
             name: parameter.get("Default")
             for name, parameter in (document.get("Parameters") or {}).items()
@@ -107,7 +108,21 @@ class Resolver:
             case "Join":
                 separator, parts = argument
                 return separator.join(str(self.resolve(part)) for part in parts)
+            case "If":
+                name, then, otherwise = argument
+                return self.resolve(then if self._holds(name) else otherwise)
+            case "Equals":
+                first, second = self.resolve(argument)
+                return first == second
+            case "Not":
+                (condition,) = argument
+                return not self.resolve(condition)
         raise TemplateError(f"!{intrinsic.function} is not understood on one machine")
+
+    def _holds(self, condition: str) -> bool:
+        if condition not in self._conditions:
+            raise TemplateError(f"the template has no condition {condition}")
+        return bool(self.resolve(self._conditions[condition]))
 
     def _reference(self, name: str) -> Any:
         if name in self._values:

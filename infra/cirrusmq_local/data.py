@@ -25,6 +25,7 @@ class DataFolder:
         self.clock = self.path / "clock.json"
         self.connection = self.path / "connection.json"
         self.exports = self.path / "exports"
+        self.reports = self.path / "reports"
         self.log = self.path / "functions.log"
         self.executions = self.path / "executions.log"
         self.parked = self.path / "unprocessed.jsonl"

@@ -60,15 +60,19 @@ class Executions:
         with self._lock:
             return list(self._threads)
 
+    def find(self, machine_arn: str) -> StateMachine:
+        """The state machine of an ARN, or UnknownStateMachineError."""
+        if machine_arn not in self._machines:
+            raise UnknownStateMachineError(f"the template has no state machine {machine_arn}")
+        return self._machines[machine_arn]
+
     def start(self, machine_arn: str, name: str, given: str) -> str:
         """Start an execution and return its ARN; the same one again while it runs.
 
         Raises UnknownStateMachineError, ExecutionExistsError, ValueError where the input is not
         JSON.
         """
-        machine = self._machines.get(machine_arn)
-        if machine is None:
-            raise UnknownStateMachineError(f"the template has no state machine {machine_arn}")
+        machine = self.find(machine_arn)
         value = json.loads(given)
         arn = f"{machine_arn.replace(':stateMachine:', ':execution:')}:{name}"
         with self._lock:

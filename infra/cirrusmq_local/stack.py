@@ -84,7 +84,7 @@ class Stack:
         self._clock = clock = ScaledClock(self._data.clock, self._scale)
         # However the start goes on, nobody sleeps on this clock any longer than it.
         ending.callback(clock.stop)
-        _set_environment(self._template)
+        _set_environment(self._template, self._data)
         engine = self._open_engine(ending)
         functions = self._load_functions(engine, ending)
         pumps = self._make_pumps(engine, functions)
@@ -240,7 +240,7 @@ class Stack:
             thread.join()
 
 
-def _set_environment(template: Template) -> None:
+def _set_environment(template: Template, data: DataFolder) -> None:
     isolate_environment()
     own = {name: os.environ[name] for name in ("POWERTOOLS_LOG_LEVEL",) if name in os.environ}
     os.environ |= template.environment() | {
@@ -250,6 +250,7 @@ def _set_environment(template: Template) -> None:
         "CONFIRM_ENDPOINTS": "false",
         "HTTP_ENDPOINTS": "true",
         "ALLOWED_NETWORKS": "127.0.0.0/8,::1/128",
+        "REPORTS_FOLDER": str(data.reports),
         # A line for each call is for a log service, not for a disk.
         "POWERTOOLS_LOG_LEVEL": "WARNING",
         "POWERTOOLS_METRICS_DISABLED": "true",

@@ -94,6 +94,7 @@ class Schedule:
 class StateMachine:
     """A state machine of Step Functions."""
 
+    logical_id: str
     arn: str
     definition: str
     """In the Amazon States Language, its substitutions made."""
@@ -142,7 +143,9 @@ def load(path: Path) -> Template:
     return Template(
         functions=[reader.function(name, held) for name, held in found.items()],
         routes=[route for held in found.values() for route in reader.routes(held)],
-        streams=[stream for held in found.values() for stream in reader.streams(held)],
+        streams=[
+            reader.stream(held) for _, held in reader.resources("AWS::Lambda::EventSourceMapping")
+        ],
         schedules=[each for held in found.values() for each in reader.schedules(held)],
         machines=[
             reader.machine(name, held)
@@ -205,21 +208,21 @@ class _Reader:
                 path=str(event.get("Path", "")),
             )
 
-    def streams(self, properties: Mapping[str, Any]) -> Iterator[StreamSource]:
-        for event in self._events(properties, "DynamoDB"):
-            patterns = (event.get("FilterCriteria") or {}).get("Filters") or []
-            yield StreamSource(
-                function=self._name(properties),
-                table=self._resolver.resolve(event["Stream"]).removesuffix(".StreamArn"),
-                filters=[json.loads(held["Pattern"]) for held in patterns],
-                batch_size=int(event.get("BatchSize", 100)),
-                window_seconds=int(event.get("MaximumBatchingWindowInSeconds", 0)),
-                retries=int(event.get("MaximumRetryAttempts", -1)),
-                max_age_seconds=int(event.get("MaximumRecordAgeInSeconds", -1)),
-                bisect=bool(event.get("BisectBatchOnFunctionError", False)),
-                reports_failures="ReportBatchItemFailures"
-                in (event.get("FunctionResponseTypes") or []),
-            )
+    def stream(self, properties: Mapping[str, Any]) -> StreamSource:
+        mapping = self._resolver.resolve(properties)
+        patterns = (mapping.get("FilterCriteria") or {}).get("Filters") or []
+        return StreamSource(
+            function=mapping["FunctionName"],
+            table=mapping["EventSourceArn"].removesuffix(".StreamArn"),
+            filters=[json.loads(held["Pattern"]) for held in patterns],
+            batch_size=int(mapping.get("BatchSize", 100)),
+            window_seconds=int(mapping.get("MaximumBatchingWindowInSeconds", 0)),
+            retries=int(mapping.get("MaximumRetryAttempts", -1)),
+            max_age_seconds=int(mapping.get("MaximumRecordAgeInSeconds", -1)),
+            bisect=bool(mapping.get("BisectBatchOnFunctionError", False)),
+            reports_failures="ReportBatchItemFailures"
+            in (mapping.get("FunctionResponseTypes") or []),
+        )
 
     def schedules(self, properties: Mapping[str, Any]) -> Iterator[Schedule]:
         for event in self._events(properties, "Schedule"):
@@ -238,9 +241,8 @@ class _Reader:
         definition = path.read_text(encoding="utf-8")
         for placeholder, value in substitutions.items():
             definition = definition.replace("${" + placeholder + "}", str(value))
-        return StateMachine(
-            arn=f"arn:aws:states:{REGION}:{ACCOUNT_ID}:stateMachine:{name}", definition=definition
-        )
+        arn = f"arn:aws:states:{REGION}:{ACCOUNT_ID}:stateMachine:{name}"
+        return StateMachine(logical_id=logical_id, arn=arn, definition=definition)
 
     def table(self, logical_id: str, properties: Mapping[str, Any]) -> Table:
         keys = {held["KeyType"]: held["AttributeName"] for held in properties["KeySchema"]}

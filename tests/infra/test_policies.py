@@ -9,12 +9,31 @@ import pytest
 
 from cirrusmq_local.template import Template
 
-# A key's own policy says "this key" by a star; there is no other way to say it.
-STARS_BY_DESIGN = {("Key", "AccountDecides"), ("Key", "LogsOfThisAccount")}
+STARS_BY_DESIGN = {
+    # A key's own policy says "this key" by a star; there is no other way to say it.
+    ("Key", "AccountDecides"),
+    ("Key", "LogsOfThisAccount"),
+    # A table's streams are listed, whichever of them is the present one.
+    ("Meter", "FindTheStream"),
+    ("FanOut", "FindTheStream"),
+    # Delivery of logs is the account's: these actions know no resource.
+    ("RetrySchedule", "DeliverLogs"),
+}
+PUSH = "arn:aws:lambda:local:000000000000:function:cirrusmq-push"
+REPLAY = "arn:aws:lambda:local:000000000000:function:cirrusmq-replay"
+RETRY_SCHEDULE = "arn:aws:states:local:000000000000:stateMachine:cirrusmq-retry_schedule"
+# Who gives dead letters up, and may make a queue for the first one of a subscription.
+GIVERS_UP = {"Receive", "Delete", "Push", "Sweep"}
 
 WRITES = {"dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:DeleteItem"}
 READS = {"dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:Query"}
 CHECKS = {"dynamodb:ConditionCheckItem"}
+STREAMS = {
+    "dynamodb:DescribeStream",
+    "dynamodb:GetRecords",
+    "dynamodb:GetShardIterator",
+    "dynamodb:ListStreams",
+}
 
 
 def policies(name: str, resource: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -38,11 +57,33 @@ def as_list(value: Any) -> list[str]:
 
 
 def actions_on(resources: dict[str, Any], function: str, target: str) -> set[str]:
+    """Everything that the function may do there, on some items at least."""
     return {
         action
         for name, statement in statements(resources)
         if name == function and target in as_list(statement["Resource"])
         for action in as_list(statement["Action"])
+    }
+
+
+def keys_of(resources: dict[str, Any], function: str, target: str) -> dict[str, list[str]]:
+    """Action -> beginnings of the partition keys it is confined to; no others are in it."""
+    return {
+        action: statement["Condition"]["ForAllValues:StringLike"]["dynamodb:LeadingKeys"]
+        for name, statement in statements(resources)
+        if name == function and target in as_list(statement["Resource"])
+        if "Condition" in statement
+        for action in as_list(statement["Action"])
+    }
+
+
+def targets_of(resources: dict[str, Any], action: str) -> set[tuple[str, str]]:
+    """Who may do it, and on what."""
+    return {
+        (name, resource)
+        for name, statement in statements(resources)
+        if action in as_list(statement["Action"])
+        for resource in as_list(statement["Resource"])
     }
 
 
@@ -71,8 +112,8 @@ def test_functions_get_no_ready_made_policies(resources: dict[str, Any]) -> None
             assert "Role" not in resource["Properties"]
 
 
-@pytest.mark.parametrize("function", ["Send", "Receive", "Delete"])
-def test_the_calls_on_messages_cannot_change_the_directory(
+@pytest.mark.parametrize("function", ["Send", "Publish", "FanOut", "Meter"])
+def test_what_only_looks_names_up_cannot_change_the_directory(
     resources: dict[str, Any], function: str
 ) -> None:
     assert actions_on(resources, function, "Directory.Arn") <= READS
@@ -84,7 +125,17 @@ def test_only_managing_and_its_operations_change_the_directory(resources: dict[s
         for name, _ in statements(resources)
         if actions_on(resources, name, "Directory.Arn") & WRITES
     }
-    assert writers == {"Manage", "Replay"}
+    assert writers == {"Manage", "Replay", "Subscribe"} | GIVERS_UP
+
+
+@pytest.mark.parametrize("function", sorted(GIVERS_UP))
+def test_who_gives_up_dead_letters_cannot_touch_access_keys(
+    resources: dict[str, Any], function: str
+) -> None:
+    confined = keys_of(resources, function, "Directory.Arn")
+    assert set(confined) == {"dynamodb:PutItem", "dynamodb:UpdateItem", *CHECKS}
+    assert all(keys == ["A#*", "I#*", "Q#*", "T#*"] for keys in confined.values())
+    assert actions_on(resources, function, "Directory.Arn") - set(confined) <= READS
 
 
 def test_sending_never_deletes_a_message(resources: dict[str, Any]) -> None:
@@ -92,7 +143,20 @@ def test_sending_never_deletes_a_message(resources: dict[str, Any]) -> None:
 
 
 def test_managing_never_changes_a_message(resources: dict[str, Any]) -> None:
-    assert actions_on(resources, "Manage", "Messages.Arn") <= READS
+    assert keys_of(resources, "Manage", "Messages.Arn") == {"dynamodb:DeleteItem": ["S#*"]}
+    assert actions_on(resources, "Manage", "Messages.Arn") - {"dynamodb:DeleteItem"} <= READS
+
+
+def test_subscribing_changes_schedules_but_no_message(resources: dict[str, Any]) -> None:
+    changes = {"dynamodb:PutItem", "dynamodb:DeleteItem"}
+    confined = keys_of(resources, "Subscribe", "Messages.Arn")
+    assert confined == {action: ["S#*"] for action in changes}
+    assert actions_on(resources, "Subscribe", "Messages.Arn") - changes <= READS
+
+
+def test_publishing_writes_records_and_removes_nothing(resources: dict[str, Any]) -> None:
+    assert "dynamodb:DeleteItem" not in actions_on(resources, "Publish", "Messages.Arn")
+    assert "dynamodb:DeleteItem" not in actions_on(resources, "FanOut", "Messages.Arn")
 
 
 def test_counting_never_sees_the_messages_table(resources: dict[str, Any]) -> None:
@@ -117,20 +181,35 @@ def test_nobody_scans_or_drops_a_table(resources: dict[str, Any]) -> None:
         for action in as_list(statement["Action"])
         if action.startswith("dynamodb:")
     }
-    assert used <= WRITES | READS | CHECKS | {"dynamodb:BatchWriteItem"}
+    assert used <= WRITES | READS | CHECKS | STREAMS | {"dynamodb:BatchWriteItem"}
 
 
-def test_only_operations_are_invoked_and_only_where_they_are_started(
-    resources: dict[str, Any],
-) -> None:
-    invokers = {
-        (name, resource)
-        for name, statement in statements(resources)
-        if "lambda:InvokeFunction" in as_list(statement["Action"])
-        for resource in as_list(statement["Resource"])
+def test_functions_are_invoked_only_where_that_is_needed(resources: dict[str, Any]) -> None:
+    assert targets_of(resources, "lambda:InvokeFunction") == {
+        ("Manage", "Replay.Arn"),
+        ("Sweep", "Replay.Arn"),
+        ("Replay", REPLAY),
+        ("FanOut", "Push.Arn"),
+        ("Subscribe", PUSH),
+        ("Push", PUSH),
+        ("Sweep", "Push.Arn"),
+        ("RetrySchedule", "Push.Arn"),
     }
-    itself = "arn:aws:lambda:local:000000000000:function:cirrusmq-replay"
-    assert invokers == {("Manage", "Replay.Arn"), ("Sweep", "Replay.Arn"), ("Replay", itself)}
+
+
+def test_retries_are_started_by_what_delivers_and_by_the_sweep(resources: dict[str, Any]) -> None:
+    starters = targets_of(resources, "states:StartExecution")
+    assert starters == {("Push", RETRY_SCHEDULE), ("Sweep", "RetrySchedule.Arn")}
+
+
+def test_the_names_that_are_spelled_out_are_those_of_the_resources(template: Template) -> None:
+    assert [machine.arn for machine in template.machines] == [RETRY_SCHEDULE]
+    arns = {function.arn for function in template.functions}
+    assert {PUSH, REPLAY} <= arns
+    names = {function.name for function in template.functions}
+    for function in template.functions:
+        told = {v for k, v in function.environment.items() if k.endswith("_FUNCTION")}
+        assert told <= names
 
 
 def test_a_function_is_told_the_tables_it_may_use_and_no_others(
@@ -153,5 +232,5 @@ def test_a_function_is_told_the_tables_it_may_use_and_no_others(
 
 
 def test_what_fails_for_good_can_be_told(resources: dict[str, Any]) -> None:
-    for name in ("Meter", "FanOut", "Replay"):
+    for name in ("Meter", "FanOut", "Replay", "Push"):
         assert actions_on(resources, name, "Unprocessed.Arn") == {"sqs:SendMessage"}

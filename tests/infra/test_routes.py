@@ -9,16 +9,35 @@ from cirrusmq_local.template import Template
 MESSAGES = "/queues/{queue}/messages"
 QUEUE = "/queues/{queue}"
 
+TOPIC = "/topics/{topic}"
+SUBSCRIPTION = f"{TOPIC}/subscriptions/{{subscription}}"
+HOLDERS = (QUEUE, SUBSCRIPTION)
+
 EXPECTED = {
     "send": [f"POST {MESSAGES}"],
-    "receive": [f"POST {MESSAGES}/receive", f"POST {MESSAGES}/peek"],
+    "publish": [f"POST {TOPIC}/messages"],
+    "receive": [
+        f"POST {holder}/messages/{call}" for holder in HOLDERS for call in ("receive", "peek")
+    ],
     "delete": [
-        f"POST {MESSAGES}/{call}" for call in ("delete", "visibility", "give-back", "dead-letter")
+        f"POST {holder}/messages/{call}"
+        for holder in HOLDERS
+        for call in ("delete", "visibility", "give-back", "dead-letter")
+    ],
+    "subscribe": [
+        *(f"{method} {SUBSCRIPTION}" for method in ("PUT", "PATCH", "GET", "DELETE")),
+        f"GET {TOPIC}/subscriptions",
+        f"POST {SUBSCRIPTION}/confirm",
     ],
     "manage": [
         "GET /queues",
         *(f"{method} {QUEUE}" for method in ("PUT", "PATCH", "GET", "DELETE")),
         *(f"POST {QUEUE}/{work}" for work in ("purge", "rewind", "redrive")),
+        "GET /topics",
+        *(f"{method} {TOPIC}" for method in ("PUT", "PATCH", "GET", "DELETE")),
+        f"GET {TOPIC}/messages",
+        f"GET {TOPIC}/messages/{{id}}",
+        f"GET {SUBSCRIPTION}/messages",
         "GET /operations/{id}",
         f"GET {QUEUE}/receivers",
         *(f"{method} {QUEUE}/receivers/{{receiver}}" for method in ("PUT", "GET", "DELETE")),

@@ -45,7 +45,7 @@ class Machine:
         self.journal = io.StringIO()
         self._push = push
         text = definition.replace("${PushFunction}", "push")
-        machine = StateMachine(arn=arn, definition=text)
+        machine = StateMachine(logical_id="Retry", arn=arn, definition=text)
         self.executions = Executions([machine], self._run, self.clock, self.journal)
 
     def _run(self, name: str, event: Any) -> Any:

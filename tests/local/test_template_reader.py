@@ -10,6 +10,8 @@ from cirrusmq_local.template import Route, Schedule, Template, load
 SAMPLE = """
 Parameters:
   Level: {Type: String, Default: INFO}
+Conditions:
+  IsLoud: !Not [!Equals [!Ref Level, INFO]]
 Globals:
   Function:
     Handler: app.handler
@@ -29,20 +31,28 @@ Resources:
           NEXT: !Sub ["${Name}-${!literal}", {Name: !Ref Second}]
           ARN: !GetAtt Items.Arn
           JOINED: !Join ["/", [a, !Ref AWS::Region]]
+          CHOSEN: !If [IsLoud, loud, !Ref Level]
       Events:
         Read: {Type: HttpApi, Properties: {Method: get, Path: "/a/{b}"}}
         Rest: {Type: HttpApi, Properties: {}}
         Often: {Type: Schedule, Properties: {Schedule: rate(5 minutes)}}
-        Changes:
-          Type: DynamoDB
-          Properties:
-            Stream: !GetAtt Items.StreamArn
-            FilterCriteria:
-              Filters:
-                - Pattern: '{"eventName": ["INSERT"]}'
   Second:
     Type: AWS::Serverless::Function
     Properties: {CodeUri: functions/second}
+  Changes:
+    Type: AWS::Lambda::EventSourceMapping
+    Properties:
+      FunctionName: !Ref First
+      EventSourceArn: !GetAtt Items.StreamArn
+      FilterCriteria:
+        Filters:
+          - Pattern: '{"eventName": ["INSERT"]}'
+  Again:
+    Type: AWS::Serverless::StateMachine
+    Properties:
+      Name: !Sub "${AWS::StackName}-again"
+      DefinitionUri: again.json
+      DefinitionSubstitutions: {Function: !Ref First}
   Items:
     Type: AWS::DynamoDB::Table
     Properties:
@@ -55,6 +65,7 @@ Resources:
 
 
 def load_text(folder: Path, text: str) -> Template:
+    (folder / "again.json").write_text('{"Call": "${Function}"}', encoding="utf-8")
     path = folder / "template.yaml"
     path.write_text(text, encoding="utf-8")
     return load(path)
@@ -82,10 +93,11 @@ def test_references_are_resolved(sample: Template) -> None:
         "NEXT": "Second-${literal}",
         "ARN": "Items.Arn",
         "JOINED": "a/local",
+        "CHOSEN": "INFO",
     }
 
 
-def test_routes_schedules_streams_and_tables_are_found(sample: Template) -> None:
+def test_routes_schedules_streams_machines_and_tables_are_found(sample: Template) -> None:
     assert sample.routes == [
         Route(function="cirrusmq-first", method="GET", path="/a/{b}"),
         Route(function="cirrusmq-first", method="", path=""),
@@ -95,6 +107,10 @@ def test_routes_schedules_streams_and_tables_are_found(sample: Template) -> None
     (stream,) = sample.streams
     assert (stream.table, stream.batch_size, stream.window_seconds) == ("Items", 100, 0)
     assert stream.filters == [{"eventName": ["INSERT"]}]
+    assert stream.function == "cirrusmq-first"
+    (machine,) = sample.machines
+    assert machine.arn == "arn:aws:states:local:000000000000:stateMachine:cirrusmq-again"
+    assert (machine.logical_id, machine.definition) == ("Again", '{"Call": "cirrusmq-first"}')
     (table,) = sample.tables
     assert (table.name, table.partition_key, table.sort_key) == ("Items", "a", "b")
     assert (table.ttl_attribute, table.stream) == ("gone_at", True)
@@ -115,6 +131,7 @@ def test_functions_that_share_a_process_must_agree_on_their_variables(sample: Te
         ("!Ref Items", "!Ref Nothing", "refers to Nothing"),
         ("!GetAtt Items.Arn", "!GetAtt Nothing.Arn", "refers to Nothing"),
         ("!Ref Items", "!ImportValue x", "!ImportValue is not understood"),
+        ("!If [IsLoud,", "!If [IsQuiet,", "no condition IsQuiet"),
         ("rate(5 minutes)", "'cron(0 * * * ? *)'", "use rate"),
         ("Resources:", "Others:", "no Resources"),
         ("Parameters:", "Parameters: [", "not YAML"),
