@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cirrusmq.filters import compile_filter
 from cirrusmq.filters.routing import check_routing_key
+from cirrusmq.filters.selection import compile_filter
 
 WORDS = st.sampled_from(["a", "b", "", "a*", "#b"])
 ROUTING_KEYS = st.lists(WORDS, min_size=1, max_size=7)

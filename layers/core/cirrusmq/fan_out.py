@@ -13,7 +13,7 @@ import msgspec
 from cirrusmq import ulid
 from cirrusmq.core import Core
 from cirrusmq.enqueue import LogHeader
-from cirrusmq.filters import compile_filter
+from cirrusmq.filters.selection import compile_filter
 from cirrusmq.message import unpack
 from cirrusmq.receivers import Receiver, cached_receivers
 from cirrusmq.shares import Share, parcels_of, put_parcels

@@ -29,7 +29,7 @@ from cirrusmq.batches import (
 from cirrusmq.core import Core
 from cirrusmq.enqueue import group_partition
 from cirrusmq.errors import CirrusMQError, InvalidParameter
-from cirrusmq.filters import check_routing_key
+from cirrusmq.filters.routing import check_routing_key
 from cirrusmq.message import Message, check_body_size, pack
 from cirrusmq.parcel import message_id
 from cirrusmq.queue import Queue

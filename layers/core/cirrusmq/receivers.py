@@ -17,7 +17,7 @@ from cirrusmq.errors import (
     ReceiverNotFound,
     Unavailable,
 )
-from cirrusmq.filters import compile_filter
+from cirrusmq.filters.selection import compile_filter
 from cirrusmq.names import RECEIVER_NAME, check_name, new_id
 from cirrusmq.queue import Queue
 from cirrusmq.queues import RESOURCE_SECONDS, Resource, update_queue

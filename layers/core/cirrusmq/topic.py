@@ -10,7 +10,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from cirrusmq import limits
 from cirrusmq.errors import InvalidParameter
-from cirrusmq.filters import Filter, compile_filter
+from cirrusmq.filters.selection import Filter, compile_filter
 from cirrusmq.names import check_name
 from cirrusmq.retry import RetryPolicy, parse_retry
 from cirrusmq.timestamps import format_time

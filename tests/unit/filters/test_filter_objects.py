@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from cirrusmq.errors import InvalidFilter, InvalidParameter
-from cirrusmq.filters import Source, compile_filter
+from cirrusmq.filters.selection import Source, compile_filter
 
 GOOD: dict[str, Any] = {
     "tags": ["a"],

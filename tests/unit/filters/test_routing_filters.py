@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from cirrusmq.errors import InvalidFilter, InvalidParameter
-from cirrusmq.filters import check_routing_key, compile_filter
+from cirrusmq.filters.routing import check_routing_key
+from cirrusmq.filters.selection import compile_filter
 
 VECTORS = json.loads((Path(__file__).parent / "routing.json").read_text())["rows"]
 MORE = [

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from cirrusmq.errors import InvalidFilter, InvalidParameter
-from cirrusmq.filters import check_tags, compile_filter
+from cirrusmq.filters.selection import compile_filter
+from cirrusmq.filters.tags import check_tags
 
 VECTORS = json.loads((Path(__file__).parent / "tags.json").read_text())["rows"]
 NOT_TAGS = ["", "x" * 17, 5, None, True, b"tag", ["tag"], "a\nb", "a\x7f", "\ud800"]

@@ -13,8 +13,9 @@ keys is slow.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
+
+import msgspec
 
 from cirrusmq.errors import InvalidFilter, InvalidParameter
 
@@ -27,8 +28,7 @@ ONE_WORD = "*"
 ANY_WORDS = "#"
 
 
-@dataclass(frozen=True, slots=True)
-class BindingKey:
+class BindingKey(msgspec.Struct, frozen=True):
     """A binding key, ready to match. In each integer bit n stands for the n-th place.
 
     `after[word]`: places with this very word next; `after_star`: places with `*` next;
@@ -56,8 +56,7 @@ class BindingKey:
         return places | ((places & self.at_hash) << 1)
 
 
-@dataclass(frozen=True, slots=True)
-class RoutingFilter:
+class RoutingFilter(msgspec.Struct, frozen=True):
     """Lets a message pass whose routing key matches at least one of the binding keys."""
 
     binding_keys: tuple[str, ...]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal, Protocol
+
+import msgspec
 
 from cirrusmq.errors import InvalidFilter, InvalidParameter
 from cirrusmq.filters.routing import RoutingFilter, binding_keys_of_list
-from cirrusmq.filters.sql.expression import sql_filter
 from cirrusmq.filters.tags import TagFilter, tags_of_expression, tags_of_list
 
 # What the filtered messages come from: a topic of either kind, or a queue's log.
@@ -36,8 +36,7 @@ class Filter(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Everything:
+class Everything(msgspec.Struct, frozen=True):
     """Lets every message pass."""
 
     def matches(
@@ -87,6 +86,9 @@ def _only_member(filter: object, parameter: str) -> tuple[str, object]:
 
 def _filter_of(member: str, value: object) -> Filter:
     if member == "sql":
+        # A parser that few functions need, and that would slow the start of all.
+        from cirrusmq.filters.sql.expression import sql_filter
+
         return sql_filter(value)
     if member == "binding_keys":
         return RoutingFilter(binding_keys_of_list(value))

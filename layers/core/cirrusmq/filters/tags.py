@@ -7,7 +7,8 @@ every message, or `TagA||TagB`.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from cirrusmq.errors import InvalidFilter, InvalidParameter
 
@@ -19,8 +20,7 @@ EVERY_TAG = "*"
 TAG_SEPARATOR = "||"
 
 
-@dataclass(frozen=True, slots=True)
-class TagFilter:
+class TagFilter(msgspec.Struct, frozen=True):
     """Lets a message pass that shares at least one of `tags`; one without tags never passes.
 
     `shown` is the filter as it was given, as pairs of member and value.
