@@ -165,13 +165,13 @@ def test_counting_never_sees_the_messages_table(resources: dict[str, Any]) -> No
     assert actions_on(resources, "Meter", "Directory.Arn") <= READS
 
 
-def test_only_counting_writes_the_usage(resources: dict[str, Any]) -> None:
+def test_only_counting_and_the_sweep_write_the_usage(resources: dict[str, Any]) -> None:
     writers = {
         name
         for name, _ in statements(resources)
         if actions_on(resources, name, "Usage.Arn") & WRITES
     }
-    assert writers == {"Meter"}
+    assert writers == {"Meter", "Sweep"}
 
 
 def test_nobody_scans_or_drops_a_table(resources: dict[str, Any]) -> None:
