@@ -18,7 +18,7 @@ from cirrusmq_local.arguments import DATA, Attributes, Data, Json, read_attribut
 from cirrusmq_local.calls import connect
 from cirrusmq_local.console import make_progress, print_json, print_table
 
-DELAY_MESSAGES = 100
+DELAY_MESSAGES = 50
 NUMBER_BYTES = 8
 
 

@@ -14,7 +14,6 @@ from rich.table import Table
 from rich.text import Text
 
 REFUSED = 1
-_DETAILS = ("id", "modified_at", "description")
 
 
 def fail(message: str, hint: str | None = None) -> NoReturn:
@@ -37,7 +36,8 @@ def print_table(
     table = Table(title=title, title_justify="left")
     for place, column in enumerate(columns):
         numbers = held and all(_is_number(row[place]) for row in held)
-        table.add_column(column, justify="right" if numbers else "left")
+        # The first column names the row, and a name that is cut is none.
+        table.add_column(column, justify="right" if numbers else "left", no_wrap=place == 0)
     for row in held:
         table.add_row(*(Text(show(cell)) for cell in row))
     Console().print(table)
@@ -51,16 +51,13 @@ def print_record(record: Mapping[str, Any], as_json: bool) -> None:
         print_table(["attribute", "value"], list(record.items()))
 
 
-def print_listing(records: list[Any], as_json: bool, empty: str) -> None:
-    """Resources: their plain attributes, one resource a line."""
+def print_listing(
+    records: Sequence[Mapping[str, Any]], columns: Sequence[str], as_json: bool, empty: str
+) -> None:
+    """Resources: some of their attributes, one resource a line; all of them in JSON."""
     if as_json:
         print_json(records)
     elif records:
-        columns = [
-            name
-            for name, value in records[0].items()
-            if name not in _DETAILS and not isinstance(value, dict | list)
-        ]
         print_table(columns, [[record.get(name) for name in columns] for record in records])
     else:
         print(empty)

@@ -28,6 +28,13 @@ from cirrusmq_local.console import (
     show,
 )
 
+_COLUMNS = (
+    "name",
+    "ordered",
+    "message_retention_seconds",
+    "visibility_timeout_seconds",
+    "created_at",
+)
 queues = typer.Typer(no_args_is_help=True, help="Make, show and change queues.")
 
 
@@ -44,7 +51,9 @@ def create(
 def list_queues(prefix: Prefix = "", as_json: Json = False, data: Data = DATA) -> None:
     """List the account's queues."""
     found = list(connect(data).list_queues(prefix))
-    print_listing(found, as_json, "no queues: make one with: cirrusmq queue create <name>")
+    print_listing(
+        found, _COLUMNS, as_json, "no queues: make one with: cirrusmq queue create <name>"
+    )
 
 
 @queues.command("show")

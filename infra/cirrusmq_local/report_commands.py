@@ -45,4 +45,6 @@ def backlog(
         print_json(report)
         return
     print(f"at {report['at']}, made {report['generated_at']}")
-    print_listing(report["resources"], as_json, "nothing was waiting")
+    resources = report["resources"]
+    columns = [*dict.fromkeys(name for each in resources for name in each)]
+    print_listing(resources, columns, as_json, "nothing was waiting")

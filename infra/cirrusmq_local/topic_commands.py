@@ -29,6 +29,7 @@ from cirrusmq_local.console import print_json, print_listing, print_record, prin
 from cirrusmq_local.message_commands import read_bodies
 
 topics = typer.Typer(no_args_is_help=True, help="Make and show topics.")
+_COLUMNS = ("name", "filter", "max_message_bytes", "created_at")
 _SUBSCRIPTION_COLUMNS = ("name", "protocol", "endpoint", "mode", "state", "last_error")
 
 
@@ -45,7 +46,9 @@ def create(
 def list_topics(prefix: Prefix = "", as_json: Json = False, data: Data = DATA) -> None:
     """List the account's topics."""
     found = list(connect(data).list_topics(prefix))
-    print_listing(found, as_json, "no topics: make one with: cirrusmq topic create <name>")
+    print_listing(
+        found, _COLUMNS, as_json, "no topics: make one with: cirrusmq topic create <name>"
+    )
 
 
 @topics.command("show")

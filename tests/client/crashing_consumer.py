@@ -35,7 +35,9 @@ def write(message: Received, connection: Connection) -> None:
 
 once = ExactlyOnce(DiesAfterCommit(create_engine(url)), "shop")
 with Client() as client:
-    while messages := client.receive(queue, 4, wait_seconds=1.5):
-        for message in messages:
+    counts = client.show_queue(queue)["counts"]
+    while counts["active"] + counts["inactive"]:
+        for message in client.receive(queue, 4, wait_seconds=1):
             once.handle(message, write)
             client.delete(queue, [message.receipt])
+        counts = client.show_queue(queue)["counts"]

@@ -1,0 +1,268 @@
+"""The command line against the running service."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from standardwebhooks import Webhook
+
+from cirrusmq_client import Client
+
+COMMAND = Path(sys.executable).with_name("cirrusmq")
+SECRET = "whsec_" + base64.b64encode(b"k" * 24).decode()
+Run = Callable[..., subprocess.CompletedProcess[str]]
+NewQueue = Callable[..., str]
+
+
+def test_messages_go_through_a_queue(run_command: Run) -> None:
+    name = f"q-{uuid.uuid4().hex}"
+    assert run_command("queue", "create", name, "-a", "rewind_seconds=3600").returncode == 0
+    assert f"│ {name}" in run_command("queue", "list", "--prefix", name).stdout
+    sent = run_command("send", name, "--tag", "new", "-a", "colour=red", text="one\ntwo\n")
+    ids = sent.stdout.split()
+    assert len(ids) == 2, sent.stderr
+    done = run_command("receive", name, "--max", "16", "--wait-seconds", "5", "--delete", "--json")
+    received = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [message["id"] for message in received] == ids
+    assert received[0]["attributes"] == {"colour": "red"}
+    rewound = run_command("queue", "rewind", name, "--to", received[0]["sent_at"])
+    assert rewound.stdout == "rewind done, 2 messages\n"
+    shown = json.loads(run_command("queue", "show", name, "--json").stdout)
+    assert shown["counts"]["active"] == 2
+    assert "purge done" in run_command("queue", "purge", name, "--yes").stdout
+    assert run_command("queue", "delete", name, "--yes").returncode == 0
+
+
+def test_following_prints_what_comes_until_it_is_ended(
+    stack: Any, client: Client, new_queue: NewQueue
+) -> None:
+    name = new_queue()
+    process = subprocess.Popen(
+        [COMMAND, "receive", name, "--follow", "--delete"],
+        env=os.environ | stack.environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    for body in ("first", "second"):
+        subprocess.run(
+            [COMMAND, "send", name, body], env=os.environ | stack.environment, check=True
+        )
+        assert process.stdout.readline().rstrip().endswith(f"  {body}")
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=20)
+    assert (process.returncode, errors) == (0, "")
+
+
+def test_topics_are_made_subscribed_to_published_on_and_shown(
+    run_command: Run, client: Client, new_queue: NewQueue
+) -> None:
+    queue, topic = new_queue(), f"t-{uuid.uuid4().hex}"
+    assert run_command("topic", "create", topic).returncode == 0
+    made = run_command("subscribe", topic, "orders", "--queue", queue, "--tag", "paid", "--json")
+    assert json.loads(made.stdout)["filter"] == {"tags": ["paid"]}
+    assert run_command("subscribe", topic, "group", "--ordered").returncode == 0
+    published = run_command("publish", topic, "hello", "--tag", "paid", "--json")
+    assert json.loads(published.stdout)["matched"] == 2
+    received = client.receive(queue, wait_seconds=10)
+    assert [message.text for message in received] == ["hello"]
+    table = run_command("topic", "show", topic).stdout
+    assert "orders" in table
+    assert "pull" in table
+    shown = json.loads(run_command("topic", "show", topic, "--json").stdout)
+    assert [each["name"] for each in shown["subscriptions"]] == ["group", "orders"]
+    assert topic in run_command("topic", "list", "--prefix", topic).stdout
+    assert run_command("topic", "delete", topic, "--yes").returncode == 0
+    assert "topic list" in run_command("topic", "show", topic).stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "variables", "expected"),
+    [
+        (("queue", "show", "none"), {}, "(cirrusmq queue list shows the queues there are)"),
+        (("topic", "show", "none"), {}, "(cirrusmq topic list shows the topics there are)"),
+        (("receive", "none"), {"CIRRUSMQ_SECRET": "wrong"}, "(check CIRRUSMQ_ACCESS_KEY_ID"),
+        (("queue", "list"), {"CIRRUSMQ_URL": "http://127.0.0.1:1"}, "with: cirrusmq up)"),
+        (("queue", "list"), {"CIRRUSMQ_URL": "nonsense"}, "it looks like http://127.0.0.1:8080"),
+        (("report", "billing"), {}, "There is no finished report yet."),
+        (("report", "backlog"), {}, "There is no finished report yet."),
+    ],
+)
+def test_an_error_is_one_line_that_says_what_to_do(
+    run_command: Run, arguments: tuple[str, ...], variables: dict[str, str], expected: str
+) -> None:
+    done = run_command(*arguments, **variables)
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert expected in done.stderr
+    assert done.stderr.startswith("cirrusmq: ")
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_message_that_is_too_large_is_one_line_too(run_command: Run, new_queue: NewQueue) -> None:
+    done = run_command("send", new_queue(), text="x" * 70_000)
+    assert done.returncode == 1
+    assert "70000 bytes" in done.stderr
+    assert "max_message_bytes" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("subscribe", "t", "s", "--queue", "a", "--url", "http://b"),
+        ("subscribe", "t", "s", "--tag", "a", "--sql", "TRUE"),
+        ("subscribe", "t", "s", "--retry", "{"),
+        ("publish", "t", "--deduplication-id", "d"),
+        ("listen", "--secret", "whsec_!"),
+        ("listen", "--status", "99"),
+        ("bench", "--messages", "0"),
+        ("report",),
+    ],
+)
+def test_wrong_usage_of_topics_and_tools_exits_with_2(
+    run_command: Run, arguments: tuple[str, ...]
+) -> None:
+    done = run_command(*arguments)
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_shells_get_completion(run_command: Run, shell: str) -> None:
+    script = run_command(**{"_CIRRUSMQ_COMPLETE": f"source_{shell}"})
+    assert "_CIRRUSMQ_COMPLETE" in script.stdout
+    asked = {
+        "_TYPER_COMPLETE_ARGS": "cirrusmq que",
+        "_TYPER_COMPLETE_FISH_ACTION": "get-args",
+        "COMP_WORDS": "cirrusmq que",
+        "COMP_CWORD": "1",
+    }
+    done = run_command(**asked, _CIRRUSMQ_COMPLETE=f"complete_{shell}")
+    assert "queue" in done.stdout
+
+
+def test_there_is_colour_on_a_terminal_alone(run_command: Run, stack: Any) -> None:
+    assert "\x1b" not in run_command("queue", "list").stdout
+    ours, theirs = pty.openpty()
+    environment = {name: held for name, held in os.environ.items() if name != "NO_COLOR"}
+    process = subprocess.Popen(
+        [COMMAND, "queue", "--help"],
+        env=environment | stack.environment | {"TERM": "xterm-256color"},
+        stdout=theirs,
+        close_fds=True,
+    )
+    os.close(theirs)
+    shown = b""
+    while chunk := _read(ours):
+        shown += chunk
+    os.close(ours)
+    assert process.wait(20) == 0
+    assert b"\x1b[" in shown
+
+
+def _read(terminal: int) -> bytes:
+    try:
+        return os.read(terminal, 4_096)
+    except OSError:
+        return b""
+
+
+def test_bench_prints_throughput_and_delay_and_leaves_no_queue(
+    run_command: Run, client: Client
+) -> None:
+    done = run_command("bench", "--messages", "300", "--json")
+    figures = json.loads(done.stdout)
+    assert figures["messages"] == 300
+    assert min(value for value in figures.values()) > 0
+    assert list(client.list_queues("bench-")) == []
+
+
+Listen = Callable[..., tuple[str, "subprocess.Popen[str]"]]
+
+
+@pytest.fixture
+def listen() -> Iterator[Listen]:
+    running: list[subprocess.Popen[str]] = []
+
+    def start(*arguments: str) -> tuple[str, subprocess.Popen[str]]:
+        process = subprocess.Popen(
+            [COMMAND, "listen", "--port", "0", *arguments], stdout=subprocess.PIPE, text=True
+        )
+        running.append(process)
+        assert process.stdout is not None
+        return process.stdout.readline().split()[1], process
+
+    yield start
+    for process in running:
+        process.terminate()
+        assert process.wait(10) == 0
+        assert process.stdout is not None
+        process.stdout.close()
+
+
+def post(url: str, body: str, secret: str = SECRET, age: float = 0) -> int:
+    stamp = datetime.fromtimestamp(time.time() - age, UTC)
+    headers = {
+        "webhook-id": "Msg-1",
+        "webhook-timestamp": str(int(stamp.timestamp())),
+        "webhook-signature": "v1,other " + Webhook(secret).sign("Msg-1", stamp, body),
+        "x-cmq-message-id": "Msg-1",
+        "x-cmq-message-tag": "a, b",
+    }
+    return httpx.post(url, content=body, headers=headers, trust_env=False).status_code
+
+
+def test_a_listener_prints_deliveries_and_refuses_wrong_signatures(listen: Listen) -> None:
+    url, process = listen("--secret", SECRET)
+    other = "whsec_" + base64.b64encode(b"o" * 24).decode()
+    assert post(url, "héllo\x1b[31m") == 204
+    assert post(url, "forged", secret=other) == 401
+    assert post(url, "old", age=600) == 401
+    assert httpx.post(url, content=b"bare", trust_env=False).status_code == 401
+    assert process.stdout is not None
+    lines = [process.stdout.readline().rstrip("\n") for _ in range(4)]
+    assert lines[0] == r"Msg-1  [a, b]  signature right  answered 204  héllo\x1b[31m"
+    assert all("signature wrong  answered 401" in line for line in lines[1:])
+
+
+def test_a_listener_fails_as_told(listen: Listen) -> None:
+    url, process = listen("--fail-first", "2", "--json")
+    assert [post(url, "x") for _ in range(3)] == [500, 500, 204]
+    assert process.stdout is not None
+    assert json.loads(process.stdout.readline())["answered"] == 500
+    url, _ = listen("--status", "503")
+    assert [post(url, "x") for _ in range(2)] == [503, 503]
+    url, _ = listen("--status", "429", "--fail-first", "1")
+    assert [post(url, "x") for _ in range(2)] == [429, 204]
+
+
+def test_the_service_delivers_to_a_listener_with_a_right_signature(
+    run_command: Run, client: Client, listen: Listen, unused_port: int
+) -> None:
+    topic = f"t-{uuid.uuid4().hex}"
+    client.create_topic(topic)
+    url = f"http://127.0.0.1:{unused_port}/hook"
+    made = run_command("subscribe", topic, "hook", "--url", url, "--json")
+    secret = json.loads(made.stdout)["secret"]
+    _, process = listen("--port", str(unused_port), "--secret", secret, "--json")
+    assert run_command("publish", topic, "hello").returncode == 0
+    assert process.stdout is not None
+    delivery = json.loads(process.stdout.readline())
+    assert (delivery["signature"], delivery["answered"]) == ("right", 204)
+    assert json.loads(delivery["body"])["msgBody"] == "hello"
