@@ -78,7 +78,11 @@ def scan_pages(
 
 
 def remaining(partitions: Iterable[str], progress: Progress) -> Iterator[tuple[str, str]]:
-    """Each partition key from where `progress` is, with the sort key to go on behind."""
+    """Each partition key from where `progress` is, with the sort key to go on behind.
+
+    A partition that was finished is passed over: no query may begin behind its own end.
+    """
     for pk in sorted(partitions):
-        if pk >= progress.pk:
-            yield pk, progress.after if pk == progress.pk else ""
+        after = progress.after if pk == progress.pk else ""
+        if pk >= progress.pk and after != LAST_KEY:
+            yield pk, after
