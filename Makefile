@@ -40,7 +40,7 @@ define make_venv
 	echo '$(CURDIR)' > $(1)/$(MADE_AT); }
 endef
 
-.PHONY: help install up test lint types pytest bench report check-long clean
+.PHONY: help install up test lint types pytest openapi bench report check-long clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -78,6 +78,9 @@ pytest: install $(SAM_VENV)/.installed ## the tests alone
 
 check-long: install $(SAM_VENV)/.installed ## thousands of seeds, millions of rows
 	@$(BIN)/python -m pytest -n $(WORKERS) -m long
+
+openapi: install ## the document of the HTTP contract, anew
+	@$(BIN)/python -m infra.openapi
 
 bench: install ## counted units and throughput, beside other queues
 	@$(BIN)/python -m infra.bench

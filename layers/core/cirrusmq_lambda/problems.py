@@ -43,12 +43,17 @@ _STATUS = {
 _WORD = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
+def status_of(code: str) -> int:
+    """The HTTP status of a code."""
+    return _STATUS.get(code, 500)
+
+
 def describe(error: CirrusMQError, request_id: str) -> dict[str, Any]:
     """The problem as a JSON object, also inside an answer that concerns several messages."""
     described: dict[str, Any] = {
         "type": TYPE_PREFIX + error.code,
         "title": _WORD.sub(" ", error.code).capitalize(),
-        "status": _STATUS.get(error.code, 500),
+        "status": status_of(error.code),
         "detail": error.detail,
         "code": error.code,
         "request_id": request_id,

@@ -1,0 +1,214 @@
+"""Puts the document together: paths from the routes, schemas from the structs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import msgspec
+
+from cirrusmq import __version__
+from cirrusmq.limits import LOG_ENTRIES, LOG_ENTRIES_DEFAULT, PAGE_ENTRIES, PAGE_ENTRIES_DEFAULT
+from cirrusmq_lambda import problems
+
+from .answers import Problem, Time
+from .operations import OPERATIONS, Operation
+
+_DESCRIPTION = """\
+Queues and topics over HTTP. A call shows an access key as `Authorization: Bearer <id>:<secret>`;
+names are those of the key's account, another account's queue is `{account}:{queue}`. Unknown
+fields are refused. Times are RFC 3339 in UTC with milliseconds, durations are seconds.
+"""
+_TAGS = {
+    "Queues": "Making, changing and emptying queues.",
+    "Messages": "Sending, receiving and ending messages of a queue.",
+    "Receivers": "Receivers of a queue that each get every message.",
+    "Topics": "Publishing to all who subscribe.",
+    "Subscriptions": "Who gets what is published, and how.",
+    "Access": "Access keys, and grants between accounts.",
+    "Reports": "Billing and backlog, as the data pipeline finished them.",
+    "Service": "The service itself.",
+}
+_PATH_PARAMETERS = {
+    "queue": "a queue's name, or `account:queue`",
+    "topic": "a topic's name",
+    "subscription": "a subscription's name",
+    "receiver": "a receiver's name",
+    "account": "an account's name",
+    "id": "an id",
+    "asset": "a file's name",
+}
+_NOT_FOUND = {
+    "queue": "QueueNotFound",
+    "topic": "TopicNotFound",
+    "subscription": "SubscriptionNotFound",
+    "receiver": "ReceiverNotFound",
+}
+_QUERY_TEXTS = {
+    "prefix": "only names that begin with this, ignoring case",
+    "cursor": "the cursor of the page before",
+    "after": "a time, or the cursor of the last answer",
+    "account": "another account, for an admin key",
+}
+_QUERY_TIMES = {"from": "first month's time", "to": "last month's time", "at": "not after this"}
+_MEDIA = "application/json"
+_PROBLEM_MEDIA = "application/problem+json"
+
+
+def build(routes: Sequence[str]) -> dict[str, Any]:
+    """The document of these routes (`GET /queues`); KeyError for one that nobody described."""
+    shapes = list(_shapes(routes))
+    _, components = msgspec.json.schema_components(
+        shapes, ref_template="#/components/schemas/{name}"
+    )
+    paths: dict[str, dict[str, Any]] = {}
+    for key in sorted(routes, key=_place):
+        method, path = key.split(" ")
+        paths.setdefault(path, {})[method.lower()] = _operation(key, OPERATIONS[key])
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "CirrusMQ",
+            "version": __version__,
+            "description": _DESCRIPTION,
+            "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+        },
+        "servers": [{"url": "."}],
+        "tags": [{"name": name, "description": text} for name, text in _TAGS.items()],
+        "security": [{"access_key": []}],
+        "paths": paths,
+        "components": {
+            "schemas": dict(sorted(components.items())),
+            "securitySchemes": {
+                "access_key": {
+                    "type": "http",
+                    "scheme": "bearer",
+                    "bearerFormat": "<access key id>:<secret>",
+                }
+            },
+        },
+    }
+
+
+def _place(key: str) -> tuple[int, str, int]:
+    """Order in the document: as the operations are described, one path together."""
+    path = key.split(" ")[1]
+    described = list(OPERATIONS)
+    first = next(n for n, held in enumerate(described) if held.endswith(f" {path}"))
+    return first, path, described.index(key)
+
+
+def _shapes(routes: Sequence[str]) -> Iterator[Any]:
+    yield Problem
+    for key in routes:
+        operation = OPERATIONS[key]
+        if operation.body is not None:
+            yield operation.body
+        for shape in operation.answers.values():
+            if isinstance(shape, type):
+                yield shape
+
+
+def _operation(key: str, operation: Operation) -> dict[str, Any]:
+    method, path = key.split(" ")
+    described: dict[str, Any] = {
+        "tags": [operation.tag],
+        "summary": operation.summary,
+        "operationId": _operation_id(method, path),
+        "parameters": [*_path_parameters(path), *(_query(n, path) for n in operation.query)],
+        "responses": {
+            str(status): _answer(status, shape) for status, shape in operation.answers.items()
+        }
+        | _problems(path, operation),
+    }
+    if operation.body is not None:
+        described["requestBody"] = _body(operation)
+    if operation.needs_key is None:
+        described["security"] = [{"access_key": []}, {}]
+    elif not operation.needs_key:
+        described["security"] = []
+    return described
+
+
+def _operation_id(method: str, path: str) -> str:
+    words = [word for word in re.split(r"[/{}.\-]+", path) if word]
+    return "_".join([method.lower(), *words])
+
+
+def _path_parameters(path: str) -> list[dict[str, Any]]:
+    return [
+        {
+            "name": name,
+            "in": "path",
+            "required": True,
+            "description": _PATH_PARAMETERS[name],
+            "schema": {"type": "string"},
+        }
+        for name in re.findall(r"{(\w+)}", path)
+    ]
+
+
+def _query(name: str, path: str) -> dict[str, Any]:
+    if name == "limit":
+        log = path.endswith("/messages")
+        bounds = LOG_ENTRIES if log else PAGE_ENTRIES
+        default = LOG_ENTRIES_DEFAULT if log else PAGE_ENTRIES_DEFAULT
+        text = "how many at most"
+        schema = {
+            "type": "integer",
+            "minimum": bounds[0],
+            "maximum": bounds[1],
+            "default": default,
+        }
+    elif name in _QUERY_TIMES:
+        text, schema = _QUERY_TIMES[name], msgspec.json.schema(Time)
+    else:
+        text, schema = _QUERY_TEXTS[name], {"type": "string"}
+    return {"name": name, "in": "query", "description": text, "schema": schema}
+
+
+def _body(operation: Operation) -> dict[str, Any]:
+    assert operation.body is not None
+    media: dict[str, Any] = {"schema": _reference(operation.body)}
+    if operation.examples:
+        media["examples"] = {
+            name.replace(" ", "-"): {"summary": name, "value": value}
+            for name, value in operation.examples.items()
+        }
+    required = any(field.required for field in msgspec.structs.fields(operation.body))
+    return {"required": required, "content": {_MEDIA: media}}
+
+
+def _answer(status: int, shape: Any) -> dict[str, Any]:
+    if shape is None:
+        return {"description": "Done."}
+    if isinstance(shape, str):
+        return {"description": "The content.", "content": {shape: {}}}
+    text = (shape.__doc__ or "").strip().splitlines()[0]
+    return {"description": text, "content": {_MEDIA: {"schema": _reference(shape)}}}
+
+
+def _problems(path: str, operation: Operation) -> dict[str, Any]:
+    """The problems of a call by status: what its path, its body and its key bring, and its own."""
+    names = re.findall(r"{(\w+)}", path)
+    codes = ["Throttled", "Unavailable", *operation.problems]
+    codes += [_NOT_FOUND[name] for name in names if name in _NOT_FOUND]
+    if path.startswith("/operations/"):
+        codes.append("OperationNotFound")
+    if operation.needs_key is not False:
+        codes += ["Unauthenticated", "Forbidden", "InvalidParameter"]
+    if operation.body is not None:
+        codes += ["MalformedRequest", "RequestTooLarge", "UnsupportedMediaType"]
+    by_status: dict[str, list[str]] = {}
+    for code in sorted(set(codes)):
+        by_status.setdefault(str(problems.status_of(code)), []).append(code)
+    content = {_PROBLEM_MEDIA: {"schema": _reference(Problem)}}
+    return {
+        status: {"description": ", ".join(held), "content": content}
+        for status, held in sorted(by_status.items())
+    }
+
+
+def _reference(shape: type) -> dict[str, str]:
+    return {"$ref": f"#/components/schemas/{shape.__name__}"}

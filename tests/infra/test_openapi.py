@@ -1,0 +1,255 @@
+"""The document at /openapi.json: it is not stale, it is valid, and the service keeps to it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from openapi_schema_validator import OAS31Validator
+from openapi_spec_validator import validate
+
+from cirrusmq_local.routing import Router
+from cirrusmq_local.template import Template
+from cirrusmq_local.testing import Client, Reply, World
+
+
+@pytest.fixture(scope="module")
+def committed(root: Path) -> Path:
+    return root / "layers/core/cirrusmq_lambda/openapi.json"
+
+
+@pytest.fixture(scope="module")
+def openapi(committed: Path) -> dict[str, Any]:
+    read: dict[str, Any] = json.loads(committed.read_text(encoding="utf-8"))
+    return read
+
+
+def operations(openapi: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    for path, methods in openapi["paths"].items():
+        for method, operation in methods.items():
+            yield f"{method.upper()} {path}", operation
+
+
+def complaints(openapi: dict[str, Any], schema: dict[str, Any], value: Any) -> list[str]:
+    validator = OAS31Validator({**schema, "components": openapi["components"]})
+    return [f"{error.json_path}: {error.message}" for error in validator.iter_errors(value)]
+
+
+def test_the_committed_document_is_the_present_one(
+    root: Path, committed: Path, tmp_path: Path
+) -> None:
+    written = tmp_path / "openapi.json"
+    subprocess.run([sys.executable, "-m", "infra.openapi", written], cwd=root, check=True)
+    if committed.read_bytes() != written.read_bytes():
+        pytest.fail("layers/core/cirrusmq_lambda/openapi.json is stale: run make openapi")
+
+
+def test_it_is_a_valid_document(openapi: dict[str, Any]) -> None:
+    assert openapi["openapi"].startswith("3.1.")
+    validate(openapi)
+
+
+def test_it_has_the_routes_of_the_template_and_no_others(
+    openapi: dict[str, Any], template: Template
+) -> None:
+    described = {key for key, _ in operations(openapi)}
+    assert described == {route.key for route in template.routes} - {"$default"}
+
+
+def test_every_operation_says_what_it_does_and_what_can_go_wrong(openapi: dict[str, Any]) -> None:
+    ids = [operation["operationId"] for _, operation in operations(openapi)]
+    assert len(ids) == len(set(ids))
+    for key, operation in operations(openapi):
+        assert operation["summary"], key
+        assert {"429", "503"} <= set(operation["responses"]), key
+        if operation.get("security") != []:
+            assert {"400", "401", "403"} <= set(operation["responses"]), key
+        if "requestBody" in operation:
+            assert {"413", "415"} <= set(operation["responses"]), key
+
+
+def test_only_what_the_contract_names_works_without_a_key(openapi: dict[str, Any]) -> None:
+    without = {
+        key
+        for key, operation in operations(openapi)
+        if operation.get("security") == [] or {} in operation.get("security", [])
+    }
+    confirm = "POST /topics/{topic}/subscriptions/{subscription}/confirm"
+    pages = {"GET /health", "GET /openapi.json", "GET /docs", "GET /docs/{asset}"}
+    assert without == {confirm, *pages}
+
+
+def test_every_example_is_a_body_that_the_call_takes(openapi: dict[str, Any]) -> None:
+    tried = 0
+    for key, operation in operations(openapi):
+        for media in operation.get("requestBody", {}).get("content", {}).values():
+            for name, example in media.get("examples", {}).items():
+                assert complaints(openapi, media["schema"], example["value"]) == [], (key, name)
+                tried += 1
+    assert tried > 20
+
+
+def test_bodies_tell_their_ranges_and_refuse_unknown_fields(openapi: dict[str, Any]) -> None:
+    queue = openapi["components"]["schemas"]["QueueInput"]
+    assert queue["additionalProperties"] is False
+    timeout = queue["properties"]["visibility_timeout_seconds"]
+    assert (timeout["minimum"], timeout["maximum"]) == (1, 43_200)
+    assert timeout["description"] == "an integer from 1 to 43,200 seconds"
+
+
+class Checked:
+    """A client whose every call and answer is held against the document."""
+
+    def __init__(self, openapi: dict[str, Any], template: Template, client: Client) -> None:
+        self.openapi = openapi
+        self.router = Router(template.routes)
+        self.client = client
+        self.seen: set[str] = set()
+
+    def __call__(self, method: str, path: str, body: Any = None, query: str = "") -> Reply:
+        match = self.router.match(method, path)
+        assert match is not None
+        operation = self.openapi["paths"][match.route.path][method.lower()]
+        reply = self.client.call(method, path, body, query)
+        self.seen.add(match.route.key)
+        where = (method, path, reply.status, reply.text)
+        assert str(reply.status) in operation["responses"], where
+        described = operation["responses"][str(reply.status)]
+        for media, content in described.get("content", {}).items():
+            assert reply.headers["Content-Type"].startswith(media), where
+            if "schema" in content:
+                assert complaints(self.openapi, content["schema"], reply.json) == [], where
+        if reply.status >= 400:
+            assert reply.code in described["description"].split(", "), where
+        elif body is not None:
+            schema = operation["requestBody"]["content"]["application/json"]["schema"]
+            assert complaints(self.openapi, schema, body) == [], where
+        return reply
+
+
+@pytest.fixture
+def call(openapi: dict[str, Any], template: Template) -> Checked:
+    return Checked(openapi, template, World().client("alice", admin=True))
+
+
+def use_queues(call: Checked) -> None:
+    call("PUT", "/queues/failed")
+    dead_letter = {"queue": "failed", "max_receives": 5}
+    attributes = {"dead_letter": dead_letter, "rewind_seconds": 600, "labels": {"a": "b"}}
+    assert call("PUT", "/queues/orders", attributes).status == 201
+    assert call("PUT", "/queues/orders", {"partitions": 8}).status == 409
+    assert call("PUT", "/queues/orders", {"partitions": 0}).status == 400
+    assert call("PATCH", "/queues/orders", {"retry": {"policy": "unordered"}}).status == 200
+    call("PUT", "/queues/orders/receivers/audit", {"filter": {"tags": ["order"]}})
+    call("GET", "/queues/orders/receivers/audit")
+    call("GET", "/queues/orders/receivers")
+    call("GET", "/queues", query="limit=1")
+    call("PUT", "/queues/orders/grants/bob", {"permission": "send"})
+    call("GET", "/queues/orders/grants/bob")
+    call("GET", "/queues/orders/grants")
+    call("GET", "/grants")
+    call("DELETE", "/queues/orders/grants/bob")
+    assert call("GET", "/queues/orders/grants/bob").status == 404
+
+
+def use_messages(call: Checked) -> None:
+    path = "/queues/orders/messages"
+    binary = {"body_base64": "AAE=", "attributes": {"raw": {"base64": "AAE="}}, "tags": ["order"]}
+    many = [{"body": f"{number}"} for number in range(6)]
+    assert call("POST", path, {"messages": [binary, *many]}).status == 201
+    assert call("POST", path, {"messages": many, "atomic": False}).status == 200
+    assert call("POST", path, {"messages": []}).status == 400
+    assert call("POST", path, {"messages": [{"body": "x" * 65_537}]}).status == 413
+    call("POST", f"{path}/peek", {"max": 3})
+    held = call("POST", f"{path}/receive", {"max": 8}).json["messages"]
+    receipts = [message["receipt"] for message in held]
+    entry = {"receipt": receipts[0], "visibility_timeout_seconds": 90}
+    call("POST", f"{path}/visibility", {"entries": [entry]})
+    call("POST", f"{path}/give-back", {"receipts": receipts[1:2]})
+    call("POST", f"{path}/dead-letter", {"receipts": receipts[2:3], "reason": "odd"})
+    gone = call("POST", f"{path}/delete", {"receipts": receipts[3:4] * 2 + ["bad"]}).json
+    assert gone["failed"]
+    dead = call("POST", "/queues/failed/messages/receive", {"max": 1}).json["messages"]
+    assert dead[0]["dead_letter"]["reason"] == "odd"
+    assert call("GET", "/queues/orders").json["counts"]["inactive"] > 0
+    call("POST", "/queues/failed/redrive", {})
+    call("POST", "/queues/orders/rewind", {"to": held[0]["sent_at"]})
+    assert call("POST", "/queues/failed/rewind", {"to": held[0]["sent_at"]}).status == 409
+    operation = call("POST", "/queues/orders/purge").json["operation"]
+    call.client.world.settle()
+    assert call("GET", f"/operations/{operation}").json["state"] == "succeeded"
+
+
+def use_topics(call: Checked) -> None:
+    topic = "/topics/news"
+    assert call("PUT", topic).status == 201
+    assert call("PUT", topic, {"filter": "tags"}).status == 200
+    call("PATCH", topic, {"description": "what is new"})
+    hook = {"protocol": "http", "endpoint": "http://127.0.0.1:1/hook"}
+    assert "secret" in call("PUT", f"{topic}/subscriptions/hook", hook).json
+    assert call("PUT", f"{topic}/subscriptions/hook", hook).status == 200
+    call("PUT", f"{topic}/subscriptions/copy", {"protocol": "queue", "endpoint": "orders"})
+    call("PUT", f"{topic}/subscriptions/group", {"protocol": "pull", "filter": {"tags": ["a"]}})
+    log = {"protocol": "pull", "mode": "broadcasting"}
+    call("PUT", f"{topic}/subscriptions/log", log)
+    bad = {"protocol": "pull", "filter": {"sql": "a ="}}
+    assert call("PUT", f"{topic}/subscriptions/bad", bad).status == 400
+    call("PATCH", f"{topic}/subscriptions/hook", {"retry": {"policy": "backoff"}})
+    world = call.client.world
+    world.endpoint = lambda url: "status 500"
+    published = call("POST", f"{topic}/messages", {"messages": [{"body": "x", "tags": ["a"]}]})
+    call("POST", f"{topic}/messages", {"messages": [{"body": "y"}], "atomic": False})
+    world.settle()
+    world.clock.pass_seconds(3)
+    call("GET", f"{topic}/messages", query="limit=1")
+    call("GET", f"{topic}/subscriptions/log/messages")
+    for name in ("hook", "copy", "group", "log"):
+        call("GET", f"{topic}/subscriptions/{name}")
+    call("GET", f"{topic}/subscriptions")
+    call("GET", f"{topic}/messages/{published.json['messages'][0]['id']}")
+    assert call("GET", f"{topic}/messages/Msg-0").status == 404
+    assert call("GET", topic).json["counts"]["active"] > 0
+    call("GET", "/topics")
+    pull = f"{topic}/subscriptions/group/messages"
+    call("POST", f"{pull}/peek", {})
+    (held,) = call("POST", f"{pull}/receive", {}).json["messages"]
+    entry = {"receipt": held["receipt"], "visibility_timeout_seconds": 90}
+    call("POST", f"{pull}/visibility", {"entries": [entry]})
+    call("POST", f"{pull}/give-back", {"receipts": [held["receipt"]]})
+    call("POST", f"{pull}/delete", {"receipts": [held["receipt"]]})
+    call("POST", f"{pull}/dead-letter", {"receipts": [held["receipt"]]})
+    call("POST", f"{topic}/subscriptions/hook/confirm", {})
+    assert call("POST", f"{topic}/subscriptions/hook/confirm", {"token": "x"}).status == 403
+    call("DELETE", f"{topic}/subscriptions/hook")
+    call("DELETE", topic)
+
+
+def use_the_rest(call: Checked) -> None:
+    made = call("POST", "/keys", {"description": "another"}).json
+    call("GET", "/keys", query="limit=1")
+    call("DELETE", f"/keys/{made['access_key_id']}")
+    assert call("DELETE", "/keys/nobody").status == 404
+    assert call("GET", "/reports/billing").status == 404
+    assert call("GET", "/reports/backlog").status == 404
+    for path in ("/health", "/openapi.json", "/docs", "/docs/swagger-ui.css"):
+        # An asset's own type is more exact than what the document can say.
+        if path.startswith("/docs/"):
+            assert call.client.get(path).status == 200
+            call.seen.add("GET /docs/{asset}")
+        else:
+            assert call("GET", path).status == 200
+    call("DELETE", "/queues/orders/receivers/audit")
+    assert call("DELETE", "/queues/failed").status == 409
+    call("DELETE", "/queues/orders")
+    assert call("GET", "/queues/orders").status == 404
+
+
+def test_the_service_answers_as_it_is_described(call: Checked, openapi: dict[str, Any]) -> None:
+    for use in (use_queues, use_messages, use_topics, use_the_rest):
+        use(call)
+    assert {key for key, _ in operations(openapi)} == call.seen
