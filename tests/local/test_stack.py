@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import socket
 import stat
@@ -215,6 +216,22 @@ def test_what_is_no_route_is_told_apart_from_a_wrong_method(start: Start) -> Non
     wrong = client.put("/health")
     assert (wrong.status_code, wrong.json()["code"]) == (405, "MethodNotAllowed")
     assert missing.headers["content-type"] == "application/problem+json"
+
+
+def test_the_page_to_try_it_needs_nothing_from_outside(start: Start) -> None:
+    url = start().url
+    page = httpx.get(url + "/docs", trust_env=False)
+    assert (page.status_code, page.headers["content-type"]) == (200, "text/html; charset=utf-8")
+    assert "//" not in re.sub(r"(?m)^//.*$", "", page.text)
+    assets = re.findall(r'(?:href|src)="([^"]+)"', page.text)
+    assert len(assets) == 2
+    for asset in assets:
+        found = httpx.get(f"{url}/{asset}", trust_env=False)
+        assert found.status_code == 200
+        assert len(found.content) > 100_000
+    document = httpx.get(url + "/openapi.json", trust_env=False).json()
+    assert document["openapi"].startswith("3.1.")
+    assert httpx.get(url + "/docs/other.js", trust_env=False).status_code == 404
 
 
 @pytest.mark.parametrize(("size", "status"), [(1_048_577, 413), (10_485_761, 413)])
