@@ -92,7 +92,8 @@ def measure_spark(export: Path) -> dict[str, Any]:
 
     def session() -> Any:
         made = make_session("bench", LOCAL_CONFIGURATION)
-        java[:] = [made.sparkContext._jvm.java.lang.ProcessHandle.current().pid()]
+        gateway: Any = made.sparkContext._jvm
+        java[:] = [gateway.java.lang.ProcessHandle.current().pid()]
         return made
 
     before = 0.0
@@ -134,7 +135,8 @@ def _duckdb_query(files: list[str]) -> str:
     from cirrusmq_reports.backlog import RECEIVE_RANGES, SIZE_RANGES, range_name
 
     histograms = [
-        f"count_if(kept AND {value} BETWEEN {low} AND {high or 2**60}) {range_name(name, low, high)}"
+        f"count_if(kept AND {value} BETWEEN {low} AND {2**60 if high is None else high}) "
+        f"AS {range_name(name, low, high)}"
         for name, value, ranges in (("receives", "r", RECEIVE_RANGES), ("size", "z", SIZE_RANGES))
         for low, high in ranges
     ]
@@ -161,9 +163,9 @@ def _duckdb_query(files: list[str]) -> str:
             v > 0 AND pk[1] = 'Q' AND x > {AT_MS} AS kept
         FROM messages),
     counts AS (
-        SELECT pk, CASE WHEN kept THEN age - age % CASE WHEN age < 100 THEN 1
-                WHEN age < 1000 THEN 10 WHEN age < 10000 THEN 100 WHEN age < 100000 THEN 1000
-                WHEN age < 1000000 THEN 10000 ELSE 100000 END END AS bucket,
+        SELECT pk,
+            CASE WHEN kept
+                THEN age - age % (1 << greatest(floor(log2(age + 0.5))::BIGINT - 3, 0)) END AS bucket,
             count_if(kept) AS kept, count_if(kept AND v + w <= {AT_MS}) AS active,
             count_if(kept AND r = 0 AND v > {AT_MS}) AS delayed,
             count_if(archived AND v = 0 AND until * 1000 > {AT_MS}) AS rewindable,

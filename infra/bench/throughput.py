@@ -16,7 +16,7 @@ from infra.bench.servers import Stack, motos_sqs, our_stack
 from infra.bench.table import middle, show
 
 CLIENTS = 4
-MESSAGES = 1_600
+MESSAGES = 800
 ROUNDS = 3
 BODY = "x" * 100
 
@@ -57,7 +57,7 @@ class OurQueue:
 
     def receive(self, count: int) -> list[str]:
         """One receive."""
-        held = self._call("messages/receive", {"max": count, "wait_seconds": 1})
+        held = self._call("messages/receive", {"max": count, "wait_seconds": 0.2})
         return [message["receipt"] for message in held["messages"]]
 
     def delete(self, receipts: list[str]) -> None:
@@ -100,7 +100,7 @@ class MotosQueue:
 
     def receive(self, count: int) -> list[str]:
         """One ReceiveMessage."""
-        asked = {"QueueUrl": self._queue, "MaxNumberOfMessages": count, "WaitTimeSeconds": 1}
+        asked = {"QueueUrl": self._queue, "MaxNumberOfMessages": count, "WaitTimeSeconds": 0}
         held = self._call("ReceiveMessage", asked).get("Messages", [])
         return [message["ReceiptHandle"] for message in held]
 
@@ -159,7 +159,9 @@ def _measure(make: Callable[[Any], Queue], place: object, batches: bool) -> dict
 def _side_by_side(work: Callable[..., None], *arguments: Any) -> float:
     context = multiprocessing.get_context("fork")
     ready = context.Barrier(CLIENTS + 1)
-    clients = [context.Process(target=work, args=(ready, *arguments)) for _ in range(CLIENTS)]
+    done = context.Value("i", 0)
+    arguments = (ready, done, *arguments)
+    clients = [context.Process(target=work, args=arguments) for _ in range(CLIENTS)]
     for client in clients:
         client.start()
     ready.wait()
@@ -172,7 +174,7 @@ def _side_by_side(work: Callable[..., None], *arguments: Any) -> float:
 
 
 def _send(
-    ready: Any, make: Callable[[Any], Queue], place: object, batches: bool, share: int
+    ready: Any, done: Any, make: Callable[[Any], Queue], place: object, batches: bool, share: int
 ) -> None:
     queue = make(place)
     size = queue.most if batches else 1
@@ -182,13 +184,15 @@ def _send(
 
 
 def _drain(
-    ready: Any, make: Callable[[Any], Queue], place: object, batches: bool, share: int
+    ready: Any, done: Any, make: Callable[[Any], Queue], place: object, batches: bool, share: int
 ) -> None:
+    """Receive and delete until all clients together have had everything."""
     queue = make(place)
     size = queue.most if batches else 1
     ready.wait()
-    while True:
+    while done.value < share * CLIENTS:
         receipts = queue.receive(size)
-        if not receipts:
-            return
-        queue.delete(receipts)
+        if receipts:
+            queue.delete(receipts)
+            with done.get_lock():
+                done.value += len(receipts)

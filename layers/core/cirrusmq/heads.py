@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Sequence
 
 import msgspec
@@ -29,29 +30,29 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Taking(msgspec.Struct):
-    """What a receive has taken so far, and how much more it may."""
+    """What a receive has taken or is about to take, and how much more it may."""
 
     wanted: Wanted
     claims: list[Claim] = []
     count: int = 0
     bytes: int = 0
 
-    def choose(self, parcel: Parcel, places: Sequence[int]) -> list[int]:
-        """The first of `places` that still fit into the answer."""
+    def reserve(self, parcel: Parcel, places: Sequence[int]) -> list[int]:
+        """The first of `places` that still fit into the answer; they count as taken from now."""
         chosen: list[int] = []
-        size = self.bytes
         for place in places[: self.wanted.most - self.count]:
-            size += parcel.answer_bytes(place)
-            if size > self.wanted.answer_bytes and (chosen or self.count):
+            size = parcel.answer_bytes(place)
+            if self.bytes + size > self.wanted.answer_bytes and (chosen or self.count):
                 break
             chosen.append(place)
+            self.bytes += size
+        self.count += len(chosen)
         return chosen
 
-    def add(self, claimed: Claim) -> None:
-        """Count what was claimed."""
-        self.claims.append(claimed)
-        self.count += len(claimed.places)
-        self.bytes += sum(map(claimed.parcel.answer_bytes, claimed.places))
+    def give_up(self, parcel: Parcel, places: Sequence[int]) -> None:
+        """What was reserved was not to be had."""
+        self.count -= len(places)
+        self.bytes -= sum(map(parcel.answer_bytes, places))
 
     @property
     def full(self) -> bool:
@@ -60,14 +61,17 @@ class Taking(msgspec.Struct):
 
 
 def take_from_partition(core: Core, source: Source, partition: int, wanted: Wanted) -> list[Claim]:
-    """Claim from the head of a partition up to what is wanted."""
+    """Claim from the head of a partition up to what is wanted, parcels side by side."""
     taking = Taking(wanted)
     pk = partition_key(PARCELS, source.id, partition)
     for parcels in _pages_with_something(core, source, pk, wanted.most):
-        for parcel in _spread(core, pk, parcels):
-            _take_from_parcel(core, source, parcel, taking)
-            if taking.full:
-                return taking.claims
+        left = deque(_spread(core, pk, parcels))
+        changed: list[Parcel] = []
+        while left and not taking.full:
+            plans = _plan(core, source, left, taking)
+            changed += _claim_all(core, source, pk, plans, taking)
+        # Once more, where somebody was faster but may have left something.
+        _claim_all(core, source, pk, _plan(core, source, deque(changed), taking), taking)
         if taking.claims:
             break
     return taking.claims
@@ -150,22 +154,42 @@ def _spread(core: Core, pk: str, parcels: list[Parcel]) -> list[Parcel]:
     return parcels
 
 
-def _take_from_parcel(core: Core, source: Source, parcel: Parcel, taking: Taking) -> None:
-    """Give up what is to be given up, then claim what is left; once more if it had changed."""
-    current: Parcel | None = parcel
-    for _ in range(2):
-        if current is None:
-            return
+def _plan(
+    core: Core, source: Source, left: deque[Parcel], taking: Taking
+) -> list[tuple[Parcel, list[int]]]:
+    """What to claim next: parcels from `left` until enough is reserved.
+
+    Messages that are to be given up move on the way.
+    """
+    plans = []
+    while left and not taking.full:
         now_ms = core.now_ms()
-        current = dead_letters.give_up(core, source, current, now_ms)
-        places = taking.choose(current, receivable_places(source, current, now_ms))
-        if not places:
-            return
-        outcome = claim(
-            core, source, current, places, taking.wanted.timeout_seconds, taking.wanted.nonce_of
-        )
+        parcel = dead_letters.give_up(core, source, left.popleft(), now_ms)
+        places = taking.reserve(parcel, receivable_places(source, parcel, now_ms))
+        if places:
+            plans.append((parcel, places))
+    return plans
+
+
+def _claim_all(
+    core: Core,
+    source: Source,
+    pk: str,
+    plans: Sequence[tuple[Parcel, list[int]]],
+    taking: Taking,
+) -> list[Parcel]:
+    """Claim what was planned; answers parcels as they stand where somebody was faster."""
+    seconds, nonce_of = taking.wanted.timeout_seconds, taking.wanted.nonce_of
+    outcomes = core.together(
+        lambda plan: claim(core, source, plan[0], plan[1], seconds, nonce_of), plans
+    )
+    changed = []
+    for (parcel, places), outcome in zip(plans, outcomes, strict=True):
         if isinstance(outcome, Claim):
-            taking.add(outcome)
-            return
-        core.hints.contend(partition_key(PARCELS, source.id, parcel.partition), now_ms)
-        current = outcome
+            taking.claims.append(outcome)
+            continue
+        taking.give_up(parcel, places)
+        core.hints.contend(pk, core.now_ms())
+        if outcome is not None:
+            changed.append(outcome)
+    return changed

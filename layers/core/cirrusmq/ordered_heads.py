@@ -70,13 +70,14 @@ def _take_first(core: Core, source: Source, parcel: Parcel, taking: Taking) -> b
         if not parcel.receivable(place, now_ms):
             break
         free.append(place)
-    places = taking.choose(parcel, free)
+    places = taking.reserve(parcel, free)
     if not places:
         return not live
     outcome = claim(
         core, source, parcel, places, taking.wanted.timeout_seconds, taking.wanted.nonce_of
     )
     if not isinstance(outcome, Claim):
+        taking.give_up(parcel, places)
         return False
-    taking.add(outcome)
+    taking.claims.append(outcome)
     return places == live

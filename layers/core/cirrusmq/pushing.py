@@ -115,7 +115,7 @@ def retry(push: Push, given: dict[str, Any]) -> dict[str, Any]:
             schedules.release(core, schedule, push.invocation_id, due_ms)
             most_ms = wait_ms if push.blocks else min(wait_ms, LONGEST_WAIT_MS)
             return _wait(most_ms, following)
-        core.clock.sleep(max(0, wait_ms) / 1000)
+        core.wait_until(due_ms)
         if not schedules.hold(core, schedule, push.invocation_id):
             return {"action": "done"}
         attempts = _attempt_next(push, schedule, 1 if push.blocks else TOGETHER)
