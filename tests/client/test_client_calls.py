@@ -224,6 +224,10 @@ def test_the_services_time_is_learned_within_a_second() -> None:
     # It was before 00:00:06 at 10.0, and not before 00:00:07 at 12.0.
     assert clock.earliest() == pytest.approx(7.0)
     assert clock.latest() == pytest.approx(8.0)
+    assert clock.begun() == pytest.approx(8.0)
     here = 20.0
     clock.see("Fri, 02 Jan 1970 00:00:00 GMT", 19.9, 20.0)
     assert clock.earliest() == pytest.approx(86_400.0)
+    # A long poll says little of when it was answered: an attempt is ahead by a second at most.
+    clock.see("Sat, 03 Jan 1970 00:00:00 GMT", 0.0, 20.0)
+    assert clock.begun() == pytest.approx(2 * 86_400.0 + 1)

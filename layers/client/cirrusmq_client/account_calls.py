@@ -56,7 +56,7 @@ class AccountCalls(Calls):
 
     def health(self) -> Health:
         """Whether the service answers, and its time."""
-        return cast(Health, self._get("/health"))
+        return self._learn_time()
 
     def local_capacity(self) -> dict[str, Any]:
         """Units consumed since the last reset; one machine only."""

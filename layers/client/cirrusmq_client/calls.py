@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, TypeVar
+from datetime import datetime
+from typing import Any, TypeVar, cast
 
+from cirrusmq_client.answers import Health
 from cirrusmq_client.attempts import make_attempt
 from cirrusmq_client.errors import CirrusMQError, InvalidParameter
 from cirrusmq_client.transport import Reply, Transport
@@ -72,8 +75,17 @@ class Calls:
                 raise
         return make(self._new_attempt())
 
+    def _learn_time(self) -> Health:
+        """The service's state, and so its time to the millisecond."""
+        sent = time.monotonic()
+        reply = self._transport.call("GET", "/health")
+        if not reply.uncertain:
+            told = datetime.fromisoformat(reply.json["time"]).timestamp()
+            self._transport.clock.see_exactly(told, sent, time.monotonic())
+        return cast(Health, reply.json)
+
     def _new_attempt(self) -> str:
-        return make_attempt(self._transport.clock.earliest())
+        return make_attempt(self._transport.clock.begun())
 
 
 def _given(query: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,10 +1,11 @@
-"""What time it is at the service, learned from the `Date` header of its answers.
+"""What time it is at the service, learned from its answers.
 
-    here       sent ────────────────────────────── received
-    there              Date (its second cut off)
+    here       sent ────────────── received
+    there            the answer's time
 
-The answer was made at Date or up to a second later, so at the time of receiving it is at least
-Date there; and when the call was sent it was before Date + 1 s.
+When the call was sent it was not later there than the answer's time, and when the answer came not
+earlier. A `Date` header has its second cut off, so it leaves a second open; `/health` tells the
+milliseconds.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ import threading
 import time
 from collections.abc import Callable
 from email.utils import parsedate_to_datetime
+
+SET_SECONDS = 1.0
 
 
 class ServerClock:
@@ -27,32 +30,54 @@ class ServerClock:
         ahead = system() - monotonic()
         self._earliest = self._latest = ahead
         self._seen = False
+        self._begun = 0.0
+        self.exact = False
+        """Whether an answer has told the time to the millisecond."""
         self._lock = threading.Lock()
         self._parsed: tuple[str, float] = ("", 0.0)
 
     def see(self, date: str | None, sent: float, received: float) -> None:
-        """Learn from an answer; `sent` and `received` are of the monotonic clock."""
-        if date is None:
-            return
+        """Learn from a `Date` header; `sent` and `received` are of the monotonic clock."""
         with self._lock:
-            seconds = self._parse(date)
-            if seconds is None:
-                return
-            earliest, latest = seconds - received, seconds + 1 - sent
-            if self._seen:
-                earliest, latest = max(earliest, self._earliest), min(latest, self._latest)
-            if earliest > latest or not self._seen:
-                # A clock was set, or runs at another speed: only this answer counts.
-                earliest, latest = seconds - received, seconds + 1 - sent
-            self._earliest, self._latest, self._seen = earliest, latest, True
+            seconds = None if date is None else self._parse(date)
+            if seconds is not None:
+                self._narrow(seconds - received, seconds + 1 - sent)
+
+    def see_exactly(self, seconds: float, sent: float, received: float) -> None:
+        """Learn from an answer that tells the service's time when it was made."""
+        with self._lock:
+            self._narrow(seconds - received, seconds - sent)
+            self.exact = True
 
     def earliest(self) -> float:
         """Now, or a little before: never ahead of the service."""
         return self._monotonic() + self._earliest
 
+    def begun(self) -> float:
+        """Now, for an `attempt`: hardly behind the service, ahead by a second at most.
+
+        What a topic's readers see in order is placed by this time, so it never goes back.
+        """
+        with self._lock:
+            ahead = min(self._latest, self._earliest + 1) if self._seen else self._earliest
+            self._begun = max(self._begun, self._monotonic() + ahead)
+            return self._begun
+
     def latest(self) -> float:
         """Now, or a little after: never behind the service."""
         return self._monotonic() + self._latest
+
+    def _narrow(self, earliest: float, latest: float) -> None:
+        """Keep what the answers so far have in common."""
+        off = max(earliest - self._latest, self._earliest - latest)
+        if not self._seen or off > SET_SECONDS:
+            # A clock was set, or runs at another speed: only this answer counts.
+            self._earliest, self._latest, self._seen = earliest, latest, True
+            self._begun = 0.0
+            return
+        # Clocks drift: the nearest that agrees with this answer.
+        self._earliest = min(max(earliest, self._earliest), latest)
+        self._latest = max(min(latest, self._latest), earliest)
 
     def _parse(self, date: str) -> float | None:
         text, seconds = self._parsed

@@ -1,0 +1,249 @@
+"""Consumers of topics: broadcasting members, and groups that share."""
+
+from __future__ import annotations
+
+import threading
+import time
+import uuid
+from collections import Counter, defaultdict
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cirrusmq_client import (
+    Batches,
+    CallbackProgress,
+    Client,
+    Consumer,
+    FileProgress,
+    Message,
+    NoProgress,
+    Producer,
+    Queue,
+    Received,
+    Retry,
+    Subscription,
+    errors,
+)
+
+Wait = Callable[..., None]
+BROADCASTING = {"protocol": "pull", "mode": "broadcasting"}
+
+
+@pytest.fixture
+def topic(client: Client) -> str:
+    name = f"t-{uuid.uuid4().hex[:20]}"
+    client.create_topic(name)
+    # What matches no subscription is not kept.
+    client.create_subscription(name, "everything", {"protocol": "pull"})
+    return name
+
+
+class Member:
+    """A broadcasting member and what it got."""
+
+    def __init__(self, client: Client, log: Any, progress: Any, **options: Any) -> None:
+        self.got: list[str] = []
+        self.consumer = Consumer(log, self.handle, client=client, broadcasting=progress, **options)
+
+    def handle(self, message: Received) -> None:
+        self.got.append(message.text)
+
+    def __enter__(self) -> Member:
+        self.consumer.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.consumer.stop()
+        self.consumer.join()
+
+
+def test_every_member_gets_everything_once_and_in_order(
+    client: Client, producer: Producer, topic: str, wait_until: Wait
+) -> None:
+    client.create_subscription(topic, "screens", BROADCASTING)
+    log = Subscription(topic, "screens")
+    bodies = [str(number) for number in range(100)]
+    producer.publish(topic, "before they came")
+    with (
+        Member(client, log, NoProgress()) as first,
+        Member(client, log, NoProgress()) as second,
+        Member(client, topic, NoProgress()) as third,
+    ):
+        for body in bodies:
+            producer.publish(topic, body)
+        members = (first, second, third)
+        wait_until(lambda: all(len(member.got) >= 100 for member in members), seconds=30)
+        time.sleep(0.3)
+    assert [member.got for member in members] == [bodies] * 3
+
+
+def test_the_subscriptions_filter_holds_for_its_members(
+    client: Client, producer: Producer, topic: str, wait_until: Wait
+) -> None:
+    client.create_subscription(topic, "paid", BROADCASTING | {"filter": {"tags": ["paid"]}})
+    with Member(client, Subscription(topic, "paid"), NoProgress()) as member:
+        for body, tags in [("a", ["paid"]), ("b", ["open"]), ("c", ["open", "paid"]), ("d", [])]:
+            producer.publish(topic, body, tags=tags)
+        wait_until(lambda: len(member.got) == 2)
+    assert member.got == ["a", "c"]
+
+
+@pytest.mark.parametrize("kept", ["file", "callback"])
+def test_a_member_with_progress_goes_on_where_it_left_off(
+    client: Client, producer: Producer, topic: str, wait_until: Wait, tmp_path: Path, kept: str
+) -> None:
+    client.create_subscription(topic, "screens", BROADCASTING)
+    held: list[str] = []
+
+    def make() -> Any:
+        if kept == "file":
+            return FileProgress(tmp_path / "progress")
+        return CallbackProgress(lambda: held[-1] if held else None, held.append)
+
+    log = Subscription(topic, "screens")
+    with Member(client, log, make()) as member:
+        producer.publish_batch(topic, ["a", "b"])
+        wait_until(lambda: len(member.got) == 2)
+    producer.publish_batch(topic, ["while it", "was down"])
+    with Member(client, log, make()) as again, Member(client, log, NoProgress()) as fresh:
+        producer.publish(topic, "after")
+        wait_until(lambda: len(again.got) == 3)
+        wait_until(lambda: fresh.got)
+    assert member.got == ["a", "b"]
+    assert again.got == ["while it", "was down", "after"]
+    # Without progress, what was published while it was down is skipped.
+    assert fresh.got == ["after"]
+
+
+def test_stopped_in_the_middle_of_a_page_a_member_goes_on_behind_what_it_handled(
+    client: Client, producer: Producer, topic: str, wait_until: Wait, tmp_path: Path
+) -> None:
+    progress = FileProgress(tmp_path / "progress")
+    got: list[str] = []
+    third, go_on = threading.Event(), threading.Event()
+
+    def handle(message: Received) -> None:
+        got.append(message.text)
+        if len(got) == 3:
+            third.set()
+            go_on.wait(20)
+
+    consumer = Consumer(topic, handle, client=client, broadcasting=progress)
+    consumer.start()
+    bodies = [str(number) for number in range(10)]
+    producer.publish_batch(topic, bodies)
+    assert third.wait(20)
+    consumer.stop()
+    go_on.set()
+    consumer.join()
+    with Member(client, topic, progress) as member:
+        wait_until(lambda: len(got) + len(member.got) >= 10)
+    assert got + member.got == bodies
+
+
+def test_what_fails_is_not_retried(
+    client: Client, producer: Producer, topic: str, wait_until: Wait
+) -> None:
+    seen: Counter[str] = Counter()
+
+    def handle(message: Received) -> Retry | None:
+        seen[message.text] += 1
+        if message.text == "raises":
+            raise RuntimeError("a bug")
+        return Retry() if message.text == "retries" else None
+
+    with Consumer(topic, handle, client=client, broadcasting=NoProgress()):
+        producer.publish_batch(topic, ["raises", "retries", "fine"])
+        wait_until(lambda: seen["fine"])
+        time.sleep(0.5)
+    assert seen == {"raises": 1, "retries": 1, "fine": 1}
+
+
+def test_broadcast_messages_come_in_batches_too(
+    client: Client, producer: Producer, topic: str, wait_until: Wait
+) -> None:
+    sizes: list[int] = []
+    consumer = Consumer(
+        topic,
+        lambda messages: sizes.append(len(messages)),
+        client=client,
+        broadcasting=NoProgress(),
+        batches=Batches(max_batch=40, max_await=2),
+    )
+    with consumer:
+        producer.publish_batch(topic, map(str, range(90)))
+        wait_until(lambda: sum(sizes) == 90)
+    assert sizes[-1] == 10
+    assert max(sizes) <= 40
+
+
+def test_a_queue_cannot_be_broadcast_and_a_missing_topic_ends_the_member(client: Client) -> None:
+    with pytest.raises(ValueError, match="not a queue"):
+        Consumer(Queue("orders"), print, client=client, broadcasting=NoProgress())
+    with pytest.raises(errors.TopicNotFound):
+        Consumer("there-is-none", print, client=client, broadcasting=NoProgress()).run()
+
+
+def test_groups_get_everything_and_their_members_share(
+    client: Client, producer: Producer, topic: str, wait_until: Wait
+) -> None:
+    seen: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    consumers = []
+    for group in ("mail", "stock"):
+        client.create_subscription(topic, group, {"protocol": "pull"})
+        source = Subscription(topic, group)
+        for _ in range(2):
+            consumers.append(
+                Consumer(
+                    source,
+                    lambda message, group=group: seen[group].update([message.text]),  # type: ignore[misc]
+                    client=client,
+                    wait_seconds=1,
+                )
+            )
+    for consumer in consumers:
+        consumer.start()
+    bodies = [str(number) for number in range(100)]
+    producer.publish_batch(topic, bodies)
+    wait_until(lambda: all(seen[group].total() >= 100 for group in ("mail", "stock")), seconds=30)
+    for consumer in consumers:
+        consumer.stop()
+    for consumer in consumers:
+        consumer.join()
+    assert seen == {"mail": Counter(bodies), "stock": Counter(bodies)}
+    for group in ("mail", "stock"):
+        counts = client.show_subscription(topic, group)["counts"]
+        assert (counts["active"], counts["inactive"]) == (0, 0)
+
+
+def test_an_ordered_subscription_keeps_the_order_of_its_groups(
+    client: Client, producer: Producer, topic: str, wait_until: Wait
+) -> None:
+    retry = {"policy": "ordered", "interval_seconds": 0.05}
+    client.create_subscription(
+        topic, "ledger", {"protocol": "pull", "ordered": True, "retry": retry}
+    )
+    done: defaultdict[str, list[int]] = defaultdict(list)
+
+    def handle(message: Received) -> Retry | None:
+        if hash(message.text) % 5 == 0 and not message.redeliveries:
+            return Retry()
+        done[message.group or ""].append(int(message.text))
+        return None
+
+    for number in range(10):
+        batch = [Message(str(number), group=f"g{group}") for group in range(5)]
+        producer.publish_batch(topic, batch)
+    source = Subscription(topic, "ledger")
+    members = [Consumer(source, handle, client=client, wait_seconds=1) for _ in range(3)]
+    for member in members:
+        member.start()
+    wait_until(lambda: sum(map(len, done.values())) >= 50, seconds=30)
+    for member in members:
+        member.stop()
+    for member in members:
+        member.join()
+    assert done == {f"g{group}": list(range(10)) for group in range(5)}
