@@ -9,10 +9,10 @@ import msgspec
 from cirrusmq import counters
 from cirrusmq.core import Core
 from cirrusmq.limits import COUNT_EXACT_MESSAGES
-from cirrusmq.parcel import DELETED, Parcel
+from cirrusmq.parcel import Parcel
 from cirrusmq.scan import from_key, scan_pages
 from cirrusmq.source import Source
-from cirrusmq.spent import rewindable_until
+from cirrusmq.spent import rewindable, rewindable_until
 from cirrusmq.storage.parcels import ARCHIVE, PARCELS, partition_key
 
 
@@ -76,7 +76,7 @@ def _count_live(core: Core, source: Source, counts: Counts, now_ms: int) -> bool
 
 
 def _add(counts: Counts, source: Source, parcel: Parcel, now_ms: int) -> None:
-    rewindable = rewindable_until(source, parcel) > now_ms
+    within = rewindable_until(source, parcel) > now_ms
     for place in range(parcel.count):
         if parcel.receivable(place, now_ms):
             counts.active += 1
@@ -85,7 +85,7 @@ def _add(counts: Counts, source: Source, parcel: Parcel, now_ms: int) -> None:
             counts.delayed += 1
         elif parcel.live(place):
             counts.inactive += 1
-        elif rewindable and parcel.visible_ms[place] == DELETED:
+        elif within and rewindable(source, parcel, place):
             counts.rewindable += 1
 
 
@@ -97,7 +97,8 @@ def _count_archive(core: Core, source: Source, counts: Counts, now_ms: int) -> b
             for parcel in page.parcels:
                 within = rewindable_until(source, parcel) > now_ms
                 if within and parcel.sent_ms > source.purged_ms:
-                    counts.rewindable += parcel.visible_ms.count(DELETED)
+                    places = range(parcel.count)
+                    counts.rewindable += sum(rewindable(source, parcel, n) for n in places)
             if counts.rewindable > COUNT_EXACT_MESSAGES:
                 return False
     return True

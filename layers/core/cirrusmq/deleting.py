@@ -86,10 +86,10 @@ def _archive_whole(core: Core, together: Sequence[Held], now_ms: int) -> Fate:
 def _delete_part(core: Core, together: Sequence[Held], now_ms: int) -> Fate:
     """Mark messages of a parcel deleted, in one write."""
     request = _request(core, together, now_ms)
-    changes = [f"v[{held.receipt.place}] = :none" for held in together]
-    if together[0].source.rewind_seconds:  # a rewind asks when each was deleted
-        changes += [f"f[{held.receipt.place}] = :deleted" for held in together]
-        request["ExpressionAttributeValues"][":deleted"] = {"N": str(now_ms)}
+    changes = []
+    for held in together:  # a rewind asks when each was deleted
+        changes += [f"v[{held.receipt.place}] = :none", f"f[{held.receipt.place}] = :deleted"]
+    request["ExpressionAttributeValues"][":deleted"] = {"N": str(now_ms)}
     request["UpdateExpression"] = "SET " + ", ".join(changes)
     request["ReturnValues"] = "ALL_NEW"
     try:

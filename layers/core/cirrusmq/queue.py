@@ -116,7 +116,7 @@ class Queue(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     purged_ms: int = 0
     """Messages sent until then are never returned again."""
     rewind_floor_ms: int = 0
-    """Messages sent until then can no longer be rewound (rewinding was turned off)."""
+    """Messages deleted until then cannot be rewound: rewinding was turned on at that time."""
     log_since_ms: int | None = None
     """Since when every message has a log record, for receivers; None: only large ones have."""
     earlier_retentions: list[tuple[int, int]] = []
@@ -196,7 +196,7 @@ def change_attributes(queue: Queue, given: QueueInput, now_ms: int) -> Queue:
         )
     if after.message_retention_seconds < before.message_retention_seconds:
         changed = _with_shorter_retention(changed, before.message_retention_seconds, now_ms)
-    if before.rewind_seconds and not after.rewind_seconds:
+    if after.rewind_seconds and not before.rewind_seconds:
         changed = msgspec.structs.replace(changed, rewind_floor_ms=now_ms)
     return changed
 

@@ -23,7 +23,7 @@ from cirrusmq.queue import Queue
 from cirrusmq.receivers import all_sources
 from cirrusmq.scan import remaining, scan_pages
 from cirrusmq.source import Source
-from cirrusmq.spent import parcel_key, rewindable_until
+from cirrusmq.spent import parcel_key, rewindable, rewindable_until
 from cirrusmq.storage.parcels import (
     ARCHIVE,
     PARCELS,
@@ -90,7 +90,7 @@ def _to_rewind(
     return [
         place
         for place in range(parcel.count)
-        if parcel.visible_ms[place] == DELETED and parcel.first_received_ms[place] <= started_ms
+        if rewindable(source, parcel, place) and parcel.first_received_ms[place] <= started_ms
     ]
 
 

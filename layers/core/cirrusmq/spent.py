@@ -30,7 +30,7 @@ def may_vanish(parcel: Parcel, now_ms: int) -> bool:
 
 def clear(core: Core, source: Source, parcel: Parcel, now_ms: int) -> None:
     """Remove a spent parcel, into the archive where its deleted messages can be rewound."""
-    deleted = DELETED in parcel.visible_ms
+    deleted = any(rewindable(source, parcel, place) for place in range(parcel.count))
     if GONE in parcel.visible_ms and not may_vanish(parcel, now_ms):
         return
     conditions = " AND ".join(f"v[{place}] <= :none" for place in range(parcel.count))
@@ -54,8 +54,17 @@ def clear(core: Core, source: Source, parcel: Parcel, now_ms: int) -> None:
         return  # somebody else removed it, or rewound it meanwhile
 
 
+def rewindable(source: Source, parcel: Parcel, place: int) -> bool:
+    """Whether the message at `place` was deleted since rewinding is on.
+
+    A deleted message has the time of its deletion in the place of its first receive.
+    """
+    deleted = parcel.visible_ms[place] == DELETED
+    return deleted and parcel.first_received_ms[place] > source.rewind_floor_ms
+
+
 def rewindable_until(source: Source, parcel: Parcel) -> int:
     """When a deleted message of the parcel can no longer be rewound; 0 = it never can."""
-    if not source.rewind_seconds or parcel.sent_ms <= source.rewind_floor_ms:
+    if not source.rewind_seconds:
         return 0
     return min(parcel.sent_ms + source.rewind_seconds * 1000, parcel.expires_ms)

@@ -1,0 +1,80 @@
+"""A store that breaks in the middle of an operation, and runners that have too little time."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from cirrusmq import replays
+from cirrusmq.errors import Unavailable
+from cirrusmq.operations import Pointer
+from cirrusmq_local.engine import EngineError
+from cirrusmq_local.testing import World
+
+
+class BrokenStore:
+    """A store that fails at a chosen call and all later ones, until it is mended.
+
+    `applied`: whether the first call that fails takes effect nevertheless, its answer being lost.
+    """
+
+    def __init__(self, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._calls_left: int | None = None
+        self._applied = False
+        self.failed = False
+        execute = world.engine.execute
+
+        def fail(operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
+            if self._calls_left is None:
+                return execute(operation, request)
+            self._calls_left -= 1
+            if self._calls_left >= 0:
+                return execute(operation, request)
+            if self._applied and not self.failed:
+                execute(operation, request)
+            self.failed = True
+            raise EngineError("InternalServerError", "the store is broken", status=500)
+
+        monkeypatch.setattr(world.engine, "execute", fail)
+
+    def break_after(self, calls: int, *, applied: bool = False) -> None:
+        self._calls_left, self._applied, self.failed = calls, applied, False
+
+    def mend(self) -> None:
+        self._calls_left = None
+
+
+def crash(
+    world: World, monkeypatch: pytest.MonkeyPatch, calls: int, *, applied: bool = False
+) -> bool:
+    """Run started operations on a store that breaks, then let the sweep find them.
+
+    Answers whether the store broke before they came to their end.
+    """
+    store = BrokenStore(world, monkeypatch)
+    store.break_after(calls, applied=applied)
+    while world.invoked:
+        role, event = world.invoked.popleft()
+        with contextlib.suppress(Unavailable):
+            world.run(role, event)
+    store.mend()
+    monkeypatch.undo()
+    world.clock.pass_seconds(61)
+    world.run("sweep")
+    world.settle()
+    return store.failed
+
+
+def run_in_small_steps(world: World) -> int:
+    """Run started operations, each run being out of time after one step; how many runs it took."""
+    runs = 0
+    while world.invoked:
+        role, event = world.invoked.popleft()
+        assert role == "replay"
+        replays.run(world.core, Pointer(**event["operation"]), 0)
+        runs += 1
+    world.settle()
+    return runs

@@ -1,0 +1,344 @@
+"""Rewinding: deleted messages become active again, once, whatever fails."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from tests.service.conftest import (
+    MakeQueue,
+    TestQueue,
+    to_ms,
+)
+from tests.service.crashes import crash, run_in_small_steps
+
+from cirrusmq import replays
+from cirrusmq.operations import Pointer
+from cirrusmq_local.testing import World
+
+Now = Callable[..., str]
+
+
+@pytest.fixture
+def rewindable(make_queue: MakeQueue) -> TestQueue:
+    """A queue that keeps deleted messages for an hour."""
+    return make_queue("orders", rewind_seconds=3_600)
+
+
+def consume(queue: TestQueue) -> list[str]:
+    """Receive and delete everything; answers the bodies in the order received."""
+    bodies = []
+    while received := queue.receive():
+        bodies += [message["body"] for message in received]
+        queue.delete(*received)
+    return bodies
+
+
+@pytest.mark.parametrize("size", [1, 3_000])
+def test_deleted_messages_become_active_again(
+    world: World, rewindable: TestQueue, now: Now, size: int
+) -> None:
+    start = now()
+    (sent,) = rewindable.send("x" * size, attributes={"a": "1"}, tags=["t"])
+    (first,) = rewindable.receive()
+    rewindable.delete(first)
+    world.clock.pass_seconds(600)
+    assert rewindable.counts() == {"rewindable": 1}
+
+    operation = rewindable.run("rewind", to=start)
+
+    assert (operation["kind"], operation["state"], operation["done"]) == ("rewind", "succeeded", 1)
+    assert rewindable.counts() == {"active": 1}
+    (again,) = rewindable.receive()
+    assert again["receive_count"] == 1
+    assert to_ms(again["first_received_at"]) == world.clock.now_ms()
+    same = ("id", "body", "attributes", "tags", "sent_at", "expires_at")
+    assert {name: again[name] for name in same} == {name: first[name] for name in same}
+    assert again["id"] == sent["id"]
+    assert rewindable.act("delete", first)["failed"][0]["code"] == "ReceiptExpired"
+    rewindable.delete(again)
+
+
+def test_only_messages_sent_at_the_time_or_later_come_back(
+    world: World, rewindable: TestQueue, now: Now
+) -> None:
+    for body in "abc":
+        rewindable.send(body)
+        world.clock.pass_seconds(1)
+    consume(rewindable)
+
+    rewindable.run("rewind", to=now(-2))
+
+    assert rewindable.bodies() == ["b", "c"]
+
+
+def test_the_time_of_sending_counts_not_that_of_deleting(
+    world: World, rewindable: TestQueue, now: Now
+) -> None:
+    rewindable.send("early")
+    world.clock.pass_seconds(100)
+    consume(rewindable)
+
+    assert rewindable.run("rewind", to=now(-1))["done"] == 0
+    assert rewindable.bodies() == []
+
+
+def test_messages_still_in_the_queue_are_untouched(
+    world: World, rewindable: TestQueue, now: Now
+) -> None:
+    start = now()
+    rewindable.send(*"abcd")
+    held = rewindable.receive(3)
+    rewindable.delete(held[0])
+    rewindable.send("delayed", delay_seconds=100)
+
+    operation = rewindable.run("rewind", to=start)
+
+    assert operation["done"] == 1
+    assert rewindable.counts() == {"active": 2, "inactive": 2, "delayed": 1}
+    assert sorted(rewindable.bodies()) == sorted({*"abcd"} - {m["body"] for m in held[1:]})
+    rewindable.delete(*held[1:])
+
+
+def test_a_message_deleted_whole_or_in_part_is_kept_until_the_window_ends(
+    world: World, rewindable: TestQueue, now: Now
+) -> None:
+    start = now()
+    rewindable.send("a", "b")
+    rewindable.send("c")
+    for message in rewindable.receive_all():
+        rewindable.delete(message)
+    world.clock.pass_seconds(3_600 - 0.001)
+    assert rewindable.counts() == {"rewindable": 3}
+
+    world.clock.pass_seconds(0.001)
+
+    assert rewindable.counts() == {}
+    assert rewindable.run("rewind", to=start)["done"] == 0
+    world.clock.pass_seconds(1)
+    world.engine.remove_expired()
+    assert [item for item in world.items() if item["pk"]["S"].startswith("R#")] == []
+
+
+def test_nothing_is_rewound_past_its_expiry(world: World, make_queue: MakeQueue, now: Now) -> None:
+    queue = make_queue(message_retention_seconds=100, rewind_seconds=100)
+    start = now()
+    queue.send("x")
+    consume(queue)
+    queue.patch(message_retention_seconds=1_000, rewind_seconds=1_000)
+    world.clock.pass_seconds(100)
+
+    assert queue.run("rewind", to=start)["done"] == 0
+    assert queue.counts() == {}
+
+
+class TestWhatIsRefused:
+    def test_a_queue_with_rewind_off_is_not_rewindable(self, queue: TestQueue, now: Now) -> None:
+        reply = queue.client.post(f"{queue.path}/rewind", {"to": now()})
+
+        assert (reply.status, reply.code) == (409, "NotRewindable")
+
+    def test_the_time_lies_in_the_window(self, rewindable: TestQueue, now: Now) -> None:
+        path = f"{rewindable.path}/rewind"
+
+        assert rewindable.client.post(path, {"to": now(-3_600)}).status == 202
+        assert rewindable.client.post(path, {"to": now()}).status == 202
+        assert rewindable.client.post(path, {"to": now(-3_600.001)}).code == "NotRewindable"
+        future = rewindable.client.post(path, {"to": now(0.001)})
+        assert (future.code, future.json["parameter"]) == ("InvalidParameter", "to")
+
+    @pytest.mark.parametrize(
+        "time", ["", "yesterday", "2026-11-18", "2026-11-18T11:06:40", 1_795_000_000, None]
+    )
+    def test_a_time_is_rfc_3339(self, rewindable: TestQueue, time: object) -> None:
+        reply = rewindable.client.post(f"{rewindable.path}/rewind", {"to": time})
+
+        assert (reply.code, reply.json["parameter"]) == ("InvalidParameter", "to")
+
+    def test_other_offsets_are_understood(self, rewindable: TestQueue) -> None:
+        rewindable.send("x")
+        consume(rewindable)
+
+        assert rewindable.run("rewind", to="2026-11-18T12:06:40+01:00")["done"] == 1
+
+
+class TestTurningItOff:
+    def test_what_could_be_rewound_is_dropped_at_once(
+        self, rewindable: TestQueue, now: Now
+    ) -> None:
+        start = now()
+        rewindable.send("a", "b")
+        rewindable.send("c")
+        held = rewindable.receive_all()
+        rewindable.delete(*[message for message in held if message["body"] in "ac"])
+        rewindable.patch(rewind_seconds=0)
+        assert rewindable.counts() == {"inactive": 1}
+        rewindable.patch(rewind_seconds=3_600)
+
+        assert rewindable.counts() == {"inactive": 1}
+        assert rewindable.run("rewind", to=start)["done"] == 0
+
+    def test_what_was_deleted_while_it_was_off_does_not_come_back(
+        self, world: World, make_queue: MakeQueue, now: Now
+    ) -> None:
+        queue = make_queue()
+        start = now()
+        queue.send("a", "b")
+        queue.delete(queue.receive(1)[0])
+        world.clock.pass_seconds(1)
+        queue.patch(rewind_seconds=3_600)
+
+        assert queue.counts() == {"active": 1}
+        assert queue.run("rewind", to=start)["done"] == 0
+
+    def test_what_is_deleted_after_it_was_turned_on_again_is_kept(
+        self, world: World, rewindable: TestQueue, now: Now
+    ) -> None:
+        start = now()
+        rewindable.send("a", "b")
+        rewindable.patch(rewind_seconds=0)
+        world.clock.pass_seconds(1)
+        rewindable.patch(rewind_seconds=3_600)
+        world.clock.pass_seconds(1)
+        consume(rewindable)
+
+        assert rewindable.counts() == {"rewindable": 2}
+        assert rewindable.run("rewind", to=start)["done"] == 2
+
+
+def test_messages_come_back_for_all_consumers(
+    world: World, rewindable: TestQueue, now: Now
+) -> None:
+    rewindable.add_receiver("copy")
+    start = now()
+    rewindable.send("a", "b" * 3_000)
+    world.settle()
+    for receiver in ("default", "copy"):
+        held = rewindable.receive_all(receiver=receiver)
+        rewindable.delete(*held)
+
+    operation = rewindable.run("rewind", to=start)
+
+    assert operation["done"] == 4
+    for receiver in ("default", "copy"):
+        assert len(rewindable.receive_all(receiver=receiver)) == 2
+
+
+def test_ordered_messages_come_back_in_the_order_of_sending(
+    world: World, make_queue: MakeQueue, now: Now
+) -> None:
+    queue = make_queue(ordered=True, rewind_seconds=3_600)
+    start = now()
+    for number in range(20):
+        queue.send(f"{number:02}", group="g")
+        world.clock.pass_seconds(0.5)
+    assert consume(queue) == [f"{number:02}" for number in range(20)]
+
+    queue.run("rewind", to=start)
+
+    assert consume(queue) == [f"{number:02}" for number in range(20)]
+
+
+def test_a_rewound_message_can_be_rewound_again(rewindable: TestQueue, now: Now) -> None:
+    start = now()
+    rewindable.send("a", "b")
+    for _ in range(3):
+        assert len(consume(rewindable)) == 2
+        assert rewindable.run("rewind", to=start)["done"] == 2
+    assert rewindable.run("rewind", to=start)["done"] == 0
+    assert len(consume(rewindable)) == 2
+
+
+def test_a_message_that_waited_for_a_retry_can_be_rewound(
+    world: World, rewindable: TestQueue, now: Now
+) -> None:
+    start = now()
+    rewindable.send("a", "b" * 2_000, "c")
+    rewindable.give_back(*rewindable.receive(), delay_seconds=100)
+    world.clock.pass_seconds(200)
+    consume(rewindable)
+
+    assert rewindable.run("rewind", to=start)["done"] == 3
+    assert rewindable.bodies() == ["a", "b" * 2_000, "c"]
+
+
+def test_a_dead_letter_is_not_rewound_at_its_source(make_queue: MakeQueue, now: Now) -> None:
+    make_queue("dead")
+    dead_letter = {"queue": "dead", "max_receives": 9}
+    queue = make_queue(rewind_seconds=3_600, dead_letter=dead_letter)
+    start = now()
+    queue.send("a", "b")
+    held = queue.receive()
+    queue.act("dead-letter", held[0])
+    queue.delete(held[1])
+
+    assert queue.run("rewind", to=start)["done"] == 1
+    assert queue.bodies() == [held[1]["body"]]
+
+
+class TestFailures:
+    """Rewinding survives the failure of any step, and never loses or doubles a message."""
+
+    def fill(self, world: World, queue: TestQueue) -> None:
+        """Messages in the archive, deleted in live parcels, and still there."""
+        for number in range(6):
+            queue.send(f"{number}a", f"{number}b")
+            world.clock.pass_seconds(0.01)
+        for message in queue.receive_all():
+            if message["body"] not in ("0a", "3b"):
+                queue.delete(message)
+        world.clock.pass_seconds(60)
+
+    EXPECTED = sorted(f"{number}{letter}" for number in range(6) for letter in "ab")
+
+    def test_it_goes_on_where_it_ran_out_of_time(
+        self, world: World, rewindable: TestQueue, now: Now
+    ) -> None:
+        start = now()
+        self.fill(world, rewindable)
+        operation = rewindable.start("rewind", to=start)
+
+        assert run_in_small_steps(world) > 4
+
+        shown = rewindable.client.get(f"/operations/{operation}").json
+        assert (shown["state"], shown["done"]) == ("succeeded", 10)
+        assert rewindable.bodies() == self.EXPECTED
+
+    def test_a_message_consumed_while_it_runs_does_not_appear_twice(
+        self, world: World, rewindable: TestQueue, now: Now
+    ) -> None:
+        start = now()
+        self.fill(world, rewindable)
+        rewindable.start("rewind", to=start)
+        consumed: list[str] = []
+        while world.invoked:
+            world.clock.pass_seconds(0.01)
+            _, event = world.invoked.popleft()
+            replays.run(world.core, Pointer(**event["operation"]), 0)
+            consumed += consume(rewindable)
+
+        assert sorted(consumed) == self.EXPECTED
+
+    @pytest.mark.parametrize("applied", [False, True])
+    def test_it_survives_the_failure_of_any_call(
+        self,
+        world: World,
+        make_queue: MakeQueue,
+        monkeypatch: pytest.MonkeyPatch,
+        now: Now,
+        applied: bool,
+    ) -> None:
+        for calls in range(40):
+            queue = make_queue(f"q{calls}", rewind_seconds=3_600, partitions=2)
+            start = now()
+            self.fill(world, queue)
+            operation = queue.start("rewind", to=start)
+
+            failed = crash(world, monkeypatch, calls, applied=applied)
+
+            shown = queue.client.get(f"/operations/{operation}").json
+            assert shown["state"] == "succeeded"
+            assert queue.bodies() == self.EXPECTED, calls
+            if not failed:
+                return
+        raise AssertionError("40 calls were not enough to come to the end")
