@@ -99,14 +99,17 @@ def transact(
         core.store.transact(writes)
     except TransactionRefused as refused:
         found: dict[str, Reminder] = {}
+        own_ms: list[int] = []
         for place, (key, item) in enumerate(reminders):
             old = refused.failed.get(place)
             if old is None:
                 continue
-            if old["i"] == item["i"]:  # our own: an earlier try took effect
-                return int(old["t"]["N"])
             found[key] = Reminder(old["i"]["S"], old["h"]["S"], int(old["t"]["N"]))
-        if not found:  # the send's own parcels: an earlier try of it took effect
-            return now_ms
+            if old["i"] == item["i"]:
+                own_ms.append(found[key].sent_ms)
+        # An earlier try of this very call took effect. Where it stored a part, the rest being
+        # duplicates of others, each is to be answered what it was answered then.
+        if len(own_ms) == len(found):
+            return own_ms[0] if own_ms else now_ms
         raise Duplicate(found) from refused
     return now_ms
