@@ -4,7 +4,7 @@
 | --- | --- | --- | --- |
 | Directory | `A#<account>` … | kind and name | `DirectoryItem`: accounts, keys, queues, grants … |
 | Messages | `Q#<source id>#<partition>` | `<available at>#<parcel id>` | `ParcelItem` |
-| Messages | `R#<source id>#<partition>` | `<send time>#<parcel id>` | `ParcelItem`, archived |
+| Messages | `R#<source id>#<partition>` | `<sent at>#<sort key>` | `ParcelItem`, archived |
 | Messages | `L#<queue id>#<partition>` | `<send time>#<record id>` | `LogItem` |
 | Messages | `D#<queue id>#<hash>` | `D` | `DeduplicationItem` |
 | Messages | `N#<queue id>#<partition>` | `N` | a sequence's counter |
@@ -61,8 +61,6 @@ class ParcelItem(Model):
     """Where the sort key does not hold it: in ordered sources."""
     moved_from = UnicodeAttribute(attr_name="m", null=True)
     dead_letter = BinaryAttribute(legacy_encoding=False, attr_name="d", null=True)
-    original_key = UnicodeAttribute(attr_name="s", null=True)
-    """Of an archived parcel: the sort key it had, and gets again when it is rewound."""
     expires_at = NumberAttribute()
 
 

@@ -68,21 +68,23 @@ def archive_item(parcel: Parcel, expires_ms: int) -> Item:
     return item | {
         "pk": {"S": partition_key(ARCHIVE, parcel.source_id, parcel.partition)},
         "sk": {"S": archive_sort_key(parcel)},
-        "s": {"S": parcel.sort_key},
         "expires_at": {"N": str(ttl_seconds(expires_ms))},
     }
 
 
 def archive_sort_key(parcel: Parcel) -> str:
-    """`<sent at>#<parcel id>`: a rewind reads the archive in order of sending."""
-    return f"{parcel.sent_ms:013d}#{parcel.parcel_id}"
+    """`<sent at>#<sort key>`: a rewind reads the archive in order of sending.
+
+    The parcel's id would not do: the parcels of one send share it.
+    """
+    return f"{parcel.sent_ms:013d}#{parcel.sort_key}"
 
 
 def read_parcel(item: Item) -> Parcel:
     """The parcel in an item of a source's parcels or archive."""
     stored = ParcelItem.from_raw_data(item)
-    sort_key = stored.original_key or stored.sk
-    _, source_id, partition = stored.pk.split("#")
+    kind, source_id, partition = stored.pk.split("#")
+    sort_key = stored.sk.partition("#")[2] if kind == ARCHIVE else stored.sk
     return Parcel(
         source_id=source_id,
         partition=int(partition),
