@@ -95,9 +95,10 @@ def _delete_part(core: Core, together: Sequence[Held], now_ms: int) -> Fate:
     try:
         item = core.store.write("UpdateItem", request)
     except ConditionFailed as failed:
-        if len(together) > 1:
-            return _delete_each(core, together, now_ms)
-        return {together[0].text: 0} if _applied_before(failed, together[0]) else {}
+        done: Fate = {held.text: 0 for held in together if _applied_before(failed, held)}
+        if len(together) == 1:
+            return done
+        return done | _delete_each(core, [h for h in together if h.text not in done], now_ms)
     assert item is not None
     parcel = read_parcel(item)
     if parcel.spent():
