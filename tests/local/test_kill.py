@@ -1,0 +1,232 @@
+"""kill -9 of the whole stack under load: nothing that was answered is lost or comes back.
+
+Eight senders and eight receivers call over HTTP, each in a thread, singles and batches; the stack
+is killed in the middle, started again on the same data, and drained.
+
+    sent       answered with 201
+    received   seen by a receiver, before the kill or after it
+    deleted    answered as deleted
+
+Then every sent message was received, and no deleted message came after its delete was answered.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+COMMAND = Path(sys.executable).with_name("cirrusmq")
+SENDERS = RECEIVERS = 8
+# The kill comes when so much was answered, however fast the machine is, and a moment more.
+SENT, DELETED = 300, 60
+LOAD_SECONDS = 60
+DRAIN_SECONDS = 60
+# Leases end soon after the restart, so that what was held at the kill can be drained.
+SCALE = 10
+QUEUE = "/queues/orders"
+
+
+class Stack:
+    """`cirrusmq up` on a folder, and clients with its key."""
+
+    def __init__(self, folder: Path) -> None:
+        self._process = subprocess.Popen(
+            [COMMAND, "up", "--port", "0", "--data", folder, "--time-scale", str(SCALE)],
+            stdout=subprocess.PIPE,
+            text=True,
+            env={name: held for name, held in os.environ.items() if "CIRRUSMQ" not in name},
+        )
+        assert self._process.stdout is not None
+        self._url = self._process.stdout.readline().removeprefix("ready ").strip()
+        held = json.loads((folder / "connection.json").read_text())
+        self._key = f"Bearer {held['access_key_id']}:{held['secret']}"
+
+    def client(self) -> httpx.Client:
+        return httpx.Client(
+            base_url=self._url, headers={"authorization": self._key}, trust_env=False, timeout=20
+        )
+
+    def kill(self) -> None:
+        if self._process.poll() is None:
+            self._process.send_signal(signal.SIGKILL)
+            self._process.communicate()
+
+
+class History:
+    """What the callers know, whoever they are."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self.sent: dict[str, str] = {}
+        """Id -> body, of answered sends."""
+        self.received: dict[str, str] = {}
+        self.deleted: set[str] = set()
+        self.returned: list[str] = []
+        """Ids that came after their delete was answered."""
+
+    def note_sent(self, answered: list[dict[str, Any]], bodies: list[str]) -> None:
+        with self._lock:
+            for message, body in zip(answered, bodies, strict=True):
+                assert message["id"] not in self.sent
+                self.sent[message["id"]] = body
+
+    def deleted_now(self) -> set[str]:
+        """Taken before a receive starts: what it must not answer any more."""
+        with self._lock:
+            return set(self.deleted)
+
+    def note_received(self, messages: list[dict[str, Any]], gone: set[str]) -> None:
+        with self._lock:
+            for message in messages:
+                self.received[message["id"]] = message["body"]
+                if message["id"] in gone:
+                    self.returned.append(message["id"])
+
+    def note_deleted(self, ids: list[str]) -> None:
+        with self._lock:
+            self.deleted.update(ids)
+
+
+class Load:
+    """Threads that call until the stack is gone."""
+
+    def __init__(self, stack: Stack, history: History, seed: int) -> None:
+        self._stack = stack
+        self._history = history
+        self._unexpected: list[str] = []
+        self._calls: list[tuple[Callable[[httpx.Client, random.Random], None], int]] = [
+            *((self._send, seed * 100 + number) for number in range(SENDERS)),
+            *((self._receive, seed * 100 + 50 + number) for number in range(RECEIVERS)),
+        ]
+        self._threads = [
+            threading.Thread(target=self._repeat, args=call, daemon=True) for call in self._calls
+        ]
+
+    def start(self) -> None:
+        for thread in self._threads:
+            thread.start()
+
+    def join(self) -> None:
+        """Wait for the threads to notice; fails where a call was answered with an error."""
+        for thread in self._threads:
+            thread.join(30)
+        assert self._unexpected == []
+
+    def _repeat(self, call: Callable[[httpx.Client, random.Random], None], seed: int) -> None:
+        randomness = random.Random(seed)
+        with self._stack.client() as client:
+            try:
+                while True:
+                    call(client, randomness)
+            except httpx.TransportError:
+                return
+            except Exception as error:
+                self._unexpected.append(repr(error))
+
+    def _send(self, client: httpx.Client, randomness: random.Random) -> None:
+        count = randomness.choice([1, 1, 4, 16])
+        size = randomness.choice([10, 10, 2_000, 20_000 // count])
+        bodies = [f"{randomness.getrandbits(64):016x}".ljust(size, ".") for _ in range(count)]
+        messages = {"messages": [{"body": body} for body in bodies]}
+        answer = client.post(f"{QUEUE}/messages", json=messages)
+        assert answer.status_code == 201, answer.text
+        self._history.note_sent(answer.json()["messages"], bodies)
+
+    def _receive(self, client: httpx.Client, randomness: random.Random) -> None:
+        most = randomness.choice([1, 4, 16])
+        held = receive(client, self._history, most)
+        # A third is left to come back by itself, after the kill or before.
+        done = [message for message in held if randomness.random() < 0.67]
+        if randomness.random() < 0.5:
+            delete(client, self._history, done)
+        else:
+            for message in done:
+                delete(client, self._history, [message])
+
+
+def receive(client: httpx.Client, history: History, most: int = 16) -> list[dict[str, Any]]:
+    gone = history.deleted_now()
+    answer = client.post(f"{QUEUE}/messages/receive", json={"max": most, "wait_seconds": 1})
+    assert answer.status_code == 200, answer.text
+    messages: list[dict[str, Any]] = answer.json()["messages"]
+    history.note_received(messages, gone)
+    return messages
+
+
+def delete(client: httpx.Client, history: History, messages: list[dict[str, Any]]) -> None:
+    if not messages:
+        return
+    ids = {message["receipt"]: message["id"] for message in messages}
+    answer = client.post(f"{QUEUE}/messages/delete", json={"receipts": list(ids)})
+    assert answer.status_code == 200, answer.text
+    history.note_deleted([ids[receipt] for receipt in answer.json()["deleted"]])
+
+
+def drain(stack: Stack, history: History) -> None:
+    """Receive and delete until nothing is left, not even what was held at the kill."""
+    ends = time.monotonic() + DRAIN_SECONDS
+    with stack.client() as client:
+        while time.monotonic() < ends:
+            delete(client, history, receive(client, history))
+            counts = client.get(QUEUE).json()["counts"]
+            if counts["active"] == counts["inactive"] == 0:
+                return
+    pytest.fail(f"not drained after {DRAIN_SECONDS} s: {counts}")
+
+
+@pytest.fixture
+def up(tmp_path: Path) -> Iterator[Callable[[], Stack]]:
+    started: list[Stack] = []
+
+    def run() -> Stack:
+        started.append(Stack(tmp_path / "data"))
+        return started[-1]
+
+    yield run
+    for stack in started:
+        stack.kill()
+
+
+def kill_under_load(up: Callable[[], Stack], seed: int) -> None:
+    history = History()
+    stack = up()
+    with stack.client() as client:
+        attributes = {"visibility_timeout_seconds": 20}
+        assert client.put(QUEUE, json=attributes).status_code == 201
+    load = Load(stack, history, seed)
+    load.start()
+    ends = time.monotonic() + LOAD_SECONDS
+    while len(history.sent) < SENT or len(history.deleted) < DELETED:
+        assert time.monotonic() < ends, "too little was answered to try anything"
+        time.sleep(0.01)
+    time.sleep(random.Random(seed).uniform(0, 0.3))
+    stack.kill()
+    load.join()
+    drain(up(), history)
+    lost = history.sent.keys() - history.received.keys()
+    assert lost == set()
+    assert history.returned == []
+    assert {id_: history.received[id_] for id_ in history.sent} == history.sent
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_kill_loses_nothing_answered(up: Callable[[], Stack], seed: int) -> None:
+    kill_under_load(up, seed)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(100, 120))
+def test_many_kills_lose_nothing_answered(up: Callable[[], Stack], seed: int) -> None:
+    kill_under_load(up, seed)
