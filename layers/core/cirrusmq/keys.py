@@ -12,6 +12,7 @@ import msgspec
 from cirrusmq import cursors
 from cirrusmq.core import Core
 from cirrusmq.errors import Forbidden, InUse, KeyNotFound, Unauthenticated
+from cirrusmq.limits import GIVEN_ID_CHARACTERS
 from cirrusmq.names import ACCOUNT_NAME, check_name, new_id
 from cirrusmq.storage import directory
 from cirrusmq.storage.directory import account_key_place, key_place
@@ -126,6 +127,8 @@ def list_keys(
 
 def delete_key(core: Core, caller: Caller, key_id: str) -> None:
     """Delete a key of the caller's account, or, as an admin, of any; never the last admin key."""
+    if len(key_id) > GIVEN_ID_CHARACTERS:
+        raise KeyNotFound
     found = directory.read(core, key_place(key_id), AccessKey)
     if found is None or not (caller.admin or found.value.account == caller.account):
         raise KeyNotFound

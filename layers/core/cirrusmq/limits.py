@@ -52,6 +52,8 @@ MOVE_WAIT_MS = 60_000
 """A message that waits longer than this for a retry is re-keyed to its due time."""
 LONGEST_WAIT_MS = 43_200_000
 """No give-back's delay and no wait of a ladder is longer."""
+GIVEN_ID_CHARACTERS = 128
+"""Of an id in a path: none is longer, and the store refuses calls with far longer keys."""
 OPERATION_SECONDS = 7 * 86_400
 COUNT_EXACT_MESSAGES = 10_000
 CACHE_MS = 1_000

@@ -159,6 +159,8 @@ def finish(
 
 
 def _find(core: Core, account: str, operation_id: str) -> Document[Operation]:
+    if len(operation_id) > limits.GIVEN_ID_CHARACTERS:
+        raise OperationNotFound
     found = directory.read(core, operation_place(account, operation_id), Operation)
     if found is None:
         raise OperationNotFound

@@ -14,6 +14,8 @@ import hmac
 import msgspec
 
 NONCE_BYTES = 16
+SORT_KEY_CHARACTERS = 128
+"""No parcel has a longer key, and the store refuses calls with one over 1,024 bytes."""
 
 
 class Receipt(msgspec.Struct, frozen=True, array_like=True):
@@ -45,6 +47,8 @@ def decode(text: str) -> Receipt | None:
         and 0 <= receipt.place < receipt.count <= 16
         and 0 <= receipt.partition < 256
         and 0 <= receipt.expires_ms < 1 << 53
+        and 0 < len(receipt.sort_key) <= SORT_KEY_CHARACTERS
+        and receipt.sort_key.isascii()
         and encode(receipt) == text
     )
     return receipt if possible else None

@@ -27,7 +27,7 @@ from cirrusmq.storage.parcels import PARCELS, partition_key
 class RedriveRequest(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     """The body of a redrive."""
 
-    to: str | None = None
+    to: str | UnsetType = msgspec.UNSET
     max_messages: (
         Annotated[
             int, Meta(ge=1, le=1_000_000_000, description="an integer from 1 to 1,000,000,000")
@@ -38,13 +38,14 @@ class RedriveRequest(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
 def redrive(core: Core, queue: Queue, request: RedriveRequest) -> Operation:
     """Send active messages back to their sources, or to the queue `to`."""
-    if request.to is not None:
-        check_name("to", request.to)
-        if request.to == queue.name:
+    to = None if isinstance(request.to, UnsetType) else request.to
+    if to is not None:
+        check_name("to", to)
+        if to == queue.name:
             raise InvalidParameter("to", "must be another queue")
-        get_queue(core, queue.account, request.to)
+        get_queue(core, queue.account, to)
     most = None if isinstance(request.max_messages, UnsetType) else request.max_messages
-    return operations.start(core, queue, "redrive", {"to": request.to, "most": most})
+    return operations.start(core, queue, "redrive", {"to": to, "most": most})
 
 
 def steps(core: Core, queue: Queue, operation: Operation) -> Iterator[Step]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 import msgspec
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 
 from cirrusmq import access, keys
 from cirrusmq.access import Permission, find_queue
@@ -16,7 +16,7 @@ from cirrusmq_lambda.http import Answer, Request, Route, answer
 class KeyRequest(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     """The body of `POST /keys`."""
 
-    account: str | None = None
+    account: str | UnsetType = UNSET
     admin: bool = False
     description: (
         Annotated[str, Meta(max_length=256, description="a text of at most 256 characters")] | None
@@ -32,8 +32,9 @@ class GrantRequest(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 def create_key(request: Request) -> Answer:
     """Make an access key."""
     caller, body = request.caller, request.body(KeyRequest)
+    account = None if isinstance(body.account, UnsetType) else body.account
     created = keys.create_key_as(
-        request.core, caller, body.account, admin=body.admin, description=body.description
+        request.core, caller, account, admin=body.admin, description=body.description
     )
     return answer(201, created)
 
