@@ -1,0 +1,20 @@
+"""Publish to a topic; consumers of one subscription share, each subscription gets everything."""
+
+from __future__ import annotations
+
+from cirrusmq_client import Client, Consumer, Producer, Received, Subscription
+
+client = Client()
+client.create_topic("sales")
+paid = {"protocol": "pull", "filter": {"tags": ["paid"]}}
+client.create_subscription("sales", "shipping", paid)
+producer = Producer(client)
+producer.publish("sales", "a teapot", tags=["paid"])
+producer.publish("sales", "a kettle", tags=["open"])
+
+
+def ship(message: Received) -> None:
+    print("ship", message.text, flush=True)
+
+
+Consumer(Subscription("sales", "shipping"), ship).run()

@@ -1,0 +1,197 @@
+"""The examples of the README do what they say."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+from moto import mock_aws
+
+from cirrusmq_client import Client, Producer
+
+EXAMPLES = Path(__file__).with_name("examples")
+Wait = Callable[..., None]
+
+
+class Example:
+    """A running example and what it printed so far."""
+
+    def __init__(self, name: str, environment: dict[str, str], folder: Path) -> None:
+        self.output = folder / f"{name}-{time.monotonic_ns()}.out"
+        with self.output.open("w") as file:
+            self.process = subprocess.Popen(
+                [sys.executable, EXAMPLES / f"{name}.py"],
+                env=os.environ | environment,
+                cwd=folder,
+                stdout=file,
+            )
+
+    @property
+    def lines(self) -> list[str]:
+        return self.output.read_text().splitlines()
+
+    def end(self) -> None:
+        self.process.send_signal(signal.SIGTERM)
+        assert self.process.wait(30) == 0
+
+
+Start = Callable[[str], Example]
+
+
+@pytest.fixture
+def start(stack: Any, tmp_path: Path) -> Iterator[Start]:
+    running: list[Example] = []
+
+    def run(name: str) -> Example:
+        running.append(Example(name, stack.environment, tmp_path))
+        return running[-1]
+
+    yield run
+    for example in running:
+        if example.process.poll() is None:
+            example.end()
+
+
+@pytest.fixture
+def orders(client: Client) -> Iterator[str]:
+    client.create_queue("orders")
+    yield "orders"
+    client.delete_queue("orders")
+
+
+def test_what_is_produced_is_consumed_by_any_number(
+    start: Start, orders: str, wait_until: Wait
+) -> None:
+    producing = start("produce")
+    assert producing.process.wait(30) == 0
+    assert producing.lines[0].startswith("Msg-")
+    workers = [start("consume"), start("consume")]
+
+    def printed() -> list[str]:
+        # Threads print at once: a line and its end may come apart.
+        return re.findall(r"order \d+", " ".join(worker.output.read_text() for worker in workers))
+
+    wait_until(lambda: len(printed()) == 100)
+    assert sorted(printed()) == sorted(f"order {number}" for number in range(100))
+    for worker in workers:
+        worker.end()
+
+
+def test_batches_are_consumed(start: Start, orders: str, wait_until: Wait) -> None:
+    assert start("produce").process.wait(30) == 0
+    worker = start("consume_batches")
+    wait_until(lambda: sum(int(line.split()[0]) for line in worker.lines) == 100)
+    assert sum(int(line.split()[1]) for line in worker.lines) == 790
+
+
+def test_each_customers_order_is_kept(start: Start, client: Client, wait_until: Wait) -> None:
+    worker = start("consume_in_order")
+
+    def printed() -> list[tuple[str, str]]:
+        return re.findall(r"(customer-\d) ([a-z]+?)(?=customer|\s)", worker.output.read_text())
+
+    wait_until(lambda: len(printed()) == 20)
+    steps = defaultdict(list)
+    for customer, step in printed():
+        steps[customer].append(step)
+    assert list(steps.values()) == [["open", "deposit", "withdraw", "close"]] * 5
+    worker.end()
+    client.delete_queue("accounts")
+
+
+def test_a_subscription_ships_what_is_paid(start: Start, client: Client, wait_until: Wait) -> None:
+    worker = start("consume_topic")
+    wait_until(lambda: worker.lines)
+    assert worker.lines == ["ship a teapot"]
+    worker.end()
+    client.delete_topic("sales")
+
+
+def test_caches_follow_and_go_on_after_a_pause(
+    start: Start, client: Client, producer: Producer, tmp_path: Path, wait_until: Wait
+) -> None:
+    client.create_topic("prices")
+    caches = {"protocol": "pull", "mode": "broadcasting"}
+    client.create_subscription("prices", "caches", caches)
+    cache = start("broadcast")
+
+    def follows() -> bool:
+        # Without progress a member starts at the latest message: this one, or the next.
+        producer.publish("prices", "tea=3")
+        return bool(cache.lines)
+
+    wait_until(follows)
+    wait_until((tmp_path / "cache.progress").exists)
+    assert cache.lines[0] == "{'tea': '3'}"
+    cache.end()
+    producer.publish("prices", "milk=1")
+    again = start("broadcast")
+    wait_until(lambda: any("milk" in line for line in again.lines))
+    again.end()
+    client.delete_topic("prices")
+
+
+def test_rows_are_sold_once(
+    start: Start, client: Client, producer: Producer, orders: str, tmp_path: Path, wait_until: Wait
+) -> None:
+    producer.send_batch(orders, ["tea", "milk"])
+    worker = start("exactly_once_sql")
+    wait_until(lambda: _sold(tmp_path) == ["milk", "tea"])
+    worker.end()
+
+
+def _sold(folder: Path) -> list[str]:
+    path = folder / "shop.db"
+    if not path.exists():
+        return []
+    connection = sqlite3.connect(path)
+    try:
+        return sorted(row[0] for row in connection.execute("SELECT what FROM sold"))
+    except sqlite3.OperationalError:
+        return []
+    finally:
+        connection.close()
+
+
+def test_a_function_sells_each_order_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "test")
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    with mock_aws():
+        dynamodb = boto3.client("dynamodb")
+        for table, keys in [
+            ("cirrusmq_consumed", ["message", "consumer_group"]),
+            ("sold", ["order"]),
+        ]:
+            dynamodb.create_table(
+                TableName=table,
+                AttributeDefinitions=[{"AttributeName": key, "AttributeType": "S"} for key in keys],
+                KeySchema=[
+                    {"AttributeName": key, "KeyType": kind}
+                    for key, kind in zip(keys, ("HASH", "RANGE"), strict=False)
+                ],
+                BillingMode="PAY_PER_REQUEST",
+            )
+        specification = importlib.util.spec_from_file_location(
+            "lambda_consumer", EXAMPLES / "lambda_consumer.py"
+        )
+        assert specification is not None
+        assert specification.loader is not None
+        module = importlib.util.module_from_spec(specification)
+        specification.loader.exec_module(module)
+        event = {"messages": [{"id": "Msg-1", "body": "tea"}, {"id": "Msg-2", "body": "milk"}]}
+        for _ in range(2):
+            assert module.handler(event, None) == {"batchItemFailures": []}
+        assert len(dynamodb.scan(TableName="sold")["Items"]) == 2
