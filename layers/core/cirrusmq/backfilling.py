@@ -32,6 +32,8 @@ def steps(core: Core, queue: Queue, operation: Operation) -> Iterator[Step]:
             if after != first:
                 request["ExclusiveStartKey"] = key(pk, after)
             items, last, _ = core.store.query(request)
-            done = sum(deliver_record(core, item, [receiver]) for item in items)
+            # Later ones are fan_out's alone: what the receiver consumed of them stays consumed.
+            earlier = [item for item in items if int(item["t"]["N"]) <= operation.started_ms]
+            done = sum(deliver_record(core, item, [receiver]) for item in earlier)
             after = last["sk"]["S"] if last else None
             yield Step(Progress(pk, after or "~"), done)

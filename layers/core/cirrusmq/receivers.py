@@ -163,7 +163,7 @@ def put_receiver(
     core.cache.turn_over(receiver_place(queue.id, ""))
     if receiver.start_ms <= now_ms:
         operations.start(core, logged, "backfill", {"receiver": receiver.name})
-    core.wait_until(receiver.start_ms)
+    core.wait_until(min(receiver.start_ms, now_ms + 1))  # `latest` is from the answer on
     return receiver, True
 
 

@@ -1,0 +1,284 @@
+"""Receivers of a queue: each gets everything, with leases, counts and receipts of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from tests.service.conftest import MakeQueue, TestQueue, to_ms
+
+from cirrusmq_local.testing import World
+
+Now = Callable[..., str]
+
+
+def test_each_receiver_sees_the_full_stream(world: World, queue: TestQueue) -> None:
+    queue.add_receiver("one")
+    queue.add_receiver("two")
+    sent = queue.send("a", "b" * 3_000, attributes={"x": "1"}, tags=["t"])
+    world.settle()
+
+    for fields in ({}, {"receiver": "default"}, {"receiver": "one"}, {"receiver": "two"}):
+        received = queue.receive_all(**fields)
+        expected = [] if fields.get("receiver") == "default" else sorted(e["id"] for e in sent)
+        assert sorted(message["id"] for message in received) == expected
+        assert all(message["attributes"] == {"x": "1"} for message in received)
+        assert all(message["tags"] == ["t"] for message in received)
+
+
+def test_leases_counts_and_receipts_are_independent(world: World, queue: TestQueue) -> None:
+    queue.add_receiver("copy")
+    queue.send("x")
+    world.settle()
+    (default,) = queue.receive()
+    queue.delete(default)
+    (copy,) = queue.receive(receiver="copy", visibility_timeout_seconds=5)
+    world.clock.pass_seconds(5)
+
+    (again,) = queue.receive(receiver="copy")
+
+    assert (copy["receive_count"], again["receive_count"]) == (1, 2)
+    assert queue.act("delete", copy)["failed"][0]["code"] == "ReceiptExpired"
+    assert queue.receive() == []
+    queue.give_back(again, delay_seconds=100)
+    world.clock.pass_seconds(100)
+    (third,) = queue.receive(receiver="copy")
+    assert len(queue.hold(third, 50)["changed"]) == 1
+    queue.delete(third)
+    world.clock.pass_seconds(100)
+    assert queue.receive(receiver="copy") == []
+
+
+def test_counts_are_a_receivers_own(world: World, queue: TestQueue) -> None:
+    queue.add_receiver("copy")
+    queue.send("a", "b", "c")
+    world.settle()
+    queue.delete(*queue.receive())
+    queue.receive(1, receiver="copy")
+
+    shown = queue.client.get(f"{queue.path}/receivers/copy").json
+
+    assert {k: v for k, v in shown["counts"].items() if v} == {"active": 2, "inactive": 1}
+
+
+def test_latest_is_from_the_answer_on(world: World, queue: TestQueue) -> None:
+    queue.send("before")
+    queue.add_receiver("copy", start="latest")
+    queue.send("after")
+    world.settle()
+
+    assert queue.bodies(receiver="copy") == ["after"]
+    assert queue.bodies() == ["after", "before"]
+
+
+def test_latest_is_where_a_receiver_starts_unless_it_says(queue: TestQueue) -> None:
+    assert queue.add_receiver("copy")["start"] == "latest"
+
+
+def test_earliest_is_from_the_beginning_of_the_log_on(world: World, queue: TestQueue) -> None:
+    queue.send("before the log")
+    queue.add_receiver("first", start="earliest")
+    for body in "abc":
+        queue.send(body, f"{body} large" * 200)
+        world.clock.pass_seconds(1)
+    world.settle()
+    queue.delete(*queue.receive_all())
+
+    queue.add_receiver("second", start="earliest")
+
+    assert len(queue.receive_all(receiver="first")) == 6
+    assert queue.bodies(receiver="second") == sorted([*"abc", *(f"{b} large" * 200 for b in "abc")])
+
+
+def test_a_time_says_from_when(world: World, queue: TestQueue, now: Now) -> None:
+    queue.add_receiver("first")
+    for body in "abc":
+        world.clock.pass_seconds(10)
+        queue.send(body)
+
+    queue.add_receiver("second", start=now(-10))
+
+    assert queue.bodies(receiver="second") == ["b", "c"]
+
+
+def test_a_start_before_the_log_is_refused_with_the_earliest_time(
+    world: World, queue: TestQueue, now: Now
+) -> None:
+    path = f"{queue.path}/receivers/copy"
+    reply = queue.client.put(path, {"start": now(-0.001)})
+    assert (reply.code, reply.json["parameter"]) == ("InvalidParameter", "start")
+    assert now() in reply.json["detail"]
+    queue.add_receiver("first")
+    log_start = now()
+    world.clock.pass_seconds(100)
+
+    refused = queue.client.put(path, {"start": "2026-11-18T11:06:39.999Z"})
+
+    assert refused.code == "InvalidParameter"
+    assert "2026-11-18T11:06:40" in refused.json["detail"]
+    assert queue.client.put(path, {"start": log_start}).status == 201
+
+
+def test_a_start_in_the_future_is_waited_for_by_nobody(
+    world: World, queue: TestQueue, now: Now
+) -> None:
+    before = world.clock.now_ms()
+    queue.add_receiver("later", start=now(3_600))
+
+    assert world.clock.now_ms() - before < 2_000
+    queue.send("too early")
+    world.clock.pass_seconds(3_600)
+    queue.send("in time")
+    world.settle()
+    assert queue.bodies(receiver="later") == ["in time"]
+
+
+@pytest.mark.parametrize(
+    ("selection", "expected"),
+    [
+        ({"tags": ["red"]}, ["r", "rb"]),
+        ({"tags": ["red", "blue"]}, ["b", "r", "rb"]),
+        ({"sql": "kind = 'x'"}, ["b", "r"]),
+        (None, ["b", "none", "r", "rb"]),
+        ({"tags": []}, ["b", "none", "r", "rb"]),
+    ],
+)
+def test_a_filter_selects(
+    world: World, queue: TestQueue, selection: dict[str, object] | None, expected: list[str]
+) -> None:
+    queue.add_receiver("some", filter=selection)
+    queue.try_send(
+        [
+            {"body": "r", "tags": ["red"], "attributes": {"kind": "x"}},
+            {"body": "b", "tags": ["blue"], "attributes": {"kind": "x"}},
+            {"body": "rb", "tags": ["red", "blue"], "attributes": {"kind": "y"}},
+            {"body": "none"},
+        ]
+    )
+    world.settle()
+
+    assert queue.bodies(receiver="some") == expected
+    assert len(queue.receive_all()) == 4
+
+
+def test_a_filter_that_does_not_parse_is_refused(queue: TestQueue) -> None:
+    for bad in ({"sql": "kind ="}, {"sql": ""}, {"binding_keys": ["a.#"]}, {}):
+        reply = queue.client.put(f"{queue.path}/receivers/copy", {"filter": bad})
+        assert (reply.status, reply.code) == (400, "InvalidFilter"), bad
+
+
+def test_a_receiver_may_turn_to_ids_kept_by_the_queue(world: World, queue: TestQueue) -> None:
+    queue.add_receiver("copy")
+    queue.try_send(
+        [{"body": "soon", "delay_seconds": 10}, {"body": "own", "visibility_timeout_seconds": 77}]
+    )
+    world.settle()
+
+    (own,) = queue.receive(receiver="copy")
+    assert to_ms(own["visible_at"]) == world.clock.now_ms() + 77_000
+    world.clock.pass_seconds(9.999)
+    assert queue.receive(receiver="copy") == []
+    world.clock.pass_seconds(0.001)
+    assert [message["body"] for message in queue.receive(receiver="copy")] == ["soon"]
+
+
+def test_an_ordered_queues_receiver_keeps_the_order(world: World, make_queue: MakeQueue) -> None:
+    queue = make_queue(ordered=True)
+    queue.add_receiver("copy")
+    for number in range(6):
+        queue.send(f"{number}", group=f"g{number % 2}")
+    world.settle()
+
+    got: dict[str, list[str]] = {}
+    for message in queue.receive_all(receiver="copy"):
+        got.setdefault(message["group"], []).append(message["body"])
+    assert got == {"g0": ["0", "2", "4"], "g1": ["1", "3", "5"]}
+
+
+def test_a_receivers_dead_letters_name_it(world: World, make_queue: MakeQueue) -> None:
+    dead = make_queue("dead")
+    queue = make_queue(dead_letter={"queue": "dead", "max_receives": 1})
+    queue.add_receiver("copy")
+    queue.send("x" * 2_000)
+    world.settle()
+    queue.receive(receiver="copy")
+    world.clock.pass_seconds(30)
+    queue.receive(receiver="copy")
+
+    (letter,) = dead.receive()
+
+    assert letter["dead_letter"]["receiver"] == "copy"
+    assert letter["dead_letter"]["source_queue"] == "orders"
+    assert len(queue.receive()) == 1
+
+
+def test_bytes_are_stored_once_however_many_receivers_there_are(
+    world: World, queue: TestQueue
+) -> None:
+    for number in range(5):
+        queue.add_receiver(f"r{number}")
+    body = "0123456789" * 6_000
+    queue.send(body)
+    world.settle()
+
+    with_content = [item for item in world.items() if "b" in item]
+
+    assert len(with_content) == 1
+    assert len(world.items()) == 1 + 6
+
+
+def test_put_is_like_for_queues(queue: TestQueue) -> None:
+    path = f"{queue.path}/receivers/Copy"
+    attributes = {"filter": {"tags": ["a"]}}
+
+    assert queue.client.put(path, attributes).status == 201
+    assert queue.client.put(path, attributes).status == 200
+    assert queue.client.put(path).code == "AlreadyExists"
+    assert queue.client.put(f"{queue.path}/receivers/copy", attributes).code == "AlreadyExists"
+    listed = queue.client.get(f"{queue.path}/receivers").json["receivers"]
+    assert [receiver["name"] for receiver in listed] == ["Copy"]
+    assert listed[0]["filter"] == {"tags": ["a"]}
+
+
+def test_a_deleted_receiver_is_gone_and_a_new_one_of_its_name_starts_anew(
+    world: World, queue: TestQueue
+) -> None:
+    queue.add_receiver("copy")
+    queue.send("old")
+    world.settle()
+    (held,) = queue.receive(receiver="copy")
+
+    assert queue.client.delete(f"{queue.path}/receivers/copy").status == 204
+
+    reply = queue.client.post(f"{queue.path}/messages/receive", {"receiver": "copy"})
+    assert reply.code == "ReceiverNotFound"
+    assert queue.act("delete", held)["failed"][0]["code"] == "ReceiptExpired"
+    queue.add_receiver("copy")
+    assert queue.receive(receiver="copy") == []
+
+
+def test_a_queue_has_100_receivers_at_most(queue: TestQueue) -> None:
+    for number in range(100):
+        assert queue.client.put(f"{queue.path}/receivers/r{number}").status == 201
+
+    assert queue.client.put(f"{queue.path}/receivers/more").code == "LimitExceeded"
+
+
+def test_what_a_receiver_deleted_does_not_come_back_from_its_backfill(
+    world: World, queue: TestQueue
+) -> None:
+    queue.add_receiver("first")
+    queue.send("old")
+    world.settle()
+    world.clock.pass_seconds(1)
+    queue.client.put(f"{queue.path}/receivers/second", {"start": "earliest"})
+    backfill = world.invoked.popleft()  # it comes late
+    world.clock.pass_seconds(1)
+    queue.send("new")
+    world.settle()
+    queue.delete(*queue.receive_all(receiver="second"))
+
+    world.invoked.append(backfill)
+    world.settle()
+
+    assert queue.bodies(receiver="second") == ["old"]
