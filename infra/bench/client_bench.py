@@ -1,0 +1,167 @@
+"""What the client library costs beside bare httpx, and what one consumer process takes.
+
+`python -m infra.bench.client_bench`. Calls of both kinds alternate in one run, and the medians of
+their times are compared, so that a noisy machine troubles both alike. The bare calls carry no
+`attempt`: what that costs the service counts as the library's.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import httpx
+from infra.bench.servers import Stack, our_stack
+from infra.bench.table import middle, show
+
+from cirrusmq_client import Batches, Client, Connection, Consumer, Message, Producer, Received
+
+ROUNDS = 300
+BATCH = 16
+BODY = "x" * 100
+CONSUMED = 10_000
+GOAL_RATIO = 1.2
+GOAL_PER_SECOND = 1_000
+QUEUES = ("bare", "library")
+
+
+class Bare:
+    """The calls as somebody writes them who has httpx alone."""
+
+    def __init__(self, stack: Stack) -> None:
+        self._http = httpx.Client(base_url=stack.url, headers=stack.headers, timeout=40)
+
+    def send(self, count: int) -> None:
+        """Send messages to the queue."""
+        self._post("", {"messages": [{"body": BODY} for _ in range(count)]})
+
+    def receive(self) -> list[str]:
+        """Receive up to 16 messages; their receipts."""
+        held = self._post("/receive", {"max": BATCH, "wait_seconds": 1})
+        return [message["receipt"] for message in held["messages"]]
+
+    def delete(self, receipts: Sequence[str]) -> None:
+        """Delete messages."""
+        self._post("/delete", {"receipts": receipts})
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._http.close()
+
+    def _post(self, path: str, body: dict[str, Any]) -> Any:
+        answer = self._http.post(f"/queues/{QUEUES[0]}/messages{path}", json=body)
+        answer.raise_for_status()
+        return answer.json()
+
+
+class Library:
+    """The same calls by the library."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    def send(self, count: int) -> None:
+        """Send messages to the queue."""
+        self._client.send(QUEUES[1], [Message(BODY) for _ in range(count)])
+
+    def receive(self) -> list[str]:
+        """Receive up to 16 messages; their receipts."""
+        received = self._client.receive(QUEUES[1], BATCH, wait_seconds=1)
+        return [message.receipt for message in received]
+
+    def delete(self, receipts: Sequence[str]) -> None:
+        """Delete messages."""
+        self._client.delete(QUEUES[1], receipts)
+
+
+def run() -> None:
+    """Measure both, and print whether the goals are met."""
+    with our_stack() as stack, Client(_connection(stack)) as client:
+        for queue in (*QUEUES, "consumed"):
+            client.create_queue(queue)
+        rows = measure_calls(stack, client)
+        show(
+            f"The library beside bare httpx (goal: ratio of all calls <= {GOAL_RATIO})",
+            ("call", "bare ms", "library ms", "ratio"),
+            rows,
+        )
+        rates = [(receivers, measure_consumer(client, receivers)) for receivers in (1, 2, 3)]
+        show(
+            f"One consumer process, batches of 100-byte messages (goal: >= {GOAL_PER_SECOND:,}/s)",
+            ("receiving threads", "messages/s"),
+            rates,
+        )
+
+
+def measure_calls(stack: Stack, client: Client) -> list[tuple[str, float, float, float]]:
+    """(call, bare ms, library ms, ratio), medians; the last row is their sum."""
+    sides = {"bare": Bare(stack), "library": Library(client)}
+    times: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
+    for number in range(ROUNDS):
+        # Who goes first changes, for the first one may warm something for the second.
+        for name in QUEUES if number % 2 else reversed(QUEUES):
+            side: Bare | Library = sides[name]  # type: ignore[assignment]
+            _timed(times[name, "send 1"], lambda side=side: side.send(1))  # type: ignore[misc]
+            _timed(times[name, "send 15"], lambda side=side: side.send(BATCH - 1))  # type: ignore[misc]
+            left = BATCH
+            while left:
+                receipts = _timed(times[name, "receive"], side.receive)
+                _timed(
+                    times[name, "delete"],
+                    lambda side=side, receipts=receipts: side.delete(receipts),  # type: ignore[misc]
+                )
+                left -= len(receipts)
+    rows = []
+    for call in ("send 1", "send 15", "receive", "delete"):
+        bare, library = (1_000 * middle(times[name, call]) for name in QUEUES)
+        rows.append((call, bare, library, library / bare))
+    bare, library = (sum(row[column] for row in rows) for column in (1, 2))  # type: ignore[misc]
+    return [*rows, ("all", bare, library, library / bare)]
+
+
+def measure_consumer(client: Client, receivers: int) -> float:
+    """Messages a second, received, handled and deleted by one consumer in this process."""
+    Producer(client).send_batch("consumed", [BODY] * CONSUMED)
+    left, done = [CONSUMED], threading.Event()
+    lock = threading.Lock()
+
+    def handle(messages: list[Received]) -> None:
+        with lock:
+            left[0] -= len(messages)
+            if left[0] <= 0:
+                done.set()
+
+    consumer = Consumer(
+        "consumed",
+        handle,
+        client=client,
+        batches=Batches(max_batch=64),
+        receivers=receivers,
+        prefetch=64,
+        workers=2,
+        wait_seconds=1,
+    )
+    began = time.perf_counter()
+    with consumer:
+        done.wait()
+        took = time.perf_counter() - began
+    return CONSUMED / took
+
+
+def _timed(times: list[float], call: Callable[[], Any]) -> Any:
+    began = time.perf_counter()
+    result = call()
+    times.append(time.perf_counter() - began)
+    return result
+
+
+def _connection(stack: Stack) -> Connection:
+    key_id, _, secret = stack.headers["Authorization"].removeprefix("Bearer ").partition(":")
+    return Connection(url=stack.url, access_key_id=key_id, secret=secret)
+
+
+if __name__ == "__main__":
+    run()
