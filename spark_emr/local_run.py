@@ -32,6 +32,7 @@ LOCAL_CONFIGURATION = {
     "spark.sql.shuffle.partitions": "4",
     # Looking at a few files here needs no distributed job.
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "100000",
+    "spark.python.sql.dataFrameDebugging.enabled": "false",
     # What fails is said by the job in one line.
     "spark.driver.extraJavaOptions": ""
     f"-Dlog4j2.configurationFile={Path(__file__).with_name('local_log4j2.properties').as_uri()}",

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import random
 from base64 import b64encode
+from bisect import bisect
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
@@ -22,6 +23,8 @@ ACCOUNTS = ("acme", "globex", "initech", "umbrella", "hooli")
 ITEMS_IN_A_FILE = 50_000
 WORTH_A_PROCESS = 200_000
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
+_KINDS = (("Q", 0.84), ("R", 0.06), ("L", 0.07), ("D", 0.025), ("N", 0.005))
+"""First letters of partition keys, and their share of the items."""
 _HOUR_MS, _DAY_MS = 3_600_000, 86_400_000
 _COUNTS = (1, 1, 1, 1, 2, 2, 3, 4, 6, 10, 16)
 _SIZES = (24, 90, 180, 250, 400, 700, 1_500, 6_000, 40_000, 200_000)
@@ -78,18 +81,35 @@ class Messages:
 
     def lines_of(self, file: int) -> list[str]:
         """The records of one data file."""
+        files = -(-self.items // self.items_in_a_file)
         count = min(self.items_in_a_file, self.items - file * self.items_in_a_file)
-        return [f'{{"Item":{item}}}' for item in self.items_of(file, count)]
+        return [f'{{"Item":{item}}}' for item in self.items_of(file, count, files)]
 
-    def items_of(self, series: int, count: int) -> Iterator[str]:
-        """`count` items as DynamoDB JSON; each `series` has others."""
+    def items_of(self, series: int, count: int, of: int = 1) -> Iterator[str]:
+        """`count` items as DynamoDB JSON: the `series`-th stretch of `of` that make a table.
+
+        As in a table, all items of a partition key stand in one stretch, or in neighbouring ones.
+        """
         randomness = random.Random(f"{self.seed}/{series}")
-        resources = self.all_resources()
-        weights = list(accumulate(1 / (place + 1) for place in range(len(resources))))
-        chosen = randomness.choices(resources, cum_weights=weights, k=count)
-        for number, resource in enumerate(chosen):
+        keys, weights = self._partition_keys()
+        below = list(accumulate(weights))
+        for number in range(count):
+            place = below[-1] * (series % of + randomness.random()) / of
+            resource, partition, kind = keys[bisect(below, place, hi=len(keys) - 1)]
             parcel_id = f"{series:06d}{number:08d}{randomness.getrandbits(48):012X}"
-            yield _item(resource, parcel_id, self.at_ms, randomness)
+            yield _item(kind, resource, partition, parcel_id, self.at_ms, randomness)
+
+    def _partition_keys(self) -> tuple[list[tuple[Resource, int, str]], list[float]]:
+        """Resource, partition and kind of each partition key, and how much it holds."""
+        weighted = [
+            ((resource, partition, kind), share / (place + 1) / (partition + 1))
+            for place, resource in enumerate(self.all_resources())
+            for partition in range(resource.partitions)
+            for kind, share in _KINDS
+        ]
+        # Their hashes decide the order in a table: any, but always the same.
+        random.Random(f"{self.seed}/order").shuffle(weighted)
+        return [key for key, _ in weighted], [weight for _, weight in weighted]
 
     def schedules(self) -> Iterator[str]:
         """The schedule items of the subscriptions, some of them retrying."""
@@ -128,18 +148,20 @@ def _resource(place: int, randomness: random.Random) -> Resource:
     )
 
 
-def _item(resource: Resource, parcel_id: str, at_ms: int, randomness: random.Random) -> str:
-    draw = randomness.random()
-    # The hottest partition gets more than its share, as skewed groups make it.
-    partition = int(resource.partitions * randomness.random() ** 1.5)
-    if draw < 0.82:
-        return _parcel("Q", resource, partition, parcel_id, at_ms, randomness)
-    if draw < 0.90:
-        kind = "R" if resource.rewinds else "Q"
-        return _parcel(kind, resource, partition, parcel_id, at_ms, randomness)
-    if draw < 0.97:
+def _item(
+    kind: str,
+    resource: Resource,
+    partition: int,
+    parcel_id: str,
+    at_ms: int,
+    randomness: random.Random,
+) -> str:
+    if kind in ("Q", "R"):
+        kept_as = kind if resource.rewinds else "Q"
+        return _parcel(kept_as, resource, partition, parcel_id, at_ms, randomness)
+    if kind == "L":
         return _log_record(resource, partition, parcel_id, at_ms, randomness)
-    if draw < 0.995:
+    if kind == "D":
         return (
             f'{{"pk":{{"S":"D#{resource.id}#{randomness.getrandbits(128):032x}"}},'
             f'"sk":{{"S":"D"}},"i":{{"S":"Msg-{parcel_id}0"}},"t":{{"N":"{at_ms}"}},'

@@ -164,8 +164,9 @@ def _duckdb_query(files: list[str]) -> str:
         FROM messages),
     counts AS (
         SELECT pk,
-            CASE WHEN kept
-                THEN age - age % (1 << greatest(floor(log2(age + 0.5))::BIGINT - 3, 0)) END AS bucket,
+            CASE WHEN kept THEN
+                age - age % (1 << greatest(floor(log2(age + 0.5))::BIGINT - 3, 0))
+            END AS bucket,
             count_if(kept) AS kept, count_if(kept AND v + w <= {AT_MS}) AS active,
             count_if(kept AND r = 0 AND v > {AT_MS}) AS delayed,
             count_if(archived AND v = 0 AND until * 1000 > {AT_MS}) AS rewindable,

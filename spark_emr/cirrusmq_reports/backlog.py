@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
 from cirrusmq_reports.columns import count_where, refuse, whole
@@ -31,8 +31,8 @@ SIZE_RANGES = (
 """Bytes of a histogram's columns: from, to (both included)."""
 PERCENTILES = (50, 95, 99)
 
-_AGE_STEPS = ((100, 1), (1_000, 10), (10_000, 100), (100_000, 1_000), (1_000_000, 10_000))
-_LAST_AGE_STEP = 100_000
+_AGE_BITS = 3
+"""Bits kept of an age after its highest one: eight buckets from one power of two to the next."""
 
 
 def range_name(name: str, low: int, high: int | None) -> str:
@@ -98,7 +98,7 @@ def messages(items: DataFrame) -> DataFrame:
         "kept_until_ms",
         "state",
         "probe_sent_ms",
-        sf.col("entry.N").cast("bigint").alias("v"),
+        whole("entry").alias("v"),
         sf.when(sf.col("waits").isNull(), sf.lit(0)).otherwise(_entry("waits")).alias("w"),
         _entry("receives").alias("r"),
         _entry("sizes").alias("z"),
@@ -112,15 +112,14 @@ _UNEQUAL_LISTS = (
 )
 _LACKING = (
     "is_parcel AND (v + w + r + z IS NULL OR sent_ms IS NULL OR expires_ms IS NULL "
-    "OR kept_until_ms IS NULL)"
+    "OR kept_until_ms IS NULL) OR (state = 'retrying' AND probe_sent_ms IS NULL)"
 )
 
 
 def counts_by_age(messages: DataFrame, at_ms: int) -> DataFrame:
-    """Sums by `key` and `age`: whole seconds since sending, to two significant digits.
+    """Sums by `key` and `age`: whole seconds since sending, cut to their four highest bits.
 
-    Digits beyond the second are cut off, so that a bucket is never wider than a tenth of its age.
-    Messages that are not kept have no age.
+    So a bucket is never wider than an eighth of its age. Messages not kept have no age.
     """
     at = sf.lit(at_ms)
     # One decision a level: `live` needs `v`, `kept` needs `live`, and the rest need `kept`.
@@ -148,41 +147,33 @@ def counts_by_age(messages: DataFrame, at_ms: int) -> DataFrame:
 
 
 def figures(counts: DataFrame, at_ms: int) -> DataFrame:
-    """Columns `id` and FIGURES, from the columns of `counts_by_age`."""
-    parts = counts.select(
+    """Columns `id` and FIGURES, from the columns of `counts_by_age`.
+
+    Ages are gathered as lists of (`age`, `kept`): at most some hundred a partition, so that wide
+    rows are not sorted by age for three numbers.
+    """
+    ages = sf.collect_list(sf.when(sf.col("kept") > 0, sf.struct("age", "kept")))
+    by_partition = counts.groupBy("key").agg(*_sums(), ages.alias("ages"))
+    parts = by_partition.select(
         "*",
         sf.substring_index(sf.substring_index("key", "#", 2), "#", -1).alias("id"),
-        sf.when(~sf.col("key").startswith("S#"), sf.substring_index("key", "#", -1))
-        .cast("int")
-        .alias("partition"),
+        sf.struct("kept", (-_partition()).alias("place")).alias("heat"),
     )
-    whole_resource = Window.partitionBy("id")
-    sums = parts.select(
-        "*",
-        sf.sum("kept").over(whole_resource).alias("total"),
-        # Rows of one age are peers: the sum takes all of them in, whatever their partition.
-        sf.sum("kept").over(whole_resource.orderBy("age")).alias("up_to_age"),
-        sf.sum("kept").over(Window.partitionBy("id", "partition")).alias("in_partition"),
+    by_resource = parts.groupBy("id").agg(
+        *_sums(),
+        sf.array_sort(sf.flatten(sf.collect_list("ages"))).alias("ages"),
+        sf.max(sf.when(sf.col("kept") > 0, sf.col("heat"))).alias("hottest"),
     )
-    hottest = sf.struct(sf.col("in_partition"), (-sf.col("partition")).alias("place"))
-    by_resource = sums.groupBy("id").agg(
-        *[sf.sum(name).alias(name) for name in COUNTS if name != "inactive"],
-        sf.sum("kept").alias("kept"),
-        sf.max("oldest_age_seconds").alias("oldest_age_seconds"),
-        *[_percentile(percent) for percent in PERCENTILES],
-        *[sf.sum(name).alias(name) for name in (*RECEIVE_COLUMNS, *SIZE_COLUMNS)],
-        sf.max(sf.when(sf.col("kept") > 0, hottest)).alias("hottest"),
-        sf.coalesce(sf.max("state") == "retrying", sf.lit(False)).alias("retrying"),
-        sf.max("probe_sent_ms").alias("probe_sent_ms"),
-    )
+    retrying = sf.coalesce(sf.col("state") == "retrying", sf.lit(False))
+    probe_age = sf.floor((sf.lit(at_ms) - sf.col("probe_sent_ms")) / 1000)
     derived = by_resource.withColumns(
         {
             "inactive": sf.col("kept") - sf.col("active") - sf.col("delayed"),
+            **{f"p{percent}_age_seconds": _percentile(percent) for percent in PERCENTILES},
             "hottest_partition": -sf.col("hottest.place"),
-            "hottest_partition_share": sf.round(sf.col("hottest.in_partition") / sf.col("kept"), 4),
-            "probe_age_seconds": sf.when(
-                sf.col("retrying"), sf.floor((sf.lit(at_ms) - sf.col("probe_sent_ms")) / 1000)
-            ),
+            "hottest_partition_share": sf.round(sf.col("hottest.kept") / sf.col("kept"), 4),
+            "retrying": retrying,
+            "probe_age_seconds": sf.when(retrying, probe_age),
         }
     )
     return derived.select("id", *FIGURES)
@@ -193,9 +184,7 @@ def named(figures: DataFrame, names: DataFrame) -> DataFrame:
 
     Named resources without items have zeros; items of what has no name show their id.
     """
-    left = figures.join(holders(names), "id", "left")
-    missing = holders(names).join(figures, "id", "left_anti")
-    rows = left.unionByName(missing, allowMissingColumns=True)
+    rows = figures.join(holders(names), "id", "full")
     zero = (*COUNTS, *RECEIVE_COLUMNS, *SIZE_COLUMNS)
     return rows.select(
         sf.coalesce("account", sf.lit(UNKNOWN)).alias("account"),
@@ -220,15 +209,15 @@ def _key() -> Column:
 
 
 def _entry(name: str) -> Column:
-    return sf.get(sf.col(name), sf.col("place"))["N"].cast("bigint")
+    return sf.get(sf.col(name), sf.col("place"))["N"].try_cast("bigint")
 
 
 def _age_bucket() -> Column:
-    seconds = sf.col("seconds")
-    step = sf.lit(_LAST_AGE_STEP)
-    for below, width in reversed(_AGE_STEPS):
-        step = sf.when(seconds < below, sf.lit(width)).otherwise(step)
-    return seconds - seconds % step
+    # Half a second more keeps the logarithm off the powers of two, where rounding would decide.
+    return sf.expr(
+        f"""seconds - seconds % shiftleft(1L,
+            greatest(CAST(floor(log2(seconds + 0.5D)) AS INT) - {_AGE_BITS}, 0))"""
+    )
 
 
 def _histogram(name: str, column: str, ranges: Sequence[tuple[int, int | None]]) -> list[Column]:
@@ -242,5 +231,25 @@ def _histogram(name: str, column: str, ranges: Sequence[tuple[int, int | None]])
 
 def _percentile(percent: int) -> Column:
     """The age that `percent` of a resource's kept messages do not exceed, in its bucket."""
-    reached = sf.col("up_to_age") * 100 >= sf.col("total") * percent
-    return sf.min(sf.when(reached, sf.col("age"))).alias(f"p{percent}_age_seconds")
+    return sf.expr(
+        f"""aggregate(ages, named_struct('seen', 0L, 'age', CAST(NULL AS BIGINT)),
+            (sum, entry) -> IF(sum.age IS NOT NULL, sum, named_struct(
+                'seen', sum.seen + entry.kept,
+                'age', IF((sum.seen + entry.kept) * 100 >= kept * {percent}, entry.age, NULL)))
+        ).age"""
+    )
+
+
+def _partition() -> Column:
+    """The number at the end of a key; of a schedule's there is none."""
+    number = sf.substring_index("key", "#", -1).try_cast("int")
+    return sf.when(~sf.col("key").startswith("S#"), number)
+
+
+def _sums() -> list[Column]:
+    added = (*COUNTS, "kept", *RECEIVE_COLUMNS, *SIZE_COLUMNS)
+    newest = ("oldest_age_seconds", "state", "probe_sent_ms")
+    return [
+        *[sf.sum(name).alias(name) for name in added if name != "inactive"],
+        *[sf.max(name).alias(name) for name in newest],
+    ]

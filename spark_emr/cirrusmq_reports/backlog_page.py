@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from cirrusmq_reports.charts import lines, show_number, stacked_columns, stacked_rows
+from cirrusmq_reports.charts import HALF, lines, show_number, stacked_columns, stacked_rows
 from cirrusmq_reports.page import nothing, render_page, section, side_by_side, table, tiles
 from cirrusmq_reports.times import iso_time
 
@@ -107,7 +107,7 @@ def _history(resources: Sequence[Resource]) -> str:
 def _histogram(resources: Sequence[Resource], name: str, unit: str) -> str:
     labels = list(resources[0][name])
     counts = [sum(row[name][label] for row in resources) for label in labels]
-    return stacked_columns(labels, {unit: counts}, title=f"Messages by {name}")
+    return stacked_columns(labels, {unit: counts}, title=f"Messages by {name}", width=HALF)
 
 
 def _ages(resources: Sequence[Resource]) -> str:

@@ -8,7 +8,7 @@ from decimal import Decimal
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
-from cirrusmq_reports.columns import refuse
+from cirrusmq_reports.columns import refuse, whole
 from cirrusmq_reports.rate_card import RateCard
 
 UNPRICED = "UNPRICED:"
@@ -30,20 +30,24 @@ _CHARGE = "DECIMAL(38,15)"
 def usage_entries(items: DataFrame) -> DataFrame:
     """Column `item` of Usage → one row an entry of a usage record.
 
-    Columns `account`, `resource`, `kind`, `minute`, `count`, `bytes`, `attempts`. Counters, which stand in the same table, are left out.
+    Columns `account`, `resource`, `kind`, `minute`, `count`, `bytes`, `attempts`.
+    Counters, which stand in the same table, are left out.
     """
     records = items.where(sf.substring("item.pk.S", 1, 2) == "U#")
-    sound = records.where(refuse(sf.col("item.records.L").isNull()))
+    lacking = sf.col("item.records.L").isNull() | whole("item.expires_at").isNull()
+    sound = records.where(refuse(lacking))
     entries = sound.select(sf.explode("item.records.L").alias("entry")).select("entry.M.*")
-    countable = entries.where(refuse(sf.expr("attempts IS NOT NULL AND attempts.N IS NULL")))
+    countable = entries.where(
+        refuse(sf.expr("attempts IS NOT NULL AND try_cast(attempts.N AS BIGINT) IS NULL"))
+    )
     rows = countable.select(
         sf.col("account.S").alias("account"),
         sf.col("resource.S").alias("resource"),
         sf.col("kind.S").alias("kind"),
-        sf.col("minute.N").cast("bigint").alias("minute"),
-        sf.col("count.N").cast("bigint").alias("count"),
-        sf.col("bytes.N").cast("bigint").alias("bytes"),
-        sf.coalesce(sf.col("attempts.N").cast("bigint"), sf.lit(0)).alias("attempts"),
+        whole("minute").alias("minute"),
+        whole("count").alias("count"),
+        whole("bytes").alias("bytes"),
+        sf.coalesce(whole("attempts"), sf.lit(0)).alias("attempts"),
     )
     return rows.where(refuse(sf.expr(_LACKING)))
 

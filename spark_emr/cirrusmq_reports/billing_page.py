@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
-from cirrusmq_reports.charts import show_number, stacked_columns, stacked_rows
+from cirrusmq_reports.charts import HALF, show_number, stacked_columns, stacked_rows
 from cirrusmq_reports.page import folded, nothing, render_page, section, side_by_side, table, tiles
 
 _DAYS_SHOWN, _KINDS_SHOWN, _ROWS_SHOWN = 40, 7, 12
@@ -63,10 +63,12 @@ def _totals(
 
 def _by_day(daily: Sequence[Row], figure: str, without: Iterable[str] = ()) -> str:
     days = sorted({row["day"] for row in daily})[-_DAYS_SHOWN:]
-    sums: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
+    sums: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(int))
     for row in daily:
         if row["kind"] not in without:
-            sums[row["kind"]][row["day"]] += float(row[figure])
+            sums[row["kind"]][row["day"]] += (
+                int(row[figure]) if figure == "count" else float(row[figure])
+            )
     kinds = sorted(sums, key=lambda kind: -sum(sums[kind].values()))
     series = {kind: [sums[kind][day] for day in days] for kind in kinds[:_KINDS_SHOWN]}
     if kinds[_KINDS_SHOWN:]:
@@ -81,7 +83,7 @@ def _by_account(invoices: Sequence[tuple[str, Mapping[str, Any]]]) -> str:
         totals[account] += Decimal(invoice["total"])
     dearest = sorted(totals.items(), key=lambda entry: -entry[1])[:_ROWS_SHOWN]
     rows = [(account, [float(total)]) for account, total in dearest]
-    return stacked_rows(rows, ["total"], title="Totals of accounts")
+    return stacked_rows(rows, ["total"], title="Totals of accounts", width=HALF)
 
 
 def _dearest(resources: Sequence[tuple[str, str, Decimal]]) -> str:
@@ -92,7 +94,7 @@ def _dearest(resources: Sequence[tuple[str, str, Decimal]]) -> str:
     dearest = sorted(sums.items(), key=lambda entry: -sum(entry[1].values()))[:_ROWS_SHOWN]
     used = [kind for kind in kinds if any(amounts[kind] for _, amounts in dearest)]
     rows = [(name, [float(amounts[kind]) for kind in used]) for name, amounts in dearest]
-    return stacked_rows(rows, used, title="Charges of resources by kind")
+    return stacked_rows(rows, used, title="Charges of resources by kind", width=HALF)
 
 
 def _invoices(invoices: Sequence[tuple[str, Mapping[str, Any]]]) -> str:

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from html import escape
 
-_WIDTH, _HEIGHT = 720, 220
+WIDE, HALF = 720, 440
+"""Widths of charts: text is as large in both where each has its place on the page."""
+
+_HEIGHT = 220
 _LEFT, _BOTTOM, _TOP = 64, 26, 10
-_ROW_HEIGHT, _LABEL_WIDTH, _VALUE_WIDTH = 24, 190, 84
+_ROW_HEIGHT, _LABEL_WIDTH, _VALUE_WIDTH = 24, 190, 76
 _COLORS = 8
 
 
@@ -17,33 +20,34 @@ def color_class(place: int) -> str:
 
 
 def stacked_columns(
-    labels: Sequence[str], series: Mapping[str, Sequence[float]], *, title: str, unit: str = ""
+    labels: Sequence[str], series: Mapping[str, Sequence[float]], *, title: str, width: int = WIDE
 ) -> str:
     """One column a label, the series stacked in order."""
     heights = [sum(values[place] for values in series.values()) for place in range(len(labels))]
     top = _nice_top(max(heights, default=0))
-    slot = (_WIDTH - _LEFT) / max(1, len(labels))
-    width = min(slot * 0.72, 44.0)
-    parts = [_grid(top, unit)]
+    slot = (width - _LEFT) / max(1, len(labels))
+    column = min(slot * 0.72, 44.0)
+    parts = [_grid(top, width)]
     for place, label in enumerate(labels):
-        x, y = _LEFT + slot * (place + 0.5) - width / 2, float(_HEIGHT - _BOTTOM)
+        x, y = _LEFT + slot * (place + 0.5) - column / 2, float(_HEIGHT - _BOTTOM)
         for number, (name, values) in enumerate(series.items()):
             height = _scaled(values[place], top)
             if height <= 0:
                 continue
             y -= height
-            hint = f"{label} · {name}: {show_number(values[place])}{unit}"
-            parts.append(_rectangle(x, y, width, height, color_class(number), hint))
+            hint = f"{label} · {name}: {show_number(values[place])}"
+            parts.append(_rectangle(x, y, column, height, color_class(number), hint))
         if place % max(1, -(-len(labels) // 12)) == 0:
-            parts.append(_text(x + width / 2, _HEIGHT - 8, label, "middle"))
-    return _svg(_WIDTH, _HEIGHT, title, parts) + _legend(list(series))
+            parts.append(_text(x + column / 2, _HEIGHT - 8, label, "middle"))
+    drawing = _svg(width, _HEIGHT, title, parts)
+    return drawing + (_legend(list(series)) if len(series) > 1 else "")
 
 
 def lines(labels: Sequence[str], series: Mapping[str, Sequence[float]], *, title: str) -> str:
     """One line a series over evenly spaced labels."""
     top = _nice_top(max((max(values) for values in series.values()), default=0))
-    step = (_WIDTH - _LEFT - 20) / max(1, len(labels) - 1)
-    parts = [_grid(top, "")]
+    step = (WIDE - _LEFT - 20) / max(1, len(labels) - 1)
+    parts = [_grid(top, WIDE)]
     for number, (name, values) in enumerate(series.items()):
         points = [
             (_LEFT + 10 + step * place, _HEIGHT - _BOTTOM - _scaled(value, top))
@@ -60,45 +64,48 @@ def lines(labels: Sequence[str], series: Mapping[str, Sequence[float]], *, title
     for place, label in enumerate(labels):
         if place % max(1, -(-len(labels) // 8)) == 0:
             parts.append(_text(_LEFT + 10 + step * place, _HEIGHT - 8, label, "middle"))
-    return _svg(_WIDTH, _HEIGHT, title, parts) + _legend(list(series))
+    return _svg(WIDE, _HEIGHT, title, parts) + _legend(list(series))
 
 
 def stacked_rows(
-    rows: Sequence[tuple[str, Sequence[float]]], names: Sequence[str], *, title: str, unit: str = ""
+    rows: Sequence[tuple[str, Sequence[float]]],
+    names: Sequence[str],
+    *,
+    title: str,
+    unit: str = "",
+    width: int = WIDE,
 ) -> str:
     """One bar a row, with its label on the left and its sum on the right."""
     most = max((sum(values) for _, values in rows), default=0) or 1
-    room = _WIDTH - _LABEL_WIDTH - _VALUE_WIDTH
+    room = width - _LABEL_WIDTH - _VALUE_WIDTH
     parts = []
     for place, (label, values) in enumerate(rows):
         y, x = place * _ROW_HEIGHT + 4, float(_LABEL_WIDTH)
         parts.append(_text(_LABEL_WIDTH - 8, y + 12, _shortened(label), "end"))
         for number, value in enumerate(values):
-            width = room * max(0.0, value) / most
-            if width <= 0:
+            length = room * max(0.0, value) / most
+            if length <= 0:
                 continue
             hint = f"{label} · {names[number]}: {show_number(value)}{unit}"
-            parts.append(_rectangle(x, y, width, _ROW_HEIGHT - 8, color_class(number), hint))
-            x += width
+            parts.append(_rectangle(x, y, length, _ROW_HEIGHT - 8, color_class(number), hint))
+            x += length
         parts.append(_text(x + 6, y + 12, f"{show_number(sum(values))}{unit}", "start"))
-    drawing = _svg(_WIDTH, max(1, len(rows)) * _ROW_HEIGHT + 4, title, parts)
+    drawing = _svg(width, max(1, len(rows)) * _ROW_HEIGHT + 4, title, parts)
     return drawing + (_legend(names) if len(names) > 1 else "")
 
 
 def show_number(value: float) -> str:
-    """The number with thousands apart, and decimals only where they say something."""
-    if value == int(value):
-        return f"{int(value):,}"
-    return f"{value:,.2f}" if abs(value) >= 0.01 else f"{value:.2g}"
+    """The number with thousands apart; what is not a count has two places."""
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.2f}"
 
 
-def _grid(top: float, unit: str) -> str:
+def _grid(top: float, width: int) -> str:
     parts = []
     for quarter in range(5):
         value = top * quarter / 4
         y = _HEIGHT - _BOTTOM - _scaled(value, top)
-        parts.append(f'<line class="grid" x1="{_LEFT}" y1="{y:.1f}" x2="{_WIDTH}" y2="{y:.1f}"/>')
-        parts.append(_text(_LEFT - 6, y + 4, _short_number(value) + unit, "end"))
+        parts.append(f'<line class="grid" x1="{_LEFT}" y1="{y:.1f}" x2="{width}" y2="{y:.1f}"/>')
+        parts.append(_text(_LEFT - 6, y + 4, _short_number(value), "end"))
     return "".join(parts)
 
 

@@ -20,8 +20,8 @@ def refuse(fault: Column) -> Column:
 
 
 def whole(name: str) -> Column:
-    """The number of an attribute `{"N": "12"}`; null where there is no attribute."""
-    return sf.col(f"{name}.N").cast("bigint")
+    """The number of an attribute `{"N": "12"}`; null where there is none, or no whole number."""
+    return sf.col(f"{name}.N").try_cast("bigint")
 
 
 def count_where(condition: Column) -> Column:

@@ -8,6 +8,7 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
+from cirrusmq_reports.columns import whole
 from cirrusmq_reports.manifests import Export
 from cirrusmq_reports.records import MICROS, Reader
 
@@ -53,7 +54,7 @@ def all_usage(reader: Reader, exports: Sequence[Export]) -> DataFrame:
 
 
 def _withdrawn() -> Column:
-    ttl_micros = sf.col("item.expires_at.N").cast("bigint") * 1_000_000
+    ttl_micros = whole("item.expires_at") * 1_000_000
     before_ttl = sf.col("removed_micros") < sf.coalesce(ttl_micros, sf.lit(0))
     last = sf.col("removed_micros") > sf.coalesce("kept_micros", sf.lit(0))
     return sf.coalesce(before_ttl & last, sf.lit(False))

@@ -118,7 +118,7 @@ MESSAGES = TableSchema(
             for name in ("t", "x", "expires_at")
         },
         "probe_sent is not a whole number": (
-            f"item.probe_sent IS NOT NULL AND {_not_a_number('probe_sent')}"
+            f"item.state.S = 'retrying' AND {_not_a_number('probe_sent')}"
         ),
     },
 )

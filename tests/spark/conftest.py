@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+from pyspark.sql import SparkSession
+
+REPOSITORY = Path(__file__).parents[2]
+# The jobs are programs, not an installed package: they find their modules beside themselves.
+sys.path[:0] = [str(REPOSITORY), str(REPOSITORY / "spark_emr")]
+
+from tests.spark.job_runs import Jobs  # noqa: E402
+
+from cirrusmq_reports.session import make_session  # noqa: E402
+from local_run import LOCAL_CONFIGURATION, prepare_java  # noqa: E402
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    here = Path(__file__).parent
+    for item in items:
+        if here in item.path.parents:
+            # PySpark leaves it to reference counting to close the sockets that it collects by.
+            item.add_marker(pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"))
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    prepare_java()
+    settings = {
+        "spark.master": "local[2]",
+        "spark.sql.shuffle.partitions": "2",
+        # Many short jobs: compiling them well would take longer than they do.
+        "spark.driver.defaultJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    }
+    session = make_session("tests", LOCAL_CONFIGURATION | settings)
+    yield session
+    session.stop()
+
+
+@pytest.fixture
+def jobs(spark: SparkSession) -> Jobs:
+    return Jobs(lambda: spark)
+
+
+@pytest.fixture
+def jobs_without_spark() -> Jobs:
+    """For what must be refused before Spark starts."""
+
+    def start() -> NoReturn:
+        raise AssertionError("Spark was started")
+
+    return Jobs(start)

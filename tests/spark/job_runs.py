@@ -1,0 +1,75 @@
+"""Running the jobs in this process, and looking at what they left."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from collections.abc import Callable, Sequence
+from contextlib import redirect_stderr
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from cirrusmq_reports import backlog_command, billing_command
+
+REPOSITORY = Path(__file__).parents[2]
+RATE_CARD = REPOSITORY / "infra/rate_card.yaml"
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a job ended."""
+
+    code: int
+    errors: str
+
+    @property
+    def message(self) -> str:
+        """The one line that it said."""
+        assert self.errors.count("\n") == 1, self.errors
+        return self.errors.strip()
+
+
+class Jobs:
+    """Runs the jobs with their command lines, in this process."""
+
+    def __init__(self, session: Callable[[], SparkSession]) -> None:
+        self.session = session
+
+    def bill(self, output: Path | str, exports: Sequence[Path | str]) -> Ended:
+        arguments = [*_exports(exports), "--rate-card", str(RATE_CARD), "--output", str(output)]
+        return self._run(billing_command.run, arguments)
+
+    def report_backlog(
+        self,
+        output: Path | str,
+        exports: Sequence[Path | str],
+        directories: Sequence[Path | str] = (),
+        *more: str,
+    ) -> Ended:
+        named = [part for path in directories for part in ("--directory-export", str(path))]
+        arguments = [*_exports(exports), *named, "--output", str(output), *more]
+        return self._run(backlog_command.run, arguments)
+
+    def _run(
+        self,
+        job: Callable[[Sequence[str], Callable[[], SparkSession]], int],
+        arguments: Sequence[str],
+    ) -> Ended:
+        with redirect_stderr(io.StringIO()) as errors:
+            code = job(arguments, self.session)
+        return Ended(code, errors.getvalue())
+
+
+def fingerprints(folder: Path) -> dict[str, str]:
+    """Path → digest of every file in a folder."""
+    return {
+        str(path.relative_to(folder)): hashlib.md5(path.read_bytes()).hexdigest()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+def _exports(folders: Sequence[Path | str]) -> list[str]:
+    return [part for folder in folders for part in ("--export", str(folder))]

@@ -1,0 +1,125 @@
+"""The reports' figures once more, in plain Python over the same files, one item at a time."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from decimal import ROUND_HALF_UP, Decimal
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+Item = dict[str, Any]
+
+
+def records_of(export: Path) -> Iterator[Item]:
+    """The records of the files that an export's manifest lists."""
+    root = export.parent.parent
+    listed = set((export / "manifest-files.json").read_text().splitlines())
+    for line in sorted(listed):
+        with gzip.open(root / json.loads(line)["dataFileS3Key"]) as lines:
+            yield from map(json.loads, lines)
+
+
+def items_of(export: Path) -> Iterator[Item]:
+    """The items of a full export."""
+    return (record["Item"] for record in records_of(export))
+
+
+@dataclass
+class Backlog:
+    """A resource's figures."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    ages: list[int] = field(default_factory=list)
+    receives: list[int] = field(default_factory=list)
+    sizes: list[int] = field(default_factory=list)
+    partitions: Counter[int] = field(default_factory=Counter)
+    probe_age_seconds: int | None = None
+
+
+def recount_backlog(items: Iterable[Item], at_ms: int) -> dict[str, Backlog]:
+    """Resource id → its figures."""
+    resources: dict[str, Backlog] = defaultdict(Backlog)
+    for item in items:
+        kind, _, rest = item["pk"]["S"].partition("#")
+        if kind == "S" and item["state"]["S"] == "retrying":
+            probe_ms = int(item["probe_sent"]["N"])
+            resources[item["sk"]["S"]].probe_age_seconds = (at_ms - probe_ms) // 1000
+        if kind not in ("Q", "R"):
+            continue
+        identity, _, partition = rest.partition("#")
+        resource = resources[identity]
+        numbers = {name: [int(n["N"]) for n in item[name]["L"]] for name in ("v", "r", "z")}
+        waits = [int(n["N"]) for n in item["w"]["L"]] if "w" in item else [0] * len(numbers["v"])
+        for v, w, r, z in zip(numbers["v"], waits, numbers["r"], numbers["z"], strict=True):
+            if kind == "R":
+                kept_until_ms = int(item["expires_at"]["N"]) * 1000
+                resource.counts["rewindable"] += v == 0 and kept_until_ms > at_ms
+                continue
+            if v <= 0:
+                continue
+            if int(item["x"]["N"]) <= at_ms:
+                resource.counts["expired"] += 1
+                continue
+            if v + w <= at_ms:
+                resource.counts["active"] += 1
+            elif r == 0 and v > at_ms:
+                resource.counts["delayed"] += 1
+            else:
+                resource.counts["inactive"] += 1
+            resource.counts["dead"] += "d" in item
+            resource.counts["bytes"] += z
+            resource.ages.append((at_ms - int(item["t"]["N"])) // 1000)
+            resource.receives.append(r)
+            resource.sizes.append(z)
+            resource.partitions[int(partition)] += 1
+    return resources
+
+
+def in_ranges(values: Iterable[int], labels: Iterable[str]) -> dict[str, int]:
+    """Label such as `3`, `3-5`, `101+` → how many of the values it holds."""
+    counted = Counter(values)
+    sums = {}
+    for label in labels:
+        low, _, high = label.removesuffix("+").partition("-")
+        most = float("inf") if label.endswith("+") else int(high or low)
+        sums[label] = sum(n for value, n in counted.items() if int(low) <= value <= most)
+    return sums
+
+
+Usage = Counter[tuple[str, str, str, int]]
+
+
+def recount_usage(items: Iterable[Item]) -> dict[str, Usage]:
+    """Counts, bytes and attempts by (account, resource, kind, hour since 1970)."""
+    sums: dict[str, Usage] = {"count": Counter(), "bytes": Counter(), "attempts": Counter()}
+    seen = set()
+    for item in items:
+        key = (item["pk"]["S"], item["sk"]["S"])
+        if not key[0].startswith("U#") or key in seen:
+            continue
+        seen.add(key)
+        for entry in item["records"]["L"]:
+            values = {name: next(iter(value.values())) for name, value in entry["M"].items()}
+            hour = int(values["minute"]) // 60
+            place = (values["account"], values["resource"], values["kind"], hour)
+            for name, sums_of_name in sums.items():
+                sums_of_name[place] += int(values.get(name, 0))
+    return sums
+
+
+def recount_amount(kind: str, count: int, size: int, card_file: Path) -> str:
+    """An invoice line's amount, by the shipped rate card as PyYAML reads it."""
+    card = yaml.load(card_file.read_text(), yaml.BaseLoader)
+    if kind == "kept":
+        exact = Decimal(size) * Decimal(card["per_gigabyte_hour_kept"]) / 10**9
+    elif kind == "rewindable":
+        exact = Decimal(count) * Decimal(card["per_million_rewindable_hours"]) / 10**6
+    else:
+        exact = Decimal(count) * Decimal(card["per_million_operations"][kind]) / 10**6
+    return str(exact.quantize(Decimal("0.01"), ROUND_HALF_UP) + 0)  # never "-0.00"

@@ -1,0 +1,197 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+from tests.spark.job_runs import Ended, Jobs
+from tests.spark.recount import Backlog, in_ranges, items_of, recount_backlog
+
+from export_writer import ExportWriter
+from synthetic_messages import Messages, Resource, directory_export
+from synthetic_usage import change, removal
+
+AT_MS = 1_795_161_600_000  # 2026-11-20T08:00:00Z
+HOUR_MS = 3_600_000
+
+
+def make_messages(items: int = 3_000) -> Messages:
+    return Messages(seed=5, items=items, at_ms=AT_MS, resources=12, items_in_a_file=700)
+
+
+def succeed(ended: Ended) -> None:
+    assert (ended.code, ended.errors) == (0, "")
+
+
+def resources_in(output: Path) -> dict[tuple[str, str], dict[str, Any]]:
+    return {
+        (path.stem, resource["name"]): resource
+        for path in (output / "summaries/backlog").glob("*.json")
+        for resource in json.loads(path.read_text())["resources"]
+    }
+
+
+def export_of(root: Path, at_ms: int, items: Iterable[str], files: int = 1) -> Path:
+    writer = ExportWriter(root=root, table="Messages", at_ms=at_ms)
+    writer.write_files((f'{{"Item":{item}}}' for item in items), files=files)
+    return writer.finish()
+
+
+def assert_equals_recount(
+    output: Path, recount: dict[str, Backlog], resources: Iterable[Resource]
+) -> None:
+    reported = resources_in(output)
+    expected = {(resource.account, resource.name): resource for resource in resources}
+    assert set(reported) == set(expected)
+    for place, resource in expected.items():
+        figures, backlog = reported[place], recount[resource.id]
+        assert figures["kind"] == resource.kind
+        for name in ("active", "inactive", "delayed", "rewindable", "dead", "expired", "bytes"):
+            assert figures[name] == backlog.counts[name], (place, name)
+        for name, values in (("receive_counts", "receives"), ("sizes", "sizes")):
+            assert figures[name] == in_ranges(getattr(backlog, values), figures[name])
+        assert_ages(figures, sorted(backlog.ages))
+        assert figures["retrying"] == (backlog.probe_age_seconds is not None)
+        assert figures["probe_age_seconds"] == backlog.probe_age_seconds
+        if backlog.partitions:
+            share = max(backlog.partitions.values()) / len(backlog.ages)
+            assert figures["hottest_partition_share"] == pytest.approx(share, abs=0.0001)
+            hottest = backlog.partitions[figures["hottest_partition"]]
+            assert hottest == max(backlog.partitions.values())
+        else:
+            assert figures["hottest_partition_share"] is None
+
+
+def assert_ages(figures: dict[str, Any], ages: list[int]) -> None:
+    """Percentiles: the exact age's four highest bits."""
+    if not ages:
+        assert figures["oldest_age_seconds"] is figures["p50_age_seconds"] is None
+        return
+    assert figures["oldest_age_seconds"] == ages[-1]
+    for percent in (50, 95, 99):
+        exact = ages[-(-len(ages) * percent // 100) - 1]
+        dropped = max(0, exact.bit_length() - 4)
+        assert figures[f"p{percent}_age_seconds"] == exact >> dropped << dropped
+
+
+def test_every_figure_equals_a_plain_recount(tmp_path: Path, jobs: Jobs) -> None:
+    messages = make_messages()
+    items = [*messages.items_of(0, 3_000), *messages.schedules()]
+    export = export_of(tmp_path, AT_MS, items, files=4)
+    resources = messages.all_resources()
+    idle = Resource("idle00000000", "acme", "queue", "idle", 4, 1, False, False, False)
+    names = directory_export(tmp_path, AT_MS, [*resources, idle])
+    succeed(jobs.report_backlog(tmp_path / "out", [export, export], [names]))
+    recount = recount_backlog(items_of(export), AT_MS)
+    assert_equals_recount(tmp_path / "out", recount, [*resources, idle])
+    totals = {name: sum(b.counts[name] for b in recount.values()) for name in recount_names()}
+    assert all(totals.values()), "the export lacks something to count"
+    assert any(figures["retrying"] for figures in resources_in(tmp_path / "out").values())
+
+
+def recount_names() -> tuple[str, ...]:
+    return ("active", "inactive", "delayed", "rewindable", "dead", "expired", "bytes")
+
+
+def test_windows_bring_an_older_export_up_to_date(tmp_path: Path, jobs: Jobs) -> None:
+    messages = make_messages()
+    before = list(messages.items_of(0, 400))
+    kept, changed, removed = before[:200], before[200:300], before[300:]
+    added = list(messages.items_of(1, 100))
+    later = [item.replace('"r":{"L":[{"N":"0"}', '"r":{"L":[{"N":"7"}') for item in changed]
+    base_ms = AT_MS - 2 * HOUR_MS
+    exports = [export_of(tmp_path, base_ms, before, files=2)]
+    # The first window began before the full export, and repeats what that shows already.
+    first = ExportWriter(
+        root=tmp_path, table="Messages", at_ms=AT_MS - HOUR_MS, since_ms=base_ms - HOUR_MS
+    )
+    first.write_file(
+        [
+            *[change(item, base_ms - 5) for item in added[:30]],
+            *[change(item, base_ms + 5) for item in removed],
+            *[change(new, base_ms + 9, old=old) for new, old in zip(later, changed, strict=True)],
+        ]
+    )
+    second = ExportWriter(
+        root=tmp_path, table="Messages", at_ms=AT_MS, since_ms=AT_MS - HOUR_MS - 60_000
+    )
+    second.write_file(
+        [
+            *[removal(item, AT_MS - 50) for item in removed],
+            *[change(item, AT_MS - 60) for item in added[30:]],
+        ]
+    )
+    exports += [second.finish(), first.finish()]
+    resources = messages.all_resources()
+    names = directory_export(tmp_path, AT_MS, resources)
+    succeed(jobs.report_backlog(tmp_path / "out", exports, [names]))
+    final = [json.loads(item) for item in (*kept, *later, *added[30:])]
+    assert_equals_recount(tmp_path / "out", recount_backlog(final, AT_MS), resources)
+
+
+def parcel(identity: str, sent_ms: int, count: int = 1) -> str:
+    def numbers(value: int) -> str:
+        return f'{{"L":[{",".join([f"""{{"N":"{value}"}}"""] * count)}]}}'
+
+    expires_ms = sent_ms + 90 * HOUR_MS
+    return (
+        f'{{"pk":{{"S":"Q#{identity}#0"}},"sk":{{"S":"{sent_ms}#p"}},"v":{numbers(sent_ms)},'
+        f'"r":{numbers(0)},"z":{numbers(10)},"t":{{"N":"{sent_ms}"}},"x":{{"N":"{expires_ms}"}},'
+        f'"expires_at":{{"N":"{expires_ms // 1000}"}}}}'
+    )
+
+
+def test_trends_reach_over_exports_and_earlier_reports(
+    tmp_path: Path, spark: SparkSession, jobs: Jobs
+) -> None:
+    start_ms = AT_MS - 3 * HOUR_MS
+    exports = [
+        export_of(
+            tmp_path,
+            start_ms + hour * HOUR_MS,
+            [parcel("shrinks", start_ms, shrinking), parcel("grows", start_ms, 2 + hour)],
+        )
+        for hour, shrinking in enumerate((16, 14, 9, 6))
+    ]
+    output = tmp_path / "out"
+    succeed(jobs.report_backlog(output, exports[:2]))
+    succeed(jobs.report_backlog(output, exports[2:]))
+    shrinking = resources_in(output)["(unknown)", "shrinks"]
+    assert [point["messages"] for point in shrinking["backlog_by_time"]] == [16, 14, 9, 6]
+    assert shrinking["backlog_by_time"][-1]["at"] == "2026-11-20T08:00:00.000Z"
+    assert (shrinking["growth_per_hour"], shrinking["hours_to_drain"]) == (-3.0, 2.0)
+    growing = resources_in(output)["(unknown)", "grows"]
+    assert (growing["growth_per_hour"], growing["hours_to_drain"]) == (1.0, None)
+    succeed(jobs.report_backlog(output, exports[3:], [], "--history", "2"))
+    shown = resources_in(output)["(unknown)", "shrinks"]["backlog_by_time"]
+    assert [point["messages"] for point in shown] == [9, 6]
+    rows = spark.read.parquet(str(output / "backlog")).collect()
+    assert len({(row["at_ms"], row["id"]) for row in rows}) == len(rows) == 8
+
+
+def test_an_empty_export_gives_an_empty_report(tmp_path: Path, jobs: Jobs) -> None:
+    output = tmp_path / "out"
+    succeed(jobs.report_backlog(output, [export_of(tmp_path / "1", AT_MS, [parcel("q", AT_MS)])]))
+    assert resources_in(output)
+    succeed(jobs.report_backlog(output, [export_of(tmp_path / "2", AT_MS + 1, [])]))
+    assert resources_in(output) == {}, "what an account had is not what it has"
+    assert "no messages" in (output / "backlog.html").read_text()
+
+
+def test_the_time_can_be_chosen(tmp_path: Path, jobs: Jobs) -> None:
+    export = export_of(tmp_path, AT_MS, [parcel("q", AT_MS - HOUR_MS)])
+    succeed(jobs.report_backlog(tmp_path, [export], [], "--at", "2026-11-20T09:30:00Z"))
+    assert resources_in(tmp_path)["(unknown)", "q"]["oldest_age_seconds"] == 2.5 * 3_600
+
+
+@pytest.mark.long
+def test_two_million_items_equal_a_plain_recount(tmp_path: Path, jobs: Jobs) -> None:
+    messages = Messages(seed=2, items=2_000_000, at_ms=AT_MS, resources=400)
+    export = messages.export(tmp_path)
+    names = directory_export(tmp_path, AT_MS, messages.all_resources())
+    succeed(jobs.report_backlog(tmp_path / "out", [export], [names]))
+    recount = recount_backlog(items_of(export), AT_MS)
+    assert_equals_recount(tmp_path / "out", recount, messages.all_resources())

@@ -1,0 +1,223 @@
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter
+from collections.abc import Iterable
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+from tests.spark.job_runs import RATE_CARD, Ended, Jobs
+from tests.spark.recount import Item, items_of, recount_amount, recount_usage
+
+from export_writer import ExportWriter
+from synthetic_usage import Usage, change, removal
+
+AT_MS = 1_795_161_600_000  # 2026-11-20T08:00:00Z
+HOUR_MS, DAY_MS = 3_600_000, 86_400_000
+
+
+def make_usage(records: int = 1_500, seed: int = 7) -> Usage:
+    return Usage(seed=seed, records=records, at_ms=AT_MS, days=25, items_in_a_file=400)
+
+
+def succeed(ended: Ended) -> None:
+    assert (ended.code, ended.errors) == (0, "")
+
+
+def summaries_in(output: Path) -> dict[str, Any]:
+    return {
+        path.stem: json.loads(path.read_text())
+        for path in (output / "summaries/billing").glob("*.json")
+    }
+
+
+def invoices_in(output: Path) -> dict[str, Any]:
+    return {account: summary["invoices"] for account, summary in summaries_in(output).items()}
+
+
+def assert_equals_recount(spark: SparkSession, output: Path, items: Iterable[Item]) -> None:
+    """Every hour of the Parquet files, and every line of the invoices."""
+    sums = recount_usage(items)
+    rows = spark.read.parquet(str(output / "usage")).collect()
+    hours = {
+        (row["account"], row["resource"], row["kind"], int(row["hour"].timestamp()) // 3600): row
+        for row in rows
+    }
+    assert len(rows) == len(hours) == len(sums["count"])
+    for name in ("count", "bytes", "attempts"):
+        assert {place: row[name] for place, row in hours.items()} == dict(sums[name])
+    months: dict[tuple[str, ...], Counter[str]] = {}
+    for (account, resource, kind, _), row in hours.items():
+        line = months.setdefault((account, row["day"][:7], resource, kind), Counter())
+        line.update(count=row["count"], bytes=row["bytes"])
+    invoiced = {
+        (account, invoice["month"], line["resource"], line["kind"]): line
+        for account, invoices in invoices_in(output).items()
+        for invoice in invoices
+        for line in invoice["lines"]
+    }
+    assert invoiced == {
+        place: {
+            "resource": place[2],
+            "kind": place[3],
+            "count": sums_of_line["count"],
+            "bytes": sums_of_line["bytes"],
+            "amount": recount_amount(
+                place[3], sums_of_line["count"], sums_of_line["bytes"], RATE_CARD
+            ),
+        }
+        for place, sums_of_line in months.items()
+    }
+
+
+def test_the_job_equals_a_plain_recount(tmp_path: Path, spark: SparkSession, jobs: Jobs) -> None:
+    export = make_usage().export(tmp_path)
+    succeed(jobs.bill(tmp_path / "out", [export]))
+    assert_equals_recount(spark, tmp_path / "out", items_of(export))
+    for summary in summaries_in(tmp_path / "out").values():
+        assert set(summary) == {"from", "to", "generated_at", "invoices"}
+        assert summary["from"] == "2026-10-01T00:00:00.000Z"
+        assert summary["to"] == "2026-11-20T08:00:00.000Z"
+        assert [invoice["month"] for invoice in summary["invoices"]] == ["2026-10", "2026-11"]
+        for invoice in summary["invoices"]:
+            assert set(invoice) == {"month", "currency", "lines", "total"}
+            total = sum(Decimal(line["amount"]) for line in invoice["lines"])
+            assert (invoice["total"], invoice["currency"]) == (str(total), "USD")
+
+
+def test_order_copies_and_repetitions_change_no_total(
+    tmp_path: Path, spark: SparkSession, jobs: Jobs
+) -> None:
+    usage = make_usage()
+    plain = usage.export(tmp_path / "plain")
+    items = [f'{{"Item":{item}}}' for item in usage.items()]
+    random.Random(3).shuffle(items)
+    writer = ExportWriter(root=tmp_path / "odd", table="Usage", at_ms=AT_MS)
+    writer.write_files(items, files=5)
+    first = next(writer.data.iterdir())
+    copy = first.with_name(f"copy-of-{first.name}")
+    copy.write_bytes(first.read_bytes())
+    writer.list_file(first, 300)
+    writer.list_file(copy, 300)
+    writer.write_file(items[:70])
+    odd = writer.finish()
+    output = tmp_path / "out"
+    succeed(jobs.bill(output, [odd, plain, odd]))
+    assert_equals_recount(spark, output, items_of(plain))
+    before = invoices_in(output)
+    succeed(jobs.bill(output, [plain]))
+    assert_equals_recount(spark, output, items_of(plain))
+    assert invoices_in(output) == before
+
+
+def test_overlapping_windows_count_once(tmp_path: Path, spark: SparkSession, jobs: Jobs) -> None:
+    written = list(make_usage().written())
+    cut_ms = AT_MS - 2 * DAY_MS
+    full = ExportWriter(root=tmp_path, table="Usage", at_ms=cut_ms)
+    full.write_files([f'{{"Item":{item}}}' for item, at_ms in written if at_ms < cut_ms], files=2)
+    exports = [full.finish()]
+    for since_ms, to_ms in (
+        (cut_ms - HOUR_MS, cut_ms + DAY_MS),
+        (cut_ms + DAY_MS // 2, AT_MS + 60_000),
+    ):
+        window = ExportWriter(root=tmp_path, table="Usage", at_ms=to_ms, since_ms=since_ms)
+        inside = [(item, at_ms) for item, at_ms in written if since_ms <= at_ms < to_ms]
+        window.write_files([change(item, at_ms) for item, at_ms in inside], files=3)
+        exports.append(window.finish())
+    succeed(jobs.bill(tmp_path / "out", exports))
+    everything = (json.loads(item) for item, _ in written)
+    assert_equals_recount(spark, tmp_path / "out", everything)
+
+
+def usage_item(key: str, count: int, at_ms: int, kind: str = "sent") -> str:
+    entry = (
+        f'{{"M":{{"account":{{"S":"acme"}},"resource":{{"S":"queue:q"}},"kind":{{"S":"{kind}"}},'
+        f'"minute":{{"N":"{at_ms // 60_000}"}},"count":{{"N":"{count}"}},"bytes":{{"N":"1"}}}}}}'
+    )
+    return (
+        f'{{"pk":{{"S":"U#0"}},"sk":{{"S":"{key}"}},"records":{{"L":[{entry}]}},'
+        f'"expires_at":{{"N":"{at_ms // 1000 + 40 * 86_400}"}}}}'
+    )
+
+
+def export_of(root: Path, at_ms: int, items: Iterable[str]) -> Path:
+    writer = ExportWriter(root=root, table="Usage", at_ms=at_ms)
+    writer.write_file([f'{{"Item":{item}}}' for item in items])
+    return writer.finish()
+
+
+def counts_by_day(spark: SparkSession, output: Path) -> dict[str, int]:
+    rows = spark.read.parquet(str(output / "usage")).collect()
+    counts: Counter[str] = Counter()
+    for row in rows:
+        counts[row["day"]] += row["count"]
+    return dict(counts)
+
+
+def test_the_newest_write_of_a_record_counts(
+    tmp_path: Path, spark: SparkSession, jobs: Jobs
+) -> None:
+    old, new = usage_item("a", 5, AT_MS - HOUR_MS), usage_item("a", 8, AT_MS - HOUR_MS)
+    full = export_of(tmp_path, AT_MS, [old, usage_item("b", 100, AT_MS - HOUR_MS)])
+    window = ExportWriter(root=tmp_path, table="Usage", at_ms=AT_MS + HOUR_MS, since_ms=AT_MS)
+    window.write_file([change(new, AT_MS + 5, old=old)])
+    succeed(jobs.bill(tmp_path / "out", [window.finish(), full]))
+    assert counts_by_day(spark, tmp_path / "out") == {"2026-11-20": 108}
+
+
+def test_ttl_unbills_nothing_but_a_withdrawal_does(
+    tmp_path: Path, spark: SparkSession, jobs: Jobs
+) -> None:
+    lived, withdrawn = usage_item("a", 5, AT_MS), usage_item("b", 70, AT_MS)
+    full = export_of(tmp_path, AT_MS, [lived, withdrawn])
+    late_ms = AT_MS + 40 * DAY_MS + HOUR_MS
+    window = ExportWriter(root=tmp_path, table="Usage", at_ms=late_ms + 1, since_ms=AT_MS)
+    window.write_file([removal(lived, late_ms), removal(withdrawn, AT_MS + HOUR_MS)])
+    succeed(jobs.bill(tmp_path / "out", [full, window.finish()]))
+    assert counts_by_day(spark, tmp_path / "out") == {"2026-11-20": 5}
+
+
+def test_a_day_that_ttl_has_begun_to_remove_is_not_replaced(
+    tmp_path: Path, spark: SparkSession, jobs: Jobs
+) -> None:
+    items = [usage_item("a", 5, AT_MS), usage_item("b", 6, AT_MS + HOUR_MS)]
+    first = export_of(tmp_path / "1", AT_MS + DAY_MS, items)
+    output = tmp_path / "out"
+    succeed(jobs.bill(output, [first]))
+    later_ms = AT_MS + 40 * DAY_MS + HOUR_MS
+    fresh = usage_item("c", 9, later_ms - HOUR_MS)
+    later = export_of(tmp_path / "2", later_ms, [items[1], fresh])
+    ended = jobs.bill(output, [later])
+    assert ended.code == 0
+    assert "2026-11-20 stays as it was" in ended.message
+    assert counts_by_day(spark, output) == {"2026-11-20": 11, "2026-12-30": 9}
+    assert [invoice["month"] for invoice in invoices_in(output)["acme"]] == ["2026-11", "2026-12"]
+    assert invoices_in(output)["acme"][0]["lines"][0]["count"] == 11
+
+
+def test_an_empty_export_gives_an_empty_report(tmp_path: Path, jobs: Jobs) -> None:
+    succeed(jobs.bill(tmp_path / "out", [export_of(tmp_path, AT_MS, [])]))
+    assert summaries_in(tmp_path / "out") == {}
+    assert "no usage" in (tmp_path / "out/billing.html").read_text()
+
+
+def test_a_kind_without_a_price_is_refused(tmp_path: Path, jobs: Jobs) -> None:
+    export = export_of(tmp_path, AT_MS, [usage_item("a", 1, AT_MS, kind="teleported")])
+    ended = jobs.bill(tmp_path / "out", [export])
+    assert ended.code == 2
+    assert "teleported" in ended.message
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.long
+def test_a_million_records_equal_a_plain_recount(
+    tmp_path: Path, spark: SparkSession, jobs: Jobs
+) -> None:
+    usage = Usage(seed=11, records=1_000_000, at_ms=AT_MS, days=35)
+    export = usage.export(tmp_path)
+    succeed(jobs.bill(tmp_path / "out", [export, export]))
+    assert_equals_recount(spark, tmp_path / "out", items_of(export))

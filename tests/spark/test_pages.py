@@ -1,0 +1,131 @@
+"""The pages: whole without network, their charts there and drawn by a browser."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from cirrusmq_reports.backlog import RECEIVE_RANGES, SIZE_RANGES
+from cirrusmq_reports.backlog_page import render_backlog, show_bytes, show_seconds
+from cirrusmq_reports.billing_page import render_billing
+
+AT_MS = 1_795_161_600_000
+VOID = {"meta", "link", "br", "img"}
+
+
+class Balanced(HTMLParser):
+    """Fails where an element is closed that is not the open one."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.addresses: list[str] = []
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        self.addresses += [value or "" for name, value in attributes if name in ("src", "href")]
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        return
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+def resource(name: str, active: int) -> dict[str, Any]:
+    return {
+        "name": name,
+        "kind": "queue",
+        **dict.fromkeys(("inactive", "delayed", "rewindable", "dead", "expired"), 3),
+        "active": active,
+        "bytes": 4_000_000,
+        **{f"{age}_age_seconds": 5_000 for age in ("oldest", "p50", "p95", "p99")},
+        "receive_counts": {str(low): 5 for low, _ in RECEIVE_RANGES},
+        "sizes": {str(low): 6 for low, _ in SIZE_RANGES},
+        "hottest_partition": 1,
+        "hottest_partition_share": 0.5,
+        "retrying": True,
+        "probe_age_seconds": 70,
+        "backlog_by_time": [
+            {"at": f"2026-11-20T{hour:02}:00:00.000Z", "messages": active + hour}
+            for hour in range(5)
+        ],
+        "growth_per_hour": 1.5,
+        "hours_to_drain": None,
+    }
+
+
+@pytest.fixture
+def backlog_page() -> str:
+    summary = {"resources": [resource("<b>orders</b>", 40), resource("mail", 0)]}
+    return render_backlog({"acme": summary}, AT_MS)
+
+
+@pytest.fixture
+def billing_page() -> str:
+    line = {"resource": "queue:<i>", "kind": "sent", "count": 5, "bytes": 6, "amount": "0.07"}
+    invoice = {"month": "2026-11", "currency": "USD", "lines": [line], "total": "0.07"}
+    daily = [
+        {"day": f"2026-11-{day:02}", "account": "acme", "kind": "sent", "count": day, "charge": 0.1}
+        for day in range(1, 20)
+    ]
+    return render_billing({"acme": {"invoices": [invoice]}}, daily, "November")
+
+
+@pytest.mark.parametrize(("name", "charts"), [("backlog_page", 5), ("billing_page", 4)])
+def test_a_page_is_whole_by_itself(name: str, charts: int, request: pytest.FixtureRequest) -> None:
+    page: str = request.getfixturevalue(name)
+    parser = Balanced()
+    parser.feed(page)
+    assert parser.open == []
+    assert parser.addresses == []
+    assert "<script" not in page
+    assert "url(" not in page
+    drawings = re.findall(r"<svg.*?</svg>", page, re.DOTALL)
+    assert len(drawings) == charts
+    for drawing in drawings:
+        tree = ElementTree.fromstring(drawing)
+        shapes = [*tree.iter("rect"), *tree.iter("polyline")]
+        assert shapes, drawing
+        for shape in tree.iter("rect"):
+            assert float(shape.attrib["width"]) > 0
+            assert float(shape.attrib["x"]) >= 0
+    assert "<b>orders" not in page
+    assert "<i>" not in re.sub(r'<i class="c\d">', "", page)
+
+
+@pytest.mark.parametrize(("name", "charts"), [("backlog_page", 5), ("billing_page", 4)])
+def test_a_browser_shows_the_charts(
+    name: str, charts: int, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    browser = shutil.which("chromium") or shutil.which("google-chrome")
+    if browser is None:
+        pytest.skip("no Chromium on this machine: the charts are only parsed")
+    page = tmp_path / "page.html"
+    page.write_text(request.getfixturevalue(name))
+    headless = [browser, "--headless=new", "--no-sandbox", "--disable-gpu"]
+    profile = f"--user-data-dir={tmp_path / 'profile'}"
+    picture = tmp_path / "page.png"
+    shown = subprocess.run(
+        [*headless, profile, f"--screenshot={picture}", "--dump-dom", page.as_uri()],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    assert shown.stdout.count("</svg>") == charts
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_sizes_and_times_are_shown_in_fitting_units() -> None:
+    shown = [show_seconds(seconds) for seconds in (None, 5, 65, 4_000, 100_000)]
+    assert shown == ["—", "5 s", "1 min", "1 h 6 min", "1 d 3 h"]
+    assert [show_bytes(size) for size in (12, 1_500, 2.5e9)] == ["12 B", "1.5 kB", "2.5 GB"]

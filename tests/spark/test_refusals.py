@@ -1,0 +1,277 @@
+"""Bad input ends a job with exit code 2 and one line that names the file; nothing is replaced."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.spark.job_runs import Ended, Jobs, fingerprints
+
+from export_writer import ExportWriter, write_with_checksum
+from synthetic_messages import Messages
+from synthetic_usage import Usage
+
+AT_MS = 1_795_161_600_000
+
+
+@pytest.fixture
+def usage_export(tmp_path: Path) -> Path:
+    return Usage(seed=1, records=60, at_ms=AT_MS, items_in_a_file=30).export(tmp_path)
+
+
+@pytest.fixture
+def messages_export(tmp_path: Path) -> Path:
+    return Messages(seed=1, items=60, at_ms=AT_MS, items_in_a_file=30).export(tmp_path)
+
+
+def data_files(export: Path) -> list[Path]:
+    return sorted((export / "data").iterdir())
+
+
+def rewrite(path: Path, change: Callable[[list[str]], list[str]]) -> None:
+    """Change the lines of a data file; its manifest follows with the new checksum."""
+    path.write_bytes(gzip.compress("".join(change(lines_of(path))).encode(), mtime=0))
+    correct_manifests(path.parents[1])
+
+
+def lines_of(path: Path) -> list[str]:
+    return gzip.decompress(path.read_bytes()).decode().splitlines(keepends=True)
+
+
+def correct_manifests(export: Path, **changes: Any) -> None:
+    """Write the manifests of the data files as they are now, with the counts of before."""
+    listed = (export / "manifest-files.json").read_text().splitlines()
+    entries = [json.loads(line) for line in listed]
+    writer = ExportWriter(root=export.parents[1], table="T", at_ms=AT_MS)
+    for entry in entries:
+        writer.list_file(writer.root / entry["dataFileS3Key"], entry["itemCount"])
+    listing = "".join(json.dumps(entry) + "\n" for entry in writer._listed)
+    write_with_checksum(export / "manifest-files.json", listing)
+    summary = json.loads((export / "manifest-summary.json").read_text()) | changes
+    write_with_checksum(export / "manifest-summary.json", json.dumps(summary))
+
+
+def assert_refused(ended: Ended, name: str, *words: str) -> None:
+    assert ended.code == 2
+    for word in (name, *words):
+        assert word in ended.message
+
+
+# Before Spark starts: what the manifests and the checksums give away.
+
+
+def test_a_folder_without_a_manifest(tmp_path: Path, jobs_without_spark: Jobs) -> None:
+    ended = jobs_without_spark.bill(tmp_path / "out", [tmp_path / "AWSDynamoDB/1"])
+    assert_refused(ended, "AWSDynamoDB/1/manifest-summary.json", "missing")
+
+
+@pytest.mark.parametrize("name", ["manifest-summary", "manifest-files"])
+def test_a_manifest_with_a_wrong_checksum(
+    usage_export: Path, jobs_without_spark: Jobs, name: str
+) -> None:
+    path = usage_export / f"{name}.json"
+    path.write_text(path.read_text() + " ")
+    ended = jobs_without_spark.bill(usage_export / "out", [usage_export])
+    assert_refused(ended, str(path), "wrong checksum")
+
+
+def test_a_manifest_without_a_checksum(usage_export: Path, jobs_without_spark: Jobs) -> None:
+    (usage_export / "manifest-files.md5").unlink()
+    ended = jobs_without_spark.bill(usage_export / "out", [usage_export])
+    assert_refused(ended, "manifest-files.md5", "missing")
+
+
+def test_the_ion_format(usage_export: Path, jobs_without_spark: Jobs) -> None:
+    correct_manifests(usage_export, outputFormat="ION")
+    ended = jobs_without_spark.bill(usage_export / "out", [usage_export])
+    assert_refused(ended, str(usage_export / "manifest-summary.json"), "ION")
+
+
+def test_a_total_that_differs_from_the_listing(
+    usage_export: Path, jobs_without_spark: Jobs
+) -> None:
+    correct_manifests(usage_export, itemCount=61)
+    ended = jobs_without_spark.bill(usage_export / "out", [usage_export])
+    assert_refused(ended, str(usage_export / "manifest-summary.json"), "61", "60")
+
+
+def test_a_missing_data_file(usage_export: Path, jobs_without_spark: Jobs) -> None:
+    missing = data_files(usage_export)[1]
+    missing.unlink()
+    ended = jobs_without_spark.bill(usage_export / "out", [usage_export])
+    assert_refused(ended, str(missing), "missing")
+
+
+def test_a_data_file_with_a_wrong_checksum(usage_export: Path, jobs_without_spark: Jobs) -> None:
+    damaged = data_files(usage_export)[1]
+    damaged.write_bytes(damaged.read_bytes()[:-9])
+    ended = jobs_without_spark.bill(usage_export / "out", [usage_export])
+    assert_refused(ended, str(damaged), "wrong checksum")
+
+
+def test_a_key_that_leads_out_of_the_export(usage_export: Path, jobs_without_spark: Jobs) -> None:
+    listing = usage_export / "manifest-files.json"
+    write_with_checksum(
+        listing, listing.read_text().replace("AWSDynamoDB/", "AWSDynamoDB/../../", 1)
+    )
+    ended = jobs_without_spark.bill(usage_export / "out", [usage_export])
+    assert_refused(ended, f"{listing}: line 1")
+
+
+def test_windows_without_a_full_export_or_with_a_gap(
+    tmp_path: Path, jobs_without_spark: Jobs, messages_export: Path
+) -> None:
+    window = ExportWriter(root=tmp_path, table="Messages", at_ms=AT_MS + 900, since_ms=AT_MS + 400)
+    window.write_file([])
+    alone = jobs_without_spark.report_backlog(tmp_path / "out", [window.finish()])
+    assert_refused(alone, str(window.home), "full")
+    gap = jobs_without_spark.report_backlog(tmp_path / "out", [messages_export, window.home])
+    assert_refused(gap, str(window.home), "2026-11-20T08:00:00.000Z", "2026-11-20T08:00:00.400Z")
+
+
+def test_exports_of_different_tables(
+    tmp_path: Path, usage_export: Path, messages_export: Path, jobs_without_spark: Jobs
+) -> None:
+    ended = jobs_without_spark.bill(tmp_path / "out", [usage_export, messages_export])
+    assert_refused(ended, "Messages, Usage")
+
+
+def test_both_names_of_a_checksum_and_another_place_are_accepted(
+    tmp_path: Path, jobs: Jobs
+) -> None:
+    usage = Usage(seed=1, records=9, at_ms=AT_MS)
+    root = tmp_path / "bucket"
+    export = usage.export(root)
+    for path in export.glob("*.md5"):
+        path.rename(path.with_suffix(".checksum"))
+    listing = export / "manifest-files.json"
+    prefixed = listing.read_text().replace('"AWSDynamoDB/', '"nightly/runs/AWSDynamoDB/')
+    write_with_checksum(listing, prefixed, ".checksum")
+    summary = json.loads((export / "manifest-summary.json").read_text())
+    summary["s3Prefix"] = "nightly/runs"
+    write_with_checksum(export / "manifest-summary.json", json.dumps(summary), ".checksum")
+    (tmp_path / "a [copy] of{it}").mkdir()
+    moved = root.rename(tmp_path / "a [copy] of{it}/bucket")
+    ended = jobs.bill(tmp_path / "out", [moved / export.relative_to(root)])
+    assert (ended.code, ended.errors) == (0, "")
+
+
+# What only the records themselves give away; their checksums are right.
+
+_LINE = 7
+
+
+def break_line(lines: list[str]) -> list[str]:
+    return [*lines[:_LINE], lines[_LINE][:50] + "\n", *lines[_LINE + 1 :]]
+
+
+def lose_line(lines: list[str]) -> list[str]:
+    return lines[:-1]
+
+
+def retype(attribute: str, kind: str) -> Callable[[list[str]], list[str]]:
+    """Give an attribute of one item a type that no attribute has."""
+
+    def change(lines: list[str]) -> list[str]:
+        typed = f'"{attribute}":{{"{kind}":'
+        place = next(
+            place
+            for place, line in enumerate(lines)
+            if (typed in line and '"Q#' in line) or (typed in line and '"U#' in line)
+        )
+        lines[place] = lines[place].replace(typed, f'"{attribute}":{{"Q":', 1)
+        return lines
+
+    return change
+
+
+def unnumber(lines: list[str]) -> list[str]:
+    place = next(place for place, line in enumerate(lines) if '"Q#' in line)
+    lines[place] = lines[place].replace('"v":{"L":[{"N":"', '"v":{"L":[{"N":"x', 1)
+    return lines
+
+
+def shorten_list(lines: list[str]) -> list[str]:
+    place = next(place for place, line in enumerate(lines) if '"Q#' in line)
+    lines[place] = lines[place].replace('"r":{"L":[', '"r":{"L":[{"N":"0"},', 1)
+    return lines
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (break_line, ["a line is not a record"]),
+        (lose_line, ["29 items", "30"]),
+        (retype("v", "L"), ["item Q#", "v is not of type L"]),
+        (retype("t", "N"), ["item Q#", "t is not of type N"]),
+        (retype("pk", "S"), ["pk"]),
+        (unnumber, ["item Q#", "v is not a list of whole numbers"]),
+        (shorten_list, ["item Q#", "differ in length"]),
+    ],
+    ids=["bad line", "count", "type of v", "type of t", "type of pk", "not a number", "lengths"],
+)
+def test_records_of_messages(
+    tmp_path: Path,
+    jobs: Jobs,
+    messages_export: Path,
+    change: Callable[[list[str]], list[str]],
+    words: list[str],
+) -> None:
+    bad = data_files(messages_export)[1]
+    rewrite(bad, change)
+    ended = jobs.report_backlog(tmp_path / "out", [messages_export])
+    assert_refused(ended, str(bad), *words)
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (break_line, ["a line is not a record"]),
+        (lose_line, ["29 items", "30"]),
+        (retype("minute", "N"), ["item U#", "minute of a record is not a whole number"]),
+        (retype("records", "L"), ["item U#", "records is not of type L"]),
+        (retype("kind", "S"), ["item U#", "kind of a record is not a string"]),
+    ],
+    ids=["bad line", "count", "type of minute", "type of records", "type of kind"],
+)
+def test_records_of_usage(
+    tmp_path: Path,
+    jobs: Jobs,
+    usage_export: Path,
+    change: Callable[[list[str]], list[str]],
+    words: list[str],
+) -> None:
+    bad = data_files(usage_export)[0]
+    rewrite(bad, change)
+    assert_refused(jobs.bill(tmp_path / "out", [usage_export]), str(bad), *words)
+
+
+def test_a_file_that_was_cut_before_its_checksum_was_made(
+    tmp_path: Path, jobs: Jobs, usage_export: Path
+) -> None:
+    cut = data_files(usage_export)[1]
+    cut.write_bytes(cut.read_bytes()[:-200])
+    correct_manifests(usage_export)
+    assert_refused(jobs.bill(tmp_path / "out", [usage_export]), str(cut), "gzip")
+
+
+def test_counts_that_are_wrong_but_sum_up(tmp_path: Path, jobs: Jobs, usage_export: Path) -> None:
+    first, second = data_files(usage_export)
+    moved = lines_of(second)[-1]
+    rewrite(second, lose_line)
+    rewrite(first, lambda lines: [*lines, moved])
+    assert_refused(jobs.bill(tmp_path / "out", [usage_export]), str(first), "31 items", "30")
+
+
+def test_a_refusal_replaces_nothing(tmp_path: Path, jobs: Jobs, messages_export: Path) -> None:
+    output = tmp_path / "out"
+    assert jobs.report_backlog(output, [messages_export]).code == 0
+    before = fingerprints(output)
+    rewrite(data_files(messages_export)[1], lose_line)
+    assert jobs.report_backlog(output, [messages_export]).code == 2
+    assert fingerprints(output) == before
