@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from cirrusmq.timestamps import format_time
 from cirrusmq_local.testing import Client, Reply, World
+
+if TYPE_CHECKING:
+    from tests.service.topics import Schedules, Subscriber, TestTopic
 
 Message = dict[str, Any]
 
@@ -172,3 +175,27 @@ def queue(make_queue: MakeQueue) -> TestQueue:
 def now(world: World) -> Callable[..., str]:
     """The service's time as answers have it, `seconds` from now."""
     return lambda seconds=0.0: format_time(world.clock.now_ms() + round(seconds * 1000))
+
+
+@pytest.fixture
+def topic(alice: Client) -> TestTopic:
+    """A topic of alice with the defaults."""
+    from tests.service.topics import TestTopic
+
+    return TestTopic(alice)
+
+
+@pytest.fixture
+def subscriber(world: World) -> Subscriber:
+    """Whoever is behind the URLs of subscriptions."""
+    from tests.service.topics import Subscriber
+
+    return Subscriber(world)
+
+
+@pytest.fixture
+def schedules(world: World) -> Schedules:
+    """What runs retries, and the sweep, while time passes."""
+    from tests.service.topics import Schedules
+
+    return Schedules(world)

@@ -78,7 +78,7 @@ def move_to_queue(
         begun_ms=now_ms,
         now_ms=now_ms,
         take_sequence=lambda partition, count: take_sequence(core, target.id, partition, count),
-        origin=Origin(moved_from=origin(parcel, now_ms), dead_letter=dead_letter),
+        origin=Origin(moved_from=origin(source, parcel, now_ms), dead_letter=dead_letter),
     )
     arrivals = [*shipment.parcels, *([shipment.log] if shipment.log else [])]
     left = move_out(core, source, parcel, place, arrivals, now_ms, nonce)

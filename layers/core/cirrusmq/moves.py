@@ -24,17 +24,17 @@ REWOUND = "rewound"
 """In the place of a source's id: the parcel came back from the archive."""
 
 
-def origin(parcel: Parcel, now_ms: int) -> str:
+def origin(source: Source, parcel: Parcel, now_ms: int, mark: int = GONE) -> str:
     """What a message's new parcel says of where it came from: the source's id.
 
     Where the old parcel vanishes with the move its removal looks like a delete to the meter, and
     the mark behind the id tells it so.
     """
-    return parcel.source_id + (VANISHED if _vanishes(parcel, now_ms) else "")
+    return parcel.source_id + (VANISHED if _vanishes(source, parcel, now_ms, mark) else "")
 
 
-def _vanishes(parcel: Parcel, now_ms: int) -> bool:
-    return parcel.count == 1 and may_vanish(parcel, now_ms)
+def _vanishes(source: Source, parcel: Parcel, now_ms: int, mark: int) -> bool:
+    return parcel.count == 1 and may_vanish(source, (mark,), parcel, now_ms)
 
 
 def move_out(
@@ -45,17 +45,19 @@ def move_out(
     arrivals: Sequence[Item],
     now_ms: int,
     nonce: bytes | None = None,
+    mark: int = GONE,
 ) -> Parcel | None:
     """Write `arrivals` and take the message at `place` out of its parcel, both or neither.
 
-    With `nonce` only its newest receipt's holder may. Answers the parcel as the move leaves it;
+    With `nonce` only its newest receipt's holder may. `mark` is what it leaves in its place, where
+    the parcel stays. Answers the parcel as the move leaves it;
     None where somebody was faster.
     """
-    after = _without(parcel, place)
+    after = _without(parcel, place, mark)
     try:
         core.store.transact(
             [
-                _departure(core, parcel, place, now_ms, nonce),
+                _departure(core, source, parcel, place, now_ms, nonce, mark),
                 *({"Put": put_if_absent(core.tables.messages, item)} for item in arrivals),
             ]
         )
@@ -68,14 +70,20 @@ def move_out(
     return after
 
 
-def _without(parcel: Parcel, place: int) -> Parcel:
+def _without(parcel: Parcel, place: int, mark: int) -> Parcel:
     visible = list(parcel.visible_ms)
-    visible[place] = GONE
+    visible[place] = mark
     return replace(parcel, visible_ms=tuple(visible))
 
 
 def _departure(
-    core: Core, parcel: Parcel, place: int, now_ms: int, nonce: bytes | None
+    core: Core,
+    source: Source,
+    parcel: Parcel,
+    place: int,
+    now_ms: int,
+    nonce: bytes | None,
+    mark: int,
 ) -> dict[str, Any]:
     condition = f"v[{place}] = :seen"
     values: dict[str, Any] = {":seen": {"N": str(parcel.visible_ms[place])}}
@@ -89,8 +97,8 @@ def _departure(
         "ExpressionAttributeValues": values,
         "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
     }
-    if _vanishes(parcel, now_ms):
+    if _vanishes(source, parcel, now_ms, mark):
         return {"Delete": request}
-    request["UpdateExpression"] = f"SET v[{place}] = :gone"
-    values[":gone"] = {"N": str(GONE)}
+    request["UpdateExpression"] = f"SET v[{place}] = :mark"
+    values[":mark"] = {"N": str(mark)}
     return {"Update": request}

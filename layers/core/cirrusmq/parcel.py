@@ -14,7 +14,9 @@ from cirrusmq import ulid
 DELETED = 0
 """A `visible_ms` that says: deleted by its consumer."""
 GONE = -1
-"""A `visible_ms` that says: gone otherwise (moved, dead-lettered, dropped)."""
+"""A `visible_ms` that says: gone otherwise (dead-lettered, dropped)."""
+MOVED = -2
+"""A `visible_ms` that says: stands elsewhere in the same source, in a parcel of its own."""
 
 
 class Parcel(msgspec.Struct, frozen=True, kw_only=True):

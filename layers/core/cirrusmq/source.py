@@ -32,6 +32,11 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
     rewind_floor_ms: int
     longest_retention_seconds: int
 
+    @property
+    def traced(self) -> bool:
+        """Whether what became of a dead message can be asked: its parcel tells, to its expiry."""
+        return self.subscription is not None
+
     def query_from_ms(self, now_ms: int) -> int:
         """No message that can still be received has an earlier key."""
         oldest_ms = max(now_ms - self.longest_retention_seconds * 1000, self.purged_ms)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from cirrusmq import limits, ulid
 from cirrusmq.core import Core
-from cirrusmq.parcel import DELETED, GONE, Parcel
+from cirrusmq.parcel import DELETED, GONE, MOVED, Parcel
 from cirrusmq.source import Source
 from cirrusmq.storage.parcels import PARCELS, archive_item, partition_key
 from cirrusmq.storage.store import ConditionFailed, TransactionRefused, key
@@ -17,21 +18,25 @@ def parcel_key(parcel: Parcel) -> dict[str, Any]:
     return key(partition_key(PARCELS, parcel.source_id, parcel.partition), parcel.sort_key)
 
 
-def may_vanish(parcel: Parcel, now_ms: int) -> bool:
-    """Whether a parcel whose messages moved away may be removed.
+def may_vanish(source: Source, states: Sequence[int], parcel: Parcel, now_ms: int) -> bool:
+    """Whether a parcel whose messages ended in these states may be removed.
 
         client    send (attempt) ──> answer lost ............ the same send again
         store     stored ──> received ──> moved to a retry    key taken? else a second copy
 
-    Until no attempt can be that old, the empty parcel stays and holds the key.
+    Until no attempt can be that old, the empty parcel stays and holds the key. One that says of a
+    published message that it is dead stays for the message's trace, until TTL removes it.
     """
-    return now_ms - ulid.time_of(parcel.send_id) > limits.TOMBSTONE_MS
+    if GONE in states and source.traced:
+        return False
+    moved = GONE in states or MOVED in states
+    return not moved or now_ms - ulid.time_of(parcel.send_id) > limits.TOMBSTONE_MS
 
 
 def clear(core: Core, source: Source, parcel: Parcel, now_ms: int) -> None:
     """Remove a spent parcel, into the archive where its deleted messages can be rewound."""
     deleted = any(rewindable(source, parcel, place) for place in range(parcel.count))
-    if GONE in parcel.visible_ms and not may_vanish(parcel, now_ms):
+    if not may_vanish(source, parcel.visible_ms, parcel, now_ms):
         return
     conditions = " AND ".join(f"v[{place}] <= :none" for place in range(parcel.count))
     removal = {

@@ -8,7 +8,8 @@ from typing import Any
 from cirrusmq import limits, schedules, ulid
 from cirrusmq.core import Core
 from cirrusmq.errors import MessageNotFound
-from cirrusmq.parcel import DELETED, Parcel
+from cirrusmq.parcel import DELETED, MOVED, Parcel
+from cirrusmq.scan import scan_pages
 from cirrusmq.shares import parcels_of
 from cirrusmq.storage.parcels import PARCELS, log_key, partition_key, read_parcel
 from cirrusmq.subscription_source import subscription_source
@@ -66,25 +67,46 @@ def _state(
         return {"state": "delivered", "attempts": 0}
     if subscription.protocol == "queue":
         return {"state": "delivered" if fanned_out else "pending", "attempts": 0}
-    found = _find(core, subscription, record, delivery, place)
-    if found is None:
-        return {"state": "delivered" if fanned_out else "pending", "attempts": 0}
-    parcel, index = found
-    if subscription.protocol == "pull":
-        return _pull_state(parcel, index)
-    return _push_state(core, subscription, parcel, index)
+    made, index = _made(subscription, record, delivery, place)
+    pk = partition_key(PARCELS, made.source_id, made.partition)
+    item = core.store.get(core.tables.messages, pk, made.sort_key)
+    parcel = None if item is None else read_parcel(item)
+    if parcel is None and not fanned_out:
+        return {"state": "pending", "attempts": 0}
+    if subscription.protocol == "http" and parcel is not None:
+        return _push_state(core, subscription, parcel, index)
+    if parcel is None or parcel.visible_ms[index] == MOVED:
+        parcel, index = _rekeyed(core, made, index), 0
+    return {"state": "delivered", "attempts": 0} if parcel is None else _pull_state(parcel, index)
 
 
-def _find(
-    core: Core, subscription: Subscription, record: TopicRecord, delivery: Delivery, place: int
-) -> tuple[Parcel, int] | None:
-    """The parcel with the message as it stands now, and the message's place in it."""
+def _made(
+    subscription: Subscription, record: TopicRecord, delivery: Delivery, place: int
+) -> tuple[Parcel, int]:
+    """The parcel that fan-out made for the message, and the message's place in it."""
     for made in parcels_of(own_share(subscription, record, delivery)):
         places = [made.position(index) for index in range(made.count)]
         if place in places:
-            pk = partition_key(PARCELS, made.source_id, made.partition)
-            item = core.store.get(core.tables.messages, pk, made.sort_key)
-            return None if item is None else (read_parcel(item), places.index(place))
+            return made, places.index(place)
+    raise AssertionError("a delivery's places all have parcels")
+
+
+def _rekeyed(core: Core, made: Parcel, index: int) -> Parcel | None:
+    """The parcel of its own that the message has since a long wait; None where there is none.
+
+    It stands at its due time, which nobody else knows: this reads the partition, up to a bound
+    beyond which counts are approximate too. A dead letter's parcel stays, so that it is found.
+    """
+    parcel_id = f"{made.parcel_id}.{made.position(index):X}"
+    pk = partition_key(PARCELS, made.source_id, made.partition)
+    seen = 0
+    for page in scan_pages(core, pk, made.sort_key):
+        for parcel in page.parcels:
+            if parcel.parcel_id == parcel_id:
+                return parcel
+        seen += len(page.parcels)
+        if seen > limits.COUNT_EXACT_MESSAGES:
+            return None
     return None
 
 

@@ -8,7 +8,7 @@ from cirrusmq import limits
 from cirrusmq.core import Core
 from cirrusmq.message import pack, unpack
 from cirrusmq.moves import move_out, origin
-from cirrusmq.parcel import Parcel, sort_key
+from cirrusmq.parcel import MOVED, Parcel, sort_key
 from cirrusmq.source import Source
 from cirrusmq.storage.parcels import PARCELS, parcel_item, partition_key
 
@@ -41,7 +41,9 @@ def move_to_due(
     somebody was faster.
     """
     single = _single(source, parcel, place, due_ms, now_ms)
-    left = move_out(core, source, parcel, place, [parcel_item(single)], now_ms, nonce)
+    left = move_out(
+        core, source, parcel, place, [parcel_item(single)], now_ms, nonce, mark=MOVED
+    )
     if left is not None:
         core.hints.forget(
             partition_key(PARCELS, single.source_id, single.partition), single.sort_key
@@ -66,7 +68,7 @@ def _single(source: Source, parcel: Parcel, place: int, due_ms: int, now_ms: int
         positions=(position,) if position else (),
         visibility_seconds=parcel.visibility_seconds[place : place + 1],
         content=content,
-        moved_from=origin(parcel, now_ms),
+        moved_from=origin(source, parcel, now_ms, MOVED),
     )
 
 

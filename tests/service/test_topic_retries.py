@@ -1,0 +1,476 @@
+"""Every retry policy of URLs on a clock that is set: the waits, the blocking, and the end."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.service.conftest import TestQueue, to_ms
+from tests.service.topics import Schedules, Subscriber, TestSubscription, TestTopic
+
+from cirrusmq import pushing
+from cirrusmq_local.testing import Client, World
+
+DAY = 86_400
+DECAY = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, *[512] * 166]
+LADDER_OF_UNORDERED = [10, 30, *range(60, 601, 60), 1200, 1800, 3600, 7200]
+
+
+def dead_letters(
+    alice: Client, subscription: TestSubscription, queue: str | None = None
+) -> list[dict[str, Any]]:
+    return TestQueue(alice, queue or f"dlq-{subscription.id}").receive_all()
+
+
+class TestExponentialDecay:
+    """1, 2, 4 … 512, 512 … s: 176 retries, about one day."""
+
+    def test_a_dead_endpoint_gets_177_attempts_at_the_specified_waits(
+        self, topic: TestTopic, subscriber: Subscriber, schedules: Schedules
+    ) -> None:
+        topic.subscribe("web", "http")
+        subscriber.down()
+        topic.publish("lost")
+        schedules.run_out()
+
+        assert subscriber.waits("lost") == DECAY
+        assert len(subscriber.at("lost")) == 177
+
+    def test_after_the_last_retry_the_message_stays_counted_until_it_expires(
+        self, topic: TestTopic, subscriber: Subscriber, schedules: Schedules
+    ) -> None:
+        web = topic.subscribe("web", "http")
+        subscriber.down()
+        (sent,) = topic.publish("lost")
+        schedules.run_out()
+        subscriber.up()
+        active = {"active": 1, "inactive": 0, "delayed": 0}
+
+        assert web.show()["counts"] == active
+        assert web.show()["state"] == "delivering"
+        assert topic.active() == 1
+        schedules.pass_seconds(
+            (to_ms(sent["sent_at"]) - subscriber.world.clock.now_ms()) / 1e3 + DAY - 1
+        )
+        assert web.show()["counts"] == active
+        assert topic.trace(sent["id"])["web"]["attempts"] == 177
+        schedules.pass_seconds(1)
+        assert web.show()["counts"] == {"active": 0, "inactive": 0, "delayed": 0}
+        assert topic.active() == 0
+        assert len(subscriber.times) == 177
+
+    def test_with_a_dead_letter_queue_it_moves_right_after_the_last_retry(
+        self, alice: Client, topic: TestTopic, subscriber: Subscriber, schedules: Schedules
+    ) -> None:
+        alice.put("/queues/lost-and-found")
+        web = topic.subscribe("web", "http", dead_letter_queue="lost-and-found")
+        subscriber.down()
+        (sent,) = topic.publish("lost")
+        schedules.run(lambda: len(subscriber.times) == 176, None)
+        assert dead_letters(alice, web, "lost-and-found") == []
+        schedules.run_out()
+
+        (dead,) = dead_letters(alice, web, "lost-and-found")
+        assert (dead["id"], dead["body"]) == (sent["id"], "lost")
+        assert dead["dead_letter"] | {"dead_at": ""} == {
+            "source_queue": "news",
+            "subscription": "web",
+            "receive_count": 177,
+            "dead_at": "",
+            "reason": "retries",
+        }
+        assert to_ms(dead["dead_letter"]["dead_at"]) == subscriber.at("lost")[-1]
+        assert web.show()["counts"]["active"] == 0
+        assert topic.trace(sent["id"])["web"] == {"state": "dead", "attempts": 177}
+
+    def test_what_waits_behind_the_probe_is_not_attempted_and_follows_when_it_is_accepted(
+        self, topic: TestTopic, subscriber: Subscriber, schedules: Schedules
+    ) -> None:
+        web = topic.subscribe("web", "http")
+        subscriber.down()
+        topic.publish("probe")
+        for number in range(20):
+            topic.publish(f"behind {number}")
+        schedules.pass_seconds(100)
+        assert set(subscriber.bodies()) == {"probe"}
+        assert web.show()["counts"]["active"] == 21
+        subscriber.up()
+        schedules.run_out()
+
+        behind = [f"behind {number}" for number in range(20)]
+        assert subscriber.bodies()[-21] == "probe"
+        assert subscriber.bodies()[-20:] == behind
+        accepted = subscriber.at("probe")[-1]
+        assert {at for body in behind for at in subscriber.at(body)} == {accepted}
+        assert web.show()["counts"]["active"] == 0
+        assert web.show()["state"] == "delivering"
+
+    def test_the_next_failure_becomes_the_probe_with_a_ladder_of_its_own(
+        self, topic: TestTopic, subscriber: Subscriber, schedules: Schedules
+    ) -> None:
+        topic.subscribe("web", "http")
+        subscriber.down("first", "third")
+        topic.publish("first")
+        topic.publish("second")
+        topic.publish("third")
+        topic.publish("fourth")
+        schedules.pass_seconds(20)
+        assert subscriber.waits("first") == [1, 2, 4, 8]
+        subscriber.down("third")
+        schedules.pass_seconds(50)
+
+        assert len(subscriber.at("second")) == len(subscriber.at("fourth")) == 1
+        assert subscriber.waits("third")[:4] == [1, 2, 4, 8]
+
+    def test_a_probe_whose_retries_are_used_up_no_longer_blocks(
+        self, topic: TestTopic, subscriber: Subscriber, schedules: Schedules
+    ) -> None:
+        web = topic.subscribe("web", "http")
+        subscriber.down("stubborn", "sick")
+        topic.publish("stubborn")
+        schedules.pass_seconds(60)
+        topic.publish("sick")
+        topic.publish("well")
+        schedules.run(lambda: len(subscriber.at("sick")) == 5, None)
+
+        assert len(subscriber.at("stubborn")) == 177
+        assert subscriber.waits("sick") == [1, 2, 4, 8]
+        assert subscriber.at("well") == []
+        assert web.show()["state"] == "retrying"
+        subscriber.up()
+        schedules.run_out()
+        assert len(subscriber.at("well")) == 1
+        assert len(subscriber.at("stubborn")) == 177
+
+    def test_of_a_batch_that_fails_together_only_the_oldest_is_tried_again(
+        self, topic: TestTopic, subscriber: Subscriber, schedules: Schedules
+    ) -> None:
+        topic.subscribe("web", "http")
+        subscriber.down()
+        topic.publish(*"abcdefgh")
+        schedules.pass_seconds(70)
+
+        assert subscriber.waits("a") == [1, 2, 4, 8, 16, 32]
+        assert [len(subscriber.at(body)) for body in "bcdefgh"] == [1] * 7
+        subscriber.up()
+        schedules.run_out()
+        assert [len(subscriber.at(body)) for body in "bcdefgh"] == [2] * 7
+
+    def test_the_ladder_ends_where_the_message_expires(
+        self, topic: TestTopic, subscriber: Subscriber, schedules: Schedules
+    ) -> None:
+        web = topic.subscribe("web", "http")
+        subscriber.down()
+        topic.publish("first")
+        schedules.pass_seconds(43_200)
+        topic.publish("second")
+        schedules.run_out()
+
+        sent_ms = subscriber.at("first")[0] + 43_200_000
+        assert max(subscriber.at("second")) < sent_ms + DAY * 1000
+        assert web.show()["counts"]["active"] == 0 or (
+            subscriber.world.clock.now_ms() < sent_ms + DAY * 1000
+        )
+
+
+class TestBackoff:
+    """3 retries, each after a random 10-20 s, in order."""
+
+    def test_four_attempts_10_to_20_s_apart_then_the_next_message(
+        self, topic: TestTopic, subscriber: Subscriber, schedules: Schedules
+    ) -> None:
+        web = topic.subscribe("web", "http", retry={"policy": "backoff"})
+        subscriber.down("one", "two")
+        sent = topic.publish("one", "two", "three")
+        schedules.run_out()
+
+        assert subscriber.bodies() == ["one"] * 4 + ["two"] * 4 + ["three"]
+        for body in ("one", "two"):
+            waits = subscriber.waits(body)
+            assert len(waits) == 3
+            assert all(10 <= wait <= 20 for wait in waits)
+        assert len({*subscriber.waits("one"), *subscriber.waits("two")}) == 6
+        assert subscriber.at("two")[0] == subscriber.at("one")[-1]
+        assert web.show()["counts"]["active"] == 0
+        assert [topic.trace(each["id"])["web"] for each in sent] == [
+            {"state": "discarded", "attempts": 4},
+            {"state": "discarded", "attempts": 4},
+            {"state": "delivered", "attempts": 1},
+        ]
+        assert topic.active() == 0
+
+    def test_the_next_message_waits_until_this_one_is_delivered(
+        self, topic: TestTopic, subscriber: Subscriber, schedules: Schedules
+    ) -> None:
+        topic.subscribe("web", "http", retry={"policy": "backoff"})
+        subscriber.down("one")
+        topic.publish("one")
+        topic.publish("two")
+        topic.publish("three")
+        schedules.run(lambda: len(subscriber.times) == 2, None)
+        subscriber.up()
+        schedules.run_out()
+
+        assert subscriber.bodies() == ["one", "one", "one", "two", "three"]
+
+    def test_with_a_dead_letter_queue_what_would_be_dropped_goes_there(
+        self, alice: Client, topic: TestTopic, subscriber: Subscriber, schedules: Schedules
+    ) -> None:
+        alice.put("/queues/dead")
+        web = topic.subscribe("web", "http", retry={"policy": "backoff"}, dead_letter_queue="dead")
+        subscriber.down("one")
+        (one, _) = topic.publish("one", "two")
+        schedules.run_out()
+
+        assert [dead["id"] for dead in dead_letters(alice, web, "dead")] == [one["id"]]
+        assert subscriber.bodies() == ["one"] * 4 + ["two"]
+        assert topic.trace(one["id"])["web"]["state"] == "dead"
+
+
+class TestPoliciesThatEndInADeadLetterQueue:
+    POLICIES: tuple[tuple[dict[str, Any], dict[str, Any], list[float]], ...] = (
+        ({"policy": "unordered"}, {}, LADDER_OF_UNORDERED),
+        ({"policy": "unordered", "max_retries": 3}, {}, [10, 30, 60]),
+        ({"policy": "unordered", "max_retries": 0}, {}, []),
+        ({"policy": "unordered", "max_retries": 18}, {}, [*LADDER_OF_UNORDERED, 7200, 7200]),
+        ({"policy": "custom", "waits": [0.5, 3, 61.25, 5]}, {}, [0.5, 3, 61.25, 5]),
+        ({"policy": "http_ordered"}, {"ordered": True}, [60] * 288),
+        ({"policy": "ordered", "max_retries": 5}, {"ordered": True}, [1] * 5),
+        (
+            {"policy": "ordered", "interval_seconds": 0.01, "max_retries": 4},
+            {"ordered": True},
+            [0.01] * 4,
+        ),
+        (
+            {"policy": "ordered", "interval_seconds": 30, "max_retries": 2},
+            {"ordered": True},
+            [30] * 2,
+        ),
+    )
+
+    @pytest.mark.parametrize(("retry", "others", "waits"), POLICIES)
+    def test_the_attempts_come_at_the_waits_and_then_the_message_is_a_dead_letter(
+        self,
+        alice: Client,
+        topic: TestTopic,
+        subscriber: Subscriber,
+        schedules: Schedules,
+        retry: dict[str, Any],
+        others: dict[str, Any],
+        waits: list[float],
+    ) -> None:
+        web = topic.subscribe("web", "http", retry=retry, **others)
+        subscriber.down("sick")
+        (sent,) = topic.publish("sick", tags=["t"], attributes={"a": "1"})
+        queue = f"dlq-{web.id}"
+        assert (alice.get(f"/queues/{queue}").code == "QueueNotFound") == bool(waits)
+        schedules.run_out()
+
+        assert subscriber.waits("sick") == waits
+        (dead,) = dead_letters(alice, web)
+        assert dead["id"] == sent["id"]
+        assert (dead["body"], dead["tags"], dead["attributes"]) == ("sick", ["t"], {"a": "1"})
+        assert dead["dead_letter"]["reason"] == "retries"
+        assert dead["dead_letter"]["receive_count"] == len(waits) + 1
+        assert dead["receive_count"] == 1
+        assert web.show()["dead_letter_queue"] == queue
+        assert web.show()["counts"]["active"] == 0
+        assert web.show()["state"] == "delivering"
+        assert topic.trace(sent["id"])["web"] == {"state": "dead", "attempts": len(waits) + 1}
+
+    def test_jitter_draws_each_wait_between_its_share_and_the_whole(
+        self, topic: TestTopic, subscriber: Subscriber, schedules: Schedules
+    ) -> None:
+        retry = {"policy": "custom", "waits": [100.0] * 150, "jitter": 0.25}
+        topic.subscribe("web", "http", retry=retry)
+        subscriber.down()
+        topic.publish("sick")
+        schedules.run_out()
+
+        waits = subscriber.waits("sick")
+        assert len(waits) == 150
+        assert 75 <= min(waits) < 78
+        assert 97 < max(waits) <= 100
+
+    def test_unordered_goes_on_with_the_others_while_one_waits(
+        self, topic: TestTopic, subscriber: Subscriber, schedules: Schedules
+    ) -> None:
+        topic.subscribe("web", "http", retry={"policy": "unordered"})
+        subscriber.down("sick")
+        topic.publish("sick")
+        schedules.pass_seconds(5)
+        topic.publish("well")
+        schedules.pass_seconds(100)
+
+        assert subscriber.at("well") == [subscriber.at("sick")[0] + 5_001]
+        assert subscriber.waits("sick") == [10, 30, 60]
+
+    def test_several_messages_of_unordered_each_have_their_own_ladder(
+        self, topic: TestTopic, subscriber: Subscriber, schedules: Schedules
+    ) -> None:
+        topic.subscribe("web", "http", retry={"policy": "custom", "waits": [10, 20, 30]})
+        subscriber.down()
+        topic.publish("one")
+        schedules.pass_seconds(3.5)
+        topic.publish("two")
+        schedules.run_out()
+
+        assert subscriber.waits("one") == subscriber.waits("two") == [10, 20, 30]
+        assert subscriber.at("two")[0] - subscriber.at("one")[0] == 3_501
+
+    def test_in_order_everything_waits_for_the_failing_one(
+        self, topic: TestTopic, subscriber: Subscriber, schedules: Schedules
+    ) -> None:
+        topic.subscribe("web", "http", ordered=True)
+        subscriber.down("one")
+        topic.publish("one")
+        topic.publish("two")
+        schedules.pass_seconds(600)
+        assert subscriber.waits("one") == [60] * 10
+        assert subscriber.at("two") == []
+        subscriber.up()
+        topic.publish("three")
+        schedules.run_out()
+
+        assert subscriber.bodies()[-3:] == ["one", "two", "three"]
+
+    def test_ordered_without_max_retries_goes_on_to_the_end_of_the_message(
+        self,
+        world: World,
+        alice: Client,
+        topic: TestTopic,
+        subscriber: Subscriber,
+        schedules: Schedules,
+    ) -> None:
+        retry = {"policy": "ordered", "interval_seconds": 30}
+        web = topic.subscribe("web", "http", ordered=True, retry=retry)
+        subscriber.down()
+        topic.publish("one")
+        schedules.pass_seconds(200 * 30)
+        assert subscriber.waits("one") == [30] * 200
+        world.clock.pass_seconds(DAY - 203 * 30)
+        schedules.run_out()
+
+        # The next attempt would come at the message's expiry: it is not lost in silence.
+        assert subscriber.at("one")[-1] == subscriber.at("one")[0] + (DAY - 30) * 1000
+        assert [dead["body"] for dead in dead_letters(alice, web)] == ["one"]
+
+    def test_288_retries_after_300_s_end_with_the_messages_life(
+        self,
+        world: World,
+        alice: Client,
+        topic: TestTopic,
+        subscriber: Subscriber,
+        schedules: Schedules,
+    ) -> None:
+        web = topic.subscribe("web", "http", retry={"policy": "http_unordered"})
+        subscriber.down()
+        topic.publish("one")
+        schedules.pass_seconds(3_000)
+        assert subscriber.waits("one") == [300] * 10
+        world.clock.pass_seconds(DAY - 3_000 - 300)
+        schedules.run_out()
+
+        assert subscriber.at("one")[-1] == subscriber.at("one")[0] + (DAY - 300) * 1000
+        assert [dead["body"] for dead in dead_letters(alice, web)] == ["one"]
+
+
+def test_a_wait_counts_from_the_start_of_the_attempt_before_it(
+    world: World, topic: TestTopic, subscriber: Subscriber, schedules: Schedules
+) -> None:
+    topic.subscribe("web", "http")
+    subscriber.down()
+    answer = world.endpoint
+
+    def slow(url: str) -> str | None:
+        failed = answer(url)
+        world.clock.pass_seconds(3)
+        return failed
+
+    world.endpoint = slow
+    topic.publish("slow")
+    schedules.pass_seconds(300)
+
+    # The waits of 1 s and 2 s are over when the attempts end: the next ones start at once.
+    assert subscriber.waits("slow") == [3, 3, 4, 8, 16, 32, 64, 128]
+
+
+def test_webhook_id_stays_and_the_request_id_is_new(
+    world: World, topic: TestTopic, subscriber: Subscriber, schedules: Schedules
+) -> None:
+    topic.subscribe("web", "http")
+    subscriber.down()
+    (sent,) = topic.publish("sick")
+    schedules.pass_seconds(100)
+
+    headers = [headers for _, headers, _ in world.posts]
+    assert len(headers) == 7
+    assert {each["webhook-id"] for each in headers} == {sent["id"]}
+    assert {each["x-cmq-message-id"] for each in headers} == {sent["id"]}
+    assert len({each["x-cmq-request-id"] for each in headers}) == 7
+
+
+def test_a_subscription_shows_what_is_tried_next_and_why(
+    topic: TestTopic, subscriber: Subscriber, schedules: Schedules
+) -> None:
+    web = topic.subscribe("web", "http")
+    assert web.show().keys() & {"next_attempt_at", "last_error"} == set()
+    subscriber.down()
+    (sent,) = topic.publish("sick")
+    schedules.pass_seconds(100)
+
+    shown = web.show()
+    assert shown["state"] == "retrying"
+    assert shown["last_error"] == "status 500"
+    assert to_ms(shown["next_attempt_at"]) == subscriber.at("sick")[0] + 127_000
+    assert topic.trace(sent["id"])["web"] == {
+        "state": "retrying",
+        "attempts": 7,
+        "next_attempt_at": shown["next_attempt_at"],
+        "last_error": "status 500",
+    }
+
+
+def test_a_failing_subscription_has_one_execution_and_healthy_ones_none(
+    topic: TestTopic, subscriber: Subscriber, schedules: Schedules
+) -> None:
+    sick = topic.subscribe("sick", "http")
+    for name in ("well", "good"):
+        topic.subscribe(name, "http", endpoint=f"http://127.0.0.1:9/{name}")
+    world = subscriber.world
+    answer = world.endpoint
+    world.endpoint = lambda url: answer(url) or ("timeout" if url.endswith("/hook") else None)
+    for number in range(63):
+        topic.publish(*(f"{number}.{place}" for place in range(16)))
+    schedules.pass_seconds(300)
+
+    assert sick.show()["counts"]["active"] == 63 * 16
+    assert schedules.started == {sick.id: 1}
+    assert schedules.running == [f"{sick.id}-1"]
+    for name in ("well", "good"):
+        times = [at for path, _, at in subscriber.times if path == name]
+        assert len(times) == 63 * 16
+        assert max(times) - min(times) == 62
+    assert len(subscriber.bodies("hook")) == 16 + 8
+
+
+def test_an_execution_hands_over_to_a_successor_after_1500_rounds(
+    monkeypatch: pytest.MonkeyPatch,
+    topic: TestTopic,
+    subscriber: Subscriber,
+    schedules: Schedules,
+) -> None:
+    # Nine events a round, and 25,000 would fail the execution.
+    assert pushing.ROUNDS == 1_500
+    monkeypatch.setattr("cirrusmq.pushing.ROUNDS", 15)
+    retry = {"policy": "ordered", "interval_seconds": 5}
+    web = topic.subscribe("web", "http", ordered=True, retry=retry)
+    subscriber.down()
+    topic.publish("sick")
+    schedules.pass_seconds(5 * 17)
+
+    assert subscriber.waits("sick") == [5] * 17
+    assert schedules.started == {web.id: 2}
+    assert schedules.running == [f"{web.id}-2"]
+    assert schedules.rounds[f"{web.id}-1"] == 16
+    assert web.show()["state"] == "retrying"

@@ -1,0 +1,263 @@
+"""What a publisher can ask of a message: its trace, and the counts of topics and subscriptions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.service.conftest import MakeQueue, to_ms
+from tests.service.topics import Schedules, Subscriber, TestSubscription, TestTopic
+
+from cirrusmq_local.testing import Client, World
+
+DAY = 86_400
+PENDING = {"state": "pending", "attempts": 0}
+
+
+def counts(subscription: TestSubscription) -> dict[str, int]:
+    shown: dict[str, int] = subscription.show()["counts"]
+    assert shown.keys() == {"active", "inactive", "delayed"}
+    return {name: count for name, count in shown.items() if count}
+
+
+class TestPull:
+    def test_a_message_is_pending_until_it_is_deleted(self, topic: TestTopic) -> None:
+        group = topic.subscribe("group")
+        (sent,) = topic.publish("one")
+        assert topic.trace(sent["id"]) == {"group": PENDING}
+        (received,) = group.receive()
+        assert topic.trace(sent["id"]) == {"group": {"state": "pending", "attempts": 1}}
+        group.delete(received)
+
+        assert topic.trace(sent["id"])["group"]["state"] == "delivered"
+
+    def test_of_a_batch_each_message_has_its_own_trace(self, topic: TestTopic) -> None:
+        group = topic.subscribe("group")
+        sent = topic.publish(*"abc")
+        received = {message["body"]: message for message in group.receive()}
+        group.delete(received["b"])
+
+        states = [topic.trace(each["id"])["group"]["state"] for each in sent]
+        assert states == ["pending", "delivered", "pending"]
+
+    @pytest.mark.parametrize("count", [1, 2])
+    @pytest.mark.parametrize("minutes", [0, 3])
+    def test_one_that_waits_long_for_a_retry_is_pending(
+        self, world: World, topic: TestTopic, count: int, minutes: int
+    ) -> None:
+        group = topic.subscribe("group", retry={"policy": "custom", "waits": [600, 600]})
+        (sent, *_) = topic.publish(*"ab"[:count])
+        world.clock.pass_seconds(60 * minutes)
+        group.give_back(*group.receive())
+        assert topic.trace(sent["id"]) == {"group": {"state": "pending", "attempts": 1}}
+        world.clock.pass_seconds(600)
+        group.give_back(*group.receive())
+        assert topic.trace(sent["id"]) == {"group": {"state": "pending", "attempts": 2}}
+        world.clock.pass_seconds(600)
+        group.delete(*group.receive())
+
+        assert topic.trace(sent["id"])["group"]["state"] == "delivered"
+
+    @pytest.mark.parametrize("count", [1, 2])
+    @pytest.mark.parametrize("wait_seconds", [1, 600])
+    def test_one_whose_retries_are_used_up_is_dead(
+        self, world: World, topic: TestTopic, count: int, wait_seconds: int
+    ) -> None:
+        group = topic.subscribe("group", retry={"policy": "custom", "waits": [wait_seconds]})
+        (sent, *_) = topic.publish(*"ab"[:count])
+        for _ in range(2):
+            assert len(group.receive()) == count
+            world.clock.pass_seconds(30 + wait_seconds)
+        assert group.receive() == []
+
+        assert topic.trace(sent["id"]) == {"group": {"state": "dead", "attempts": 2}}
+        assert counts(group) == {}
+
+    def test_one_that_its_consumer_gave_up_is_dead(self, world: World, topic: TestTopic) -> None:
+        group = topic.subscribe("group")
+        (sent,) = topic.publish("one")
+        world.clock.pass_seconds(300)
+        group.act("dead-letter", *group.receive())
+
+        assert topic.trace(sent["id"]) == {"group": {"state": "dead", "attempts": 1}}
+
+    def test_ordered_messages_are_traced_too(self, topic: TestTopic) -> None:
+        group = topic.subscribe("group", ordered=True)
+        sent = topic.publish("a", "b", group="g") + topic.publish("c")
+        assert [topic.trace(each["id"])["group"] for each in sent] == [PENDING] * 3
+        group.delete(*[m for m in group.receive_all() if m["body"] in ("a", "c")])
+
+        states = [topic.trace(each["id"])["group"]["state"] for each in sent]
+        assert states == ["delivered", "pending", "delivered"]
+
+
+class TestOthers:
+    def test_a_message_for_a_queue_is_delivered_when_it_lies_there(
+        self, topic: TestTopic, make_queue: MakeQueue
+    ) -> None:
+        queue = make_queue("inbox")
+        topic.subscribe("box", "queue", endpoint="inbox")
+        (sent,) = topic.try_publish([{"body": "one"}]).json["messages"]
+        assert topic.trace(sent["id"]) == {"box": PENDING}
+        assert queue.receive() == []
+        topic.client.world.settle()
+
+        assert topic.trace(sent["id"]) == {"box": {"state": "delivered", "attempts": 0}}
+        assert [message["id"] for message in queue.receive()] == [sent["id"]]
+
+    def test_http_shows_attempts_and_their_end(
+        self, topic: TestTopic, subscriber: Subscriber, schedules: Schedules
+    ) -> None:
+        topic.subscribe("web", "http")
+        (sent,) = topic.try_publish([{"body": "one"}]).json["messages"]
+        assert topic.trace(sent["id"]) == {"web": PENDING}
+        subscriber.down()
+        topic.client.world.settle()
+        assert topic.trace(sent["id"])["web"]["state"] == "retrying"
+        subscriber.up()
+        schedules.run_out()
+
+        assert topic.trace(sent["id"]) == {"web": {"state": "delivered", "attempts": 2}}
+
+    def test_what_is_blocked_behind_a_probe_is_pending(
+        self, topic: TestTopic, subscriber: Subscriber
+    ) -> None:
+        topic.subscribe("web", "http")
+        subscriber.down()
+        topic.publish("probe")
+        (sent,) = topic.publish("behind")
+
+        assert topic.trace(sent["id"]) == {"web": PENDING}
+
+    def test_only_subscriptions_that_match_are_traced_by_name(self, topic: TestTopic) -> None:
+        topic.subscribe("zebra", filter={"tags": ["a"]})
+        topic.subscribe("ape", filter={"tags": ["a"]})
+        topic.subscribe("other", filter={"tags": ["b"]})
+        (sent,) = topic.publish("one", tags=["a"])
+
+        reply = topic.client.get(f"{topic.path}/messages/{sent['id']}").json
+        assert reply.keys() == {"id", "sent_at", "deliveries"}
+        assert reply["sent_at"] == sent["sent_at"]
+        assert [each["subscription"] for each in reply["deliveries"]] == ["ape", "zebra"]
+
+    def test_a_trace_works_to_the_messages_expiry(self, world: World, topic: TestTopic) -> None:
+        group = topic.subscribe("group")
+        (sent,) = topic.publish("one")
+        group.delete(*group.receive())
+        world.clock.pass_seconds(DAY - 0.001)
+        assert topic.trace(sent["id"])["group"]["state"] == "delivered"
+        world.clock.pass_seconds(0.001)
+
+        reply = topic.client.get(f"{topic.path}/messages/{sent['id']}")
+        assert (reply.status, reply.code) == (404, "MessageNotFound")
+
+    @pytest.mark.parametrize(
+        "message_id",
+        ["x", "Msg-", "Msg-01M7Q5CQG0WSP6HVWFBYQ6GT8A0", "Msg-" + "Z" * 27, "Msg-" + "8" * 27],
+    )
+    def test_an_unknown_message_is_not_found(self, topic: TestTopic, message_id: str) -> None:
+        topic.subscribe("group")
+        topic.publish("one")
+
+        assert topic.client.get(f"{topic.path}/messages/{message_id}").code == "MessageNotFound"
+
+    def test_a_message_of_another_place_in_the_send_is_not_found(self, topic: TestTopic) -> None:
+        topic.subscribe("group")
+        (sent,) = topic.publish("one")
+
+        assert topic.client.get(f"{topic.path}/messages/{sent['id'][:-1]}1").code == (
+            "MessageNotFound"
+        )
+
+
+class TestCounts:
+    def test_a_pull_subscription_counts_as_a_queue_does(
+        self, world: World, topic: TestTopic
+    ) -> None:
+        group = topic.subscribe("group", retry={"policy": "custom", "waits": [5, 600]})
+        assert counts(group) == {}
+        topic.publish(*"abcd")
+        assert counts(group) == {"active": 4}
+        first, second, third, _ = group.receive(visibility_timeout_seconds=10)
+        assert counts(group) == {"inactive": 4}
+        group.delete(first)
+        group.hold(second, 0)
+        assert counts(group) == {"active": 1, "inactive": 2}
+        group.give_back(third)
+        assert counts(group) == {"active": 1, "inactive": 2}
+        world.clock.pass_seconds(15)
+        assert counts(group) == {"active": 3}
+
+    def test_probe_and_blocked_messages_are_active(
+        self, topic: TestTopic, subscriber: Subscriber, schedules: Schedules
+    ) -> None:
+        web = topic.subscribe("web", "http")
+        subscriber.down()
+        topic.publish("probe")
+        topic.publish("behind")
+        schedules.pass_seconds(10)
+
+        assert counts(web) == {"active": 2}
+
+    def test_broadcasting_has_no_counts(self, topic: TestTopic) -> None:
+        subscription = topic.subscribe("all", mode="broadcasting")
+        topic.publish("x")
+
+        shown = subscription.show()
+        assert "counts" not in shown
+        assert shown["state"] == "delivering"
+
+    def test_a_topic_counts_what_some_matching_subscription_has_not_taken(
+        self, topic: TestTopic, subscriber: Subscriber, schedules: Schedules
+    ) -> None:
+        one, two = topic.subscribe("one"), topic.subscribe("two", filter={"tags": ["a"]})
+        topic.subscribe("web", "http")
+        topic.subscribe("eyes", mode="broadcasting")
+        assert topic.active() == 0
+        subscriber.down("c")
+        topic.publish("a", tags=["a"])
+        topic.publish("b")
+        topic.publish("c")
+        assert topic.active() == 3
+        one.delete(*one.receive_all())
+        assert topic.active() == 2
+        two.delete(*two.receive_all())
+        assert topic.active() == 1
+        subscriber.up()
+        schedules.run_out()
+        assert topic.active() == 0
+
+    def test_a_message_taken_by_its_last_subscription_is_no_longer_delivered(
+        self, world: World, topic: TestTopic
+    ) -> None:
+        group = topic.subscribe("group")
+        topic.publish("one")
+        group.delete(*group.receive())
+        world.clock.pass_seconds(120)
+
+        assert group.receive() == []
+        assert topic.active() == 0
+
+    def test_counts_end_with_the_messages_life(self, world: World, topic: TestTopic) -> None:
+        group = topic.subscribe("group")
+        (sent,) = topic.publish("one")
+        world.clock.pass_seconds(DAY - 1)
+        assert counts(group) == {"active": 1}
+        (received,) = group.receive()
+        assert to_ms(received["expires_at"]) == to_ms(sent["sent_at"]) + DAY * 1000
+        world.clock.pass_seconds(1)
+        assert counts(group) == {}
+        assert group.receive() == []
+        assert topic.active() == 0
+
+
+def test_matched_0_leaves_nothing(world: World, alice: Client, topic: TestTopic, now: Any) -> None:
+    topic.subscribe("only-a", filter={"tags": ["a"]})
+    before = world.items()
+    (sent,) = topic.try_publish([{"body": "x", "tags": ["b"]}]).json["messages"]
+
+    assert sent == {"id": sent["id"], "matched": 0, "sent_at": now()}
+    assert world.items() == before
+    reply = alice.get(f"/topics/news/messages/{sent['id']}")
+    assert (reply.status, reply.code) == (404, "MessageNotFound")
+    assert topic.active() == 0

@@ -1,0 +1,237 @@
+"""Topics spoken to over HTTP events, and the retry schedules run on a clock that is set."""
+
+from __future__ import annotations
+
+import heapq
+import json
+from collections import Counter
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+
+from tests.service.conftest import Message, TestQueue
+
+from cirrusmq_local.testing import Client, Reply, World
+
+URL = "http://127.0.0.1:9/hook"
+
+
+class TestSubscription(TestQueue):
+    """A subscription as one of its topic's users calls it: a pull one is received from."""
+
+    __test__ = False
+
+    def __init__(self, client: Client, topic: str, name: str, shown: dict[str, Any]) -> None:
+        super().__init__(client, name)
+        self.topic = topic
+        self.shown = shown
+
+    @property
+    def path(self) -> str:
+        return f"/topics/{self.topic}/subscriptions/{self.name}"
+
+    @property
+    def id(self) -> str:
+        return str(self.shown["id"])
+
+    def receive(self, most: int = 16, **fields: Any) -> list[Message]:
+        request = {"max": most, "wait_seconds": 0, **fields}
+        reply = self.client.post(f"{self.path}/messages/receive", request)
+        assert reply.status == 200, reply.text
+        messages: list[Message] = reply.json["messages"]
+        return messages
+
+    def log(self, **query: Any) -> dict[str, Any]:
+        """What a broadcasting consumer reads."""
+        return read_log(self.client, f"{self.path}/messages", query)
+
+
+class TestTopic:
+    """One topic as its owner calls it."""
+
+    __test__ = False
+
+    def __init__(self, client: Client, name: str = "news", **attributes: Any) -> None:
+        self.client = client
+        self.name = name
+        reply = client.put(self.path, attributes)
+        assert reply.status == 201, reply.text
+        self.shown: dict[str, Any] = reply.json
+
+    @property
+    def path(self) -> str:
+        return f"/topics/{self.name}"
+
+    def subscribe(
+        self, name: str = "all", protocol: str = "pull", **fields: Any
+    ) -> TestSubscription:
+        if protocol == "http":
+            fields.setdefault("endpoint", URL)
+        reply = self.try_subscribe(name, protocol=protocol, **fields)
+        assert reply.status == 201, reply.text
+        return TestSubscription(self.client, self.name, name, reply.json)
+
+    def try_subscribe(self, name: str = "all", **fields: Any) -> Reply:
+        return self.client.put(f"{self.path}/subscriptions/{name}", fields)
+
+    def publish(self, *bodies: str, **fields: Any) -> list[Message]:
+        """Publish messages that differ in their bodies alone, in one call, and fan them out.
+
+        A millisecond passes: what is published in one millisecond has no order.
+        """
+        self.client.world.clock.pass_seconds(0.001)
+        reply = self.try_publish([{"body": body, **fields} for body in bodies])
+        assert reply.status == 201, reply.text
+        self.client.world.settle()
+        entries: list[Message] = reply.json["messages"]
+        return entries
+
+    def try_publish(self, messages: list[Message], **fields: Any) -> Reply:
+        return self.client.post(f"{self.path}/messages", {"messages": messages, **fields})
+
+    def matched(self, **fields: Any) -> int:
+        """How many subscriptions a message with these fields reaches."""
+        (entry,) = self.publish("x", **fields)
+        matched: int = entry["matched"]
+        return matched
+
+    def trace(self, message_id: str) -> dict[str, dict[str, Any]]:
+        """What became of a message, by subscription."""
+        reply = self.client.get(f"{self.path}/messages/{message_id}")
+        assert reply.status == 200, reply.text
+        assert reply.json["id"] == message_id
+        return {each.pop("subscription"): each for each in reply.json["deliveries"]}
+
+    def log(self, **query: Any) -> dict[str, Any]:
+        return read_log(self.client, f"{self.path}/messages", query)
+
+    def show(self) -> dict[str, Any]:
+        reply = self.client.get(self.path)
+        assert reply.status == 200, reply.text
+        shown: dict[str, Any] = reply.json
+        return shown
+
+    def active(self) -> int:
+        counts: dict[str, int] = self.show()["counts"]
+        assert counts.keys() == {"active"}
+        return counts["active"]
+
+
+def read_log(client: Client, path: str, query: dict[str, Any]) -> dict[str, Any]:
+    reply = client.get(path, "&".join(f"{name}={value}" for name, value in query.items()))
+    assert reply.status == 200, reply.text
+    page: dict[str, Any] = reply.json
+    return page
+
+
+def log_bodies(page: dict[str, Any]) -> list[str]:
+    return [message["body"] for message in page["messages"]]
+
+
+class Subscriber:
+    """What URLs are posted, when, and what they answer: every URL of the world.
+
+    `fails`: given a body, the error that its URL answers with; None where it takes the message.
+    """
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.times: list[tuple[str, str, int]] = []
+        """(path of the URL, body, milliseconds) of every attempt."""
+        self.fails: Callable[[str], str | None] = lambda body: None
+        world.endpoint = self._answer
+
+    def _answer(self, url: str) -> str | None:
+        body = json.loads(self.world.posts[-1][2])["msgBody"]
+        self.times.append((url.rpartition("/")[2], body, self.world.clock.now_ms()))
+        return self.fails(body)
+
+    def bodies(self, path: str = "hook") -> list[str]:
+        return [body for where, body, _ in self.times if where == path]
+
+    def at(self, body: str, path: str = "hook") -> list[int]:
+        """When a message was attempted."""
+        return [at for where, what, at in self.times if (where, what) == (path, body)]
+
+    def waits(self, body: str, path: str = "hook") -> list[float]:
+        """The seconds between the attempts of a message."""
+        times = self.at(body, path)
+        return [(late - soon) / 1000 for soon, late in pairwise(times)]
+
+    def down(self, *bodies: str) -> None:
+        """Fail for these bodies; for all, where none are given."""
+        self.fails = lambda body: "status 500" if not bodies or body in bodies else None
+
+    def up(self) -> None:
+        self.fails = lambda body: None
+
+
+class Schedules:
+    """Runs executions of the retry schedules as the state machine does, and the minute's sweep."""
+
+    def __init__(self, world: World, *, sweeps: bool = False) -> None:
+        self.world = world
+        self.started: Counter[str] = Counter()
+        """Executions by subscription id."""
+        self.rounds: Counter[str] = Counter()
+        self._waiting: list[tuple[int, int, str, dict[str, Any]]] = []
+        self._number = 0
+        self._sweeps = sweeps
+        self._next_sweep_ms = world.clock.now_ms() + 60_000
+
+    @property
+    def running(self) -> list[str]:
+        """Names of the executions that have not ended."""
+        self._take()
+        return sorted(name for _, _, name, _ in self._waiting)
+
+    def kill(self) -> None:
+        """Lose every execution, as a stack does that is killed."""
+        self._take()
+        self._waiting.clear()
+
+    def pass_seconds(self, seconds: float) -> None:
+        """Let time pass, with everything that happens in it."""
+        self.run(lambda: False, self.world.clock.now_ms() + round(seconds * 1000))
+
+    def run_out(self) -> None:
+        """Go on until no execution runs."""
+        self.run(lambda: not self.running, None)
+
+    def run(self, finished: Callable[[], bool], until_ms: int | None) -> None:
+        clock = self.world.clock
+        while True:
+            self.world.settle()
+            self._take()
+            if finished():
+                return
+            due_ms = self._waiting[0][0] if self._waiting else None
+            times = [due_ms, self._next_sweep_ms if self._sweeps else None, until_ms]
+            at_ms = min(time for time in times if time is not None)
+            clock.pass_seconds(max(0, at_ms - clock.now_ms()) / 1000)
+            if self._sweeps and clock.now_ms() >= self._next_sweep_ms:
+                self._next_sweep_ms = clock.now_ms() // 60_000 * 60_000 + 60_000
+                self.world.run("sweep")
+            elif due_ms is not None and clock.now_ms() >= due_ms:
+                self._step()
+            elif until_ms is not None and clock.now_ms() >= until_ms:
+                return
+
+    def _take(self) -> None:
+        while self.world.executions:
+            name, given = self.world.executions.pop(0)
+            self.started[name.rpartition("-")[0]] += 1
+            self._put(self.world.clock.now_ms(), name, given)
+
+    def _step(self) -> None:
+        _, _, name, state = heapq.heappop(self._waiting)
+        self.rounds[name] += 1
+        state = json.loads(json.dumps(self.world.run("push", state)))
+        if state["action"] in ("wait", "again"):
+            wait_seconds = state["wait_seconds"] if state["action"] == "wait" else 0
+            assert isinstance(wait_seconds, int)
+            self._put(self.world.clock.now_ms() + wait_seconds * 1000, name, state)
+
+    def _put(self, at_ms: int, name: str, state: dict[str, Any]) -> None:
+        self._number += 1
+        heapq.heappush(self._waiting, (at_ms, self._number, name, state))
