@@ -15,7 +15,7 @@ _FUNCTIONS = Path(__file__).resolve().parents[2] / "functions"
 
 
 def run() -> None:
-    """Print the table; runs of both are taken in turn, so that the ratio holds on a noisy machine."""
+    """Print the table; both run in turn, so that the ratio holds on a noisy machine."""
     rows = []
     for name in HOT:
         ours, theirs = [], []

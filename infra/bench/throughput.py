@@ -19,6 +19,8 @@ CLIENTS = 4
 MESSAGES = 800
 ROUNDS = 3
 BODY = "x" * 100
+_AUTHORIZATION = "AWS4-HMAC-SHA256 Credential=x/20260101/us-east-1/sqs/aws4_request"
+"""moto reads the region and the service from it, and checks nothing."""
 
 
 class Queue(Protocol):
@@ -81,7 +83,7 @@ class MotosQueue:
             timeout=60,
             headers={
                 "Content-Type": "application/x-amz-json-1.0",
-                "Authorization": "AWS4-HMAC-SHA256 Credential=x/20260101/us-east-1/sqs/aws4_request",
+                "Authorization": _AUTHORIZATION,
             },
         )
         self._queue = f"{url}/123456789012/bench"
