@@ -62,8 +62,9 @@ def move_out(
             ]
         )
     except TransactionRefused as refused:
-        # Keys of arrivals are this move's own: one that is taken says that it took effect.
-        if 0 in refused.failed and len(refused.failed) == 1:
+        # An earlier try of this very move leaves both: the message gone, and the arrivals' keys
+        # taken. One of them alone is somebody else's doing, and nothing was moved.
+        if 0 not in refused.failed or len(refused.failed) == 1:
             return None
     if parcel.count > 1 and after.spent():
         clear(core, source, after, now_ms)

@@ -49,6 +49,7 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     state: Literal["running", "succeeded", "failed"] = "running"
     done: int = 0
     progress: Progress = Progress()
+    notes: dict[str, int] = {}
     held_until_ms: int = 0
     finished_ms: int | None = None
     detail: str | None = None
@@ -77,6 +78,8 @@ class Step(msgspec.Struct, frozen=True):
     """Messages dealt with since the step before."""
     detail: str | None = None
     """What to tell about all steps so far."""
+    notes: dict[str, int] = {}
+    """What the steps after it must know of all steps so far, also those of another run."""
 
 
 class Pointer(msgspec.Struct, frozen=True):

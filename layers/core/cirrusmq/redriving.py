@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Meta, UnsetType
 
 from cirrusmq import operations
+from cirrusmq.contents import read_contents
 from cirrusmq.core import Core
 from cirrusmq.dead_letters import move_to_queue
 from cirrusmq.errors import InvalidParameter, QueueNotFound
@@ -20,8 +21,14 @@ from cirrusmq.parcel import Parcel
 from cirrusmq.queue import Queue
 from cirrusmq.queues import get_queue
 from cirrusmq.scan import from_key, remaining, scan_pages, until_key
-from cirrusmq.source import queue_source
+from cirrusmq.source import Source, queue_source
 from cirrusmq.storage.parcels import PARCELS, partition_key
+
+_GONE, _NO_GROUP = "gone:", "no group:"
+_WHY = {
+    _GONE: "messages that stayed, their source being gone",
+    _NO_GROUP: "messages that stayed, having no group for an ordered target",
+}
 
 
 class RedriveRequest(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
@@ -53,7 +60,7 @@ def steps(core: Core, queue: Queue, operation: Operation) -> Iterator[Step]:
     to, most = operation.details["to"], operation.details["most"]
     left = None if most is None else most - operation.done
     source = queue_source(queue, core.now_ms())
-    stayed: Counter[str] = Counter()
+    stayed = Counter(operation.notes)
     partitions = [partition_key(PARCELS, source.id, n) for n in range(source.partitions)]
     for pk, behind in remaining(partitions, operation.progress):
         now_ms = core.now_ms()
@@ -67,7 +74,8 @@ def steps(core: Core, queue: Queue, operation: Operation) -> Iterator[Step]:
                 room = None if left is None else left - done
                 done += _move(core, queue, parcel, to, room, stayed)
             left = None if left is None else left - done
-            yield Step(Progress(pk, page.more_after or "~"), done, _tell(stayed))
+            progress = Progress(pk, page.more_after or "~")
+            yield Step(progress, done, _tell(stayed), dict(stayed))
             if left == 0:
                 return
 
@@ -86,16 +94,31 @@ def _move(
         target = None
     places = receivable_places(source, parcel, now_ms)[:most]
     if target is None:
-        stayed[name or "(none)"] += len(places)
+        stayed[f"{_GONE}{name or '(none)'}"] += len(places)
         return 0
     for place in places:
         left = move_to_queue(core, source, current, place, target, None, now_ms)
         if left is not None:
             current = left
             moved += 1
+        elif target.attributes.ordered and _groupless(core, source, current, place):
+            stayed[f"{_NO_GROUP}{target.name}"] += 1
     return moved
 
 
+def _groupless(core: Core, source: Source, parcel: Parcel, place: int) -> bool:
+    (messages,) = read_contents(core, source, [(parcel, [place])])
+    return place in messages and messages[place].group is None
+
+
 def _tell(stayed: Counter[str]) -> str | None:
-    told = [f"{count} of queue {name}" for name, count in sorted(stayed.items()) if count]
-    return f"messages that stayed, their source being gone: {', '.join(told)}" if told else None
+    told = []
+    for why, text in _WHY.items():
+        counts = [
+            f"{count} of queue {key.removeprefix(why)}"
+            for key, count in sorted(stayed.items())
+            if count and key.startswith(why)
+        ]
+        if counts:
+            told.append(f"{text}: {', '.join(counts)}")
+    return "; ".join(told) or None

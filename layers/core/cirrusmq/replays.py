@@ -28,18 +28,18 @@ def run(core: Core, pointer: Pointer, most_ms: int) -> None:
     if found is None:
         return
     deadline_ms = core.now_ms() + most_ms
-    detail: str | None = None
     try:
         queue = get_queue(core, pointer.account, found.value.queue)
         if queue.id != found.value.queue_id:
             raise QueueNotFound
         for step in _STEPS[found.value.kind](core, queue, found.value):
-            detail = step.detail
             saved = operations.save(
                 core,
                 found,
                 progress=step.progress,
                 done=found.value.done + step.done,
+                detail=step.detail,
+                notes=step.notes,
                 held_until_ms=core.now_ms() + HOLD_MS,
             )
             if saved is None:
@@ -55,4 +55,4 @@ def run(core: Core, pointer: Pointer, most_ms: int) -> None:
     except CirrusMQError as error:
         operations.finish(core, found, "failed", error.detail)
         return
-    operations.finish(core, found, "succeeded", detail)
+    operations.finish(core, found, "succeeded", found.value.detail)

@@ -1,0 +1,78 @@
+"""Operations: what an account can see of its long work, and for how long."""
+
+from __future__ import annotations
+
+from tests.service.conftest import TestQueue
+
+from cirrusmq_local.testing import Client, World
+
+
+def test_an_operation_shows_its_progress(world: World, queue: TestQueue) -> None:
+    queue.send(*"abc")
+    operation = queue.start("purge")
+    path = f"/operations/{operation}"
+
+    running = queue.client.get(path).json
+    assert running == {
+        "id": operation,
+        "kind": "purge",
+        "state": "running",
+        "done": 0,
+        "started_at": running["started_at"],
+    }
+    world.settle()
+
+    finished = queue.client.get(path).json
+    assert (finished["state"], finished["done"]) == ("succeeded", 3)
+    assert finished["finished_at"] >= finished["started_at"] == running["started_at"]
+
+
+def test_it_is_its_accounts_alone(queue: TestQueue, bob: Client) -> None:
+    operation = queue.start("purge")
+
+    assert bob.get(f"/operations/{operation}").code == "OperationNotFound"
+
+
+def test_it_is_visible_for_7_days(world: World, queue: TestQueue) -> None:
+    operation = queue.start("purge")
+    world.settle()
+    world.clock.pass_seconds(7 * 86_400 - 2)
+    assert queue.client.get(f"/operations/{operation}").status == 200
+
+    world.clock.pass_seconds(2)
+
+    assert queue.client.get(f"/operations/{operation}").code == "OperationNotFound"
+
+
+def test_an_operation_on_a_deleted_queue_fails(world: World, queue: TestQueue) -> None:
+    operation = queue.start("purge")
+    queue.client.delete(queue.path)
+    queue.client.put(queue.path)
+    queue.send("of the new queue")
+    world.settle()
+
+    shown = queue.client.get(f"/operations/{operation}").json
+
+    assert shown["state"] == "failed"
+    assert shown["detail"]
+    assert queue.bodies() == ["of the new queue"]
+
+
+def test_the_sweep_starts_again_what_nobody_runs(world: World, queue: TestQueue) -> None:
+    queue.send("x")
+    operation = queue.start("purge")
+    world.invoked.clear()  # the invocation is lost
+
+    world.run("sweep")
+    world.settle()
+
+    assert queue.client.get(f"/operations/{operation}").json["state"] == "succeeded"
+
+
+def test_an_invocation_that_comes_twice_does_no_harm(world: World, queue: TestQueue) -> None:
+    queue.send(*"abc")
+    operation = queue.start("purge")
+    world.invoked.extend(list(world.invoked) * 2)
+    world.settle()
+
+    assert queue.client.get(f"/operations/{operation}").json["done"] == 3

@@ -1,0 +1,191 @@
+"""Redriving: active dead letters go back where they came from, or elsewhere, once."""
+
+from __future__ import annotations
+
+import pytest
+from tests.service.conftest import MakeQueue, TestQueue
+from tests.service.crashes import crash, run_in_small_steps
+
+from cirrusmq_local.testing import World
+
+
+@pytest.fixture
+def dead(make_queue: MakeQueue) -> TestQueue:
+    return make_queue("dead")
+
+
+@pytest.fixture
+def queue(dead: TestQueue, make_queue: MakeQueue) -> TestQueue:
+    return make_queue("orders", dead_letter={"queue": "dead", "max_receives": 5})
+
+
+def kill(queue: TestQueue, *bodies: str) -> list[str]:
+    """Send messages and give them up; answers their ids."""
+    ids = [sent["id"] for body in bodies for sent in queue.send(body, tags=["t"])]
+    held = queue.receive_all()
+    for first in range(0, len(held), 16):
+        assert queue.act("dead-letter", *held[first : first + 16])["failed"] == []
+    return ids
+
+
+def test_without_a_target_messages_go_back_to_their_source(
+    world: World, dead: TestQueue, queue: TestQueue, make_queue: MakeQueue
+) -> None:
+    other = make_queue("other", dead_letter={"queue": "dead", "max_receives": 5})
+    ids = kill(queue, "a", "b" * 3_000) + kill(other, "c")
+    world.clock.pass_seconds(10)
+
+    operation = dead.run("redrive")
+
+    assert (operation["kind"], operation["state"], operation["done"]) == ("redrive", "succeeded", 3)
+    assert "detail" not in operation
+    assert dead.counts() == {}
+    received = queue.receive_all() + other.receive_all()
+    assert sorted(message["id"] for message in received) == sorted(ids)
+    assert len(queue.counts()) == 1
+    for message in received:
+        assert message["receive_count"] == 1
+        assert "dead_letter" not in message
+        assert message["tags"] == ["t"]
+        assert message["sent_at"] == "2026-11-18T11:06:50.000Z"
+
+
+def test_with_a_target_they_go_there(
+    dead: TestQueue, queue: TestQueue, make_queue: MakeQueue
+) -> None:
+    target = make_queue("target")
+    kill(queue, "a", "b")
+    dead.send("never dead")
+
+    assert dead.run("redrive", to="target")["done"] == 3
+
+    assert target.bodies() == ["a", "b", "never dead"]
+    assert queue.bodies() == dead.bodies() == []
+
+
+@pytest.mark.parametrize(("most", "moved"), [(1, 1), (5, 5), (6, 6), (1_000_000_000, 6)])
+def test_at_most_max_messages_move(
+    dead: TestQueue, queue: TestQueue, most: int, moved: int
+) -> None:
+    kill(queue, *"abcdef")
+
+    assert dead.run("redrive", max_messages=most)["done"] == moved
+
+    assert queue.counts().get("active", 0) == moved
+    assert dead.counts().get("active", 0) == 6 - moved
+
+
+def test_only_active_messages_move(world: World, dead: TestQueue, queue: TestQueue) -> None:
+    kill(queue, "a", "b")
+    dead.send("delayed", delay_seconds=60)
+    (held,) = dead.receive(1)
+
+    assert dead.run("redrive")["done"] == 1
+
+    assert dead.counts() == {"inactive": 1, "delayed": 1}
+    dead.delete(held)
+
+
+def test_those_whose_source_is_gone_stay_and_are_told_of(
+    world: World, dead: TestQueue, queue: TestQueue, make_queue: MakeQueue
+) -> None:
+    gone = make_queue("gone", dead_letter={"queue": "dead", "max_receives": 5})
+    kill(gone, *"xyz")
+    kill(queue, "a")
+    gone.client.delete(gone.path)
+
+    operation = dead.run("redrive")
+
+    assert (operation["state"], operation["done"]) == ("succeeded", 1)
+    assert "3" in operation["detail"]
+    assert "gone" in operation["detail"]
+    assert dead.bodies() == ["x", "y", "z"]
+    assert queue.bodies() == ["a"]
+
+
+def test_what_stayed_is_told_however_often_it_stopped(
+    world: World, dead: TestQueue, queue: TestQueue, make_queue: MakeQueue
+) -> None:
+    gone = make_queue("gone", dead_letter={"queue": "dead", "max_receives": 5})
+    kill(gone, *"uvwxyz")
+    kill(queue, "a")
+    gone.client.delete(gone.path)
+    operation = dead.start("redrive")
+
+    assert run_in_small_steps(world) > 2
+
+    shown = dead.client.get(f"/operations/{operation}").json
+    assert (shown["state"], shown["done"]) == ("succeeded", 1)
+    assert "6 of queue gone" in shown["detail"]
+
+
+def test_messages_without_a_group_stay_where_the_target_is_ordered(
+    dead: TestQueue, queue: TestQueue, make_queue: MakeQueue
+) -> None:
+    target = make_queue("target", ordered=True)
+    kill(queue, "a")
+    dead.send("b", group="g")
+
+    operation = dead.run("redrive", to="target")
+
+    assert operation["done"] == 1
+    assert target.bodies() == ["b"]
+    assert dead.bodies() == ["a"]
+    assert "1 of queue target" in operation["detail"]
+
+
+def test_an_unknown_target_is_refused(dead: TestQueue) -> None:
+    assert dead.client.post(f"{dead.path}/redrive", {"to": "nowhere"}).code == "QueueNotFound"
+
+
+def test_a_redriven_message_dies_anew(world: World, dead: TestQueue, queue: TestQueue) -> None:
+    (message_id,) = kill(queue, "a")
+    for _ in range(3):
+        world.clock.pass_seconds(1)
+        dead.run("redrive")
+        (again,) = queue.receive()
+        assert queue.act("dead-letter", again, reason="again")["failed"] == []
+
+    (letter,) = dead.receive()
+    assert letter["id"] == message_id
+    assert letter["dead_letter"]["reason"] == "again"
+
+
+def test_a_move_that_finds_its_place_taken_is_not_reported_as_done(
+    dead: TestQueue, queue: TestQueue
+) -> None:
+    kill(queue, "a")
+    dead.run("redrive")
+    (again,) = queue.receive()
+
+    # In the very millisecond of the first move the second would have the same key.
+    answer = queue.act("dead-letter", again)
+
+    assert len(answer["deleted"]) == dead.counts().get("active", 0)
+    if answer["failed"]:
+        queue.delete(again)
+
+
+@pytest.mark.parametrize("applied", [False, True])
+def test_it_survives_the_failure_of_any_call(
+    world: World,
+    make_queue: MakeQueue,
+    monkeypatch: pytest.MonkeyPatch,
+    applied: bool,
+) -> None:
+    for calls in range(60):
+        dead = make_queue(f"dead{calls}", partitions=2)
+        dead_letter = {"queue": dead.name, "max_receives": 5}
+        queue = make_queue(f"q{calls}", dead_letter=dead_letter, partitions=2)
+        kill(queue, "a", "b", "c" * 3_000)
+        operation = dead.start("redrive")
+
+        failed = crash(world, monkeypatch, calls, applied=applied)
+
+        shown = dead.client.get(f"/operations/{operation}").json
+        assert shown["state"] == "succeeded"
+        assert queue.bodies() == ["a", "b", "c" * 3_000], calls
+        assert dead.counts() == {}
+        if not failed:
+            return
+    raise AssertionError("60 calls were not enough to come to the end")
