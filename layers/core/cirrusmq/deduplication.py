@@ -71,24 +71,34 @@ def reminders(
             body_md5=answer.body_md5,
             sent_ms=answer.sent_ms,
             expires_ms=expires_ms,
-            expires_at=ttl_seconds(expires_ms),
+            expires_at=ttl_seconds(expires_ms + limits.KEY_SLACK_MS),
         )
         remembered.append((key, dict(item.serialize())))
     return remembered
 
 
 def transact(
-    core: Core, items: Sequence[Item], reminders: Sequence[tuple[str, Item]], now_ms: int
+    core: Core,
+    items: Sequence[Item],
+    reminders: Sequence[tuple[str, Item]],
+    *,
+    begun_ms: int,
+    now_ms: int,
 ) -> int:
-    """Write reminders and items, all or nothing; answers `sent_ms`. Raises Duplicate."""
+    """Write reminders and items, all or nothing; answers `sent_ms`. Raises Duplicate.
+
+    `begun_ms` is the time in the send's id. A reminder of somebody else's that was in force then
+    is so for every repetition of the send: else a later one would store, under the same key,
+    other messages than the first.
+    """
     table = core.tables.messages
     writes: list[dict[str, Any]] = [
         {
             "Put": {
                 "TableName": table,
                 "Item": item,
-                "ConditionExpression": "attribute_not_exists(pk) OR x <= :now",
-                "ExpressionAttributeValues": {":now": {"N": str(now_ms)}},
+                "ConditionExpression": "attribute_not_exists(pk) OR x <= :begun",
+                "ExpressionAttributeValues": {":begun": {"N": str(min(begun_ms, now_ms))}},
                 "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
             }
         }

@@ -108,7 +108,7 @@ def publish(core: Core, topic: Topic, request: PublishRequest) -> list[Published
     def store(places: Sequence[int]) -> list[Stored]:
         fresh = [drafts[matched[place]] for place in places]
         keys = [deduplication_key(request.messages[matched[place]]) for place in places]
-        sent_ms = _write(core, topic, send_id, fresh, keys, now_ms)
+        sent_ms = _write(core, topic, send_id, fresh, keys, begun_ms, now_ms)
         return stored(send_id, [draft.message for draft in fresh], sent_ms)
 
     keys = [deduplication_key(request.messages[number]) for number in matched]
@@ -174,6 +174,7 @@ def _write(
     send_id: str,
     drafts: Sequence[_Draft],
     keys: Sequence[str | None],
+    begun_ms: int,
     now_ms: int,
 ) -> int:
     """Store one publish; answers its `sent_ms`, the first one's where this is a repeat."""
@@ -197,7 +198,7 @@ def _write(
     contents = [draft.message for draft in drafts]
     reminders = deduplication.reminders(topic.id, keys, stored(send_id, contents, now_ms))
     if reminders:
-        return deduplication.transact(core, [record], reminders, now_ms)
+        return deduplication.transact(core, [record], reminders, begun_ms=begun_ms, now_ms=now_ms)
     try:
         core.store.put_if_absent(core.tables.messages, record)
     except ConditionFailed as failed:  # the same key: an earlier try of this publish

@@ -188,7 +188,7 @@ def _write(
     )
     if reminders:
         items = [*shipment.parcels, *([shipment.log] if shipment.log else [])]
-        sent_ms = deduplication.transact(core, items, reminders, now_ms)
+        sent_ms = deduplication.transact(core, items, reminders, begun_ms=begun_ms, now_ms=now_ms)
     else:
         sent_ms = store_shipment(core, queue, shipment, now_ms)
     for item in shipment.parcels:

@@ -151,7 +151,7 @@ def _send(
         )
         items = [*shipment.parcels, *([shipment.log] if shipment.log else [])]
         with contextlib.suppress(Duplicate):
-            deduplication.transact(core, items, reminders, now_ms)
+            deduplication.transact(core, items, reminders, begun_ms=now_ms, now_ms=now_ms)
         for item in shipment.parcels:
             core.hints.forget(item["pk"]["S"], item["sk"]["S"])
 
