@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import sys
 
-from infra.bench import imports, throughput, units
+from . import delay, imports, throughput, units
 
-PARTS = {"units": units.run, "imports": imports.run, "throughput": throughput.run}
+PARTS = {
+    "units": units.run,
+    "imports": imports.run,
+    "throughput": throughput.run,
+    "delay": delay.run,
+}
 
 
 def main() -> int:

@@ -14,10 +14,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import httpx
-from infra.bench.servers import Stack, our_stack
-from infra.bench.table import middle, show
 
 from cirrusmq_client import Batches, Client, Connection, Consumer, Message, Producer, Received
+
+from .servers import Stack, our_stack
+from .table import middle, show
 
 ROUNDS = 300
 BATCH = 16

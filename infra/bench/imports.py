@@ -7,7 +7,7 @@ import sys
 import time
 from pathlib import Path
 
-from infra.bench.table import middle, show
+from .table import middle, show
 
 HOT = ("send", "receive", "delete", "publish")
 RUNS = 7

@@ -12,8 +12,9 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 import httpx
-from infra.bench.servers import Stack, motos_sqs, our_stack
-from infra.bench.table import middle, show
+
+from .servers import Stack, motos_sqs, our_stack
+from .table import middle, show
 
 CLIENTS = 4
 MESSAGES = 800

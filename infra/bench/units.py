@@ -7,9 +7,9 @@ import random
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from infra.bench.table import show
-
 from cirrusmq_local.testing import Client, World
+
+from .table import show
 
 _RANDOM = random.Random(7)
 
