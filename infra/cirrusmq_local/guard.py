@@ -11,6 +11,8 @@ from typing import Any
 from cirrusmq_local.engine import Engine, EngineError
 from cirrusmq_local.functions import running
 
+PARTITION_KEY = "pk"
+
 
 class GuardedEngine:
     """Does operations as the engine does, but only what the running function's policies allow.
@@ -25,23 +27,32 @@ class GuardedEngine:
         """Do one operation, or raise AccessDeniedException."""
         function = running.get()
         if function is not None:
-            for table, action in _needs(operation, request):
-                if not function.may(action, f"{table}.Arn"):
+            for table, action, partition in _needs(operation, request):
+                if not function.may(action, f"{table}.Arn", partition=partition):
+                    where = f"{table} {partition}".rstrip()
                     raise EngineError(
                         "AccessDeniedException",
-                        f"{function.name} is not allowed {action} on {table}: see template.yaml",
+                        f"{function.name} is not allowed {action} on {where}: see template.yaml",
                     )
         return self._engine.execute(operation, request)
 
 
-def _needs(operation: str, request: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Tables and the actions on them. IAM knows no transaction, only its parts."""
+def _needs(operation: str, request: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """Table, action on it, and partition key where the request is about one item.
+
+    IAM knows no transaction, only its parts.
+    """
     if "RequestItems" in request:
         for table in request["RequestItems"]:
-            yield table, f"dynamodb:{operation}"
+            yield table, f"dynamodb:{operation}", ""
     elif "TransactItems" in request:
         for part in request["TransactItems"]:
             ((verb, held),) = part.items()
-            yield held["TableName"], f"dynamodb:{verb}Item"
+            yield held["TableName"], f"dynamodb:{verb}Item", _partition(held)
     elif "TableName" in request:
-        yield request["TableName"], f"dynamodb:{operation}"
+        yield request["TableName"], f"dynamodb:{operation}", _partition(request)
+
+
+def _partition(request: Mapping[str, Any]) -> str:
+    item = request.get("Key") or request.get("Item") or {}
+    return str(item.get(PARTITION_KEY, {}).get("S", ""))

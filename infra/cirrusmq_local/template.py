@@ -7,12 +7,16 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from cirrusmq_local.cloudformation import ACCOUNT_ID, Resolver, TemplateError, read
 
 STACK_NAME = "cirrusmq"
 REGION = "local"
+
+Permissions: TypeAlias = Mapping[str, Mapping[str, frozenset[str]]]
+"""Resource (`Messages.Arn`) -> action -> beginnings of the partition keys it may touch."""
+
 _RATE = re.compile(r"rate\((\d+) (second|minute|hour|day)s?\)")
 _RATE_SECONDS = {"second": 1, "minute": 60, "hour": 3_600, "day": 86_400}
 
@@ -32,21 +36,24 @@ class Function:
     environment: Mapping[str, str]
     logical_id: str = ""
     """What the template calls it."""
-    permissions: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    """The actions that its own policies allow on a resource: `Messages.Arn` -> actions."""
+    permissions: Permissions = field(default_factory=dict)
+    """What its own policies allow."""
 
     @property
     def arn(self) -> str:
         """Its name in full."""
         return f"arn:aws:lambda:{REGION}:{ACCOUNT_ID}:function:{self.name}"
 
-    def may(self, action: str, *targets: str) -> bool:
+    def may(self, action: str, *targets: str, partition: str = "") -> bool:
         """Whether its policies allow an action on a resource, by any of its names.
 
         One without policies, of the stack or of a test, may do anything.
         """
-        held = self.permissions
-        return not held or any(action in held.get(target, ()) for target in targets)
+        return not self.permissions or any(
+            partition.startswith(beginning)
+            for target in targets
+            for beginning in self.permissions.get(target, {}).get(action, ())
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -191,13 +198,14 @@ class _Reader:
             permissions=self._permissions(properties),
         )
 
-    def _permissions(self, properties: Mapping[str, Any]) -> dict[str, frozenset[str]]:
-        allowed: dict[str, frozenset[str]] = {}
+    def _permissions(self, properties: Mapping[str, Any]) -> Permissions:
+        allowed: dict[str, dict[str, frozenset[str]]] = {}
         for policy in self._resolver.resolve(properties.get("Policies") or []):
             for statement in policy["Statement"] if isinstance(policy, dict) else ():
-                actions = frozenset(_as_list(statement["Action"]))
                 for target in _as_list(statement["Resource"]):
-                    allowed[target] = allowed.get(target, frozenset()) | actions
+                    for action in _as_list(statement["Action"]):
+                        actions = allowed.setdefault(target, {})
+                        actions[action] = actions.get(action, frozenset()) | _keys(statement)
         return allowed
 
     def routes(self, properties: Mapping[str, Any]) -> Iterator[Route]:
@@ -261,6 +269,16 @@ class _Reader:
         for event in (properties.get("Events") or {}).values():
             if event["Type"] == kind:
                 yield self._resolver.resolve(event.get("Properties") or {})
+
+
+def _keys(statement: Mapping[str, Any]) -> frozenset[str]:
+    """Beginnings of the partition keys that a statement allows."""
+    if "Condition" not in statement:
+        return frozenset({""})
+    match statement["Condition"]:
+        case {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": [*patterns]}}:
+            return frozenset(str(pattern).removesuffix("*") for pattern in patterns)
+    raise TemplateError(f"the condition of {statement.get('Sid')} is not understood")
 
 
 def _as_list(value: Any) -> list[str]:

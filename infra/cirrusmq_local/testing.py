@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import msgspec
 from botocore.loaders import create_loader
@@ -35,7 +35,8 @@ from cirrusmq.storage.store import Store
 from cirrusmq_local.aws import isolate_environment
 from cirrusmq_local.engine import Engine, TableSpec, attach
 from cirrusmq_local.events import Request, make_event
-from cirrusmq_local.functions import Context, Handler, load_handler
+from cirrusmq_local.functions import Context, Handler, load_handler, running
+from cirrusmq_local.guard import GuardedEngine
 from cirrusmq_local.pump import Pump
 from cirrusmq_local.routing import Router
 from cirrusmq_local.template import Function, Template, load
@@ -126,7 +127,8 @@ class World:
         environment = template.environment()
         connection = Connection(region="us-east-1", max_retry_attempts=0)
         connection.session.register_component("data_loader", _loader())
-        attach(self.engine, connection.client)
+        # The policies of the template are in force: what a function may not do fails here first.
+        attach(cast(Engine, GuardedEngine(self.engine)), connection.client)
         store = Store(connection, self.random, self.clock.sleep)
         named = {name: environment[f"{name.upper()}_TABLE"] for name in Tables.__struct_fields__}
         self.tables = Tables(**named)
@@ -230,9 +232,11 @@ class World:
     def _run_function(self, name: str, event: Any) -> Any:
         function, handler = self._handlers[name]
         bootstrap.provide(self.core)
+        before = running.set(function)
         try:
             return handler(event, Context(function))
         finally:
+            running.reset(before)
             bootstrap.provide(None)
 
     def _park(self, source: Any, records: Any) -> None:

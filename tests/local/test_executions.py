@@ -263,7 +263,7 @@ def test_hundreds_of_executions_run_side_by_side() -> None:
 # --------------------------------------------------------------------------- through the client
 
 
-def caller(permissions: dict[str, frozenset[str]]) -> Function:
+def caller(allowed: str) -> Function:
     return Function(
         name="caller",
         folder=Path(),
@@ -271,19 +271,18 @@ def caller(permissions: dict[str, frozenset[str]]) -> Function:
         timeout_seconds=5,
         memory_mb=128,
         environment={},
-        permissions=permissions,
+        permissions={allowed: {"states:StartExecution": frozenset({""})}},
     )
 
 
 def call(machine: Machine, handler: Callable[[Any], Any], allowed: str = ARN) -> Any:
     """What a function gets from a Step Functions client of its own."""
-    permissions = {allowed: frozenset({"states:StartExecution"})}
 
     def run(event: Any, context: Any) -> Any:
         return handler(client)
 
     run_handler: Handler = run
-    functions = Functions({"caller": (caller(permissions), run_handler)})
+    functions = Functions({"caller": (caller(allowed), run_handler)})
     client = make_session(lambda: functions, lambda: machine.executions).create_client(
         "stepfunctions"
     )

@@ -23,7 +23,7 @@ class Stand:
         self.engine = Engine(None, [TableSpec("Items"), TableSpec("Others")], now_ms=lambda: 1)
         self.guarded = GuardedEngine(self.engine)
 
-    def run(self, operation: str, request: dict[str, Any], *allowed: str) -> Any:
+    def run(self, operation: str, request: dict[str, Any], *allowed: str, keys: str = "") -> Any:
         function = Function(
             name="reader",
             folder=Path(),
@@ -31,7 +31,9 @@ class Stand:
             timeout_seconds=1,
             memory_mb=128,
             environment={},
-            permissions={"Items.Arn": frozenset(f"dynamodb:{action}" for action in allowed)},
+            permissions={
+                "Items.Arn": {f"dynamodb:{action}": frozenset({keys}) for action in allowed}
+            },
         )
         functions = Functions(
             {"reader": (function, lambda event, context: self.guarded.execute(operation, request))}
@@ -78,6 +80,18 @@ def test_a_transaction_needs_what_its_parts_need(stand: Stand, part: Any, action
     stand.run("TransactWriteItems", request, action)
     with pytest.raises(EngineError, match=f"AccessDenied.*{action}"):
         stand.run("TransactWriteItems", request, "TransactWriteItems")
+
+
+def test_a_policy_may_be_confined_to_some_keys(stand: Stand) -> None:
+    stand.run("PutItem", PUT, "PutItem", keys="a")
+    with pytest.raises(EngineError, match=r"AccessDenied.*PutItem on Items a"):
+        stand.run("PutItem", PUT, "PutItem", keys="b")
+    with pytest.raises(EngineError, match="AccessDenied"):
+        stand.run("TransactWriteItems", {"TransactItems": [{"Put": PUT}]}, "PutItem", keys="b")
+    # A batch says nothing of its keys here, so it is refused where they matter.
+    batch = {"RequestItems": {"Items": {"Keys": [KEY]}}}
+    with pytest.raises(EngineError, match="AccessDenied"):
+        stand.run("BatchGetItem", batch, "BatchGetItem", keys="a")
 
 
 def test_a_batch_needs_its_own_action_on_every_table(stand: Stand) -> None:

@@ -25,6 +25,13 @@ Resources:
       FunctionName: !Sub "${AWS::StackName}-first"
       CodeUri: functions/first
       Timeout: 60
+      Policies:
+        - !Ref Managed
+        - Statement:
+            - {Action: "a:Read", Resource: !GetAtt Items.Arn}
+            - Action: ["a:Read", "a:Write"]
+              Resource: !GetAtt Items.Arn
+              Condition: {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": ["A#*"]}}
       Environment:
         Variables:
           TABLE: !Ref Items
@@ -36,6 +43,8 @@ Resources:
         Read: {Type: HttpApi, Properties: {Method: get, Path: "/a/{b}"}}
         Rest: {Type: HttpApi, Properties: {}}
         Often: {Type: Schedule, Properties: {Schedule: rate(5 minutes)}}
+  Managed:
+    Type: AWS::IAM::ManagedPolicy
   Second:
     Type: AWS::Serverless::Function
     Properties: {CodeUri: functions/second}
@@ -86,6 +95,17 @@ def test_functions_take_what_all_share_and_what_is_their_own(
     assert second.handler == "app.handler"
 
 
+def test_policies_tell_what_a_function_may_do(sample: Template) -> None:
+    first, second = sample.functions
+    assert first.may("a:Read", "Items.Arn", partition="B#1")
+    assert first.may("a:Write", "Items.Arn", partition="A#1")
+    assert first.may("a:Write", "Nothing.Arn", "Items.Arn", partition="A#1")
+    assert not first.may("a:Write", "Items.Arn", partition="B#1")
+    assert not first.may("a:Write", "Items.Arn")
+    assert not first.may("a:Read", "Others.Arn")
+    assert second.may("a:Write", "Items.Arn")
+
+
 def test_references_are_resolved(sample: Template) -> None:
     assert sample.functions[0].environment == {
         "LEVEL": "INFO",
@@ -132,6 +152,7 @@ def test_functions_that_share_a_process_must_agree_on_their_variables(sample: Te
         ("!GetAtt Items.Arn", "!GetAtt Nothing.Arn", "refers to Nothing"),
         ("!Ref Items", "!ImportValue x", "!ImportValue is not understood"),
         ("!If [IsLoud,", "!If [IsQuiet,", "no condition IsQuiet"),
+        ("ForAllValues:StringLike", "StringEquals", "condition"),
         ("rate(5 minutes)", "'cron(0 * * * ? *)'", "use rate"),
         ("Resources:", "Others:", "no Resources"),
         ("Parameters:", "Parameters: [", "not YAML"),
