@@ -99,8 +99,8 @@ def test_topics_are_made_subscribed_to_published_on_and_shown(
         (("receive", "none"), {"CIRRUSMQ_SECRET": "wrong"}, "(check CIRRUSMQ_ACCESS_KEY_ID"),
         (("queue", "list"), {"CIRRUSMQ_URL": "http://127.0.0.1:1"}, "with: cirrusmq up)"),
         (("queue", "list"), {"CIRRUSMQ_URL": "nonsense"}, "it looks like http://127.0.0.1:8080"),
-        (("report", "billing"), {}, "There is no finished report yet."),
-        (("report", "backlog"), {}, "There is no finished report yet."),
+        (("report", "billing", "--no-make"), {}, "There is no finished report yet."),
+        (("report", "backlog", "--no-make"), {}, "There is no finished report yet."),
     ],
 )
 def test_an_error_is_one_line_that_says_what_to_do(

@@ -30,7 +30,7 @@ class Options:
     workers: int = 4
     receivers: int = 1
     prefetch: int = 16
-    wait_seconds: float = 10.0
+    wait_seconds: float = 5.0
     visibility_timeout_seconds: int | None = None
     grace_seconds: float = 30.0
 

@@ -16,7 +16,7 @@ Producer(client).send_batch(
 def handle(message: Received) -> None:
     if message.redeliveries == 0 and message.text == "deposit":
         raise ConnectionError("the bank is busy: the same message comes again, none before it")
-    print(message.group, message.text, flush=True)
+    print(f"{message.group} {message.text}", flush=True)
 
 
 Consumer("accounts", handle).run()
