@@ -1,0 +1,130 @@
+"""What goes wrong and how long calls take: a function of the seed and of the call, of nothing else.
+
+Every store call has a name (actor, step, number of the call in the step). Its fate is computed from
+that name, so that leaving out another actor, step or fault does not change it: this is what lets a
+failing run be made shorter.
+"""
+
+from __future__ import annotations
+
+import random
+import zlib
+from dataclasses import dataclass
+from typing import NamedTuple
+
+READS = frozenset({"Query", "GetItem", "BatchGetItem"})
+FAULTS = (
+    "throttled",
+    "unsent",
+    "lost",
+    "twice",
+    "ghost",
+    "conflict",
+    "crash before",
+    "crash after",
+    "stale",
+    "short",
+    "slow",
+    "jump",
+)
+_OF_READS = frozenset({"throttled", "unsent", "crash before", "stale", "short", "slow", "jump"})
+_OF_WRITES = frozenset(FAULTS) - {"stale", "short"}
+_PACES = ((0, 2), (1, 9), (2, 60), (20, 700))
+SCALE = 10_000
+
+
+class CallName(NamedTuple):
+    """Which call of which step of which actor."""
+
+    actor: str
+    step: int
+    call: int
+
+
+class Fate(NamedTuple):
+    """What becomes of a call. `draw` is 32 bits for whoever needs to choose something more."""
+
+    fault: str | None
+    before_ms: int
+    after_ms: int
+    draw: int
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """How rough a run is: chances of each fault in 10,000 calls, and how fast the store answers."""
+
+    chances: dict[str, int]
+    pace_ms: tuple[int, int]
+
+
+def draw_profile(seed: int) -> Profile:
+    """Some runs are calm, some have one kind of fault, some have all kinds."""
+    draw = random.Random(f"profile {seed}")
+    kind = draw.random()
+    chances: dict[str, int] = {}
+    if kind < 0.35:
+        chances = {fault: draw.choice((20, 60, 150)) for fault in FAULTS}
+    elif kind < 0.85:
+        for fault in draw.sample(FAULTS, draw.choice((1, 2, 3))):
+            chances[fault] = draw.choice((50, 200, 800))
+    chances.pop("jump", None)
+    if draw.random() < 0.2:
+        chances["jump"] = 30
+    return Profile(chances, draw.choice(_PACES))
+
+
+class Chaos:
+    """The fates of one run."""
+
+    def __init__(
+        self, seed: int, profile: Profile, only: frozenset[CallName] | None = None
+    ) -> None:
+        self._seed = seed
+        self._profile = profile
+        self._only = only
+        self._keys: dict[str, int] = {}
+        self.calm = True
+        """Whether nothing goes wrong now, and calls take next to no time."""
+        self.fired: list[tuple[CallName, str]] = []
+
+    def draw(self, actor: str, *numbers: int) -> int:
+        """32 bits that belong to this name."""
+        key = self._keys.get(actor)
+        if key is None:
+            key = self._keys[actor] = zlib.crc32(actor.encode(), self._seed & 0xFFFFFFFF)
+        # Hashes of tuples of integers are the same in every process.
+        mixed = hash((key, self._seed, *numbers)) * 0x9E3779B97F4A7C15
+        return (mixed >> 24) & 0xFFFFFFFF
+
+    def rng(self, actor: str, step: int) -> random.Random:
+        """Chance for what an actor does in a step."""
+        return random.Random(self.draw(actor, step, -1))
+
+    def fate(self, name: CallName, operation: str) -> Fate:
+        """What becomes of a call."""
+        draw = self.draw(*name)
+        if self.calm:
+            return Fate(None, 1, 0, draw)
+        low, high = self._profile.pace_ms
+        span = high - low + 1
+        wait_ms = low + draw % span
+        before = bool(draw & 0x10000)
+        fault = self._fault(name, operation)
+        if fault == "slow":
+            wait_ms = 200 + (draw >> 4) % 8_000
+        return Fate(fault, wait_ms if before else 0, 0 if before else wait_ms, draw)
+
+    def _fault(self, name: CallName, operation: str) -> str | None:
+        if self._only is not None and name not in self._only:
+            return None
+        left = self.draw(name.actor, name.step, name.call, 7) % SCALE
+        possible = _OF_READS if operation in READS else _OF_WRITES
+        for fault in FAULTS:
+            left -= self._profile.chances.get(fault, 0)
+            if left < 0:
+                if fault not in possible:
+                    return None
+                self.fired.append((name, fault))
+                return fault
+        return None

@@ -1,0 +1,126 @@
+"""Who may hold a message, when, and what a receipt is worth.
+
+A: receive ──holds until 12:00:05──┐
+B:               receive (held by two)   receive ──holds──> A's receipt is stale from here on
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+from tests.simulation.history import Violation
+from tests.simulation.places import Delivery
+from tests.simulation.tracks import ENDING, Act, Book, Track
+
+
+def check_leases(book: Book) -> Iterator[Violation]:
+    """Expiry, one holder at a time, stale receipts, receipts refused without a reason."""
+    for track in book.tracks.values():
+        for delivery in track.deliveries:
+            if delivery.call.begun_ms >= delivery.expires_ms:
+                yield Violation("received after its expiry", (delivery.call,))
+            if delivery.visible_ms > delivery.expires_ms:
+                yield Violation("a lease outlives its message", (delivery.call,))
+        yield from _one_holder(book, track)
+        yield from _receipts(book, track)
+
+
+def free_ms(track: Track, delivery: Delivery, until: int) -> int:
+    """The earliest time at which a delivery's hold can have ended, as far as calls up to `until`
+    (a moment) may have ended it."""
+    free = delivery.visible_ms
+    for act in track.acts_on(delivery):
+        if act.call.begun >= until or not act.effective:
+            continue
+        if act.verb == "visibility" and act.done and act.call.ended < until:
+            free = act.free_ms
+        else:
+            free = min(free, act.free_ms)
+    return free
+
+
+def _one_holder(book: Book, track: Track) -> Iterator[Violation]:
+    for before, after in pairwise(track.deliveries):
+        if before.receipt == after.receipt:
+            if "repeat" not in after.call.given:
+                yield Violation("one receipt, answered twice", (before.call, after.call))
+            continue
+        if after.claim_ms >= free_ms(track, before, after.call.ended):
+            continue
+        if not revived(book, track, before, after):
+            yield Violation("held by two receivers at once", (before.call, after.call))
+
+
+def revived(book: Book, track: Track, before: Delivery, after: Delivery) -> bool:
+    """Whether the message may have been deleted and brought back between two deliveries."""
+    gone = [act.call.begun for act in track.acts_before("delete", after.call.ended)]
+    gone += [call.begun for call in book.effective("purge", track.reader.partition("/")[0])]
+    return bool(gone) and bool(returns(book, track, after, min(gone)))
+
+
+def returns(book: Book, track: Track, after: Delivery, gone: int) -> bool:
+    """Whether a call may have brought the message back between a moment and a delivery.
+
+    A rewind takes what was deleted before it began; a send repeated when its message is consumed
+    stores it again; a record that is fanned out again makes a deleted parcel again.
+    """
+    queue = track.reader.partition("/")[0]
+    for call in book.effective("rewind", queue):
+        meanwhile = gone < call.ended and call.begun < after.call.ended
+        if meanwhile and call.given["to_ms"] <= after.sent_ms:
+            return True
+    if any(gone < call.ended and call.begun < after.call.ended for call in book.sends_of(track.id)):
+        return True
+    return any(
+        track.id[4:-1] in call.given["record"]
+        and gone < call.ended
+        and call.begun < after.call.ended
+        for call in book.by_kind["fan_out"]
+    )
+
+
+def _receipts(book: Book, track: Track) -> Iterator[Violation]:
+    for act in track.acts:
+        newer = [
+            each
+            for each in track.deliveries
+            if each.receipt != act.delivery.receipt
+            and each.claim_ms >= act.delivery.claim_ms
+            and each.call.ended < act.call.begun
+        ]
+        used = [
+            each
+            for each in track.acts_on(act.delivery)
+            if each.verb in ENDING and each.done and each.call.ended < act.call.begun
+        ]
+        if act.done and newer and not _deleted_before(track, act):
+            yield Violation("a stale receipt was acted on", (newer[0].call, act.call))
+        if act.done and used and not (act.verb == used[0].verb == "delete"):
+            yield Violation("a receipt was used again after its end", (used[0].call, act.call))
+        if isinstance(act.result, str) and _good(book, track, act):
+            yield Violation("a good receipt was refused", (act.delivery.call, act.call))
+
+
+def _deleted_before(track: Track, act: Act) -> bool:
+    """Whether a delete found its message deleted already, and says so where the SDK repeated it."""
+    earlier = track.acts_before("delete", act.call.ended)
+    return act.verb == "delete" and any(each.call is not act.call for each in earlier)
+
+
+def _good(book: Book, track: Track, act: Act) -> bool:
+    """Whether a receipt was beyond doubt the newest, and its lease still running."""
+    delivery, call = act.delivery, act.call
+    queue = track.reader.partition("/")[0]
+    if act.result != "ReceiptExpired" or call.ended_ms >= delivery.expires_ms:
+        return False
+    if call.ended_ms >= free_ms(track, delivery, call.ended):
+        return False
+    if any(each.begun < call.ended for each in book.effective("purge", queue)):
+        return False
+    others = (each for each in track.acts_on(delivery) if each is not act or act.verb != "delete")
+    return not any(
+        each.effective and each.call.begun < call.ended
+        for each in others
+        if each.verb in ENDING or each.call.given.get("seconds") == 0
+    )

@@ -1,0 +1,179 @@
+"""A message's life: in one place at a time, gone when deleted, and never gone otherwise."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from itertools import pairwise
+
+from tests.simulation.check_leases import free_ms, returns
+from tests.simulation.draining import Drain
+from tests.simulation.history import Call, Violation
+from tests.simulation.places import Delivery
+from tests.simulation.scenario import Scenario
+from tests.simulation.tracks import Book, Sent, Track
+
+
+def check_lives(scenario: Scenario, book: Book, drain: Drain) -> Iterator[Violation]:
+    """Returned after a delete or purge, in two places, counted wrong, lost."""
+    for track in book.tracks.values():
+        for delivery in track.deliveries:
+            yield from _gone(book, track, delivery)
+            yield from _too_early(scenario, book, delivery)
+        for before, after in pairwise(track.deliveries):
+            yield from _next_delivery(scenario, book, track, before, after)
+    yield from _ids(book)
+    for sent in book.sent.values():
+        yield from _lost(scenario, book, drain, sent)
+    yield from _atomic(scenario, book)
+
+
+def _gone(book: Book, track: Track, delivery: Delivery) -> Iterator[Violation]:
+    """Nothing comes back that was deleted, or purged, unless somebody brought it back."""
+    deleted = [
+        act
+        for act in track.acts
+        if act.verb == "delete" and act.done and act.call.ended < delivery.call.begun
+    ]
+    if deleted and not returns(book, track, delivery, deleted[-1].call.begun):
+        yield Violation("received after it was deleted", (deleted[-1].call, delivery.call))
+    for call in book.by_kind["purge"]:
+        in_reach = delivery.call.place.partition("/")[0] == call.place
+        in_force = call.known and call.ended < delivery.call.begun
+        if in_reach and in_force and delivery.sent_ms < call.begun_ms:
+            yield Violation("received after the queue was purged", (call, delivery.call))
+
+
+def _too_early(scenario: Scenario, book: Book, delivery: Delivery) -> Iterator[Violation]:
+    """A message's own delay; the queue's may change meanwhile."""
+    if delivery.dead is not None or delivery.count > 1 or book.by_kind["redrive"]:
+        return
+    for sent in (each for each in book.sent.values() if each.label == delivery.label):
+        delay = sent.calls[0].given["delays"][sent.place]
+        if delay and delivery.claim_ms < delivery.sent_ms + 1_000 * delay and not sent.key:
+            yield Violation("received before its delay was over", (sent.calls[0], delivery.call))
+
+
+def _next_delivery(
+    scenario: Scenario, book: Book, track: Track, before: Delivery, after: Delivery
+) -> Iterator[Violation]:
+    """From one delivery to the next: counted on, or moved with a reason, never two copies."""
+    if before.receipt == after.receipt:
+        return
+    calls = (before.call, after.call)
+    queue = track.reader.partition("/")[0]
+    until = after.call.ended
+    rewound = any(call.begun < until for call in book.effective("rewind", queue))
+    redriven = any(call.begun < until for call in book.effective("redrive", "dead"))
+    if after.sent_ms == before.sent_ms:
+        if after.call.place != before.call.place:
+            yield Violation("in two places at once", calls)
+        if after.count <= before.count and not rewound and not returns(book, track, after, 0):
+            yield Violation("the receive count did not grow: two copies", calls)
+    elif after.call.place != before.call.place:
+        if after.dead is not None and not redriven:
+            yield from _dead_letter(scenario, before, after, free_ms(track, before, until))
+        if after.dead is None and not redriven:
+            yield Violation("came back from the dead-letter queue by itself", calls)
+    elif not redriven and not rewound and not _consumed(book, track, before, after):
+        yield Violation("a repeated send was stored beside the first", calls)
+
+
+def _dead_letter(
+    scenario: Scenario, before: Delivery, after: Delivery, free: int
+) -> Iterator[Violation]:
+    assert after.dead is not None
+    calls = (before.call, after.call)
+    if after.dead["dead_at"] < free:
+        yield Violation("moved to the dead-letter queue while it was held", calls)
+    if after.dead["receive_count"] < before.count:
+        yield Violation("a dead letter forgot how often it was received", calls)
+
+
+def _consumed(book: Book, track: Track, before: Delivery, after: Delivery) -> bool:
+    """Whether a send repeated just before `after` may have found its message gone."""
+    until = after.call.ended
+    if not any(call.begun > before.call.begun for call in book.sends_of(track.id)) and not any(
+        call.ended > before.call.begun for call in book.sends_of(track.id)
+    ):
+        return False
+    gone = any(True for verb in ("delete", "dead letter") for _ in track.acts_before(verb, until))
+    purged = any(call.begun < until for call in book.effective("purge", before.call.place))
+    return gone or purged or after.claim_ms >= before.expires_ms
+
+
+def _ids(book: Book) -> Iterator[Violation]:
+    """A repeated send answers the first one's ids, a duplicate within five minutes too."""
+    by_key: defaultdict[str, dict[str, tuple[Call, int]]] = defaultdict(dict)
+    for sent in book.sent.values():
+        if sent.key is None and len(sent.ids) > 1:
+            first, second = list(sent.ids.values())[:2]
+            yield Violation("a repeated send answered another id", (first[0], second[0]))
+        if sent.key is not None:
+            by_key[sent.label] |= sent.ids
+    for ids in by_key.values():
+        in_order = sorted(ids.values(), key=lambda each: each[1])
+        for (call, sent_ms), (other, other_ms) in pairwise(in_order):
+            if other_ms - sent_ms < 300_000:
+                yield Violation("two messages with one deduplication id", (call, other))
+
+
+def _lost(scenario: Scenario, book: Book, drain: Drain, sent: Sent) -> Iterator[Violation]:
+    for message_id, (call, sent_ms) in sent.ids.items():
+        if _excused(scenario, book, drain, call.place, sent_ms):
+            continue
+        for reader in (call.place, *(f"orders/{name}" for name in scenario.receivers)):
+            track = book.track(reader, message_id)
+            if not track.deliveries:
+                yield Violation(f"lost: {sent.label} was never received by {reader}", (call,))
+                continue
+            last = track.deliveries[-1]
+            if not any(True for _ in track.acts_before("delete", 1 << 60)):
+                yield Violation(f"lost: {sent.label} after a receive by {reader}", (last.call,))
+            yield from _not_rewound(scenario, book, drain, track)
+
+
+def _excused(scenario: Scenario, book: Book, drain: Drain, queue: str, sent_ms: int) -> bool:
+    """Whether a message may be gone without having been received."""
+    lives = [scenario.queues[queue]["message_retention_seconds"]]
+    lives += [
+        call.given["message_retention_seconds"]
+        for call in book.effective("change", queue)
+        if "message_retention_seconds" in call.given
+    ]
+    if sent_ms + 1_000 * min(lives) <= drain.begun_ms:
+        return True
+    return any(call.ended_ms >= sent_ms for call in book.effective("purge", queue))
+
+
+def _not_rewound(scenario: Scenario, book: Book, drain: Drain, track: Track) -> Iterator[Violation]:
+    """A rewind brings back everything that was deleted before it began."""
+    kept_ms = 1_000 * scenario.queues["orders"].get("rewind_seconds", 0)
+    queue = track.reader.partition("/")[0]
+    for rewind in (call for call in book.effective("rewind", queue) if call.known):
+        for act in track.acts_before("delete", rewind.begun):
+            sent_ms = act.delivery.sent_ms
+            if not act.done or act.call.ended > rewind.begun or act.delivery.dead is not None:
+                continue
+            if sent_ms < rewind.given["to_ms"] or sent_ms + kept_ms <= drain.begun_ms:
+                continue
+            again = [each for each in track.deliveries if each.call.ended > rewind.begun]
+            if not again and act.delivery.expires_ms > drain.begun_ms:
+                yield Violation("a rewind did not bring a message back", (act.call, rewind))
+
+
+def _atomic(scenario: Scenario, book: Book) -> Iterator[Violation]:
+    """Of a send that nobody answered, all or nothing is there."""
+    if scenario.queues["orders"]["message_retention_seconds"] < 1_000 or book.by_kind["purge"]:
+        return
+    if any("message_retention_seconds" in call.given for call in book.by_kind["change"]):
+        return
+    seen = {delivery.label for track in book.tracks.values() for delivery in track.deliveries}
+    sends: defaultdict[str, list[Sent]] = defaultdict(list)
+    for sent in book.sent.values():
+        if sent.key is None:
+            sends[sent.name].append(sent)
+    for held in sends.values():
+        there = [sent for sent in held if sent.label in seen]
+        if there and len(there) < len(held):
+            yield Violation("half of a send was stored", tuple(held[0].calls))

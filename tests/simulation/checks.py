@@ -1,0 +1,46 @@
+"""Every promise, checked on a run's history; the first that was broken is reported."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tests.simulation.check_leases import check_leases
+from tests.simulation.check_lives import check_lives
+from tests.simulation.check_order import check_order
+from tests.simulation.draining import Drain
+from tests.simulation.history import History, Violation
+from tests.simulation.scenario import Scenario
+from tests.simulation.tracks import Book
+
+
+def check(scenario: Scenario, history: History, drain: Drain) -> Violation | None:
+    """The first promise that was broken; None where all were kept."""
+    return next(_violations(scenario, history, drain), None)
+
+
+def _violations(scenario: Scenario, history: History, drain: Drain) -> Iterator[Violation]:
+    for call in history.calls:
+        if call.outcome == "broken":
+            yield Violation("the core raised what is none of its errors", (call,))
+    if drain.blocked:
+        yield Violation(f"blocked for good: {', '.join(drain.blocked[:3])}")
+    book = Book(history)
+    yield from check_leases(book)
+    yield from check_lives(scenario, book, drain)
+    orders = scenario.queues["orders"]
+    if orders.get("ordered") and not book.by_kind["rewind"]:
+        most_receives = orders.get("dead_letter", {}).get("max_receives", 1 << 30)
+        yield from check_order(book, "orders", most_receives)
+    yield from _counts(scenario, book, drain)
+
+
+def _counts(scenario: Scenario, book: Book, drain: Drain) -> Iterator[Violation]:
+    """What the counts showed in peace is what could be received then."""
+    if scenario.queues["orders"]["message_retention_seconds"] < 1_000 or book.by_kind["change"]:
+        return
+    kept = sum(left.kept for left in drain.left.values())
+    received = sum(left.received for left in drain.left.values())
+    if kept != received:
+        yield Violation(
+            f"the counts showed {kept} messages, {received} were received: {drain.left}"
+        )

@@ -1,0 +1,89 @@
+"""The end of a run: counting what is left, then receiving and deleting all of it, in peace."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tests.simulation.consumers import act, take
+from tests.simulation.deployment import Deployment, Environment
+from tests.simulation.places import Place
+from tests.simulation.scenario import Scenario
+
+from cirrusmq.counting import count
+from cirrusmq.parcel import Parcel
+from cirrusmq.scan import scan_pages
+from cirrusmq.storage.parcels import PARCELS, partition_key
+
+HINT_MS = 65_000
+"""No hint hides a message longer."""
+
+
+@dataclass(slots=True)
+class Left:
+    """What a place held when everybody had stopped."""
+
+    kept: int
+    """By the count that answers show."""
+    received: int = 0
+
+
+class Drain:
+    """Receives until nothing is left that could ever be received."""
+
+    def __init__(self, deployment: Deployment, scenario: Scenario) -> None:
+        self._deployment = deployment
+        self._places = scenario.places
+        self.left: dict[str, Left] = {}
+        self.begun = self.begun_ms = 0
+        self.blocked: list[str] = []
+        """Messages that could be received by what the store holds, and were not."""
+
+    def run(self) -> None:
+        """Drain every place."""
+        self.begun = self._deployment.history.tick()
+        self.begun_ms = self._deployment.stage.now_ms()
+        environment = Environment(self._deployment, "drain")
+        for place in self._places:
+            source = place.source(environment.core)
+            self.left[place.name] = Left(count(environment.core, source).kept)
+        fruitless = 0
+        while fruitless < 4:
+            drained = sum(self._drain(environment, place) for place in self._places)
+            waiting = [parcel for place in self._places for parcel in self._live(place)]
+            if not waiting:
+                return
+            now_ms = self._deployment.stage.now_ms()
+            due_ms = min(
+                parcel.ready_ms(n)
+                for parcel in waiting
+                for n in range(parcel.count)
+                if parcel.live(n)
+            )
+            fruitless = 0 if drained else fruitless + 1
+            self._deployment.stage.pause(max(due_ms - now_ms, HINT_MS if fruitless > 1 else 1))
+        self.blocked = [f"{parcel.source_id} {parcel.sort_key}" for parcel in waiting]
+
+    def _drain(self, environment: Environment, place: Place) -> int:
+        drained = 0
+        while True:
+            asked = {"max": 16, "timeout": 3_600, "wait": 0.1}
+            call = take(environment, place, asked)
+            if not call.answer:
+                return drained
+            act(environment, place, "delete", call.answer, {})
+            drained += len(call.answer)
+            self.left[place.name].received += len(call.answer)
+
+    def _live(self, place: Place) -> list[Parcel]:
+        """Parcels of the place that hold something unexpired, by the store itself."""
+        core = Environment(self._deployment, "auditor").core
+        source, now_ms = place.source(core), core.now_ms()
+        return [
+            parcel
+            for partition in range(source.partitions)
+            for page in scan_pages(core, partition_key(PARCELS, source.id, partition))
+            for parcel in page.parcels
+            if not parcel.spent()
+            and now_ms < parcel.expires_ms
+            and parcel.sent_ms > source.purged_ms
+        ]

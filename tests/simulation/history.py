@@ -1,0 +1,105 @@
+"""What happened in a run, as its clients saw it: calls with their beginning, end and answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from cirrusmq_local.testing import START_MS
+
+Outcome = Literal["running", "answered", "refused", "failed", "crashed", "broken"]
+"""`refused`: an error that says nothing was done; `failed`, `crashed`: nobody knows what was."""
+
+
+@dataclass(slots=True, eq=False)
+class Call:
+    """One call of one client. `begun` and `ended` number all moments of a run in their order."""
+
+    actor: str
+    kind: str
+    place: str
+    """The queue, or `queue/receiver`, or `topic/subscription`."""
+    given: dict[str, Any]
+    begun: int
+    begun_ms: int
+    ended: int = 1 << 60
+    ended_ms: int = 1 << 60
+    outcome: Outcome = "running"
+    answer: Any = None
+    repeated: bool = False
+    """Whether the SDK sent one of its store calls twice."""
+
+    @property
+    def effective(self) -> bool:
+        """Whether it may have changed anything."""
+        return self.outcome != "refused"
+
+    @property
+    def known(self) -> bool:
+        """Whether its caller was told what it did."""
+        return self.outcome == "answered"
+
+    def line(self) -> str:
+        """The call on one line."""
+        end = "" if self.ended == 1 << 60 else f"-{_clock(self.ended_ms)}"
+        shown = ", ".join(f"{name} {_short(value)}" for name, value in self.given.items())
+        answer = self.outcome if self.answer is None else f"{self.outcome}: {_short(self.answer)}"
+        when = f"{_clock(self.begun_ms)}{end}"
+        return f"{when:>24}  {self.actor:<12} {self.kind} {self.place} ({shown}) ──> {answer}"
+
+
+@dataclass(slots=True)
+class Violation:
+    """A promise that a run broke, and the calls that show it."""
+
+    promise: str
+    calls: tuple[Call, ...] = ()
+
+    def __str__(self) -> str:
+        return self.promise
+
+
+@dataclass(slots=True)
+class History:
+    """All calls of a run in the order of their beginning, and what went wrong meanwhile."""
+
+    calls: list[Call] = field(default_factory=list)
+    faults: list[tuple[int, str]] = field(default_factory=list)
+    """(time in ms, what happened to whose call)."""
+    moment: int = 0
+
+    def begin(self, actor: str, kind: str, place: str, given: dict[str, Any], now_ms: int) -> Call:
+        """Note that a call begins."""
+        call = Call(actor, kind, place, given, self.tick(), now_ms)
+        self.calls.append(call)
+        return call
+
+    def end(self, call: Call, outcome: Outcome, answer: Any, now_ms: int) -> None:
+        """Note what came of a call. One that nobody answered has no end."""
+        call.outcome, call.answer = outcome, answer
+        if outcome in ("answered", "refused"):
+            call.ended, call.ended_ms = self.tick(), now_ms
+
+    def tick(self) -> int:
+        """The number of a new moment."""
+        self.moment += 1
+        return self.moment
+
+    def lines(self) -> list[str]:
+        """Calls and faults in the order of time."""
+        told = [(call.begun_ms, call.begun, call.line()) for call in self.calls]
+        told += [(at_ms, 1 << 59, f"{_clock(at_ms):>24}  {what}") for at_ms, what in self.faults]
+        return [line for _, _, line in sorted(told)]
+
+
+def _clock(at_ms: int) -> str:
+    return f"{(at_ms - START_MS) / 1000:.3f}"
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(map(_short, value)) + "]"
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{k}: {_short(v)}" for k, v in value.items()) + "}"
+    text = str(value)
+    return text if len(text) <= 60 else text[:20] + "…" + text[-12:]

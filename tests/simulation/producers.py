@@ -1,0 +1,97 @@
+"""Senders: batches, attempts repeated when nobody answered or for no reason, deduplication."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+import msgspec
+from tests.simulation.deployment import ACCOUNT, Deployment, Environment
+from tests.simulation.history import Call
+from tests.simulation.scenario import Cast, Scenario
+
+from cirrusmq import ulid
+from cirrusmq.core import Core
+from cirrusmq.errors import CirrusMQError
+from cirrusmq.queues import get_queue
+from cirrusmq.sending import SendRequest, send
+
+GROUPS = ("red", "blue")
+PADDING = "".join(f"{n * 2_654_435_761 % 2**32:08x}" for n in range(400))
+_REPEATS_AFTER_MS = (0, 500, 3_000, 30_000, 100_000, 119_000)
+
+
+class Sender:
+    """Sends to one queue."""
+
+    def __init__(self, deployment: Deployment, scenario: Scenario, cast: Cast) -> None:
+        self._deployment = deployment
+        self._scenario = scenario
+        self._queue = cast.place.name
+        self._ordered = bool(scenario.queues[self._queue].get("ordered"))
+        self._name = cast.name
+        self._environment = Environment(deployment, cast.name)
+
+    def step(self, number: int, draw: Random) -> None:
+        """One send, and its repetitions."""
+        self._environment.begin(self._name, number)
+        given = self._draw(number, draw)
+        call = self._send(given, "send")
+        repeats = 0
+        while given["repeatable"] and repeats < 2 and (not call.known or draw.random() < 0.3):
+            pause_ms = draw.choice(_REPEATS_AFTER_MS)
+            self._deployment.stage.pause(pause_ms)
+            call = self._send(given, "send again")
+            repeats += 1
+
+    def _draw(self, number: int, draw: Random) -> dict[str, Any]:
+        scenario = self._scenario
+        now_ms = self._deployment.stage.now_ms()
+        count = draw.choice((1, 1, 2, 3, 5))
+        deduplicated = draw.random() < scenario.deduplication
+        messages: list[dict[str, Any]] = []
+        for place in range(count):
+            label = f"{self._name}.{number}.{place}"
+            message: dict[str, Any] = {"body": f"{label} "}
+            if deduplicated:
+                key = f"key{draw.randrange(4)}"
+                label = f"{key}@{self._queue}"
+                message = {"body": f"{label} ", "deduplication_id": key}
+            if scenario.big_bodies and draw.random() < 0.7:
+                message["body"] += PADDING
+            if self._ordered:
+                message["group"] = draw.choice(GROUPS)
+            elif draw.random() < 0.15:
+                message["delay_seconds"] = draw.choice((0, 1, 3))
+            messages.append(message)
+        request: dict[str, Any] = {"messages": messages}
+        with_attempt = not self._ordered and draw.random() < scenario.attempts
+        if with_attempt:
+            skew_ms = draw.choice((0, 0, -1_000, 1_500))
+            request["attempt"] = ulid.encode(now_ms + skew_ms, draw.randbytes(10))
+        return {
+            "labels": [message["body"].split(" ")[0] for message in messages],
+            "request": request,
+            "repeatable": with_attempt or deduplicated,
+            "name": f"{self._name}.{number}",
+        }
+
+    def _send(self, given: dict[str, Any], kind: str) -> Call:
+        request = msgspec.convert(given["request"], SendRequest)
+
+        def work(core: Core) -> list[tuple[str, int]]:
+            results = send(core, get_queue(core, ACCOUNT, self._queue), request)
+            return [(each.id, each.sent_ms) for each in map(_stored, results)]
+
+        shown = {key: given[key] for key in ("labels", "name")} | {
+            "attempt": given["request"].get("attempt"),
+            "groups": [message.get("group") for message in given["request"]["messages"]],
+            "keys": [message.get("deduplication_id") for message in given["request"]["messages"]],
+            "delays": [message.get("delay_seconds") for message in given["request"]["messages"]],
+        }
+        return self._deployment.call(self._environment, kind, self._queue, shown, work)
+
+
+def _stored(result: Any) -> Any:
+    assert not isinstance(result, CirrusMQError)
+    return result

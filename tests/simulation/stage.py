@@ -1,0 +1,144 @@
+"""Actors on one clock: threads of which one runs at a time, in an order that never depends on luck.
+
+    sender    ──call──┐ asleep until 12:00:00.007          ┌── goes on
+    receiver          └──> runs, because it is due first ──┘ asleep until 12:00:00.012
+
+Time moves only when the actor that is due next is due later. The baton goes straight from thread to
+thread, and an actor that is due next itself keeps it.
+"""
+
+from __future__ import annotations
+
+import heapq
+import threading
+from collections.abc import Callable
+
+
+class Curtain(BaseException):
+    """The run is over: an actor that still waits is to end. Nothing in the product catches it."""
+
+
+class Actor:
+    """A thread that runs when it holds the baton."""
+
+    def __init__(self, name: str, number: int, body: Callable[[], None]) -> None:
+        self.name = name
+        self.number = number
+        self.body = body
+        self.parked = False
+        self.go = threading.Lock()
+        self.go.acquire()
+
+
+class Stage:
+    """The clock, and whose turn it is. As a clock it has what `cirrusmq.clock.Clock` asks for."""
+
+    scale = 1.0
+
+    def __init__(self, now_ms: int) -> None:
+        self._now_ms = now_ms
+        self._due: list[tuple[int, int, int, Actor]] = []
+        self._spawned = 0
+        self._waiting: set[Actor] = set()
+        self._current: Actor | None = None
+        self._idle = threading.Lock()
+        self._idle.acquire()
+        self._over = False
+        self.failure: BaseException | None = None
+
+    def now_ms(self) -> int:
+        """Milliseconds since the epoch."""
+        return self._now_ms
+
+    def sleep(self, seconds: float) -> None:
+        """As the product sleeps: at least a millisecond, so that a loop of sleeps gets on."""
+        self.pause(max(1, round(seconds * 1000)))
+
+    def jump(self, ms: int) -> None:
+        """Let time pass for everybody at once; whoever was due meanwhile is late."""
+        self._now_ms += ms
+
+    def spawn(self, name: str, body: Callable[[], None], after_ms: int = 0, tie: int = 0) -> Actor:
+        """Put an actor on the stage, to begin after a while."""
+        self._spawned += 1
+        actor = Actor(name, self._spawned, body)
+        threading.Thread(target=self._live, args=(actor,), name=name, daemon=True).start()
+        heapq.heappush(self._due, (self._now_ms + after_ms, tie, actor.number, actor))
+        return actor
+
+    def pause(self, ms: int, tie: int = 0) -> None:
+        """Let the calling actor sleep; of actors due at one time the lowest `tie` is first."""
+        actor = self._current
+        if actor is None:
+            self._now_ms += ms
+            return
+        if ms < 0:
+            ms = 0
+        entry = (self._now_ms + ms, tie, actor.number, actor)
+        if not self._due or entry < self._due[0]:
+            self._now_ms = max(self._now_ms, entry[0])
+            return
+        heapq.heappush(self._due, entry)
+        self._hand_over(actor)
+
+    def park(self) -> None:
+        """Let the calling actor sleep until somebody wakes it."""
+        assert self._current is not None
+        actor = self._current
+        actor.parked = True
+        self._hand_over(actor)
+
+    def wake(self, actor: Actor, after_ms: int = 0) -> None:
+        """Have a parked actor go on."""
+        if actor.parked:
+            actor.parked = False
+            heapq.heappush(self._due, (self._now_ms + after_ms, 0, actor.number, actor))
+
+    def run(self) -> None:
+        """Play until every actor has ended or is parked."""
+        if self._due:
+            self._next().go.release()
+            self._idle.acquire()
+        if self.failure is not None:
+            raise self.failure
+
+    def close(self) -> None:
+        """End whoever is still there."""
+        self._over = True
+        for actor in list(self._waiting):
+            actor.go.release()
+            self._idle.acquire()
+
+    def _next(self) -> Actor:
+        due_ms, _, _, actor = heapq.heappop(self._due)
+        self._now_ms = max(self._now_ms, due_ms)
+        self._current = actor
+        return actor
+
+    def _pass_on(self) -> None:
+        """Give the baton to whoever is due next, or back to `run`."""
+        if self._due and not self._over:
+            self._next().go.release()
+        else:
+            self._current = None
+            self._idle.release()
+
+    def _hand_over(self, actor: Actor) -> None:
+        self._pass_on()
+        actor.go.acquire()
+        if self._over:
+            raise Curtain
+
+    def _live(self, actor: Actor) -> None:
+        self._waiting.add(actor)
+        actor.go.acquire()
+        try:
+            if not self._over:
+                actor.body()
+        except Curtain:
+            pass
+        except BaseException as error:
+            self.failure = self.failure or error
+        finally:
+            self._waiting.discard(actor)
+            self._pass_on()

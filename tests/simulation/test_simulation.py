@@ -1,0 +1,64 @@
+"""Thousands of seeds: whatever fails, crashes and is repeated, every promise is kept."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.simulation.shrinking import shrink, tell
+from tests.simulation.simulation import Run, play
+
+SEEDS_PER_TEST = 25
+SEEDS = 1_000
+LONG_SEEDS = 10_000
+
+
+def _check(seeds: range) -> None:
+    for seed in seeds:
+        if play(seed).violation is not None:
+            pytest.fail(tell(seed, shrink(seed)), pytrace=False)
+
+
+@pytest.mark.parametrize("first", range(0, SEEDS, SEEDS_PER_TEST))
+def test_every_promise_is_kept(first: int) -> None:
+    _check(range(first, first + SEEDS_PER_TEST))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("first", range(SEEDS, SEEDS + LONG_SEEDS, 250))
+def test_every_promise_is_kept_for_long(first: int) -> None:
+    _check(range(first, first + 250))
+
+
+def _digest(run: Run) -> str:
+    return hashlib.sha256("\n".join(run.history.lines()).encode()).hexdigest()
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_seed_replays_its_run_exactly(seed: int) -> None:
+    assert _digest(play(seed)) == _digest(play(seed))
+
+
+def test_a_seed_replays_its_run_in_another_process() -> None:
+    """Also where Python hashes texts in another way."""
+    code = (
+        "from tests.simulation.test_simulation import _digest, play\n"
+        "print([_digest(play(seed)) for seed in range(20, 30)])"
+    )
+    told = [
+        subprocess.run(
+            [sys.executable, "-c", code],
+            cwd=Path(__file__).parents[2],
+            env={**os.environ, "PYTHONHASHSEED": hash_seed},
+            check=True,
+            capture_output=True,
+            text=True,
+            timeout=120,
+        ).stdout
+        for hash_seed in ("1", "2")
+    ]
+    assert told[0] == told[1] == f"{[_digest(play(seed)) for seed in range(20, 30)]}\n"

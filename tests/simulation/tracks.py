@@ -1,0 +1,166 @@
+"""A history sorted by message: for each message and reader its deliveries, and what became of it.
+
+A message has one track for each of its readers (the queue itself, each receiver, each
+subscription). A dead letter stays in the track of the reader that it was lost to.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from tests.simulation.history import Call, History
+from tests.simulation.places import Delivery
+
+ENDING = frozenset({"delete", "give back", "dead letter"})
+"""Calls after which a receipt is worth nothing."""
+_ACTS = ENDING | {"visibility"}
+
+
+@dataclass(slots=True, eq=False)
+class Act:
+    """What a call by receipts did to one message."""
+
+    call: Call
+    verb: str
+    delivery: Delivery
+    result: int | str | None
+    """When it is visible (0: gone), or an error's code; None where nobody knows."""
+
+    @property
+    def done(self) -> bool:
+        """Whether the caller was told that it is done."""
+        return isinstance(self.result, int)
+
+    @property
+    def effective(self) -> bool:
+        """Whether it may have been done. Where the SDK sent it twice, the second try may have found
+        what somebody else made of it since the first."""
+        return not isinstance(self.result, str) or self.call.repeated
+
+    @property
+    def free_ms(self) -> int:
+        """The earliest time from which the message may be received again because of this."""
+        if isinstance(self.result, int) and self.result:
+            return self.result
+        return self.call.begun_ms + 1_000 * int(self.call.given.get("seconds") or 0)
+
+
+@dataclass(slots=True)
+class Track:
+    """One message as one reader met it."""
+
+    reader: str
+    id: str
+    deliveries: list[Delivery] = field(default_factory=list)
+    """In the order of their claims."""
+    acts: list[Act] = field(default_factory=list)
+    """In the order of their beginning."""
+
+    def acts_on(self, delivery: Delivery) -> list[Act]:
+        """What was asked with this delivery's receipt."""
+        return [act for act in self.acts if act.delivery.receipt == delivery.receipt]
+
+    def acts_before(self, verb: str, moment: int) -> Iterator[Act]:
+        """Calls of a kind that may have taken effect before a moment."""
+        return (a for a in self.acts if a.verb == verb and a.effective and a.call.begun < moment)
+
+
+@dataclass(slots=True)
+class Sent:
+    """A message by its send: all calls that sent it, the first one and its repetitions."""
+
+    label: str
+    name: str
+    place: int
+    group: str | None
+    key: str | None
+    calls: list[Call] = field(default_factory=list)
+    ids: dict[str, tuple[Call, int]] = field(default_factory=dict)
+    """Id answered -> (the first call that answered it, its `sent_ms`)."""
+
+    @property
+    def begun(self) -> int:
+        """Before this it was nowhere."""
+        return self.calls[0].begun
+
+    @property
+    def answered(self) -> int:
+        """From then on it is known to be stored; never, where nobody answered."""
+        return min((call.ended for call, _ in self.ids.values()), default=1 << 60)
+
+
+class Book:
+    """Everything that the checks look up."""
+
+    def __init__(self, history: History) -> None:
+        self.calls = history.calls
+        self.by_kind: defaultdict[str, list[Call]] = defaultdict(list)
+        self.sent: dict[tuple[str, str], Sent] = {}
+        """(send, label) -> the message."""
+        self.label_of: dict[str, str] = {}
+        self.tracks: dict[tuple[str, str], Track] = {}
+        for call in history.calls:
+            self.by_kind[call.kind].append(call)
+            if call.kind in ("send", "send again") and call.effective:
+                self._add_send(call)
+            elif call.kind == "receive" and call.known:
+                self._add_deliveries(call)
+            elif call.kind in _ACTS:
+                self._add_acts(call)
+        for track in self.tracks.values():
+            track.deliveries.sort(key=lambda each: (each.claim_ms, each.call.ended))
+
+    def effective(self, kind: str, queue: str) -> list[Call]:
+        """Calls of a kind on a queue that may have changed something."""
+        return [call for call in self.by_kind[kind] if call.effective and call.place == queue]
+
+    def track(self, reader: str, message_id: str) -> Track:
+        """A message's track; empty where the reader never met it."""
+        return self.tracks.get((reader, message_id)) or Track(reader, message_id)
+
+    def sends_of(self, message_id: str) -> list[Call]:
+        """All calls that may have sent this message."""
+        label = self.label_of.get(message_id)
+        return [call for sent in self.sent.values() if sent.label == label for call in sent.calls]
+
+    def _add_send(self, call: Call) -> None:
+        given = call.given
+        for place, label in enumerate(given["labels"]):
+            sent = self.sent.setdefault(
+                (f"{given['name']}.{place}", label),
+                Sent(label, given["name"], place, given["groups"][place], given["keys"][place]),
+            )
+            sent.calls.append(call)
+            if call.known:
+                message_id, sent_ms = call.answer[place]
+                sent.ids.setdefault(message_id, (call, sent_ms))
+                self.label_of.setdefault(message_id, label)
+
+    def _add_deliveries(self, call: Call) -> None:
+        for delivery in call.answer:
+            self.label_of.setdefault(delivery.id, delivery.label)
+            self._track(delivery).deliveries.append(delivery)
+
+    def _add_acts(self, call: Call) -> None:
+        for number, delivery in enumerate(call.given["messages"]):
+            result = None
+            if call.known:
+                result = call.answer[number]
+            elif call.outcome == "refused":
+                result = str(call.answer)
+            self._track(delivery).acts.append(Act(call, call.kind, delivery, result))
+
+    def _track(self, delivery: Delivery) -> Track:
+        key = (reader_of(delivery), delivery.id)
+        return self.tracks.setdefault(key, Track(*key))
+
+
+def reader_of(delivery: Delivery) -> str:
+    """Whose message it is, or was before it became a dead letter."""
+    dead = delivery.dead
+    if dead is None:
+        return delivery.call.place
+    inner = dead.get("receiver") or dead.get("subscription")
+    return f"{dead['source_queue']}/{inner}" if inner else str(dead["source_queue"])
