@@ -12,6 +12,8 @@ from tests.simulation.history import History, Violation
 from tests.simulation.scenario import Scenario
 from tests.simulation.tracks import Book
 
+RAISED = "the core raised what is none of its errors"
+
 
 def check(scenario: Scenario, history: History, drain: Drain) -> Violation | None:
     """The first promise that was broken; None where all were kept."""
@@ -21,7 +23,7 @@ def check(scenario: Scenario, history: History, drain: Drain) -> Violation | Non
 def _violations(scenario: Scenario, history: History, drain: Drain) -> Iterator[Violation]:
     for call in history.calls:
         if call.outcome == "broken":
-            yield Violation("the core raised what is none of its errors", (call,))
+            yield Violation(RAISED, (call,))
     if drain.blocked:
         yield Violation(f"blocked for good: {', '.join(drain.blocked[:3])}")
     book = Book(history)

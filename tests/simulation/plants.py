@@ -1,0 +1,249 @@
+"""Faults planted into the product, to prove that the simulation finds what it is there to find."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from cirrusmq import (
+    claims,
+    dead_letters,
+    deduplication,
+    deleting,
+    heads,
+    holding,
+    moves,
+    ordered_heads,
+    parcel,
+    purging,
+    rewinding,
+    sending,
+    spent,
+)
+from cirrusmq.queues import get_queue
+from cirrusmq.storage import store
+
+Plant = Callable[[pytest.MonkeyPatch], None]
+PLANTS: dict[str, Plant] = {}
+
+
+def plant(fault: Plant) -> Plant:
+    """Add a fault to the list; its docstring says what is wrong."""
+    PLANTS[fault.__name__] = fault
+    return fault
+
+
+def _without_condition(request: dict[str, Any], *parts: str) -> dict[str, Any]:
+    """The request without those of its conditions that contain one of `parts`."""
+    kept = [
+        condition
+        for condition in request["ConditionExpression"].split(" AND ")
+        if not any(part in condition for part in parts)
+    ]
+    values = request["ExpressionAttributeValues"]
+    condition = " AND ".join(kept) or "attribute_exists(pk)"
+    text = f"{condition} {request.get('UpdateExpression', '')}"
+    used = {name: value for name, value in values.items() if name in _names(text)}
+    changed = {**request, "ConditionExpression": condition, "ExpressionAttributeValues": used}
+    return {name: value for name, value in changed.items() if value}
+
+
+def _names(text: str) -> set[str]:
+    return {word.strip("(),") for word in text.replace("(", " ").split() if word.startswith(":")}
+
+
+@plant
+def a_claim_does_not_compare_what_it_read(patch: pytest.MonkeyPatch) -> None:
+    """Two receivers that read one parcel both take it."""
+    update = claims._update
+
+    def careless(*args: Any) -> dict[str, Any]:
+        request = update(*args)
+        request["ConditionExpression"] = "attribute_exists(pk)"
+        request["ExpressionAttributeValues"] = {
+            name: value
+            for name, value in request["ExpressionAttributeValues"].items()
+            if not name.startswith(":s")
+        }
+        return request
+
+    patch.setattr(claims, "_update", careless)
+
+
+@plant
+def a_delete_does_not_compare_the_nonce(patch: pytest.MonkeyPatch) -> None:
+    """A stale receipt deletes."""
+    request = deleting._request
+    patch.setattr(
+        deleting,
+        "_request",
+        lambda *args, **named: _without_condition(request(*args, **named), "k["),
+    )
+
+
+@plant
+def a_hold_does_not_compare_the_nonce(patch: pytest.MonkeyPatch) -> None:
+    """A stale receipt changes visibility and gives back."""
+    request = holding._request
+    patch.setattr(holding, "_request", lambda *args: _without_condition(request(*args), "k["))
+
+
+@plant
+def expired_messages_are_received(patch: pytest.MonkeyPatch) -> None:
+    """The check of expiry is dropped."""
+
+    def places(source: Any, held: parcel.Parcel, now_ms: int) -> list[int]:
+        ready = [place for place in range(held.count) if held.ready_ms(place) <= now_ms]
+        return [place for place in ready if held.live(place)]
+
+    patch.setattr(heads, "receivable_places", places)
+    patch.setattr(heads, "_tend", lambda *args: bool(places(*args[1:])))
+
+
+@plant
+def moved_parcels_leave_no_tombstone(patch: pytest.MonkeyPatch) -> None:
+    """A send that is repeated while its message waits for a retry elsewhere is stored again."""
+    patch.setattr(spent, "may_vanish", lambda *_: True)
+    patch.setattr(moves, "may_vanish", lambda *_: True)
+
+
+@plant
+def sends_put_over_what_is_there(patch: pytest.MonkeyPatch) -> None:
+    """Put-if-absent is a plain put: a repeated send resets its messages."""
+
+    def plain(table: str, item: dict[str, Any]) -> dict[str, Any]:
+        return {"TableName": table, "Item": item}
+
+    patch.setattr(store, "put_if_absent", plain)
+    patch.setattr(sending, "put_if_absent", plain)
+
+
+@plant
+def reminders_are_written_after_the_messages(patch: pytest.MonkeyPatch) -> None:
+    """The transaction of a deduplicated send is split in two."""
+
+    def split(core: Any, items: Any, reminders: Any, **times: int) -> int:
+        for item in items:
+            with contextlib.suppress(store.ConditionFailed):
+                core.store.put_if_absent(core.tables.messages, item)
+        return int(whole(core, [], reminders, **times))
+
+    whole = deduplication.transact
+    patch.setattr(deduplication, "transact", split)
+
+
+@plant
+def a_move_writes_the_arrival_first(patch: pytest.MonkeyPatch) -> None:
+    """A move is two writes: the message is in both places between them."""
+    transact = store.Store.transact
+
+    def one_by_one(self: store.Store, writes: Any) -> None:
+        if len(writes) == 2 and "Put" in writes[1] and "Put" not in writes[0]:
+            transact(self, writes[1:])
+            transact(self, writes[:1])
+        else:
+            transact(self, writes)
+
+    patch.setattr(store.Store, "transact", one_by_one)
+
+
+@plant
+def a_move_deletes_first(patch: pytest.MonkeyPatch) -> None:
+    """A move is two writes: the message is nowhere between them."""
+    transact = store.Store.transact
+
+    def one_by_one(self: store.Store, writes: Any) -> None:
+        if len(writes) == 2 and "Put" in writes[1] and "Put" not in writes[0]:
+            transact(self, writes[:1])
+            transact(self, writes[1:])
+        else:
+            transact(self, writes)
+
+    patch.setattr(store.Store, "transact", one_by_one)
+
+
+@plant
+def parcels_are_written_before_their_log_record(patch: pytest.MonkeyPatch) -> None:
+    """Two writes swapped: a crash between them leaves messages without a body."""
+    shipped = sending.store_shipment
+
+    def swapped(core: Any, queue: Any, shipment: Any, now_ms: int) -> int:
+        bare = sending.Shipment(log=None, parcels=shipment.parcels)
+        sent_ms = shipped(core, queue, bare, now_ms)
+        return sent_ms if shipment.log is None else shipped(core, queue, shipment, now_ms)
+
+    patch.setattr(sending, "store_shipment", swapped)
+
+
+@plant
+def held_messages_become_dead_letters(patch: pytest.MonkeyPatch) -> None:
+    """Who gives a message up does not ask whether it is held."""
+    patch.setattr(parcel.Parcel, "held", lambda *_: False)
+    rule = dead_letters.reason_to_give_up
+
+    def careless(source: Any, held: Any, place: int, now_ms: int) -> str | None:
+        return rule(source, held, place, max(now_ms, held.ready_ms(place)))
+
+    patch.setattr(dead_letters, "reason_to_give_up", careless)
+
+
+@plant
+def ordered_receivers_pass_what_is_held(patch: pytest.MonkeyPatch) -> None:
+    """A group's next message is given out while an earlier one is held."""
+    take = ordered_heads._take_first
+    patch.setattr(ordered_heads, "_take_first", lambda *args: take(*args) or True)
+
+
+@plant
+def deleted_messages_do_not_reach_the_archive(patch: pytest.MonkeyPatch) -> None:
+    """What is removed is not put into the archive."""
+    patch.setattr(spent, "rewindable_until", lambda *_: 0)
+
+
+@plant
+def a_rewind_takes_what_was_deleted_since(patch: pytest.MonkeyPatch) -> None:
+    """A rewind brings back what its own messages' consumers deleted meanwhile."""
+    choose = rewinding._to_rewind
+
+    def all_of_them(core: Any, source: Any, held: Any, to_ms: int, started_ms: int) -> list[int]:
+        return choose(core, source, held, to_ms, 1 << 60)
+
+    patch.setattr(rewinding, "_to_rewind", all_of_them)
+
+
+@plant
+def a_purge_has_no_floor(patch: pytest.MonkeyPatch) -> None:
+    """Purged messages are only removed, not refused."""
+
+    def forgotten(core: Any, account: str, name: str, change: Any) -> Any:
+        return change(get_queue(core, account, name))
+
+    patch.setattr(purging, "update_queue", forgotten)
+
+
+@plant
+def given_back_messages_keep_their_receipts(patch: pytest.MonkeyPatch) -> None:
+    """Giving back does not end the receipt."""
+    write = holding._write
+
+    def keeping(core: Any, held: Any, now_ms: int, update: str, values: Any, **named: Any) -> None:
+        values.pop(":ended", None)
+        place = held.receipt.place
+        write(core, held, now_ms, update.replace(f", k[{place}] = :ended", ""), values, **named)
+
+    patch.setattr(holding, "_write", keeping)
+
+
+@plant
+def a_move_does_not_look_at_its_source(patch: pytest.MonkeyPatch) -> None:
+    """Whoever moves a message does not ask whether it is still there, and as it was read."""
+    departure = moves._departure
+
+    def careless(*args: Any) -> dict[str, Any]:
+        ((kind, request),) = departure(*args).items()
+        return {kind: _without_condition(request, "v[", "k[")}
+
+    patch.setattr(moves, "_departure", careless)
