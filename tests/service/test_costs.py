@@ -134,11 +134,8 @@ class TestParcels:
                 messages.append(message)
             assert queue.try_send(messages).status == 201
             world.settle()
-            sources: list[dict[str, str]] = [{}] + [
-                {"receiver": f"r{number}"} for number in range(receivers)
-            ]
-            for source in sources:
-                held = queue.receive(**source)
+            for source in ("default", *(f"r{number}" for number in range(receivers))):
+                held = queue.receive(receiver=source)
                 assert len(held) == 16
                 sizes = [item_bytes(item) for item in parcels(world)]
                 largest = max(largest, *sizes)
