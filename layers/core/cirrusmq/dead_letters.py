@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+
 from cirrusmq.contents import read_contents
 from cirrusmq.core import Core
 from cirrusmq.enqueue import Entry, Origin, ship
@@ -93,12 +95,11 @@ def dead_letter_queue(core: Core, source: Source) -> Queue | None:
     if source.dead_letter is None:
         return None
     name = source.dead_letter.queue
-    try:
-        return get_queue(core, source.account, name)
-    except QueueNotFound:
-        if source.subscription is None:
-            return None
+    if source.makes_dead_letter_queue and source.subscription is not None:
         return make_dead_letter_queue(core, source.log_id, source.subscription, name)
+    with contextlib.suppress(QueueNotFound):
+        return get_queue(core, source.account, name)
+    return None
 
 
 def _give_up_place(core: Core, source: Source, parcel: Parcel, place: int, now_ms: int) -> Parcel:

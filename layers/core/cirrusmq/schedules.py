@@ -132,7 +132,18 @@ def start_retrying(
         },
         names={"#state": "state"},
     )
-    return read(core, schedule.subscription_id) if changed else None
+    if not changed:
+        return None
+    return msgspec.structs.replace(
+        schedule,
+        state="retrying",
+        generation=following,
+        holder="",
+        held_until_ms=0,
+        next_due_ms=next_due_ms,
+        last_error=error,
+        probe_sent_ms=probe_sent_ms,
+    )
 
 
 def note_failure(

@@ -27,6 +27,8 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
     receive_wait_seconds: float
     retry: RetryPolicy | None
     dead_letter: DeadLetter | None
+    makes_dead_letter_queue: bool = False
+    """Whether that queue is made, and named to the subscription, at the first dead letter."""
     rewind_seconds: int
     purged_ms: int
     rewind_floor_ms: int

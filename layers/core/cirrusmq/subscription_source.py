@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import msgspec
 
 from cirrusmq import limits
 from cirrusmq.core import Core
+from cirrusmq.errors import AlreadyExists
 from cirrusmq.queue import DeadLetter, Queue, QueueInput
 from cirrusmq.queues import create_queue, get_queue
 from cirrusmq.schedules import own_dead_letter_queue
@@ -18,7 +21,8 @@ def subscription_source(subscription: Subscription) -> Source:
     """The source of a pull or http subscription. A topic's messages are not rewound or purged."""
     policy = subscription.policy
     named = subscription.dead_letter_queue
-    if named is None and policy is not None and policy.ends_in_dead_letter:
+    unnamed = named is None and policy is not None and policy.ends_in_dead_letter
+    if unnamed:
         named = own_dead_letter_queue(subscription.id)
     return Source(
         id=subscription.id,
@@ -33,6 +37,7 @@ def subscription_source(subscription: Subscription) -> Source:
         receive_wait_seconds=limits.RECEIVE_WAIT_SECONDS_DEFAULT,
         retry=policy if subscription.protocol == "pull" else None,
         dead_letter=DeadLetter(queue=named) if named else None,
+        makes_dead_letter_queue=unnamed,
         rewind_seconds=0,
         purged_ms=0,
         rewind_floor_ms=0,
@@ -57,5 +62,6 @@ def make_dead_letter_queue(core: Core, topic_id: str, subscription_name: str, na
 def _with_dead_letter_queue(core: Core, before: Subscription, name: str) -> Subscription:
     if before.dead_letter_queue is not None:
         return before
-    create_queue(core, before.account, name, QueueInput(ordered=False))
+    with contextlib.suppress(AlreadyExists):  # made by one that crashed here, changed since
+        create_queue(core, before.account, name, QueueInput(ordered=False))
     return msgspec.structs.replace(before, dead_letter_queue=name)

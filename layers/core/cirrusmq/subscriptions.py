@@ -111,6 +111,8 @@ def update_subscription(
         if found is None or found.value.name != name:
             raise SubscriptionNotFound
         before, after = found.value, change(found.value)
+        if after == before:
+            return before
         writes = [directory.put_over(core, place, after, found.version)]
         if before.dead_letter_queue != after.dead_letter_queue:
             writes += _release(core, before.account, before.dead_letter_queue, before.id)

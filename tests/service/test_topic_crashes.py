@@ -1,0 +1,299 @@
+"""Crashes of push at every call of the store, lost events and executions, and several pushing at
+once: nothing is lost, nothing stays stuck, and one at a time delivers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from tests.service.conftest import TestQueue
+from tests.service.topic_crashes import Crash, Crashes
+from tests.service.topics import Schedules, Subscriber, TestTopic
+
+from cirrusmq_local.testing import World
+
+STUCK_MS = 120_000
+POLICIES: dict[str, dict[str, Any]] = {
+    "exponential_decay": {},
+    "backoff": {"retry": {"policy": "backoff"}},
+    "ordered": {"retry": {"policy": "ordered", "interval_seconds": 4}, "ordered": True},
+    "unordered": {"retry": {"policy": "unordered"}},
+}
+BODIES = ["one", "two", "three", "four"]
+
+
+class Scene:
+    """One URL that refuses `one` twice, and a push that crashes somewhere on the way."""
+
+    def __init__(self, policy: str, crash_at: int | None) -> None:
+        self.world = World()
+        alice = self.world.client("alice")
+        self.topic = TestTopic(alice)
+        self.web = self.topic.subscribe("web", "http", **POLICIES[policy])
+        self.subscriber = Subscriber(self.world)
+        self.schedules = Schedules(self.world, sweeps=True)
+        self._refusals = 2
+        self.subscriber.fails = self._refuse
+        self.accepted: dict[str, list[int]] = {}
+        answer = self.world.endpoint
+
+        def listen(url: str) -> str | None:
+            error = answer(url)
+            if error is None:
+                _, body, at = self.subscriber.times[-1]
+                self.accepted.setdefault(body, []).append(at)
+            return error
+
+        self.world.endpoint = listen
+        self.crashes = Crashes(self.world, "push", crash_at)
+
+    def _refuse(self, body: str) -> str | None:
+        if body != "one" or not self._refusals:
+            return None
+        self._refusals -= 1
+        return "timeout"
+
+    def play(self) -> None:
+        self.topic.publish("one", "two")
+        self.schedules.pass_seconds(2)
+        self.topic.publish("three")
+        self.topic.publish("four")
+        self.schedules.pass_seconds(70)
+        self.topic.publish("five")
+        self.schedules.pass_seconds(STUCK_MS / 1000 + 60)
+
+
+@pytest.mark.parametrize(
+    ("policy", "step"),
+    [("exponential_decay", 1), ("ordered", 1), ("unordered", 3), ("backoff", 5)],
+)
+def test_a_crash_at_any_call_of_push_loses_nothing_and_delays_by_at_most_2_minutes(
+    policy: str, step: int
+) -> None:
+    undisturbed = Scene(policy, None)
+    undisturbed.play()
+    latest = {body: times[0] for body, times in undisturbed.accepted.items()}
+    calls = undisturbed.crashes.calls
+    assert calls > 20
+    for at in range(0, calls, step):
+        scene = Scene(policy, at)
+        scene.play()
+        assert scene.crashes.crashed_ms is not None, at
+        for body, due_ms in latest.items():
+            assert body in scene.accepted, (at, body)
+            late_ms = scene.accepted[body][0] - max(due_ms, scene.crashes.crashed_ms)
+            assert late_ms <= STUCK_MS, (at, body, late_ms)
+        # Only what was posted when the crash came may come twice.
+        assert sum(map(len, scene.accepted.values())) <= len(latest) + 16, at
+        if policy in ("backoff", "ordered"):
+            assert list(scene.accepted) == [*BODIES, "five"], at
+        assert scene.web.show()["counts"]["active"] == 0, at
+        assert scene.web.show()["state"] == "delivering", at
+        scene.world.engine.close()
+
+
+def test_a_crash_while_giving_up_leaves_one_dead_letter_and_loses_none() -> None:
+    at = 0
+    while True:
+        world = World()
+        alice = world.client("alice")
+        topic = TestTopic(alice)
+        web = topic.subscribe("web", "http", retry={"policy": "custom", "waits": [1]})
+        subscriber, schedules = Subscriber(world), Schedules(world, sweeps=True)
+        subscriber.down()
+        sent = topic.publish("one", "two")
+        crashes = Crashes(world, "push", at)
+        schedules.pass_seconds(240)
+
+        dead = TestQueue(alice, f"dlq-{web.id}").receive_all()
+        assert sorted(each["id"] for each in dead) == [each["id"] for each in sent], at
+        assert web.show()["counts"]["active"] == 0, at
+        assert web.show()["dead_letter_queue"] == f"dlq-{web.id}", at
+        assert [topic.trace(each["id"])["web"]["state"] for each in sent] == ["dead"] * 2, at
+        world.engine.close()
+        if crashes.crashed_ms is None:
+            break
+        at += 1
+    assert at > 15
+
+
+class TestLostEvents:
+    def test_a_lost_event_is_found_by_the_sweep(
+        self, world: World, topic: TestTopic, subscriber: Subscriber
+    ) -> None:
+        topic.subscribe("web", "http")
+        run = world.run
+        world.run = lambda role, event=None: None if role == "push" else run(role, event)  # type: ignore[method-assign]
+        topic.publish("one")
+        assert subscriber.times == []
+        world.run = run  # type: ignore[method-assign]
+        Schedules(world, sweeps=True).pass_seconds(120)
+
+        assert subscriber.bodies() == ["one"]
+
+    def test_lost_executions_are_started_anew_with_another_generation(
+        self, world: World, topic: TestTopic, subscriber: Subscriber
+    ) -> None:
+        web = topic.subscribe("web", "http")
+        schedules = Schedules(world, sweeps=True)
+        subscriber.down()
+        topic.publish("one")
+        topic.publish("two")
+        schedules.pass_seconds(30)
+        schedules.kill()
+        killed_ms = world.clock.now_ms()
+        subscriber.up()
+        schedules.pass_seconds(120)
+
+        assert schedules.started == {web.id: 2}
+        assert subscriber.bodies()[-2:] == ["one", "two"]
+        assert subscriber.at("two")[0] - killed_ms <= STUCK_MS
+
+    def test_an_execution_that_cannot_be_started_is_started_by_the_sweep(
+        self, world: World, topic: TestTopic, subscriber: Subscriber
+    ) -> None:
+        class Refused(list[Any]):
+            def append(self, given: Any) -> None:
+                raise Crash
+
+        web = topic.subscribe("web", "http")
+        Crashes(world, "push")
+        schedules = Schedules(world, sweeps=True)
+        subscriber.down()
+        world.executions = Refused()
+        topic.publish("one")
+        world.executions = []
+        schedules.pass_seconds(120)
+
+        assert schedules.started == {web.id: 1}
+        assert len(subscriber.at("one")) > 1
+
+    def test_the_sweep_leaves_what_goes_well_alone(
+        self, world: World, topic: TestTopic, subscriber: Subscriber
+    ) -> None:
+        topic.subscribe("well", "http", endpoint="http://127.0.0.1:9/well")
+        sick = topic.subscribe("sick", "http")
+        world.endpoint = lambda url: None if url.endswith("/well") else "timeout"
+        schedules = Schedules(world, sweeps=True)
+        topic.publish("one")
+        schedules.pass_seconds(1_000)
+
+        assert schedules.started == {sick.id: 1}
+        assert len([1 for url, _, _ in world.posts if url.endswith("/well")]) == 1
+
+
+class TestOneAtATime:
+    """What happens while a post is under way is run from inside it."""
+
+    @pytest.fixture
+    def during(self, world: World, subscriber: Subscriber) -> Callable[[Callable[[], Any]], None]:
+        """Run something inside every post that is not itself inside one."""
+
+        def arrange(call: Callable[[], Any]) -> None:
+            answer = world.endpoint
+            inside: list[bool] = []
+
+            def endpoint(url: str) -> str | None:
+                error = answer(url)
+                if not inside:
+                    inside.append(True)
+                    call()
+                    inside.pop()
+                return error
+
+            world.endpoint = endpoint
+
+        return arrange
+
+    @pytest.mark.parametrize("policy", ["backoff", "ordered"])
+    def test_in_order_nobody_else_posts_while_one_does(
+        self,
+        world: World,
+        topic: TestTopic,
+        subscriber: Subscriber,
+        during: Callable[[Callable[[], Any]], None],
+        policy: str,
+    ) -> None:
+        web = topic.subscribe("web", "http", **POLICIES[policy])
+        place = {"topic_id": topic.shown["id"], "subscription": "web"}
+        depth: list[int] = []
+
+        def another() -> None:
+            before = len(subscriber.times)
+            world.run("push", {"deliver": place})
+            depth.append(len(subscriber.times) - before)
+
+        during(another)
+        topic.publish(*BODIES)
+        topic.publish("five")
+
+        assert depth == [0] * 5
+        assert subscriber.bodies() == [*BODIES, "five"]
+        assert web.show()["counts"]["active"] == 0
+
+    def test_side_by_side_no_message_is_posted_twice(
+        self,
+        world: World,
+        topic: TestTopic,
+        subscriber: Subscriber,
+        during: Callable[[Callable[[], Any]], None],
+    ) -> None:
+        topic.subscribe("web", "http")
+        place = {"topic_id": topic.shown["id"], "subscription": "web"}
+        during(lambda: world.run("push", {"deliver": place}))
+        for number in range(10):
+            topic.try_publish([{"body": f"{number}.{n}"} for n in range(5)])
+        world.settle()
+
+        assert sorted(subscriber.bodies()) == sorted(set(subscriber.bodies()))
+        assert len(subscriber.bodies()) == 50
+
+    @pytest.mark.parametrize("policy", ["exponential_decay", "backoff", "ordered"])
+    def test_while_one_retries_another_of_the_same_generation_waits(
+        self,
+        world: World,
+        topic: TestTopic,
+        subscriber: Subscriber,
+        schedules: Schedules,
+        during: Callable[[Callable[[], Any]], None],
+        policy: str,
+    ) -> None:
+        web = topic.subscribe("web", "http", **POLICIES[policy])
+        subscriber.down("one")
+        topic.publish("one")
+        topic.publish("two")
+        place = {"topic_id": topic.shown["id"], "subscription": "web"}
+        given = {"retry": {**place, "generation": 1, "rounds": 0}}
+        answers: list[dict[str, Any]] = []
+        counts: list[int] = []
+
+        def another() -> None:
+            before = len(subscriber.times)
+            answers.append(world.run("push", given))
+            world.run("push", {"deliver": place})
+            counts.append(len(subscriber.times) - before)
+
+        during(another)
+        schedules.run(lambda: len(subscriber.at("one")) == 3, None)
+
+        assert counts == [0] * len(counts)
+        assert len(counts) >= 2
+        assert {answer["action"] for answer in answers} == {"wait"}
+        assert web.show()["state"] == "retrying"
+
+    def test_an_old_generation_does_nothing(
+        self, world: World, topic: TestTopic, subscriber: Subscriber, schedules: Schedules
+    ) -> None:
+        topic.subscribe("web", "http")
+        subscriber.down()
+        topic.publish("one")
+        schedules.pass_seconds(1)
+        world.clock.pass_seconds(500)
+        place = {"topic_id": topic.shown["id"], "subscription": "web"}
+        before = len(subscriber.times)
+        for generation in (0, 2):
+            given = {"retry": {**place, "generation": generation, "rounds": 3}}
+            assert world.run("push", given) == {"action": "done"}
+
+        assert len(subscriber.times) == before

@@ -1,0 +1,49 @@
+"""Functions of the service that crash at a chosen call of the store, as a killed process does."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cirrusmq_local.testing import World
+
+
+class Crash(BaseException):
+    """Nothing of the service catches this."""
+
+
+class Crashes:
+    """Ends one run of `role` before its `at`-th call of the store; counts the calls without one.
+
+    What ran is lost: its event does not come again.
+    """
+
+    def __init__(self, world: World, role: str, at: int | None = None) -> None:
+        self.calls = 0
+        self.crashed_ms: int | None = None
+        """When; None: it did not come so far."""
+        self._world = world
+        self._role = role
+        self._at = at
+        self._running = False
+        self._run = world.run
+        self._call = world.core.store._call
+        world.run = self._run_until_crash  # type: ignore[method-assign]
+        world.core.store._call = self._count  # type: ignore[method-assign]
+
+    def _run_until_crash(self, role: str, event: Any = None) -> Any:
+        self._running = role == self._role
+        try:
+            return self._run(role, event)
+        except Crash:
+            self.crashed_ms = self._world.clock.now_ms()
+            return {"action": "lost"}
+        finally:
+            self._running = False
+
+    def _count(self, operation: str, request: dict[str, Any]) -> dict[str, Any]:
+        if self._running:
+            if self.calls == self._at:
+                self.calls += 1
+                raise Crash
+            self.calls += 1
+        return self._call(operation, request)
