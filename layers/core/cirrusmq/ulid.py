@@ -19,7 +19,7 @@ def encode(time_ms: int, entropy: bytes) -> str:
 
 def time_of(text: str) -> int:
     """Milliseconds in a ULID, upper or lower case; ValueError where `text` is none."""
-    if len(text) != CHARACTERS:
+    if len(text) != CHARACTERS or not text.isascii():
         raise ValueError("a ULID has 26 characters")
     number = 0
     for character in text.upper():
