@@ -297,3 +297,35 @@ class TestOneAtATime:
             assert world.run("push", given) == {"action": "done"}
 
         assert len(subscriber.times) == before
+
+
+class TestLateFanOut:
+    """The stream's shards go on without each other: one may lag behind for hours."""
+
+    def test_what_is_fanned_out_late_is_delivered_though_newer_messages_were_long_before(
+        self, world: World, topic: TestTopic, subscriber: Subscriber
+    ) -> None:
+        topic.subscribe("web", "http")
+        run = world.run
+        held: list[Any] = []
+        fan_out = world._names["fan_out"]
+        feed = world._run_function
+
+        def lag(name: str, event: Any) -> Any:
+            if name == fan_out and not held:
+                held.append(event)
+                return None
+            return feed(name, event)
+
+        for pump in world._pumps:
+            pump._run = lag
+        topic.publish("late")
+        for number in range(60):
+            topic.publish(str(number))
+        world.clock.pass_seconds(100)
+        topic.publish("newest")
+        assert len(subscriber.bodies()) == 61
+        run("fan_out", held[0])
+        world.settle()
+
+        assert subscriber.bodies()[-1] == "late"

@@ -15,7 +15,7 @@ from cirrusmq.message import Message
 from cirrusmq.outbound import requests
 from cirrusmq.parcel import DELETED, GONE, Parcel
 from cirrusmq.receipt import NONCE_BYTES
-from cirrusmq.schedules import HOLD_MS
+from cirrusmq.schedules import hold_ms
 from cirrusmq.source import Source
 from cirrusmq.spent import parcel_key
 from cirrusmq.storage.store import ConditionFailed
@@ -49,7 +49,7 @@ def attempt_all(
     """
     claims = []
     for parcel, places in chosen:
-        seconds = int(HOLD_MS * core.clock.scale) // 1000
+        seconds = hold_ms(core) // 1000
         outcome = claim(core, source, parcel, places, seconds, lambda *_: _nonce(core))
         if isinstance(outcome, Claim):
             claims.append(outcome)

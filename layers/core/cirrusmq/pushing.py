@@ -264,13 +264,15 @@ def _pending(push: Push, schedule: Schedule) -> Iterator[tuple[Parcel, list[int]
 
 
 def _settled(parcel: Parcel, now_ms: int) -> bool:
-    """Whether no fan-out that is still under way can put a parcel in front of this one."""
-    return now_ms - parcel.sent_ms > 60_000
+    """Whether no fan-out puts a parcel in front of this one without saying that it is late."""
+    return now_ms - parcel.sent_ms > schedules.SETTLED_MS
 
 
 def _calm_down(push: Push, schedule: Schedule) -> dict[str, Any]:
     """Stop retrying and let what waits be delivered as usual."""
-    if schedules.stop_retrying(push.core, schedule) and has_waiting(push, schedule):
+    if schedules.stop_retrying(push.core, schedule, push.invocation_id) and has_waiting(
+        push, schedule
+    ):
         notify(push.core, push.subscription)
     return {"action": "done"}
 

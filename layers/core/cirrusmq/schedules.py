@@ -10,6 +10,7 @@ The item lies in the message table under 16 partition keys, so that the sweep fi
 
 from __future__ import annotations
 
+import contextlib
 import zlib
 from collections.abc import Iterator
 from typing import Any, Literal, TypeAlias
@@ -22,6 +23,10 @@ from cirrusmq.topic import Subscription
 
 SHARDS = 16
 HOLD_MS = 30_000
+LATE_MS = 30_000
+"""A record fanned out so long after its publishing is late."""
+SETTLED_MS = 2 * LATE_MS
+"""Before what was published so long ago, only late parcels come in."""
 State: TypeAlias = Literal["delivering", "retrying"]
 
 
@@ -41,6 +46,8 @@ class Schedule(msgspec.Struct, frozen=True, kw_only=True):
     probe_sent_ms: int
     clean_through: str
     """Nothing before this sort key is left to deliver."""
+    late: int
+    """How often a parcel came so late that it may lie before that key."""
 
     def stuck(self, now_ms: int) -> bool:
         """Whether it retries, is due, and nobody is at it."""
@@ -85,6 +92,11 @@ def read_all(core: Core) -> Iterator[Schedule]:
             yield _read(item)
 
 
+def hold_ms(core: Core) -> int:
+    """How long a post, which takes real seconds, may be under way on the core's clock."""
+    return int(HOLD_MS * core.clock.scale)
+
+
 def hold(core: Core, schedule: Schedule, holder: str) -> bool:
     """Become the one that delivers; whether nobody else is.
 
@@ -97,7 +109,7 @@ def hold(core: Core, schedule: Schedule, holder: str) -> bool:
         core,
         schedule,
         "SET holder = :holder, held_until = :until",
-        {":holder": {"S": holder}, ":until": {"N": str(now_ms + HOLD_MS)}},
+        {":holder": {"S": holder}, ":until": {"N": str(now_ms + hold_ms(core))}},
         "(attribute_not_exists(holder) OR holder = :holder OR held_until < :now)",
         {":now": {"N": str(now_ms)}},
     )
@@ -162,20 +174,46 @@ def note_failure(
     )
 
 
-def stop_retrying(core: Core, schedule: Schedule) -> bool:
-    """Go back to delivering; whether the generation was still the present one."""
+def stop_retrying(core: Core, schedule: Schedule, holder: str) -> bool:
+    """Go back to delivering; whether this one still was the holder of the present generation."""
     return _update(
         core,
         schedule,
         "SET #state = :delivering REMOVE holder, held_until, next_due, probe_sent",
         {":delivering": {"S": "delivering"}},
+        "holder = :holder",
+        {":holder": {"S": holder}},
         names={"#state": "state"},
     )
 
 
 def note_clean(core: Core, schedule: Schedule, clean_through: str) -> None:
-    """Scans need not start before this key any more."""
-    _update(core, schedule, "SET clean = :clean", {":clean": {"S": clean_through}})
+    """Scans need not start before this key any more, unless something came late meanwhile.
+
+    scan: reads the schedule ── reads the partition ──────────────────────── clean = k ? no: late
+    fan-out:                                         puts a parcel before k ── late + 1, no clean
+    """
+    _update(
+        core,
+        schedule,
+        "SET clean = :clean",
+        {":clean": {"S": clean_through}},
+        "late = :late" if schedule.late else "attribute_not_exists(late)",
+        {":late": {"N": str(schedule.late)}} if schedule.late else None,
+    )
+
+
+def note_late(core: Core, subscription_id: str) -> None:
+    """Scans start at the beginning again: a late parcel may lie before what they passed."""
+    request = {
+        "TableName": core.tables.messages,
+        "Key": _key(subscription_id),
+        "UpdateExpression": "ADD late :one REMOVE clean",
+        "ConditionExpression": "attribute_exists(pk)",
+        "ExpressionAttributeValues": {":one": {"N": "1"}},
+    }
+    with contextlib.suppress(ConditionFailed):  # the subscription was deleted
+        core.store.write("UpdateItem", request)
 
 
 def _update(
@@ -239,4 +277,5 @@ def _read(item: Item) -> Schedule:
         last_error=text("last_error") or None,
         probe_sent_ms=number("probe_sent"),
         clean_through=text("clean"),
+        late=number("late"),
     )

@@ -6,7 +6,7 @@ import contextlib
 
 from msgspec.structs import replace
 
-from cirrusmq import deduplication, limits, pushing, ulid
+from cirrusmq import deduplication, limits, pushing, schedules, ulid
 from cirrusmq.batches import stored
 from cirrusmq.core import Core
 from cirrusmq.deduplication import Duplicate
@@ -48,6 +48,9 @@ def deliver_topic_record(core: Core, item: Item) -> None:
         if subscription.protocol == "http":
             pushed.append(subscription)
     put_parcels(core, parcels)
+    if core.now_ms() - record.sent_ms > schedules.LATE_MS:
+        for subscription in pushed:
+            schedules.note_late(core, subscription.id)
     core.fanned_out.add(record.send_id)
     for subscription in pushed:
         pushing.notify(core, subscription)
