@@ -238,3 +238,25 @@ def test_10_000_in_flight_cost_at_most_25_read_units_a_second_more(world: World)
 
     assert crowded - alone <= 25
     assert crowded > alone  # they were there
+
+
+def test_what_waits_long_for_a_retry_leaves_the_head(world: World, make_queue: MakeQueue) -> None:
+    make_queue("dead")
+    queue = make_queue(
+        partitions=1,
+        retry={"policy": "custom", "waits": [3_600]},
+        dead_letter={"queue": "dead", "max_receives": 9},
+    )
+    for _ in range(40):
+        queue.send(*("x" * 16))
+    assert len(queue.receive_all(visibility_timeout_seconds=1)) == 640
+    world.clock.pass_seconds(2)
+    queue.receive()  # whoever comes by re-keys them,
+    world.clock.pass_seconds(1_000)
+    queue.receive()  # and later clears what remembered their sends
+    world.clock.pass_seconds(1_000)
+    before = message_units(world)
+
+    assert queue.receive() == []
+
+    assert message_units(world) - before <= 0.5
