@@ -89,9 +89,9 @@ def test_every_text_is_refused_or_has_an_outcome() -> None:
         sql = make(chance)
         names = chance.sample(["a", "b", "TAGS", "$c"], 2)
         attributes = {name: chance.choice(VALUES) for name in names}
-        started = time.perf_counter()
+        started = time.thread_time()
         outcomes[end_of(sql, attributes)] += 1
-        slowest = max(slowest, time.perf_counter() - started)
+        slowest = max(slowest, time.thread_time() - started)
     assert slowest < SECONDS_PER_INPUT
     # The texts are worth something only if they reach every end.
     assert all(outcomes[end] > 500 for end in ("true", "false", "null", "error", "refused"))

@@ -1,0 +1,205 @@
+"""Retry schedules in the running stack: one execution for a failing URL, and none for others."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+COMMAND = Path(sys.executable).with_name("cirrusmq")
+PATIENCE_SECONDS = 60
+TOPIC = "/topics/news"
+# The waits of the ladder have to stay long beside what a busy machine takes for a step.
+SCALE = 10
+
+
+class Subscriber:
+    """An HTTP endpoint; paths in `failing` are answered with 500."""
+
+    def __init__(self) -> None:
+        self.failing: set[str] = set()
+        self.attempts: Counter[tuple[str, str]] = Counter()
+        """(path, body) -> how often it came."""
+        self.accepted: Counter[str] = Counter()
+        subscriber = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                body = self.rfile.read(int(self.headers["content-length"])).decode()
+                path = self.path.strip("/")
+                subscriber.attempts[path, body] += 1
+                refused = path in subscriber.failing
+                if not refused:
+                    subscriber.accepted[path] += 1
+                self.send_response(500 if refused else 204)
+                self.end_headers()
+
+            def log_message(self, format: str, *args: Any) -> None:
+                pass
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+
+    def url(self, path: str) -> str:
+        return f"http://127.0.0.1:{self._server.server_address[1]}/{path}"
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+
+class Stack:
+    """`cirrusmq up`, and a client with its key."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._process = subprocess.Popen(
+            [COMMAND, "up", "--port", "0", "--data", folder, "--time-scale", str(SCALE)],
+            stdout=subprocess.PIPE,
+            text=True,
+            env={name: held for name, held in os.environ.items() if "CIRRUSMQ" not in name},
+        )
+        assert self._process.stdout is not None
+        url = self._process.stdout.readline().removeprefix("ready ").strip()
+        held = json.loads((folder / "connection.json").read_text())
+        self.client = httpx.Client(
+            base_url=url,
+            headers={"authorization": f"Bearer {held['access_key_id']}:{held['secret']}"},
+            trust_env=False,
+            timeout=30,
+        )
+
+    def subscribe(self, name: str, endpoint: str, **more: Any) -> str:
+        """A subscription that gets bodies as they are; answers its id."""
+        asked = {"protocol": "http", "endpoint": endpoint, "content_format": "simplified", **more}
+        answer = self.client.put(f"{TOPIC}/subscriptions/{name}", json=asked)
+        assert answer.status_code == 201, answer.text
+        return str(answer.json()["id"])
+
+    def publish(self, *bodies: str) -> None:
+        messages = {"messages": [{"body": body} for body in bodies]}
+        assert self.client.post(f"{TOPIC}/messages", json=messages).status_code == 201
+
+    def show(self, name: str) -> Any:
+        return self.client.get(f"{TOPIC}/subscriptions/{name}").json()
+
+    def now(self) -> str:
+        """The stack's time."""
+        return str(self.client.get("/health").json()["time"])
+
+    def executions(self) -> list[tuple[str, str]]:
+        """(name, status) of each beginning and end since the first start."""
+        lines = (self._folder / "executions.log").read_text().splitlines()
+        noted = [json.loads(line) for line in lines]
+        return [(each["execution"].rpartition(":")[2], each["status"]) for each in noted]
+
+    def running(self) -> set[str]:
+        """Names of the executions that have not ended."""
+        noted = self.executions()
+        return {name for name, _ in noted} - {name for name, status in noted if status != "RUNNING"}
+
+    def end(self, number: int = signal.SIGKILL) -> int:
+        if self._process.poll() is None:
+            self._process.send_signal(number)
+            self._process.communicate()
+        self.client.close()
+        return self._process.returncode
+
+
+@pytest.fixture
+def subscriber() -> Iterator[Subscriber]:
+    made = Subscriber()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def up(tmp_path: Path) -> Iterator[Callable[[], Stack]]:
+    started: list[Stack] = []
+
+    def run() -> Stack:
+        started.append(Stack(tmp_path / "data"))
+        return started[-1]
+
+    yield run
+    for stack in started:
+        stack.end()
+
+
+def wait_for(what: Callable[[], bool]) -> float:
+    """Real seconds until it is so."""
+    began = time.monotonic()
+    while not what():
+        assert time.monotonic() - began < PATIENCE_SECONDS, "it never came about"
+        time.sleep(0.02)
+    return time.monotonic() - began
+
+
+def test_a_failing_url_has_one_execution_whatever_waits_and_healthy_ones_none(
+    up: Callable[[], Stack], subscriber: Subscriber
+) -> None:
+    subscriber.failing = {"bad"}
+    stack = up()
+    stack.client.put(TOPIC)
+    failing = stack.subscribe("failing", subscriber.url("bad"))
+    stack.subscribe("healthy", subscriber.url("good"))
+    for batch in range(10):
+        stack.publish(*(f"{batch}-{place}" for place in range(10)))
+    wait_for(lambda: subscriber.accepted["good"] == 100)
+    wait_for(lambda: max(subscriber.attempts.values()) > 3)
+    assert stack.executions() == [(f"{failing}-1", "RUNNING")]
+    assert stack.show("failing")["state"] == "retrying"
+    assert stack.show("healthy")["state"] == "delivering"
+    # The others wait behind the probe.
+    tried = {body for path, body in subscriber.attempts if path == "bad"}
+    assert len(tried) < 100
+    subscriber.failing = set()
+    wait_for(lambda: subscriber.accepted["bad"] == 100)
+    # A post that was under way when the URL recovered may have begun another generation.
+    wait_for(lambda: stack.show("failing")["state"] == "delivering" and not stack.running())
+    assert {status for _, status in stack.executions()} == {"RUNNING", "SUCCEEDED"}
+    assert max(count for (path, _), count in subscriber.attempts.items() if path == "good") == 1
+
+
+def test_retrying_goes_on_after_a_kill(up: Callable[[], Stack], subscriber: Subscriber) -> None:
+    subscriber.failing = {"bad"}
+    first = up()
+    first.client.put(TOPIC)
+    id_ = first.subscribe("failing", subscriber.url("bad"))
+    first.publish("one", "two", "three")
+    wait_for(lambda: max(subscriber.attempts.values(), default=0) > 3)
+    # A post that is cut in the middle stays leased for 30 s of real time: posts are not scaled.
+    wait_for(lambda: first.show("failing")["next_attempt_at"] > first.now())
+    first.end(signal.SIGKILL)
+    subscriber.failing = set()
+    second = up()
+    waited = wait_for(lambda: subscriber.accepted["bad"] >= 3)
+    # Two minutes of the stack's time from its start, and the last wait of the ladder before it.
+    assert waited * SCALE < 120 + 16
+    assert {body for _, body in subscriber.attempts} == {"one", "two", "three"}
+    wait_for(lambda: second.show("failing")["state"] == "delivering")
+    names = [name for name, status in second.executions() if status == "RUNNING"]
+    assert names == [f"{id_}-1", f"{id_}-2"]
+
+
+def test_a_stop_while_retrying_is_clean(up: Callable[[], Stack], subscriber: Subscriber) -> None:
+    subscriber.failing = {"bad"}
+    stack = up()
+    stack.client.put(TOPIC)
+    stack.subscribe("failing", subscriber.url("bad"))
+    stack.publish("one")
+    wait_for(lambda: max(subscriber.attempts.values(), default=0) > 3)
+    assert stack.end(signal.SIGTERM) == 0
+    assert [status for _, status in stack.executions()] == ["RUNNING", "ABORTED"]
