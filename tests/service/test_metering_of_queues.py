@@ -1,0 +1,124 @@
+"""What the meter makes of a queue's life: usage by kind, and the counter of what is kept."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+
+import pytest
+from tests.service.conftest import MakeQueue, TestQueue
+
+from cirrusmq_local.testing import Client, World
+
+
+def usage(world: World) -> dict[str, int]:
+    """Messages by resource and kind, those with 0 left out."""
+    counted: Counter[str] = Counter()
+    for item in world.items("usage"):
+        for record in item.get("records", {"L": []})["L"]:
+            entry = record["M"]
+            counted[f"{entry['resource']['S']} {entry['kind']['S']}"] += int(entry["count"]["N"])
+    return {name: count for name, count in counted.items() if count}
+
+
+def kept(world: World, queue: TestQueue) -> int:
+    resource = f"C#{queue.show()['id']}"
+    for item in world.items("usage"):
+        if item["pk"]["S"] == resource:
+            return int(item["messages"]["N"])
+    return 0
+
+
+def test_a_message_is_counted_as_sent_received_and_deleted(world: World, queue: TestQueue) -> None:
+    queue.send("a", "b" * 5_000, "c")
+    world.settle()
+    assert kept(world, queue) == 3
+    held = queue.receive()
+    world.clock.pass_seconds(30)
+    held = queue.receive()
+    queue.delete(*held[:2])
+    world.settle()
+
+    assert usage(world) == {
+        "queue:orders sent": 3,
+        "queue:orders received": 6,
+        "queue:orders deleted": 2,
+    }
+    assert kept(world, queue) == 1
+
+
+@pytest.mark.parametrize("seconds", [1, 1_000])
+def test_a_retrys_wait_is_no_delete(world: World, queue: TestQueue, seconds: int) -> None:
+    queue.send("a")
+    queue.send("b", "c")
+    world.clock.pass_seconds(200)
+    queue.give_back(*queue.receive_all(), delay_seconds=seconds)
+    world.settle()
+
+    assert usage(world) == {"queue:orders sent": 3, "queue:orders received": 3}
+    assert kept(world, queue) == 3
+
+
+@pytest.mark.parametrize("seconds", [0, 200])
+def test_a_dead_letter_leaves_one_queue_and_enters_another(
+    world: World, make_queue: MakeQueue, seconds: int
+) -> None:
+    dead = make_queue("dead")
+    queue = make_queue(dead_letter={"queue": "dead", "max_receives": 9})
+    queue.send("a")
+    world.clock.pass_seconds(seconds)
+    queue.act("dead-letter", *queue.receive())
+    world.settle()
+
+    assert usage(world) == {
+        "queue:orders sent": 1,
+        "queue:orders received": 1,
+        "queue:orders dead_lettered": 1,
+    }
+    assert (kept(world, queue), kept(world, dead)) == (0, 1)
+
+
+def test_a_rewind_is_counted(world: World, make_queue: MakeQueue, now: Callable[..., str]) -> None:
+    queue = make_queue(rewind_seconds=3_600)
+    start = now()
+    queue.send("a", "b")
+    queue.send("c")
+    for message in queue.receive_all():
+        queue.delete(message)
+    world.clock.pass_seconds(1)
+    queue.run("rewind", to=start)
+    world.settle()
+
+    counted = usage(world)
+    assert counted["queue:orders rewound"] == 3
+    assert counted["queue:orders deleted"] == 3
+    assert kept(world, queue) == 3
+
+
+def test_what_expires_is_no_delete(world: World, make_queue: MakeQueue) -> None:
+    queue = make_queue(message_retention_seconds=60)
+    queue.send("a", "b")
+    queue.delete(queue.receive(1)[0])
+    world.clock.pass_seconds(62)
+    world.engine.remove_expired()
+    world.settle()
+
+    assert usage(world)["queue:orders expired"] == 1
+    assert usage(world)["queue:orders deleted"] == 1
+    assert kept(world, queue) == 0
+
+
+def test_a_batch_that_the_stream_repeats_counts_once(
+    world: World, alice: Client, queue: TestQueue
+) -> None:
+    queue.send(*"abcd")
+    world.settle()
+    before = usage(world)
+    records = world.engine.read_stream(world.tables.messages, 0, 100)
+    event = {"Records": [record.as_lambda_record() for record in records]}
+
+    for _ in range(2):
+        world.run("meter", event)
+
+    assert usage(world) == before
+    assert kept(world, queue) == 4
