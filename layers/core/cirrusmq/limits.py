@@ -67,6 +67,8 @@ TOPICS_PER_ACCOUNT = 10_000
 SUBSCRIPTIONS_PER_TOPIC = 100
 LOG_ENTRIES = (1, 100)
 LOG_ENTRIES_DEFAULT = 16
+ATTEMPT_FRESH_MS = 1_000
+"""An attempt this old still gives its time to a publish's key; readers of logs hold back more."""
 LOG_HELD_BACK_MS = 2_000
 """What is newer may still be overtaken by a publish that began before it."""
 TOKEN_SECONDS = 3 * 86_400

@@ -14,7 +14,7 @@ from typing import Annotated
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from cirrusmq import deduplication, limits
+from cirrusmq import deduplication, limits, ulid
 from cirrusmq.attempt import check_attempt
 from cirrusmq.batches import (
     BatchMessage,
@@ -28,7 +28,7 @@ from cirrusmq.batches import (
 )
 from cirrusmq.core import Core
 from cirrusmq.enqueue import group_partition
-from cirrusmq.errors import CirrusMQError, InvalidParameter
+from cirrusmq.errors import CirrusMQError, InvalidParameter, Unavailable
 from cirrusmq.filters.routing import check_routing_key
 from cirrusmq.message import Message, check_body_size, pack
 from cirrusmq.parcel import message_id
@@ -37,13 +37,12 @@ from cirrusmq.storage import directory
 from cirrusmq.storage.directory import queue_place
 from cirrusmq.storage.parcels import log_item, log_key
 from cirrusmq.storage.sequences import take_sequence
-from cirrusmq.storage.store import ConditionFailed, Item
+from cirrusmq.storage.store import ConditionFailed, Item, put_if_absent
 from cirrusmq.subscriptions import cached_subscriptions
 from cirrusmq.topic import Subscription, Topic, log_partition
 from cirrusmq.topic_records import Delivery, TopicHeader
 
-FRESH_MS = 1_000
-"""An attempt this old still gives its time to the key; readers hold back a little more."""
+_TRIES = 8
 
 
 class PublishMessage(BatchMessage, forbid_unknown_fields=True, frozen=True):
@@ -147,11 +146,12 @@ def _draft(
 
 
 def _settled_id(core: Core, topic: Topic, send_id: str, begun_ms: int, now_ms: int) -> str:
-    """The id under which a send with an attempt is, or is to be, stored."""
-    if now_ms - begun_ms <= FRESH_MS:
-        return send_id
-    pk, sk = log_key(f"{topic.id}#{log_partition(send_id)}", send_id)
-    if core.store.get(core.tables.messages, pk, sk) is not None:
+    """The id under which a send with an attempt is, or is to be, stored.
+
+    A reminder's id counts where it is fresh or has its record. Else who wrote it died before it
+    stored the record, and readers may have passed that key: a new id takes its place.
+    """
+    if _usable(core, topic, send_id, begun_ms, now_ms):
         return send_id
     late_id = new_send_id(core, now_ms)
     reminder: Item = {
@@ -160,12 +160,30 @@ def _settled_id(core: Core, topic: Topic, send_id: str, begun_ms: int, now_ms: i
         "i": {"S": late_id},
         "expires_at": {"N": str((now_ms + limits.DEDUPLICATION_MS) // 1000)},
     }
-    try:
-        core.store.put_if_absent(core.tables.messages, reminder)
-    except ConditionFailed as failed:
-        assert failed.item is not None
-        return str(failed.item["i"]["S"])
-    return late_id
+    put = put_if_absent(core.tables.messages, reminder)
+    for _ in range(_TRIES):
+        try:
+            core.store.write("PutItem", put)
+        except ConditionFailed as failed:
+            assert failed.item is not None
+            found = str(failed.item["i"]["S"])
+            if _usable(core, topic, found, ulid.time_of(found), now_ms):
+                return found
+            put |= {
+                "ConditionExpression": "i = :seen",
+                "ExpressionAttributeValues": {":seen": {"S": found}},
+            }
+        else:
+            return late_id
+    raise Unavailable
+
+
+def _usable(core: Core, topic: Topic, send_id: str, begun_ms: int, now_ms: int) -> bool:
+    """Whether the id's key is one that no reader of the log has passed without its record."""
+    if now_ms - begun_ms <= limits.ATTEMPT_FRESH_MS:
+        return True
+    pk, sk = log_key(f"{topic.id}#{log_partition(send_id)}", send_id)
+    return core.store.get(core.tables.messages, pk, sk) is not None
 
 
 def _write(

@@ -33,35 +33,40 @@ def read_log(
     """
     now_ms = core.now_ms()
     listing = ("log", topic.id, subscription.id if subscription else "")
-    position, skip = _start(core, after, listing)
-    floor_ms = now_ms - limits.TOPIC_LIFE_SECONDS * 1000
+    position, skip, floor_ms = _start(core, after, listing)
+    shown_from_ms = max(floor_ms, now_ms - limits.TOPIC_LIFE_SECONDS * 1000 + 1)
     if subscription is not None:
-        floor_ms = max(floor_ms, subscription.created_ms)
+        shown_from_ms = max(shown_from_ms, subscription.created_ms)
     held_back = f"{now_ms - limits.LOG_HELD_BACK_MS:013d}"
+    # A publish with an attempt lies under the attempt's time, a little before its own.
+    start = max(position, f"{shown_from_ms - limits.ATTEMPT_FRESH_MS:013d}")
     messages: list[dict[str, Any]] = []
     size = 0
-    for item in _records(core, topic, max(position, f"{floor_ms:013d}"), held_back):
+    for item in _records(core, topic, start, held_back):
         sort_key = item["sk"]["S"]
         first = skip if sort_key == position else 0
-        for place, shown, shown_bytes in _messages(item, topic, subscription, floor_ms):
+        for place, shown, shown_bytes in _messages(item, topic, subscription, shown_from_ms):
             if place < first:
                 continue
             size += shown_bytes
             if len(messages) == limit or (messages and size > limits.ANSWER_BYTES):
-                cursor = cursors.make(core, f"{sort_key}/{place}", *listing)
+                cursor = cursors.make(core, f"{sort_key}/{place}/{floor_ms}", *listing)
                 return {"messages": messages, "cursor": cursor}
             messages.append(shown)
         position, skip = sort_key, limits.BATCH_MESSAGES
-    cursor = cursors.make(core, f"{position or held_back}/{skip}", *listing)
+    if not skip:
+        position = max(position, held_back)
+    cursor = cursors.make(core, f"{position}/{skip}/{floor_ms}", *listing)
     return {"messages": messages, "cursor": cursor}
 
 
-def _start(core: Core, after: str | None, listing: tuple[str, ...]) -> tuple[str, int]:
-    """The key of the record to go on with, and how many of its messages were read."""
+def _start(core: Core, after: str | None, listing: tuple[str, ...]) -> tuple[str, int, int]:
+    """The key of the record to go on with, how many of its messages were read, and the first time
+    of publishing that is wanted."""
     if after is None:
-        return "", 0
+        return "", 0, 0
     try:
-        return f"{parse_time('after', after) + 1:013d}", 0
+        return "", 0, parse_time("after", after) + 1
     except InvalidParameter:
         pass
     try:
@@ -69,8 +74,8 @@ def _start(core: Core, after: str | None, listing: tuple[str, ...]) -> tuple[str
     except InvalidParameter as error:
         raise InvalidParameter("after", "must be a time or a cursor of this log") from error
     assert read is not None
-    key, _, count = read.rpartition("/")
-    return key, int(count)
+    key, count, floor_ms = read.split("/")
+    return key, int(count), int(floor_ms)
 
 
 def _records(core: Core, topic: Topic, start: str, until: str) -> Iterator[Item]:
