@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from itertools import pairwise
 
-from tests.simulation.check_leases import free_ms, returns
+from tests.simulation.check_leases import free_ms, returns, revived
 from tests.simulation.draining import Drain
 from tests.simulation.history import Call, Violation
 from tests.simulation.places import Delivery
@@ -68,7 +68,7 @@ def _next_delivery(
     if after.sent_ms == before.sent_ms:
         if after.call.place != before.call.place:
             yield Violation("in two places at once", calls)
-        if after.count <= before.count and not rewound and not returns(book, track, after, 0):
+        if after.count <= before.count and not revived(book, track, before, after):
             yield Violation("the receive count did not grow: two copies", calls)
     elif after.call.place != before.call.place:
         if after.dead is not None and not redriven:
@@ -120,9 +120,9 @@ def _ids(book: Book) -> Iterator[Violation]:
 
 def _lost(scenario: Scenario, book: Book, drain: Drain, sent: Sent) -> Iterator[Violation]:
     for message_id, (call, sent_ms) in sent.ids.items():
-        if _excused(scenario, book, drain, call.place, sent_ms):
-            continue
-        for reader in (call.place, *(f"orders/{name}" for name in scenario.receivers)):
+        for reader in _readers(scenario, sent):
+            if _excused(scenario, book, drain, reader.partition("/")[0], sent_ms):
+                continue
             track = book.track(reader, message_id)
             if not track.deliveries:
                 yield Violation(f"lost: {sent.label} was never received by {reader}", (call,))
@@ -133,8 +133,25 @@ def _lost(scenario: Scenario, book: Book, drain: Drain, sent: Sent) -> Iterator[
             yield from _not_rewound(scenario, book, drain, track)
 
 
+def _readers(scenario: Scenario, sent: Sent) -> Iterator[str]:
+    """Who is to get a message; whom it is pushed to is checked elsewhere."""
+    target = sent.calls[0].place
+    if target in scenario.queues:
+        yield from (target, *(f"{target}/{name}" for name in scenario.receivers))
+    for name, attributes in scenario.subscriptions.items():
+        wanted = attributes.get("filter", {}).get("tags")
+        tags = sent.calls[0].given["tags"][sent.place]
+        if wanted is None or set(wanted) & set(tags):
+            if attributes["protocol"] == "queue":
+                yield attributes["endpoint"]
+            elif attributes["protocol"] == "pull":
+                yield f"{target}/{name}"
+
+
 def _excused(scenario: Scenario, book: Book, drain: Drain, queue: str, sent_ms: int) -> bool:
     """Whether a message may be gone without having been received."""
+    if queue not in scenario.queues:
+        return False
     lives = [scenario.queues[queue]["message_retention_seconds"]]
     lives += [
         call.given["message_retention_seconds"]

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from tests.simulation.check_leases import check_leases
 from tests.simulation.check_lives import check_lives
 from tests.simulation.check_order import check_order
+from tests.simulation.check_pushes import check_pushes
 from tests.simulation.draining import Drain
 from tests.simulation.history import History, Violation
 from tests.simulation.scenario import Scenario
@@ -33,6 +34,9 @@ def _violations(scenario: Scenario, history: History, drain: Drain) -> Iterator[
     if orders.get("ordered") and not book.by_kind["rewind"]:
         most_receives = orders.get("dead_letter", {}).get("max_receives", 1 << 30)
         yield from check_order(book, "orders", most_receives)
+    if scenario.subscriptions.get("group", {}).get("ordered"):
+        yield from check_order(book, "news/group", 1 << 30)
+    yield from check_pushes(scenario, book)
     yield from _counts(scenario, book, drain)
 
 

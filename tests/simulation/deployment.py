@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable, Iterable, Mapping
-from functools import cache
+from functools import cache, partial
 from random import Random
 from typing import Any, TypeVar
 
+from botocore.exceptions import BotoCoreError
 from tests.simulation.chaos import CallName, Chaos
 from tests.simulation.history import Call, History
 from tests.simulation.stage import Stage
@@ -37,11 +38,11 @@ class Environment:
         self.deployment = deployment
         self.name = name
         self.actor = name
-        self.disturbed = False
-        """Whether something went wrong in the present invocation."""
         self.under_way: Call
         """What it is doing, or did last."""
-        self._step = self._call = self._lives = 0
+        self.written_ms = 0
+        """When it last began to write an item."""
+        self._step = self._call = self.lives = 0
         self._deadline_ms = 1 << 60
         self.core = self._start()
 
@@ -52,36 +53,41 @@ class Environment:
 
     def allow(self, seconds: float) -> None:
         """The function called now is stopped after so long."""
-        self.disturbed = False
         self._deadline_ms = self.deployment.stage.now_ms() + int(seconds * 1000)
+
+    def on_call(self, operation: str) -> None:
+        """Takes note of the calls after which posts are made."""
+        if operation == "UpdateItem":
+            self.written_ms = self.deployment.stage.now_ms()
 
     def name_call(self) -> CallName:
         """The name of the next store call."""
         self._call += 1
         return CallName(self.actor, self._step, self._call)
 
-    def check_alive(self) -> None:
-        """Raises Crashed where the function's time is over."""
-        if self.deployment.stage.now_ms() > self._deadline_ms:
+    def check_alive(self, life: int) -> None:
+        """Raises Crashed where the function's time is over, or that life of the environment."""
+        if self.deployment.stage.now_ms() > self._deadline_ms or life != self.lives:
             raise Crashed
 
     def note(self, fault: str, operation: str) -> None:
         """Something goes wrong with a store call."""
-        self.disturbed = True
+        self.under_way.disturbed = True
         self.under_way.repeated |= fault == "twice"
         what = f"{self.actor:<12} {operation}: {fault}"
         self.deployment.history.faults.append((self.deployment.stage.now_ms(), what))
 
     def restart(self) -> None:
         """What it remembered is gone."""
-        self._lives += 1
+        self.lives += 1
         self.core = self._start()
 
     def _start(self) -> Core:
         """The core as `bootstrap` wires it in the cloud: no cache is shared."""
         deployment, stage = self.deployment, self.deployment.stage
-        chance = Random(deployment.chaos.draw(self.name, -2, self._lives))
-        wire = Wire(stage, deployment.engine, deployment.chaos, self, deployment.on_write)
+        chance = Random(deployment.chaos.draw(self.name, -2, self.lives))
+        life = Life(self, self.lives)
+        wire = Wire(stage, deployment.engine, deployment.chaos, life, lambda: deployment.on_write())
         store = Store(wire, chance, stage.sleep)  # type: ignore[arg-type]
         directory = deployment.tables.directory
         return Core(
@@ -93,14 +99,29 @@ class Environment:
             slow_cache=Cache(stage, SLOW_CACHE_MS, shared=True),
             secret=cache(lambda: load_secret(store, directory, chance.randbytes)),
             invoke=lambda role, event: deployment.invoke(self, role, event),
-            together=_one_by_one,
-            apart=_one_by_one,
+            together=deployment.together,
+            apart=deployment.side_by_side,
             start_execution=lambda name, given: deployment.start_execution(self, name, given),
             post=lambda url, headers, body: deployment.post(self, url, headers, body),
             read_report=lambda path: None,
             real_seconds=lambda: stage.now_ms() // 1000,
             settings=Settings(confirm_endpoints=False, http_endpoints=True),
         )
+
+
+class Life:
+    """One life of an environment, as its calls know it: threads of an earlier one are dead."""
+
+    def __init__(self, environment: Environment, number: int) -> None:
+        self._environment = environment
+        self._number = number
+        self.name_call = environment.name_call
+        self.on_call = environment.on_call
+        self.note = environment.note
+
+    def check_alive(self) -> None:
+        """Raises Crashed where this life is over."""
+        self._environment.check_alive(self._number)
 
 
 class Deployment:
@@ -117,6 +138,8 @@ class Deployment:
         self.start_execution: Callable[[Environment, str, dict[str, Any]], None] = _nobody
         self.post: Callable[[Environment, str, Mapping[str, str], bytes], Posting] = _nobody
         self._idle: dict[str, list[Environment]] = {}
+        threaded = chaos.draw("together", 0) % 4 == 0
+        self.together = self.side_by_side if threaded else _one_by_one
 
     def call(
         self,
@@ -137,12 +160,21 @@ class Deployment:
             self._end(call, "failed", None)
         except CirrusMQError as error:
             self._end(call, "refused", f"{error.code} {error.detail or ''}")
+        except BotoCoreError:  # of another service than the store
+            self._end(call, "failed", None)
         except Crashed:
             environment.restart()
             self._end(call, "crashed", None)
         except Exception:
             self._end(call, "broken", traceback.format_exc(limit=-6))
         return call
+
+    def side_by_side(self, call: Callable[[A], B], values: Iterable[A]) -> Iterable[B]:
+        """Calls in threads of their own, which the scheduler may run in any order."""
+        listed = list(values)
+        if len(listed) <= 1:
+            return [call(value) for value in listed]
+        return self.stage.side_by_side([partial(call, value) for value in listed])
 
     def borrow(self, role: str) -> Environment:
         """An environment of a function, warm where one is idle."""

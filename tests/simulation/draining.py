@@ -9,9 +9,11 @@ from tests.simulation.deployment import Deployment, Environment
 from tests.simulation.places import Place
 from tests.simulation.scenario import Scenario
 
+from cirrusmq.core import Core
 from cirrusmq.counting import count
 from cirrusmq.parcel import Parcel
 from cirrusmq.scan import scan_pages
+from cirrusmq.source import Source
 from cirrusmq.storage.parcels import PARCELS, partition_key
 
 HINT_MS = 65_000
@@ -36,7 +38,7 @@ class Drain:
         self.left: dict[str, Left] = {}
         self.begun = self.begun_ms = 0
         self.blocked: list[str] = []
-        """Messages that could be received by what the store holds, and were not."""
+        """What could go on by what the store holds, and does not."""
 
     def run(self) -> None:
         """Drain every place."""
@@ -61,7 +63,7 @@ class Drain:
             )
             fruitless = 0 if drained else fruitless + 1
             self._deployment.stage.pause(max(due_ms - now_ms, HINT_MS if fruitless > 1 else 1))
-        self.blocked = [f"{parcel.source_id} {parcel.sort_key}" for parcel in waiting]
+        self.blocked += [f"{parcel.source_id} {parcel.sort_key}" for parcel in waiting]
 
     def _drain(self, environment: Environment, place: Place) -> int:
         drained = 0
@@ -75,15 +77,17 @@ class Drain:
             self.left[place.name].received += len(call.answer)
 
     def _live(self, place: Place) -> list[Parcel]:
-        """Parcels of the place that hold something unexpired, by the store itself."""
         core = Environment(self._deployment, "auditor").core
-        source, now_ms = place.source(core), core.now_ms()
-        return [
-            parcel
-            for partition in range(source.partitions)
-            for page in scan_pages(core, partition_key(PARCELS, source.id, partition))
-            for parcel in page.parcels
-            if not parcel.spent()
-            and now_ms < parcel.expires_ms
-            and parcel.sent_ms > source.purged_ms
-        ]
+        return live_parcels(core, place.source(core))
+
+
+def live_parcels(core: Core, source: Source) -> list[Parcel]:
+    """Parcels that hold something unexpired, by the store itself."""
+    now_ms = core.now_ms()
+    return [
+        parcel
+        for partition in range(source.partitions)
+        for page in scan_pages(core, partition_key(PARCELS, source.id, partition))
+        for parcel in page.parcels
+        if not parcel.spent() and now_ms < parcel.expires_ms and parcel.sent_ms > source.purged_ms
+    ]

@@ -28,6 +28,8 @@ class Call:
     answer: Any = None
     repeated: bool = False
     """Whether the SDK sent one of its store calls twice."""
+    disturbed: bool = False
+    """Whether anything went wrong in it."""
 
     @property
     def effective(self) -> bool:

@@ -23,6 +23,8 @@ from cirrusmq import (
     sending,
     spent,
 )
+from cirrusmq.enqueue import Shipment
+from cirrusmq.giving_up import reason_to_give_up
 from cirrusmq.queues import get_queue
 from cirrusmq.storage import store
 
@@ -171,7 +173,7 @@ def parcels_are_written_before_their_log_record(patch: pytest.MonkeyPatch) -> No
     shipped = sending.store_shipment
 
     def swapped(core: Any, queue: Any, shipment: Any, now_ms: int) -> int:
-        bare = sending.Shipment(log=None, parcels=shipment.parcels)
+        bare = Shipment(log=None, parcels=shipment.parcels)
         sent_ms = shipped(core, queue, bare, now_ms)
         return sent_ms if shipment.log is None else shipped(core, queue, shipment, now_ms)
 
@@ -182,10 +184,9 @@ def parcels_are_written_before_their_log_record(patch: pytest.MonkeyPatch) -> No
 def held_messages_become_dead_letters(patch: pytest.MonkeyPatch) -> None:
     """Who gives a message up does not ask whether it is held."""
     patch.setattr(parcel.Parcel, "held", lambda *_: False)
-    rule = dead_letters.reason_to_give_up
 
     def careless(source: Any, held: Any, place: int, now_ms: int) -> str | None:
-        return rule(source, held, place, max(now_ms, held.ready_ms(place)))
+        return reason_to_give_up(source, held, place, max(now_ms, held.ready_ms(place)))
 
     patch.setattr(dead_letters, "reason_to_give_up", careless)
 

@@ -1,4 +1,4 @@
-"""Senders: batches, attempts repeated when nobody answered or for no reason, deduplication."""
+"""Senders and publishers: batches, attempts that are repeated, deduplication."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from tests.simulation.scenario import Cast, Scenario
 
 from cirrusmq import ulid
 from cirrusmq.core import Core
-from cirrusmq.errors import CirrusMQError
+from cirrusmq.publishing import PublishRequest, publish
 from cirrusmq.queues import get_queue
 from cirrusmq.sending import SendRequest, send
+from cirrusmq.topics import get_topic
 
 GROUPS = ("red", "blue")
 PADDING = "".join(f"{n * 2_654_435_761 % 2**32:08x}" for n in range(400))
@@ -22,13 +23,15 @@ _REPEATS_AFTER_MS = (0, 500, 3_000, 30_000, 100_000, 119_000)
 
 
 class Sender:
-    """Sends to one queue."""
+    """Sends to one queue, or publishes to one topic."""
 
     def __init__(self, deployment: Deployment, scenario: Scenario, cast: Cast) -> None:
         self._deployment = deployment
         self._scenario = scenario
-        self._queue = cast.place.name
-        self._ordered = bool(scenario.queues[self._queue].get("ordered"))
+        self._target = cast.place.name
+        self._topic = cast.place.topic
+        attributes = scenario.queues.get(self._target, {})
+        self._ordered = bool(attributes.get("ordered"))
         self._name = cast.name
         self._environment = Environment(deployment, cast.name)
 
@@ -55,12 +58,16 @@ class Sender:
             message: dict[str, Any] = {"body": f"{label} "}
             if deduplicated:
                 key = f"key{draw.randrange(4)}"
-                label = f"{key}@{self._queue}"
+                label = f"{key}@{self._target}"
                 message = {"body": f"{label} ", "deduplication_id": key}
             if scenario.big_bodies and draw.random() < 0.7:
                 message["body"] += PADDING
             if self._ordered:
                 message["group"] = draw.choice(GROUPS)
+            elif self._topic:
+                tags = draw.choice(([], ["a"], ["a", "b"], ["b"]))
+                message["tags"] = ["a"] if deduplicated else tags
+                message |= draw.choice(({}, {"group": draw.choice(GROUPS)}))
             elif draw.random() < 0.15:
                 message["delay_seconds"] = draw.choice((0, 1, 3))
             messages.append(message)
@@ -77,21 +84,21 @@ class Sender:
         }
 
     def _send(self, given: dict[str, Any], kind: str) -> Call:
-        request = msgspec.convert(given["request"], SendRequest)
-
         def work(core: Core) -> list[tuple[str, int]]:
-            results = send(core, get_queue(core, ACCOUNT, self._queue), request)
-            return [(each.id, each.sent_ms) for each in map(_stored, results)]
+            results: Any
+            if self._topic:
+                publication = msgspec.convert(given["request"], PublishRequest)
+                results = publish(core, get_topic(core, ACCOUNT, self._target), publication)
+            else:
+                request = msgspec.convert(given["request"], SendRequest)
+                results = send(core, get_queue(core, ACCOUNT, self._target), request)
+            return [(each.id, each.sent_ms) for each in results]
 
         shown = {key: given[key] for key in ("labels", "name")} | {
             "attempt": given["request"].get("attempt"),
             "groups": [message.get("group") for message in given["request"]["messages"]],
             "keys": [message.get("deduplication_id") for message in given["request"]["messages"]],
             "delays": [message.get("delay_seconds") for message in given["request"]["messages"]],
+            "tags": [message.get("tags", []) for message in given["request"]["messages"]],
         }
-        return self._deployment.call(self._environment, kind, self._queue, shown, work)
-
-
-def _stored(result: Any) -> Any:
-    assert not isinstance(result, CirrusMQError)
-    return result
+        return self._deployment.call(self._environment, kind, self._target, shown, work)

@@ -9,7 +9,7 @@ from typing import Any
 from tests.simulation.places import Place
 
 FAMILIES = ("plain", "retries", "dead", "rewinding", "ordered", "receivers", "pull", "http")
-_WEIGHTS = (22, 14, 14, 14, 14, 8, 7, 7)
+_WEIGHTS = (18, 13, 13, 13, 13, 9, 9, 12)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +39,10 @@ class Scenario:
     big_bodies: bool
     attempts: float
     """The share of sends that can be repeated."""
+    outage_ms: tuple[int, int] = (0, 0)
+    """From when to when endpoints fail, from the beginning of the run on."""
+    failing: float = 0.0
+    """The share of posts that fail at any other time."""
     deduplication: float
     """The share of sends with deduplication ids."""
 
@@ -56,12 +60,15 @@ class Scenario:
 
 
 ORDERS, DEAD = Place("orders"), Place("dead")
+NEWS = Place("news", topic=True)
 
 
 def draw_scenario(seed: int) -> Scenario:
     """The scenario of a seed."""
     draw = random.Random(f"scenario {seed}")
     family = draw.choices(FAMILIES, _WEIGHTS)[0]
+    if family in ("pull", "http"):
+        return _topic_scenario(draw, family)
     orders = _attributes(draw, family)
     queues = {"orders": orders}
     if "dead_letter" in orders:
@@ -69,12 +76,68 @@ def draw_scenario(seed: int) -> Scenario:
     return Scenario(
         family=family,
         queues=queues,
+        receivers=("audit", "copies")[: draw.choice((1, 2))] if family == "receivers" else (),
         cast=tuple(_cast(draw, family, orders)),
         pause_ms=draw.choice((0, 300, 1_500, 4_000)),
         big_bodies=draw.random() < 0.3,
         attempts=0 if family == "ordered" else draw.choice((0.3, 0.8)),
         deduplication=draw.choice((0, 0, 0.3)),
     )
+
+
+def _topic_scenario(draw: random.Random, family: str) -> Scenario:
+    """A topic: pulled by a group and copied to a queue, or pushed to URLs that fail for a while."""
+    orders: dict[str, Any] = {"message_retention_seconds": 345_600, "partitions": 1}
+    if draw.random() < 0.3:
+        orders["rewind_seconds"] = 3_600
+    subscriptions: dict[str, dict[str, Any]] = {"copy": {"protocol": "queue", "endpoint": "orders"}}
+    cast = [Cast(f"publisher{n}", "publisher", NEWS, draw.choice((2, 4))) for n in range(2)]
+    if family == "pull":
+        group = _group(draw)
+        subscriptions["group"] = group
+        cast += [
+            Cast(f"member{n}", "receiver", Place("news/group", topic=True), 4) for n in range(2)
+        ]
+        cast.append(Cast("receiver0", "receiver", ORDERS, 4))
+    else:
+        for n in range(draw.choice((1, 1, 2))):
+            subscriptions[f"hook{n}"] = _hook(draw, n)
+    outage = draw.choice(((0, 0), (0, 30_000), (5_000, 25_000), (0, 100_000)))
+    cast.append(Cast("sweeper", "sweeper", ORDERS, draw.choice((2, 4))))
+    cast.append(Cast("meter", "meter", ORDERS, 0))
+    return Scenario(
+        family=family,
+        queues={"dead": {"partitions": 1}, "orders": orders},
+        subscriptions=subscriptions,
+        cast=tuple(cast),
+        pause_ms=draw.choice((0, 1_500, 10_000)),
+        big_bodies=draw.random() < 0.3,
+        attempts=draw.choice((0.3, 0.8)),
+        deduplication=draw.choice((0, 0, 0.3)),
+        outage_ms=outage,
+        failing=draw.choice((0, 0, 0.2)),
+    )
+
+
+def _group(draw: random.Random) -> dict[str, Any]:
+    group: dict[str, Any] = {"protocol": "pull", "dead_letter_queue": "dead"}
+    if draw.random() < 0.4:
+        group["ordered"] = True
+    elif draw.random() < 0.6:
+        group["retry"] = _ladder(draw)
+    if draw.random() < 0.3:
+        group["filter"] = {"tags": ["a"]}
+    return group
+
+
+def _hook(draw: random.Random, number: int) -> dict[str, Any]:
+    policy = draw.choice(("exponential_decay", "exponential_decay", "backoff", "backoff", "custom"))
+    retry: dict[str, Any] = {"policy": policy}
+    hook: dict[str, Any] = {"protocol": "http", "endpoint": f"http://hook{number}.example/"}
+    if policy == "custom":
+        retry |= {"waits": draw.choice(([1, 3], [0.5, 40])), "jitter": draw.choice((0, 0.5))}
+        hook["dead_letter_queue"] = "dead"
+    return hook | {"retry": retry}
 
 
 def _attributes(draw: random.Random, family: str) -> dict[str, Any]:
@@ -116,10 +179,13 @@ def _cast(draw: random.Random, family: str, orders: dict[str, Any]) -> list[Cast
     ]
     if "dead_letter" in orders:
         cast.append(Cast("undertaker", "receiver", DEAD, 3))
-        if draw.random() < 0.5:
+        # A message that is redriven into a queue with receivers goes to all of them.
+        if draw.random() < 0.5 and family != "receivers":
             cast.append(Cast("redriver", "redriver", DEAD, 2))
     if orders.get("rewind_seconds"):
         cast.append(Cast("rewinder", "rewinder", ORDERS, 2))
+    if family == "receivers":
+        cast.append(Cast("auditor", "receiver", Place("orders/audit"), 5))
     if draw.random() < 0.12:
         cast.append(Cast("purger", "purger", ORDERS, 1))
     if draw.random() < 0.2:

@@ -14,18 +14,27 @@ from tests.simulation.chaos import CallName, Chaos, draw_profile
 from tests.simulation.checks import check
 from tests.simulation.consumers import Receiver
 from tests.simulation.deployment import ACCOUNT, Deployment, Environment
-from tests.simulation.draining import Drain
+from tests.simulation.draining import Drain, live_parcels
+from tests.simulation.endpoints import Endpoints
 from tests.simulation.history import History, Violation
-from tests.simulation.machinery import FanOut, Meter, Replays, StreamReader, Sweeper
+from tests.simulation.machinery import Functions, Sweeper
 from tests.simulation.operators import Operator
+from tests.simulation.places import Place
 from tests.simulation.producers import Sender
 from tests.simulation.scenario import Cast, Scenario, draw_scenario
+from tests.simulation.streams import FanOut, Meter, StreamReader
 
 from cirrusmq.queue import QueueInput
-from cirrusmq.queues import create_queue
+from cirrusmq.queues import create_queue, get_queue
+from cirrusmq.receivers import ReceiverInput, put_receiver
+from cirrusmq.subscriptions import put_subscription
+from cirrusmq.topic import SubscriptionInput, TopicInput
+from cirrusmq.topics import create_topic
 
+CALM_MINUTES = 12
 _PARTS: dict[str, Callable[[Deployment, Scenario, Cast], Any]] = {
     "sender": Sender,
+    "publisher": Sender,
     "receiver": Receiver,
     "sweeper": Sweeper,
     "rewinder": Operator,
@@ -69,13 +78,15 @@ class _Play:
         self._deployment = deployment
         self._scenario = scenario
         self._cut = cut
-        self._replays = Replays(deployment)
+        self._functions = Functions(deployment)
         self._readers: list[StreamReader] = []
-        self._ended = 0
+        self._stuck: list[str] = []
 
     def run(self) -> Violation | None:
         stage, scenario = self._deployment.stage, self._scenario
-        self._deployment.invoke = self._replays.invoke
+        self._deployment.invoke = self._functions.invoke
+        self._deployment.start_execution = self._functions.start_execution
+        self._deployment.post = Endpoints(self._deployment, scenario).post
         stage.spawn("owner", self._set_up)
         stage.run()
         self._deployment.chaos.calm = False
@@ -87,6 +98,7 @@ class _Play:
         drain = Drain(self._deployment, scenario)
         stage.spawn("drain", drain.run)
         stage.run()
+        drain.blocked += self._stuck
         return check(scenario, self._deployment.history, drain)
 
     def _set_up(self) -> None:
@@ -94,6 +106,14 @@ class _Play:
         for name, attributes in self._scenario.queues.items():
             given = msgspec.convert(attributes, QueueInput)
             create_queue(environment.core, ACCOUNT, name, given)
+        for name in self._scenario.receivers:
+            queue = get_queue(environment.core, ACCOUNT, "orders")
+            put_receiver(environment.core, queue, name, ReceiverInput())
+        if self._scenario.subscriptions:
+            topic, _ = create_topic(environment.core, ACCOUNT, "news", TopicInput())
+        for name, attributes in self._scenario.subscriptions.items():
+            wanted = msgspec.convert(attributes, SubscriptionInput)
+            put_subscription(environment.core, topic, name, wanted)
 
     def _raise_curtain(self) -> None:
         stage, chaos = self._deployment.stage, self._deployment.chaos
@@ -131,8 +151,19 @@ class _Play:
         stage = self._deployment.stage
         sweeper = Cast("calm", "sweeper", self._scenario.places[0], 0)
         part = Sweeper(self._deployment, self._scenario, sweeper)
-        for _ in range(20):
+        for _ in range(CALM_MINUTES):
             part.sweep()
             stage.pause(61_000)
-            if not self._replays.running():
+            if not self._functions.running() and not self._pushed():
                 return
+        self._stuck = self._pushed() or ["an operation"]
+
+    def _pushed(self) -> list[str]:
+        """Messages that are still to be pushed."""
+        core = Environment(self._deployment, "auditor").core
+        left = []
+        for name, attributes in self._scenario.subscriptions.items():
+            if attributes["protocol"] == "http":
+                source = Place(f"news/{name}", topic=True).source(core)
+                left += live_parcels(core, source)
+        return [f"{parcel.source_id} {parcel.sort_key}" for parcel in left]

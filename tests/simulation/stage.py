@@ -11,7 +11,11 @@ from __future__ import annotations
 
 import heapq
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TypeVar
+
+T = TypeVar("T")
 
 
 class Curtain(BaseException):
@@ -93,6 +97,36 @@ class Stage:
         if actor.parked:
             actor.parked = False
             heapq.heappush(self._due, (self._now_ms + after_ms, 0, actor.number, actor))
+
+    def side_by_side(self, bodies: Sequence[Callable[[], T]]) -> list[T]:
+        """Have the bodies played by actors of their own, and wait for the last of them.
+
+        Answers what they answer; raises what the first of them raised.
+        """
+        parent = self._current
+        results: dict[int, T] = {}
+        errors: list[BaseException] = []
+        left = len(bodies)
+
+        def play(number: int) -> None:
+            nonlocal left
+            try:
+                results[number] = bodies[number]()
+            except Curtain:
+                raise
+            except BaseException as error:
+                errors.append(error)
+            left -= 1
+            if not left and parent is not None:
+                self.wake(parent)
+
+        for number in range(len(bodies)):
+            self.spawn("thread", partial(play, number))
+        while left:
+            self.park()
+        if errors:
+            raise errors[0]
+        return [results[number] for number in range(len(bodies))]
 
     def run(self) -> None:
         """Play until every actor has ended or is parked."""

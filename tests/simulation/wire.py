@@ -32,8 +32,12 @@ class Caller(Protocol):
         """The name of the next call."""
         ...
 
+    def on_call(self, operation: str) -> None:
+        """A call of this kind begins."""
+        ...
+
     def check_alive(self) -> None:
-        """Raises Crashed where the function's time is over."""
+        """Raises Crashed where the caller is gone."""
         ...
 
     def note(self, fault: str, operation: str) -> None:
@@ -63,6 +67,7 @@ class Wire:
         name = self._caller.name_call()
         fate = self._chaos.fate(name, operation)
         self._caller.check_alive()
+        self._caller.on_call(operation)
         if fate.fault is not None:
             self._caller.note(fate.fault, operation)
         if operation == "TransactWriteItems":

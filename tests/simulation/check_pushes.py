@@ -1,0 +1,111 @@
+"""Pushing to URLs: nothing lost, nothing again without a reason, in order, one at a time.
+
+A post is a call that the endpoint answered (`taken`), refused, or took while its answer was lost.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from itertools import pairwise
+
+from tests.simulation.history import Call, Violation
+from tests.simulation.scenario import Scenario
+from tests.simulation.tracks import Book, Sent
+
+HOLD_MS = 30_000
+BACKOFF_POSTS = 4
+
+
+def check_pushes(scenario: Scenario, book: Book) -> Iterator[Violation]:
+    """All that is promised of every pushed subscription."""
+    for name, attributes in scenario.subscriptions.items():
+        if attributes["protocol"] == "http":
+            hook = attributes["endpoint"].removeprefix("http://").partition(".")[0]
+            yield from _Hook(book, name, attributes["retry"]["policy"], hook).check()
+
+
+class _Hook:
+    def __init__(self, book: Book, name: str, policy: str, hook: str) -> None:
+        self._book = book
+        self._name = name
+        self._policy = policy
+        self._posts = [call for call in book.by_kind["post"] if call.place == hook]
+        self._of: defaultdict[str, list[Call]] = defaultdict(list)
+        for post in self._posts:
+            self._of[post.given["id"]].append(post)
+        invocations = [*book.by_kind["push"], *book.by_kind["retry"]]
+        self._troubles = sum(
+            1 for call in invocations if call.place == name and (call.disturbed or not call.known)
+        )
+
+    def check(self) -> Iterator[Violation]:
+        for posts in self._of.values():
+            yield from self._again(posts)
+        sent = [each for each in self._book.sent.values() if each.calls[0].place == "news"]
+        for each in sent:
+            yield from self._lost(each)
+        if self._policy == "backoff":
+            yield from self._one_at_a_time()
+            yield from self._in_order([each for each in sent if each.ids and each.key is None])
+
+    def _again(self, posts: list[Call]) -> Iterator[Violation]:
+        """A message's next post comes after a refusal, a lost answer or a crash."""
+        for before, after in pairwise(posts):
+            lapsed = after.given["claimed_ms"] >= before.given["claimed_ms"] + HOLD_MS
+            if before.outcome == "running" or lapsed:
+                continue
+            if after.begun < before.ended and before.outcome != "failed":
+                yield Violation("a message is posted by two at once", (before, after))
+            if before.outcome == "answered" and not before.given["invocation"].disturbed:
+                yield Violation("posted again after it was taken", (before, after))
+        settled = not any(post.given["invocation"].disturbed for post in posts)
+        if self._policy == "backoff" and settled and len(posts) > BACKOFF_POSTS:
+            yield Violation("posted after it was dropped", tuple(posts))
+
+    def _lost(self, sent: Sent) -> Iterator[Violation]:
+        for message_id, (call, _) in sent.ids.items():
+            posts = self._of[message_id]
+            if any(post.outcome != "refused" for post in posts):
+                continue
+            dropped = len(posts) + self._troubles >= BACKOFF_POSTS
+            if self._policy == "backoff" and dropped:
+                continue
+            if self._book.track(f"news/{self._name}", message_id).deliveries:
+                continue  # from the dead-letter queue
+            yield Violation(f"lost: {sent.label} was never taken by {self._name}", (call, *posts))
+
+    def _one_at_a_time(self) -> Iterator[Violation]:
+        for before, after in pairwise(self._posts):
+            if before.outcome == "running" or after.begun > before.ended:
+                continue
+            same = before.given["invocation"] is after.given["invocation"]
+            lapsed = after.begun_ms >= before.given["claimed_ms"] + HOLD_MS
+            if before.outcome != "failed" and not same and not lapsed:
+                yield Violation("two invocations deliver at once", (before, after))
+
+    def _in_order(self, sent: list[Sent]) -> Iterator[Violation]:
+        in_order = sorted(sent, key=lambda each: (each.answered, each.place))
+        first = 0
+        posted: defaultdict[str, int] = defaultdict(int)
+        done: set[str] = set()
+        by_id = {message_id: each for each in sent for message_id in each.ids}
+        for post in self._posts:
+            late: Sent | None = by_id.get(post.given["id"])
+            if late is None:
+                continue
+            while first < len(in_order) and in_order[first].label in done:
+                first += 1
+            for earlier in in_order[first:]:
+                if earlier.answered > late.begun and earlier.name != late.name:
+                    break
+                # They stand by the times in their ids, which an attempt takes from its client.
+                before = min(earlier.ids) < min(late.ids)
+                if before and earlier.label not in done:
+                    calls = (earlier.calls[0], late.calls[0], post)
+                    yield Violation(f"{late.label} was posted before {earlier.label}", calls)
+                    return
+            posted[late.label] += 1
+            dropped = posted[late.label] + self._troubles >= BACKOFF_POSTS
+            if post.outcome != "refused" or dropped:
+                done.add(late.label)

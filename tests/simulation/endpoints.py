@@ -1,0 +1,62 @@
+"""The URLs that subscriptions are pushed to: they take time, fail for a while, and lose answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tests.simulation.deployment import Deployment, Environment
+from tests.simulation.scenario import Scenario
+from tests.simulation.wire import Crashed
+
+from cirrusmq_local.testing import START_MS, Posting
+
+POST_MS = 15_000
+"""What a post may take."""
+
+
+class Endpoints:
+    """Answers posts, and notes them in the history as calls of the invocation that made them."""
+
+    def __init__(self, deployment: Deployment, scenario: Scenario) -> None:
+        self._deployment = deployment
+        self._scenario = scenario
+
+    def post(
+        self, caller: Environment, url: str, headers: Mapping[str, str], body: bytes
+    ) -> Posting:
+        """One post, from its claim's invocation."""
+        stage, history, chaos = (
+            self._deployment.stage,
+            self._deployment.history,
+            self._deployment.chaos,
+        )
+        draw = chaos.rng("{}.{}.{}".format(*caller.name_call()), 1)
+        place = url.removeprefix("http://").partition(".")[0]
+        given = {
+            "id": headers["webhook-id"],
+            "invocation": caller.under_way,
+            "claimed_ms": caller.written_ms,
+        }
+        life = caller.lives
+        call = history.begin(caller.actor, "post", place, given, stage.now_ms())
+        stage.pause(draw.choice((1, 40, 900, POST_MS - 1)) if draw.random() < 0.3 else 5)
+        caller.check_alive(life)
+        error = self._error(draw.random())
+        if not chaos.calm and draw.random() < 0.02:
+            caller.note("crash after", "post")
+            raise Crashed
+        if error is None and not chaos.calm and draw.random() < 0.03:
+            caller.note("lost", "post")
+            history.end(call, "failed", None, stage.now_ms())
+            return Posting("timed out")
+        call.ended, call.ended_ms = history.tick(), stage.now_ms()
+        call.outcome, call.answer = ("answered", "taken") if error is None else ("refused", error)
+        return Posting(error)
+
+    def _error(self, chance: float) -> str | None:
+        since_ms = self._deployment.stage.now_ms() - START_MS
+        first_ms, last_ms = self._scenario.outage_ms
+        if self._deployment.chaos.calm:
+            return None
+        failing = first_ms <= since_ms < last_ms or chance < self._scenario.failing
+        return "503" if failing else None
