@@ -41,9 +41,7 @@ def move_to_due(
     somebody was faster.
     """
     single = _single(source, parcel, place, due_ms, now_ms)
-    left = move_out(
-        core, source, parcel, place, [parcel_item(single)], now_ms, nonce, mark=MOVED
-    )
+    left = move_out(core, source, parcel, place, [parcel_item(single)], now_ms, nonce, mark=MOVED)
     if left is not None:
         core.hints.forget(
             partition_key(PARCELS, single.source_id, single.partition), single.sort_key
