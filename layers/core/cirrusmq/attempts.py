@@ -86,6 +86,15 @@ def attempt_all(
     return attempts
 
 
+def due_after(failed: Sequence[Attempt], now_ms: int) -> int:
+    """When the next attempt is due; a message whose retries are used up is none to wait for.
+
+    The sweep goes by this time where an execution comes to grief.
+    """
+    waiting = [each.due_ms for each in failed if each.due_ms < each.parcel.expires_ms]
+    return min(waiting, default=now_ms)
+
+
 def _post(
     core: Core, subscription: Subscription, parcel: Parcel, place: int, message: Message
 ) -> str | None:

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from cirrusmq import confirmations, schedules
-from cirrusmq.attempts import Attempt, attempt_all
+from cirrusmq.attempts import Attempt, attempt_all, due_after
 from cirrusmq.core import Core
 from cirrusmq.parcel import Parcel
 from cirrusmq.scan import scan_pages, until_key
@@ -187,7 +187,7 @@ def _deliver_together(push: Push, schedule: Schedule) -> bool:
     failed = [attempt for attempt in attempts if attempt.error is not None]
     if not failed:
         return bool(attempts)
-    due_ms = min(attempt.due_ms for attempt in failed)
+    due_ms = due_after(failed, push.core.now_ms())
     if schedule.state == "delivering":
         begin_retrying(push, schedule, due_ms, failed[0].error or "")
     else:
@@ -202,7 +202,8 @@ def _deliver_in_order(push: Push, schedule: Schedule) -> bool:
         if not attempts:
             break
         if attempts[0].error is not None:
-            begin_retrying(push, schedule, attempts[0].due_ms, attempts[0].error)
+            due_ms = due_after(attempts, push.core.now_ms())
+            begin_retrying(push, schedule, due_ms, attempts[0].error)
             return False
         if not schedules.hold(push.core, schedule, push.invocation_id):
             return False
@@ -280,7 +281,7 @@ def _calm_down(push: Push, schedule: Schedule) -> dict[str, Any]:
 def _note(push: Push, schedule: Schedule, failed: list[Attempt]) -> None:
     oldest = next(_pending(push, schedule), None)
     probe_sent_ms = oldest[0].sent_ms if oldest else push.core.now_ms()
-    due_ms = min(attempt.due_ms for attempt in failed)
+    due_ms = due_after(failed, push.core.now_ms())
     schedules.note_failure(push.core, schedule, due_ms, failed[0].error or "", probe_sent_ms)
 
 
