@@ -93,6 +93,7 @@ def change_subscription(
     core: Core, topic: Topic, name: str, given: SubscriptionInput
 ) -> Subscription:
     """Change some attributes, for all members of a group at once."""
+    check_name("subscription", name, limits.TOPIC_NAME)
 
     def change(before: Subscription) -> Subscription:
         after = checked(over(before, given), topic.attributes.filter)
@@ -195,6 +196,8 @@ def _check_same(existing: Subscription, wanted: Subscription) -> None:
     made_for_it = existing.dead_letter_queue == schedules.own_dead_letter_queue(existing.id)
     if made_for_it and asked["dead_letter_queue"] is None:
         before["dead_letter_queue"] = None
+    if existing.policy == wanted.policy:  # a default that is written out is still the default
+        before["retry"] = asked["retry"]
     if existing.name != wanted.name or before != asked:
         raise AlreadyExists(f"subscription {existing.name} exists with other attributes")
 

@@ -118,12 +118,13 @@ def remove_topic(core: Core, found: Document[Topic]) -> bool:
 def list_topics(
     core: Core, account: str, prefix: str, limit: int, cursor: str | None
 ) -> tuple[list[Topic], str | None]:
-    """A page of the account's topics whose names begin with `prefix`."""
+    """A page of the account's topics whose names begin with `prefix`, with its case."""
     pk, start = topic_place(account, prefix)
     after = cursors.read(core, cursor, "topics", account, prefix)
-    topics, last = directory.read_page(core, pk, start, after, limit, Topic)
-    following = cursors.make(core, last, "topics", account, prefix) if last else None
-    return [topic for topic in topics if topic.name.startswith(prefix)], following
+    topics, last = directory.read_page(
+        core, pk, start, after, limit, Topic, lambda topic: topic.name.startswith(prefix)
+    )
+    return topics, cursors.make(core, last, "topics", account, prefix) if last else None
 
 
 def find_topic(core: Core, account: str, name: str) -> Document[Topic]:

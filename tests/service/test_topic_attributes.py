@@ -1,0 +1,807 @@
+"""Creating, changing, showing, listing and deleting topics and subscriptions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.service.conftest import MakeQueue, TestQueue
+from tests.service.topics import URL, Schedules, Subscriber, TestTopic, log_bodies
+
+from cirrusmq_local.testing import Client, World
+
+GOOD_NAMES = ["abc", "Z" * 64, "a-b_9", "A1b"]
+BAD_NAMES = ["ab", "a" * 65, "9abc", "a.bc", "a bc", "-abc", "äbc", "a%2Fbc"]
+TOPIC_DEFAULTS = {"filter": "tags", "max_message_bytes": 65_536, "description": None}
+PULL_DEFAULTS = {
+    "protocol": "pull",
+    "filter": None,
+    "retry": None,
+    "content_format": "json",
+    "dead_letter_queue": None,
+    "mode": "clustering",
+    "ordered": False,
+}
+
+
+class TestTopics:
+    def test_a_topic_put_without_a_body_has_the_defaults(self, alice: Client, now: Any) -> None:
+        reply = alice.put("/topics/news")
+
+        assert reply.status == 201
+        assert {name: reply.json[name] for name in TOPIC_DEFAULTS} == TOPIC_DEFAULTS
+        assert (reply.json["name"], reply.json["created_at"]) == ("news", now())
+        assert reply.json["id"]
+
+    def test_it_is_shown_with_counts_and_region(self, alice: Client) -> None:
+        created = alice.put("/topics/news", {"description": "d"}).json
+        shown = alice.get("/topics/news").json
+
+        assert shown.pop("counts") == {"active": 0}
+        assert shown.pop("region")
+        assert shown == created
+
+    @pytest.mark.parametrize("name", GOOD_NAMES)
+    def test_a_name_is_3_to_64_characters(self, alice: Client, name: str) -> None:
+        assert alice.put(f"/topics/{name}").status == 201
+        assert alice.get(f"/topics/{name}").json["name"] == name
+
+    @pytest.mark.parametrize("name", BAD_NAMES)
+    def test_another_name_is_refused(self, world: World, alice: Client, name: str) -> None:
+        for method, body in (("PUT", {}), ("GET", None), ("PATCH", {}), ("DELETE", None)):
+            reply = alice.call(method, f"/topics/{name}", body)
+            assert (reply.code, reply.json["parameter"]) == ("InvalidParameter", "topic")
+
+    @pytest.mark.parametrize("value", [1_024, 65_536])
+    def test_max_message_bytes_is_taken_at_both_edges(self, alice: Client, value: int) -> None:
+        reply = alice.put("/topics/news", {"max_message_bytes": value})
+        assert (reply.status, reply.json["max_message_bytes"]) == (201, value)
+
+    @pytest.mark.parametrize(
+        ("attribute", "value"),
+        [
+            ("max_message_bytes", 1_023),
+            ("max_message_bytes", 65_537),
+            ("max_message_bytes", 2_048.0),
+            ("max_message_bytes", "2048"),
+            ("max_message_bytes", True),
+            ("max_message_bytes", None),
+            ("filter", "sql"),
+            ("filter", "TAGS"),
+            ("filter", None),
+            ("filter", {}),
+            ("description", "x" * 257),
+            ("description", 1),
+            ("delay_seconds", 1),
+            ("title", "t"),
+            ("name", "news"),
+        ],
+    )
+    def test_bad_attributes_are_refused(
+        self, world: World, alice: Client, attribute: str, value: object
+    ) -> None:
+        before = world.items("directory")
+        reply = alice.put("/topics/news", {attribute: value})
+        assert (reply.status, reply.code) == (400, "InvalidParameter")
+        assert reply.json["parameter"] == attribute
+        assert world.items("directory") == before
+        alice.put("/topics/news")
+        reply = alice.patch("/topics/news", {attribute: value})
+        assert (reply.code, reply.json["parameter"]) == ("InvalidParameter", attribute)
+        assert (
+            alice.get("/topics/news").json["modified_at"]
+            == alice.get("/topics/news").json["created_at"]
+        )
+
+    def test_a_description_has_up_to_256_characters(self, alice: Client) -> None:
+        reply = alice.put("/topics/news", {"description": "é" * 256})
+        assert reply.json["description"] == "é" * 256
+
+    def test_a_repeated_put_answers_200_and_all_attributes(
+        self, world: World, alice: Client
+    ) -> None:
+        given = {"max_message_bytes": 2_048}
+        created = alice.put("/topics/news", given).json
+        world.clock.pass_seconds(5)
+        reply = alice.put("/topics/news", {**given, "filter": "tags"})
+
+        assert (reply.status, reply.json) == (200, created)
+
+    @pytest.mark.parametrize(
+        ("name", "body"),
+        [
+            ("news", {"max_message_bytes": 2_048}),
+            ("news", {"filter": "routing_key"}),
+            ("news", {"description": "d"}),
+            ("News", {}),
+        ],
+    )
+    def test_put_with_other_attributes_or_another_case_already_exists(
+        self, alice: Client, name: str, body: dict[str, Any]
+    ) -> None:
+        alice.put("/topics/news")
+        reply = alice.put(f"/topics/{name}", body)
+
+        assert (reply.status, reply.code) == (409, "AlreadyExists")
+
+    def test_a_name_is_looked_up_with_its_case(self, alice: Client) -> None:
+        alice.put("/topics/news")
+        reply = alice.get("/topics/News")
+        assert (reply.status, reply.code) == (404, "TopicNotFound")
+
+    def test_patch_changes_what_is_given_and_null_unsets_the_description(
+        self, world: World, alice: Client, now: Any
+    ) -> None:
+        created = alice.put("/topics/news", {"description": "d", "filter": "routing_key"}).json
+        world.clock.pass_seconds(5)
+        reply = alice.patch("/topics/news", {"max_message_bytes": 1_024, "filter": "routing_key"})
+        assert reply.status == 200
+        assert reply.json == created | {"max_message_bytes": 1_024, "modified_at": now()}
+        assert alice.patch("/topics/news", {"description": None}).json["description"] is None
+
+    def test_the_filter_is_fixed(self, alice: Client) -> None:
+        alice.put("/topics/news")
+        reply = alice.patch("/topics/news", {"filter": "routing_key"})
+        assert (reply.code, reply.json["parameter"]) == ("InvalidParameter", "filter")
+
+    @pytest.mark.parametrize("method", ["PATCH", "GET", "DELETE"])
+    def test_an_unknown_topic_is_not_found(self, alice: Client, method: str) -> None:
+        reply = alice.call(method, "/topics/news", {} if method == "PATCH" else None)
+        assert (reply.status, reply.code) == (404, "TopicNotFound")
+
+    def test_topics_are_listed_in_full_pages_of_a_prefix(self, alice: Client) -> None:
+        names = [f"n{number:02d}" for number in range(12)]
+        for name in (*names, "other", "N-with-another-case"):
+            alice.put(f"/topics/{name}")
+        first = alice.get("/topics", "prefix=n&limit=7").json
+        second = alice.get("/topics", f"prefix=n&limit=7&cursor={first['cursor']}").json
+        assert len(first["topics"]) == 7
+        assert [each["name"] for each in first["topics"] + second["topics"]] == names
+        assert "cursor" not in second
+        assert len(alice.get("/topics").json["topics"]) == 14
+
+    def test_an_account_lists_its_own_topics(self, alice: Client, bob: Client) -> None:
+        alice.put("/topics/news")
+        assert bob.get("/topics").json == {"topics": []}
+
+    @pytest.mark.parametrize("query", ["limit=0", "limit=1001", "cursor=x", "color=red"])
+    def test_a_bad_query_is_refused(self, alice: Client, query: str) -> None:
+        reply = alice.get("/topics", query)
+        assert (reply.code, reply.json["parameter"]) == (
+            "InvalidParameter",
+            query.partition("=")[0],
+        )
+
+    def test_an_account_has_at_most_10000_topics(
+        self, monkeypatch: pytest.MonkeyPatch, alice: Client, bob: Client
+    ) -> None:
+        from cirrusmq import limits
+
+        assert limits.TOPICS_PER_ACCOUNT == 10_000
+        monkeypatch.setattr(limits, "TOPICS_PER_ACCOUNT", 2)
+        assert [alice.put(f"/topics/{name}").status for name in ("one", "two")] == [201, 201]
+        reply = alice.put("/topics/three")
+        assert (reply.status, reply.code) == (409, "LimitExceeded")
+        assert alice.put("/topics/one").status == 200
+        assert bob.put("/topics/one").status == 201
+        alice.delete("/topics/one")
+        assert alice.put("/topics/three").status == 201
+
+
+class TestForeignTopics:
+    CALLS: tuple[tuple[str, str, object], ...] = (
+        ("PUT", "", {}),
+        ("PATCH", "", {}),
+        ("GET", "", None),
+        ("DELETE", "", None),
+        ("POST", "/messages", {"messages": [{"body": "x"}]}),
+        ("GET", "/messages", None),
+        ("GET", "/messages/Msg-01M7Q5CQG0WSP6HVWFBYQ6GT8A0", None),
+        ("GET", "/subscriptions", None),
+        ("PUT", "/subscriptions/group", {"protocol": "pull"}),
+        ("PATCH", "/subscriptions/group", {}),
+        ("GET", "/subscriptions/group", None),
+        ("DELETE", "/subscriptions/group", None),
+        ("POST", "/subscriptions/group/confirm", {}),
+        ("GET", "/subscriptions/group/messages", None),
+        *(
+            ("POST", f"/subscriptions/group/messages/{verb}", body)
+            for verb, body in (
+                ("receive", {}),
+                ("peek", {}),
+                ("delete", {"receipts": ["x"]}),
+                ("visibility", {"entries": []}),
+                ("give-back", {"receipts": ["x"]}),
+                ("dead-letter", {"receipts": ["x"]}),
+            )
+        ),
+    )
+
+    @pytest.mark.parametrize(("method", "path", "body"), CALLS)
+    def test_anothers_topic_is_forbidden_existing_or_not(
+        self,
+        world: World,
+        topic: TestTopic,
+        bob: Client,
+        method: str,
+        path: str,
+        body: object,
+    ) -> None:
+        topic.subscribe("group")
+        before = world.items(), world.items("directory")
+        for name in ("news", "nothing"):
+            reply = bob.call(method, f"/topics/alice:{name}{path}", body)
+            assert (reply.status, reply.code) == (403, "Forbidden")
+        assert (world.items(), world.items("directory")) == before
+
+    @pytest.mark.parametrize(("method", "path", "body"), CALLS)
+    def test_without_a_key_nothing_answers(
+        self, world: World, topic: TestTopic, method: str, path: str, body: object
+    ) -> None:
+        topic.subscribe("group")
+        nobody = Client(world, "Bearer CKx:y")
+        reply = nobody.call(method, f"/topics/news{path}", body)
+        assert (reply.status, reply.code) == (401, "Unauthenticated")
+
+    def test_an_own_topic_may_be_addressed_with_its_account(self, topic: TestTopic) -> None:
+        assert topic.client.get("/topics/alice:news").status == 200
+
+    def test_accounts_have_topics_of_the_same_name(
+        self, topic: TestTopic, bob: Client, world: World
+    ) -> None:
+        mine, theirs = topic.subscribe("group"), TestTopic(bob).subscribe("group")
+        topic.publish("for alice")
+        assert (mine.bodies(), theirs.bodies()) == (["for alice"], [])
+
+
+class TestSubscriptions:
+    def test_a_pull_subscription_has_the_defaults(self, topic: TestTopic, now: Any) -> None:
+        group = topic.subscribe("group")
+
+        assert group.shown == {
+            "name": "group",
+            "topic": "news",
+            "id": group.id,
+            "created_at": now(),
+            "modified_at": now(),
+            **PULL_DEFAULTS,
+        }
+        assert group.show() == group.shown | {
+            "state": "delivering",
+            "counts": {"active": 0, "inactive": 0, "delayed": 0},
+        }
+
+    def test_an_http_subscription_shows_its_secret_in_the_201_alone(
+        self, alice: Client, topic: TestTopic
+    ) -> None:
+        created = topic.subscribe("web", "http").shown
+        assert created["secret"].startswith("whsec_")
+        assert created["endpoint"] == URL
+        web = f"{topic.path}/subscriptions/web"
+        for reply in (
+            topic.try_subscribe("web", protocol="http", endpoint=URL),
+            alice.get(web),
+            alice.patch(web, {"filter": None}),
+        ):
+            assert reply.status == 200
+            assert "secret" not in reply.text
+
+    def test_a_body_is_needed_to_subscribe(self, topic: TestTopic) -> None:
+        for body in (None, {}):
+            reply = topic.client.put(f"{topic.path}/subscriptions/group", body)
+            assert (reply.code, reply.json["parameter"]) == ("InvalidParameter", "protocol")
+
+    @pytest.mark.parametrize("name", GOOD_NAMES)
+    def test_a_name_is_3_to_64_characters(self, topic: TestTopic, name: str) -> None:
+        assert topic.subscribe(name).show()["name"] == name
+
+    @pytest.mark.parametrize("name", BAD_NAMES)
+    def test_another_name_is_refused(self, topic: TestTopic, name: str) -> None:
+        path = f"{topic.path}/subscriptions/{name}"
+        calls: dict[str, object] = {"PUT": {"protocol": "pull"}, "PATCH": {}}
+        for method in ("PUT", "GET", "PATCH", "DELETE"):
+            body = calls.get(method)
+            reply = topic.client.call(method, path, body)
+            assert (reply.code, reply.json["parameter"]) == ("InvalidParameter", "subscription")
+
+    BAD: tuple[tuple[dict[str, Any], str], ...] = (
+        ({"protocol": "email"}, "protocol"),
+        ({"protocol": None}, "protocol"),
+        ({"protocol": "pull", "endpoint": "inbox"}, "endpoint"),
+        ({"protocol": "queue"}, "endpoint"),
+        ({"protocol": "http"}, "endpoint"),
+        ({"protocol": "queue", "endpoint": "a b"}, "endpoint"),
+        ({"protocol": "queue", "endpoint": "bob:inbox"}, "endpoint"),
+        ({"protocol": "queue", "endpoint": None}, "endpoint"),
+        ({"protocol": "http", "endpoint": "ftp://example.com/"}, "endpoint"),
+        ({"protocol": "http", "endpoint": "https://a b.com/"}, "endpoint"),
+        ({"protocol": "http", "endpoint": "https://u:p@example.com/"}, "endpoint"),
+        ({"protocol": "http", "endpoint": "https://e.com/" + "x" * 487}, "endpoint"),
+        ({"protocol": "pull", "mode": "anycast"}, "mode"),
+        ({"protocol": "http", "endpoint": URL, "mode": "broadcasting"}, "mode"),
+        ({"protocol": "queue", "endpoint": "inbox", "mode": "broadcasting"}, "mode"),
+        ({"protocol": "pull", "ordered": 1}, "ordered"),
+        ({"protocol": "queue", "endpoint": "inbox", "ordered": True}, "ordered"),
+        ({"protocol": "pull", "mode": "broadcasting", "ordered": True}, "ordered"),
+        ({"protocol": "pull", "content_format": "simplified"}, "content_format"),
+        ({"protocol": "http", "endpoint": URL, "content_format": "xml"}, "content_format"),
+        ({"protocol": "http", "endpoint": URL, "content_format": None}, "content_format"),
+        ({"protocol": "queue", "endpoint": "inbox", "retry": {"policy": "backoff"}}, "retry"),
+        (
+            {"protocol": "pull", "mode": "broadcasting", "retry": {"policy": "backoff"}},
+            "retry",
+        ),
+        ({"protocol": "pull", "retry": {}}, "retry.policy"),
+        ({"protocol": "pull", "retry": {"policy": "linear"}}, "retry.policy"),
+        ({"protocol": "pull", "retry": {"policy": "ordered"}}, "retry.policy"),
+        ({"protocol": "http", "endpoint": URL, "retry": {"policy": "ordered"}}, "retry.policy"),
+        (
+            {"protocol": "http", "endpoint": URL, "retry": {"policy": "http_ordered"}},
+            "retry.policy",
+        ),
+        (
+            {"protocol": "pull", "retry": {"policy": "backoff", "max_retries": 3}},
+            "retry.max_retries",
+        ),
+        (
+            {"protocol": "pull", "retry": {"policy": "exponential_decay", "waits": [1]}},
+            "retry.waits",
+        ),
+        (
+            {"protocol": "pull", "retry": {"policy": "unordered", "max_retries": 1_000_001}},
+            "retry.max_retries",
+        ),
+        (
+            {"protocol": "pull", "retry": {"policy": "unordered", "max_retries": -1}},
+            "retry.max_retries",
+        ),
+        (
+            {"protocol": "pull", "retry": {"policy": "unordered", "max_retries": 1.0}},
+            "retry.max_retries",
+        ),
+        ({"protocol": "pull", "retry": {"policy": "custom"}}, "retry.waits"),
+        ({"protocol": "pull", "retry": {"policy": "custom", "waits": []}}, "retry.waits"),
+        ({"protocol": "pull", "retry": {"policy": "custom", "waits": [1] * 201}}, "retry.waits"),
+        (
+            {"protocol": "pull", "retry": {"policy": "custom", "waits": [1, 0.009]}},
+            "retry.waits[1]",
+        ),
+        (
+            {"protocol": "pull", "retry": {"policy": "custom", "waits": [43_200.01]}},
+            "retry.waits[0]",
+        ),
+        (
+            {"protocol": "pull", "retry": {"policy": "custom", "waits": [1], "jitter": 1.1}},
+            "retry.jitter",
+        ),
+        ({"protocol": "pull", "retry": {"policy": "custom", "waits": [1], "color": 1}}, "retry"),
+        (
+            {
+                "protocol": "pull",
+                "ordered": True,
+                "retry": {"policy": "ordered", "interval_seconds": 30.01},
+            },
+            "retry.interval_seconds",
+        ),
+        ({"protocol": "pull", "retry": "backoff"}, "retry"),
+        ({"protocol": "pull", "dead_letter_queue": "a b"}, "dead_letter_queue"),
+        ({"protocol": "pull", "dead_letter_queue": "nested"}, "dead_letter_queue"),
+        ({"protocol": "pull", "dead_letter_queue": "ordered"}, "dead_letter_queue"),
+        (
+            {"protocol": "queue", "endpoint": "inbox", "dead_letter_queue": "dead"},
+            "dead_letter_queue",
+        ),
+        (
+            {"protocol": "pull", "mode": "broadcasting", "dead_letter_queue": "dead"},
+            "dead_letter_queue",
+        ),
+        ({"protocol": "pull", "color": "red"}, "color"),
+        ({"protocol": "pull", "tags": ["a"]}, "tags"),
+        ({"protocol": "pull", "filter": "a"}, "filter"),
+    )
+
+    @pytest.mark.parametrize(("body", "parameter"), BAD)
+    def test_bad_attributes_are_refused_and_nothing_is_stored(
+        self,
+        world: World,
+        topic: TestTopic,
+        make_queue: MakeQueue,
+        body: dict[str, Any],
+        parameter: str,
+    ) -> None:
+        make_queue("inbox")
+        make_queue("dead")
+        make_queue("nested", dead_letter={"queue": "dead", "max_receives": 1})
+        make_queue("ordered", ordered=True)
+        before = world.items("directory"), world.items()
+        reply = topic.try_subscribe("group", **body)
+        assert (reply.status, reply.code) == (400, "InvalidParameter"), reply.text
+        assert reply.json["parameter"] == parameter
+        assert (world.items("directory"), world.items()) == before
+
+    @pytest.mark.parametrize(
+        "body",
+        [
+            {"protocol": "queue", "endpoint": "nowhere"},
+            {"protocol": "pull", "dead_letter_queue": "nowhere"},
+        ],
+    )
+    def test_an_unknown_queue_is_not_found(self, topic: TestTopic, body: dict[str, Any]) -> None:
+        reply = topic.try_subscribe("group", **body)
+        assert (reply.status, reply.code) == (404, "QueueNotFound")
+
+    @pytest.mark.parametrize(
+        ("protocol", "retry"),
+        [
+            ("pull", {"policy": "exponential_decay"}),
+            ("pull", {"policy": "unordered", "max_retries": 0}),
+            ("http", {"policy": "unordered", "max_retries": 1_000_000}),
+            ("http", {"policy": "http_unordered"}),
+            ("http", {"policy": "custom", "waits": [0.01, 43_200] * 100, "jitter": 1}),
+            ("http", {"policy": "custom", "waits": [1], "jitter": 0}),
+        ],
+    )
+    def test_every_policy_at_its_edges(
+        self, topic: TestTopic, protocol: str, retry: dict[str, Any]
+    ) -> None:
+        assert topic.subscribe("group", protocol, retry=retry).show()["retry"] == retry
+
+    @pytest.mark.parametrize("seconds", [0.01, 30])
+    def test_ordered_takes_its_interval_at_both_edges(
+        self, topic: TestTopic, seconds: float
+    ) -> None:
+        retry = {"policy": "ordered", "interval_seconds": seconds, "max_retries": 7}
+        assert topic.subscribe("group", ordered=True, retry=retry).show()["retry"] == retry
+
+    def test_an_endpoint_has_up_to_500_characters(self, topic: TestTopic) -> None:
+        url = "https://example.com/" + "x" * 480
+        assert topic.subscribe("web", "http", endpoint=url).show()["endpoint"] == url
+
+    def test_http_is_for_deployments_that_allow_it(self, world: World, topic: TestTopic) -> None:
+        import msgspec
+
+        strict = msgspec.structs.replace(world.core.settings, http_endpoints=False)
+        world.core = msgspec.structs.replace(world.core, settings=strict)
+        reply = topic.try_subscribe("web", protocol="http", endpoint="http://example.com/")
+        assert (reply.code, reply.json["parameter"]) == ("InvalidParameter", "endpoint")
+        assert topic.try_subscribe("web", protocol="http", endpoint="https://e.com/").status == 201
+
+    def test_a_repeated_put_answers_200_and_all_attributes(
+        self, topic: TestTopic, world: World
+    ) -> None:
+        given: dict[str, Any] = {
+            "filter": {"tags": ["b", "a"]},
+            "retry": {"policy": "unordered", "max_retries": 3},
+            "mode": "clustering",
+        }
+        group = topic.subscribe("group", **given)
+        world.clock.pass_seconds(5)
+        reply = topic.try_subscribe("group", protocol="pull", **given)
+        assert (reply.status, reply.json) == (200, group.shown)
+
+    @pytest.mark.parametrize(
+        ("name", "others"),
+        [
+            ("group", {"filter": {"tags": ["b"]}}),
+            ("group", {"filter": None}),
+            ("group", {"retry": {"policy": "unordered", "max_retries": 3}}),
+            ("group", {"mode": "broadcasting"}),
+            ("group", {"ordered": True}),
+            ("group", {"protocol": "http", "endpoint": URL}),
+            ("Group", {}),
+        ],
+    )
+    def test_put_with_other_attributes_or_another_case_already_exists(
+        self, topic: TestTopic, name: str, others: dict[str, Any]
+    ) -> None:
+        given = {"protocol": "pull", "filter": {"tags": ["a"]}}
+        assert topic.try_subscribe("group", **given).status == 201
+        reply = topic.try_subscribe(name, **(given | others))
+        assert (reply.status, reply.code) == (409, "AlreadyExists")
+
+    @pytest.mark.parametrize(
+        ("protocol", "written_out"),
+        [
+            ("pull", {"retry": {"policy": "unordered", "max_retries": 16}}),
+            ("pull", {"retry": {"policy": "unordered"}}),
+            ("pull", {"filter": {"tags": []}, "dead_letter_queue": None, "mode": "clustering"}),
+            ("http", {"retry": {"policy": "exponential_decay"}, "endpoint": URL}),
+            ("http", {"filter": {"tag_expression": "*"}, "endpoint": URL}),
+        ],
+    )
+    def test_absent_attributes_count_as_defaults(
+        self, topic: TestTopic, protocol: str, written_out: dict[str, Any]
+    ) -> None:
+        topic.subscribe("group", protocol)
+        reply = topic.try_subscribe("group", protocol=protocol, **written_out)
+        assert reply.status == 200, reply.text
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            {"protocol": "http"},
+            {"endpoint": "http://127.0.0.1:9/other"},
+            {"ordered": True},
+        ],
+    )
+    def test_a_fixed_attribute_cannot_be_patched(
+        self, topic: TestTopic, change: dict[str, Any]
+    ) -> None:
+        (parameter,) = change
+        topic.subscribe("group")
+        path = f"{topic.path}/subscriptions/group"
+        reply = topic.client.patch(path, change)
+        assert (reply.code, reply.json["parameter"]) == ("InvalidParameter", parameter)
+        assert topic.client.patch(path, {"protocol": "pull", "ordered": False}).status == 200
+
+    def test_patch_changes_filter_and_retry_for_all_members(
+        self, topic: TestTopic, world: World, now: Any
+    ) -> None:
+        group = topic.subscribe("group", filter={"tags": ["a"]})
+        world.clock.pass_seconds(1)
+        retry = {"policy": "custom", "waits": [1.5]}
+        reply = group.patch(filter={"tags": ["b"]}, retry=retry)
+
+        assert reply.status == 200
+        changed = {"filter": {"tags": ["b"]}, "retry": retry, "modified_at": now()}
+        assert reply.json == group.shown | changed
+        assert [topic.matched(tags=[tag]) for tag in "ab"] == [0, 1]
+        group.give_back(*group.receive())
+        world.clock.pass_seconds(1.4)
+        assert group.receive() == []
+        world.clock.pass_seconds(0.2)
+        assert len(group.receive()) == 1
+
+    def test_null_unsets_and_is_refused_elsewhere(
+        self, topic: TestTopic, make_queue: MakeQueue, alice: Client
+    ) -> None:
+        make_queue("dead")
+        given: dict[str, Any] = {
+            "filter": {"tags": ["a"]},
+            "retry": {"policy": "backoff"},
+            "dead_letter_queue": "dead",
+        }
+        group = topic.subscribe("group", **given)
+        assert alice.delete("/queues/dead").code == "InUse"
+        for name in given:
+            assert group.patch(**{name: None}).json[name] is None
+        assert alice.delete("/queues/dead").status == 204
+        for name in ("protocol", "endpoint", "mode", "ordered", "content_format"):
+            reply = group.patch(**{name: None})
+            assert (reply.code, reply.json["parameter"]) == ("InvalidParameter", name)
+
+    @pytest.mark.parametrize(
+        ("change", "parameter"),
+        [
+            ({"retry": {"policy": "ordered"}}, "retry.policy"),
+            ({"content_format": "simplified"}, "content_format"),
+            ({"dead_letter_queue": "nested"}, "dead_letter_queue"),
+            ({"color": "red"}, "color"),
+            ({"created_at": "now"}, "created_at"),
+        ],
+    )
+    def test_the_result_of_a_patch_must_be_legal(
+        self,
+        topic: TestTopic,
+        make_queue: MakeQueue,
+        change: dict[str, Any],
+        parameter: str,
+    ) -> None:
+        make_queue("dead")
+        make_queue("nested", dead_letter={"queue": "dead", "max_receives": 1})
+        group = topic.subscribe("group")
+        before = group.show()
+        reply = group.patch(**change)
+        assert (reply.code, reply.json["parameter"]) == ("InvalidParameter", parameter)
+        assert group.show() == before
+
+    def test_a_dead_letter_queue_cannot_become_nested_later(
+        self, topic: TestTopic, make_queue: MakeQueue
+    ) -> None:
+        dead = make_queue("dead")
+        make_queue("deeper")
+        topic.subscribe("group", dead_letter_queue="dead")
+        reply = dead.patch(dead_letter={"queue": "deeper", "max_receives": 1})
+        assert (reply.status, reply.code) == (400, "InvalidParameter")
+
+    def test_an_endpoint_cannot_be_deleted(self, alice: Client, topic: TestTopic) -> None:
+        alice.put("/queues/inbox")
+        topic.subscribe("box", "queue", endpoint="inbox")
+        reply = alice.delete("/queues/inbox")
+        assert (reply.status, reply.code) == (409, "InUse")
+        assert alice.patch("/queues/inbox", {"message_retention_seconds": 60}).status == 200
+        alice.delete(f"{topic.path}/subscriptions/box")
+        assert alice.delete("/queues/inbox").status == 204
+
+    def test_an_unknown_subscription_is_not_found(self, topic: TestTopic) -> None:
+        topic.subscribe("group")
+        for name in ("other", "Group"):
+            path = f"{topic.path}/subscriptions/{name}"
+            for method, rest, body in (
+                ("GET", "", None),
+                ("PATCH", "", {}),
+                ("DELETE", "", None),
+                ("POST", "/confirm", {}),
+                ("POST", "/messages/receive", {}),
+            ):
+                reply = topic.client.call(method, path + rest, body)
+                assert (reply.status, reply.code) == (404, "SubscriptionNotFound")
+
+    def test_a_topic_has_at_most_100_subscriptions(self, topic: TestTopic) -> None:
+        for number in range(100):
+            topic.subscribe(f"s{number:03d}")
+        reply = topic.try_subscribe("one-more", protocol="pull")
+        assert (reply.status, reply.code) == (409, "LimitExceeded")
+        listed = topic.client.get(f"{topic.path}/subscriptions").json["subscriptions"]
+        assert [each["name"] for each in listed] == [f"s{number:03d}" for number in range(100)]
+        assert topic.matched() == 100
+        topic.client.delete(f"{topic.path}/subscriptions/s007")
+        assert topic.try_subscribe("one-more", protocol="pull").status == 201
+
+
+class TestDeleting:
+    def test_a_subscription_made_anew_gets_what_is_published_after(self, topic: TestTopic) -> None:
+        topic.subscribe("group")
+        topic.publish("old")
+        assert topic.client.delete(f"{topic.path}/subscriptions/group").status == 204
+        topic.publish("between")
+        group = topic.subscribe("group")
+        topic.publish("new")
+
+        assert group.bodies() == ["new"]
+
+    def test_a_deleted_topic_takes_its_subscriptions_along(
+        self, world: World, alice: Client, topic: TestTopic
+    ) -> None:
+        alice.put("/queues/inbox")
+        topic.subscribe("group")
+        topic.subscribe("box", "queue", endpoint="inbox")
+        topic.subscribe("web", "http")
+        topic.subscribe("eyes", mode="broadcasting")
+        topic.try_publish([{"body": "pending"}])
+        assert alice.delete("/topics/news").status == 204
+        assert alice.get("/topics/news").code == "TopicNotFound"
+        assert alice.get("/topics/news/subscriptions/group").code == "TopicNotFound"
+        world.settle()
+        again = TestTopic(alice)
+        assert alice.get(f"{again.path}/subscriptions").json == {"subscriptions": []}
+        group = again.subscribe("group")
+        eyes = again.subscribe("eyes", mode="broadcasting")
+        world.clock.pass_seconds(5)
+        world.settle()
+
+        assert again.active() == 0
+        assert (group.bodies(), log_bodies(eyes.log()), world.posts) == ([], [], [])
+        assert TestQueue(alice, "inbox").receive() == []
+        assert alice.delete("/queues/inbox").status == 204
+        again.publish("new")
+        assert group.bodies() == ["new"]
+
+    def test_a_retrying_subscription_that_is_deleted_is_no_longer_attempted(
+        self, topic: TestTopic, subscriber: Subscriber, world: World
+    ) -> None:
+        schedules = Schedules(world, sweeps=True)
+        topic.subscribe("web", "http")
+        subscriber.down()
+        topic.publish("x")
+        schedules.pass_seconds(10)
+        attempts = len(subscriber.times)
+        topic.client.delete(f"{topic.path}/subscriptions/web")
+        topic.subscribe("web", "http")
+        schedules.pass_seconds(1_000)
+
+        assert len(subscriber.times) == attempts
+        assert schedules.running == []
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("PUT", "/topics/news"),
+        ("PATCH", "/topics/news"),
+        ("POST", "/topics/news/messages"),
+        ("PUT", "/topics/news/subscriptions/group"),
+        ("PATCH", "/topics/news/subscriptions/group"),
+        ("POST", "/topics/news/subscriptions/group/confirm"),
+        *(
+            ("POST", f"/topics/news/subscriptions/group/messages/{verb}")
+            for verb in ("receive", "peek", "delete", "visibility", "give-back", "dead-letter")
+        ),
+    ],
+)
+@pytest.mark.parametrize(
+    ("body", "content_type", "status", "code"),
+    [
+        (b"{", "application/json", 400, "MalformedRequest"),
+        (b"[]", "application/json", 400, "MalformedRequest"),
+        (b'"x"', "application/json", 400, "MalformedRequest"),
+        (b"\xff\xfe", "application/json", 400, "MalformedRequest"),
+        (b"[" * 5_000, "application/json", 400, "MalformedRequest"),
+        (b'{"color": 1}', "application/json", 400, "InvalidParameter"),
+        (b"{}", "text/plain", 415, "UnsupportedMediaType"),
+        (b'"' + b"x" * 1_048_577 + b'"', "application/json", 413, "RequestTooLarge"),
+    ],
+    ids=["cut", "list", "text", "not utf-8", "deep", "unknown field", "type", "large"],
+)
+def test_a_bad_body_is_refused_by_every_route(
+    world: World,
+    topic: TestTopic,
+    method: str,
+    path: str,
+    body: bytes,
+    content_type: str,
+    status: int,
+    code: str,
+) -> None:
+    topic.subscribe("group")
+    before = world.items(), world.items("directory")
+    reply = topic.client.raw(method, path, body, content_type=content_type)
+
+    assert (reply.status, reply.code) == (status, code), reply.text
+    assert (world.items(), world.items("directory")) == before
+
+
+PUBLISH = {"messages": [{"body": "x"}]}
+
+
+@pytest.mark.parametrize(
+    ("body", "parameter"),
+    [
+        ({}, "messages"),
+        ({"messages": []}, "messages"),
+        ({"messages": {}}, "messages"),
+        ({"messages": [1]}, "messages[0]"),
+        ({"messages": [{}]}, "messages[0].body"),
+        ({"messages": [{"body": ""}]}, "messages[0].body"),
+        ({"messages": [{"body": 1}]}, "messages[0].body"),
+        ({"messages": [{"body": "x", "body_base64": "eA=="}]}, "messages[0].body"),
+        ({"messages": [{"body_base64": "?"}]}, "messages[0].body_base64"),
+        ({"messages": [{"body": "x", "delay_seconds": 1}]}, "messages[0].delay_seconds"),
+        ({"messages": [{"body": "x", "title": "t"}]}, "messages[0].title"),
+        (
+            {"messages": [{"body": "x", "visibility_timeout_seconds": 5}]},
+            "messages[0].visibility_timeout_seconds",
+        ),
+        ({"messages": [{"body": "x", "tags": "a"}]}, "messages[0].tags"),
+        ({"messages": [{"body": "x", "tags": ["a", ""]}]}, "messages[0].tags[1]"),
+        ({"messages": [{"body": "x", "tags": ["a" * 17]}]}, "messages[0].tags[0]"),
+        ({"messages": [{"body": "x", "tags": ["a\n"]}]}, "messages[0].tags[0]"),
+        ({"messages": [{"body": "x", "tags": list("abcdefghijk")}]}, "messages[0].tags"),
+        ({"messages": [{"body": "x", "routing_key": "a"}]}, "messages[0].routing_key"),
+        ({"messages": [{"body": "x", "attributes": {"TAGS": "a"}}]}, "messages[0].attributes.TAGS"),
+        ({"messages": [{"body": "x", "attributes": {"1a": "a"}}]}, "messages[0].attributes.1a"),
+        (
+            {"messages": [{"body": "x", "attributes": {"a": "v" * 1_025}}]},
+            "messages[0].attributes.a",
+        ),
+        (
+            {"messages": [{"body": "x", "attributes": {f"a{n}": "" for n in range(11)}}]},
+            "messages[0].attributes",
+        ),
+        ({"messages": [{"body": "x", "group": ""}]}, "messages[0].group"),
+        ({"messages": [{"body": "x", "group": "g" * 129}]}, "messages[0].group"),
+        (
+            {"messages": [{"body": "x", "deduplication_id": "d" * 129}]},
+            "messages[0].deduplication_id",
+        ),
+        ({**PUBLISH, "atomic": "yes"}, "atomic"),
+        ({**PUBLISH, "attempt": "x"}, "attempt"),
+        ({**PUBLISH, "attempt": None}, "attempt"),
+        ({**PUBLISH, "color": "red"}, "color"),
+    ],
+)
+def test_a_bad_publish_is_refused_and_stores_nothing(
+    world: World, topic: TestTopic, body: dict[str, Any], parameter: str
+) -> None:
+    topic.subscribe("group")
+    before = world.items()
+    reply = topic.client.post(f"{topic.path}/messages", body)
+
+    assert (reply.status, reply.code) == (400, "InvalidParameter"), reply.text
+    assert reply.json["parameter"] == parameter
+    assert world.items() == before
+
+
+def test_publishing_to_an_unknown_topic_is_refused(alice: Client) -> None:
+    reply = alice.post("/topics/nothing/messages", PUBLISH)
+    assert (reply.status, reply.code) == (404, "TopicNotFound")
