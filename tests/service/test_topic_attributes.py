@@ -287,7 +287,8 @@ class TestSubscriptions:
             assert "secret" not in reply.text
 
     def test_a_body_is_needed_to_subscribe(self, topic: TestTopic) -> None:
-        for body in (None, {}):
+        bodies: tuple[object, ...] = (None, {})
+        for body in bodies:
             reply = topic.client.put(f"{topic.path}/subscriptions/group", body)
             assert (reply.code, reply.json["parameter"]) == ("InvalidParameter", "protocol")
 

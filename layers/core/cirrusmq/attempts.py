@@ -13,7 +13,7 @@ from cirrusmq.contents import read_contents
 from cirrusmq.core import Core
 from cirrusmq.message import Message
 from cirrusmq.outbound import requests
-from cirrusmq.parcel import DELETED, GONE, Parcel
+from cirrusmq.parcel import DELETED, DROPPED, Parcel
 from cirrusmq.receipt import NONCE_BYTES
 from cirrusmq.schedules import hold_ms
 from cirrusmq.source import Source
@@ -159,7 +159,7 @@ def _give_up(
             core, source, parcel, place, target, "retries", now_ms, nonce
         )
         return None if left is not None else parcel.visible_ms[place]
-    return parcel.expires_ms if policy.ending == "expiry" else GONE
+    return parcel.expires_ms if policy.ending == "expiry" else DROPPED
 
 
 def _write_states(core: Core, parcel: Parcel, states: dict[int, int]) -> None:

@@ -95,7 +95,7 @@ def _claimed(
         nonces[place] = nonce_of(parcel, place, receives[place])
         first[place] = first[place] or now_ms
         if waits:
-            waits[place] = _wait_ms(core, source, receives[place])
+            waits[place] = _wait_ms(core, source, parcel, visible[place], receives[place])
     return replace(
         parcel,
         visible_ms=tuple(visible),
@@ -106,10 +106,15 @@ def _claimed(
     )
 
 
-def _wait_ms(core: Core, source: Source, receive_count: int) -> int:
+def _wait_ms(
+    core: Core, source: Source, parcel: Parcel, visible_ms: int, receive_count: int
+) -> int:
     if source.retry is None:
         return 0
-    return source.retry.wait_ms(receive_count, core.random.random) or 0
+    wait_ms = source.retry.wait_ms(receive_count, core.random.random)
+    if wait_ms is None and source.keeps_used_up:
+        return parcel.expires_ms - visible_ms
+    return wait_ms or 0
 
 
 def _update(core: Core, before: Parcel, after: Parcel, places: Sequence[int]) -> dict[str, Any]:

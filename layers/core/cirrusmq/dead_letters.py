@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import contextlib
 
+import msgspec
+
 from cirrusmq.contents import read_contents
 from cirrusmq.core import Core
 from cirrusmq.enqueue import Entry, Origin, ship
 from cirrusmq.errors import QueueNotFound
 from cirrusmq.giving_up import reason_to_give_up
 from cirrusmq.moves import move_out, origin
-from cirrusmq.parcel import Parcel, lone_parcel_id
+from cirrusmq.parcel import DROPPED, Parcel, lone_parcel_id
 from cirrusmq.queue import Queue
 from cirrusmq.queues import get_queue
 from cirrusmq.source import Source
+from cirrusmq.spent import parcel_key
 from cirrusmq.storage.sequences import take_sequence
+from cirrusmq.storage.store import ConditionFailed
 from cirrusmq.subscription_source import make_dead_letter_queue
 
 
@@ -53,11 +57,14 @@ def move_to_queue(
     (messages,) = read_contents(core, source, [(parcel, [place])])
     if place not in messages:
         return None
-    if target.attributes.ordered and messages[place].group is None:
-        return None  # it has no place in the target's order
+    message = messages[place]
+    if target.attributes.ordered and message.group is None:
+        if source.subscription is None:
+            return None  # it has no place in the target's order
+        message = msgspec.structs.replace(message, group=parcel.message_id(place))
     entry = Entry(
         position=parcel.position(place),
-        message=messages[place],
+        message=message,
         available_ms=now_ms,
         visibility_seconds=parcel.visibility_seconds[place] if parcel.visibility_seconds else 0,
     )
@@ -104,7 +111,30 @@ def dead_letter_queue(core: Core, source: Source) -> Queue | None:
 
 def _give_up_place(core: Core, source: Source, parcel: Parcel, place: int, now_ms: int) -> Parcel:
     reason = reason_to_give_up(source, parcel, place, now_ms)
+    if reason and source.drops:
+        return _drop(core, parcel, place)
     target = dead_letter_queue(core, source) if reason else None
     if target is None:
         return parcel
     return move_to_queue(core, source, parcel, place, target, reason, now_ms) or parcel
+
+
+def _drop(core: Core, parcel: Parcel, place: int) -> Parcel:
+    """Drop the message at `place`, if nobody changed it since."""
+    request = {
+        "TableName": core.tables.messages,
+        "Key": parcel_key(parcel),
+        "UpdateExpression": f"SET v[{place}] = :dropped",
+        "ConditionExpression": f"v[{place}] = :seen",
+        "ExpressionAttributeValues": {
+            ":dropped": {"N": str(DROPPED)},
+            ":seen": {"N": str(parcel.visible_ms[place])},
+        },
+    }
+    try:
+        core.store.write("UpdateItem", request)
+    except ConditionFailed:
+        return parcel
+    visible = list(parcel.visible_ms)
+    visible[place] = DROPPED
+    return msgspec.structs.replace(parcel, visible_ms=tuple(visible))

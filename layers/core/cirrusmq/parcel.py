@@ -14,9 +14,11 @@ from cirrusmq import ulid
 DELETED = 0
 """A `visible_ms` that says: deleted by its consumer."""
 GONE = -1
-"""A `visible_ms` that says: gone otherwise (dead-lettered, dropped)."""
+"""A `visible_ms` that says: moved to another queue (dead-lettered, redriven)."""
 MOVED = -2
 """A `visible_ms` that says: stands elsewhere in the same source, in a parcel of its own."""
+DROPPED = -3
+"""A `visible_ms` that says: its retries are used up, and no dead-letter queue takes it."""
 
 
 class Parcel(msgspec.Struct, frozen=True, kw_only=True):

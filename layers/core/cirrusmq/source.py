@@ -39,6 +39,18 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
         """Whether what became of a dead message can be asked: its parcel tells, to its expiry."""
         return self.subscription is not None
 
+    @property
+    def drops(self) -> bool:
+        """Whether a message whose retries are used up is dropped at once."""
+        ending = None if self.retry is None else self.retry.ending
+        return self.subscription is not None and not self.dead_letter and ending == "dropped"
+
+    @property
+    def keeps_used_up(self) -> bool:
+        """Whether a message whose retries are used up stays, not received, to its expiry."""
+        ending = None if self.retry is None else self.retry.ending
+        return self.subscription is not None and not self.dead_letter and ending == "expiry"
+
     def query_from_ms(self, now_ms: int) -> int:
         """No message that can still be received has an earlier key."""
         oldest_ms = max(now_ms - self.longest_retention_seconds * 1000, self.purged_ms)

@@ -7,7 +7,7 @@ from typing import Any
 
 from cirrusmq import limits, ulid
 from cirrusmq.core import Core
-from cirrusmq.parcel import DELETED, GONE, MOVED, Parcel
+from cirrusmq.parcel import DELETED, DROPPED, GONE, MOVED, Parcel
 from cirrusmq.source import Source
 from cirrusmq.storage.parcels import PARCELS, archive_item, partition_key
 from cirrusmq.storage.store import ConditionFailed, TransactionRefused, key
@@ -27,7 +27,7 @@ def may_vanish(source: Source, states: Sequence[int], parcel: Parcel, now_ms: in
     Until no attempt can be that old, the empty parcel stays and holds the key. One that says of a
     published message that it is dead stays for the message's trace, until TTL removes it.
     """
-    if GONE in states and source.traced:
+    if source.traced and (GONE in states or DROPPED in states):
         return False
     moved = GONE in states or MOVED in states
     return not moved or now_ms - ulid.time_of(parcel.send_id) > limits.TOMBSTONE_MS

@@ -8,11 +8,10 @@ from typing import Any
 from cirrusmq import limits, schedules, ulid
 from cirrusmq.core import Core
 from cirrusmq.errors import MessageNotFound
-from cirrusmq.parcel import DELETED, MOVED, Parcel
+from cirrusmq.parcel import DELETED, DROPPED, GONE, MOVED, Parcel
 from cirrusmq.scan import scan_pages
 from cirrusmq.shares import parcels_of
 from cirrusmq.storage.parcels import PARCELS, log_key, partition_key, read_parcel
-from cirrusmq.subscription_source import subscription_source
 from cirrusmq.subscriptions import cached_subscriptions
 from cirrusmq.timestamps import format_time
 from cirrusmq.topic import Subscription, Topic, log_partition
@@ -21,6 +20,7 @@ from cirrusmq.topic_records import Delivery, TopicRecord, is_topic_record, read_
 
 FAN_OUT_MS = 5_000
 """A parcel that is not there so long after the publishing has been taken, not yet to come."""
+_ENDS = {DELETED: "delivered", GONE: "dead", DROPPED: "discarded"}
 _ID = re.compile(r"Msg-([0-9A-HJKMNP-TV-Z]{26})([0-9A-F])", re.ASCII)
 
 
@@ -114,8 +114,7 @@ def _pull_state(parcel: Parcel, index: int) -> dict[str, Any]:
     attempts = parcel.receives[index]
     if parcel.live(index):
         return {"state": "pending", "attempts": attempts}
-    deleted = parcel.visible_ms[index] == DELETED
-    return {"state": "delivered" if deleted else "dead", "attempts": attempts}
+    return {"state": _ENDS[parcel.visible_ms[index]], "attempts": attempts}
 
 
 def _push_state(
@@ -123,11 +122,8 @@ def _push_state(
 ) -> dict[str, Any]:
     attempts = parcel.receives[index]
     visible_ms = parcel.visible_ms[index]
-    if visible_ms == DELETED:
-        return {"state": "delivered", "attempts": attempts}
     if not parcel.live(index):
-        has_queue = subscription_source(subscription).dead_letter is not None
-        return {"state": "dead" if has_queue else "discarded", "attempts": attempts}
+        return {"state": _ENDS[visible_ms], "attempts": attempts}
     schedule = schedules.read(core, subscription.id)
     failing = schedule is not None and schedule.state == "retrying"
     if not attempts or schedule is None or not failing:

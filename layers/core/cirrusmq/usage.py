@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple, TypeAlias
 import msgspec
 
 from cirrusmq.moves import REWOUND, VANISHED
-from cirrusmq.parcel import DELETED, GONE, Parcel
+from cirrusmq.parcel import DELETED, DROPPED, Parcel
 
 Kind: TypeAlias = Literal[
     "sent",
@@ -66,7 +66,7 @@ def push_events(change: Change) -> Iterator[Event]:
             yield Event(after.source_id, "delivered", 0, 0, attempts)
         if before.live(place) and after.visible_ms[place] == DELETED:
             yield Event(after.source_id, "delivered", 1, size)
-        elif before.live(place) and after.visible_ms[place] == GONE:
+        elif before.live(place) and after.visible_ms[place] == DROPPED:
             yield Event(after.source_id, "dropped", 1, size)
 
 
@@ -126,6 +126,8 @@ def _modifications(before: Parcel, after: Parcel) -> Iterator[Event]:
             yield Event(after.source_id, "received", received, size * received)
         if was > DELETED and now == DELETED:
             yield Event(after.source_id, "deleted", 1, size)
+        elif was > DELETED and now == DROPPED:
+            yield Event(after.source_id, "dropped", 1, size)
         elif was == DELETED and now > DELETED:
             yield Event(after.source_id, "rewound", 1, size)
 

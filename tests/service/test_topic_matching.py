@@ -1,0 +1,259 @@
+"""Which subscriptions a message reaches, through HTTP: tags, routing keys, SQL, and bad filters."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.service.topics import TestTopic
+
+from cirrusmq_local.testing import Client, World
+
+
+@pytest.fixture
+def routes(alice: Client) -> TestTopic:
+    """A topic whose messages have routing keys."""
+    return TestTopic(alice, "routes", filter="routing_key")
+
+
+class TestTags:
+    @pytest.mark.parametrize(
+        ("filter", "tags", "reached"),
+        [
+            (None, [], True),
+            (None, ["a"], True),
+            ({"tags": []}, ["a"], True),
+            ({"tags": ["a"]}, ["a"], True),
+            ({"tags": ["a", "b"]}, ["b", "c"], True),
+            ({"tags": ["a"]}, ["b"], False),
+            ({"tags": ["a"]}, ["A"], False),
+            ({"tags": ["a"]}, ["ab"], False),
+            ({"tags": ["a"]}, ["*"], False),
+            ({"tags": ["*"]}, ["a"], False),
+            ({"tags": ["a"]}, [], False),
+            ({"tag_expression": "*"}, [], True),
+            ({"tag_expression": "*"}, ["a"], True),
+            ({"tag_expression": "TagA||TagB"}, ["TagB"], True),
+            ({"tag_expression": "TagA||TagB"}, ["TagC"], False),
+            ({"tag_expression": "TagA||TagB"}, [], False),
+            ({"tag_expression": " TagA || TagB "}, ["TagA"], True),
+            ({"tag_expression": "TagA|TagB"}, ["TagA"], False),
+            ({"tags": ["t" * 16]}, ["t" * 16], True),
+            ({"tags": list("abcdefghij")}, ["j"], True),
+            ({"tags": ["z"]}, list("abcdefghiz"), True),
+            ({"tags": ["日本"]}, ["日本"], True),
+        ],
+    )
+    def test_a_message_reaches_who_shares_a_tag(
+        self, topic: TestTopic, filter: object, tags: list[str], reached: bool
+    ) -> None:
+        group = topic.subscribe("group", filter=filter)
+        assert topic.matched(tags=tags) == reached
+        assert len(group.receive()) == reached
+
+    @pytest.mark.parametrize(
+        ("filter", "shown"),
+        [
+            (None, None),
+            ({"tags": []}, None),
+            ({"tag_expression": "*"}, None),
+            ({"tags": ["b", "a"]}, {"tags": ["b", "a"]}),
+            ({"tag_expression": "a||b"}, {"tag_expression": "a||b"}),
+            ({"sql": "a = 'b'"}, {"sql": "a = 'b'"}),
+        ],
+    )
+    def test_a_filter_is_shown_as_it_was_given(
+        self, topic: TestTopic, filter: object, shown: object
+    ) -> None:
+        assert topic.subscribe("group", filter=filter).show()["filter"] == shown
+
+    def test_a_batch_is_matched_message_by_message(self, topic: TestTopic) -> None:
+        groups = {
+            tag: topic.subscribe(f"only-{tag}", filter={"tags": [tag]}) for tag in ("a", "b", "c")
+        }
+        everything = topic.subscribe("everything")
+        topic.try_publish(
+            [{"body": tags or "none", "tags": list(tags)} for tags in ("a", "b", "ab", "", "abc")]
+        )
+        topic.client.world.settle()
+
+        assert groups["a"].bodies() == ["a", "ab", "abc"]
+        assert groups["b"].bodies() == ["ab", "abc", "b"]
+        assert groups["c"].bodies() == ["abc"]
+        assert everything.bodies() == ["a", "ab", "abc", "b", "none"]
+
+
+class TestRoutingKeys:
+    @pytest.mark.parametrize(
+        ("keys", "routing_key", "reached"),
+        [
+            (["1.*.0"], "1.any.0", True),
+            (["1.*.0"], "1.0", False),
+            (["1.*.0"], "1.2.3.0", False),
+            (["1.*.0"], "1..0", False),
+            (["1.#.0"], "1.2.3.4.4.2.2.0", True),
+            (["1.#.0"], "1.0", True),
+            (["1.#.0"], "1.2", False),
+            (["#"], "a.b", True),
+            (["#"], "", True),
+            (["#"], None, True),
+            (["*"], None, False),
+            (["*"], "a", True),
+            (["*"], "a.b", False),
+            (["a*"], "ab", False),
+            (["a#"], "a.b", False),
+            (["a"], "A", False),
+            (["x", "y", "z", "w", "a.b"], "a.b", True),
+            (["k" * 64], "k" * 64, True),
+            ([".".join("a" * 16)], ".".join("a" * 16), True),
+        ],
+    )
+    def test_star_is_one_word_and_hash_zero_or_more(
+        self, routes: TestTopic, keys: list[str], routing_key: str | None, reached: bool
+    ) -> None:
+        routes.subscribe("group", filter={"binding_keys": keys})
+        given = {} if routing_key is None else {"routing_key": routing_key}
+        assert routes.matched(**given) == reached
+
+    def test_without_a_filter_everything_comes(self, routes: TestTopic) -> None:
+        routes.subscribe("group")
+        assert routes.matched(routing_key="a.b") == 1
+        assert routes.matched() == 1
+
+    def test_tags_travel_but_do_not_match(self, routes: TestTopic) -> None:
+        group = routes.subscribe("group", filter={"binding_keys": ["a"]})
+        assert routes.matched(tags=["a"]) == 0
+        assert routes.matched(tags=["x"], routing_key="a") == 1
+        assert [message["tags"] for message in group.receive()] == [["x"]]
+
+    @pytest.mark.parametrize("key", ["k" * 65, "é" * 33, ".".join("a" * 17)])
+    def test_a_routing_key_has_at_most_64_bytes_and_15_dots(
+        self, world: World, routes: TestTopic, key: str
+    ) -> None:
+        routes.subscribe("group")
+        reply = routes.try_publish([{"body": "x", "routing_key": key}])
+        assert (reply.status, reply.code) == (400, "InvalidParameter")
+        assert reply.json["parameter"] == "messages[0].routing_key"
+        assert routes.active() == 0
+
+
+class TestSql:
+    EXAMPLE = (
+        "a IS NOT NULL AND (price BETWEEN 10 AND 100 OR region IN ('hangzhou', 'shanghai')) "
+        "AND TAGS = 'order'"
+    )
+
+    @pytest.mark.parametrize(
+        ("sql", "attributes", "tags", "reached"),
+        [
+            (EXAMPLE, {"a": "", "price": "10"}, ["order"], True),
+            (EXAMPLE, {"a": "", "price": "9", "region": "hangzhou"}, ["order"], True),
+            (EXAMPLE, {"a": "", "price": "9"}, ["order"], False),
+            (EXAMPLE, {"price": "10"}, ["order"], False),
+            (EXAMPLE, {"a": "", "price": "10"}, ["other"], False),
+            ("TAGS = 'a||b'", {}, ["a", "b"], True),
+            ("TRUE", {}, [], True),
+            ("FALSE", {}, [], False),
+            ("NULL", {}, [], False),
+            ("a", {"a": "true"}, [], False),
+            ("NOT a", {"a": "x"}, [], True),
+            ("a = TRUE", {"a": "tRuE"}, [], True),
+            ("a > 30", {"a": "30.5"}, [], False),
+            ("a > 0", {"a": "1.0"}, [], False),
+            ("a > 0.0", {"a": "1.0"}, [], True),
+            ("b = 'x' OR a > 5", {"b": "x", "a": "y"}, [], True),
+            ("a > 5 OR b = 'x'", {"b": "x", "a": "y"}, [], False),
+            ("a = b", {}, [], False),
+            ("a = 'it''s' -- a comment", {"a": "it's"}, [], True),
+        ],
+    )
+    def test_only_true_delivers(
+        self,
+        topic: TestTopic,
+        sql: str,
+        attributes: dict[str, str],
+        tags: list[str],
+        reached: bool,
+    ) -> None:
+        topic.subscribe("group", filter={"sql": sql})
+        assert topic.matched(attributes=attributes, tags=tags) == reached
+
+    def test_either_kind_of_topic_filters_on_attributes(self, routes: TestTopic) -> None:
+        routes.subscribe("group", filter={"sql": "a = '1'"})
+        assert routes.matched(attributes={"a": "1"}, routing_key="x.y") == 1
+        assert routes.matched(attributes={"a": "2"}) == 0
+
+    @pytest.mark.parametrize(
+        "sql",
+        [
+            "",
+            "a = ",
+            "a != 'b'",
+            "a LIKE 'b'",
+            "a + 1 > 2",
+            'a = "b"',
+            "a = 0x10",
+            "a = 'b' c",
+            "a > 'abc'",
+            "a = NULL",
+            "a BETWEEN 2 AND 1",
+            "a IN (1, 2)",
+            "a > 9223372036854775808",
+            "a > TRUE",
+            "(" * 65 + "TRUE" + ")" * 65,
+            "a = '" + "x" * 16_384 + "'",
+            " OR ".join(["a"] * 501),
+        ],
+    )
+    def test_what_does_not_parse_is_refused_with_position_and_reason(
+        self, world: World, topic: TestTopic, sql: str
+    ) -> None:
+        before = world.items("directory")
+        reply = topic.try_subscribe("group", protocol="pull", filter={"sql": sql})
+        assert (reply.status, reply.code) == (400, "InvalidFilter")
+        assert reply.json["parameter"] == "filter"
+        assert world.items("directory") == before
+
+
+class TestBadFilters:
+    @pytest.mark.parametrize(
+        ("kind", "filter", "code"),
+        [
+            ("tags", {"binding_keys": ["a"]}, "InvalidFilter"),
+            ("routing_key", {"tags": ["a"]}, "InvalidFilter"),
+            ("routing_key", {"tag_expression": "a"}, "InvalidFilter"),
+            ("routing_key", {"binding_keys": []}, "InvalidFilter"),
+            ("routing_key", {"binding_keys": list("abcdef")}, "InvalidFilter"),
+            ("routing_key", {"binding_keys": ["k" * 65]}, "InvalidFilter"),
+            ("routing_key", {"binding_keys": [".".join("a" * 17)]}, "InvalidFilter"),
+            ("routing_key", {"binding_keys": [1]}, "InvalidFilter"),
+            ("routing_key", {"binding_keys": "a"}, "InvalidFilter"),
+            ("tags", {"tags": list("abcdefghijk")}, "InvalidFilter"),
+            ("tags", {"tags": ["t" * 17]}, "InvalidFilter"),
+            ("tags", {"tags": [""]}, "InvalidFilter"),
+            ("tags", {"tags": [1]}, "InvalidFilter"),
+            ("tags", {"tags": "a"}, "InvalidFilter"),
+            ("tags", {"tag_expression": "a||"}, "InvalidFilter"),
+            ("tags", {"tag_expression": "a||*"}, "InvalidFilter"),
+            ("tags", {"tag_expression": ""}, "InvalidFilter"),
+            ("tags", {"tag_expression": "||".join("abcdefghijk")}, "InvalidFilter"),
+            ("tags", {"sql": 1}, "InvalidFilter"),
+            ("tags", {"tags": ["a"], "sql": "TRUE"}, "InvalidFilter"),
+            ("tags", {}, "InvalidFilter"),
+            ("tags", {"color": "red"}, "InvalidParameter"),
+            ("tags", "a", "InvalidParameter"),
+            ("tags", ["a"], "InvalidParameter"),
+        ],
+    )
+    def test_a_bad_filter_is_refused_by_put_and_patch(
+        self, world: World, alice: Client, kind: str, filter: Any, code: str
+    ) -> None:
+        topic = TestTopic(alice, filter=kind)
+        before = world.items("directory")
+        reply = topic.try_subscribe("group", protocol="pull", filter=filter)
+        assert (reply.status, reply.code) == (400, code), reply.text
+        assert reply.json["parameter"] == "filter"
+        assert world.items("directory") == before
+        group = topic.subscribe("group")
+        assert group.patch(filter=filter).code == code
+        assert group.show()["filter"] is None
