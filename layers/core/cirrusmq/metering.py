@@ -184,8 +184,12 @@ def _put_record(core: Core, item: Item, old: Item | None) -> dict[str, Any]:
     if old is None:
         put["ConditionExpression"] = "attribute_not_exists(pk)"
     else:
-        put["ConditionExpression"] = "counters = :seen"
-        put["ExpressionAttributeValues"] = {":seen": old["counters"]}
+        # Both: a late write of a smaller batch may have changed the counters by as much.
+        put["ConditionExpression"] = "records = :records AND counters = :counters"
+        put["ExpressionAttributeValues"] = {
+            ":records": old["records"],
+            ":counters": old["counters"],
+        }
     return {"Put": put}
 
 
