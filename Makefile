@@ -74,7 +74,8 @@ types: install ## mypy, strict
 	@$(BIN)/mypy $(SOURCES)
 
 pytest: install $(SAM_VENV)/.installed ## the tests alone
-	@$(BIN)/python -m pytest -n $(WORKERS) -m "not long"
+	@$(BIN)/python -m pytest -n $(WORKERS) -m "not long and not alone"
+	@$(BIN)/python -m pytest -m "alone and not long"
 
 check-long: install $(SAM_VENV)/.installed ## thousands of seeds, millions of rows
 	@$(BIN)/python -m pytest -n $(WORKERS) -m long
