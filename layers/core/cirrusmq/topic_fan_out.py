@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Sequence
 
 from msgspec.structs import replace
 
@@ -26,10 +27,14 @@ from cirrusmq.topic_records import Delivery, TopicRecord, read_record
 
 
 def deliver_topic_record(core: Core, item: Item) -> None:
-    """Deliver a record to the subscriptions that were decided when it was published."""
+    """Deliver a record to the subscriptions that were decided when it was published.
+
+    Several subscriptions may have the same queue: what any of them gets lies there once.
+    """
     record = read_record(item)
     subscriptions = {each.id: each for each in cached_subscriptions(core, record.topic_id)}
     parcels: list[Parcel] = []
+    into: dict[str, tuple[Queue, Delivery]] = {}
     pushed = []
     for delivery in record.header.deliveries:
         subscription = subscriptions.get(delivery.subscription_id)
@@ -37,16 +42,18 @@ def deliver_topic_record(core: Core, item: Item) -> None:
             continue  # deleted meanwhile, or it reads the log itself
         if subscription.protocol == "queue":
             queue = _endpoint(core, subscription)
-            if queue is None:
-                continue
-            if _needs_a_send(core, queue):
-                _send(core, queue, subscription, record, delivery)
-            else:
-                parcels += parcels_of(_queue_share(queue, record, delivery))
+            if queue is not None:
+                before = into[queue.id][1].places if queue.id in into else []
+                into[queue.id] = queue, replace(delivery, places=_joined(before, delivery.places))
             continue
         parcels += parcels_of(own_share(subscription, record, delivery))
         if subscription.protocol == "http":
             pushed.append(subscription)
+    for queue, delivery in into.values():
+        if _needs_a_send(core, queue):
+            _send(core, queue, record, delivery)
+        else:
+            parcels += parcels_of(_queue_share(queue, record, delivery))
     put_parcels(core, parcels)
     if core.now_ms() - record.sent_ms > schedules.LATE_MS:
         for subscription in pushed:
@@ -54,6 +61,10 @@ def deliver_topic_record(core: Core, item: Item) -> None:
     core.fanned_out.add(record.send_id)
     for subscription in pushed:
         pushing.notify(core, subscription)
+
+
+def _joined(one: Sequence[int], other: Sequence[int]) -> list[int]:
+    return sorted({*one, *other})
 
 
 def _endpoint(core: Core, subscription: Subscription) -> Queue | None:
@@ -116,13 +127,7 @@ def _needs_a_send(core: Core, queue: Queue) -> bool:
     return attributes.ordered or bool(attributes.rewind_seconds) or logged
 
 
-def _send(
-    core: Core,
-    queue: Queue,
-    subscription: Subscription,
-    record: TopicRecord,
-    delivery: Delivery,
-) -> None:
+def _send(core: Core, queue: Queue, record: TopicRecord, delivery: Delivery) -> None:
     """A normal send, with a reminder for each message so that a repetition sends nothing.
 
     All of a record goes as it was published. A part of it goes message by message, since a log
@@ -148,7 +153,7 @@ def _send(
         )
         reminders = deduplication.reminders(
             queue.id,
-            [f"{subscription.id}#{record.send_id}#{place}" for place in places],
+            [f"{record.send_id}#{place}" for place in places],
             stored(record.send_id, messages, now_ms),
             life_ms=limits.TOPIC_LIFE_SECONDS * 1000,
         )
