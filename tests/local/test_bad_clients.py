@@ -37,6 +37,18 @@ def read_all(client: socket.socket) -> bytes:
     return b"".join(iter(lambda: client.recv(65_536), b""))
 
 
+def read_answer(client: socket.socket) -> bytes:
+    """One answer to its end, where more may follow it on the connection."""
+    answer = b""
+    while b"\r\n\r\n" not in answer:
+        answer += client.recv(65_536)
+    head, _, body = answer.partition(b"\r\n\r\n")
+    length = int(head.lower().partition(b"content-length: ")[2].split(b"\r\n")[0])
+    while len(body) < length:
+        body += client.recv(65_536)
+    return head + b"\r\n\r\n" + body
+
+
 @pytest.mark.parametrize(
     "beginning",
     [b"", b"POST /que", HEAD, HEAD + b'content-length: 100\r\n\r\n{"messages"'],
@@ -91,7 +103,7 @@ def test_a_second_request_whose_headers_do_not_arrive_is_dropped(
     monkeypatch.setattr(server, "HEADER_SECONDS", 0.2)
     client = connect(serve({SEND: echo}).port, connections)
     client.sendall(HEAD + b"content-length: 2\r\n\r\n{}")
-    assert client.recv(65_536).startswith(b"HTTP/1.1 200")
+    assert read_answer(client).startswith(b"HTTP/1.1 200")
     client.sendall(HEAD)
     assert read_all(client) == b""
 
