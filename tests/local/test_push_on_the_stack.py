@@ -1,0 +1,170 @@
+"""Retry ladders in the running stack, read from the subscriber's side, twenty times as fast."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+# Real time counts here: with other tests beside it, a loaded machine would fail it.
+pytestmark = pytest.mark.alone
+
+COMMAND = Path(sys.executable).with_name("cirrusmq")
+SCALE = 20
+LATE_SECONDS = 8
+"""Of the stack's clock: 0.4 s for the state machine, the push and the way here."""
+EARLY_SECONDS = 1
+"""The way here may be shorter than it was for the attempt before."""
+LADDER_SECONDS = 1_023
+DECAY = [2**n for n in range(10)]
+UNORDERED = [10, 30, 60, 120, 180, 240, 300]
+CUSTOM = [5, 50, 100.5, 200]
+
+
+class Subscriber:
+    """An HTTP endpoint that notes when what came; all paths but `well` are answered with 500."""
+
+    def __init__(self) -> None:
+        self.times: dict[tuple[str, str], list[float]] = defaultdict(list)
+        """(path, body) -> real seconds of each attempt."""
+        self.order: dict[str, list[str]] = defaultdict(list)
+        self.up = False
+        subscriber = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                at = time.monotonic()
+                body = self.rfile.read(int(self.headers["content-length"])).decode()
+                path = self.path.strip("/")
+                subscriber.times[path, body].append(at)
+                subscriber.order[path].append(body)
+                self.send_response(204 if subscriber.up or path == "well" else 500)
+                self.end_headers()
+
+            def log_message(self, format: str, *args: Any) -> None:
+                pass
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+
+    def url(self, path: str) -> str:
+        return f"http://127.0.0.1:{self._server.server_address[1]}/{path}"
+
+    def waits(self, path: str, body: str) -> list[float]:
+        """Seconds of the stack's clock between the attempts."""
+        return [(late - soon) * SCALE for soon, late in pairwise(self.times[path, body])]
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+
+@pytest.fixture
+def subscriber() -> Iterator[Subscriber]:
+    made = Subscriber()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def client(tmp_path: Path) -> Iterator[httpx.Client]:
+    """A client of a stack that runs twenty times as fast."""
+    folder = tmp_path / "data"
+    process = subprocess.Popen(
+        [COMMAND, "up", "--port", "0", "--data", folder, "--time-scale", str(SCALE)],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={name: held for name, held in os.environ.items() if "CIRRUSMQ" not in name},
+    )
+    assert process.stdout is not None
+    url = process.stdout.readline().removeprefix("ready ").strip()
+    held = json.loads((folder / "connection.json").read_text())
+    key = f"Bearer {held['access_key_id']}:{held['secret']}"
+    with httpx.Client(
+        base_url=url, headers={"authorization": key}, trust_env=False, timeout=30
+    ) as made:
+        yield made
+    process.terminate()
+    process.communicate()
+
+
+def test_the_policies_keep_their_waits(client: httpx.Client, subscriber: Subscriber) -> None:
+    policies: dict[str, dict[str, Any] | None] = {
+        "first": {"policy": "custom", "waits": [1]},
+        "well": None,
+        "decay": None,
+        "backoff": {"policy": "backoff"},
+        "unordered": {"policy": "unordered"},
+        "custom": {"policy": "custom", "waits": CUSTOM},
+    }
+    ids = {}
+    for name, retry in policies.items():
+        topic = "warm" if name == "first" else "news"
+        client.put(f"/topics/{topic}", json={}).raise_for_status()
+        answer = client.put(
+            f"/topics/{topic}/subscriptions/{name}",
+            json={
+                "protocol": "http",
+                "endpoint": subscriber.url(name),
+                "content_format": "simplified",
+                "retry": retry,
+            },
+        )
+        ids[name] = answer.raise_for_status().json()["id"]
+
+    def publish(body: str, topic: str = "news") -> None:
+        message = {"messages": [{"body": body}]}
+        client.post(f"/topics/{topic}/messages", json=message).raise_for_status()
+
+    # The first execution of a stack that has just started waits for imports.
+    publish("zero", "warm")
+    patience = time.monotonic() + 60
+    while len(subscriber.times["first", "zero"]) < 2 and time.monotonic() < patience:
+        time.sleep(0.05)
+    began = time.monotonic()
+    publish("one")
+    publish("two")
+    time.sleep((LADDER_SECONDS + 40) / SCALE)
+
+    for body in ("one", "two"):
+        (delivered,) = subscriber.times["well", body]
+        assert delivered - began < 1
+
+    def check(path: str, body: str, expected: list[float]) -> None:
+        waits = subscriber.waits(path, body)[: len(expected)]
+        assert len(waits) == len(expected), (path, body, waits)
+        for wait, wanted in zip(waits, expected, strict=True):
+            assert wanted - EARLY_SECONDS <= wait <= wanted + LATE_SECONDS, (path, body, waits)
+
+    check("decay", "one", [*DECAY])
+    # The second may have been under way when the first one failed; then it waits for the probe.
+    assert subscriber.order["decay"].count("two") <= 1
+    for body in ("one", "two"):
+        check("unordered", body, [*UNORDERED])
+        check("custom", body, CUSTOM)
+        assert len(subscriber.times["custom", body]) == len(CUSTOM) + 1
+        backoffs = subscriber.waits("backoff", body)
+        assert len(backoffs) == 3
+        assert all(10 - EARLY_SECONDS <= wait <= 20 + LATE_SECONDS for wait in backoffs), backoffs
+    assert subscriber.order["backoff"] == ["one"] * 4 + ["two"] * 4
+    dead = (
+        client.post(
+            f"/queues/dlq-{ids['custom']}/messages/receive", json={"max": 16, "wait_seconds": 5}
+        )
+        .raise_for_status()
+        .json()["messages"]
+    )
+    assert {message["body"] for message in dead} <= {"one", "two"}
+    assert dead
