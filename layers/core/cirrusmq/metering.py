@@ -180,16 +180,21 @@ def _write(
 
 
 def _put_record(core: Core, item: Item, old: Item | None) -> dict[str, Any]:
-    put: dict[str, Any] = {"TableName": core.tables.usage, "Item": item}
+    """The record over the one that was read.
+
+    A: batch e1..e5, reads version 1 ──────────(on its way)──────────> refused: version 2
+    B:            batch e1..e9, the same as version 1 ──> version 2
+    """
+    seen = int(old["version"]["N"]) if old else 0
+    put: dict[str, Any] = {
+        "TableName": core.tables.usage,
+        "Item": item | {"version": {"N": str(seen + 1)}},
+    }
     if old is None:
         put["ConditionExpression"] = "attribute_not_exists(pk)"
     else:
-        # Both: a late write of a smaller batch may have changed the counters by as much.
-        put["ConditionExpression"] = "records = :records AND counters = :counters"
-        put["ExpressionAttributeValues"] = {
-            ":records": old["records"],
-            ":counters": old["counters"],
-        }
+        put["ConditionExpression"] = "version = :seen"
+        put["ExpressionAttributeValues"] = {":seen": {"N": str(seen)}}
     return {"Put": put}
 
 
