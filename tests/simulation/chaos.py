@@ -31,6 +31,8 @@ _OF_READS = frozenset({"throttled", "unsent", "crash before", "stale", "short", 
 _OF_WRITES = frozenset(FAULTS) - {"stale", "short"}
 _PACES = ((0, 2), (1, 9), (2, 60), (20, 700))
 SCALE = 10_000
+SDK_MS = 36_000
+"""Five tries, each with 2 s to connect and 5 s to read."""
 
 
 class CallName(NamedTuple):
@@ -112,7 +114,8 @@ class Chaos:
         before = bool(draw & 0x10000)
         fault = self._fault(name, operation)
         if fault == "slow":
-            wait_ms = 200 + (draw >> 4) % 8_000
+            longest_ms = SDK_MS if draw & 0x20000 else SDK_MS // 8
+            wait_ms = 200 + (draw >> 4) % longest_ms
         return Fate(fault, wait_ms if before else 0, 0 if before else wait_ms, draw)
 
     def _fault(self, name: CallName, operation: str) -> str | None:

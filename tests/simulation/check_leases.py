@@ -96,7 +96,7 @@ def _receipts(book: Book, track: Track) -> Iterator[Violation]:
         ]
         if act.done and newer and not _deleted_before(track, act):
             yield Violation("a stale receipt was acted on", (newer[0].call, act.call))
-        if act.done and used and not (act.verb == used[0].verb == "delete"):
+        if act.done and used and not _deleted_before(track, act):
             yield Violation("a receipt was used again after its end", (used[0].call, act.call))
         if isinstance(act.result, str) and _good(book, track, act):
             yield Violation("a good receipt was refused", (act.delivery.call, act.call))

@@ -35,8 +35,12 @@ def _gone(book: Book, track: Track, delivery: Delivery) -> Iterator[Violation]:
         for act in track.acts
         if act.verb == "delete" and act.done and act.call.ended < delivery.call.begun
     ]
-    if deleted and not returns(book, track, delivery, deleted[-1].call.begun):
-        yield Violation("received after it was deleted", (deleted[-1].call, delivery.call))
+    if deleted:
+        # One that the SDK repeated may say so of what had been deleted long before.
+        receipt = deleted[-1].delivery.receipt
+        first = next(act for act in deleted if act.delivery.receipt == receipt)
+        if not returns(book, track, delivery, first.call.begun):
+            yield Violation("received after it was deleted", (first.call, delivery.call))
     for call in book.by_kind["purge"]:
         in_reach = delivery.call.place.partition("/")[0] == call.place
         in_force = call.known and call.ended < delivery.call.begun
@@ -73,7 +77,7 @@ def _next_delivery(
     elif after.call.place != before.call.place:
         if after.dead is not None and not redriven:
             yield from _dead_letter(scenario, before, after, free_ms(track, before, until))
-        if after.dead is None and not redriven:
+        if after.dead is None and not redriven and not _purged_and_sent_again(book, track, after):
             yield Violation("came back from the dead-letter queue by itself", calls)
     elif not redriven and not rewound and not _consumed(book, track, before, after):
         yield Violation("a repeated send was stored beside the first", calls)
@@ -100,6 +104,12 @@ def _consumed(book: Book, track: Track, before: Delivery, after: Delivery) -> bo
     gone = any(True for verb in ("delete", "dead letter") for _ in track.acts_before(verb, until))
     purged = any(call.begun < until for call in book.effective("purge", before.call.place))
     return gone or purged or after.claim_ms >= before.expires_ms
+
+
+def _purged_and_sent_again(book: Book, track: Track, after: Delivery) -> bool:
+    """Whether a repeated send found nothing left of the first one, not even its empty parcel."""
+    purges = [call.begun for call in book.effective("purge", after.call.place)]
+    return bool(purges) and any(call.ended > min(purges) for call in book.sends_of(track.id))
 
 
 def _ids(book: Book) -> Iterator[Violation]:

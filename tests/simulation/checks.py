@@ -6,22 +6,25 @@ from collections.abc import Iterator
 
 from tests.simulation.check_leases import check_leases
 from tests.simulation.check_lives import check_lives
+from tests.simulation.check_meter import check_counters, check_usage
 from tests.simulation.check_order import check_order
 from tests.simulation.check_pushes import check_pushes
+from tests.simulation.deployment import Deployment
 from tests.simulation.draining import Drain
-from tests.simulation.history import History, Violation
+from tests.simulation.history import Violation
 from tests.simulation.scenario import Scenario
 from tests.simulation.tracks import Book
 
 RAISED = "the core raised what is none of its errors"
 
 
-def check(scenario: Scenario, history: History, drain: Drain) -> Violation | None:
+def check(scenario: Scenario, deployment: Deployment, drain: Drain) -> Violation | None:
     """The first promise that was broken; None where all were kept."""
-    return next(_violations(scenario, history, drain), None)
+    return next(_violations(scenario, deployment, drain), None)
 
 
-def _violations(scenario: Scenario, history: History, drain: Drain) -> Iterator[Violation]:
+def _violations(scenario: Scenario, deployment: Deployment, drain: Drain) -> Iterator[Violation]:
+    history = deployment.history
     for call in history.calls:
         if call.outcome == "broken":
             yield Violation(RAISED, (call,))
@@ -38,6 +41,8 @@ def _violations(scenario: Scenario, history: History, drain: Drain) -> Iterator[
         yield from check_order(book, "news/group", 1 << 30)
     yield from check_pushes(scenario, book)
     yield from _counts(scenario, book, drain)
+    yield from check_counters(deployment)
+    yield from check_usage(deployment, book)
 
 
 def _counts(scenario: Scenario, book: Book, drain: Drain) -> Iterator[Violation]:

@@ -16,6 +16,7 @@ from cirrusmq.scan import scan_pages
 from cirrusmq.source import Source
 from cirrusmq.storage.parcels import PARCELS, partition_key
 
+MOST_ROUNDS = 40
 HINT_MS = 65_000
 """No hint hides a message longer."""
 
@@ -67,14 +68,15 @@ class Drain:
 
     def _drain(self, environment: Environment, place: Place) -> int:
         drained = 0
-        while True:
+        for _ in range(MOST_ROUNDS):
             asked = {"max": 16, "timeout": 3_600, "wait": 0.1}
             call = take(environment, place, asked)
             if not call.answer:
-                return drained
+                break
             act(environment, place, "delete", call.answer, {})
             drained += len(call.answer)
             self.left[place.name].received += len(call.answer)
+        return drained
 
     def _live(self, place: Place) -> list[Parcel]:
         core = Environment(self._deployment, "auditor").core

@@ -6,6 +6,7 @@ absence lets it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TypeVar
@@ -28,6 +29,11 @@ def tell(seed: int, run: Run) -> str:
     assert run.violation is not None
     shown = [f"seed {seed}: {run.violation.promise}", *run.history.lines(), "shown by:"]
     return "\n".join([*shown, *(call.line() for call in run.violation.calls)])
+
+
+def _rule(run: Run) -> str | None:
+    """The promise that was broken, whichever message it was broken for."""
+    return re.sub(r"\S*\d\S*", "…", run.violation.promise) if run.violation else None
 
 
 class _Shrinker:
@@ -70,5 +76,5 @@ class _Shrinker:
             return
         self._runs_left -= 1
         run = play(self._seed, cut)
-        if run.violation is not None:
+        if _rule(run) == _rule(self._best):
             self._cut, self._best = cut, run

@@ -99,7 +99,7 @@ class _Play:
         stage.spawn("drain", drain.run)
         stage.run()
         drain.blocked += self._stuck
-        return check(scenario, self._deployment.history, drain)
+        return check(scenario, self._deployment, drain)
 
     def _set_up(self) -> None:
         environment = Environment(self._deployment, "owner")

@@ -1,0 +1,98 @@
+"""The meter against the store and the history, however its batches were cut and repeated."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+from tests.simulation.deployment import Deployment
+from tests.simulation.history import Call, Violation
+from tests.simulation.tracks import Book
+
+from cirrusmq.parcel import DELETED
+from cirrusmq.storage.parcels import ARCHIVE, PARCELS, read_parcel
+
+Item = dict[str, Any]
+MOST_PER_RECEIVE = 16
+
+
+def check_counters(deployment: Deployment) -> Iterator[Violation]:
+    """Counters say what the store holds: messages not deleted, their bytes, what can be rewound."""
+    held: Counter[tuple[str, str]] = Counter()
+    for item in _scan(deployment, deployment.tables.messages):
+        kind, source_id, _ = (item["pk"]["S"] + "##").split("#", 3)[:3]
+        if kind not in (PARCELS, ARCHIVE):
+            continue
+        parcel = read_parcel(item)
+        if kind == ARCHIVE:
+            held[source_id, "rewindable"] += parcel.visible_ms.count(DELETED)
+            continue
+        live = [place for place in range(parcel.count) if parcel.live(place)]
+        held[source_id, "messages"] += len(live)
+        held[source_id, "bytes"] += sum(parcel.sizes[place] for place in live)
+    counted: Counter[tuple[str, str]] = Counter()
+    for item in _scan(deployment, deployment.tables.usage):
+        if item["pk"]["S"].startswith("C#"):
+            for name in ("messages", "bytes", "rewindable"):
+                counted[item["pk"]["S"][2:], name] += int(item.get(name, {"N": "0"})["N"])
+    wrong = {key for key in {*held, *counted} if held[key] != counted[key]}
+    for key in sorted(wrong):
+        yield Violation(f"the counter {key} shows {counted[key]}, the store holds {held[key]}")
+
+
+def check_usage(deployment: Deployment, book: Book) -> Iterator[Violation]:
+    """What is billed lies between what clients know was done and what may have been done."""
+    billed: Counter[tuple[str, str]] = Counter()
+    for item in _scan(deployment, deployment.tables.usage):
+        for record in item.get("records", {"L": []})["L"]:
+            entry = record["M"]
+            place = entry["resource"]["S"].partition(":")[2]
+            billed[place, entry["kind"]["S"]] += int(entry["count"]["N"])
+    for place, calls in _by_place(book.by_kind["receive"]).items():
+        receipts = {each.receipt for call in calls if call.known for each in call.answer}
+        unknown = sum(1 for call in calls if call.outcome in ("failed", "crashed"))
+        yield from _within(place, "received", billed, len(receipts), MOST_PER_RECEIVE * unknown)
+    sends = [*book.by_kind["send"], *book.by_kind["send again"]]
+    for place, calls in _by_place(sends).items():
+        ids = {message_id for call in calls if call.known for message_id, _ in call.answer}
+        most = sum(len(call.given["labels"]) for call in calls if call.effective)
+        kind = "published" if place == "news" else "sent"
+        if not book.by_kind["redrive"]:
+            yield from _within(place, kind, billed, len(ids), most - len(ids))
+    repeated = any(call.repeated for call in book.calls)
+    for place, calls in _by_place(book.by_kind["delete"]).items():
+        done, tried = set(), set()
+        for call in calls:
+            for number, delivery in enumerate(call.given["messages"]):
+                tried.add(delivery.receipt)
+                if call.known and call.answer[number] == 0:
+                    done.add(delivery.receipt)
+        if not repeated and not book.by_kind["purge"]:
+            yield from _within(place, "deleted", billed, len(done), len(tried) - len(done))
+
+
+def _within(
+    place: str, kind: str, billed: Counter[tuple[str, str]], known: int, unknown: int
+) -> Iterator[Violation]:
+    count = billed[place, kind]
+    if not known <= count <= known + unknown:
+        bounds = f"{known} to {known + unknown}"
+        yield Violation(f"{place}: {count} {kind} are billed, where {bounds} were")
+
+
+def _by_place(calls: list[Call]) -> dict[str, list[Call]]:
+    places: dict[str, list[Call]] = {}
+    for call in calls:
+        places.setdefault(call.place, []).append(call)
+    return places
+
+
+def _scan(deployment: Deployment, table: str) -> Iterator[Item]:
+    request: dict[str, Any] = {"TableName": table}
+    while True:
+        answer = deployment.engine.execute("Scan", request)
+        yield from answer["Items"]
+        if "LastEvaluatedKey" not in answer:
+            return
+        request["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
