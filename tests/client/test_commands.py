@@ -47,6 +47,7 @@ def test_messages_go_through_a_queue(run_command: Run) -> None:
     assert run_command("queue", "delete", name, "--yes").returncode == 0
 
 
+@pytest.mark.alone
 def test_following_prints_what_comes_until_it_is_ended(
     stack: Any, client: Client, new_queue: NewQueue
 ) -> None:

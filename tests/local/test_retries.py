@@ -150,6 +150,7 @@ def wait_for(what: Callable[[], bool]) -> float:
     return time.monotonic() - began
 
 
+@pytest.mark.long
 def test_a_failing_url_has_one_execution_whatever_waits_and_healthy_ones_none(
     up: Callable[[], Stack], subscriber: Subscriber
 ) -> None:
@@ -176,6 +177,7 @@ def test_a_failing_url_has_one_execution_whatever_waits_and_healthy_ones_none(
     assert max(count for (path, _), count in subscriber.attempts.items() if path == "good") == 1
 
 
+@pytest.mark.long
 def test_retrying_goes_on_after_a_kill(up: Callable[[], Stack], subscriber: Subscriber) -> None:
     subscriber.failing = {"bad"}
     first = up()
