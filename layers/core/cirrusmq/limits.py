@@ -57,6 +57,8 @@ GIVEN_ID_CHARACTERS = 128
 OPERATION_SECONDS = 7 * 86_400
 COUNT_EXACT_MESSAGES = 10_000
 CACHE_MS = 1_000
+CALL_MS = 30_000
+"""What a call begins to write it has written by then: its function is stopped before."""
 SLOW_CACHE_MS = 60_000
 
 TOPIC_NAME = (3, 64)

@@ -243,9 +243,14 @@ def _checked(attributes: QueueAttributes) -> QueueAttributes:
 
 
 def _remember(earlier: list[tuple[int, int]], value: int, now_ms: int) -> list[tuple[int, int]]:
-    """What was in force before a change, for as long as a repeated send may look for it."""
+    """What was in force before a change, for as long as a repeated send may look for it.
+
+    the change   now ──────> written ──> caches have turned over
+    a send       begins in here, with the old value; its attempt's time may lie ahead
+    """
     recent = [entry for entry in earlier if entry[0] > now_ms - limits.KEY_SLACK_MS]
-    return [*recent, (now_ms + limits.ATTEMPT_AHEAD_MS, value)]
+    until_ms = now_ms + limits.CALL_MS + limits.CACHE_MS + limits.ATTEMPT_AHEAD_MS
+    return [*recent, (until_ms, value)]
 
 
 def _with_shorter_retention(queue: Queue, before: int, now_ms: int) -> Queue:
