@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -28,14 +29,28 @@ from cirrusmq.giving_up import reason_to_give_up
 from cirrusmq.queues import get_queue
 from cirrusmq.storage import store
 
-Plant = Callable[[pytest.MonkeyPatch], None]
+Patch = Callable[[pytest.MonkeyPatch], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Plant:
+    """A fault, and the families of scenarios in which it can do harm; none: in most."""
+
+    patch: Patch
+    families: tuple[str, ...]
+
+
 PLANTS: dict[str, Plant] = {}
 
 
-def plant(fault: Plant) -> Plant:
+def plant(*families: str) -> Callable[[Patch], Patch]:
     """Add a fault to the list; its docstring says what is wrong."""
-    PLANTS[fault.__name__] = fault
-    return fault
+
+    def add(patch: Patch) -> Patch:
+        PLANTS[patch.__name__] = Plant(patch, families)
+        return patch
+
+    return add
 
 
 def _without_condition(request: dict[str, Any], *parts: str) -> dict[str, Any]:
@@ -57,7 +72,7 @@ def _names(text: str) -> set[str]:
     return {word.strip("(),") for word in text.replace("(", " ").split() if word.startswith(":")}
 
 
-@plant
+@plant()
 def a_claim_does_not_compare_what_it_read(patch: pytest.MonkeyPatch) -> None:
     """Two receivers that read one parcel both take it."""
     update = claims._update
@@ -75,7 +90,7 @@ def a_claim_does_not_compare_what_it_read(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(claims, "_update", careless)
 
 
-@plant
+@plant()
 def a_delete_does_not_compare_the_nonce(patch: pytest.MonkeyPatch) -> None:
     """A stale receipt deletes."""
     request = deleting._request
@@ -86,14 +101,14 @@ def a_delete_does_not_compare_the_nonce(patch: pytest.MonkeyPatch) -> None:
     )
 
 
-@plant
+@plant()
 def a_hold_does_not_compare_the_nonce(patch: pytest.MonkeyPatch) -> None:
     """A stale receipt changes visibility and gives back."""
     request = holding._request
     patch.setattr(holding, "_request", lambda *args: _without_condition(request(*args), "k["))
 
 
-@plant
+@plant()
 def expired_messages_are_received(patch: pytest.MonkeyPatch) -> None:
     """The check of expiry is dropped."""
 
@@ -105,14 +120,14 @@ def expired_messages_are_received(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(heads, "_tend", lambda *args: bool(places(*args[1:])))
 
 
-@plant
+@plant("retries", "dead")
 def moved_parcels_leave_no_tombstone(patch: pytest.MonkeyPatch) -> None:
     """A send that is repeated while its message waits for a retry elsewhere is stored again."""
     patch.setattr(spent, "may_vanish", lambda *_: True)
     patch.setattr(moves, "may_vanish", lambda *_: True)
 
 
-@plant
+@plant()
 def sends_put_over_what_is_there(patch: pytest.MonkeyPatch) -> None:
     """Put-if-absent is a plain put: a repeated send resets its messages."""
 
@@ -123,7 +138,7 @@ def sends_put_over_what_is_there(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(sending, "put_if_absent", plain)
 
 
-@plant
+@plant()
 def reminders_are_written_after_the_messages(patch: pytest.MonkeyPatch) -> None:
     """The transaction of a deduplicated send is split in two."""
 
@@ -137,7 +152,7 @@ def reminders_are_written_after_the_messages(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(deduplication, "transact", split)
 
 
-@plant
+@plant("dead")
 def a_move_writes_the_arrival_first(patch: pytest.MonkeyPatch) -> None:
     """A move is two writes: the message is in both places between them."""
     transact = store.Store.transact
@@ -152,7 +167,7 @@ def a_move_writes_the_arrival_first(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(store.Store, "transact", one_by_one)
 
 
-@plant
+@plant("dead")
 def a_move_deletes_first(patch: pytest.MonkeyPatch) -> None:
     """A move is two writes: the message is nowhere between them."""
     transact = store.Store.transact
@@ -167,7 +182,7 @@ def a_move_deletes_first(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(store.Store, "transact", one_by_one)
 
 
-@plant
+@plant()
 def parcels_are_written_before_their_log_record(patch: pytest.MonkeyPatch) -> None:
     """Two writes swapped: a crash between them leaves messages without a body."""
     shipped = sending.store_shipment
@@ -180,7 +195,7 @@ def parcels_are_written_before_their_log_record(patch: pytest.MonkeyPatch) -> No
     patch.setattr(sending, "store_shipment", swapped)
 
 
-@plant
+@plant("dead", "retries")
 def held_messages_become_dead_letters(patch: pytest.MonkeyPatch) -> None:
     """Who gives a message up does not ask whether it is held."""
     patch.setattr(parcel.Parcel, "held", lambda *_: False)
@@ -191,20 +206,20 @@ def held_messages_become_dead_letters(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(dead_letters, "reason_to_give_up", careless)
 
 
-@plant
+@plant("ordered")
 def ordered_receivers_pass_what_is_held(patch: pytest.MonkeyPatch) -> None:
     """A group's next message is given out while an earlier one is held."""
     take = ordered_heads._take_first
     patch.setattr(ordered_heads, "_take_first", lambda *args: take(*args) or True)
 
 
-@plant
+@plant("rewinding")
 def deleted_messages_do_not_reach_the_archive(patch: pytest.MonkeyPatch) -> None:
     """What is removed is not put into the archive."""
     patch.setattr(spent, "rewindable_until", lambda *_: 0)
 
 
-@plant
+@plant("rewinding")
 def a_rewind_takes_what_was_deleted_since(patch: pytest.MonkeyPatch) -> None:
     """A rewind brings back what its own messages' consumers deleted meanwhile."""
     choose = rewinding._to_rewind
@@ -215,7 +230,7 @@ def a_rewind_takes_what_was_deleted_since(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(rewinding, "_to_rewind", all_of_them)
 
 
-@plant
+@plant()
 def a_purge_has_no_floor(patch: pytest.MonkeyPatch) -> None:
     """Purged messages are only removed, not refused."""
 
@@ -225,7 +240,7 @@ def a_purge_has_no_floor(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(purging, "update_queue", forgotten)
 
 
-@plant
+@plant()
 def given_back_messages_keep_their_receipts(patch: pytest.MonkeyPatch) -> None:
     """Giving back does not end the receipt."""
     write = holding._write
@@ -238,7 +253,7 @@ def given_back_messages_keep_their_receipts(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(holding, "_write", keeping)
 
 
-@plant
+@plant("dead", "retries")
 def a_move_does_not_look_at_its_source(patch: pytest.MonkeyPatch) -> None:
     """Whoever moves a message does not ask whether it is still there, and as it was read."""
     departure = moves._departure

@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
+from tests.simulation.plants import plant
 
 from cirrusmq import attempts, fan_out, metering, pushing, schedules, shares, topic_fan_out
 from cirrusmq.parcel import Parcel
 
-TOPIC_PLANTS: dict[str, Callable[[pytest.MonkeyPatch], None]] = {}
 
-
-def plant(fault: Callable[[pytest.MonkeyPatch], None]) -> Callable[[pytest.MonkeyPatch], None]:
-    """Add a fault to the list; its docstring says what is wrong."""
-    TOPIC_PLANTS[fault.__name__] = fault
-    return fault
-
-
-@plant
+@plant("receivers", "pull", "http")
 def fan_out_keys_have_the_clock_in_them(patch: pytest.MonkeyPatch) -> None:
     """A record that is fanned out again makes its parcels again, under other keys."""
 
@@ -37,45 +30,45 @@ def _later(core: Any, sort_key: str) -> str:
     return f"{core.now_ms():013d}#{rest}" if moment.isdigit() else f"{moment}{mark}{rest}"
 
 
-@plant
+@plant("pull", "http")
 def fan_out_leaves_the_last_parcel_out(patch: pytest.MonkeyPatch) -> None:
     """Of a record's parcels one is not put."""
     put = shares.put_parcels
     patch.setattr(topic_fan_out, "put_parcels", lambda core, parcels: put(core, parcels[:-1]))
 
 
-@plant
+@plant("http")
 def anybody_holds_a_schedule(patch: pytest.MonkeyPatch) -> None:
     """Who delivers in order does not ask whether somebody else does."""
     patch.setattr(schedules, "hold", lambda *_: True)
 
 
-@plant
+@plant("http")
 def a_retrying_subscription_delivers(patch: pytest.MonkeyPatch) -> None:
     """New messages are attempted while the ones before them are retried."""
     patch.setattr(pushing.Push, "blocks", property(lambda self: False))
 
 
-@plant
+@plant("http")
 def posts_are_settled_by_anybody(patch: pytest.MonkeyPatch) -> None:
     """What became of a post is not written down: only its lease keeps it from being made again."""
     patch.setattr(attempts, "_write_states", lambda *_: None)
 
 
-@plant
+@plant("http")
 def retries_are_not_started_anew(patch: pytest.MonkeyPatch) -> None:
     """The sweep does not see schedules that nobody is at."""
     patch.setattr(schedules.Schedule, "stuck", lambda *_: False)
 
 
-@plant
+@plant()
 def a_batch_counts_again_when_it_comes_again(patch: pytest.MonkeyPatch) -> None:
     """Counters do not change by the difference."""
     steps = metering._steps
     patch.setattr(metering, "_steps", lambda core, counters, old: steps(core, counters, None))
 
 
-@plant
+@plant("dead", "rewinding")
 def moves_are_billed_as_deletes(patch: pytest.MonkeyPatch) -> None:
     """The meter does not look at where a parcel came from."""
     change = metering._change
