@@ -19,7 +19,7 @@ import httpx
 import pytest
 
 # Real time counts here: with other tests beside it, a loaded machine would fail it.
-pytestmark = pytest.mark.alone
+pytestmark = [pytest.mark.alone, pytest.mark.long]
 
 COMMAND = Path(sys.executable).with_name("cirrusmq")
 SCALE = 20
