@@ -51,7 +51,15 @@ Start = Callable[[str], Example]
 
 
 @pytest.fixture
-def start(stack: Any, tmp_path: Path) -> Iterator[Start]:
+def orders(client: Client) -> Iterator[str]:
+    client.create_queue("orders")
+    yield "orders"
+    client.delete_queue("orders")
+
+
+@pytest.fixture
+def start(stack: Any, tmp_path: Path, orders: str) -> Iterator[Start]:
+    # Examples end before their queue does: a consumer without a queue stops with an error.
     running: list[Example] = []
 
     def run(name: str) -> Example:
@@ -64,16 +72,7 @@ def start(stack: Any, tmp_path: Path) -> Iterator[Start]:
             example.end()
 
 
-@pytest.fixture
-def orders(client: Client) -> Iterator[str]:
-    client.create_queue("orders")
-    yield "orders"
-    client.delete_queue("orders")
-
-
-def test_what_is_produced_is_consumed_by_any_number(
-    start: Start, orders: str, wait_until: Wait
-) -> None:
+def test_what_is_produced_is_consumed_by_any_number(start: Start, wait_until: Wait) -> None:
     producing = start("produce")
     assert producing.process.wait(30) == 0
     assert producing.lines[0].startswith("Msg-")
@@ -89,7 +88,7 @@ def test_what_is_produced_is_consumed_by_any_number(
         worker.end()
 
 
-def test_batches_are_consumed(start: Start, orders: str, wait_until: Wait) -> None:
+def test_batches_are_consumed(start: Start, wait_until: Wait) -> None:
     assert start("produce").process.wait(30) == 0
     worker = start("consume_batches")
     wait_until(lambda: sum(int(line.split()[0]) for line in worker.lines) == 100)
