@@ -26,10 +26,10 @@ START_SECONDS = 60
 class Stack:
     """A running `cirrusmq up`."""
 
-    def __init__(self, data: Path, scale: float = 1) -> None:
+    def __init__(self, data: Path) -> None:
         self.data = data
         self._process = subprocess.Popen(
-            [COMMAND, "up", "--port", "0", "--data", data, "--time-scale", str(scale)],
+            [COMMAND, "up", "--port", "0", "--data", data],
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             text=True,
@@ -70,20 +70,6 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     running = Stack(tmp_path_factory.mktemp("stack"))
     yield running
     running.stop()
-
-
-@pytest.fixture
-def start_stack(tmp_path: Path) -> Iterator[Callable[..., Stack]]:
-    """Services for one test, `start_stack(scale=60)`."""
-    running: list[Stack] = []
-
-    def start(scale: float = 1) -> Stack:
-        running.append(Stack(tmp_path / f"stack-{len(running)}", scale))
-        return running[-1]
-
-    yield start
-    for each in running:
-        each.stop()
 
 
 @pytest.fixture

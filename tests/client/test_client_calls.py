@@ -163,6 +163,15 @@ def test_receivers_keys_and_grants(client: Client, new_queue: NewQueue, producer
     client.delete_key(key["access_key_id"])
 
 
+def test_only_the_token_that_was_sent_confirms_an_endpoint(client: Client) -> None:
+    client.create_topic("confirmed")
+    endpoint = {"protocol": "http", "endpoint": "http://127.0.0.1:9/orders"}
+    client.create_subscription("confirmed", "orders", endpoint)
+    with pytest.raises(errors.Forbidden):
+        client.confirm_subscription("confirmed", "orders", "not the token")
+    client.delete_topic("confirmed")
+
+
 def test_any_number_of_messages_goes_in_legal_batches_in_order() -> None:
     small = [Message(str(number)) for number in range(40)]
     assert [len(batch) for batch in split(small)] == [16, 16, 8]

@@ -6,7 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from cirrusmq_local.engine import batches, changes, expiry, queries, single, transactions
+import cirrusmq_local.engine.batches as batches
+import cirrusmq_local.engine.changes as changes
+import cirrusmq_local.engine.expiry as expiry
+import cirrusmq_local.engine.queries as queries
+import cirrusmq_local.engine.single as single
+import cirrusmq_local.engine.transactions as transactions
 from cirrusmq_local.engine.capacity import Meter
 from cirrusmq_local.engine.changes import StreamClock, StreamRecord
 from cirrusmq_local.engine.core import Core

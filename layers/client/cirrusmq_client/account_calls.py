@@ -57,20 +57,3 @@ class AccountCalls(Calls):
     def health(self) -> Health:
         """Whether the service answers, and its time."""
         return self._learn_time()
-
-    def local_capacity(self) -> dict[str, Any]:
-        """Units consumed since the last reset; one machine only."""
-        return cast(dict[str, Any], self._get("/local/capacity"))
-
-    def reset_local_capacity(self) -> None:
-        """Count units anew; one machine only."""
-        self._transport.call("POST", "/local/capacity/reset", {})
-
-    def export_local_tables(self, since: datetime | str | None = None) -> dict[str, str]:
-        """Export the tables: name to folder; one machine only."""
-        body = {} if since is None else {"since": to_text(since)}
-        return cast(dict[str, str], self._post_once("/local/export", body)["exports"])
-
-    def run_local_function(self, name: str) -> None:
-        """Run a scheduled function now: `sweep` or `meter`; one machine only."""
-        self._transport.call("POST", f"/local/run/{part(name)}", {})

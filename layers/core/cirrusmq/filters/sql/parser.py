@@ -19,7 +19,7 @@ from decimal import Decimal
 from enum import Enum
 from typing import NoReturn
 
-from cirrusmq.filters.sql import evaluation as machine
+import cirrusmq.filters.sql.evaluation as machine
 from cirrusmq.filters.sql.tokens import (
     END,
     INTEGER_MAGNITUDE,
