@@ -24,6 +24,7 @@ from cirrusmq_local.guard import GuardedEngine
 from cirrusmq_local.local_routes import FUNCTION_NAME, ROUTES, LocalRoutes
 from cirrusmq_local.logfile import LogFile
 from cirrusmq_local.pump import LambdaRecord, Pump
+from cirrusmq_local.recovery import release_posts
 from cirrusmq_local.routing import Router
 from cirrusmq_local.schedules import Repeater
 from cirrusmq_local.server import Server
@@ -87,6 +88,7 @@ class Stack:
         _set_environment(self._template, self._data)
         engine = self._open_engine(ending)
         functions = self._load_functions(engine, ending)
+        release_posts(bootstrap.service())
         pumps = self._make_pumps(engine, functions)
         repeaters = [Repeater(each, functions.run, clock) for each in self._template.schedules]
         functions.add(*self._local_function(engine, pumps, repeaters))

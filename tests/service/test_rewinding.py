@@ -342,3 +342,29 @@ class TestFailures:
             if not failed:
                 return
         raise AssertionError("40 calls were not enough to come to the end")
+
+
+def test_rewinds_of_a_queue_run_one_after_the_other(
+    world: World, rewindable: TestQueue, now: Now
+) -> None:
+    start = now()
+    rewindable.send("a")
+    consume(rewindable)
+    first = rewindable.client.post("/queues/orders/rewind", {"to": start}).json["operation"]
+    world.invoked.clear()  # its runner is lost; the sweep starts it again
+    world.clock.pass_seconds(1)
+    rewindable.send("b")
+    consume(rewindable)
+    world.clock.pass_seconds(1)
+    second = rewindable.client.post("/queues/orders/rewind", {"to": start}).json["operation"]
+    world.settle()
+
+    def state(operation: str) -> str:
+        return str(rewindable.client.get(f"/operations/{operation}").json["state"])
+
+    assert (state(first), state(second)) == ("running", "running")
+    assert rewindable.counts() == {"rewindable": 2}
+    world.run("sweep")
+    world.settle()
+    assert (state(first), state(second)) == ("succeeded", "succeeded")
+    assert sorted(rewindable.bodies()) == ["a", "b"]

@@ -30,14 +30,15 @@ def free_ms(track: Track, delivery: Delivery, until: int) -> int:
     """The earliest time at which a delivery's hold can have ended, as far as calls up to `until`
     (a moment) may have ended it."""
     free = delivery.visible_ms
+    perhaps = []  # what nobody answered may take effect late, after what was asked for since
     for act in track.acts_on(delivery):
         if act.call.begun >= until or not act.effective:
             continue
         if act.verb == "visibility" and act.done and act.call.ended < until:
             free = act.free_ms
         else:
-            free = min(free, act.free_ms)
-    return free
+            perhaps.append(act.free_ms)
+    return min([free, *perhaps])
 
 
 def _one_holder(book: Book, track: Track) -> Iterator[Violation]:
@@ -57,6 +58,14 @@ def revived(book: Book, track: Track, before: Delivery, after: Delivery) -> bool
     gone = [act.call.begun for act in track.acts_before("delete", after.call.ended)]
     gone += [call.begun for call in book.effective("purge", track.reader.partition("/")[0])]
     return bool(gone) and bool(returns(book, track, after, min(gone)))
+
+
+def first_gone(book: Book, track: Track, gone: int) -> int:
+    """The moment from which a repeated send may have found nothing of the message, and stored a
+    copy of it that lives beside what a rewind or redrive brings back."""
+    moments = [act.call.begun for verb in ENDING for act in track.acts_before(verb, gone)]
+    moments += [call.begun for call in book.effective("purge", track.reader.partition("/")[0])]
+    return min([gone, *moments])
 
 
 def returns(book: Book, track: Track, after: Delivery, gone: int) -> bool:
@@ -93,6 +102,11 @@ def _receipts(book: Book, track: Track) -> Iterator[Violation]:
             each
             for each in track.acts_on(act.delivery)
             if each.verb in ENDING and each.done and each.call.ended < act.call.begun
+        ]
+        newer = [
+            each
+            for each in newer
+            if not returns(book, track, each, first_gone(book, track, act.call.ended))
         ]
         if act.done and newer and not _deleted_before(track, act):
             yield Violation("a stale receipt was acted on", (newer[0].call, act.call))

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from itertools import pairwise
 
-from tests.simulation.check_leases import free_ms, returns, revived
+from tests.simulation.check_leases import first_gone, free_ms, returns, revived
 from tests.simulation.draining import Drain
 from tests.simulation.history import Call, Violation
 from tests.simulation.places import Delivery
@@ -42,7 +42,7 @@ def _gone(book: Book, track: Track, delivery: Delivery) -> Iterator[Violation]:
         # One that the SDK repeated may say so of what had been deleted long before.
         receipt = deleted[-1].delivery.receipt
         first = next(act for act in deleted if act.delivery.receipt == receipt)
-        if not returns(book, track, delivery, first.call.begun):
+        if not returns(book, track, delivery, first_gone(book, track, first.call.begun)):
             yield Violation("received after it was deleted", (first.call, delivery.call))
     for call in book.by_kind["purge"]:
         in_reach = delivery.call.place.partition("/")[0] == call.place
@@ -173,9 +173,10 @@ def _excused(scenario: Scenario, book: Book, drain: Drain, queue: str, sent_ms: 
         for call in book.effective("change", queue)
         if "message_retention_seconds" in call.given
     ]
-    # A message may wait for its retry to the end of its life.
+    # A message may wait for its retry to the end of its life, or for one of its group that does.
     wait_seconds = max(scenario.queues[queue].get("retry", {}).get("waits", [0]))
-    slack_seconds = wait_seconds + LONGEST_LEASE_SECONDS if wait_seconds else 0
+    waits = wait_seconds or scenario.queues[queue].get("ordered")
+    slack_seconds = wait_seconds + LONGEST_LEASE_SECONDS if waits else 0
     if sent_ms + 1_000 * (min(lives) - slack_seconds) <= drain.begun_ms:
         return True
     return any(call.ended_ms >= sent_ms for call in book.effective("purge", queue))

@@ -51,12 +51,16 @@ def check_usage(deployment: Deployment, book: Book) -> Iterator[Violation]:
             billed[place, entry["kind"]["S"]] += int(entry["count"]["N"])
     for place, calls in _by_place(book.by_kind["receive"]).items():
         receipts = {each.receipt for call in calls if call.known for each in call.answer}
-        unknown = sum(1 for call in calls if call.outcome in ("failed", "crashed"))
+        # Where the SDK repeated a claim, another one may have come between: taken, never answered.
+        unknown = sum(call.repeated or call.outcome in ("failed", "crashed") for call in calls)
         yield from _within(place, "received", billed, len(receipts), MOST_PER_RECEIVE * unknown)
     sends = [*book.by_kind["send"], *book.by_kind["send again"]]
     for place, calls in _by_place(sends).items():
         ids = {message_id for call in calls if call.known for message_id, _ in call.answer}
-        most = sum(len(call.given["labels"]) for call in calls if call.effective)
+        # What the SDK repeats is stored again where the message was consumed in between.
+        most = sum(
+            (1 + call.repeated) * len(call.given["labels"]) for call in calls if call.effective
+        )
         kind = "published" if place == "news" else "sent"
         if not book.by_kind["redrive"]:
             yield from _within(place, kind, billed, len(ids), most - len(ids))

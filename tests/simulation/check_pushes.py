@@ -30,6 +30,7 @@ class _Hook:
         self._book = book
         self._name = name
         self._policy = policy
+        self._rounds = [call for call in book.by_kind["retry"] if call.place == name]
         self._posts = [call for call in book.by_kind["post"] if call.place == hook]
         self._of: defaultdict[str, list[Call]] = defaultdict(list)
         for post in self._posts:
@@ -45,6 +46,8 @@ class _Hook:
         sent = [each for each in self._book.sent.values() if each.calls[0].place == "news"]
         for each in sent:
             yield from self._lost(each)
+        if self._policy in ("backoff", "exponential_decay"):
+            yield from self._behind_the_probe()
         if self._policy == "backoff":
             yield from self._one_at_a_time()
             yield from self._in_order([each for each in sent if each.ids and each.key is None])
@@ -83,6 +86,25 @@ class _Hook:
             lapsed = after.begun_ms >= before.given["claimed_ms"] + HOLD_MS
             if before.outcome != "failed" and not same and not lapsed:
                 yield Violation("two invocations deliver at once", (before, after))
+
+    def _behind_the_probe(self) -> Iterator[Violation]:
+        """While a subscription retries, what comes in is not attempted.
+
+        retry: round 1 ──answered: wait──           ──round 2──answered: wait──
+        push:                           begins, posts
+        """
+        executions: defaultdict[str, list[Call]] = defaultdict(list)
+        for call in self._rounds:
+            executions[call.actor.rpartition("#")[0]].append(call)
+        for rounds in executions.values():
+            for before, after in pairwise(rounds):
+                # One that ends says nothing: another generation may have taken over meanwhile.
+                if not after.known or after.answer["action"] == "done":
+                    continue
+                for post in self._posts:
+                    push = post.given["invocation"]
+                    if push.kind == "push" and before.ended < push.begun < after.begun:
+                        yield Violation("attempted while another one is retried", (before, post))
 
     def _in_order(self, sent: list[Sent]) -> Iterator[Violation]:
         in_order = sorted(sent, key=lambda each: (each.answered, each.place))

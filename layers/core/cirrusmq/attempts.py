@@ -10,12 +10,12 @@ import msgspec
 from cirrusmq import confirmations, dead_letters
 from cirrusmq.claims import Claim, claim
 from cirrusmq.contents import read_contents
-from cirrusmq.core import Core
+from cirrusmq.core import Core, Posted
 from cirrusmq.message import Message
 from cirrusmq.outbound import requests
 from cirrusmq.parcel import DELETED, DROPPED, Parcel
 from cirrusmq.receipt import NONCE_BYTES
-from cirrusmq.schedules import hold_ms
+from cirrusmq.schedules import hold_ms, latest_post_ms
 from cirrusmq.source import Source
 from cirrusmq.spent import parcel_key
 from cirrusmq.storage.store import ConditionFailed
@@ -33,6 +33,15 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
     """When the next attempt of this subscription is due, where this one failed."""
 
 
+class _Post(msgspec.Struct, frozen=True, kw_only=True):
+    """A message that is ours to post, if that starts by `latest_ms`."""
+
+    parcel: Parcel
+    place: int
+    message: Message
+    latest_ms: int
+
+
 def attempt_all(
     core: Core,
     subscription: Subscription,
@@ -40,43 +49,49 @@ def attempt_all(
     chosen: Sequence[tuple[Parcel, Sequence[int]]],
     *,
     alone: bool,
+    latest_ms: int,
 ) -> list[Attempt]:
-    """Attempt the messages at the chosen places; those that somebody else holds are left out.
+    """Attempt the messages at the chosen places; those that somebody else holds are left out, and
+    those whose post could not start by `latest_ms` or in good time before their lease ends.
 
     `alone`: nothing else of the subscription is attempted meanwhile, so that a failure is that of
     the probe and waits for its ladder. Of several that fail together only the oldest does; the
     others are free as soon as the subscription delivers again.
     """
     claims = []
+    latest: list[int] = []
     for parcel, places in chosen:
         seconds = hold_ms(core) // 1000
+        begun_ms = core.now_ms()
         outcome = claim(core, source, parcel, places, seconds, lambda *_: _nonce(core))
         if isinstance(outcome, Claim):
             claims.append(outcome)
+            latest.append(min(latest_ms, latest_post_ms(core, begun_ms)))
     contents = read_contents(core, source, [(held.parcel, held.places) for held in claims])
-    wanted = [
-        (held, place, messages[place])
-        for held, messages in zip(claims, contents, strict=True)
+    posts = [
+        _Post(parcel=held.parcel, place=place, message=messages[place], latest_ms=until_ms)
+        for held, messages, until_ms in zip(claims, contents, latest, strict=True)
         for place in held.places
         if place in messages
     ]
     started_ms = core.now_ms()
-    errors = list(
-        core.apart(lambda each: _post(core, subscription, each[0].parcel, each[1], each[2]), wanted)
-    )
+    outcomes = list(core.apart(lambda each: _post(core, subscription, each), posts))
     policy = subscription.policy
     probing = policy is not None and policy.blocking == "probe"
     attempts: list[Attempt] = []
     failed_before = False
-    for (held, place, _), error in zip(wanted, errors, strict=True):
+    for post, posted in zip(posts, outcomes, strict=True):
+        if posted is None:
+            continue
+        error = posted.error
         waits = error is not None and (alone or not probing or not failed_before)
         failed_before = failed_before or error is not None
         attempts.append(
             Attempt(
-                parcel=held.parcel,
-                place=place,
+                parcel=post.parcel,
+                place=post.place,
                 error=error,
-                due_ms=_due_ms(core, subscription, held.parcel, place, started_ms)
+                due_ms=_due_ms(core, subscription, post.parcel, post.place, started_ms)
                 if waits
                 else started_ms,
             )
@@ -84,6 +99,12 @@ def attempt_all(
     for held in claims:
         _settle(core, subscription, source, [a for a in attempts if a.parcel is held.parcel])
     return attempts
+
+
+def free(core: Core, parcel: Parcel, places: Sequence[int]) -> None:
+    """Have messages attempted at once that were leased by somebody who is gone for certain."""
+    now_ms = core.now_ms()
+    _write_states(core, parcel, dict.fromkeys(places, now_ms))
 
 
 def due_after(failed: Sequence[Attempt], now_ms: int) -> int:
@@ -95,24 +116,24 @@ def due_after(failed: Sequence[Attempt], now_ms: int) -> int:
     return min(waiting, default=now_ms)
 
 
-def _post(
-    core: Core, subscription: Subscription, parcel: Parcel, place: int, message: Message
-) -> str | None:
-    """Post one message; the kind of error, None where it was taken."""
+def _post(core: Core, subscription: Subscription, post: _Post) -> Posted | None:
+    """Post one message; None where it is too late to start."""
     assert subscription.endpoint is not None
     headers, body = requests.delivery(
         account=subscription.account,
         topic=subscription.topic,
         subscription=subscription.name,
-        message_id=parcel.message_id(place),
-        message=message,
-        published_ms=parcel.sent_ms,
+        message_id=post.parcel.message_id(post.place),
+        message=post.message,
+        published_ms=post.parcel.sent_ms,
         content_format=subscription.content_format,
         secret=confirmations.signing_secret(core, subscription.id),
         request_id=f"{core.random.getrandbits(128):032x}",
         now_s=core.real_seconds(),
     )
-    return core.post(subscription.endpoint, headers, body).error
+    if core.now_ms() > post.latest_ms:
+        return None
+    return core.post(subscription.endpoint, headers, body)
 
 
 def _due_ms(

@@ -88,8 +88,6 @@ def deliver(push: Push) -> None:
         if not push.in_order:
             if not _deliver_together(push, schedule):
                 return
-        elif not schedules.hold(push.core, schedule, push.invocation_id):
-            return  # who holds it looks again after releasing it
         elif not _deliver_in_order(push, schedule):
             return
 
@@ -104,7 +102,7 @@ def retry(push: Push, given: dict[str, Any]) -> dict[str, Any]:
     if following["rounds"] > ROUNDS:
         begin_retrying(push, schedule, schedule.next_due_ms, schedule.last_error or "")
         return {"action": "done"}
-    if not schedules.hold(core, schedule, push.invocation_id):
+    if not schedules.hold(core, schedule, push.invocation_id, schedules.LOOK_MS):
         return _wait(schedule.held_until_ms - core.now_ms(), following)
     while core.now_ms() < push.deadline_ms:
         due_ms = _next_due(push, schedule)
@@ -116,12 +114,13 @@ def retry(push: Push, given: dict[str, Any]) -> dict[str, Any]:
             most_ms = wait_ms if push.blocks else min(wait_ms, LONGEST_WAIT_MS)
             return _wait(most_ms, following)
         core.wait_until(due_ms)
-        if not schedules.hold(core, schedule, push.invocation_id):
+        latest_ms = _hold_to_post(push, schedule)
+        if latest_ms is None:
             return {"action": "done"}
-        attempts = _attempt_next(push, schedule, 1 if push.blocks else TOGETHER)
+        attempts = _attempt_next(push, schedule, 1 if push.blocks else TOGETHER, latest_ms)
         failed = [attempt for attempt in attempts if attempt.error is not None]
         if failed:
-            _note(push, schedule, failed)
+            _note(push, schedule, failed, push.invocation_id)
         elif attempts and push.blocks:
             return _calm_down(push, schedule)
     schedules.release(core, schedule, push.invocation_id)
@@ -133,7 +132,7 @@ def begin_retrying(push: Push, schedule: Schedule, due_ms: int, error: str) -> N
 
     Where the start fails, the sweep finds the schedule due and nobody at it.
     """
-    oldest = next(_pending(push, schedule), None)
+    oldest = next(pending(push, schedule), None)
     probe_sent_ms = oldest[0].sent_ms if oldest else push.core.now_ms()
     started = schedules.start_retrying(push.core, schedule, due_ms, error, probe_sent_ms)
     if started is not None:
@@ -150,13 +149,8 @@ def begin_retrying(push: Push, schedule: Schedule, due_ms: int, error: str) -> N
 
 
 def has_waiting(push: Push, schedule: Schedule) -> bool:
-    """Whether a message waits that nobody attempts."""
-    now_ms = push.core.now_ms()
-    return any(
-        parcel.receivable(place, now_ms)
-        for parcel, places in _pending(push, schedule)
-        for place in places
-    )
+    """Whether a message waits that nobody attempts, behind none where order matters."""
+    return bool(_next(push, schedule, 1))
 
 
 def send_confirmation(core: Core, given: dict[str, Any], request_id: str) -> None:
@@ -183,7 +177,7 @@ def send_confirmation(core: Core, given: dict[str, Any], request_id: str) -> Non
 
 def _deliver_together(push: Push, schedule: Schedule) -> bool:
     """Attempt some messages side by side; whether more may wait."""
-    attempts = _attempt_next(push, schedule, TOGETHER)
+    attempts = _attempt_next(push, schedule, TOGETHER, push.deadline_ms)
     failed = [attempt for attempt in attempts if attempt.error is not None]
     if not failed:
         return bool(attempts)
@@ -198,14 +192,15 @@ def _deliver_together(push: Push, schedule: Schedule) -> bool:
 def _deliver_in_order(push: Push, schedule: Schedule) -> bool:
     """Attempt messages one after the other as the holder; whether to look again."""
     while push.core.now_ms() < push.deadline_ms:
-        attempts = _attempt_next(push, schedule, 1)
+        latest_ms = _hold_to_post(push, schedule)
+        if latest_ms is None:
+            return False  # who holds it looks again after releasing it
+        attempts = _attempt_next(push, schedule, 1, latest_ms)
         if not attempts:
             break
         if attempts[0].error is not None:
             due_ms = due_after(attempts, push.core.now_ms())
             begin_retrying(push, schedule, due_ms, attempts[0].error)
-            return False
-        if not schedules.hold(push.core, schedule, push.invocation_id):
             return False
     # What fan-out put in between found a holder, and leaves it to this one.
     return schedules.release(push.core, schedule, push.invocation_id) and has_waiting(
@@ -213,32 +208,41 @@ def _deliver_in_order(push: Push, schedule: Schedule) -> bool:
     )
 
 
-def _attempt_next(push: Push, schedule: Schedule, most: int) -> list[Attempt]:
+def _attempt_next(push: Push, schedule: Schedule, most: int, latest_ms: int) -> list[Attempt]:
     """Claim and post the next messages, at most so many; in order where order matters."""
+    chosen = _next(push, schedule, most)
+    return attempt_all(
+        push.core, push.subscription, push.source, chosen, alone=most == 1, latest_ms=latest_ms
+    )
+
+
+def _next(push: Push, schedule: Schedule, most: int) -> list[tuple[Parcel, list[int]]]:
+    """What may be attempted now, at most so many messages."""
     now_ms = push.core.now_ms()
     chosen: list[tuple[Parcel, list[int]]] = []
     count = 0
-    for parcel, places in _pending(push, schedule):
-        ready = [place for place in places if parcel.receivable(place, now_ms)][: most - count]
+    for parcel, places in pending(push, schedule):
+        following = places[:1] if push.in_order else places
+        ready = [place for place in following if parcel.receivable(place, now_ms)][: most - count]
         if ready:
             chosen.append((parcel, ready))
             count += len(ready)
-        if count >= most or (push.in_order and places):
+        if count >= most or push.in_order:
             break
-    return attempt_all(push.core, push.subscription, push.source, chosen, alone=most == 1)
+    return chosen
 
 
 def _next_due(push: Push, schedule: Schedule) -> int | None:
     """When the next attempt is due; None where nothing is left to attempt."""
     due = []
-    for parcel, places in _pending(push, schedule):
+    for parcel, places in pending(push, schedule):
         due += [parcel.ready_ms(place) for place in places]
         if push.blocks and due:
             return due[0]
     return min(due, default=None)
 
 
-def _pending(push: Push, schedule: Schedule) -> Iterator[tuple[Parcel, list[int]]]:
+def pending(push: Push, schedule: Schedule) -> Iterator[tuple[Parcel, list[int]]]:
     """Parcels with the places of messages that are still to be attempted, in order."""
     core, now_ms = push.core, push.core.now_ms()
     pk = partition_key(PARCELS, push.source.id, 0)
@@ -278,11 +282,20 @@ def _calm_down(push: Push, schedule: Schedule) -> dict[str, Any]:
     return {"action": "done"}
 
 
-def _note(push: Push, schedule: Schedule, failed: list[Attempt]) -> None:
-    oldest = next(_pending(push, schedule), None)
+def _hold_to_post(push: Push, schedule: Schedule) -> int | None:
+    """Be the only one who posts; until when a post may start, None where another one is."""
+    core, begun_ms = push.core, push.core.now_ms()
+    if not schedules.hold(core, schedule, push.invocation_id, schedules.hold_ms(core)):
+        return None
+    return min(push.deadline_ms, schedules.latest_post_ms(core, begun_ms))
+
+
+def _note(push: Push, schedule: Schedule, failed: list[Attempt], holder: str | None = None) -> None:
+    oldest = next(pending(push, schedule), None)
     probe_sent_ms = oldest[0].sent_ms if oldest else push.core.now_ms()
     due_ms = due_after(failed, push.core.now_ms())
-    schedules.note_failure(push.core, schedule, due_ms, failed[0].error or "", probe_sent_ms)
+    error = failed[0].error or ""
+    schedules.note_failure(push.core, schedule, due_ms, error, probe_sent_ms, holder)
 
 
 def _wait(wait_ms: int, following: dict[str, Any]) -> dict[str, Any]:

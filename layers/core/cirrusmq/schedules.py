@@ -23,6 +23,11 @@ from cirrusmq.topic import Subscription
 
 SHARDS = 16
 HOLD_MS = 30_000
+"""Real milliseconds that who posts is the only one."""
+POST_MS = 17_000
+"""Real milliseconds that a post, of 15 s at most, and writing down what became of it may take."""
+LOOK_MS = 10_000
+"""Milliseconds of the core's clock that who looks for what is due next is the only one."""
 LATE_MS = 30_000
 """A record fanned out so long after its publishing is late."""
 SETTLED_MS = 2 * LATE_MS
@@ -93,12 +98,20 @@ def read_all(core: Core) -> Iterator[Schedule]:
 
 
 def hold_ms(core: Core) -> int:
-    """How long a post, which takes real seconds, may be under way on the core's clock."""
+    """How long who posts is the only one, on the core's clock: posts take real seconds."""
     return int(HOLD_MS * core.clock.scale)
 
 
-def hold(core: Core, schedule: Schedule, holder: str) -> bool:
-    """Become the one that delivers; whether nobody else is.
+def latest_post_ms(core: Core, begun_ms: int) -> int:
+    """When the last post may start under a hold or lease that was asked for at `begun_ms`.
+
+    A: asks for 30 s ── is told so late ───────────> 25 s later: a post would outlive its lease
+    """
+    return begun_ms + int((HOLD_MS - POST_MS) * core.clock.scale)
+
+
+def hold(core: Core, schedule: Schedule, holder: str, most_ms: int) -> bool:
+    """Become the one that delivers, for at most so long; whether nobody else is.
 
     A: holds until 12:00:30 ─── posts ───> 12:00:29 done
     B: 12:00:10 holder = A, in time ──> refused
@@ -109,7 +122,7 @@ def hold(core: Core, schedule: Schedule, holder: str) -> bool:
         core,
         schedule,
         "SET holder = :holder, held_until = :until",
-        {":holder": {"S": holder}, ":until": {"N": str(now_ms + hold_ms(core))}},
+        {":holder": {"S": holder}, ":until": {"N": str(now_ms + most_ms)}},
         "(attribute_not_exists(holder) OR holder = :holder OR held_until < :now)",
         {":now": {"N": str(now_ms)}},
     )
@@ -159,18 +172,33 @@ def start_retrying(
 
 
 def note_failure(
-    core: Core, schedule: Schedule, next_due_ms: int, error: str, probe_sent_ms: int
+    core: Core,
+    schedule: Schedule,
+    next_due_ms: int,
+    error: str,
+    probe_sent_ms: int,
+    holder: str | None = None,
 ) -> None:
-    """Write down what is tried next, and why; for who holds a retrying schedule."""
+    """Write down what is tried next, and why.
+
+    A holder is one for `LOOK_MS` more: should it end here, others wait no longer than that.
+    """
+    values = {
+        ":due": {"N": str(next_due_ms)},
+        ":error": {"S": error},
+        ":sent": {"N": str(probe_sent_ms)},
+    }
+    update, condition = "SET next_due = :due, last_error = :error, probe_sent = :sent", ""
+    if holder is not None:
+        update, condition = f"{update}, held_until = :until", "holder = :holder"
+        values[":until"] = {"N": str(core.now_ms() + LOOK_MS)}
     _update(
         core,
         schedule,
-        "SET next_due = :due, last_error = :error, probe_sent = :sent",
-        {
-            ":due": {"N": str(next_due_ms)},
-            ":error": {"S": error},
-            ":sent": {"N": str(probe_sent_ms)},
-        },
+        update,
+        values,
+        condition,
+        None if holder is None else {":holder": {"S": holder}},
     )
 
 

@@ -9,9 +9,11 @@ from cirrusmq.errors import CirrusMQError, OperationNotFound
 from cirrusmq.gauges import write_gauges
 from cirrusmq.giving_up import reason_to_give_up
 from cirrusmq.limits import LONGEST_WAIT_MS
+from cirrusmq.pushing import Push
 from cirrusmq.queues import Resource, get_queue
 from cirrusmq.receivers import all_sources
 from cirrusmq.scan import scan_partition
+from cirrusmq.schedules import Schedule
 from cirrusmq.source import Source
 from cirrusmq.storage import directory
 from cirrusmq.topic import Topic
@@ -38,17 +40,24 @@ def sweep(core: Core, most_ms: int) -> None:
         _give_up_by_age(core, resource, deadline_ms)
 
 
+def push_of(core: Core, schedule: Schedule) -> Push | None:
+    """A push of the schedule's subscription, without time to post; None where it is gone."""
+    place = directory.topic_place(schedule.account, schedule.topic)
+    topic = directory.read_cached(core, place, Topic)
+    if topic is None:
+        return None
+    asked = {"topic_id": topic.id, "subscription": schedule.subscription}
+    push = pushing.make_push(core, asked, "sweep", 0)
+    if push is None or push.subscription.id != schedule.subscription_id:
+        return None
+    return push
+
+
 def _push_on(core: Core) -> None:
     """Start retry schedules again that nobody is at, and deliveries whose event was lost."""
     for schedule in schedules.read_all(core):
-        topic = directory.read_cached(
-            core, directory.topic_place(schedule.account, schedule.topic), Topic
-        )
-        if topic is None:
-            continue
-        place = {"topic_id": topic.id, "subscription": schedule.subscription}
-        push = pushing.make_push(core, place, "sweep", 0)
-        if push is None or push.subscription.id != schedule.subscription_id:
+        push = push_of(core, schedule)
+        if push is None:
             continue
         if schedule.stuck(core.now_ms()):
             error = schedule.last_error or ""

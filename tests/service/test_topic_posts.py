@@ -1,0 +1,90 @@
+"""Posts that a lease must outlast, and what a dead process left leased."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.service.topic_crashes import Crash
+from tests.service.topics import Schedules, Subscriber, TestSubscription, TestTopic
+
+from cirrusmq import schedules
+from cirrusmq_local.recovery import release_posts
+from cirrusmq_local.testing import World
+
+BACKOFF = {"retry": {"policy": "backoff"}}
+
+
+def crash(body: str) -> str | None:
+    raise Crash
+
+
+def die_while_posting(topic: TestTopic, subscriber: Subscriber, *bodies: str) -> None:
+    subscriber.fails = crash
+    with pytest.raises(Crash):
+        topic.publish(*bodies)
+    subscriber.up()
+
+
+def release_hold(world: World, web: TestSubscription) -> None:
+    schedule = schedules.read(world.core, web.id)
+    assert schedule is not None
+    assert schedules.release(world.core, schedule, schedule.holder)
+
+
+def test_nothing_passes_a_message_that_is_leased_where_order_counts(
+    world: World, topic: TestTopic
+) -> None:
+    web = topic.subscribe("web", "http", **BACKOFF)
+    subscriber = Subscriber(world)
+    die_while_posting(topic, subscriber, "one", "two")
+    release_hold(world, web)
+    world.run("sweep")
+    world.settle()
+    assert subscriber.bodies() == ["one"]
+    Schedules(world, sweeps=True).pass_seconds(120)
+    assert subscriber.bodies() == ["one", "one", "two"]
+
+
+@pytest.mark.parametrize("attributes", [{}, BACKOFF])
+def test_no_post_starts_so_late_that_its_lease_could_end_first(
+    world: World, topic: TestTopic, attributes: dict[str, Any]
+) -> None:
+    topic.subscribe("web", "http", **attributes)
+    subscriber = Subscriber(world)
+    store, slow = world.core.store, [14.0]
+    call = store._call
+
+    def dawdle(operation: str, request: dict[str, Any]) -> dict[str, Any]:
+        answer = call(operation, request)
+        if operation == "UpdateItem" and any(
+            name in request["UpdateExpression"] for name in ("held_until", "k[0]")
+        ):
+            world.clock.pass_seconds(slow.pop() if slow else 0)
+        return answer
+
+    store._call = dawdle  # type: ignore[method-assign]
+    topic.publish("one")
+    assert not slow
+    assert subscriber.bodies() == []
+    Schedules(world, sweeps=True).pass_seconds(120)
+    assert subscriber.bodies() == ["one"]
+
+
+@pytest.mark.parametrize("attributes", [{}, BACKOFF])
+def test_what_a_killed_stack_was_posting_is_free_when_it_starts_again(
+    world: World, topic: TestTopic, attributes: dict[str, Any]
+) -> None:
+    web = topic.subscribe("web", "http", **attributes)
+    subscriber = Subscriber(world)
+    die_while_posting(topic, subscriber, "one", "two")
+    world.run("sweep")
+    world.settle()
+    assert "one" not in subscriber.bodies()[1:]
+
+    release_posts(world.core)
+
+    world.run("sweep")
+    world.settle()
+    assert sorted(subscriber.bodies()[1:]) == ["one", "two"]
+    assert web.show()["counts"]["active"] == 0
