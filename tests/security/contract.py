@@ -1,0 +1,147 @@
+"""The calls of the OpenAPI document, and a stage on which each of them can be made.
+
+Whatever is tested for every call reads the calls from here, so a new route is tested with them.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib import resources
+from typing import Any
+
+from cirrusmq.timestamps import format_time
+from cirrusmq_local.testing import Client, Reply, World
+
+DOCUMENT: dict[str, Any] = json.loads(
+    resources.files("cirrusmq_lambda").joinpath("openapi.json").read_text("utf-8")
+)
+OWNER, FOREIGNER = "alice", "bob"
+RECEIPT = "bm90IG91cnM"
+CODES = set(
+    re.findall(
+        r"\w+",
+        " ".join(
+            answer["description"]
+            for methods in DOCUMENT["paths"].values()
+            for held in methods.values()
+            for status, answer in held["responses"].items()
+            if int(status) >= 400
+        ),
+    )
+) | {"NotFound", "MethodNotAllowed"}
+"""Every code that the document knows."""
+
+
+@dataclass(frozen=True)
+class Call:
+    """One route of the document."""
+
+    method: str
+    route: str
+    described: Mapping[str, Any]
+
+    def __str__(self) -> str:
+        return f"{self.method} {self.route}"
+
+    @property
+    def needs_key(self) -> bool:
+        """Whether nobody is answered without a key."""
+        ways = self.described.get("security", DOCUMENT["security"])
+        return bool(ways) and all(ways)
+
+    @property
+    def succeeds_with(self) -> set[int]:
+        """The statuses of its good answers."""
+        return {int(status) for status in self.described["responses"] if int(status) < 400}
+
+    def path(self, names: Mapping[str, str]) -> str:
+        """Its path with the names put in."""
+        return re.sub(r"{(\w+)}", lambda found: names[found[1]], self.route)
+
+
+CALLS = [
+    Call(method.upper(), path, described)
+    for path, methods in DOCUMENT["paths"].items()
+    for method, described in methods.items()
+]
+
+
+@dataclass
+class Stage:
+    """A service with one of everything, all of it the owner's."""
+
+    world: World
+    owner: Client
+    foreigner: Client
+    names: dict[str, str] = field(default_factory=dict)
+
+    def make(self, client: Client, call: Call, names: Mapping[str, str]) -> Reply:
+        """The call with a good body."""
+        return client.call(call.method, call.path(names), self.body(call))
+
+    def body(self, call: Call) -> Any:
+        """A body that the call takes; None where it takes none."""
+        special = {
+            "PUT /queues/{queue}": {"rewind_seconds": 3_600},
+            "POST /queues/{queue}/rewind": {"to": format_time(self.world.clock.now_ms() - 1_000)},
+            "PUT /topics/{topic}/subscriptions/{subscription}": {"protocol": "pull"},
+            "POST /topics/{topic}/subscriptions/{subscription}/confirm": {},
+        }
+        if str(call) in special:
+            return special[str(call)]
+        content = call.described.get("requestBody", {}).get("content", {})
+        examples = content.get("application/json", {}).get("examples", {})
+        values = [example["value"] for example in examples.values()]
+        return values[0] if values else {} if content else None
+
+    def everything(self) -> list[list[dict[str, Any]]]:
+        """All that is stored."""
+        return [self.world.items(table) for table in ("directory", "messages", "usage")]
+
+
+def set_stage() -> Stage:
+    """A queue with messages, a receiver, grants, a topic with a pull subscription, an operation."""
+    world = World()
+    owner, foreigner = world.client(OWNER, admin=True), world.client(FOREIGNER)
+    stage = Stage(world, owner, foreigner)
+    for name, attributes in (("failed", {}), ("orders", {"rewind_seconds": 3_600})):
+        assert owner.put(f"/queues/{name}", attributes).status == 201
+    assert owner.put("/queues/orders/receivers/copy").status == 201
+    assert owner.put("/queues/orders/grants/carol", {"permission": "send"}).status == 200
+    assert owner.put("/topics/news").status == 201
+    pull = {"protocol": "pull"}
+    assert owner.put("/topics/news/subscriptions/all", pull).status == 201
+    broadcast = {"protocol": "pull", "mode": "broadcasting"}
+    assert owner.put("/topics/news/subscriptions/everybody", broadcast).status == 201
+    world.settle()
+    owner.send("orders", "one", "two", "three")
+    owner.receive("orders", 1)
+    published = owner.post("/topics/news/messages", {"messages": [{"body": "news"}]})
+    operation = owner.post("/queues/failed/purge").json["operation"]
+    world.settle()
+    key = owner.post("/keys").json["access_key_id"]
+    stage.names = {
+        "queue": "orders",
+        "receiver": "copy",
+        "account": "carol",
+        "topic": "news",
+        "subscription": "all",
+        "asset": "swagger-ui.css",
+        "/operations/{id}": operation,
+        "/keys/{id}": key,
+        "/topics/{topic}/messages/{id}": published.json["messages"][0]["id"],
+    }
+    return stage
+
+
+def names_for(stage: Stage, call: Call) -> dict[str, str]:
+    """The names in the call's path; what `id` is depends on the route."""
+    names = dict(stage.names)
+    if "{id}" in call.route:
+        names["id"] = stage.names[call.route]
+    if call.route == "/topics/{topic}/subscriptions/{subscription}/messages":
+        names["subscription"] = "everybody"
+    return names

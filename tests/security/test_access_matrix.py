@@ -1,0 +1,264 @@
+"""Every call of the contract, made by everybody who may not make it, and by those who may.
+
+What a call needs is written down here, once, and compared with the OpenAPI document: a route that
+is new there fails the first test until somebody has decided who may call it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from tests.security.contract import CALLS, Call, Stage, names_for, set_stage
+
+from cirrusmq_local.testing import Client
+
+PERMISSIONS = ("send", "receive", "send_receive", "info", "admin", "full")
+OWNERS_ALONE: tuple[str, ...] = ()
+SENDERS = ("send", "send_receive", "full")
+RECEIVERS = ("receive", "send_receive", "full")
+READERS = ("info", "admin", "full")
+ADMINS = ("admin", "full")
+MAY: dict[str, tuple[str, ...]] = {
+    "PUT /queues/{queue}": ADMINS,
+    "PATCH /queues/{queue}": ADMINS,
+    "GET /queues/{queue}": READERS,
+    "DELETE /queues/{queue}": OWNERS_ALONE,
+    "POST /queues/{queue}/purge": ADMINS,
+    "POST /queues/{queue}/rewind": ADMINS,
+    # It writes to other queues of its owner, which no grant is about.
+    "POST /queues/{queue}/redrive": OWNERS_ALONE,
+    "POST /queues/{queue}/messages": SENDERS,
+    "POST /queues/{queue}/messages/receive": RECEIVERS,
+    "POST /queues/{queue}/messages/peek": RECEIVERS,
+    "POST /queues/{queue}/messages/delete": RECEIVERS,
+    "POST /queues/{queue}/messages/visibility": RECEIVERS,
+    "POST /queues/{queue}/messages/give-back": RECEIVERS,
+    "POST /queues/{queue}/messages/dead-letter": RECEIVERS,
+    "PUT /queues/{queue}/receivers/{receiver}": ADMINS,
+    "GET /queues/{queue}/receivers/{receiver}": READERS,
+    "GET /queues/{queue}/receivers": READERS,
+    "DELETE /queues/{queue}/receivers/{receiver}": ADMINS,
+    "PUT /queues/{queue}/grants/{account}": ADMINS,
+    "GET /queues/{queue}/grants/{account}": ADMINS,
+    "GET /queues/{queue}/grants": ADMINS,
+    "DELETE /queues/{queue}/grants/{account}": ADMINS,
+}
+"""Call of a queue -> permissions that another account needs one of."""
+OPEN = {"GET /health", "GET /openapi.json", "GET /docs", "GET /docs/{asset}"}
+WITH_A_TOKEN = {"POST /topics/{topic}/subscriptions/{subscription}/confirm"}
+CALLERS_OWN = {
+    "GET /queues", "GET /topics", "GET /grants", "GET /keys", "POST /keys",
+    "GET /reports/billing", "GET /reports/backlog",
+}  # fmt: skip
+"""No name in the path: they speak of the key's account alone."""
+BY_ID = {"GET /operations/{id}": "OperationNotFound", "DELETE /keys/{id}": "KeyNotFound"}
+
+OF_QUEUES = [call for call in CALLS if "{queue}" in call.route]
+OF_TOPICS = [call for call in CALLS if "{topic}" in call.route]
+WITH_A_KEY = [call for call in CALLS if call.needs_key]
+MALFORMED = (b"{", b"\xff", b'{"unknown": 1}')
+
+
+@pytest.fixture(scope="module")
+def stage() -> Iterator[Stage]:
+    """For calls that are refused: none of them may change it."""
+    made = set_stage()
+    yield made
+    made.world.engine.close()
+
+
+@pytest.fixture
+def fresh() -> Iterator[Stage]:
+    """For calls that do something."""
+    made = set_stage()
+    yield made
+    made.world.engine.close()
+
+
+def test_it_is_decided_for_every_route_who_may_call_it() -> None:
+    assert {str(call) for call in OF_QUEUES} == set(MAY)
+    assert {str(call) for call in CALLS if not call.needs_key} == OPEN | WITH_A_TOKEN
+    rest = {str(call) for call in CALLS} - {str(call) for call in [*OF_QUEUES, *OF_TOPICS]}
+    assert rest == OPEN | CALLERS_OWN | set(BY_ID)
+
+
+@pytest.mark.parametrize("call", CALLS, ids=str)
+def test_the_owner_may_make_every_call(fresh: Stage, call: Call) -> None:
+    """So that what is refused below is refused for who asks, not for what."""
+    names = names_for(fresh, call)
+    if "{topic}" in call.route and call.method == "PUT":
+        names |= {"topic": "fresh"} if "{subscription}" not in call.route else {}
+        names["subscription"] = "fresh"
+
+    reply = fresh.make(fresh.owner, call, names)
+
+    if call.route.startswith("/reports/"):
+        assert reply.code == "ReportNotFound"
+    else:
+        assert reply.status in call.succeeds_with, reply.text
+
+
+@pytest.mark.parametrize("call", WITH_A_KEY, ids=str)
+def test_nobody_is_answered_without_a_good_key(stage: Stage, call: Call) -> None:
+    key, _, secret = stage.owner.authorization.removeprefix("Bearer ").partition(":")
+    other = stage.foreigner.authorization.partition(":")[2]
+    before = stage.everything()
+    for authorization in (
+        "",
+        "Bearer",
+        f"Bearer {key}",
+        f"Bearer {key}:",
+        f"Bearer {key}:{secret[:-1]}",
+        f"Bearer {key}:{other}",
+        f"Bearer {key.lower()}:{secret}",
+        f"Basic {key}:{secret}",
+    ):
+        client = Client(stage.world, authorization)
+        replies = [stage.make(client, call, names_for(stage, call))]
+        path = call.path(names_for(stage, call))
+        replies += [client.raw(call.method, path, body) for body in MALFORMED]
+        for reply in replies:
+            assert (reply.status, reply.code) == (401, "Unauthenticated"), authorization
+            assert reply.headers["WWW-Authenticate"] == "Bearer"
+    assert stage.everything() == before
+
+
+@pytest.mark.parametrize("call", OF_QUEUES, ids=str)
+def test_a_foreign_queue_is_forbidden_without_a_grant_existing_or_not(
+    stage: Stage, call: Call
+) -> None:
+    before = stage.everything()
+    details = set()
+    for name in ("alice:orders", "alice:failed", "alice:nothing", "nobody:orders"):
+        names = {**names_for(stage, call), "queue": name}
+        replies = [stage.make(stage.foreigner, call, names)]
+        for body in MALFORMED:
+            replies.append(stage.foreigner.raw(call.method, call.path(names), body))
+        for reply in replies:
+            assert (reply.status, reply.code) == (403, "Forbidden"), (name, reply.text)
+            details.add(reply.json["detail"].replace(name, "queue"))
+    assert len(details) == 1, "what is refused tells nothing of what is there"
+    assert stage.everything() == before
+
+
+@pytest.mark.parametrize("call", OF_QUEUES, ids=str)
+def test_a_grant_allows_the_calls_of_its_permission_and_no_others(call: Call) -> None:
+    for permission in PERMISSIONS:
+        stage = set_stage()
+        grant = {"permission": permission}
+        assert stage.owner.put("/queues/orders/grants/bob", grant).status == 200
+        names = {**names_for(stage, call), "queue": "alice:orders"}
+        before = stage.everything()
+
+        reply = stage.make(stage.foreigner, call, names)
+
+        if permission in MAY[str(call)]:
+            assert reply.status in call.succeeds_with, (permission, reply.text)
+        else:
+            assert (reply.status, reply.code) == (403, "Forbidden"), permission
+            assert stage.everything() == before
+        elsewhere = stage.make(stage.foreigner, call, {**names, "queue": "alice:failed"})
+        assert elsewhere.code == "Forbidden", "a grant is about one queue"
+        stage.world.engine.close()
+
+
+@pytest.mark.parametrize("call", OF_TOPICS, ids=str)
+def test_a_foreign_topic_is_forbidden_existing_or_not(stage: Stage, call: Call) -> None:
+    before = stage.everything()
+    details = set()
+    for name in ("alice:news", "alice:nothing", "nobody:news"):
+        names = {**names_for(stage, call), "topic": name}
+        reply = stage.make(stage.foreigner, call, names)
+        assert (reply.status, reply.code) == (403, "Forbidden"), (name, reply.text)
+        details.add(reply.json["detail"])
+    assert len(details) == 1
+    assert stage.everything() == before
+
+
+@pytest.mark.parametrize("call", [*OF_QUEUES, *OF_TOPICS], ids=str)
+def test_a_name_means_what_is_in_the_keys_own_account(stage: Stage, call: Call) -> None:
+    if str(call) in ("PUT /queues/{queue}", "PUT /topics/{topic}"):
+        return  # makes one of that name in its own account
+    before = stage.everything()
+
+    reply = stage.make(stage.foreigner, call, names_for(stage, call))
+
+    assert (reply.status, reply.code) == (
+        404,
+        "QueueNotFound" if "{queue}" in call.route else "TopicNotFound",
+    )
+    assert stage.everything() == before
+
+
+@pytest.mark.parametrize("call", [call for call in CALLS if str(call) in BY_ID], ids=str)
+def test_another_accounts_ids_are_not_found(stage: Stage, call: Call) -> None:
+    before = stage.everything()
+
+    reply = stage.make(stage.foreigner, call, names_for(stage, call))
+
+    assert (reply.status, reply.code) == (404, BY_ID[str(call)])
+    assert stage.everything() == before
+
+
+@pytest.mark.parametrize("call", [call for call in CALLS if str(call) in CALLERS_OWN], ids=str)
+def test_listings_show_the_keys_own_account_alone(stage: Stage, call: Call) -> None:
+    """What is the owner's has these names; the foreigner's answers hold none of them."""
+    if call.method == "POST":
+        return
+    reply = stage.make(stage.foreigner, call, {})
+
+    for name in ("orders", "failed", "news", "alice", stage.names["/keys/{id}"]):
+        assert name not in reply.text
+
+
+def test_keys_of_others_need_an_admin_key(stage: Stage) -> None:
+    admin = stage.owner.authorization.removeprefix("Bearer ").partition(":")[0]
+    plain = stage.owner.post("/keys").json
+    own = Client(stage.world, f"Bearer {plain['access_key_id']}:{plain['secret']}")
+    before = stage.everything()
+    for client in (stage.foreigner, own):
+        for body in ({"admin": True}, {"account": "carol"}, {"account": "carol", "admin": True}):
+            assert client.post("/keys", body).code == "Forbidden"
+        assert client.get("/keys", "account=carol").code == "Forbidden"
+    assert own.delete(f"/keys/{admin}").code == "Forbidden"
+    assert stage.foreigner.delete(f"/keys/{admin}").code == "KeyNotFound"
+    assert stage.foreigner.get("/keys", "account=alice").code == "Forbidden"
+    assert stage.everything() == before
+
+
+@pytest.mark.parametrize(
+    ("call", "body"),
+    [
+        ("PUT /queues/mine", {"dead_letter": {"queue": "alice:orders", "max_receives": 1}}),
+        ("PATCH /queues/own", {"dead_letter": {"queue": "alice:orders", "max_receives": 1}}),
+        ("POST /queues/own/redrive", {"to": "alice:orders"}),
+        ("PUT /topics/own/subscriptions/one", {"protocol": "queue", "endpoint": "alice:orders"}),
+        ("PATCH /topics/own/subscriptions/pull", {"dead_letter_queue": "alice:orders"}),
+    ],
+)
+def test_a_body_cannot_name_a_foreign_queue_whatever_is_granted(
+    fresh: Stage, call: str, body: dict[str, object]
+) -> None:
+    fresh.owner.put("/queues/orders/grants/bob", {"permission": "full"})
+    fresh.foreigner.put("/queues/own")
+    fresh.foreigner.put("/topics/own")
+    fresh.foreigner.put("/topics/own/subscriptions/pull", {"protocol": "pull"})
+    before = fresh.everything()
+    method, _, path = call.partition(" ")
+
+    reply = fresh.foreigner.call(method, path, body)
+
+    assert (reply.status, reply.code) == (400, "InvalidParameter"), reply.text
+    assert fresh.everything() == before
+
+
+@pytest.mark.parametrize("token", ["", "alice.", "alice." + "0" * 48, "bob." + "0" * 48, "x" * 257])
+def test_a_wrong_token_confirms_nothing(stage: Stage, token: str) -> None:
+    before = stage.everything()
+    path = "/topics/news/subscriptions/all/confirm"
+
+    reply = Client(stage.world, "").post(path, {"token": token})
+
+    assert reply.code == ("Forbidden" if 1 <= len(token) <= 256 else "InvalidParameter")
+    assert stage.everything() == before
