@@ -183,8 +183,8 @@ def _body(operation: Operation) -> dict[str, Any]:
 def _answer(status: int, shape: Any) -> dict[str, Any]:
     if shape is None:
         return {"description": "Done."}
-    if isinstance(shape, str):
-        return {"description": "The content.", "content": {shape: {}}}
+    if isinstance(shape, tuple):
+        return {"description": "The content.", "content": {media: {} for media in shape}}
     text = (shape.__doc__ or "").strip().splitlines()[0]
     return {"description": text, "content": {_MEDIA: {"schema": _reference(shape)}}}
 

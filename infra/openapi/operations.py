@@ -21,6 +21,7 @@ from cirrusmq.surrendering import DeadLetterRequest
 from cirrusmq.topic import SubscriptionInput, TopicInput
 from cirrusmq_lambda.http import NoFields
 from cirrusmq_lambda.routes.access import GrantRequest, KeyRequest
+from cirrusmq_lambda.routes.service import ASSETS
 
 from . import answers
 
@@ -41,7 +42,7 @@ class Operation:
     tag: str
     summary: str
     answers: Mapping[int, Any]
-    """Status -> struct of the answer; None: no body; a text: the media type."""
+    """Status -> struct of the answer; None: no body; texts: the media types."""
     body: type | None = None
     examples: Mapping[str, Any] = field(default_factory=dict)
     """Bodies that are worth trying, by name."""
@@ -404,16 +405,16 @@ _SERVICE = {
     "GET /openapi.json": Operation(
         tag="Service",
         summary="This document",
-        answers={200: "application/json"},
+        answers={200: ("application/json",)},
         needs_key=False,
     ),
     "GET /docs": Operation(
-        tag="Service", summary="A page to try it", answers={200: "text/html"}, needs_key=False
+        tag="Service", summary="A page to try it", answers={200: ("text/html",)}, needs_key=False
     ),
     "GET /docs/{asset}": Operation(
         tag="Service",
         summary="A file of that page",
-        answers={200: "application/octet-stream"},
+        answers={200: tuple(sorted(ASSETS.values()))},
         problems=("NotFound",),
         needs_key=False,
     ),

@@ -120,8 +120,8 @@ class Checked:
         where = (method, path, reply.status, reply.text)
         assert str(reply.status) in operation["responses"], where
         described = operation["responses"][str(reply.status)]
-        for media, content in described.get("content", {}).items():
-            assert reply.headers["Content-Type"].startswith(media), where
+        if contents := described.get("content"):
+            content = contents[reply.headers["Content-Type"].partition(";")[0]]
             if "schema" in content:
                 assert complaints(self.openapi, content["schema"], reply.json) == [], where
         if reply.status >= 400:
@@ -237,12 +237,7 @@ def use_the_rest(call: Checked) -> None:
     assert call("GET", "/reports/billing").status == 404
     assert call("GET", "/reports/backlog").status == 404
     for path in ("/health", "/openapi.json", "/docs", "/docs/swagger-ui.css"):
-        # An asset's own type is more exact than what the document can say.
-        if path.startswith("/docs/"):
-            assert call.client.get(path).status == 200
-            call.seen.add("GET /docs/{asset}")
-        else:
-            assert call("GET", path).status == 200
+        assert call("GET", path).status == 200
     call("DELETE", "/queues/orders/receivers/audit")
     assert call("DELETE", "/queues/failed").status == 409
     call("DELETE", "/queues/orders")

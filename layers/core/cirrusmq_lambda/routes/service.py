@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import mimetypes
 from importlib import metadata, resources
 from pathlib import Path
 
@@ -34,7 +33,8 @@ fetch("openapi.json").then(answer => answer.json()).then(spec => SwaggerUIBundle
 </body>
 </html>
 """
-_ASSETS = ("swagger-ui.css", "swagger-ui-bundle.js")
+ASSETS = {"swagger-ui.css": "text/css", "swagger-ui-bundle.js": "text/javascript"}
+"""Files of the page, and their media types."""
 
 
 def show_health(request: Request) -> Answer:
@@ -63,13 +63,12 @@ def show_docs(request: Request) -> Answer:
 def show_asset(request: Request) -> Answer:
     """A file of the page."""
     name = request.path("asset")
-    if name not in _ASSETS:
+    if name not in ASSETS:
         raise NotFound
-    media_type = mimetypes.guess_type(name)[0] or "application/octet-stream"
     content = base64.b64encode((_asset_folder() / name).read_bytes()).decode()
     return {
         "statusCode": 200,
-        "headers": {"Content-Type": media_type, "Cache-Control": "max-age=86400"},
+        "headers": {"Content-Type": ASSETS[name], "Cache-Control": "max-age=86400"},
         "body": content,
         "isBase64Encoded": True,
     }
@@ -107,7 +106,7 @@ def _document() -> str:
 def _asset_folder() -> Path:
     """The folder of the installed page, found without importing its package."""
     files = metadata.files("swagger-ui-bundle") or []
-    page = next(file for file in files if file.name == _ASSETS[1])
+    page = next(file for file in files if file.name in ASSETS)
     return Path(str(page.locate())).parent
 
 
