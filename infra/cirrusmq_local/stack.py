@@ -34,6 +34,8 @@ ACCOUNT = "local"
 TEMPLATE = Path(__file__).resolve().parents[2] / "template.yaml"
 UPKEEP_SECONDS = 1.0
 EXPIRED_AT_ONCE = 1_000
+_OWN_VARIABLES = ("POWERTOOLS_LOG_LEVEL", "ACCOUNT_REQUESTS_PER_SECOND")
+"""What whoever starts the stack may decide by variables of the environment."""
 
 _log = logging.getLogger(__name__)
 
@@ -244,7 +246,7 @@ class Stack:
 
 def _set_environment(template: Template, data: DataFolder) -> None:
     isolate_environment()
-    own = {name: os.environ[name] for name in ("POWERTOOLS_LOG_LEVEL",) if name in os.environ}
+    own = {name: os.environ[name] for name in _OWN_VARIABLES if name in os.environ}
     os.environ |= template.environment() | {
         # All functions share one process here, so what one changes the others see at once.
         "SHARED_CACHES": "true",

@@ -25,6 +25,9 @@ RETRY_SCHEDULE = "arn:aws:states:local:000000000000:stateMachine:cirrusmq-retry_
 # Who gives dead letters up, and may make a queue for the first one of a subscription.
 GIVERS_UP = {"Receive", "Delete", "Push", "Sweep"}
 
+# Who answers over HTTP, and counts the calls of each account.
+CALLED = {"Send", "Receive", "Delete", "Publish", "Subscribe", "Manage"}
+
 WRITES = {"dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:DeleteItem"}
 READS = {"dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:Query"}
 CHECKS = {"dynamodb:ConditionCheckItem"}
@@ -171,7 +174,16 @@ def test_only_counting_and_the_sweep_write_the_usage(resources: dict[str, Any]) 
         for name, _ in statements(resources)
         if actions_on(resources, name, "Usage.Arn") & WRITES
     }
-    assert writers == {"Meter", "Sweep"}
+    assert writers == {"Meter", "Sweep"} | CALLED
+
+
+@pytest.mark.parametrize("function", sorted(CALLED))
+def test_what_is_called_counts_its_calls_and_no_usage(
+    resources: dict[str, Any], function: str
+) -> None:
+    confined = keys_of(resources, function, "Usage.Arn")
+    assert confined == {"dynamodb:UpdateItem": ["T#*"]}
+    assert actions_on(resources, function, "Usage.Arn") - set(confined) <= {"dynamodb:GetItem"}
 
 
 def test_nobody_scans_or_drops_a_table(resources: dict[str, Any]) -> None:

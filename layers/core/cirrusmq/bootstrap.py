@@ -108,4 +108,5 @@ def _settings() -> Settings:
         http_endpoints=os.environ.get("HTTP_ENDPOINTS") == "true",
         allowed_networks=tuple(network.strip() for network in networks if network.strip()),
         public_url=os.environ.get("PUBLIC_URL", ""),
+        account_requests_per_second=int(os.environ.get("ACCOUNT_REQUESTS_PER_SECOND") or 0),
     )

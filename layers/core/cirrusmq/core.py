@@ -15,6 +15,7 @@ from cirrusmq.clock import Clock
 from cirrusmq.hints import Hints
 from cirrusmq.recent import Recent
 from cirrusmq.storage.store import Store
+from cirrusmq.throttling import Throttle
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -48,6 +49,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Networks, as CIDR, that endpoints may lie in though they are not global."""
     public_url: str = ""
     """Where the service is reached from outside, for confirmations."""
+    account_requests_per_second: int = 0
+    """Calls of one account above which it is told to wait; 0 is no limit."""
 
 
 class Core(msgspec.Struct, frozen=True, kw_only=True):
@@ -78,6 +81,7 @@ class Core(msgspec.Struct, frozen=True, kw_only=True):
     """The real time in epoch seconds, for signatures that others check."""
     settings: Settings = Settings()
     hints: Hints = field(default_factory=Hints)
+    throttle: Throttle = field(default_factory=Throttle)
     fanned_out: Recent = field(default_factory=Recent)
     """Ids of log records that this environment has fanned out."""
 

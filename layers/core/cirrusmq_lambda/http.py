@@ -11,7 +11,7 @@ from typing import Any, Protocol, TypeAlias, TypeVar
 
 import msgspec
 
-from cirrusmq import bootstrap, keys
+from cirrusmq import bootstrap, keys, throttling
 from cirrusmq.core import Core
 from cirrusmq.errors import (
     CirrusMQError,
@@ -56,8 +56,10 @@ class Request:
 
     @cached_property
     def caller(self) -> keys.Caller:
-        """Whose key the call shows; Unauthenticated."""
-        return keys.verify(self.core, self.event.get("headers", {}).get("authorization"))
+        """Whose key the call shows, which counts as a call; Unauthenticated, Throttled."""
+        caller = keys.verify(self.core, self.event.get("headers", {}).get("authorization"))
+        throttling.admit(self.core, caller.account)
+        return caller
 
     def path(self, name: str) -> str:
         """A parameter of the route."""

@@ -1,0 +1,233 @@
+"""An account that calls too often is told to wait, and nobody else notices."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.local.test_stack import Up
+from tests.security.contract import CALLS, names_for, set_stage
+
+from cirrusmq.throttling import Throttle, share_of
+from cirrusmq_local.engine import EngineError
+from cirrusmq_local.testing import Client, World
+
+SEND = {"messages": [{"body": "x"}]}
+
+
+def limited(world: World, rate: int) -> World:
+    """The world as its deployment has it that gives each account this rate."""
+    settings = msgspec.structs.replace(world.core.settings, account_requests_per_second=rate)
+    world.core = msgspec.structs.replace(world.core, settings=settings, throttle=Throttle())
+    return world
+
+
+@pytest.fixture
+def world() -> World:
+    return limited(World(), 5)
+
+
+def statuses(client: Client, calls: int) -> Counter[int]:
+    return Counter(client.get("/queues").status for _ in range(calls))
+
+
+def counters(world: World) -> list[dict[str, Any]]:
+    return [item for item in world.items("usage") if item["pk"]["S"].startswith("T#")]
+
+
+class TestOneEnvironment:
+    def test_what_is_over_the_rate_waits_for_the_next_second(self, world: World) -> None:
+        alice = world.client("alice")
+        for _ in range(4):
+            assert statuses(alice, 12) == {200: 5, 429: 7}
+            world.clock.pass_seconds(1)
+
+    def test_the_answer_says_when_to_come_again(self, world: World) -> None:
+        alice = world.client("alice")
+        statuses(alice, 5)
+
+        refused = alice.get("/queues")
+
+        assert (refused.status, refused.code) == (429, "Throttled")
+        assert refused.headers["Retry-After"] == "1"
+        assert refused.headers["Content-Type"] == "application/problem+json"
+        assert "5 calls a second" in refused.json["detail"]
+
+    def test_other_accounts_are_not_concerned(self, world: World) -> None:
+        alice, bob = world.client("alice"), world.client("bob")
+
+        assert statuses(alice, 50)[429] == 45
+        assert statuses(bob, 5) == {200: 5}
+
+    def test_all_keys_of_an_account_share_its_rate(self, world: World) -> None:
+        first, second = world.client("alice"), world.client("alice")
+
+        assert statuses(first, 5) == {200: 5}
+        assert statuses(second, 5) == {429: 5}
+
+    def test_who_has_no_good_key_uses_up_nobodys_rate(self, world: World) -> None:
+        alice = world.client("alice")
+        key = alice.authorization.partition(":")[0]
+
+        assert statuses(Client(world, f"{key}:wrong"), 50) == {401: 50}
+        assert statuses(alice, 5) == {200: 5}
+
+    @pytest.mark.parametrize("call", [c for c in CALLS if c.needs_key], ids=str)
+    def test_every_call_is_counted_and_a_refused_one_changes_nothing(self, call: Any) -> None:
+        stage = set_stage()
+        limited(stage.world, 1)
+        assert stage.owner.get("/queues").status == 200
+        before = stage.everything()
+
+        reply = stage.make(stage.owner, call, names_for(stage, call))
+
+        assert (reply.status, reply.code) == (429, "Throttled")
+        assert "429" in call.described["responses"]
+        assert stage.everything() == before
+
+    def test_what_needs_no_key_is_not_counted(self, world: World) -> None:
+        nobody = Client(world, "")
+        assert Counter(nobody.get("/health").status for _ in range(50)) == {200: 50}
+
+
+class TestCost:
+    def test_without_a_rate_nothing_is_counted_or_written(self) -> None:
+        world = limited(World(), 0)
+        alice = world.client("alice")
+        for _ in range(3):
+            assert world.write_units(lambda: statuses(alice, 500)) == 0
+            world.clock.pass_seconds(1)
+        assert counters(world) == []
+
+    def test_it_is_one_write_unit_a_second_however_many_calls(self, world: World) -> None:
+        alice = world.client("alice")
+        assert world.write_units(lambda: statuses(alice, 500)) == 0
+        for _ in range(100):
+            world.clock.pass_seconds(1)
+            assert world.write_units(lambda: statuses(alice, 20)) == 1
+
+    def test_a_minutes_counter_is_one_item_that_expires(self, world: World) -> None:
+        alice = world.client("alice")
+        for _ in range(60):
+            statuses(alice, 1)
+            world.clock.pass_seconds(1)
+        items = counters(world)
+        assert 1 <= len(items) <= 2
+        for item in items:
+            left = int(item["expires_at"]["N"]) - world.clock.now_ms() // 1000
+            assert 0 < left <= 120
+
+    def test_the_meter_and_the_sweep_do_not_take_it_for_usage(self, world: World) -> None:
+        alice = world.client("alice")
+        alice.put("/queues/orders")
+        world.clock.pass_seconds(1)
+        alice.post("/queues/orders/messages", SEND)
+        world.settle()
+        world.run("sweep")
+        assert alice.get("/queues/orders").json["counts"]["active"] == 1
+        records = [item for item in world.items("usage") if item["pk"]["S"].startswith("U#")]
+        assert not {"U#", "C#"} & {item["pk"]["S"][:2] for item in counters(world)}
+        assert all("records" in item for item in records)
+
+
+class TestManyEnvironments:
+    """Some worlds over one store, each with what it counted itself, as Lambda has it."""
+
+    @staticmethod
+    def run(world: World, environments: int, calls_each: int, seconds: int) -> list[int]:
+        """Calls let through in each second, at times that the environments do not share."""
+        chance = random.Random(environments)
+        alice = world.client("alice")
+        throttles = [Throttle() for _ in range(environments)]
+        passed = []
+        for _ in range(seconds):
+            calls = [number for number in range(environments) for _ in range(calls_each)]
+            chance.shuffle(calls)
+            let_through = 0
+            for number in calls:
+                world.core = msgspec.structs.replace(world.core, throttle=throttles[number])
+                let_through += alice.get("/queues").status == 200
+            passed.append(let_through)
+            world.clock.pass_seconds(1)
+        return passed
+
+    @pytest.mark.parametrize(("environments", "calls_each"), [(2, 60), (10, 20), (50, 4), (200, 1)])
+    def test_together_they_let_about_the_rate_through(
+        self, environments: int, calls_each: int
+    ) -> None:
+        passed = self.run(limited(World(), 50), environments, calls_each, 12)
+
+        assert all(number <= 50 * environments for number in passed)
+        settled = passed[3:]
+        assert 40 <= sum(settled) / len(settled) <= 65, passed
+
+    def test_they_let_everything_through_below_the_rate(self) -> None:
+        assert self.run(limited(World(), 50), 10, 5, 10) == [50] * 10
+
+    def test_the_rate_is_free_again_when_the_load_is_gone(self) -> None:
+        world = limited(World(), 50)
+        self.run(world, 10, 40, 4)
+        world.clock.pass_seconds(3)
+        assert statuses(world.client("alice"), 50) == {200: 50}
+
+
+@pytest.mark.parametrize("fault", [EngineError("InternalServerError", "x", 500), OSError("x")])
+def test_a_counter_that_fails_refuses_nobody(world: World, fault: Exception) -> None:
+    alice = world.client("alice")
+    works = world.engine.execute
+
+    def fail(operation: str, request: Any) -> Any:
+        if str(request.get("Key", {}).get("pk", {}).get("S", "")).startswith("T#"):
+            raise fault
+        return works(operation, request)
+
+    world.engine.execute = fail  # type: ignore[method-assign]
+    for _ in range(3):
+        assert statuses(alice, 5) == {200: 5}
+        world.clock.pass_seconds(1)
+    assert counters(world) == []
+
+
+@given(st.integers(1, 10_000), st.integers(0, 10_000), st.integers(0, 10**6), st.floats(0, 0.999))
+def test_a_share_is_never_more_than_the_rate(
+    rate: int, calls: int, others: int, chance: float
+) -> None:
+    demand = calls + others
+    share = share_of(rate, calls, demand, chance)
+    assert 0 <= share <= rate
+    if demand > rate:
+        assert abs(share - rate * calls / demand) <= 1
+    else:
+        assert share == rate
+
+
+def test_a_running_stack_refuses_only_where_a_rate_is_given(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def call(name: str, check: Callable[[Any], None]) -> None:
+        up = Up(tmp_path / name, "--port", "0")
+        try:
+            check(up.client())
+        finally:
+            up.clean_up()
+
+    def everything_passes(client: Any) -> None:
+        assert {client.get("/queues").status_code for _ in range(100)} == {200}
+
+    def some_must_wait(client: Any) -> None:
+        answers = [client.get("/queues") for _ in range(200)]
+        refused = [answer for answer in answers if answer.status_code == 429]
+        assert 0 < len(refused) < 200
+        assert {answer.headers["retry-after"] for answer in refused} == {"1"}
+
+    monkeypatch.delenv("ACCOUNT_REQUESTS_PER_SECOND", raising=False)
+    call("free", everything_passes)
+    monkeypatch.setenv("ACCOUNT_REQUESTS_PER_SECOND", "10")
+    call("limited", some_must_wait)
