@@ -215,6 +215,10 @@ def test_what_is_no_route_is_told_apart_from_a_wrong_method(start: Start) -> Non
     assert (missing.status_code, missing.json()["code"]) == (404, "NotFound")
     wrong = client.put("/health")
     assert (wrong.status_code, wrong.json()["code"]) == (405, "MethodNotAllowed")
+    assert wrong.headers["allow"] == "GET"
+    assert client.options("/queues/orders").headers["allow"] == "DELETE, GET, PATCH, PUT"
+    headed = client.head("/queues")
+    assert (headed.status_code, headed.content, headed.headers["allow"]) == (405, b"", "GET")
     assert missing.headers["content-type"] == "application/problem+json"
 
 

@@ -5,6 +5,8 @@ Nothing here knows HTTP; the status of each code is decided where answers are ma
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 
 class CirrusMQError(Exception):
     """Something went wrong."""
@@ -72,6 +74,11 @@ class NotFound(CirrusMQError):
 
 class MethodNotAllowed(CirrusMQError):
     """The route does not take this method."""
+
+    def __init__(self, allowed: Sequence[str]) -> None:
+        super().__init__()
+        self.allowed = tuple(allowed)
+        """The methods that it takes."""
 
 
 class QueueNotFound(CirrusMQError):

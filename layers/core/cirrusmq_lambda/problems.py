@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from cirrusmq.errors import CirrusMQError
+from cirrusmq.errors import CirrusMQError, MethodNotAllowed
 
 TYPE_PREFIX = "urn:cirrusmq:problem:"
 _STATUS = {
@@ -69,6 +69,8 @@ def problem(error: CirrusMQError, request_id: str) -> dict[str, Any]:
     headers = {"Content-Type": "application/problem+json"}
     if error.retry_after_seconds is not None:
         headers["Retry-After"] = str(error.retry_after_seconds)
+    if isinstance(error, MethodNotAllowed):
+        headers["Allow"] = ", ".join(error.allowed)
     if described["status"] == 401:
         headers["WWW-Authenticate"] = "Bearer"
     return {

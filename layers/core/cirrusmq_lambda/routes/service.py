@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Sequence
 from importlib import metadata, resources
 from pathlib import Path
 
@@ -76,18 +77,22 @@ def show_asset(request: Request) -> Answer:
 
 def refuse(request: Request) -> Answer:
     """A call that matches no route."""
-    asked = request.event["requestContext"]["http"]
-    paths = msgspec.json.decode(_document())["paths"]
-    segments = asked["path"].rstrip("/").split("/")
-    for template, methods in paths.items():
-        wanted = template.split("/")
-        fits = len(wanted) == len(segments) and all(
-            part.startswith("{") or part == given
-            for part, given in zip(wanted, segments, strict=True)
-        )
-        if fits and asked["method"].lower() not in methods:
-            raise MethodNotAllowed
-    raise NotFound
+    given = request.event["requestContext"]["http"]["path"].split("/")
+    paths: dict[str, dict[str, object]] = msgspec.json.decode(_document())["paths"]
+    allowed = {
+        method.upper()
+        for template, methods in paths.items()
+        if _fits(template.split("/"), given)
+        for method in methods
+    }
+    raise MethodNotAllowed(sorted(allowed)) if allowed else NotFound
+
+
+def _fits(template: Sequence[str], given: Sequence[str]) -> bool:
+    return len(template) == len(given) and all(
+        part == held or (part.startswith("{") and held)
+        for part, held in zip(template, given, strict=True)
+    )
 
 
 def _text(media_type: str, text: str) -> Answer:

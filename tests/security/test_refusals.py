@@ -1,0 +1,138 @@
+"""Whatever is asked in whatever bytes: a refusal of the contract, never a failure of ours."""
+
+from __future__ import annotations
+
+import pytest
+from tests.security.contract import CALLS, CODES, DOCUMENT, Call, Stage, names_for, set_stage
+
+from cirrusmq_local.testing import Client, Reply
+
+WITH_BODY = [call for call in CALLS if "requestBody" in call.described]
+BODIES = [
+    b"", b" ", b"{", b"[]", b"null", b"1", b'"x"', b"{} {}", b"\xef\xbb\xbf{}",
+    b"\xff\xfe{\x00}\x00",
+    b'{"a": "\xff"}', b'{"a": NaN}', b'{"a": Infinity}', b'{"a": 1e999}', b'{"a": "\\ud800"}',
+    b'{"a": 1, "a": 2}', b'{"\\u0000": 1}', b'{"": ""}', b'{"a": "\x00"}', b"{'a': 1}",
+    b'{"a": 1,}',
+    b"[" * 100_000, b'{"a":' * 50_000 + b"1" + b"}" * 50_000,
+    b'{"messages":' + b"[" * 100_000, b'{"entries": [[[[]]]], "messages": [[[[]]]]}',
+    b'{"' + b"k" * 100_000 + b'": 1}', b'{"a": ' + b"9" * 100_000 + b"}",
+    b'{"max": -0, "wait_seconds": -0.0}', b'{"filter": {"tags": {"tags": []}}, "labels": {"": ""}}',
+    b'{"messages": [{"body": "x", "attributes": {"\\u0000": "x"}}]}',
+    b'{"messages": [{"body": "\\u0000", "group": "\\u0000", "deduplication_id": "\\u0000"}]}',
+    b'{"receipts": ["\\u0000", "\\ufffe", "\xf0\x9f\x90\x98"]}', b'{"receipts": [""]}',
+]  # fmt: skip
+TYPES = {
+    "application/json": True,
+    "Application/JSON; Charset=UTF-8": True,
+    'application/json;charset="utf-8"': True,
+    "application/json; charset=utf-16": False,
+    "application/json; charset=latin-1": False,
+    "text/json": False,
+    "application/x-www-form-urlencoded": False,
+    "multipart/form-data; boundary=x": False,
+    "": False,
+    ";": False,
+    "\x00": False,
+}
+NAMES = [
+    "%00", "a%00b", "%ff", "%F0%9F%90%98", "a%2Fb", "%2e%2e", "..", "a b", "a:b:c", ":", "a:", ":b",
+    "x" * 4_000, "%", "%zz", "K%23x", "a%0d%0ab", "*", "{queue}", "a,b", "%ed%a0%80",
+]  # fmt: skip
+METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "QUERY"]
+
+
+@pytest.fixture(scope="module")
+def stage() -> Stage:
+    return set_stage()
+
+
+def check(reply: Reply, *where: object) -> None:
+    """A good answer, or a problem of a code that the document knows."""
+    assert reply.status < 500, (*where, reply.text)
+    if reply.status >= 400:
+        assert reply.headers["Content-Type"] == "application/problem+json", where
+        assert reply.code in CODES, where
+
+
+@pytest.mark.parametrize("call", WITH_BODY, ids=str)
+def test_no_body_makes_a_call_fail(stage: Stage, call: Call) -> None:
+    path = call.path({**names_for(stage, call), "receiver": "new", "account": "dora"})
+    for body in BODIES:
+        check(stage.owner.raw(call.method, path, body), body[:40])
+
+
+@pytest.mark.parametrize("call", WITH_BODY, ids=str)
+def test_a_body_is_json_in_utf_8_or_of_an_unsupported_type(stage: Stage, call: Call) -> None:
+    path = call.path(names_for(stage, call))
+    for content_type, supported in TYPES.items():
+        reply = stage.owner.raw(call.method, path, b'{"x": 1}', content_type=content_type)
+        assert reply.code == ("InvalidParameter" if supported else "UnsupportedMediaType")
+
+
+@pytest.mark.parametrize("call", [call for call in CALLS if "{" in call.route], ids=str)
+def test_no_name_makes_a_call_fail(stage: Stage, call: Call) -> None:
+    names = {**names_for(stage, call), "queue": "none", "topic": "none"}
+    for name in names:
+        for odd in NAMES:
+            if f"{{{name}}}" in call.route:
+                reply = stage.make(stage.owner, call, {**names, name: odd})
+                check(reply, name, odd)
+                assert reply.status >= 400, (name, odd)
+
+
+@pytest.mark.parametrize("call", [call for call in CALLS if call.method == "GET"], ids=str)
+def test_no_query_makes_a_call_fail(stage: Stage, call: Call) -> None:
+    path = call.path(names_for(stage, call))
+    known = [each["name"] for each in call.described["parameters"] if each["in"] == "query"]
+    for name in [*known, "other", "", "%00", "%ff"]:
+        for value in [*NAMES, "", "0", "-1", "1e3", "+1", "1", "٣", "2026-11-20T08:00:00Z", "0000"]:
+            check(stage.owner.get(path, f"{name}={value}"), name, value)
+        check(stage.owner.get(path, f"{name}=1&{name}=2&{name}"), name)
+        check(stage.owner.get(path, name), name)
+
+
+@pytest.mark.parametrize("path", sorted(DOCUMENT["paths"]))
+def test_a_method_that_a_route_lacks_is_not_allowed_and_told_which_are(
+    stage: Stage, path: str
+) -> None:
+    before = stage.everything()
+    has = {method.upper() for method in DOCUMENT["paths"][path]}
+    call = next(call for call in CALLS if call.route == path)
+    for method in set(METHODS) - has:
+        for client in (stage.owner, Client(stage.world, "")):
+            reply = client.call(method, call.path(names_for(stage, call)))
+            assert (reply.status, reply.code) == (405, "MethodNotAllowed"), method
+            assert set(reply.headers["Allow"].split(", ")) == has
+    assert stage.everything() == before
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/", "//", "/nothing", "/queues/", "/queues//", "//queues", "/queues/orders/",
+        "/queues//messages", "/queues/orders//messages", "/queues/orders/messages/",
+        "/queues/orders/messages/receive/", "/queues/orders/messages/none", "/Queues/orders",
+        "/queues/../keys", "/topics/news/subscriptions//confirm", "/docs/", "/docs/a/b", "/local",
+        "/%71ueues//", "/" + "x" * 4_000, "/" + "/".join("x" * 200), "/\x00", "/%00/%ff",
+    ],
+)  # fmt: skip
+def test_what_is_no_route_is_not_found(stage: Stage, path: str) -> None:
+    before = stage.everything()
+    for method in METHODS:
+        reply = stage.owner.call(method, path, {} if method in ("PUT", "POST", "PATCH") else None)
+        assert (reply.status, reply.code) == (404, "NotFound"), (method, reply.text)
+    assert stage.everything() == before
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "\x00", "é", "Bearer \ud800:x", "Bearer a:é", "bearer a b:c", "Bearer :", "Bearer a:b:c",
+        "B" * 9_000,
+    ],
+)  # fmt: skip
+def test_no_header_makes_a_call_fail(stage: Stage, header: str) -> None:
+    reply = Client(stage.world, header).get("/queues")
+
+    assert (reply.status, reply.code) == (401, "Unauthenticated")
