@@ -1,12 +1,15 @@
 """Calls made up from the OpenAPI document, legal and not: the service answers as the document says.
 
-Schemathesis makes the calls and reads the answers; the service is in memory, behind the events
-that the gateway makes of requests.
+Schemathesis makes the calls and reads the answers. The service is in memory, behind the events
+that the gateway makes of requests; the long run also asks a stack over HTTP.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
 from typing import Any, cast
 
 import pytest
@@ -18,11 +21,12 @@ from schemathesis import Case, GenerationMode
 from schemathesis.checks import CHECKS, CheckFunction, load_all_checks
 from schemathesis.config import SchemathesisConfig
 from schemathesis.core.transport import Response
+from tests.local.test_stack import Up
 from tests.security.contract import CALLS, CODES, DOCUMENT, Call, Stage, names_for, set_stage
 
 URL = "http://service"
 REFUSED = [400, 403, 404, 405, 409, 413, 415]
-FEW, MANY = 40, 1_000
+FEW, MANY = 100, 1_000
 
 
 def read_document() -> schemathesis.BaseSchema:
@@ -52,15 +56,14 @@ WANTED = cast(
 )
 
 
-def calls_of(stage: Stage, call: Call) -> st.SearchStrategy[Case[Any]]:
+def calls_of(call: Call, known: Mapping[str, str]) -> st.SearchStrategy[Case[Any]]:
     """Legal and illegal calls, of what is there and of names that are made up."""
     operation = SCHEMA[call.route][call.method]
-    names = {
-        name: text for name, text in names_for(stage, call).items() if f"{{{name}}}" in call.route
-    }
+    names = {name: text for name, text in known.items() if f"{{{name}}}" in call.route}
     modes = (GenerationMode.POSITIVE, GenerationMode.NEGATIVE)
-    known = [operation.as_strategy(mode, path_parameters=names) for mode in modes] if names else []
-    return st.one_of(*known, *(operation.as_strategy(mode) for mode in modes))
+    of_known = [operation.as_strategy(mode, path_parameters=names) for mode in modes]
+    made_up = [operation.as_strategy(mode) for mode in modes] if names else []
+    return st.one_of(*of_known, *made_up)
 
 
 def send(stage: Stage, case: Case[Any]) -> Response:
@@ -88,9 +91,9 @@ def send(stage: Stage, case: Case[Any]) -> Response:
     )
 
 
-def fuzz(call: Call, number: int) -> None:
-    stage = set_stage()
-
+def fuzz(
+    call: Call, known: Mapping[str, str], ask: Callable[[Case[Any]], Response], number: int
+) -> None:
     @settings(
         max_examples=number,
         derandomize=True,
@@ -98,9 +101,9 @@ def fuzz(call: Call, number: int) -> None:
         deadline=None,
         suppress_health_check=list(HealthCheck),
     )
-    @given(calls_of(stage, call))
+    @given(calls_of(call, known))
     def answered_as_described(case: Case[Any]) -> None:
-        answer = send(stage, case)
+        answer = ask(case)
         case.validate_response(answer, checks=WANTED)
         if answer.status_code >= 400:
             problem = json.loads(answer.content)
@@ -108,15 +111,40 @@ def fuzz(call: Call, number: int) -> None:
             assert problem["status"] == answer.status_code
 
     answered_as_described()
+
+
+def fuzz_in_memory(call: Call, number: int) -> None:
+    stage = set_stage()
+    fuzz(call, names_for(stage, call), partial(send, stage), number)
     stage.world.engine.close()
 
 
 @pytest.mark.parametrize("call", CALLS, ids=str)
 def test_calls_are_answered_as_the_document_says(call: Call) -> None:
-    fuzz(call, FEW)
+    fuzz_in_memory(call, FEW)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("call", CALLS, ids=str)
 def test_thousands_of_calls_are_answered_as_the_document_says(call: Call) -> None:
-    fuzz(call, MANY)
+    fuzz_in_memory(call, MANY)
+
+
+@pytest.mark.long
+def test_a_running_stack_answers_as_the_document_says(tmp_path: Path) -> None:
+    """Through sockets and the gateway; time runs fast there, since made-up calls wait long."""
+    up = Up(tmp_path / "data", "--port", "0", "--time-scale", "600")
+    names = {"queue": "orders", "topic": "news", "subscription": "all", "receiver": "copy"}
+    with requests.Session() as session:
+        session.trust_env = False
+        session.headers["Authorization"] = up.client().headers["authorization"]
+        try:
+            for call in CALLS:
+                for path in ("/queues/orders", "/queues/orders/receivers/copy", "/topics/news"):
+                    session.put(up.url + path)
+                pull = {"protocol": "pull"}
+                session.put(f"{up.url}/topics/news/subscriptions/all", json=pull)
+                ask = partial(Case.call, base_url=up.url, session=session)
+                fuzz(call, {**names, "account": "carol", "id": "none", "asset": "none"}, ask, FEW)
+        finally:
+            up.clean_up()
