@@ -26,7 +26,7 @@ from tests.security.contract import CALLS, CODES, DOCUMENT, Call, Stage, names_f
 
 URL = "http://service"
 REFUSED = [400, 403, 404, 405, 409, 413, 415]
-FEW, MANY = 100, 1_000
+FEW, MANY = 60, 1_000
 
 
 def read_document() -> schemathesis.BaseSchema:
