@@ -16,6 +16,7 @@ WORKERS ?= 2
 
 VENV := .venv
 SAM_VENV := .venv-sam
+CHECKOV_VENV := .venv-checkov
 BIN := $(VENV)/bin
 PIP := -m pip --disable-pip-version-check --no-input install --quiet --no-deps
 SOURCES := $(wildcard layers functions infra tests spark_emr)
@@ -29,7 +30,7 @@ unexport VIRTUAL_ENV PYTHONPATH PYTHONHOME
 # checkout) is made anew, whatever its stamp says.
 MADE_AT := made-at
 elsewhere = $(if $(filter $(CURDIR),$(shell cat $(1)/$(MADE_AT) 2>/dev/null)),,$(1)/.installed)
-.PHONY: $(call elsewhere,$(VENV)) $(call elsewhere,$(SAM_VENV))
+.PHONY: $(call elsewhere,$(VENV)) $(call elsewhere,$(SAM_VENV)) $(call elsewhere,$(CHECKOV_VENV))
 
 define make_venv
 @$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
@@ -40,7 +41,7 @@ define make_venv
 	echo '$(CURDIR)' > $(1)/$(MADE_AT); }
 endef
 
-.PHONY: help install up test lint types pytest openapi bench report check-long clean
+.PHONY: help install up test lint types pytest template job-zip openapi bench report check-long clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -54,11 +55,17 @@ $(VENV)/.installed: infra/requirements.lock pyproject.toml
 	@$(BIN)/python $(PIP) --no-build-isolation -e .
 	@touch $@
 
-# The SAM command line pulls boto3 below what the product uses, hence an environment of its own.
+# The SAM command line and checkov pull boto3 below what the product uses, each to another place.
 $(SAM_VENV)/.installed: infra/requirements-sam.lock
 	$(call make_venv,$(SAM_VENV))
 	@echo "installing the packages of infra/requirements-sam.lock"
 	@$(SAM_VENV)/bin/python $(PIP) --require-hashes -r infra/requirements-sam.lock
+	@touch $@
+
+$(CHECKOV_VENV)/.installed: infra/requirements-checkov.lock
+	$(call make_venv,$(CHECKOV_VENV))
+	@echo "installing the packages of infra/requirements-checkov.lock"
+	@$(CHECKOV_VENV)/bin/python $(PIP) --require-hashes -r infra/requirements-checkov.lock
 	@touch $@
 
 up: install ## start the service on this machine
@@ -73,12 +80,18 @@ lint: install ## ruff: rules and format
 types: install ## mypy, strict
 	@$(BIN)/mypy $(SOURCES)
 
-pytest: install $(SAM_VENV)/.installed ## the tests alone
+pytest: install $(SAM_VENV)/.installed $(CHECKOV_VENV)/.installed ## the tests alone
 	@$(BIN)/python -m pytest -n $(WORKERS) -m "not long and not alone"
 	@$(BIN)/python -m pytest -m "alone and not long"
 
-check-long: install $(SAM_VENV)/.installed ## thousands of seeds, millions of rows
+check-long: install $(SAM_VENV)/.installed $(CHECKOV_VENV)/.installed ## thousands of seeds, millions of rows
 	@$(BIN)/python -m pytest -n $(WORKERS) -m long
+
+template: install $(SAM_VENV)/.installed $(CHECKOV_VENV)/.installed ## the template: lint, scans, a build, its state machines
+	@$(BIN)/python -m pytest tests/infra
+
+job-zip: install ## what the report jobs take along to EMR, into build/jobs
+	@$(BIN)/python -m infra.job_zip build/jobs
 
 openapi: install ## the document of the HTTP contract, anew
 	@$(BIN)/python -m infra.openapi
@@ -91,5 +104,5 @@ report: install ## the newest billing and backlog reports of the running service
 	@$(BIN)/cirrusmq report backlog
 
 clean: ## remove what was made here, but not the service's data
-	@rm -rf $(VENV) $(SAM_VENV) .aws-sam build .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info
+	@rm -rf $(VENV) $(SAM_VENV) $(CHECKOV_VENV) .aws-sam build .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info
 	@find $(SOURCES) -name __pycache__ -type d -prune -exec rm -rf {} +

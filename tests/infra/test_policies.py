@@ -18,6 +18,22 @@ STARS_BY_DESIGN = {
     ("FanOut", "FindTheStream"),
     # Delivery of logs is the account's: these actions know no resource.
     ("RetrySchedule", "DeliverLogs"),
+    ("Reports", "DeliverLogs"),
+    ("JobRole", "FindLogs"),
+    # Alarms come encrypted; the key's policy means "this key", as above.
+    ("Key", "AlarmsOfThisAccount"),
+    # Exports and runs get their ids when they start.
+    ("Reports", "FollowExports"),
+    ("Reports", "FollowJobs"),
+    # Objects below a folder, or of a bucket that is the service's own.
+    ("Manage", "ShowReports"),
+    ("Reports", "WriteExports"),
+    ("Reports", "Record"),
+    ("JobRole", "ReadCodeAndExports"),
+    ("JobRole", "ReadAndReplaceReports"),
+    # They forbid, whatever it is.
+    ("PipelineBucketPolicy", "EncryptedOnTheWay"),
+    ("ReportsBucketPolicy", "EncryptedOnTheWay"),
 }
 PUSH = "arn:aws:lambda:local:000000000000:function:cirrusmq-push"
 REPLAY = "arn:aws:lambda:local:000000000000:function:cirrusmq-replay"
@@ -31,6 +47,7 @@ CALLED = {"Send", "Receive", "Delete", "Publish", "Subscribe", "Manage"}
 WRITES = {"dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:DeleteItem"}
 READS = {"dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:Query"}
 CHECKS = {"dynamodb:ConditionCheckItem"}
+EXPORTS = {"dynamodb:ExportTableToPointInTime", "dynamodb:DescribeExport"}
 STREAMS = {
     "dynamodb:DescribeStream",
     "dynamodb:GetRecords",
@@ -44,11 +61,15 @@ def policies(name: str, resource: dict[str, Any]) -> Iterator[tuple[str, dict[st
     documents = [
         properties.get("PolicyDocument"),
         properties.get("KeyPolicy"),
-        *(held for held in properties.get("Policies", []) if isinstance(held, dict)),
+        *(held.get("PolicyDocument", held) for held in inline(properties)),
     ]
     for document in documents:
         for statement in (document or {}).get("Statement", []):
             yield name, statement
+
+
+def inline(properties: dict[str, Any]) -> list[dict[str, Any]]:
+    return [held for held in properties.get("Policies", []) if isinstance(held, dict)]
 
 
 def statements(resources: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
@@ -193,7 +214,7 @@ def test_nobody_scans_or_drops_a_table(resources: dict[str, Any]) -> None:
         for action in as_list(statement["Action"])
         if action.startswith("dynamodb:")
     }
-    assert used <= WRITES | READS | CHECKS | STREAMS | {"dynamodb:BatchWriteItem"}
+    assert used <= WRITES | READS | CHECKS | STREAMS | EXPORTS | {"dynamodb:BatchWriteItem"}
 
 
 def test_functions_are_invoked_only_where_that_is_needed(resources: dict[str, Any]) -> None:
@@ -215,7 +236,7 @@ def test_retries_are_started_by_what_delivers_and_by_the_sweep(resources: dict[s
 
 
 def test_the_names_that_are_spelled_out_are_those_of_the_resources(template: Template) -> None:
-    assert [machine.arn for machine in template.machines] == [RETRY_SCHEDULE]
+    assert RETRY_SCHEDULE in {machine.arn for machine in template.machines}
     arns = {function.arn for function in template.functions}
     assert {PUSH, REPLAY} <= arns
     names = {function.name for function in template.functions}

@@ -1,0 +1,95 @@
+"""cfn-lint and checkov on the template as CloudFormation gets it: nothing but reasoned findings."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+from collections.abc import Iterable
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+CHECKOV = re.compile(r"CKV")
+
+
+@pytest.fixture(scope="module")
+def skips(root: Path) -> dict[str, dict[str, Any]]:
+    read: dict[str, dict[str, Any]] = yaml.safe_load((root / "infra/scan_skips.yaml").read_text())
+    return read
+
+
+def run(program: Path, *arguments: str | Path) -> str:
+    if not program.exists():
+        pytest.fail(f"{program} is missing: make {program.parents[1].name}/.installed makes it")
+    environment = {
+        "PATH": os.environ["PATH"],
+        "HOME": os.environ.get("HOME", "/"),
+        "AWS_DEFAULT_REGION": "eu-central-1",
+    }
+    ended = subprocess.run(
+        [program, *arguments], env=environment, capture_output=True, text=True, check=False
+    )
+    return ended.stdout or pytest.fail(ended.stderr)
+
+
+def compare(found: Iterable[tuple[str, str]], skips: dict[str, dict[str, Any]]) -> None:
+    """Each finding has a skip, and each skip a finding."""
+    listed = {(check, pattern) for check, skip in skips.items() for pattern in skip["resources"]}
+    used: set[tuple[str, str]] = set()
+    new: list[tuple[str, str]] = []
+    for check, resource in found:
+        fitting = {
+            (check, pattern)
+            for held, pattern in listed
+            if held == check
+            and (fnmatchcase(resource, pattern) or resource.endswith(f".{pattern}"))
+        }
+        used |= fitting
+        if not fitting:
+            new.append((check, resource))
+    assert new == []
+    assert listed - used == set(), "nothing is found there any more"
+
+
+def test_every_skip_has_a_reason(skips: dict[str, dict[str, Any]]) -> None:
+    assert all(len(skip["reason"]) > 40 and skip["resources"] for skip in skips.values())
+
+
+def test_cfn_lint_finds_nothing_new(
+    root: Path, transformed: Path, skips: dict[str, dict[str, Any]]
+) -> None:
+    told = run(root / ".venv-sam/bin/cfn-lint", "--format", "json", transformed)
+    found = [(each["Rule"]["Id"], f".{each['Location']['Path'][1]}") for each in json.loads(told)]
+    compare(found, {name: skip for name, skip in skips.items() if not CHECKOV.match(name)})
+
+
+def test_checkov_finds_nothing_new(
+    root: Path, transformed: Path, skips: dict[str, dict[str, Any]]
+) -> None:
+    told = run(
+        root / ".venv-checkov/bin/checkov",
+        *("--framework", "cloudformation", "--output", "json"),
+        *("--quiet", "--compact", "--skip-download", "--file"),
+        transformed,
+    )
+    report = json.loads(told)
+    assert report["summary"]["parsing_errors"] == 0
+    assert report["summary"]["passed"] > 200
+    found = [(each["check_id"], each["resource"]) for each in report["results"]["failed_checks"]]
+    compare(found, {name: skip for name, skip in skips.items() if CHECKOV.match(name)})
+
+
+def test_a_finding_that_nobody_gave_a_reason_for_fails() -> None:
+    skips = {"CKV_1": {"resources": ["AWS::S3::Bucket.*"], "reason": ""}}
+    compare([("CKV_1", "AWS::S3::Bucket.Reports")], skips)
+    with pytest.raises(AssertionError):
+        compare([("CKV_1", "AWS::S3::Bucket.Reports"), ("CKV_2", "AWS::S3::Bucket.Reports")], skips)
+    with pytest.raises(AssertionError):
+        compare([("CKV_1", "AWS::SQS::Queue.Waiting")], skips)
+    with pytest.raises(AssertionError):
+        compare([], skips)
