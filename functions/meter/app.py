@@ -7,13 +7,16 @@ from typing import Any
 from cirrusmq import bootstrap
 from cirrusmq.metering import meter
 from cirrusmq_lambda.http import Context
+from cirrusmq_lambda.observability import MetricUnit, tell
 from cirrusmq_lambda.streams import read_record
 
 
 def handler(event: dict[str, Any], context: Context) -> dict[str, Any]:
     records = [read_record(record) for record in event["Records"]]
     counted = meter(bootstrap.service(), records)
-    left = event["Records"][counted:]
+    if counted.dead_letters:
+        tell("DeadLetters", MetricUnit.Count, counted.dead_letters)
+    left = event["Records"][counted.records :]
     # The stream delivers again from the first failure on.
     failures = [{"itemIdentifier": record["dynamodb"]["SequenceNumber"]} for record in left[:1]]
     return {"batchItemFailures": failures}

@@ -13,6 +13,7 @@ functions invoke are run by `world.settle()`.
 from __future__ import annotations
 
 import json
+import os
 import random
 import uuid
 from collections import deque
@@ -102,6 +103,7 @@ class World:
         self, *, seed: int = 0, path: Path | None = None, shared_caches: bool = True
     ) -> None:
         isolate_environment()
+        os.environ.setdefault("POWERTOOLS_METRICS_DISABLED", "true")
         self.clock = ManualClock()
         template, self._handlers = _functions()
         tables = [

@@ -46,9 +46,11 @@ def test_the_zip_has_the_package_and_nothing_of_this_machine(root: Path, jobs: P
 
 @pytest.mark.parametrize("job", ["billing", "backlog"])
 def test_a_job_starts_from_what_was_built(jobs: Path, job: str) -> None:
+    options = ["--export", "none", "--output", "none"]
+    if job == "billing":
+        options += ["--rate-card", str(jobs / "rate_card.yaml")]
     ended = subprocess.run(
-        [sys.executable, jobs / f"{job}_job.py", "--export", "none", "--output", "none"]
-        + (["--rate-card", jobs / "rate_card.yaml"] if job == "billing" else []),
+        [sys.executable, jobs / f"{job}_job.py", *options],
         env={**os.environ, "PYTHONPATH": str(jobs / "cirrusmq_reports.zip")},
         capture_output=True,
         text=True,

@@ -108,7 +108,7 @@ class Meter(StreamReader):
             self._name,
             "",
             {"records": len(records)},
-            lambda core: meter(core, records),
+            lambda core: meter(core, records).records,
             FUNCTION_SECONDS,
         )
         return int(call.answer) if call.known else 0

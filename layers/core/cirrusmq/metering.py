@@ -13,7 +13,7 @@ from __future__ import annotations
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -55,10 +55,18 @@ class StreamRecord(msgspec.Struct, frozen=True, kw_only=True):
         return str(item["pk"]["S"])
 
 
-def meter(core: Core, records: Sequence[StreamRecord]) -> int:
-    """Count a batch; answers how many of its records, from the first on, were counted."""
+class Metered(NamedTuple):
+    """What was counted of a batch."""
+
+    records: int
+    """From the first on."""
+    dead_letters: int
+
+
+def meter(core: Core, records: Sequence[StreamRecord]) -> Metered:
+    """Count a batch, or as much of it as fits into a transaction."""
     if not records:
-        return 0
+        return Metered(0, 0)
     covered = _within_transaction(records)
     billed: Billed = Counter()
     counters: dict[str, Counter[str]] = {}
@@ -68,7 +76,12 @@ def meter(core: Core, records: Sequence[StreamRecord]) -> int:
             for name, number in zip(_BILLED, event[2:], strict=True):
                 billed[(event.source_id, event.kind, minute), name] += number
     _write(core, covered[0].event_id, _usage_records(core, billed), counters)
-    return len(covered)
+    dead_letters = sum(
+        number
+        for ((_, kind, _), name), number in billed.items()
+        if (kind, name) == ("dead_lettered", "count")
+    )
+    return Metered(len(covered), dead_letters)
 
 
 def _events(core: Core, record: StreamRecord, counters: dict[str, Counter[str]]) -> Iterator[Event]:

@@ -19,10 +19,11 @@ from cirrusmq.storage import directory
 from cirrusmq.topic import Topic
 
 
-def sweep(core: Core, most_ms: int) -> None:
+def sweep(core: Core, most_ms: int) -> int:
     """Start again what stopped: operations, retries; give messages up that grew too old.
 
-    Works for at most about `most_ms`; the next minute's sweep starts elsewhere.
+    Works for at most about `most_ms`; the next minute's sweep starts elsewhere. Answers how many
+    retry schedules nobody was at.
     """
     deadline_ms = core.now_ms() + most_ms
     for pointer in operations.running(core):
@@ -32,12 +33,13 @@ def sweep(core: Core, most_ms: int) -> None:
             continue
         if core.now_ms() >= operation.held_until_ms:
             operations.resume(core, pointer)
-    _push_on(core)
+    stuck = _push_on(core)
     write_gauges(core, deadline_ms)
     aged = list(directory.read_list(core, directory.AGED, "", Resource))
     core.random.shuffle(aged)
     for resource in aged:
         _give_up_by_age(core, resource, deadline_ms)
+    return stuck
 
 
 def push_of(core: Core, schedule: Schedule) -> Push | None:
@@ -53,17 +55,23 @@ def push_of(core: Core, schedule: Schedule) -> Push | None:
     return push
 
 
-def _push_on(core: Core) -> None:
-    """Start retry schedules again that nobody is at, and deliveries whose event was lost."""
+def _push_on(core: Core) -> int:
+    """Start retry schedules again that nobody is at, and deliveries whose event was lost.
+
+    Answers how many of the former there were.
+    """
+    stuck = 0
     for schedule in schedules.read_all(core):
         push = push_of(core, schedule)
         if push is None:
             continue
         if schedule.stuck(core.now_ms()):
+            stuck += 1
             error = schedule.last_error or ""
             pushing.begin_retrying(push, schedule, schedule.next_due_ms, error)
         elif schedule.state == "delivering" and pushing.has_waiting(push, schedule):
             pushing.notify(core, push.subscription)
+    return stuck
 
 
 def _give_up_by_age(core: Core, resource: Resource, deadline_ms: int) -> None:

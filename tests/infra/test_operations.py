@@ -1,0 +1,181 @@
+"""Alarms, the dashboard and rollouts: they watch what there is, and somebody is told."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cirrusmq_local.template import Template
+
+OWN = "CirrusMQ/cirrusmq"
+TOLD = re.compile(r'\btell\(\s*"(\w+)"')
+# What goes wrong must ring: each of these has an alarm, whatever it is called.
+WATCHED = {
+    ("AWS/ApiGateway", "5xx"),
+    ("AWS/DynamoDB", "ReadThrottleEvents"),
+    ("AWS/DynamoDB", "WriteThrottleEvents"),
+    ("AWS/Lambda", "Errors"),
+    ("AWS/Lambda", "Invocations"),
+    ("AWS/Lambda", "IteratorAge"),
+    ("AWS/Lambda", "Throttles"),
+    ("AWS/SQS", "ApproximateNumberOfMessagesVisible"),
+    ("AWS/States", "ExecutionsFailed"),
+    ("AWS/States", "ExecutionsTimedOut"),
+    (OWN, "DeadLetters"),
+    (OWN, "ErrorsLogged"),
+    (OWN, "OldestMessageAge"),
+    (OWN, "StuckSchedules"),
+}
+HOT = {"Send", "Receive", "Delete", "Publish"}
+
+
+def of_type(resources: dict[str, Any], kind: str) -> dict[str, Any]:
+    return {
+        name: resource["Properties"]
+        for name, resource in resources.items()
+        if resource["Type"] == kind
+    }
+
+
+@pytest.fixture(scope="module")
+def alarms(resources: dict[str, Any]) -> dict[str, Any]:
+    return of_type(resources, "AWS::CloudWatch::Alarm")
+
+
+def metrics(alarm: dict[str, Any]) -> list[tuple[str, str, dict[str, str]]]:
+    """Namespace, name and dimensions of what an alarm looks at."""
+    parts = [
+        part["MetricStat"]["Metric"] for part in alarm.get("Metrics", []) if "MetricStat" in part
+    ]
+    return [
+        (
+            part["Namespace"],
+            part["MetricName"],
+            {held["Name"]: held["Value"] for held in part.get("Dimensions", [])},
+        )
+        for part in parts or [alarm]
+    ]
+
+
+def test_whatever_goes_wrong_has_an_alarm(alarms: dict[str, Any]) -> None:
+    found = {(space, name) for alarm in alarms.values() for space, name, _ in metrics(alarm)}
+    assert found == WATCHED
+
+
+def test_every_alarm_is_told_and_says_what_it_means(alarms: dict[str, Any]) -> None:
+    for name, alarm in alarms.items():
+        assert alarm["AlarmActions"] == alarm["OKActions"] == ["Alarms"], name
+        assert len(alarm["AlarmDescription"]) > 20
+        # A service that nobody uses is no alarm, but a sweep that does not run is one.
+        expected = "breaching" if name == "NoSweep" else "notBreaching"
+        assert alarm["TreatMissingData"] == expected, name
+
+
+def test_figures_of_our_own_are_those_that_the_functions_tell(
+    root: Path, resources: dict[str, Any], alarms: dict[str, Any]
+) -> None:
+    told = {
+        name
+        for path in [*root.glob("functions/*/app.py"), *root.glob("layers/core/**/*.py")]
+        for name in TOLD.findall(path.read_text())
+    }
+    filtered = {
+        made["MetricName"]
+        for held in of_type(resources, "AWS::Logs::MetricFilter").values()
+        for made in held["MetricTransformations"]
+    }
+    watched = {
+        name for alarm in alarms.values() for space, name, _ in metrics(alarm) if space == OWN
+    }
+    assert watched == told | filtered
+    assert not told & filtered
+
+
+def test_functions_tell_their_figures_where_the_alarms_look(template: Template) -> None:
+    assert template.environment()["POWERTOOLS_METRICS_NAMESPACE"] == OWN
+
+
+@pytest.mark.parametrize("metric", ["Errors", "Throttles"])
+def test_every_function_is_watched(template: Template, alarms: dict[str, Any], metric: str) -> None:
+    watched = {
+        dimensions["FunctionName"]
+        for alarm in alarms.values()
+        for space, name, dimensions in metrics(alarm)
+        if (space, name) == ("AWS/Lambda", metric)
+    }
+    assert watched == {function.name for function in template.functions}
+
+
+def test_both_readers_of_the_stream_and_both_machines_are_watched(
+    template: Template, alarms: dict[str, Any]
+) -> None:
+    def watched(metric: str, dimension: str) -> set[str]:
+        return {
+            dimensions[dimension]
+            for alarm in alarms.values()
+            for _, name, dimensions in metrics(alarm)
+            if name == metric
+        }
+
+    assert watched("IteratorAge", "FunctionName") == {each.function for each in template.streams}
+    machines = {machine.logical_id for machine in template.machines}
+    assert watched("ExecutionsFailed", "StateMachineArn") == machines
+
+
+def test_a_sum_stays_within_the_ten_metrics_of_an_alarm(alarms: dict[str, Any]) -> None:
+    assert all(len(alarm.get("Metrics", [])) <= 11 for alarm in alarms.values())
+
+
+def test_new_code_behind_the_api_goes_back_when_its_alarm_rings(
+    template: Template, resources: dict[str, Any], alarms: dict[str, Any]
+) -> None:
+    functions = of_type(resources, "AWS::Serverless::Function")
+    behind_the_api = {route.function for route in template.routes}
+    rolled = {name for name, held in functions.items() if "DeploymentPreference" in held}
+    assert rolled == {f.logical_id for f in template.functions if f.name in behind_the_api}
+    assert rolled >= HOT
+    for name in rolled:
+        assert functions[name]["AutoPublishAlias"] == "live"
+        preference = functions[name]["DeploymentPreference"]
+        assert preference["Type"].startswith("Canary")
+        own, shared = preference["Alarms"]
+        ((_, metric, dimensions),) = metrics(alarms[own])
+        function = functions[name]["FunctionName"]
+        assert metric == "Errors"
+        assert dimensions == {"FunctionName": function, "Resource": f"{function}:live"}
+        assert shared == "UnexpectedErrors"
+
+
+def test_what_failed_for_good_is_parked_by_all_that_nobody_waits_for(
+    template: Template, resources: dict[str, Any]
+) -> None:
+    behind_the_api = {route.function for route in template.routes}
+    readers = {stream.function for stream in template.streams}
+    scheduled = {schedule.function for schedule in template.schedules}
+    for function in template.functions:
+        if function.name in behind_the_api | readers | scheduled:
+            continue
+        events = resources[function.logical_id]["Properties"]["EventInvokeConfig"]
+        destination = events["DestinationConfig"]["OnFailure"]["Destination"]
+        assert destination == "Unprocessed.Arn", function.name
+
+
+def test_the_dashboard_shows_what_there_is(resources: dict[str, Any], template: Template) -> None:
+    (dashboard,) = of_type(resources, "AWS::CloudWatch::Dashboard").values()
+    body = dashboard["DashboardBody"]
+    widgets = json.loads(body)["widgets"]
+    assert len({(widget["x"], widget["y"]) for widget in widgets}) == len(widgets)
+    for function in template.functions:
+        assert f'"{function.name}"' in body
+    for told in ("DeadLetters", "OldestMessageAge", "StuckSchedules"):
+        assert f'["{OWN}", "{told}"' in body or f'[".", "{told}"' in body
+
+
+def test_calls_are_traced(document: dict[str, Any], resources: dict[str, Any]) -> None:
+    assert document["Globals"]["Function"]["Tracing"] == "Active"
+    for machine in of_type(resources, "AWS::Serverless::StateMachine").values():
+        assert machine["Tracing"]["Enabled"] is True
