@@ -1,0 +1,96 @@
+"""`sam build`: what is uploaded is what was tested, for the right processor, and small enough."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+# It fetches the packages of the layer, which takes the package registry.
+pytestmark = pytest.mark.long
+
+UNZIPPED_BYTES = 250 << 20
+"""What Lambda takes of a function and its layers together."""
+WANTED_BYTES = 60 << 20
+"""More would be a package that slipped in."""
+
+
+@pytest.fixture(scope="module")
+def built(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    sam = root / ".venv-sam" / "bin" / "sam"
+    if not sam.exists():
+        pytest.fail(f"{sam} is missing: make .venv-sam/.installed makes it")
+    if shutil.which("python3.11") is None:
+        pytest.skip("sam builds a layer with the Python that it is for, and python3.11 is not here")
+    folder = tmp_path_factory.mktemp("built")
+    run = subprocess.run(
+        [sam, "build", "--template", root / "template.yaml", "--build-dir", folder / "out"],
+        cwd=folder,
+        env={**os.environ, "AWS_DEFAULT_REGION": "eu-central-1", "SAM_CLI_TELEMETRY": "0"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode == 0, run.stdout + run.stderr
+    return folder / "out"
+
+
+@pytest.fixture(scope="module")
+def layer(built: Path) -> Path:
+    return built / "CoreLayer" / "python"
+
+
+def size(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
+def test_the_layer_holds_both_packages_where_python_finds_them(root: Path, layer: Path) -> None:
+    for package in ("cirrusmq", "cirrusmq_lambda"):
+        sources = {
+            path.relative_to(root / "layers/core")
+            for path in (root / "layers/core" / package).rglob("*")
+            if path.suffix in (".py", ".json", ".lark")
+        }
+        assert sources
+        assert [path for path in sources if not (layer / path).is_file()] == []
+
+
+def test_the_layer_holds_no_tests_and_none_of_what_runs_on_one_machine(layer: Path) -> None:
+    names = {path.name for path in layer.iterdir()}
+    unwanted = {"tests", "boto3", "moto", "pyspark", "uvicorn", "typer", "cirrusmq_local", "python"}
+    assert not names & unwanted
+    ours = [*(layer / "cirrusmq").rglob("*"), *(layer / "cirrusmq_lambda").rglob("*")]
+    assert [path for path in ours if "test" in path.name] == []
+
+
+@pytest.mark.parametrize(
+    ("listed", "folder"),
+    [("layers/core", "CoreLayer/python"), ("functions/manage", "Manage")],
+)
+def test_packages_are_those_of_the_lock(root: Path, built: Path, listed: str, folder: str) -> None:
+    """What a list leaves out would be whatever is newest on the day of a deployment."""
+    found = {
+        path.name.removesuffix(".dist-info").replace("_", "-").lower()
+        for path in (built / folder).glob("*.dist-info")
+    }
+    wanted = set((root / listed / "requirements.txt").read_text().split())
+    assert found == {name.replace("==", "-") for name in wanted}
+
+
+def test_compiled_code_is_for_the_processor_it_runs_on(layer: Path) -> None:
+    compiled = list(layer.rglob("*.so"))
+    assert compiled
+    assert all("aarch64" in path.name for path in compiled)
+
+
+def test_each_function_with_its_layer_fits_into_lambda(built: Path) -> None:
+    shared = size(built / "CoreLayer")
+    assert shared < WANTED_BYTES
+    functions = [path for path in built.iterdir() if (path / "app.py").is_file()]
+    assert len(functions) == 11
+    for folder in functions:
+        assert size(folder) + shared < UNZIPPED_BYTES
+        assert folder.name == "Manage" or size(folder) < 20_000
