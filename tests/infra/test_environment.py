@@ -1,0 +1,100 @@
+"""Environment variables: the code reads what is set, and what is set is read."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cirrusmq_local.template import Function, Template
+
+SET_BY_LAMBDA = {"AWS_REGION"}
+SET_BY_THE_LOCAL_STACK = {"REPORTS_FOLDER"}
+ROLE_FUNCTION = re.compile(r"\binvoke\(\s*\"(\w+)\"")
+
+
+def variables(tree: ast.AST) -> Iterator[str]:
+    """Names in `os.environ["…"]` and `os.environ.get("…")`."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Subscript(
+                value=ast.Attribute(attr="environ"), slice=ast.Constant(value=str(name))
+            ):
+                yield name
+            case ast.Call(
+                func=ast.Attribute(value=ast.Attribute(attr="environ"), attr="get"),
+                args=[ast.Constant(value=str(name)), *_],
+            ):
+                yield name
+
+
+@pytest.fixture(scope="module")
+def read(root: Path) -> set[str]:
+    """What the functions and their layer read."""
+    found: set[str] = set()
+    for path in [*root.glob("functions/**/*.py"), *root.glob("layers/core/**/*.py")]:
+        text = path.read_text()
+        found |= set(variables(ast.parse(text)))
+        found |= {f"{role.upper()}_FUNCTION" for role in ROLE_FUNCTION.findall(text)}
+    return found
+
+
+def given(template: Template) -> set[str]:
+    return {name for function in template.functions for name in function.environment}
+
+
+def test_what_is_read_is_set_and_what_is_set_is_read(template: Template, read: set[str]) -> None:
+    own = {name for name in given(template) if not name.startswith("POWERTOOLS_")}
+    assert own == read - SET_BY_LAMBDA - SET_BY_THE_LOCAL_STACK
+    assert {"DIRECTORY_TABLE", "PUSH_FUNCTION", "REPORTS_BUCKET"} <= own
+
+
+def test_what_powertools_is_told_is_what_it_reads(template: Template) -> None:
+    from aws_lambda_powertools.shared import constants
+
+    known = {value for value in vars(constants).values() if isinstance(value, str)}
+    told = {name for name in given(template) if name.startswith("POWERTOOLS_")}
+    assert told
+    assert told <= known
+
+
+def allowed(resources: dict[str, Any], function: Function, action: str) -> list[str]:
+    """What the function may do this to."""
+    found: list[str] = []
+    for policy in resources[function.logical_id]["Properties"]["Policies"]:
+        for statement in policy["Statement"] if isinstance(policy, dict) else ():
+            if action in statement["Action"]:
+                held = statement["Resource"]
+                found += held if isinstance(held, list) else [held]
+    return found
+
+
+def test_a_function_is_told_what_it_may_invoke_start_and_read_and_nothing_else(
+    template: Template, resources: dict[str, Any]
+) -> None:
+    by_arn = {f"{function.logical_id}.Arn": function.name for function in template.functions}
+    by_arn |= {function.arn: function.name for function in template.functions}
+    for function in template.functions:
+        told = {v for k, v in function.environment.items() if k.endswith("_FUNCTION")}
+        may_invoke = allowed(resources, function, "lambda:InvokeFunction")
+        assert told == {by_arn[arn] for arn in may_invoke}, function.name
+        starts = bool(allowed(resources, function, "states:StartExecution"))
+        assert ("RETRY_SCHEDULE_ARN" in function.environment) == starts, function.name
+        shows = bool(allowed(resources, function, "s3:GetObject"))
+        assert ("REPORTS_BUCKET" in function.environment) == shows, function.name
+
+
+def test_every_parameter_of_the_template_decides_something(root: Path) -> None:
+    text = (root / "template.yaml").read_text()
+    body = text[text.index("\nConditions:") :]
+    block = text[text.index("\nParameters:") : text.index("\nConditions:")]
+    names = re.findall(r"^  (\w+):$", block, re.M)
+    assert len(names) > 10
+    for name in names:
+        used = re.search(rf"!Ref {name}\b|\$\{{{name}\}}|FindInMap.*{name}", body)
+        assert used, name
+        assert re.search(rf"Parameters: \[.*\b{name}\b", text), f"{name} is in no group"
