@@ -39,7 +39,7 @@ PUSH = "arn:aws:lambda:local:000000000000:function:cirrusmq-push"
 REPLAY = "arn:aws:lambda:local:000000000000:function:cirrusmq-replay"
 RETRY_SCHEDULE = "arn:aws:states:local:000000000000:stateMachine:cirrusmq-retry_schedule"
 # Who gives dead letters up, and may make a queue for the first one of a subscription.
-GIVERS_UP = {"Receive", "Delete", "Push", "Sweep"}
+GIVERS_UP = {"Receive", "Delete", "Push"}
 
 # Who answers over HTTP, and counts the calls of each account.
 CALLED = {"Send", "Receive", "Delete", "Publish", "Subscribe", "Manage"}

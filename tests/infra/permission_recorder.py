@@ -1,0 +1,31 @@
+"""A pytest plugin: notes in the file `USED_PERMISSIONS` which permissions the functions use."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from cirrusmq_local import guard
+from cirrusmq_local.functions import running
+
+_used: set[tuple[str, str, str]] = set()
+_execute = guard.GuardedEngine.execute
+
+
+def _noted(self: guard.GuardedEngine, operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
+    function = running.get()
+    if function is not None:
+        needs = guard._needs(operation, request)
+        _used.update((function.logical_id, f"{table}.Arn", action) for table, action, _ in needs)
+    return _execute(self, operation, request)
+
+
+def pytest_configure() -> None:
+    guard.GuardedEngine.execute = _noted  # type: ignore[method-assign]
+
+
+def pytest_sessionfinish() -> None:
+    Path(os.environ["USED_PERMISSIONS"]).write_text(json.dumps(sorted(_used)))

@@ -1,0 +1,59 @@
+"""Every permission on a table is used: by what the tests of the service do, or rarely."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cirrusmq_local.template import Template
+
+# Runs all tests of the service, which takes minutes.
+pytestmark = pytest.mark.long
+
+TABLES = {"Directory.Arn", "Messages.Arn", "Usage.Arn"}
+# Used in an account, but not by these tests; each with the case.
+RARE = {
+    # Counts beyond 10,000 are taken from the meter's counter.
+    ("Subscribe", "Usage.Arn", "dynamodb:GetItem"),
+    ("Manage", "Usage.Arn", "dynamodb:GetItem"),
+    # Messages whose bodies lie in a log record are redriven, or given up by age.
+    ("Replay", "Messages.Arn", "dynamodb:BatchGetItem"),
+    ("Sweep", "Messages.Arn", "dynamodb:BatchGetItem"),
+    # A queue that a topic delivers to is looked up when no cache has it.
+    ("FanOut", "Directory.Arn", "dynamodb:GetItem"),
+    # A dead letter's place in a parcel that nobody can repeat any more is cleared.
+    ("Push", "Messages.Arn", "dynamodb:DeleteItem"),
+}
+
+
+def test_nothing_is_allowed_that_is_not_used(
+    root: Path, template: Template, tmp_path: Path
+) -> None:
+    noted = tmp_path / "used.json"
+    run = subprocess.run(
+        [
+            *(sys.executable, "-m", "pytest", "-q", "-m", "not long", "tests/service"),
+            *("-p", "tests.infra.permission_recorder", "-p", "no:cacheprovider"),
+        ],
+        cwd=root,
+        env={**os.environ, "USED_PERMISSIONS": str(noted), "PYTHONPATH": str(root)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode == 0, run.stdout
+    used = {tuple(each) for each in json.loads(noted.read_text())}
+    allowed = {
+        (function.logical_id, target, action)
+        for function in template.functions
+        for target, actions in function.permissions.items()
+        if target in TABLES
+        for action in actions
+    }
+    assert allowed - used == RARE
+    assert used <= allowed
