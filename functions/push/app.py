@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from cirrusmq import bootstrap
-from cirrusmq.pushing import deliver, make_push, retry, send_confirmation
+from cirrusmq.pushes import make_push
+from cirrusmq.pushing import deliver, retry, send_confirmation
 from cirrusmq_lambda.http import Context
 
 POST_MS = 17_000

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import sys
 
-from . import delay, imports, throughput, units
+from . import delay, imports, isolation, throughput, units
 
 PARTS = {
     "units": units.run,
     "imports": imports.run,
     "throughput": throughput.run,
     "delay": delay.run,
+    "isolation": isolation.run,
 }
 
 

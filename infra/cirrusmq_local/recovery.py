@@ -9,9 +9,10 @@ post may take 15. Those are real seconds, which a time scale makes long ones.
 
 from __future__ import annotations
 
-from cirrusmq import pushing, schedules
+from cirrusmq import schedules
 from cirrusmq.attempts import free
 from cirrusmq.core import Core
+from cirrusmq.pushes import pending
 from cirrusmq.sweeping import push_of
 
 
@@ -23,7 +24,7 @@ def release_posts(core: Core) -> None:
         push = push_of(core, schedule)
         if push is None:
             continue
-        for parcel, places in pushing.pending(push, schedule):
+        for parcel, places in pending(push, schedule):
             leased = [place for place in places if parcel.nonces[place]]
             if leased:
                 free(core, parcel, leased)

@@ -88,3 +88,20 @@ def test_what_a_killed_stack_was_posting_is_free_when_it_starts_again(
     world.settle()
     assert sorted(subscriber.bodies()[1:]) == ["one", "two"]
     assert web.show()["counts"]["active"] == 0
+
+
+def test_a_push_reads_no_more_for_what_was_delivered_before(world: World, topic: TestTopic) -> None:
+    topic.subscribe("web", "http")
+    subscriber = Subscriber(world)
+
+    def read_units() -> float:
+        before = world.engine.capacity()["read_units"]
+        topic.publish("x" * 200)
+        return float(world.engine.capacity()["read_units"] - before)
+
+    topic.publish("first")
+    first = read_units()
+    for _ in range(40):
+        topic.publish(*["x" * 200] * 16)
+    assert read_units() == first
+    assert len(subscriber.bodies()) == 643

@@ -15,7 +15,8 @@ from tests.simulation.wire import ENDPOINT
 
 from cirrusmq.core import Core
 from cirrusmq.operations import Pointer
-from cirrusmq.pushing import deliver, make_push, retry
+from cirrusmq.pushes import make_push
+from cirrusmq.pushing import deliver, retry
 from cirrusmq.replays import run
 from cirrusmq.storage.directory import RUNNING
 from cirrusmq.sweeping import sweep

@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 from tests.simulation.plants import plant
 
-from cirrusmq import attempts, fan_out, metering, pushing, schedules, shares, topic_fan_out
+from cirrusmq import attempts, fan_out, metering, pushes, schedules, shares, topic_fan_out
 from cirrusmq.parcel import Parcel
 
 
@@ -46,7 +46,7 @@ def anybody_holds_a_schedule(patch: pytest.MonkeyPatch) -> None:
 @plant("http")
 def a_retrying_subscription_delivers(patch: pytest.MonkeyPatch) -> None:
     """New messages are attempted while the ones before them are retried."""
-    patch.setattr(pushing.Push, "blocks", property(lambda self: False))
+    patch.setattr(pushes.Push, "blocks", property(lambda self: False))
 
 
 @plant("http")

@@ -6,20 +6,13 @@ dropped. Parcels stay until TTL removes them, so that a repeated fan-out finds t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
-
-import msgspec
 
 from cirrusmq import confirmations, schedules
 from cirrusmq.attempts import Attempt, attempt_all, due_after
 from cirrusmq.core import Core
-from cirrusmq.parcel import Parcel
-from cirrusmq.scan import scan_pages, until_key
+from cirrusmq.pushes import Push, has_waiting, next_due_ms, next_messages, probe_sent_ms
 from cirrusmq.schedules import Schedule
-from cirrusmq.source import Source
-from cirrusmq.storage.parcels import PARCELS, partition_key
-from cirrusmq.subscription_source import subscription_source
 from cirrusmq.subscriptions import cached_subscriptions
 from cirrusmq.topic import Subscription
 
@@ -31,49 +24,14 @@ SLEEP_MS = 2_000
 """Shorter waits are slept out here: cheaper than transitions, and exact."""
 LONGEST_WAIT_MS = 30_000
 """Where messages do not wait for each other: another one may fail and be due sooner."""
-_CLEAN_PARCELS = 50
 
 
-class Push(msgspec.Struct, frozen=True, kw_only=True):
-    """One invocation that pushes."""
+def notify(core: Core, subscription: Subscription, start: str = "") -> None:
+    """Have what waits for a subscription delivered, soon and elsewhere.
 
-    core: Core
-    subscription: Subscription
-    source: Source
-    invocation_id: str
-    deadline_ms: int
-    """No post starts after this time of the core's clock."""
-
-    @property
-    def in_order(self) -> bool:
-        """Whether messages are attempted one at a time, in order."""
-        policy = self.subscription.policy
-        return policy is not None and policy.blocking == "in_order"
-
-    @property
-    def blocks(self) -> bool:
-        """Whether a failing message holds the others back."""
-        policy = self.subscription.policy
-        return policy is not None and policy.blocking != "none"
-
-
-def notify(core: Core, subscription: Subscription) -> None:
-    """Have what waits for a subscription delivered, soon and elsewhere."""
-    core.invoke("push", {"deliver": _place(subscription)})
-
-
-def make_push(core: Core, place: dict[str, Any], invocation_id: str, most_ms: float) -> Push | None:
-    """An invocation's push; None where the subscription is gone."""
-    for subscription in cached_subscriptions(core, place["topic_id"]):
-        if subscription.name == place["subscription"] and subscription.protocol == "http":
-            return Push(
-                core=core,
-                subscription=subscription,
-                source=subscription_source(subscription),
-                invocation_id=invocation_id,
-                deadline_ms=core.now_ms() + int(most_ms * core.clock.scale),
-            )
-    return None
+    With `start` only from that sort key on, so that a message costs no look at those before it.
+    """
+    core.invoke("push", {"deliver": {**_place(subscription), "start": start}})
 
 
 def deliver(push: Push) -> None:
@@ -105,7 +63,7 @@ def retry(push: Push, given: dict[str, Any]) -> dict[str, Any]:
     if not schedules.hold(core, schedule, push.invocation_id, schedules.LOOK_MS):
         return _wait(schedule.held_until_ms - core.now_ms(), following)
     while core.now_ms() < push.deadline_ms:
-        due_ms = _next_due(push, schedule)
+        due_ms = next_due_ms(push, schedule)
         if due_ms is None:
             return _calm_down(push, schedule)
         wait_ms = due_ms - core.now_ms()
@@ -132,9 +90,8 @@ def begin_retrying(push: Push, schedule: Schedule, due_ms: int, error: str) -> N
 
     Where the start fails, the sweep finds the schedule due and nobody at it.
     """
-    oldest = next(pending(push, schedule), None)
-    probe_sent_ms = oldest[0].sent_ms if oldest else push.core.now_ms()
-    started = schedules.start_retrying(push.core, schedule, due_ms, error, probe_sent_ms)
+    sent_ms = probe_sent_ms(push, schedule)
+    started = schedules.start_retrying(push.core, schedule, due_ms, error, sent_ms)
     if started is not None:
         push.core.start_execution(
             f"{started.subscription_id}-{started.generation}",
@@ -146,11 +103,6 @@ def begin_retrying(push: Push, schedule: Schedule, due_ms: int, error: str) -> N
                 }
             },
         )
-
-
-def has_waiting(push: Push, schedule: Schedule) -> bool:
-    """Whether a message waits that nobody attempts, behind none where order matters."""
-    return bool(_next(push, schedule, 1))
 
 
 def send_confirmation(core: Core, given: dict[str, Any], request_id: str) -> None:
@@ -210,67 +162,10 @@ def _deliver_in_order(push: Push, schedule: Schedule) -> bool:
 
 def _attempt_next(push: Push, schedule: Schedule, most: int, latest_ms: int) -> list[Attempt]:
     """Claim and post the next messages, at most so many; in order where order matters."""
-    chosen = _next(push, schedule, most)
+    chosen = next_messages(push, schedule, most)
     return attempt_all(
         push.core, push.subscription, push.source, chosen, alone=most == 1, latest_ms=latest_ms
     )
-
-
-def _next(push: Push, schedule: Schedule, most: int) -> list[tuple[Parcel, list[int]]]:
-    """What may be attempted now, at most so many messages."""
-    now_ms = push.core.now_ms()
-    chosen: list[tuple[Parcel, list[int]]] = []
-    count = 0
-    for parcel, places in pending(push, schedule):
-        following = places[:1] if push.in_order else places
-        ready = [place for place in following if parcel.receivable(place, now_ms)][: most - count]
-        if ready:
-            chosen.append((parcel, ready))
-            count += len(ready)
-        if count >= most or push.in_order:
-            break
-    return chosen
-
-
-def _next_due(push: Push, schedule: Schedule) -> int | None:
-    """When the next attempt is due; None where nothing is left to attempt."""
-    due = []
-    for parcel, places in pending(push, schedule):
-        due += [parcel.ready_ms(place) for place in places]
-        if push.blocks and due:
-            return due[0]
-    return min(due, default=None)
-
-
-def pending(push: Push, schedule: Schedule) -> Iterator[tuple[Parcel, list[int]]]:
-    """Parcels with the places of messages that are still to be attempted, in order."""
-    core, now_ms = push.core, push.core.now_ms()
-    pk = partition_key(PARCELS, push.source.id, 0)
-    first = f"{push.source.query_from_ms(now_ms):013d}"
-    clean, passed = "", 0
-    for page in scan_pages(
-        core, pk, max(first, schedule.clean_through), until_key(push.source, now_ms)
-    ):
-        for parcel in page.parcels:
-            places = [
-                place
-                for place in range(parcel.count)
-                if parcel.live(place) and parcel.ready_ms(place) < parcel.expires_ms > now_ms
-            ]
-            if places:
-                if passed >= _CLEAN_PARCELS:
-                    schedules.note_clean(core, schedule, clean)
-                passed = -1
-                yield parcel, places
-            elif passed >= 0 and _settled(parcel, now_ms):
-                clean, passed = parcel.sort_key, passed + 1
-    if passed >= _CLEAN_PARCELS:
-        schedules.note_clean(core, schedule, clean)
-
-
-def _settled(parcel: Parcel, now_ms: int) -> bool:
-    """Whether no fan-out puts a parcel in front of this one without saying that it is late."""
-    return now_ms - parcel.sent_ms > schedules.SETTLED_MS
 
 
 def _calm_down(push: Push, schedule: Schedule) -> dict[str, Any]:
@@ -291,11 +186,10 @@ def _hold_to_post(push: Push, schedule: Schedule) -> int | None:
 
 
 def _note(push: Push, schedule: Schedule, failed: list[Attempt], holder: str | None = None) -> None:
-    oldest = next(pending(push, schedule), None)
-    probe_sent_ms = oldest[0].sent_ms if oldest else push.core.now_ms()
     due_ms = due_after(failed, push.core.now_ms())
     error = failed[0].error or ""
-    schedules.note_failure(push.core, schedule, due_ms, error, probe_sent_ms, holder)
+    sent_ms = probe_sent_ms(push, schedule)
+    schedules.note_failure(push.core, schedule, due_ms, error, sent_ms, holder)
 
 
 def _wait(wait_ms: int, following: dict[str, Any]) -> dict[str, Any]:

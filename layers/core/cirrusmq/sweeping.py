@@ -9,7 +9,7 @@ from cirrusmq.errors import CirrusMQError, OperationNotFound
 from cirrusmq.gauges import write_gauges
 from cirrusmq.giving_up import reason_to_give_up
 from cirrusmq.limits import LONGEST_WAIT_MS
-from cirrusmq.pushing import Push
+from cirrusmq.pushes import Push, has_waiting, make_push
 from cirrusmq.queues import Resource, get_queue
 from cirrusmq.receivers import all_sources
 from cirrusmq.scan import scan_partition
@@ -49,7 +49,7 @@ def push_of(core: Core, schedule: Schedule) -> Push | None:
     if topic is None:
         return None
     asked = {"topic_id": topic.id, "subscription": schedule.subscription}
-    push = pushing.make_push(core, asked, "sweep", 0)
+    push = make_push(core, asked, "sweep", 0)
     if push is None or push.subscription.id != schedule.subscription_id:
         return None
     return push
@@ -69,7 +69,7 @@ def _push_on(core: Core) -> int:
             stuck += 1
             error = schedule.last_error or ""
             pushing.begin_retrying(push, schedule, schedule.next_due_ms, error)
-        elif schedule.state == "delivering" and pushing.has_waiting(push, schedule):
+        elif schedule.state == "delivering" and has_waiting(push, schedule):
             pushing.notify(core, push.subscription)
     return stuck
 

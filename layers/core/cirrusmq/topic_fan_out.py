@@ -35,7 +35,7 @@ def deliver_topic_record(core: Core, item: Item) -> None:
     subscriptions = {each.id: each for each in cached_subscriptions(core, record.topic_id)}
     parcels: list[Parcel] = []
     into: dict[str, tuple[Queue, Delivery]] = {}
-    pushed = []
+    pushed: list[tuple[Subscription, str]] = []
     for delivery in record.header.deliveries:
         subscription = subscriptions.get(delivery.subscription_id)
         if subscription is None or subscription.mode == "broadcasting":
@@ -46,9 +46,10 @@ def deliver_topic_record(core: Core, item: Item) -> None:
                 before = into[queue.id][1].places if queue.id in into else []
                 into[queue.id] = queue, replace(delivery, places=_joined(before, delivery.places))
             continue
-        parcels += parcels_of(own_share(subscription, record, delivery))
+        own = list(parcels_of(own_share(subscription, record, delivery)))
+        parcels += own
         if subscription.protocol == "http":
-            pushed.append(subscription)
+            pushed.append((subscription, min(each.sort_key for each in own)))
     for queue, delivery in into.values():
         if _needs_a_send(core, queue):
             _send(core, queue, record, delivery)
@@ -56,11 +57,11 @@ def deliver_topic_record(core: Core, item: Item) -> None:
             parcels += parcels_of(_queue_share(queue, record, delivery))
     put_parcels(core, parcels)
     if core.now_ms() - record.sent_ms > schedules.LATE_MS:
-        for subscription in pushed:
+        for subscription, _ in pushed:
             schedules.note_late(core, subscription.id)
     core.fanned_out.add(record.send_id)
-    for subscription in pushed:
-        pushing.notify(core, subscription)
+    for subscription, start in pushed:
+        pushing.notify(core, subscription, start)
 
 
 def _joined(one: Sequence[int], other: Sequence[int]) -> list[int]:

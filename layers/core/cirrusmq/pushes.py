@@ -1,0 +1,132 @@
+"""A push of one subscription: its messages that are still to be posted, in order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from cirrusmq import schedules
+from cirrusmq.core import Core
+from cirrusmq.parcel import Parcel
+from cirrusmq.scan import scan_pages, until_key
+from cirrusmq.schedules import Schedule
+from cirrusmq.source import Source
+from cirrusmq.storage.parcels import PARCELS, partition_key
+from cirrusmq.subscription_source import subscription_source
+from cirrusmq.subscriptions import cached_subscriptions
+from cirrusmq.topic import Subscription
+
+_CLEAN_PARCELS = 50
+"""So many that need no look any more are worth a write that says so."""
+
+
+class Push(msgspec.Struct, frozen=True, kw_only=True):
+    """One invocation that pushes."""
+
+    core: Core
+    subscription: Subscription
+    source: Source
+    invocation_id: str
+    deadline_ms: int
+    """No post starts after this time of the core's clock."""
+    start: str = ""
+    """What comes before this sort key has an invocation of its own; empty where nothing has."""
+
+    @property
+    def in_order(self) -> bool:
+        """Whether messages are attempted one at a time, in order."""
+        policy = self.subscription.policy
+        return policy is not None and policy.blocking == "in_order"
+
+    @property
+    def blocks(self) -> bool:
+        """Whether a failing message holds the others back."""
+        policy = self.subscription.policy
+        return policy is not None and policy.blocking != "none"
+
+
+def make_push(core: Core, place: dict[str, Any], invocation_id: str, most_ms: float) -> Push | None:
+    """An invocation's push; None where the subscription is gone."""
+    for subscription in cached_subscriptions(core, place["topic_id"]):
+        if subscription.name == place["subscription"] and subscription.protocol == "http":
+            return Push(
+                core=core,
+                subscription=subscription,
+                source=subscription_source(subscription),
+                invocation_id=invocation_id,
+                deadline_ms=core.now_ms() + int(most_ms * core.clock.scale),
+                start=place.get("start", ""),
+            )
+    return None
+
+
+def has_waiting(push: Push, schedule: Schedule) -> bool:
+    """Whether a message waits that nobody attempts, behind none where order matters."""
+    return bool(next_messages(push, schedule, 1))
+
+
+def next_messages(push: Push, schedule: Schedule, most: int) -> list[tuple[Parcel, list[int]]]:
+    """What may be attempted now, at most so many messages."""
+    now_ms = push.core.now_ms()
+    chosen: list[tuple[Parcel, list[int]]] = []
+    count = 0
+    for parcel, places in pending(push, schedule):
+        following = places[:1] if push.in_order else places
+        ready = [place for place in following if parcel.receivable(place, now_ms)][: most - count]
+        if ready:
+            chosen.append((parcel, ready))
+            count += len(ready)
+        if count >= most or push.in_order:
+            break
+    return chosen
+
+
+def next_due_ms(push: Push, schedule: Schedule) -> int | None:
+    """When the next attempt is due; None where nothing is left to attempt."""
+    due = []
+    for parcel, places in pending(push, schedule):
+        due += [parcel.ready_ms(place) for place in places]
+        if push.blocks and due:
+            return due[0]
+    return min(due, default=None)
+
+
+def probe_sent_ms(push: Push, schedule: Schedule) -> int:
+    """When the oldest message was sent that is still to be attempted; now, where none is."""
+    oldest = next(pending(msgspec.structs.replace(push, start=""), schedule), None)
+    return oldest[0].sent_ms if oldest else push.core.now_ms()
+
+
+def pending(push: Push, schedule: Schedule) -> Iterator[tuple[Parcel, list[int]]]:
+    """Parcels with the places of messages that are still to be attempted, in order."""
+    core, now_ms = push.core, push.core.now_ms()
+    pk = partition_key(PARCELS, push.source.id, 0)
+    first = f"{push.source.query_from_ms(now_ms):013d}"
+    start = "" if push.in_order else push.start
+    # Who does not look at what came before cannot say that nothing is left there.
+    clean, passed = "", -1 if start else 0
+    for page in scan_pages(
+        core, pk, max(first, start or schedule.clean_through), until_key(push.source, now_ms)
+    ):
+        for parcel in page.parcels:
+            places = [
+                place
+                for place in range(parcel.count)
+                if parcel.live(place) and parcel.ready_ms(place) < parcel.expires_ms > now_ms
+            ]
+            if places:
+                if passed >= _CLEAN_PARCELS:
+                    schedules.note_clean(core, schedule, clean)
+                passed = -1
+                yield parcel, places
+            elif passed >= 0 and _settled(parcel, now_ms):
+                clean, passed = parcel.sort_key, passed + 1
+    if passed >= _CLEAN_PARCELS:
+        schedules.note_clean(core, schedule, clean)
+
+
+def _settled(parcel: Parcel, now_ms: int) -> bool:
+    """Whether no fan-out puts a parcel in front of this one without saying that it is late."""
+    return now_ms - parcel.sent_ms > schedules.SETTLED_MS
