@@ -111,8 +111,9 @@ _UNEQUAL_LISTS = (
     "OR size(sizes) != size(visible) OR (waits IS NOT NULL AND size(waits) != size(visible)))"
 )
 _LACKING = (
-    "is_parcel AND (v + w + r + z IS NULL OR sent_ms IS NULL OR expires_ms IS NULL "
-    "OR kept_until_ms IS NULL) OR (state = 'retrying' AND probe_sent_ms IS NULL)"
+    "is_parcel AND (v IS NULL OR w IS NULL OR r IS NULL OR z IS NULL OR sent_ms IS NULL "
+    "OR expires_ms IS NULL OR kept_until_ms IS NULL) "
+    "OR (state = 'retrying' AND probe_sent_ms IS NULL)"
 )
 
 

@@ -10,6 +10,7 @@ from pyspark.sql import functions as sf
 
 from cirrusmq_reports.columns import refuse, whole
 from cirrusmq_reports.rate_card import RateCard
+from cirrusmq_reports.schemas import LAST_MINUTE
 
 UNPRICED = "UNPRICED:"
 """In the message of the error about a kind that the rate card does not know."""
@@ -52,7 +53,10 @@ def usage_entries(items: DataFrame) -> DataFrame:
     return rows.where(refuse(sf.expr(_LACKING)))
 
 
-_LACKING = "account IS NULL OR resource IS NULL OR kind IS NULL OR minute + count + bytes IS NULL"
+_LACKING = (
+    "account IS NULL OR resource IS NULL OR kind IS NULL OR count IS NULL OR bytes IS NULL "
+    f"OR minute IS NULL OR minute NOT BETWEEN 0 AND {LAST_MINUTE}"
+)
 
 
 def hourly_usage(entries: DataFrame) -> DataFrame:

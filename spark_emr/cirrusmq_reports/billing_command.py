@@ -28,6 +28,7 @@ from cirrusmq_reports.command import (
     add_common_arguments,
     exit_code,
     materialize,
+    named_failures,
     open_exports,
 )
 from cirrusmq_reports.errors import BadInput
@@ -82,7 +83,8 @@ def _report(options: Namespace, session: Session) -> None:
     usage = charged(hourly_usage(usage_entries(all_usage(reader, exports))), card)
     current = materialize(usage, [reader])
     try:
-        _write(spark, files, output, current, card, exports)
+        with named_failures([reader]):
+            _write(spark, files, output, current, card, exports)
     finally:
         current.unpersist()
 

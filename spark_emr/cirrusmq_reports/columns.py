@@ -26,4 +26,4 @@ def whole(name: str) -> Column:
 
 def count_where(condition: Column) -> Column:
     """How many rows of a group meet the condition; null counts as no."""
-    return sf.coalesce(sf.sum(condition.cast("bigint")), sf.lit(0))
+    return sf.count_if(condition)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from pyspark.sql import functions as sf
@@ -16,17 +16,24 @@ from cirrusmq_reports.records import Reader
 _FILE = re.compile(r"\[FAILED_READ_FILE[.\w]*\] Encountered error while reading file (\S+?)\.? ")
 _RECORD = re.compile(r"Malformed records are detected in record parsing: (.*?)\.?\n", re.DOTALL)
 _UNPRICED_KIND = re.compile(f"{UNPRICED}(.*?):")
-_CUT_SHORT = ("EOFException", "ZipException", "unexpected end of", "incorrect data check")
+_OVERFLOW = "[ARITHMETIC_OVERFLOW]"
+_DAMAGED = (
+    "EOFException", "ZipException", "unexpected end of", "incorrect data check", "gzip", "CRC",
+    "header check", "invalid ",
+)  # fmt: skip
 _SHOWN_CHARACTERS = 80
 
 
-def explain(error: Exception, readers: Iterable[Reader]) -> BadInput | None:
+def explain(error: Exception, readers: Sequence[Reader]) -> BadInput | None:
     """What is wrong with the exports, None if the error has another cause."""
     text = str(error)
     if file := _FILE.search(text):
         return BadInput(f"{_plain(file[1])}: {_reading_failure(text)}")
     if kind := _UNPRICED_KIND.search(text):
         return BadInput(f"the rate card has no price for the kind {kind[1]}")
+    if _OVERFLOW in text:
+        folders = ", ".join(export.folder for reader in readers for export in reader.exports)
+        return find_bad_record(readers) or BadInput(f"{folders}: numbers too large to add up")
     return find_bad_record(readers)
 
 
@@ -37,9 +44,10 @@ def find_bad_record(readers: Iterable[Reader]) -> BadInput | None:
         for export in filter(_has_files, reader.exports):
             found = _first_fault(reader, export, faults)
             if found:
-                key = f"{found['pk']} {found['sk']}"
-                where = f"{_path(export, found['file'])}: item {key}"
-                return BadInput(f"{where}: {found['fault']}")
+                path = _path(export, found["file"])
+                known = found["pk"] and found["sk"]
+                item = f"item {found['pk']} {found['sk']}: " if known else ""
+                return BadInput(f"{path}: {item}{found['fault']}")
     return None
 
 
@@ -60,6 +68,7 @@ def find_miscount(readers: Iterable[Reader]) -> BadInput | None:
 
 def _first_fault(reader: Reader, export: Export, faults: Mapping[str, str]) -> Any:
     fault = sf.coalesce(
+        sf.when(sf.lit(export.full) & sf.col("item").isNull(), sf.lit("a record has no Item")),
         sf.when(sf.col("pk").isNull() | sf.col("sk").isNull(), sf.lit("pk or sk is not a string")),
         *[
             sf.when(sf.col("item").isNotNull() & sf.expr(condition), sf.lit(sentence))
@@ -82,7 +91,7 @@ def _reading_failure(text: str) -> str:
     if record := _RECORD.search(text):
         shown = " ".join(record[1].split())
         return f"a line is not a record of an export: {shown[:_SHOWN_CHARACTERS]}"
-    if any(sign in text for sign in _CUT_SHORT):
+    if any(sign in text for sign in _DAMAGED):
         return "not a whole gzip file: it is cut short or damaged"
     return "it cannot be read"
 

@@ -22,6 +22,8 @@ from cirrusmq_reports.files import Files
 from cirrusmq_reports.times import parse_time
 
 HOME = "AWSDynamoDB"
+_INCREMENTAL = "INCREMENTAL_EXPORT"
+_TYPES = (None, "FULL_EXPORT", _INCREMENTAL)
 _CHECKSUM_SUFFIXES = (".md5", ".checksum")
 
 
@@ -81,7 +83,7 @@ def check_data_files(files: Files, exports: Iterable[Export]) -> None:
     expected = {file.path: file.digest for export in exports for file in export.files}
     try:
         actual = files.digests(expected)
-    except FileNotFoundError as error:
+    except (FileNotFoundError, IsADirectoryError, NotADirectoryError) as error:
         missing = error.filename or error.args[0]
         raise BadInput(f"{missing}: the manifest lists this data file, but it is missing") from None
     for path, digest in expected.items():
@@ -100,7 +102,9 @@ def _read_export(files: Files, folder: str) -> Export:
         raise BadInput(
             f"{path}: the export's format is {summary.get('outputFormat')}, not DYNAMODB_JSON"
         )
-    incremental = summary.get("exportType") == "INCREMENTAL_EXPORT"
+    if summary.get("exportType") not in _TYPES:
+        raise BadInput(f"{path}: the export's type is {summary['exportType']}: not known")
+    incremental = summary.get("exportType") == _INCREMENTAL
     try:
         export = Export(
             folder=folder,
@@ -148,7 +152,7 @@ def _read_checked(files: Files, path: str) -> bytes:
     """A manifest whose checksum is beside it and right."""
     try:
         content = files.read(path)
-    except FileNotFoundError:
+    except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
         raise BadInput(f"{path}: missing: no finished export is in this folder") from None
     digest = b64encode(hashlib.md5(content, usedforsecurity=False).digest())
     if digest != _read_checksum(files, path.removesuffix(".json")):

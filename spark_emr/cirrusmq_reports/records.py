@@ -32,7 +32,8 @@ class Reader:
     def full(self, export: Export) -> DataFrame:
         """Column `item`: all items of a full export."""
         records = self._counted_records(export, self.schema.full_record)
-        return records.select(sf.col("Item").alias("item")).where(self._right_types())
+        items = records.select(sf.col("Item").alias("item"))
+        return items.where(refuse(sf.col("item").isNull())).where(self._right_types())
 
     def incremental(self, export: Export) -> DataFrame:
         """Columns `pk`, `sk`, `item`, `removed`, `written_micros`: the changes of a window.
@@ -69,7 +70,7 @@ class Reader:
             pk, sk = "Keys.pk.S", "Keys.sk.S"
             item = sf.coalesce("NewImage", "OldImage")
         return records.select(
-            sf.col("_metadata.file_name").alias("file"),
+            _plain_name().alias("file"),
             sf.col(pk).alias("pk"),
             sf.col(sk).alias("sk"),
             item.alias("item"),
@@ -96,6 +97,11 @@ class Reader:
     def _right_types(self) -> Column:
         wrong = reduce(Column.__or__, map(sf.expr, self.schema.wrong_types.values()))
         return refuse(sf.col("item").isNotNull() & wrong)
+
+
+def _plain_name() -> Column:
+    # Spark shows names as parts of URIs; in those a plus is nothing but a plus.
+    return sf.url_decode(sf.replace("_metadata.file_name", sf.lit("+"), sf.lit("%2B")))
 
 
 def _as_listed(seen: Observation, export: Export) -> bool:

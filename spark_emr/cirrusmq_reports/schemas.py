@@ -82,6 +82,8 @@ def _not_a_number(name: str) -> str:
     return f"try_cast(item.{name}.N AS BIGINT) IS NULL"
 
 
+LAST_MINUTE = 4_223_371_679
+"""The last minute of the year 9999, since 1970."""
 _IS_PARCEL = "substring(item.pk.S, 1, 2) IN ('Q#', 'R#')"
 _IS_USAGE = "substring(item.pk.S, 1, 2) = 'U#'"
 
@@ -145,6 +147,10 @@ USAGE = TableSchema(
             )
             for name in ("minute", "count", "bytes")
         },
+        "minute of a record is no time that has a date": (
+            f"{_IS_USAGE} AND exists(item.records.L, "
+            f"entry -> try_cast(entry.M.minute.N AS BIGINT) NOT BETWEEN 0 AND {LAST_MINUTE})"
+        ),
         "attempts of a record is not a whole number": (
             f"{_IS_USAGE} AND exists(item.records.L, entry -> entry.M.attempts IS NOT NULL "
             "AND try_cast(entry.M.attempts.N AS BIGINT) IS NULL)"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -133,6 +134,34 @@ def test_windows_without_a_full_export_or_with_a_gap(
     assert_refused(gap, str(window.home), "2026-11-20T08:00:00.000Z", "2026-11-20T08:00:00.400Z")
 
 
+@pytest.mark.parametrize("text", ["{oops", "[1]", "17"])
+@pytest.mark.parametrize("name", ["manifest-summary", "manifest-files"])
+def test_a_manifest_that_is_no_json_object(
+    usage_export: Path, jobs_without_spark: Jobs, name: str, text: str
+) -> None:
+    write_with_checksum(usage_export / f"{name}.json", text)
+    ended = jobs_without_spark.bill(usage_export / "out", [usage_export])
+    assert_refused(ended, str(usage_export / f"{name}.json"), "not")
+
+
+def test_an_unknown_type_of_export(usage_export: Path, jobs_without_spark: Jobs) -> None:
+    correct_manifests(usage_export, exportType="SIDEWAYS_EXPORT")
+    ended = jobs_without_spark.bill(usage_export / "out", [usage_export])
+    assert_refused(ended, str(usage_export / "manifest-summary.json"), "SIDEWAYS_EXPORT")
+
+
+def test_files_and_folders_in_each_others_places(
+    usage_export: Path, jobs_without_spark: Jobs
+) -> None:
+    data = data_files(usage_export)[0]
+    inside = jobs_without_spark.bill(usage_export / "out", [data])
+    assert_refused(inside, f"{data}/manifest-summary.json", "missing")
+    data.unlink()
+    data.mkdir()
+    ended = jobs_without_spark.bill(usage_export / "out", [usage_export])
+    assert_refused(ended, str(data), "missing")
+
+
 def test_exports_of_different_tables(
     tmp_path: Path, usage_export: Path, messages_export: Path, jobs_without_spark: Jobs
 ) -> None:
@@ -157,6 +186,19 @@ def test_both_names_of_a_checksum_and_another_place_are_accepted(
     (tmp_path / "a [copy] of{it}").mkdir()
     moved = root.rename(tmp_path / "a [copy] of{it}/bucket")
     ended = jobs.bill(tmp_path / "out", [moved / export.relative_to(root)])
+    assert (ended.code, ended.errors) == (0, "")
+
+
+def test_odd_names_of_files_and_a_listing_with_blank_lines_are_accepted(
+    tmp_path: Path, jobs: Jobs, usage_export: Path
+) -> None:
+    listing = usage_export / "manifest-files.json"
+    for number, path in enumerate(data_files(usage_export)):
+        renamed = path.rename(path.with_name(f"a b%20c+{number} é#?.json.gz"))
+        listing.write_text(listing.read_text().replace(path.name, renamed.name))
+    correct_manifests(usage_export)
+    write_with_checksum(listing, listing.read_text() + "\n \n")
+    ended = jobs.bill(tmp_path / "out", [usage_export])
     assert (ended.code, ended.errors) == (0, "")
 
 
@@ -201,6 +243,17 @@ def shorten_list(lines: list[str]) -> list[str]:
     return lines
 
 
+def replace_line(text: str) -> Callable[[list[str]], list[str]]:
+    return lambda lines: [*lines[:_LINE], text + "\n", *lines[_LINE + 1 :]]
+
+
+def set_number(attribute: str, number: str) -> Callable[[list[str]], list[str]]:
+    """Give every attribute of that name the same number."""
+    pattern = re.compile(rf'"{attribute}":\{{"N":"[^"]*"')
+    new = f'"{attribute}":{{"N":"{number}"'
+    return lambda lines: [pattern.sub(new, line) for line in lines]
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [
@@ -236,8 +289,28 @@ def test_records_of_messages(
         (retype("minute", "N"), ["item U#", "minute of a record is not a whole number"]),
         (retype("records", "L"), ["item U#", "records is not of type L"]),
         (retype("kind", "S"), ["item U#", "kind of a record is not a string"]),
+        (replace_line("null"), ["a line is not a record"]),
+        (replace_line("{}"), ["a record has no Item"]),
+        (replace_line('{"Item":null}'), ["a record has no Item"]),
+        (replace_line('{"Item":{}}'), ["pk or sk is not a string"]),
+        (set_number("count", "1.5"), ["item U#", "count of a record is not a whole number"]),
+        (set_number("bytes", "1" * 20), ["item U#", "bytes of a record is not a whole number"]),
+        (set_number("minute", "9" * 18), ["item U#", "minute of a record is no time"]),
     ],
-    ids=["bad line", "count", "type of minute", "type of records", "type of kind"],
+    ids=[
+        "bad line",
+        "count",
+        "type of minute",
+        "type of records",
+        "type of kind",
+        "null",
+        "no item",
+        "null item",
+        "no key",
+        "fraction",
+        "too large",
+        "no time",
+    ],
 )
 def test_records_of_usage(
     tmp_path: Path,
@@ -258,6 +331,23 @@ def test_a_file_that_was_cut_before_its_checksum_was_made(
     cut.write_bytes(cut.read_bytes()[:-200])
     correct_manifests(usage_export)
     assert_refused(jobs.bill(tmp_path / "out", [usage_export]), str(cut), "gzip")
+
+
+@pytest.mark.parametrize("content", [b"", gzip.compress(b""), b"{}", gzip.compress(b"{}")[:-1]])
+def test_a_data_file_that_holds_nothing(
+    tmp_path: Path, jobs: Jobs, usage_export: Path, content: bytes
+) -> None:
+    empty = data_files(usage_export)[1]
+    empty.write_bytes(content)
+    correct_manifests(usage_export)
+    assert_refused(jobs.bill(tmp_path / "out", [usage_export]), str(empty))
+
+
+def test_numbers_too_large_to_add_up(tmp_path: Path, jobs: Jobs, usage_export: Path) -> None:
+    rewrite(data_files(usage_export)[0], set_number("count", str(2**63 - 9)))
+    rewrite(data_files(usage_export)[1], set_number("count", str(2**63 - 9)))
+    assert_refused(jobs.bill(tmp_path / "out", [usage_export]), str(usage_export), "too large")
+    assert not (tmp_path / "out").exists()
 
 
 def test_counts_that_are_wrong_but_sum_up(tmp_path: Path, jobs: Jobs, usage_export: Path) -> None:
