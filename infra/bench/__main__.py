@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from . import delay, imports, isolation, throughput, units
+from . import delay, imports, isolation, spark_backlog, throughput, units
 
 PARTS = {
     "units": units.run,
@@ -12,6 +12,7 @@ PARTS = {
     "throughput": throughput.run,
     "delay": delay.run,
     "isolation": isolation.run,
+    "backlog": spark_backlog.run,
 }
 
 

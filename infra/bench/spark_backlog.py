@@ -1,6 +1,9 @@
 """CPU seconds of the backlog job beside DuckDB's for the same aggregation of the same files.
 
-    python infra/bench/spark_backlog.py [--items 250000 2000000] [--folder …]
+    python -m infra.bench backlog                                       a quarter and half a million
+    python -m infra.bench.spark_backlog --items 250000 2000000          the full size, ten minutes
+
+Spark and DuckDB must agree on every figure of every resource, else there is no measurement.
 
 The job's figure is everything that it does: checksums, reading, counting, Parquet, pages. *Cold*
 has the start of Python and Java in it; *warm* is a second pass in the same session. DuckDB's is
@@ -17,23 +20,35 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
-REPOSITORY = Path(__file__).parents[2]
+from .table import show
+
+REPOSITORY = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPOSITORY / "spark_emr"))
 
 AT_MS = 1_795_161_600_000
 SEED = 1
 PASSES = 3
+ITEMS = (250_000, 500_000)
 WARM_GOAL, COLD_GOAL = 1.0, 2.5
-_TOTALS = ("active", "delayed", "rewindable", "dead", "expired", "bytes")
+
+Figures: TypeAlias = dict[str, list[Any]]
+"""A resource's id → the figures that `duckdb_backlog` names."""
+
+
+def run() -> None:
+    """Measure the sizes that take some minutes, and print a table."""
+    with tempfile.TemporaryDirectory() as temporary:
+        _compare_all(Path(temporary), ITEMS)
 
 
 def main() -> None:
-    """Measure, and print a table."""
+    """Measure the sizes that were asked for, and print a table."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--items", type=int, nargs="+", default=[250_000, 500_000, 2_000_000])
+    parser.add_argument("--items", type=int, nargs="+", default=ITEMS)
     parser.add_argument("--folder", type=Path, help="where exports are kept for another run")
     parser.add_argument("--measure", choices=sorted(_MEASURES), help=argparse.SUPPRESS)
     parser.add_argument("--export", type=Path, help=argparse.SUPPRESS)
@@ -42,9 +57,11 @@ def main() -> None:
         print(json.dumps(_MEASURES[options.measure](options.export)))
         return
     with tempfile.TemporaryDirectory() as temporary:
-        folder = options.folder or Path(temporary)
-        rows = [_compare(_make_export(folder, items), items) for items in options.items]
-    _print_table(rows)
+        _compare_all(options.folder or Path(temporary), options.items)
+
+
+def _compare_all(folder: Path, sizes: Sequence[int]) -> None:
+    _print_table([_compare(_make_export(folder, items), items) for items in sizes])
 
 
 def _make_export(folder: Path, items: int) -> Path:
@@ -61,8 +78,7 @@ def _make_export(folder: Path, items: int) -> Path:
 def _compare(export: Path, items: int) -> dict[str, Any]:
     print(f"measuring {items:,} items", file=sys.stderr)
     results = {name: _measured(name, export) for name in _MEASURES}
-    if results["spark"]["totals"] != results["duckdb"]["totals"]:
-        raise SystemExit(f"the totals differ: {results}")
+    _check_equal(results["spark"]["figures"], results["duckdb"]["figures"])
     size = sum(path.stat().st_size for path in (export / "data").iterdir())
     return {
         "items": items,
@@ -73,9 +89,17 @@ def _compare(export: Path, items: int) -> dict[str, Any]:
     }
 
 
+def _check_equal(spark: Figures, duckdb: Figures) -> None:
+    for identity in sorted({*spark, *duckdb}):
+        pair = spark.get(identity), duckdb.get(identity)
+        if pair[0] != pair[1]:
+            raise SystemExit(f"{identity}: Spark has {pair[0]}, DuckDB {pair[1]}")
+
+
 def _measured(name: str, export: Path) -> dict[str, Any]:
-    command = [sys.executable, __file__, "--measure", name, "--export", str(export)]
-    run = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+    module = [sys.executable, "-m", "infra.bench.spark_backlog"]
+    command = [*module, "--measure", name, "--export", str(export.resolve())]
+    run = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, cwd=REPOSITORY)
     result: dict[str, Any] = json.loads(run.stdout.splitlines()[-1])
     return result
 
@@ -87,7 +111,8 @@ def measure_spark(export: Path) -> dict[str, Any]:
     from local_run import LOCAL_CONFIGURATION, prepare_java
 
     prepare_java()
-    cpu_seconds, totals = [], {}
+    cpu_seconds: list[float] = []
+    figures: Figures = {}
     java: list[int] = []
 
     def session() -> Any:
@@ -105,107 +130,69 @@ def measure_spark(export: Path) -> dict[str, Any]:
             after = _cpu_seconds() + _cpu_seconds_of(java[0])
             cpu_seconds.append(after - before)
             before = after
-            summaries = Path(output).glob("summaries/backlog/*.json")
-            rows = [row for path in summaries for row in json.loads(path.read_text())["resources"]]
-            totals = {name: sum(row[name] for row in rows) for name in _TOTALS}
-    return {"cpu_seconds": cpu_seconds, "totals": totals}
+            figures = _reported(Path(output))
+    return {"cpu_seconds": cpu_seconds, "figures": figures}
+
+
+def _reported(output: Path) -> Figures:
+    """Without an export of the directory a resource's name is its id."""
+    from cirrusmq_reports.backlog import AGES, COUNTS
+
+    return {
+        row["name"]: [
+            *(row[name] for name in (*COUNTS, *AGES)),
+            *row["receive_counts"].values(),
+            *row["sizes"].values(),
+            row["hottest_partition"],
+            row["hottest_partition_share"],
+        ]
+        for path in output.glob("summaries/backlog/*.json")
+        for row in json.loads(path.read_text())["resources"]
+    }
 
 
 def measure_duckdb(export: Path) -> dict[str, Any]:
     """The query's CPU seconds, twice."""
     import duckdb
 
+    from .duckdb_backlog import backlog_query
+
     files = [str(path) for path in sorted((export / "data").iterdir())]
     connection = duckdb.connect()
     connection.execute(f"SET threads = {os.cpu_count()}")
-    cpu_seconds, totals = [], {}
+    cpu_seconds: list[float] = []
+    figures: Figures = {}
     for _ in range(2):
         start = time.process_time()
-        row = connection.execute(_duckdb_query(files)).fetchone()
+        rows = connection.execute(backlog_query(files, AT_MS)).fetchall()
         cpu_seconds.append(time.process_time() - start)
-        assert row is not None
-        totals = dict(zip(_TOTALS, map(int, row), strict=True))
-    return {"cpu_seconds": cpu_seconds, "totals": totals}
+        figures = {identity: list(found) for identity, *found in rows}
+    return {"cpu_seconds": cpu_seconds, "figures": figures}
 
 
 _MEASURES = {"spark": measure_spark, "duckdb": measure_duckdb}
 
 
-def _duckdb_query(files: list[str]) -> str:
-    from cirrusmq_reports.backlog import RECEIVE_RANGES, SIZE_RANGES, range_name
-
-    histograms = [
-        f"count_if(kept AND {value} BETWEEN {low} AND {2**60 if high is None else high}) "
-        f"AS {range_name(name, low, high)}"
-        for name, value, ranges in (("receives", "r", RECEIVE_RANGES), ("size", "z", SIZE_RANGES))
-        for low, high in ranges
-    ]
-    numbers = "STRUCT(L STRUCT(N VARCHAR)[])"
-    item = (
-        f"STRUCT(pk STRUCT(S VARCHAR), v {numbers}, w {numbers}, r {numbers}, z {numbers}, "
-        "t STRUCT(N VARCHAR), x STRUCT(N VARCHAR), d STRUCT(B VARCHAR), "
-        "expires_at STRUCT(N VARCHAR))"
-    )
-    return f"""
-    WITH parcels AS (
-        SELECT Item.pk.S AS pk, Item.v.L AS v, Item.w.L AS w, Item.r.L AS r, Item.z.L AS z,
-            Item.t.N::BIGINT AS t, Item.x.N::BIGINT AS x, Item.d IS NOT NULL AS dead,
-            Item.expires_at.N::BIGINT AS until
-        FROM read_json({files}, format = 'newline_delimited', columns = {{Item: '{item}'}})
-        WHERE Item.pk.S[1:2] IN ('Q#', 'R#')),
-    messages AS (
-        SELECT pk, t, x, dead, until, unnest(v).N::BIGINT AS v,
-            coalesce(unnest(w).N, '0')::BIGINT AS w, unnest(r).N::BIGINT AS r,
-            unnest(z).N::BIGINT AS z
-        FROM parcels),
-    states AS (
-        SELECT *, ({AT_MS} - t) // 1000 AS age, pk[1] = 'R' AS archived,
-            v > 0 AND pk[1] = 'Q' AND x > {AT_MS} AS kept
-        FROM messages),
-    counts AS (
-        SELECT pk,
-            CASE WHEN kept THEN
-                age - age % (1 << greatest(floor(log2(age + 0.5))::BIGINT - 3, 0))
-            END AS bucket,
-            count_if(kept) AS kept, count_if(kept AND v + w <= {AT_MS}) AS active,
-            count_if(kept AND r = 0 AND v > {AT_MS}) AS delayed,
-            count_if(archived AND v = 0 AND until * 1000 > {AT_MS}) AS rewindable,
-            count_if(kept AND dead) AS dead,
-            count_if(v > 0 AND NOT archived AND NOT kept) AS expired,
-            sum(z) FILTER (kept) AS bytes, max(age) FILTER (kept) AS oldest,
-            {", ".join(histograms)}
-        FROM states GROUP BY ALL),
-    aged AS (
-        SELECT *, split_part(pk, '#', 2) AS id,
-            sum(kept) OVER (PARTITION BY split_part(pk, '#', 2)) AS total,
-            sum(kept) OVER (PARTITION BY split_part(pk, '#', 2) ORDER BY bucket) AS up_to_age
-        FROM counts),
-    resources AS (
-        SELECT id, {", ".join(f"sum({name}) AS {name}" for name in _TOTALS)}, max(oldest) AS oldest,
-            min(bucket) FILTER (up_to_age * 100 >= total * 95) AS p95
-        FROM aged GROUP BY id)
-    SELECT {", ".join(f"sum({name})" for name in _TOTALS)} FROM resources
-    """
-
-
 def _print_table(rows: list[dict[str, Any]]) -> None:
     heads = (
-        "items",
-        "MB gz",
-        "cold",
-        "warm",
-        "DuckDB",
-        "cold/DuckDB",
-        "warm/DuckDB",
+        "items", "MB gz", "cold", "warm", "DuckDB", "cold / DuckDB", "warm / DuckDB",
         "warm µs/item",
+    )  # fmt: skip
+    figures = ("items", "megabytes", "cold", "warm", "duckdb")
+    show(
+        f"CPU seconds of the backlog job (goals at two million items: cold {COLD_GOAL}, "
+        f"warm {WARM_GOAL} times DuckDB's)",
+        heads,
+        [
+            (
+                *(row[name] for name in figures),
+                row["cold"] / row["duckdb"],
+                row["warm"] / row["duckdb"],
+                row["warm"] / row["items"] * 1e6,
+            )
+            for row in rows
+        ],
     )
-    print("".join(f"{head:>14}" for head in heads))
-    for row in rows:
-        ratios = [row["cold"] / row["duckdb"], row["warm"] / row["duckdb"]]
-        numbers = [row["megabytes"], row["cold"], row["warm"], row["duckdb"], *ratios]
-        micros = row["warm"] / row["items"] * 1e6
-        print(f"{row['items']:>14,}" + "".join(f"{n:>14.2f}" for n in [*numbers, micros]))
-    print(f"goals at the largest: cold {COLD_GOAL}, warm {WARM_GOAL} times DuckDB's CPU seconds")
 
 
 def _cpu_seconds() -> float:
