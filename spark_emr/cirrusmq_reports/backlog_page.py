@@ -11,6 +11,7 @@ from cirrusmq_reports.times import iso_time
 
 NO_FIGURE = "—"
 
+_LABEL_LETTERS = 8
 _ROWS_SHOWN, _LINES_SHOWN, _TABLE_ROWS = 16, 6, 200
 _STATES = ("active", "inactive", "delayed")
 _AGES = ("p50_age_seconds", "p95_age_seconds", "p99_age_seconds", "oldest_age_seconds")
@@ -39,7 +40,7 @@ def render_backlog(summaries: Mapping[str, Mapping[str, Any]], at_ms: int) -> st
             section("Receive counts", _histogram(resources, "receive_counts", "messages")),
             section("Message sizes (bytes)", _histogram(resources, "sizes", "messages")),
         ),
-        section("Age of messages", _ages(busiest)),
+        section("Age: 95 % of the messages are younger", _ages(busiest)),
         section("Retrying subscriptions", _retrying(resources)),
         section("All figures", _all_figures(resources[:_TABLE_ROWS])),
     ]
@@ -105,9 +106,16 @@ def _history(resources: Sequence[Resource]) -> str:
 
 
 def _histogram(resources: Sequence[Resource], name: str, unit: str) -> str:
-    labels = list(resources[0][name])
-    counts = [sum(row[name][label] for row in resources) for label in labels]
+    ranges = list(resources[0][name])
+    counts = [sum(row[name][label] for row in resources) for label in ranges]
+    labels = [_short_range(label) for label in ranges]
     return stacked_columns(labels, {unit: counts}, title=f"Messages by {name}", width=HALF)
+
+
+def _short_range(label: str) -> str:
+    """`4097-16384` as `to 16,384`: the ranges follow each other, and the labels must fit."""
+    _, _, high = label.partition("-")
+    return f"to {int(high):,}" if high and len(label) > _LABEL_LETTERS else label
 
 
 def _ages(resources: Sequence[Resource]) -> str:

@@ -12,6 +12,8 @@ _HEIGHT = 220
 _LEFT, _BOTTOM, _TOP = 64, 26, 10
 _ROW_HEIGHT, _LABEL_WIDTH, _VALUE_WIDTH = 24, 190, 76
 _COLORS = 8
+_LETTER_WIDTH = 7.0
+_ROUND = (1, 1.2, 1.6, 2, 2.4, 3, 4, 5, 6, 8, 10)
 
 
 def color_class(place: int) -> str:
@@ -38,7 +40,7 @@ def stacked_columns(
             hint = f"{label} · {name}: {show_number(values[place])}"
             parts.append(_rectangle(x, y, column, height, color_class(number), hint))
         if place % max(1, -(-len(labels) // 12)) == 0:
-            parts.append(_text(x + column / 2, _HEIGHT - 8, label, "middle"))
+            parts.append(_label_below(x + column / 2, label, width))
     drawing = _svg(width, _HEIGHT, title, parts)
     return drawing + (_legend(list(series)) if len(series) > 1 else "")
 
@@ -63,7 +65,7 @@ def lines(labels: Sequence[str], series: Mapping[str, Sequence[float]], *, title
         ]
     for place, label in enumerate(labels):
         if place % max(1, -(-len(labels) // 8)) == 0:
-            parts.append(_text(_LEFT + 10 + step * place, _HEIGHT - 8, label, "middle"))
+            parts.append(_label_below(_LEFT + 10 + step * place, label, WIDE))
     return _svg(WIDE, _HEIGHT, title, parts) + _legend(list(series))
 
 
@@ -109,16 +111,22 @@ def _grid(top: float, width: int) -> str:
     return "".join(parts)
 
 
+def _label_below(x: float, label: str, width: int) -> str:
+    """A column's or point's label; the last ones end where the drawing does."""
+    half = len(label) * _LETTER_WIDTH / 2
+    return _text(min(x, width - half), _HEIGHT - 8, label, "middle")
+
+
 def _scaled(value: float, top: float) -> float:
     return max(0.0, value) / top * (_HEIGHT - _BOTTOM - _TOP)
 
 
 def _nice_top(most: float) -> float:
-    """The first of 1, 2, 4, 5, 8 times a power of ten that is not below `most`."""
+    """The first round number, four quarters of which are short ones, that is not below `most`."""
     if most <= 0:
         return 1
     power = 10.0 ** (len(f"{int(most)}") - 1) if most >= 1 else 10.0 ** int(f"{most:e}"[-3:])
-    return next(factor * power for factor in (1, 2, 4, 5, 8, 10) if factor * power >= most)
+    return next(factor * power for factor in _ROUND if factor * power >= most)
 
 
 def _short_number(value: float) -> str:

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
+from pyspark.logger import PySparkLogger
 from pyspark.sql import DataFrame, SparkSession
 
 from cirrusmq_reports.diagnosis import explain, find_miscount
@@ -20,12 +21,17 @@ from cirrusmq_reports.times import parse_time
 
 SUCCEEDED, REFUSED = 0, 2
 
+_QUERY_LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
+
 Session = Callable[[], SparkSession]
 """Answers the session, made at the first call: bad manifests are refused before Spark starts."""
 
 
 def exit_code(job: Callable[[], None]) -> int:
     """Run a job; what it refuses is one line on standard error."""
+    for name in _QUERY_LOGGERS:
+        # They print the trace of an error that is caught, and explained, further up.
+        PySparkLogger.getLogger(name).setLevel("CRITICAL")
     try:
         job()
     except BadInput as error:

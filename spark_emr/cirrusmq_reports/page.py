@@ -14,7 +14,7 @@ body{margin:0;background:var(--ground);color:var(--ink);font:15px/1.5 system-ui,
 main{max-width:1120px;margin:0 auto;padding:32px 24px 64px}
 h1{font-size:26px;margin:0}h2{font-size:17px;margin:0 0 12px}
 .sub{color:var(--soft);margin:4px 0 24px}
-.tiles{display:grid;grid-template-columns:repeat(auto-fit,minmax(150px,1fr));gap:12px}
+.tiles{display:grid;grid-template-columns:repeat(auto-fit,minmax(130px,1fr));gap:12px}
 .tile,section{background:var(--paper);border:1px solid var(--line);border-radius:10px}
 .tile{padding:14px 16px}.tile b{display:block;font-size:22px;font-variant-numeric:tabular-nums}
 .tile span{color:var(--soft);font-size:13px}
@@ -25,7 +25,8 @@ svg{width:100%;height:auto;display:block}svg text{font-size:11px;fill:var(--soft
 .legend{display:flex;flex-wrap:wrap;gap:4px 16px;list-style:none;margin:10px 0 0;padding:0;
 font-size:13px;color:var(--soft)}
 .legend i{display:inline-block;width:10px;height:10px;border-radius:2px;margin-right:6px}
-table{border-collapse:collapse;width:100%;font-variant-numeric:tabular-nums;font-size:14px}
+table{border-collapse:collapse;width:100%;font-variant-numeric:tabular-nums;font-size:14px;
+margin-top:12px}
 th{color:var(--soft);font-weight:500}
 th,td{padding:5px 10px;text-align:right;border-bottom:1px solid var(--line);white-space:nowrap}
 th.t,td.t{text-align:left}tr.sum td{font-weight:600}
