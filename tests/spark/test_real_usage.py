@@ -1,0 +1,74 @@
+"""What the running stack metered of known traffic is what the bill of it says."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+COMMAND = Path(sys.executable).with_name("cirrusmq")
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Iterator[Path]:
+    """The data of a running `cirrusmq up`."""
+    folder = tmp_path / "data"
+    with subprocess.Popen(
+        [COMMAND, "up", "--port", "0", "--data", folder],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        assert any(line.startswith("ready ") for line in process.stdout), "it did not start"
+        yield folder
+        process.terminate()
+
+
+def run(data: Path, *arguments: str) -> str:
+    ended = subprocess.run(
+        [COMMAND, *arguments, "--data", data],
+        env={name: value for name, value in os.environ.items() if "CIRRUSMQ_" not in name},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stderr
+    return ended.stdout
+
+
+def billed(data: Path) -> dict[tuple[str, str], int]:
+    """Counts by resource and kind, of a bill that is made now."""
+    report: dict[str, Any] = json.loads(run(data, "report", "billing", "--json"))
+    return {
+        (line["resource"], line["kind"]): line["count"]
+        for invoice in report["invoices"]
+        for line in invoice["lines"]
+        if line["kind"] not in ("kept", "rewindable")
+    }
+
+
+def test_a_bill_of_known_traffic_is_exact(data: Path) -> None:
+    run(data, "queue", "create", "orders")
+    run(data, "queue", "create", "copies")
+    run(data, "topic", "create", "news")
+    run(data, "subscribe", "news", "to-copies", "--queue", "copies")
+    run(data, "send", "orders", *(f"message {number}" for number in range(7)))
+    run(data, "send", "orders", "one", "two")
+    run(data, "receive", "orders", "--max", "16", "--delete")
+    run(data, "publish", "news", "first")
+    run(data, "publish", "news", "second")
+    expected = {
+        ("queue:orders", "sent"): 9,
+        ("queue:orders", "received"): 9,
+        ("queue:orders", "deleted"): 9,
+        ("topic:news", "published"): 2,
+    }
+    bill = billed(data)
+    assert {place: bill.get(place) for place in expected} == expected, bill
