@@ -12,8 +12,9 @@ from aws_lambda_powertools.utilities.batch import (
 from aws_lambda_powertools.utilities.data_classes.dynamo_db_stream_event import DynamoDBRecord
 
 from cirrusmq import bootstrap
-from cirrusmq.fan_out import fan_out
+from cirrusmq.parking import fan_out_or_park
 from cirrusmq_lambda.http import Context
+from cirrusmq_lambda.observability import logger
 from cirrusmq_lambda.streams import read_record
 
 processor = BatchProcessor(
@@ -24,7 +25,9 @@ processor = BatchProcessor(
 def deliver(record: DynamoDBRecord) -> None:
     inserted = read_record(record.raw_event).after
     if inserted is not None:
-        fan_out(bootstrap.service(), inserted)
+        error = fan_out_or_park(bootstrap.service(), inserted)
+        if error is not None:
+            logger.error("a record is parked, and tried each minute", exc_info=error)
 
 
 def handler(event: dict[str, Any], context: Context) -> Any:

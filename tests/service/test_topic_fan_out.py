@@ -11,6 +11,7 @@ from tests.service.conftest import MakeQueue, TestQueue, to_ms
 from tests.service.topic_crashes import Crashes
 from tests.service.topics import Subscriber, TestTopic
 
+from cirrusmq import shares
 from cirrusmq_local.testing import Client, World
 
 Event = dict[str, Any]
@@ -322,3 +323,30 @@ class TestCost:
         before = messages_units(world)
         topic.publish("x")
         assert messages_units(world) == before
+
+
+def test_a_record_that_fails_is_put_aside_and_delivered_when_it_can_be(
+    world: World, topic: TestTopic, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    group = topic.subscribe("group")
+    make = shares.parcels_of
+    fails = True
+
+    def break_down(share: shares.Share) -> Any:
+        if fails and share.messages[0].body == "bad":
+            raise ValueError("a fault of the code")
+        return make(share)
+
+    monkeypatch.setattr("cirrusmq.topic_fan_out.parcels_of", break_down)
+    topic.publish("bad")
+    topic.publish("good")
+    assert group.bodies() == ["good"]
+    assert not world.parked
+    world.run("sweep")
+    assert group.receive() == []
+    fails = False
+    world.run("sweep")
+    assert group.bodies() == ["bad"]
+    world.run("sweep")
+    assert group.receive() == []
+    assert not [item for item in world.items() if item["pk"]["S"].startswith("P#")]

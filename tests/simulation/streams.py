@@ -8,8 +8,8 @@ from tests.simulation.deployment import Deployment, Environment
 from tests.simulation.stage import Actor
 
 from cirrusmq.core import Core
-from cirrusmq.fan_out import fan_out
 from cirrusmq.metering import StreamRecord, meter
+from cirrusmq.parking import fan_out_or_park
 from cirrusmq_local.engine.changes import StreamRecord as Change
 
 _METERED = ("Q#", "R#", "L#")
@@ -92,7 +92,7 @@ class FanOut(StreamReader):
 
     def work(self, core: Core, record: StreamRecord) -> None:
         assert record.after is not None
-        fan_out(core, record.after)
+        fan_out_or_park(core, record.after)
 
 
 class Meter(StreamReader):

@@ -9,6 +9,7 @@ from cirrusmq.errors import CirrusMQError, OperationNotFound
 from cirrusmq.gauges import write_gauges
 from cirrusmq.giving_up import reason_to_give_up
 from cirrusmq.limits import LONGEST_WAIT_MS
+from cirrusmq.parking import retry_parked
 from cirrusmq.pushes import Push, has_waiting, make_push
 from cirrusmq.queues import Resource, get_queue
 from cirrusmq.receivers import all_sources
@@ -33,6 +34,7 @@ def sweep(core: Core, most_ms: int) -> int:
             continue
         if core.now_ms() >= operation.held_until_ms:
             operations.resume(core, pointer)
+    retry_parked(core)
     stuck = _push_on(core)
     write_gauges(core, deadline_ms)
     aged = list(directory.read_list(core, directory.AGED, "", Resource))

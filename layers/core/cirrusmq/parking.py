@@ -1,0 +1,70 @@
+"""Log records whose fan-out fails: put aside, so that those behind them go on.
+
+    stream: 1 ── 2 fails three times, is parked ── 3 ── 4
+    sweep:                                each minute 2 again, until it is done or expires
+
+Where the store itself is out nothing is parked: then the stream brings the batch again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import zlib
+from typing import Any
+
+from cirrusmq.core import Core
+from cirrusmq.errors import Unavailable
+from cirrusmq.fan_out import fan_out
+from cirrusmq.storage.store import ConditionFailed, Item, key
+
+TRIES = 3
+_SHARDS = 16
+
+
+def fan_out_or_park(core: Core, record: Item) -> Exception | None:
+    """Deliver a log record, or put it aside; answers why, where it was. Raises Unavailable."""
+    for tried in range(1, TRIES + 1):
+        try:
+            fan_out(core, record)
+        except Unavailable:
+            raise
+        except Exception as error:
+            if tried == TRIES:
+                _park(core, record)
+                return error
+        else:
+            break
+    return None
+
+
+def retry_parked(core: Core) -> None:
+    """Try what was put aside once more; what fails again stays until its record expires."""
+    table = core.tables.messages
+    for shard in range(_SHARDS):
+        for parked in core.store.query_all(table, f"P#{shard}"):
+            record = core.store.get(table, parked["log"]["S"], parked["of"]["S"])
+            with contextlib.suppress(Exception):
+                if record is not None:
+                    fan_out(core, record)
+                _forget(core, parked)
+
+
+def _park(core: Core, record: Item) -> None:
+    log, of = record["pk"]["S"], record["sk"]["S"]
+    name = f"{log}#{of}"
+    item: dict[str, Any] = {
+        **key(f"P#{zlib.crc32(name.encode()) % _SHARDS}", name),
+        "log": {"S": log},
+        "of": {"S": of},
+        "expires_at": record["expires_at"],
+    }
+    with contextlib.suppress(ConditionFailed):  # it came again, and is here already
+        core.store.put_if_absent(core.tables.messages, item)
+
+
+def _forget(core: Core, parked: Item) -> None:
+    request = {
+        "TableName": core.tables.messages,
+        "Key": {name: parked[name] for name in ("pk", "sk")},
+    }
+    core.store.write("DeleteItem", request)
