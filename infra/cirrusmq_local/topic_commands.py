@@ -56,7 +56,9 @@ def show_topic(name: Topic, as_json: Json = False, data: Data = DATA) -> None:
     """Show a topic's attributes, counts and subscriptions."""
     client = connect(data)
     topic = client.show_topic(name)
-    subscriptions = list(client.list_subscriptions(name))
+    # The listing has no state: each is asked for it.
+    names = [each["name"] for each in client.list_subscriptions(name)]
+    subscriptions = [client.show_subscription(name, each) for each in names]
     if as_json:
         print_json(topic | {"subscriptions": subscriptions})
         return
