@@ -1,4 +1,4 @@
-"""The servers that are measured: our stack and moto's SQS, each in a process of its own."""
+"""Servers that are measured, each in a process of its own, on free ports of this machine."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -32,7 +32,7 @@ def our_stack(scale: float = 1.0) -> Iterator[Stack]:
         cirrusmq = str(Path(sys.executable).with_name("cirrusmq"))
         command = [cirrusmq, "up", "--port", str(port)]
         command += ["--data", data, "--time-scale", str(scale)]
-        with _process(command, f"http://127.0.0.1:{port}/health"):
+        with run_server(command, lambda: _wait_for_answer(f"http://127.0.0.1:{port}/health")):
             connection = json.loads(Path(data, "connection.json").read_text())
             key = f"{connection['access_key_id']}:{connection['secret']}"
             yield Stack(connection["url"], {"Authorization": f"Bearer {key}"})
@@ -43,7 +43,7 @@ def motos_sqs() -> Iterator[str]:
     """moto's server; answers its URL."""
     port = free_port()
     command = [sys.executable, "-m", "moto.server", "-p", str(port)]
-    with _process(command, f"http://127.0.0.1:{port}/moto-api/"):
+    with run_server(command, lambda: _wait_for_answer(f"http://127.0.0.1:{port}/moto-api/")):
         yield f"http://127.0.0.1:{port}"
 
 
@@ -55,17 +55,28 @@ def free_port() -> int:
 
 
 @contextlib.contextmanager
-def _process(command: list[str], until: str) -> Iterator[None]:
+def run_server(command: list[str], wait: Callable[[], None]) -> Iterator[None]:
+    """A server in a process of its own, from when `wait` returns; it ends with the block."""
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         try:
-            _wait_for(until)
+            wait()
             yield
         finally:
             process.terminate()
             process.wait(timeout=30)
 
 
-def _wait_for(url: str, seconds: float = 30) -> None:
+def wait_for_port(address: tuple[str, int], seconds: float = 30) -> None:
+    """Until somebody listens there."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        with contextlib.suppress(OSError), socket.create_connection(address):
+            return
+        time.sleep(0.05)
+    raise TimeoutError(f"nobody listens at {address}")
+
+
+def _wait_for_answer(url: str, seconds: float = 30) -> None:
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         with contextlib.suppress(httpx.HTTPError):

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import random
-import socket
 import subprocess
 import sys
 import threading
@@ -20,6 +18,7 @@ import pytest
 from moto import mock_aws
 from sqlalchemy import Connection, Engine, create_engine, text
 
+from bench.postgres import find_programs, run_postgres
 from cirrusmq_client import (
     Ack,
     Client,
@@ -49,19 +48,11 @@ ORDERS = 60
 
 @pytest.fixture(scope="session")
 def postgres_url() -> Iterator[str]:
-    specification = importlib.util.spec_from_file_location("postgres", HERE / "postgres.py")
-    assert specification is not None
-    assert specification.loader is not None
-    module = importlib.util.module_from_spec(specification)
-    specification.loader.exec_module(module)
-    programs = module.find_programs()
+    programs = find_programs()
     if programs is None:
         pytest.skip("PostgreSQL is not installed: no initdb in /usr/lib/postgresql or PATH")
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        port = listening.getsockname()[1]
-    running = module.Postgres(programs, port)
-    yield running.url
-    running.stop()
+    with run_postgres(programs, durable=False) as dsn:
+        yield dsn.replace("postgresql:", "postgresql+psycopg:")
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
