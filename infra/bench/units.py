@@ -1,135 +1,101 @@
-"""Write and read units, counted by Amazon's rules: what a message costs, and how it grows."""
+"""Write and read units, counted by Amazon's rules: what a message costs, and why."""
 
 from __future__ import annotations
 
-import base64
-import random
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
-from cirrusmq_local.testing import Client, World
+from cirrusmq_local.testing import World
 
+from . import bodies
+from .growth import ENOUGH, receive_units
+from .lives import (
+    BATCH_64_KB,
+    KNOWN_QUEUES,
+    SINGLE_64_KB,
+    SUBSCRIPTIONS,
+    WORKLOADS,
+    Workload,
+    known_life,
+    our_life,
+    published_life,
+)
 from .table import show
-
-_RANDOM = random.Random(7)
 
 
 def run() -> None:
     """Print the tables."""
-    show(
-        "Units of a message's life: sent, received, deleted (in whole batches)",
-        ["what", "messages", "write units", "per message", "read units"],
-        [
-            _life("one message of 100 bytes", 1, lambda: _text(100)),
-            _life("one message of 1 KB", 1, lambda: _text(1_024)),
-            _life("one message of 64 KiB, incompressible", 1, lambda: _binary(65_536)),
-            _life("16 messages of 40 bytes", 16, lambda: _text(40)),
-            _life("16 messages of 1 KB", 16, lambda: _text(1_024)),
-            _life("one message of 100 bytes, deduplicated", 1, lambda: _text(100), True),
-        ],
-    )
-    show(
-        "Units of a published message's whole life, 20 subscriptions",
-        ["what", "messages", "write units", "bound"],
-        [
-            _published("one message of 64 KiB", "pull", lambda: _binary(65_536), 1, 68 + 60),
-            _published("16 messages of 40 bytes, to queues", "queue", lambda: _text(40), 16, 80),
-        ],
-    )
-    show(
-        "Read units of one receive, by what waits or is in flight in one partition",
-        ["messages", "backlog", "in flight, first look", "in flight, units a second"],
-        [_growth(count) for count in (100, 1_000, 10_000)],
-    )
+    _show_lives()
+    _show_reads()
+    _show_published()
 
 
-def _life(what: str, count: int, make: Callable[[], dict[str, Any]], once: bool = False) -> Any:
+def _show_lives() -> None:
+    lives = {
+        workload.name: [
+            our_life(workload),
+            *(known_life(make, workload) for make in KNOWN_QUEUES.values()),
+        ]
+        for workload in WORKLOADS
+    }
+    heads = ["sent, received, deleted", "ours", *KNOWN_QUEUES]
+    for kind, place in (("Write", 0), ("Read", 1)):
+        rows = [[name, *(units[place] for units in each)] for name, each in lives.items()]
+        show(f"{kind} units of messages that travel together, by the queue's design", heads, rows)
+    once = our_life(WORKLOADS[0], deduplication_id="one")
+    print(f"\nOne of 100 bytes, strictly deduplicated: {once[0]:g} write, {once[1]:g} read units.")
+
+
+def _show_reads() -> None:
+    """Where the read units of small messages come from."""
     world = World()
     alice = world.client("alice")
     alice.put("/queues/work")
-    messages = [make() for _ in range(count)]
-    if once:
-        messages = [message | {"deduplication_id": "one"} for message in messages]
+    body = "x" * 100
+    first = _read(world, lambda: alice.send("work", body))
+    further = _read(world, lambda: alice.send("work", body))
+    receipts = [message["receipt"] for message in alice.receive("work")]
+    deleted = _read(
+        world, lambda: alice.post("/queues/work/messages/delete", {"receipts": receipts})
+    )
+    rows: list[tuple[object, ...]] = [
+        ("first send after a start: the queue's attributes, its count of messages", first),
+        ("any further send", further),
+        ("delete", deleted),
+    ]
+    for count in (1, 4, 16):
+        rows += [
+            (f"receive, {waiting}, partitions: {count}", receive_units(count, waiting=messages))
+            for waiting, messages in (
+                ("messages wait in each", ENOUGH * count),
+                ("one waits alone (mean)", 1),
+                ("nothing waits", 0),
+            )
+        ]
+    show("Where read units come from: one call, messages of 100 bytes", ["call", "units"], rows)
+    print("\nA look at a partition costs half a unit. Attributes are cached for a second, counts")
+    print("for a minute: one unit a second for each queue that an execution environment serves.")
+
+
+def _show_published() -> None:
+    small = Workload(name="16 of 40 bytes", count=16, make=lambda: bodies.text(40))
+    rows = []
+    for workload, protocol in (
+        (SINGLE_64_KB, "pull"),
+        (SINGLE_64_KB, "queue"),
+        (BATCH_64_KB, "pull"),
+        (small, "queue"),
+    ):
+        written, read = published_life(workload, protocol)
+        rows.append((workload.name, protocol, written, read, written / workload.count))
+    show(
+        f"Units from publishing to the last deletion, {SUBSCRIPTIONS} subscriptions",
+        ["published", "to", "write units", "read units", "write units a message"],
+        rows,
+    )
+
+
+def _read(world: World, call: Callable[[], Any]) -> float:
     world.engine.reset_capacity()
-    assert alice.post("/queues/work/messages", {"messages": messages}).status == 201
-    held = alice.receive("work")
-    receipts = [message["receipt"] for message in held]
-    gone = alice.post("/queues/work/messages/delete", {"receipts": receipts}).json["deleted"]
-    assert len(gone) == count
-    used = world.engine.capacity()
-    written = used["write_units"]
-    return what, count, written, written / count, used["read_units"]
-
-
-def _published(
-    what: str, protocol: str, make: Callable[[], dict[str, Any]], count: int, bound: int
-) -> Any:
-    world = World()
-    alice = world.client("alice")
-    alice.put("/topics/news")
-    for number in range(20):
-        _subscribe(alice, protocol, number)
-    messages = [make() for _ in range(count)]
-    world.engine.reset_capacity()
-    alice.post("/topics/news/messages", {"messages": messages})
-    world.run_stream("fan_out")
-    for number in range(20):
-        place = f"/queues/in{number}" if protocol == "queue" else _subscription(number)
-        held = alice.post(f"{place}/messages/receive", {"max": 16}).json["messages"]
-        receipts = [message["receipt"] for message in held]
-        gone = alice.post(f"{place}/messages/delete", {"receipts": receipts}).json["deleted"]
-        assert len(gone) == count
-    return what, count, world.engine.capacity()["write_units"], bound
-
-
-def _subscribe(client: Client, protocol: str, number: int) -> None:
-    body = {"protocol": protocol}
-    if protocol == "queue":
-        client.put(f"/queues/in{number}")
-        body["endpoint"] = f"in{number}"
-    client.put(_subscription(number), body)
-
-
-def _subscription(number: int) -> str:
-    return f"/topics/news/subscriptions/sub{number}"
-
-
-def _growth(count: int) -> Any:
-    world = World()
-    alice = world.client("alice")
-    alice.put("/queues/work", {"partitions": 1, "visibility_timeout_seconds": 3_600})
-    for _ in range(count):
-        alice.send("work", "x" * 40)
-    backlog = _read_units(world, [lambda: alice.receive("work", 1)])
-    while len(alice.receive("work")) == 16:
-        pass
-    first = _read_units(world, [lambda: alice.receive("work", 1)])
-    alone = World()
-    other = alone.client("alice")
-    other.put("/queues/work", {"partitions": 1})
-    more = _per_second(world, alice) - _per_second(alone, other)
-    return count, backlog, first, more
-
-
-def _per_second(world: World, client: Client) -> float:
-    """Read units a second of a consumer that looks five times a second."""
-    seconds = 120
-    calls: list[Callable[[], object]] = []
-    for _ in range(seconds * 5):
-        calls += [lambda: world.clock.pass_seconds(0.2), lambda: client.receive("work", 1)]
-    return _read_units(world, calls) / seconds
-
-
-def _read_units(world: World, calls: Iterable[Callable[[], object]]) -> float:
-    before = world.engine.capacity()["read_units"]
-    for call in calls:
-        call()
-    return float(world.engine.capacity()["read_units"] - before)
-
-
-def _text(size: int) -> dict[str, Any]:
-    return {"body": "".join(_RANDOM.choices("abcdefghijklmnopqrstuvwxyz0123456789", k=size))}
-
-
-def _binary(size: int) -> dict[str, Any]:
-    return {"body_base64": base64.b64encode(_RANDOM.randbytes(size)).decode()}
+    call()
+    return float(world.engine.capacity()["read_units"])

@@ -1,0 +1,167 @@
+"""What a million messages cost by published prices: ours beside SQS and SNS.
+
+Units are counted (`lives`), calls follow from the API; only the time that a function runs is
+assumed, and shown in a column of its own. Left out on both sides: storage (cents, for messages that
+are taken soon), keys, traffic out, empty receives. Left out on ours alone: logs and traces, which a
+deployment may turn down, and the work of each idle minute (sweep, meter).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil
+
+from . import bodies, prices
+from .lives import (
+    BATCH_1_KB,
+    BATCH_64_KB,
+    SINGLE_1_KB,
+    SINGLE_64_KB,
+    SUBSCRIPTIONS,
+    Workload,
+    metering_units,
+    our_life,
+    published_life,
+)
+from .table import show
+
+CALL_MS = 25
+"""Assumed: a call of a function, with its one or two round trips to DynamoDB."""
+PUSH_MS = 100
+"""Assumed: a push of a batch to a URL that answers at once."""
+CALL_GB, PUSH_GB = 0.5, 0.25
+METER_RECORDS = 1_000
+"""Changes that one invocation of the meter takes where there is much to do."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Usage:
+    """What a number of messages takes from Amazon's services on our side."""
+
+    messages: int
+    write_units: float
+    read_units: float
+    calls: int
+    """Of the HTTP API, each of which invokes a function."""
+    invocations: float = 0.0
+    """Of functions, apart from those."""
+    gb_seconds: float
+
+    def dollars(self) -> dict[str, float]:
+        """By line, for a million messages."""
+        functions = self.calls + self.invocations
+        lines = {
+            "writes": self.write_units * prices.WRITE_UNITS_PER_MILLION,
+            "reads": self.read_units * prices.READ_UNITS_PER_MILLION,
+            "HTTP API": self.calls * prices.HTTP_API_PER_MILLION,
+            "Lambda calls": functions * prices.LAMBDA_REQUESTS_PER_MILLION,
+            "Lambda time": self.gb_seconds * prices.LAMBDA_GB_SECOND * prices.MILLION,
+        }
+        return {name: amount / self.messages for name, amount in lines.items()}
+
+
+def queue_usage(workload: Workload, units: tuple[float, float], metered: float) -> Usage:
+    """Sent, received and deleted: three calls, and three changes for the meter to count."""
+    return _usage(workload, units, metered, calls=3, changes=3)
+
+
+def pulled_usage(workload: Workload, units: tuple[float, float], metered: float) -> Usage:
+    """Published, then received and deleted by each subscription."""
+    calls, changes = 1 + 2 * SUBSCRIPTIONS, 1 + 3 * SUBSCRIPTIONS
+    return _usage(workload, units, metered, calls=calls, changes=changes, fan_outs=1)
+
+
+def pushed_usage(workload: Workload, units: tuple[float, float], metered: float) -> Usage:
+    """Published, then posted to each subscription's URL by one invocation for each."""
+    changes = 1 + 3 * SUBSCRIPTIONS
+    return _usage(
+        workload, units, metered, calls=1, changes=changes, fan_outs=1, pushes=SUBSCRIPTIONS
+    )
+
+
+def _usage(
+    workload: Workload,
+    units: tuple[float, float],
+    metered: float,
+    *,
+    calls: int,
+    changes: int,
+    fan_outs: int = 0,
+    pushes: int = 0,
+) -> Usage:
+    meters = changes / METER_RECORDS
+    seconds = (calls + fan_outs + meters) * CALL_MS / 1_000 * CALL_GB
+    return Usage(
+        messages=workload.count,
+        write_units=units[0] + meters * metered,
+        read_units=units[1],
+        calls=calls,
+        invocations=fan_outs + meters + pushes,
+        gb_seconds=seconds + pushes * PUSH_MS / 1_000 * PUSH_GB,
+    )
+
+
+def sqs_dollars(size: int, *, batches: bool) -> float:
+    """A million messages through a standard queue: sent, received and deleted."""
+    batch = min(prices.SQS_BATCH, prices.SQS_BATCH_BYTES // size) if batches else 1
+    requests = 2 * _requests(batch * size) + 1
+    return requests / batch * prices.SQS_REQUESTS_PER_MILLION
+
+
+def sns_to_queues_dollars(size: int, *, batches: bool, queues: int = SUBSCRIPTIONS) -> float:
+    """A million messages published, handed to queues for nothing, received and deleted there."""
+    batch = min(prices.SQS_BATCH, prices.SQS_BATCH_BYTES // size) if batches else 1
+    taken = (_requests(batch * size) + 1) / batch * prices.SQS_REQUESTS_PER_MILLION
+    return _published(size, batches=batches) + queues * taken
+
+
+def sns_to_urls_dollars(size: int, *, batches: bool, urls: int = SUBSCRIPTIONS) -> float:
+    """A million messages published and posted to URLs, each on its own."""
+    delivery = _requests(size) * prices.SNS_HTTP_DELIVERIES_PER_MILLION
+    return _published(size, batches=batches) + urls * delivery
+
+
+def _published(size: int, *, batches: bool) -> float:
+    batch = min(prices.SQS_BATCH, prices.SNS_BATCH_BYTES // size) if batches else 1
+    return _requests(batch * size) / batch * prices.SNS_PUBLISHES_PER_MILLION
+
+
+def _requests(size: int) -> int:
+    return ceil(size / prices.REQUEST_BYTES)
+
+
+def run() -> None:
+    """Print the tables."""
+    metered = metering_units()
+    queue, pulled, pushed = [], [], []
+    for workload in (SINGLE_1_KB, BATCH_1_KB, SINGLE_64_KB, BATCH_64_KB):
+        size, batches = len(bodies.content(workload.make())), workload.count > 1
+        name = _name(workload)
+        usage = queue_usage(workload, our_life(workload), metered)
+        queue.append(_row(name, usage, sqs_dollars(size, batches=batches)))
+        usage = pulled_usage(workload, published_life(workload, "pull"), metered)
+        pulled.append(_row(name, usage, sns_to_queues_dollars(size, batches=batches)))
+        usage = pushed_usage(workload, published_life(workload, "http"), metered)
+        pushed.append(_row(name, usage, sns_to_urls_dollars(size, batches=batches)))
+    lines = ["writes", "reads", "HTTP API", "Lambda calls", "Lambda time"]
+    for title, theirs, rows in (
+        ("a queue: sent, received, deleted", "SQS", queue),
+        (f"a topic, {SUBSCRIPTIONS} consumers that pull", "SNS + SQS", pulled),
+        (f"a topic, {SUBSCRIPTIONS} URLs", "SNS", pushed),
+    ):
+        heads = ["messages", *lines, "ours", theirs, f"ours / {theirs}"]
+        show(f"Dollars for a million messages, {title}", heads, rows)
+    print(f"\nAssumed: {CALL_MS} ms a call at 512 MB, {PUSH_MS} ms a push at 256 MB.")
+
+
+def _name(workload: Workload) -> str:
+    if workload.count == 1:
+        return workload.name.replace("one of ", "") + ", singles"
+    return workload.name.split(" of ")[1] + f", batches of {workload.count}"
+
+
+def _row(name: str, usage: Usage, theirs: float) -> list[object]:
+    lines = usage.dollars()
+    total = sum(lines.values())
+    amounts = [f"{amount:,.2f}" for amount in (*lines.values(), total, theirs)]
+    return [name, *amounts, f"{total / theirs:.1f}"]

@@ -1,0 +1,150 @@
+"""What a message's life costs the store: ours, counted by the embedded engine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from cirrusmq_local.testing import Client, World
+
+from . import bodies
+from .known_queues import HiddenUntilFilter, KnownQueue, PriorityQueueSample, VisibilityIndex, life
+
+Message = dict[str, Any]
+SUBSCRIPTIONS = 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class Workload:
+    """Messages that are sent, received and deleted in single calls of a batch."""
+
+    name: str
+    count: int
+    make: Callable[[], Message]
+
+    def messages(self) -> list[Message]:
+        """New ones."""
+        return [self.make() for _ in range(self.count)]
+
+
+SINGLE_1_KB = Workload(name="one of 1 KB", count=1, make=lambda: bodies.text(1_024))
+SINGLE_64_KB = Workload(name="one of 64 KB", count=1, make=lambda: bodies.binary(65_536))
+BATCH_1_KB = Workload(name="16 of 1 KB", count=16, make=lambda: bodies.text(1_024))
+BATCH_64_KB = Workload(name="4 of 64 KB", count=4, make=lambda: bodies.binary(65_536))
+"""A batch's bodies together have 256 KB at most."""
+WORKLOADS = (
+    Workload(name="one of 100 bytes", count=1, make=lambda: bodies.text(100)),
+    SINGLE_1_KB,
+    SINGLE_64_KB,
+    Workload(name="16 of 40 bytes", count=16, make=lambda: bodies.text(40)),
+    BATCH_1_KB,
+    BATCH_64_KB,
+)
+
+KNOWN_QUEUES: dict[str, Callable[[], KnownQueue]] = {
+    "index on visibility": VisibilityIndex,
+    "index of keys alone": lambda: VisibilityIndex(keys_only=True),
+    "AWS sample": PriorityQueueSample,
+    "no index, filter": HiddenUntilFilter,
+}
+
+
+def our_life(workload: Workload, **fields: Any) -> tuple[float, float]:
+    """(write units, read units) of a batch with warm caches, messages waiting in each partition.
+
+    The steady state of a queue that is used: what is waiting is sent by others before.
+    """
+    world = World()
+    alice = world.client("alice")
+    alice.put("/queues/work", {"partitions": 1})
+    _go_through(alice, [bodies.text(40)])
+    return _units(world, lambda: _go_through(alice, workload.messages(), **fields))
+
+
+def known_life(make: Callable[[], KnownQueue], workload: Workload) -> tuple[float, float]:
+    """(write units, read units) of the same messages in a queue of another design."""
+    return life(make(), [bodies.content(message) for message in workload.messages()])
+
+
+def published_life(
+    workload: Workload, protocol: str, count: int = SUBSCRIPTIONS
+) -> tuple[float, float]:
+    """(write units, read units) from publishing to all deletions or deliveries, caches warm."""
+    world = World()
+    alice = world.client("alice")
+    alice.put("/topics/news")
+    for number in range(count):
+        subscribe(alice, protocol, number)
+    _spread(world, alice, [bodies.text(40)], protocol, count)
+    return _units(world, lambda: _spread(world, alice, workload.messages(), protocol, count))
+
+
+def metering_units() -> float:
+    """Write units of one invocation of the meter: the records of one queue and one minute."""
+    world = World()
+    alice = world.client("alice")
+    alice.put("/queues/work")
+    for _ in range(100):
+        alice.send("work", "x" * 100)
+    return _units(world, lambda: world.run_stream("meter"))[0]
+
+
+def subscribe(client: Client, protocol: str, number: int) -> None:
+    """A subscription of the topic `news`; for a queue or a URL, to one of its own."""
+    body = {"protocol": protocol}
+    if protocol == "queue":
+        client.put(f"/queues/in{number}", {"partitions": 1})
+        body["endpoint"] = f"in{number}"
+    if protocol == "http":
+        body["endpoint"] = f"http://127.0.0.1:{9_000 + number}/"
+    client.put(f"/topics/news/subscriptions/sub{number}", body)
+
+
+def _spread(
+    world: World, client: Client, messages: Sequence[Message], protocol: str, count: int
+) -> None:
+    client.post("/topics/news/messages", {"messages": messages})
+    world.run_stream("fan_out")
+    if protocol == "http":
+        _deliver(world, count * len(messages))
+        return
+    for number in range(count):
+        source = f"queues/in{number}" if protocol == "queue" else _subscription(number)
+        _take(client, f"/{source}", len(messages))
+
+
+def _deliver(world: World, count: int) -> None:
+    posts = len(world.posts)
+    while world.invoked:
+        world.run(*world.invoked.popleft())
+    if len(world.posts) - posts != count:
+        raise RuntimeError(f"delivered {len(world.posts) - posts} of {count}")
+
+
+def _subscription(number: int) -> str:
+    return f"topics/news/subscriptions/sub{number}"
+
+
+def _go_through(client: Client, messages: Sequence[Message], **fields: Any) -> None:
+    sent = [message | fields for message in messages]
+    reply = client.post("/queues/work/messages", {"messages": sent})
+    if reply.status != 201:
+        raise RuntimeError(reply.text)
+    _take(client, "/queues/work", len(messages))
+
+
+def _take(client: Client, source: str, count: int) -> None:
+    asked = {"max": 16, "wait_seconds": 0}
+    held = client.post(f"{source}/messages/receive", asked).json["messages"]
+    receipts = [message["receipt"] for message in held]
+    gone = client.post(f"{source}/messages/delete", {"receipts": receipts}).json["deleted"]
+    if len(gone) != count:
+        raise RuntimeError(f"deleted {len(gone)} of {count}")
+
+
+def _units(world: World, call: Callable[[], object]) -> tuple[float, float]:
+    world.engine.reset_capacity()
+    call()
+    used = world.engine.capacity()
+    return float(used["write_units"]), float(used["read_units"])

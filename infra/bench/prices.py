@@ -1,0 +1,27 @@
+"""Published prices that the cost table uses: US dollars, us-east-1, on demand, November 2026.
+
+As the price lists of DynamoDB (on-demand capacity), API Gateway (HTTP APIs, metered in 512 KB),
+Lambda (arm64), SQS (standard queues, first tier) and SNS (standard topics) give them. Free tiers
+and volume discounts are left out on both sides. SQS and SNS count each 64 KB of a request's payload
+as a request; SNS asks nothing for handing a message to a queue.
+"""
+
+from __future__ import annotations
+
+MILLION = 1_000_000
+
+WRITE_UNITS_PER_MILLION = 0.625
+READ_UNITS_PER_MILLION = 0.125
+
+HTTP_API_PER_MILLION = 1.00
+LAMBDA_REQUESTS_PER_MILLION = 0.20
+LAMBDA_GB_SECOND = 0.0000133334
+
+SQS_REQUESTS_PER_MILLION = 0.40
+SNS_PUBLISHES_PER_MILLION = 0.50
+SNS_HTTP_DELIVERIES_PER_MILLION = 0.60
+REQUEST_BYTES = 64 * 1_024
+"""What SQS and SNS take for one request."""
+SQS_BATCH = 10
+SQS_BATCH_BYTES = 1_024 * 1_024
+SNS_BATCH_BYTES = 256 * 1_024
