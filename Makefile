@@ -96,8 +96,8 @@ job-zip: install ## what the report jobs take along to EMR, into build/jobs
 openapi: install ## the document of the HTTP contract, anew
 	@$(BIN)/python -m infra.openapi
 
-bench: install ## counted units and throughput, beside other queues
-	@$(BIN)/python -m infra.bench
+bench: install ## units, cost, growth, throughput and delay beside other queues; PARTS=...
+	@$(BIN)/python -m infra.bench $(PARTS)
 
 report: install ## the newest billing and backlog reports of the running service
 	@$(BIN)/cirrusmq report billing

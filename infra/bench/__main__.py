@@ -1,30 +1,52 @@
-"""`make bench`: every measurement, or those named on the command line."""
+"""`make bench`: the parts of the default, or those named on the command line."""
 
 from __future__ import annotations
 
 import sys
+import time
 
-from . import delay, imports, isolation, spark_backlog, throughput, units
+from . import (
+    client_bench,
+    cost,
+    delay,
+    growth,
+    imports,
+    isolation,
+    spark_backlog,
+    throughput,
+    units,
+)
 
-PARTS = {
+DEFAULT = {
     "units": units.run,
+    "cost": cost.run,
+    "growth": growth.run,
     "imports": imports.run,
     "throughput": throughput.run,
     "delay": delay.run,
     "isolation": isolation.run,
+    "client": client_bench.run,
+}
+BY_NAME_ALONE = {
+    "charts": growth.run_charts,
     "backlog": spark_backlog.run,
 }
+"""They take longer."""
+PARTS = DEFAULT | BY_NAME_ALONE
 
 
 def main() -> int:
-    """Run the parts that were asked for, or all."""
-    asked = sys.argv[1:] or list(PARTS)
+    """Run the parts that were asked for, or the default."""
+    asked = sys.argv[1:] or list(DEFAULT)
     unknown = [name for name in asked if name not in PARTS]
     if unknown:
         print(f"no part {unknown[0]}; there are {', '.join(PARTS)}", file=sys.stderr)
         return 2
     for name in asked:
+        print(f"\n## {name}")
+        began = time.monotonic()
         PARTS[name]()
+        print(f"\n{name} took {time.monotonic() - began:.0f} s")
     return 0
 
 

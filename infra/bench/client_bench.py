@@ -1,8 +1,8 @@
 """What the client library costs beside bare httpx, and what one consumer process takes.
 
-`python -m infra.bench.client_bench`. Calls of both kinds alternate in one run, and the medians of
-their times are compared, so that a noisy machine troubles both alike. The bare calls carry no
-`attempt`: what that costs the service counts as the library's.
+Calls of both kinds alternate in one run, and the medians of their times are compared, so that a
+noisy machine troubles both alike. The bare calls carry no `attempt`: what that costs the service
+counts as the library's.
 """
 
 from __future__ import annotations
@@ -162,7 +162,3 @@ def _timed(times: list[float], call: Callable[[], Any]) -> Any:
 def _connection(stack: Stack) -> Connection:
     key_id, _, secret = stack.headers["Authorization"].removeprefix("Bearer ").partition(":")
     return Connection(url=stack.url, access_key_id=key_id, secret=secret)
-
-
-if __name__ == "__main__":
-    run()

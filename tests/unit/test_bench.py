@@ -1,0 +1,227 @@
+"""The bench's own arithmetic: prices, queues as others build them, and charts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from itertools import pairwise
+from xml.etree import ElementTree
+
+import pytest
+
+from bench import charts, cost, growth
+from bench.__main__ import main
+from bench.indexed import Index, IndexedTable
+from bench.known_queues import (
+    HiddenUntilFilter,
+    KnownQueue,
+    PriorityQueueSample,
+    VisibilityIndex,
+    life,
+)
+from bench.lives import BATCH_1_KB, SINGLE_1_KB, SINGLE_64_KB, our_life, published_life
+
+KB = 1_024
+
+
+# --- cost
+
+
+@pytest.mark.parametrize(
+    ("size", "batches", "dollars"),
+    [
+        (KB, False, 3 * 0.40),
+        (KB, True, 3 * 0.40 / 10),
+        (64 * KB, False, 3 * 0.40),
+        (64 * KB + 1, False, (2 + 2 + 1) * 0.40),
+        (64 * KB, True, (10 + 10 + 1) * 0.40 / 10),
+        (256 * KB, True, (16 + 16 + 1) * 0.40 / 4),
+    ],
+)
+def test_sqs_counts_each_64_kb_of_a_request(size: int, batches: bool, dollars: float) -> None:
+    assert cost.sqs_dollars(size, batches=batches) == pytest.approx(dollars)
+
+
+def test_sns_asks_for_publishing_and_its_queues_for_receiving_and_deleting() -> None:
+    singles = cost.sns_to_queues_dollars(KB, batches=False, queues=20)
+    assert singles == pytest.approx(0.50 + 20 * 2 * 0.40)
+    batches = cost.sns_to_queues_dollars(KB, batches=True, queues=20)
+    assert batches == pytest.approx(singles / 10)
+
+
+def test_sns_asks_for_each_delivery_to_a_url_even_of_a_batch() -> None:
+    assert cost.sns_to_urls_dollars(KB, batches=False, urls=20) == pytest.approx(0.50 + 12)
+    assert cost.sns_to_urls_dollars(KB, batches=True, urls=20) == pytest.approx(0.05 + 12)
+
+
+def test_ours_adds_up_units_calls_and_time() -> None:
+    usage = cost.Usage(
+        messages=2, write_units=6, read_units=1, calls=3, invocations=1, gb_seconds=0.1
+    )
+    lines = usage.dollars()
+    assert lines == pytest.approx(
+        {
+            "writes": 6 * 0.625 / 2,
+            "reads": 0.125 / 2,
+            "HTTP API": 3 * 1.00 / 2,
+            "Lambda calls": 4 * 0.20 / 2,
+            "Lambda time": 0.1 * 13.3334 / 2,
+        }
+    )
+
+
+def test_a_single_small_message_is_dearer_than_with_sqs() -> None:
+    usage = cost.queue_usage(SINGLE_1_KB, our_life(SINGLE_1_KB), metered=4)
+    assert sum(usage.dollars().values()) > 3 * cost.sqs_dollars(KB, batches=False)
+
+
+def test_a_push_takes_a_call_of_a_function_for_each_url() -> None:
+    pulled = cost.pulled_usage(SINGLE_1_KB, (0, 0), metered=0)
+    pushed = cost.pushed_usage(SINGLE_1_KB, (0, 0), metered=0)
+    assert pulled.calls == 41
+    assert pushed.calls == 1
+    assert pushed.invocations - pulled.invocations == 20
+
+
+# --- ours, in the steady state
+
+
+def test_a_small_message_takes_three_writes_and_half_a_read() -> None:
+    assert our_life(SINGLE_1_KB) == (3, 0.5)
+
+
+def test_a_large_message_is_written_once() -> None:
+    written, _ = our_life(SINGLE_64_KB)
+    assert written == 65 + 3
+
+
+def test_a_published_message_is_written_once_for_all_subscriptions() -> None:
+    one, _ = published_life(SINGLE_64_KB, "pull", 1)
+    five, _ = published_life(SINGLE_64_KB, "pull", 5)
+    assert five - one == 4 * 3
+
+
+def test_each_url_of_a_topic_gets_each_message() -> None:
+    written, _ = published_life(BATCH_1_KB, "http", 2)
+    assert written > 0
+
+
+# --- queues as others build them
+
+
+@pytest.mark.parametrize(
+    ("make", "small", "large"),
+    [
+        (VisibilityIndex, 7, 7 * 65),
+        (lambda: VisibilityIndex(keys_only=True), 7, 3 * 65 + 4),
+        (PriorityQueueSample, 7, 7 * 65),
+        (HiddenUntilFilter, 3, 3 * 65),
+    ],
+)
+def test_writes_of_a_life_by_hand(
+    make: Callable[[], KnownQueue], small: float, large: float
+) -> None:
+    assert life(make(), [b"x" * 100])[0] == small
+    assert life(make(), [b"x" * 64 * KB])[0] == large
+
+
+def test_reads_of_the_sample_by_hand() -> None:
+    # Six gets, consistent and one of them of nothing, and a query of the index.
+    assert life(PriorityQueueSample(), [b"x" * 100])[1] == 6 + 0.5
+
+
+def test_messages_of_a_batch_cost_what_single_ones_do() -> None:
+    assert life(VisibilityIndex(), [b"x" * 100] * 16)[0] == 16 * 7
+
+
+def test_what_is_in_flight_costs_a_filter_and_not_an_index() -> None:
+    index = dict(growth.known_in_flight(VisibilityIndex, (100, 1_000)))
+    filtered = dict(growth.known_in_flight(HiddenUntilFilter, (100, 1_000)))
+    assert index[1_000] == index[100] == 0.5
+    assert filtered[1_000] > 8 * filtered[100]
+
+
+# --- tables in the place of indexes
+
+
+def _table() -> IndexedTable:
+    return IndexedTable("id", None, Index("ByColour", "colour", "at"))
+
+
+def _item(**attributes: str) -> dict[str, dict[str, str]]:
+    return {name: {"S": value} for name, value in {"id": "1", **attributes}.items()}
+
+
+def test_an_item_without_the_keys_of_an_index_costs_it_nothing() -> None:
+    table = _table()
+    table.put(_item(colour="red"))
+    assert table.units() == (1, 0)
+
+
+def test_an_item_whose_index_keys_change_costs_two_writes_there() -> None:
+    table = _table()
+    table.put(_item(colour="red", at="1"))
+    table.reset()
+    table.put(_item(colour="blue", at="1"))
+    assert table.units() == (1 + 2, 0)
+
+
+def test_an_item_that_changes_elsewhere_costs_one_write_in_the_index() -> None:
+    table = _table()
+    table.put(_item(colour="red", at="1"))
+    table.reset()
+    table.put(_item(colour="red", at="1", note="new"))
+    table.put(_item(colour="red", at="1", note="new"))
+    assert table.units() == (2 + 1, 0)
+
+
+def test_a_deleted_item_leaves_the_index() -> None:
+    table = _table()
+    table.put(_item(colour="red", at="1"))
+    table.reset()
+    table.delete({"id": {"S": "1"}})
+    assert table.units() == (1 + 1, 0)
+    asked = {"KeyConditionExpression": "colour = :red"}
+    pages = table.query("ByColour", **asked, ExpressionAttributeValues={":red": {"S": "red"}})
+    assert list(pages) == [[]]
+
+
+# --- charts
+
+
+def test_lines_stand_in_powers_of_ten() -> None:
+    chart = charts.draw_lines("T", "x", {"a": [(1, 1), (100, 10)], "b": [(1, 1), (100, 1)]})
+    root = ElementTree.fromstring(chart)
+    first = root.findall("{*}polyline")[0].attrib["points"]
+    (x1, y1), (x2, y2) = (map(float, point.split(",")) for point in first.split())
+    assert x1 < x2
+    assert y1 > y2
+    assert "a: 10" in chart
+
+
+def test_labels_of_lines_that_end_together_do_not_overlap() -> None:
+    chart = charts.draw_lines("T", "x", {name: [(1, 1), (10, 5)] for name in "abc"})
+    heights = sorted(
+        float(y) for y in re.findall(r'class="name s\d" x="[\d.]+" y="([\d.]+)"', chart)
+    )
+    assert len(heights) == 3
+    assert all(below - above >= 16 for above, below in pairwise(heights))
+
+
+def test_bars_are_as_long_as_their_values() -> None:
+    chart = charts.draw_bars("T <&>", {"one": {"a": 100.0, "b": 50.0}, "two": {"a": 1.0}})
+    root = ElementTree.fromstring(chart)
+    widths = [float(bar.attrib["width"]) for bar in root.findall("{*}rect")]
+    assert widths[1] == pytest.approx(widths[0] / 2, abs=0.1)
+    assert widths[2] == widths[0]
+
+
+# --- the command
+
+
+def test_an_unknown_part_is_refused_with_the_names_of_all(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.argv", ["bench", "speed"])
+    assert main() == 2
+    assert "units" in capsys.readouterr().err
