@@ -6,11 +6,13 @@ dropped. Parcels stay until TTL removes them, so that a repeated fan-out finds t
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from cirrusmq import confirmations, schedules
 from cirrusmq.attempts import Attempt, attempt_all, due_after
 from cirrusmq.core import Core
+from cirrusmq.parcel import Parcel
 from cirrusmq.pushes import Push, has_waiting, next_due_ms, next_messages, probe_sent_ms
 from cirrusmq.schedules import Schedule
 from cirrusmq.subscriptions import cached_subscriptions
@@ -75,7 +77,8 @@ def retry(push: Push, given: dict[str, Any]) -> dict[str, Any]:
         latest_ms = _hold_to_post(push, schedule)
         if latest_ms is None:
             return {"action": "done"}
-        attempts = _attempt_next(push, schedule, 1 if push.blocks else TOGETHER, latest_ms)
+        chosen = next_messages(push, schedule, 1 if push.blocks else TOGETHER)
+        attempts = _attempt(push, chosen, latest_ms, alone=push.blocks)
         failed = [attempt for attempt in attempts if attempt.error is not None]
         if failed:
             _note(push, schedule, failed, push.invocation_id)
@@ -129,10 +132,12 @@ def send_confirmation(core: Core, given: dict[str, Any], request_id: str) -> Non
 
 def _deliver_together(push: Push, schedule: Schedule) -> bool:
     """Attempt some messages side by side; whether more may wait."""
-    attempts = _attempt_next(push, schedule, TOGETHER, push.deadline_ms)
+    chosen = next_messages(push, schedule, TOGETHER)
+    attempts = _attempt(push, chosen, push.deadline_ms)
     failed = [attempt for attempt in attempts if attempt.error is not None]
     if not failed:
-        return bool(attempts)
+        # What is put from now on has an invocation of its own.
+        return sum(len(places) for _, places in chosen) == TOGETHER
     due_ms = due_after(failed, push.core.now_ms())
     if schedule.state == "delivering":
         begin_retrying(push, schedule, due_ms, failed[0].error or "")
@@ -147,7 +152,8 @@ def _deliver_in_order(push: Push, schedule: Schedule) -> bool:
         latest_ms = _hold_to_post(push, schedule)
         if latest_ms is None:
             return False  # who holds it looks again after releasing it
-        attempts = _attempt_next(push, schedule, 1, latest_ms)
+        chosen = next_messages(push, schedule, 1)
+        attempts = _attempt(push, chosen, latest_ms, alone=True)
         if not attempts:
             break
         if attempts[0].error is not None:
@@ -160,11 +166,11 @@ def _deliver_in_order(push: Push, schedule: Schedule) -> bool:
     )
 
 
-def _attempt_next(push: Push, schedule: Schedule, most: int, latest_ms: int) -> list[Attempt]:
-    """Claim and post the next messages, at most so many; in order where order matters."""
-    chosen = next_messages(push, schedule, most)
+def _attempt(
+    push: Push, chosen: Sequence[tuple[Parcel, list[int]]], latest_ms: int, *, alone: bool = False
+) -> list[Attempt]:
     return attempt_all(
-        push.core, push.subscription, push.source, chosen, alone=most == 1, latest_ms=latest_ms
+        push.core, push.subscription, push.source, chosen, alone=alone, latest_ms=latest_ms
     )
 
 
