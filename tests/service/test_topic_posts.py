@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from tests.service.conftest import MakeQueue
 from tests.service.topic_crashes import Crash
 from tests.service.topics import Schedules, Subscriber, TestSubscription, TestTopic
 
@@ -105,3 +106,22 @@ def test_a_push_reads_no_more_for_what_was_delivered_before(world: World, topic:
         topic.publish(*["x" * 200] * 16)
     assert read_units() == first
     assert len(subscriber.bodies()) == 643
+
+
+def test_what_was_blocked_all_its_life_becomes_a_dead_letter(
+    world: World, topic: TestTopic, make_queue: MakeQueue
+) -> None:
+    dead = make_queue("dead")
+    web = topic.subscribe("web", "http", dead_letter_queue="dead")
+    topic.subscribe("other", "http", endpoint="http://127.0.0.1:9/other")
+    subscriber = Subscriber(world)
+    subscriber.fails = lambda body: "status 500"
+    schedules = Schedules(world, sweeps=True)
+    topic.publish(*"abc")
+    schedules.pass_seconds(600)
+    topic.publish(*"def")
+    schedules.pass_seconds(86_400)
+    assert sorted(dead.bodies()) == list("abcdef")
+    assert web.show()["counts"]["active"] == 0
+    # Without a dead-letter queue it is dropped at its expiry.
+    assert topic.active() == 0

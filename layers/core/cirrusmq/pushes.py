@@ -18,6 +18,8 @@ from cirrusmq.subscription_source import subscription_source
 from cirrusmq.subscriptions import cached_subscriptions
 from cirrusmq.topic import Subscription
 
+RESCUE_MS = 120_000
+"""The sweep, which comes each minute, has two looks at what is left of a message's life."""
 _CLEAN_PARCELS = 50
 """So many that need no look any more are worth a write that says so."""
 
@@ -65,6 +67,17 @@ def make_push(core: Core, place: dict[str, Any], invocation_id: str, most_ms: fl
 def has_waiting(push: Push, schedule: Schedule) -> bool:
     """Whether a message waits that nobody attempts, behind none where order matters."""
     return bool(next_messages(push, schedule, 1))
+
+
+def expiring(push: Push, schedule: Schedule) -> Iterator[tuple[Parcel, list[int]]]:
+    """What was blocked for nearly its whole life, and has a dead-letter queue to go to."""
+    if push.source.dead_letter is None:
+        return
+    latest_ms = push.core.now_ms() + RESCUE_MS
+    for parcel, places in pending(msgspec.structs.replace(push, start=""), schedule):
+        if parcel.expires_ms > latest_ms:
+            return
+        yield parcel, places
 
 
 def next_messages(push: Push, schedule: Schedule, most: int) -> list[tuple[Parcel, list[int]]]:

@@ -12,8 +12,9 @@ from typing import Any
 from cirrusmq import confirmations, schedules
 from cirrusmq.attempts import Attempt, attempt_all, due_after
 from cirrusmq.core import Core
+from cirrusmq.dead_letters import dead_letter_queue, move_to_queue
 from cirrusmq.parcel import Parcel
-from cirrusmq.pushes import Push, has_waiting, next_due_ms, next_messages, probe_sent_ms
+from cirrusmq.pushes import Push, expiring, has_waiting, next_due_ms, next_messages, probe_sent_ms
 from cirrusmq.schedules import Schedule
 from cirrusmq.subscriptions import cached_subscriptions
 from cirrusmq.topic import Subscription
@@ -40,7 +41,11 @@ def deliver(push: Push) -> None:
     """Deliver what waits, until nothing does, something fails, or time is up."""
     while True:
         schedule = schedules.read(push.core, push.subscription.id)
-        if schedule is None or (schedule.state == "retrying" and push.blocks):
+        if schedule is None:
+            return
+        if not push.start:
+            _save_expiring(push, schedule)
+        if schedule.state == "retrying" and push.blocks:
             return
         if push.core.now_ms() >= push.deadline_ms:
             notify(push.core, push.subscription)
@@ -128,6 +133,23 @@ def send_confirmation(core: Core, given: dict[str, Any], request_id: str) -> Non
             now_s=core.real_seconds(),
         )
         core.post(subscription.endpoint, headers, body)
+
+
+def _save_expiring(push: Push, schedule: Schedule) -> None:
+    """Move what expires soon to the dead-letter queue: nothing is lost in silence.
+
+    A message that waits behind a probe may never be attempted in its life of a day.
+    """
+    core, target = push.core, None
+    for parcel, places in expiring(push, schedule):
+        target = target or dead_letter_queue(core, push.source)
+        if target is None:
+            return
+        for place in places:
+            now_ms = core.now_ms()
+            if not parcel.held(place, now_ms):
+                left = move_to_queue(core, push.source, parcel, place, target, "retries", now_ms)
+                parcel = left or parcel
 
 
 def _deliver_together(push: Push, schedule: Schedule) -> bool:

@@ -10,7 +10,7 @@ from cirrusmq.gauges import write_gauges
 from cirrusmq.giving_up import reason_to_give_up
 from cirrusmq.limits import LONGEST_WAIT_MS
 from cirrusmq.parking import retry_parked
-from cirrusmq.pushes import Push, has_waiting, make_push
+from cirrusmq.pushes import Push, expiring, has_waiting, make_push
 from cirrusmq.queues import Resource, get_queue
 from cirrusmq.receivers import all_sources
 from cirrusmq.scan import scan_partition
@@ -71,9 +71,15 @@ def _push_on(core: Core) -> int:
             stuck += 1
             error = schedule.last_error or ""
             pushing.begin_retrying(push, schedule, schedule.next_due_ms, error)
-        elif schedule.state == "delivering" and has_waiting(push, schedule):
+        elif _has_work(push, schedule):
             pushing.notify(core, push.subscription)
     return stuck
+
+
+def _has_work(push: Push, schedule: Schedule) -> bool:
+    if schedule.state == "delivering":
+        return has_waiting(push, schedule)
+    return any(True for _ in expiring(push, schedule))
 
 
 def _give_up_by_age(core: Core, resource: Resource, deadline_ms: int) -> None:
