@@ -117,11 +117,11 @@ def test_what_was_blocked_all_its_life_becomes_a_dead_letter(
     subscriber = Subscriber(world)
     subscriber.fails = lambda body: "status 500"
     schedules = Schedules(world, sweeps=True)
-    topic.publish(*"abc")
-    schedules.pass_seconds(600)
-    topic.publish(*"def")
-    schedules.pass_seconds(86_400)
-    assert sorted(dead.bodies()) == list("abcdef")
+    bodies = [f"{number:03d}" for number in range(96)]
+    for first in range(0, 96, 16):
+        topic.publish(*bodies[first : first + 16])
+    schedules.pass_seconds(86_500)
+    assert sorted(dead.bodies()) == bodies
     assert web.show()["counts"]["active"] == 0
     # Without a dead-letter queue it is dropped at its expiry.
     assert topic.active() == 0
