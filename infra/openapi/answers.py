@@ -113,10 +113,11 @@ class ReceiverWithCounts(ReceiverAttributes):
     counts: Counts
 
 
-class ReceiverList(Answer):
-    """All receivers of a queue."""
+class ReceiverPage(Answer):
+    """A page of a queue's receivers, by name."""
 
     receivers: list[ReceiverAttributes]
+    cursor: Cursor | UnsetType = UNSET
 
 
 class GrantState(Answer):
@@ -126,10 +127,11 @@ class GrantState(Answer):
     permission: Permission
 
 
-class GrantList(Answer):
-    """All grants on a queue."""
+class GrantPage(Answer):
+    """A page of the grants on a queue, by account."""
 
     grants: list[GrantState]
+    cursor: Cursor | UnsetType = UNSET
 
 
 class SharedQueue(Answer):
@@ -140,10 +142,11 @@ class SharedQueue(Answer):
     permission: Permission
 
 
-class SharedList(Answer):
-    """What other accounts share with the caller's."""
+class SharedPage(Answer):
+    """A page of what other accounts share with the caller's."""
 
     grants: list[SharedQueue]
+    cursor: Cursor | UnsetType = UNSET
 
 
 class KeyState(Answer):
@@ -411,10 +414,11 @@ class SubscriptionWithState(SubscriptionAttributes, kw_only=True):
     last_error: str | UnsetType | None = UNSET
 
 
-class SubscriptionList(Answer):
-    """All subscriptions of a topic."""
+class SubscriptionPage(Answer):
+    """A page of a topic's subscriptions, by name."""
 
     subscriptions: list[SubscriptionAttributes]
+    cursor: Cursor | UnsetType = UNSET
 
 
 class InvoiceLine(Answer):

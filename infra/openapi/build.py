@@ -46,7 +46,7 @@ _NOT_FOUND = {
     "receiver": "ReceiverNotFound",
 }
 _QUERY_TEXTS = {
-    "prefix": "only names that begin with this, ignoring case",
+    "prefix": "only names that begin with this, in its case",
     "cursor": "the cursor of the page before",
     "after": "a time, or the cursor of the last answer",
     "account": "another account, for an admin key",

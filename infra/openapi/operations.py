@@ -203,7 +203,8 @@ _RECEIVERS = {
     f"GET {QUEUE}/receivers": Operation(
         tag="Receivers",
         summary="List the receivers of a queue",
-        answers={200: answers.ReceiverList},
+        answers={200: answers.ReceiverPage},
+        query=PAGE,
     ),
     f"DELETE {QUEUE}/receivers/{{receiver}}": Operation(
         tag="Receivers", summary="Remove a receiver", answers={204: None}
@@ -313,7 +314,8 @@ _SUBSCRIPTIONS = {
     f"GET {TOPIC}/subscriptions": Operation(
         tag="Subscriptions",
         summary="List the subscriptions of a topic",
-        answers={200: answers.SubscriptionList},
+        answers={200: answers.SubscriptionPage},
+        query=PAGE,
     ),
     f"POST {SUBSCRIPTION}/confirm": Operation(
         tag="Subscriptions",
@@ -353,12 +355,16 @@ _ACCESS = {
         problems=("GrantNotFound",),
     ),
     f"GET {QUEUE}/grants": Operation(
-        tag="Access", summary="List the grants on a queue", answers={200: answers.GrantList}
+        tag="Access",
+        summary="List the grants on a queue",
+        answers={200: answers.GrantPage},
+        query=PAGE,
     ),
     "GET /grants": Operation(
         tag="Access",
         summary="List what other accounts share with the caller's",
-        answers={200: answers.SharedList},
+        answers={200: answers.SharedPage},
+        query=PAGE,
     ),
     "POST /keys": Operation(
         tag="Access",

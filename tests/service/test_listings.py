@@ -88,6 +88,74 @@ def test_an_unknown_parameter_is_refused(alice: Client) -> None:
     assert (reply.code, reply.json["parameter"]) == ("InvalidParameter", "prefx")
 
 
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("GET", "/queues/beta"),
+        ("PUT", "/queues/beta"),
+        ("DELETE", "/queues/beta"),
+        ("POST", "/queues/beta/purge"),
+        ("POST", "/queues/beta/messages/receive"),
+        ("GET", "/queues/beta/receivers"),
+        ("GET", "/grants"),
+        ("GET", "/health"),
+    ],
+)
+def test_a_call_with_an_unknown_parameter_does_nothing(
+    queues: Client, method: str, path: str
+) -> None:
+    before = queues.world.items("directory")
+
+    reply = queues.call(method, path, query="force=true")
+
+    assert (reply.status, reply.code) == (400, "InvalidParameter")
+    assert reply.json["parameter"] == "force"
+    assert queues.world.items("directory") == before
+
+
+@pytest.fixture
+def listed(alice: Client, bob: Client) -> dict[str, tuple[Client, str, list[str]]]:
+    """Listings of five things by name: who asks, what distinguishes an entry, the five."""
+    five = [f"name{number}" for number in range(5)]
+    alice.put("/queues/orders")
+    alice.put("/topics/news")
+    for name in five:
+        alice.put(f"/queues/orders/receivers/{name}")
+        alice.put(f"/queues/orders/grants/{name}", {"permission": "send"})
+        alice.put(f"/topics/news/subscriptions/{name}", {"protocol": "pull"})
+        alice.put(f"/queues/{name}")
+        alice.put(f"/queues/{name}/grants/bob", {"permission": "send"})
+    return {
+        "/queues/orders/receivers": (alice, "name", five),
+        "/queues/orders/grants": (alice, "account", five),
+        "/topics/news/subscriptions": (alice, "name", five),
+        "/grants": (bob, "queue", [f"alice:{name}" for name in five]),
+    }
+
+
+@pytest.mark.parametrize("limit", [1, 2, 5, 6])
+@pytest.mark.parametrize(
+    "path",
+    ["/queues/orders/receivers", "/queues/orders/grants", "/topics/news/subscriptions", "/grants"],
+)
+def test_every_listing_has_pages(
+    listed: dict[str, tuple[Client, str, list[str]]], path: str, limit: int
+) -> None:
+    client, field, expected = listed[path]
+    found, query = [], f"limit={limit}"
+    while True:
+        page = client.get(path, query).json
+        found.append([entry[field] for entry in page[path.rpartition("/")[2]]])
+        if "cursor" not in page:
+            break
+        query = f"limit={limit}&cursor={page['cursor']}"
+
+    assert [name for names in found for name in names] == expected
+    assert [len(names) for names in found[:-1]] == [limit] * (len(found) - 1)
+    reply = client.get(path, "limit=0")
+    assert (reply.code, reply.json["parameter"]) == ("InvalidParameter", "limit")
+
+
 def test_a_cursor_is_opaque_and_url_safe(queues: Client) -> None:
     cursor = queues.get("/queues", "limit=1").json["cursor"]
 

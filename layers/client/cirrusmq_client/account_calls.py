@@ -37,7 +37,7 @@ class AccountCalls(Calls):
 
     def list_granted(self) -> list[dict[str, Any]]:
         """What other accounts share with the caller's."""
-        return cast(list[dict[str, Any]], self._get("/grants")["grants"])
+        return list(self._pages("/grants", "grants"))
 
     def report_billing(
         self, since: datetime | str | None = None, until: datetime | str | None = None

@@ -98,7 +98,7 @@ class QueueCalls(Calls):
 
     def list_grants(self, queue: str) -> list[Grant]:
         """All grants on a queue."""
-        return cast(list[Grant], self._get(queue_path(queue) + "/grants")["grants"])
+        return list(self._pages(queue_path(queue) + "/grants", "grants"))
 
     def delete_grant(self, queue: str, account: str) -> None:
         """Take a grant back."""

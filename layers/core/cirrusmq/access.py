@@ -6,6 +6,7 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
+from cirrusmq import cursors
 from cirrusmq.core import Core
 from cirrusmq.errors import Forbidden, GrantNotFound, InvalidParameter, QueueNotFound
 from cirrusmq.keys import Caller
@@ -109,26 +110,38 @@ def delete_grant(core: Core, queue: Queue, account: str) -> None:
     core.cache.turn_over(place)
 
 
-def list_grants(core: Core, queue: Queue) -> list[dict[str, Any]]:
-    """The grants on a queue."""
-    grants = directory.read_list(core, grant_place(queue.id, "").pk, "grant#", Grant)
-    return [{"account": grant.account, "permission": grant.permission} for grant in grants]
+def page_of_grants(
+    core: Core, queue: Queue, limit: int, cursor: str | None
+) -> tuple[list[dict[str, Any]], str | None]:
+    """A page of the grants on a queue, by account."""
+    pk, after = grant_place(queue.id, "").pk, cursors.read(core, cursor, "grants", queue.id)
+    page, last = directory.read_page(core, pk, "grant#", after, limit, Grant)
+    shown = [{"account": grant.account, "permission": grant.permission} for grant in page]
+    return shown, cursors.make(core, last, "grants", queue.id) if last else None
 
 
-def list_granted(core: Core, account: str) -> list[dict[str, Any]]:
-    """What other accounts share with this one."""
-    shared = []
-    for grant in directory.read_list(core, granted_place(account, "", "").pk, "", Grant):
-        try:
-            current = get_queue(core, grant.owner, grant.queue)
-        except QueueNotFound:
-            continue
-        if current.id == grant.queue_id:
-            shared.append(
-                {
-                    "queue": f"{grant.owner}:{grant.queue}",
-                    "account": grant.owner,
-                    "permission": grant.permission,
-                }
-            )
-    return shared
+def page_of_granted(
+    core: Core, account: str, limit: int, cursor: str | None
+) -> tuple[list[dict[str, Any]], str | None]:
+    """A page of what other accounts share with this one."""
+    pk, after = granted_place(account, "", "").pk, cursors.read(core, cursor, "granted", account)
+    page, last = directory.read_page(
+        core, pk, "", after, limit, Grant, lambda grant: _in_force(core, grant)
+    )
+    shown = [
+        {
+            "queue": f"{grant.owner}:{grant.queue}",
+            "account": grant.owner,
+            "permission": grant.permission,
+        }
+        for grant in page
+    ]
+    return shown, cursors.make(core, last, "granted", account) if last else None
+
+
+def _in_force(core: Core, grant: Grant) -> bool:
+    """Whether the queue still exists: one that was made anew under its name is another."""
+    try:
+        return get_queue(core, grant.owner, grant.queue).id == grant.queue_id
+    except QueueNotFound:
+        return False

@@ -8,7 +8,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
-from cirrusmq import limits, operations
+from cirrusmq import cursors, limits, operations
 from cirrusmq.core import Core
 from cirrusmq.errors import (
     AlreadyExists,
@@ -93,6 +93,16 @@ def all_sources(core: Core, queue: Queue) -> list[Source]:
         queue_source(queue, core.now_ms()),
         *(receiver_source(core, queue, receiver) for receiver in receivers),
     ]
+
+
+def page_of_receivers(
+    core: Core, queue: Queue, limit: int, cursor: str | None
+) -> tuple[list[Receiver], str | None]:
+    """A page of the queue's receivers, by name."""
+    pk, prefix = receiver_place(queue.id, "")
+    after = cursors.read(core, cursor, "receivers", queue.id)
+    page, last = directory.read_page(core, pk, prefix, after, limit, Receiver)
+    return page, cursors.make(core, last, "receivers", queue.id) if last else None
 
 
 def list_receivers(core: Core, queue: Queue) -> list[Receiver]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from cirrusmq import confirmations, limits, schedules
+from cirrusmq import confirmations, cursors, limits, schedules
 from cirrusmq.core import Core
 from cirrusmq.errors import (
     AlreadyExists,
@@ -43,6 +43,16 @@ def cached_subscriptions(core: Core, topic_id: str) -> list[Subscription]:
     return core.cache.get(
         (pk, prefix), lambda: list(directory.read_list(core, pk, prefix, Subscription))
     )
+
+
+def page_of_subscriptions(
+    core: Core, topic: Topic, limit: int, cursor: str | None
+) -> tuple[list[Subscription], str | None]:
+    """A page of the topic's subscriptions, by name."""
+    pk, prefix = subscription_place(topic.id, "")
+    after = cursors.read(core, cursor, "subscriptions", topic.id)
+    page, last = directory.read_page(core, pk, prefix, after, limit, Subscription)
+    return page, cursors.make(core, last, "subscriptions", topic.id) if last else None
 
 
 def list_subscriptions(core: Core, topic: Topic) -> list[Subscription]:

@@ -23,6 +23,7 @@ from cirrusmq.errors import (
 )
 from cirrusmq.limits import PAGE_ENTRIES, PAGE_ENTRIES_DEFAULT, REQUEST_BYTES
 from cirrusmq.shapes import decode
+from cirrusmq_lambda import queries
 from cirrusmq_lambda.observability import logger
 from cirrusmq_lambda.problems import problem
 
@@ -69,18 +70,15 @@ class Request:
         """The JSON body as `shape`."""
         return decode(self._raw_body(), shape)
 
-    def query(self, *names: str) -> dict[str, str]:
-        """The query's parameters, of which only `names` are known here."""
+    @property
+    def query(self) -> dict[str, str]:
+        """The query's parameters, all of them known to the route."""
         given: dict[str, str] = self.event.get("queryStringParameters") or {}
-        for name in given:
-            if name not in names:
-                raise InvalidParameter(name, "this parameter is not known")
         return given
 
-    def page(self, *others: str) -> tuple[dict[str, str], int, str | None]:
-        """A listing's query: all of it, `limit` and `cursor`."""
-        query = self.query("limit", "cursor", *others)
-        return query, read_limit(query), query.get("cursor")
+    def page(self) -> tuple[int, str | None]:
+        """A listing's `limit` and `cursor`."""
+        return read_limit(self.query), self.query.get("cursor")
 
     def _raw_body(self) -> bytes:
         text = self.event.get("body") or ""
@@ -136,13 +134,32 @@ def answer(status: int, body: object = None) -> Answer:
     }
 
 
+def page_answer(name: str, entries: list[dict[str, Any]], following: str | None) -> Answer:
+    """A page of a listing: the entries under `name`, a cursor where more follow."""
+    page: dict[str, object] = {name: entries}
+    return answer(200, page | ({"cursor": following} if following else {}))
+
+
 def serve(routes: Mapping[str, Route], event: Event, context: Context) -> Answer:
     """Answer an event by its route key; every error becomes a problem."""
     request = Request(event, context, bootstrap.service())
+    route = routes[event["routeKey"]]
     try:
-        return routes[event["routeKey"]](request)
+        _refuse_unknown_parameters(request)
+        return route(request)
     except CirrusMQError as error:
         return problem(error, request.id)
     except Exception:
         logger.exception("unexpected", extra={"request_id": request.id})
         return problem(Unavailable("Something went wrong; the call is in the log."), request.id)
+
+
+def _refuse_unknown_parameters(request: Request) -> None:
+    """Before anything is changed; whoever lacks a key hears of that first."""
+    route_key = request.event["routeKey"]
+    name = queries.unknown(route_key, request.query)
+    if name is None:
+        return
+    if route_key not in queries.WITHOUT_KEY:
+        _ = request.caller
+    raise InvalidParameter(name, "this parameter is not known")

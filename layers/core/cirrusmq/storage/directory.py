@@ -153,11 +153,14 @@ def read_page(
     """
     request: dict[str, Any] = {
         "TableName": core.tables.directory,
-        "KeyConditionExpression": "pk = :pk AND begins_with(sk, :prefix)",
-        "ExpressionAttributeValues": {":pk": {"S": pk}, ":prefix": {"S": prefix}},
+        "KeyConditionExpression": "pk = :pk",
+        "ExpressionAttributeValues": {":pk": {"S": pk}},
         "ConsistentRead": True,
         "Limit": limit + 1,
     }
+    if prefix:
+        request["KeyConditionExpression"] += " AND begins_with(sk, :prefix)"
+        request["ExpressionAttributeValues"][":prefix"] = {"S": prefix}
     if after is not None:
         request["ExclusiveStartKey"] = key(pk, after)
     values: list[T] = []

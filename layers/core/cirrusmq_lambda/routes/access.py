@@ -10,7 +10,7 @@ from msgspec import UNSET, Meta, UnsetType
 from cirrusmq import access, keys
 from cirrusmq.access import Permission, find_queue
 from cirrusmq.names import ACCOUNT_NAME, check_name
-from cirrusmq_lambda.http import Answer, Request, Route, answer
+from cirrusmq_lambda.http import Answer, Request, Route, answer, page_answer
 
 
 class KeyRequest(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
@@ -42,11 +42,10 @@ def create_key(request: Request) -> Answer:
 def show_keys(request: Request) -> Answer:
     """A page of an account's keys, without their secrets."""
     caller = request.caller
-    query, limit, cursor = request.page("account")
-    account = keys.account_named(caller, query.get("account"))
+    limit, cursor = request.page()
+    account = keys.account_named(caller, request.query.get("account"))
     listed, following = keys.list_keys(request.core, account, limit, cursor)
-    page: dict[str, object] = {"keys": [key.show() for key in listed]}
-    return answer(200, page | ({"cursor": following} if following else {}))
+    return page_answer("keys", [key.show() for key in listed], following)
 
 
 def remove_key(request: Request) -> Answer:
@@ -72,9 +71,10 @@ def show_grant(request: Request) -> Answer:
 
 
 def show_grants(request: Request) -> Answer:
-    """All grants on a queue."""
+    """A page of the grants on a queue."""
     queue = find_queue(request.core, request.caller, request.path("queue"), "admin")
-    return answer(200, {"grants": access.list_grants(request.core, queue)})
+    limit, cursor = request.page()
+    return page_answer("grants", *access.page_of_grants(request.core, queue, limit, cursor))
 
 
 def remove_grant(request: Request) -> Answer:
@@ -86,9 +86,10 @@ def remove_grant(request: Request) -> Answer:
 
 
 def show_granted(request: Request) -> Answer:
-    """What other accounts share with the caller's."""
-    request.query()
-    return answer(200, {"grants": access.list_granted(request.core, request.caller.account)})
+    """A page of what other accounts share with the caller's."""
+    core, account = request.core, request.caller.account
+    limit, cursor = request.page()
+    return page_answer("grants", *access.page_of_granted(core, account, limit, cursor))
 
 
 ROUTES: dict[str, Route] = {

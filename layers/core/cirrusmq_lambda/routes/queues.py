@@ -12,7 +12,7 @@ from cirrusmq.queues import change_queue, create_queue, delete_queue, list_queue
 from cirrusmq.redriving import RedriveRequest, redrive
 from cirrusmq.rewinding import RewindRequest, rewind
 from cirrusmq.source import queue_source
-from cirrusmq_lambda.http import Answer, NoFields, Request, Route, answer
+from cirrusmq_lambda.http import Answer, NoFields, Request, Route, answer, page_answer
 
 
 def put_queue(request: Request) -> Answer:
@@ -39,11 +39,10 @@ def show_queue(request: Request) -> Answer:
 
 def show_queues(request: Request) -> Answer:
     """A page of the caller's queues."""
-    query, limit, cursor = request.page("prefix")
-    account = request.caller.account
-    queues, following = list_queues(request.core, account, query.get("prefix", ""), limit, cursor)
-    page: dict[str, object] = {"queues": [queue.show() for queue in queues]}
-    return answer(200, page | ({"cursor": following} if following else {}))
+    account, prefix = request.caller.account, request.query.get("prefix", "")
+    limit, cursor = request.page()
+    queues, following = list_queues(request.core, account, prefix, limit, cursor)
+    return page_answer("queues", [queue.show() for queue in queues], following)
 
 
 def remove_queue(request: Request) -> Answer:

@@ -6,7 +6,7 @@ from cirrusmq import receivers
 from cirrusmq.access import find_queue
 from cirrusmq.counting import count
 from cirrusmq.receivers import ReceiverInput
-from cirrusmq_lambda.http import Answer, Request, Route, answer
+from cirrusmq_lambda.http import Answer, Request, Route, answer, page_answer
 
 
 def put_receiver(request: Request) -> Answer:
@@ -29,10 +29,11 @@ def show_receiver(request: Request) -> Answer:
 
 
 def show_receivers(request: Request) -> Answer:
-    """All receivers of a queue."""
+    """A page of a queue's receivers."""
     queue = find_queue(request.core, request.caller, request.path("queue"), "info")
-    listed = receivers.list_receivers(request.core, queue)
-    return answer(200, {"receivers": [receiver.show() for receiver in listed]})
+    limit, cursor = request.page()
+    listed, following = receivers.page_of_receivers(request.core, queue, limit, cursor)
+    return page_answer("receivers", [receiver.show() for receiver in listed], following)
 
 
 def remove_receiver(request: Request) -> Answer:

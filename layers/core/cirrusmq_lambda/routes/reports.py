@@ -8,13 +8,13 @@ from cirrusmq_lambda.http import Answer, Request, Route, answer
 
 def show_billing(request: Request) -> Answer:
     """The account's invoices."""
-    account, query = request.caller.account, request.query("from", "to")
+    account, query = request.caller.account, request.query
     return answer(200, reports.billing(request.core, account, query.get("from"), query.get("to")))
 
 
 def show_backlog(request: Request) -> Answer:
     """What stands in the account's queues and subscriptions."""
-    account, query = request.caller.account, request.query("at")
+    account, query = request.caller.account, request.query
     return answer(200, reports.backlog(request.core, account, query.get("at")))
 
 

@@ -7,7 +7,7 @@ from cirrusmq.confirmations import ConfirmRequest
 from cirrusmq.errors import InvalidParameter
 from cirrusmq.subscription_state import show_state
 from cirrusmq.topic import SubscriptionInput
-from cirrusmq_lambda.http import Answer, Request, Route, answer
+from cirrusmq_lambda.http import Answer, Request, Route, answer, page_answer
 from cirrusmq_lambda.topic_paths import topic_of
 
 
@@ -40,9 +40,11 @@ def show_subscription(request: Request) -> Answer:
 
 
 def show_subscriptions(request: Request) -> Answer:
-    """All subscriptions of a topic."""
-    listed = subscriptions.list_subscriptions(request.core, topic_of(request))
-    return answer(200, {"subscriptions": [subscription.show() for subscription in listed]})
+    """A page of a topic's subscriptions."""
+    core, topic = request.core, topic_of(request)
+    limit, cursor = request.page()
+    listed, following = subscriptions.page_of_subscriptions(core, topic, limit, cursor)
+    return page_answer("subscriptions", [each.show() for each in listed], following)
 
 
 def remove_subscription(request: Request) -> Answer:

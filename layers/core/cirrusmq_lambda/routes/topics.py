@@ -10,7 +10,7 @@ from cirrusmq.subscription_state import topic_counts
 from cirrusmq.topic import TopicInput
 from cirrusmq.topic_log import read_log
 from cirrusmq.tracing import trace
-from cirrusmq_lambda.http import Answer, Request, Route, answer, read_limit
+from cirrusmq_lambda.http import Answer, Request, Route, answer, page_answer, read_limit
 from cirrusmq_lambda.topic_paths import own_name, pull_subscription, topic_of
 
 
@@ -38,13 +38,10 @@ def show_topic(request: Request) -> Answer:
 
 def show_topics(request: Request) -> Answer:
     """A page of the caller's topics."""
-    query, limit, cursor = request.page("prefix")
-    account = request.caller.account
-    listed, following = topics.list_topics(
-        request.core, account, query.get("prefix", ""), limit, cursor
-    )
-    page: dict[str, object] = {"topics": [topic.show() for topic in listed]}
-    return answer(200, page | ({"cursor": following} if following else {}))
+    account, prefix = request.caller.account, request.query.get("prefix", "")
+    limit, cursor = request.page()
+    listed, following = topics.list_topics(request.core, account, prefix, limit, cursor)
+    return page_answer("topics", [topic.show() for topic in listed], following)
 
 
 def remove_topic(request: Request) -> Answer:
@@ -56,17 +53,15 @@ def remove_topic(request: Request) -> Answer:
 def show_log(request: Request) -> Answer:
     """The topic's messages in order, for consumers that broadcast."""
     topic = topic_of(request)
-    query = request.query("after", "limit")
-    limit = read_limit(query, LOG_ENTRIES, LOG_ENTRIES_DEFAULT)
-    return answer(200, read_log(request.core, topic, None, query.get("after"), limit))
+    limit = read_limit(request.query, LOG_ENTRIES, LOG_ENTRIES_DEFAULT)
+    return answer(200, read_log(request.core, topic, None, request.query.get("after"), limit))
 
 
 def show_subscription_log(request: Request) -> Answer:
     """As `show_log`, what a broadcasting subscription's filter lets through."""
     subscription = pull_subscription(request, "broadcasting")
-    query = request.query("after", "limit")
-    limit = read_limit(query, LOG_ENTRIES, LOG_ENTRIES_DEFAULT)
-    topic, after = topic_of(request), query.get("after")
+    limit = read_limit(request.query, LOG_ENTRIES, LOG_ENTRIES_DEFAULT)
+    topic, after = topic_of(request), request.query.get("after")
     return answer(200, read_log(request.core, topic, subscription, after, limit))
 
 

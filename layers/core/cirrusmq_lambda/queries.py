@@ -1,0 +1,40 @@
+"""The parameters that routes know in their query; any other is refused, as unknown fields are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+_PAGE = frozenset({"limit", "cursor"})
+_LOG = frozenset({"limit", "after"})
+KNOWN: Mapping[str, frozenset[str]] = {
+    "GET /queues": _PAGE | {"prefix"},
+    "GET /topics": _PAGE | {"prefix"},
+    "GET /keys": _PAGE | {"account"},
+    "GET /grants": _PAGE,
+    "GET /queues/{queue}/grants": _PAGE,
+    "GET /queues/{queue}/receivers": _PAGE,
+    "GET /topics/{topic}/subscriptions": _PAGE,
+    "GET /topics/{topic}/messages": _LOG,
+    "GET /topics/{topic}/subscriptions/{subscription}/messages": _LOG,
+    "GET /reports/billing": frozenset({"from", "to"}),
+    "GET /reports/backlog": frozenset({"at"}),
+}
+WITHOUT_KEY = frozenset(
+    {
+        "GET /health",
+        "GET /openapi.json",
+        "GET /docs",
+        "GET /docs/{asset}",
+        "POST /topics/{topic}/subscriptions/{subscription}/confirm",
+    }
+)
+"""Routes that answer callers without a key."""
+_NO_ROUTE = "$default"
+
+
+def unknown(route_key: str, given: Mapping[str, str]) -> str | None:
+    """A parameter that the route does not know, if there is one."""
+    if route_key == _NO_ROUTE:
+        return None
+    known = KNOWN.get(route_key, frozenset())
+    return next((name for name in given if name not in known), None)
