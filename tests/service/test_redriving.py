@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.service.conftest import MakeQueue, TestQueue
 from tests.service.crashes import crash, run_in_small_steps
+from tests.service.topics import TestTopic
 
 from cirrusmq_local.testing import World
 
@@ -189,3 +190,77 @@ def test_it_survives_the_failure_of_any_call(
         if not failed:
             return
     raise AssertionError("60 calls were not enough to come to the end")
+
+
+@pytest.mark.parametrize("ordered", [False, True])
+@pytest.mark.parametrize("body", ["short", "long" * 1_000])
+def test_a_receivers_dead_letter_goes_back_to_that_receiver_alone(
+    world: World, make_queue: MakeQueue, body: str, ordered: bool
+) -> None:
+    dead = make_queue("dead", ordered=ordered)
+    queue = make_queue("orders", ordered=ordered, dead_letter={"queue": "dead", "max_receives": 5})
+    for name in ("copy", "other"):
+        queue.add_receiver(name)
+    queue.send(body, group="g")
+    world.settle()
+    for name in ("copy", "other", "default"):
+        (held,) = queue.receive(receiver=name)
+        queue.act("dead-letter" if name == "copy" else "delete", held)
+
+    assert dead.run("redrive")["done"] == 1
+
+    assert queue.bodies(receiver="other") == queue.bodies() == []
+    (again,) = queue.receive(receiver="copy")
+    assert (again["body"], again["id"], again["group"]) == (body, held["id"], "g")
+    assert again["receive_count"] == 1
+    queue.delete(again)
+    assert queue.client.get(f"{queue.path}/receivers/copy").json["counts"]["inactive"] == 0
+
+
+def test_the_queues_own_dead_letter_does_not_reach_its_receivers_again(
+    world: World, dead: TestQueue, queue: TestQueue
+) -> None:
+    queue.add_receiver("copy")
+    kill(queue, "a")
+    world.settle()
+    queue.delete(*queue.receive(receiver="copy"))
+
+    assert dead.run("redrive")["done"] == 1
+
+    assert queue.bodies(receiver="copy") == []
+    assert queue.bodies() == ["a"]
+
+
+def test_a_receivers_dead_letter_stays_when_the_receiver_is_gone(
+    world: World, dead: TestQueue, queue: TestQueue
+) -> None:
+    queue.add_receiver("copy")
+    queue.send("a")
+    world.settle()
+    queue.act("dead-letter", *queue.receive(receiver="copy"))
+    queue.client.delete(f"{queue.path}/receivers/copy")
+
+    operation = dead.run("redrive")
+
+    assert operation["done"] == 0
+    assert "1 of receiver copy of queue orders" in operation["detail"]
+    assert dead.bodies() == ["a"]
+
+
+def test_a_subscriptions_dead_letter_does_not_go_to_a_queue_with_the_name_of_its_topic(
+    world: World, dead: TestQueue, make_queue: MakeQueue
+) -> None:
+    namesake = make_queue("news")
+    topic = TestTopic(dead.client, "news")
+    consumers = topic.subscribe(dead_letter_queue="dead")
+    topic.publish("a")
+    world.settle()
+    receipts = [message["receipt"] for message in consumers.receive()]
+    dead.client.post(f"{consumers.path}/messages/dead-letter", {"receipts": receipts})
+
+    operation = dead.run("redrive")
+
+    assert (operation["done"], namesake.bodies()) == (0, [])
+    assert "1 of subscription all of topic news" in operation["detail"]
+    assert dead.run("redrive", to="news")["done"] == 1
+    assert namesake.bodies() == ["a"]

@@ -48,10 +48,12 @@ def move_to_queue(
     reason: str | None,
     now_ms: int,
     nonce: bytes | None = None,
+    back_to: str | None = None,
 ) -> Parcel | None:
     """Move the message at `place` into another queue, where its life starts anew.
 
-    `reason` makes it a dead letter; None, a message redriven. Answers what is left of the parcel;
+    `reason` makes it a dead letter; None, a message redriven: to all who receive from the target,
+    or `back_to` the one source of it. Answers what is left of the parcel;
     None where somebody was faster or the message's content cannot be read now.
     """
     (messages,) = read_contents(core, source, [(parcel, [place])])
@@ -87,7 +89,9 @@ def move_to_queue(
         begun_ms=now_ms,
         now_ms=now_ms,
         take_sequence=lambda partition, count: take_sequence(core, target.id, partition, count),
-        origin=Origin(moved_from=origin(source, parcel, now_ms), dead_letter=dead_letter),
+        origin=Origin(
+            moved_from=origin(source, parcel, now_ms), dead_letter=dead_letter, back_to=back_to
+        ),
     )
     arrivals = [*shipment.parcels, *([shipment.log] if shipment.log else [])]
     left = move_out(core, source, parcel, place, arrivals, now_ms, nonce)

@@ -64,6 +64,8 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True):
 
     moved_from: str
     dead_letter: dict[str, Any] | None
+    back_to: str | None = None
+    """The one source of the queue that has them back: its default one or a receiver; None: all."""
 
 
 def group_hash(group: str) -> str:
@@ -97,11 +99,11 @@ def ship(
     else:
         lots = _unordered_lots(queue, entries, parcel_id, begun_ms - now_ms)
     parcels = [_parcel(queue, lot, parcel_id, now_ms, expires_ms, origin) for lot in lots]
-    if queue.log_since_ms is None:
+    if queue.log_since_ms is None or (origin is not None and origin.back_to):
         inline = [_with_content(parcel, lot) for parcel, lot in zip(parcels, lots, strict=True)]
         if all(fits(parcel, retries=queue.attributes.retry is not None) for parcel in inline):
             return Shipment(log=None, parcels=tuple(map(parcel_item, inline)))
-        header = None
+        header = None  # fan_out passes such a record by
     else:
         header = _header(queue, entries, lots)
     partition = queue.partition_of(parcel_id[: ulid.CHARACTERS])
@@ -182,7 +184,7 @@ def _parcel(
     positions = tuple(entry.position for entry in lot.entries)
     own = tuple(entry.visibility_seconds for entry in lot.entries)
     return Parcel(
-        source_id=queue.id,
+        source_id=(origin.back_to if origin else None) or queue.id,
         partition=lot.partition,
         sort_key=lot.sort_key,
         parcel_id=parcel_id,

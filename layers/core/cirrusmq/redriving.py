@@ -13,20 +13,22 @@ from cirrusmq import operations
 from cirrusmq.contents import read_contents
 from cirrusmq.core import Core
 from cirrusmq.dead_letters import move_to_queue
-from cirrusmq.errors import InvalidParameter, QueueNotFound
+from cirrusmq.errors import InvalidParameter, QueueNotFound, ReceiverNotFound
 from cirrusmq.heads import receivable_places
 from cirrusmq.names import check_name
 from cirrusmq.operations import Operation, Progress, Step
 from cirrusmq.parcel import Parcel
 from cirrusmq.queue import Queue
 from cirrusmq.queues import get_queue
+from cirrusmq.receivers import source_named
 from cirrusmq.scan import from_key, remaining, scan_pages, until_key
 from cirrusmq.source import Source, queue_source
 from cirrusmq.storage.parcels import PARCELS, partition_key
 
-_GONE, _NO_GROUP = "gone:", "no group:"
+_GONE, _PUBLISHED, _NO_GROUP = "gone:", "published:", "no group:"
 _WHY = {
     _GONE: "messages that stayed, their source being gone",
+    _PUBLISHED: "messages that stayed, having come from a subscription: name a queue in `to`",
     _NO_GROUP: "messages that stayed, having no group for an ordered target",
 }
 
@@ -87,23 +89,47 @@ def _move(
     now_ms = core.now_ms()
     moved = 0
     current = parcel
-    name = to or (parcel.dead_letter or {}).get("source_queue")
-    try:
-        target = get_queue(core, queue.account, name) if name else None
-    except QueueNotFound:
-        target = None
     places = receivable_places(source, parcel, now_ms)[:most]
+    target, back_to = _target(core, queue, parcel, to)
     if target is None:
-        stayed[f"{_GONE}{name or '(none)'}"] += len(places)
+        stayed[_stays(parcel)] += len(places)
         return 0
     for place in places:
-        left = move_to_queue(core, source, current, place, target, None, now_ms)
+        left = move_to_queue(core, source, current, place, target, None, now_ms, back_to=back_to)
         if left is not None:
             current = left
             moved += 1
         elif target.attributes.ordered and _groupless(core, source, current, place):
-            stayed[f"{_NO_GROUP}{target.name}"] += 1
+            stayed[f"{_NO_GROUP}queue {target.name}"] += 1
     return moved
+
+
+def _target(
+    core: Core, queue: Queue, parcel: Parcel, to: str | None
+) -> tuple[Queue | None, str | None]:
+    """The queue that takes the parcel's messages, and the one of its sources that has them back."""
+    came = parcel.dead_letter or {}
+    name = to or came.get("source_queue")
+    # A subscription's dead letter names its topic there, whose name a queue may have as well.
+    if name is None or (to is None and "subscription" in came):
+        return None, None
+    try:
+        target = get_queue(core, queue.account, name)
+        if to is not None:
+            return target, None
+        return target, source_named(core, target, came.get("receiver")).id
+    except (QueueNotFound, ReceiverNotFound):
+        return None, None
+
+
+def _stays(parcel: Parcel) -> str:
+    """Under which words messages are counted that have no place to go back to."""
+    came = parcel.dead_letter or {}
+    name = came.get("source_queue", "(none)")
+    if "subscription" in came:
+        return f"{_PUBLISHED}subscription {came['subscription']} of topic {name}"
+    receiver = f"receiver {came['receiver']} of " if "receiver" in came else ""
+    return f"{_GONE}{receiver}queue {name}"
 
 
 def _groupless(core: Core, source: Source, parcel: Parcel, place: int) -> bool:
@@ -115,7 +141,7 @@ def _tell(stayed: Counter[str]) -> str | None:
     told = []
     for why, text in _WHY.items():
         counts = [
-            f"{count} of queue {key.removeprefix(why)}"
+            f"{count} of {key.removeprefix(why)}"
             for key, count in sorted(stayed.items())
             if count and key.startswith(why)
         ]
