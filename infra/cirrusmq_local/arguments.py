@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -66,8 +67,8 @@ def check_single(bodies: list[str] | None, deduplication_id: str | None) -> None
 
 
 def ask(question: str, yes: bool) -> None:
-    """Go on only if the user agrees."""
-    if not yes and not typer.confirm(question):
+    """Go on only if the user agrees; where nobody sits at a terminal, the command says enough."""
+    if not yes and sys.stdin.isatty() and not typer.confirm(question):
         fail("nothing was done")
 
 

@@ -65,21 +65,24 @@ def run(serve: Any, service: Service, tmp_path: Path) -> Run:
         }
     )
 
-    def start(*arguments: str, text: str = "", **variables: str) -> Any:
-        return run_command(*arguments, folder=tmp_path, text=text, **variables)
+    def start(
+        *arguments: str, text: str = "", terminal: int | None = None, **variables: str
+    ) -> Any:
+        return run_command(*arguments, folder=tmp_path, text=text, terminal=terminal, **variables)
 
     return start
 
 
 def run_command(
-    *arguments: str, folder: Path, text: str = "", **variables: str
+    *arguments: str, folder: Path, text: str = "", terminal: int | None = None, **variables: str
 ) -> subprocess.CompletedProcess[str]:
     environment = {name: held for name, held in os.environ.items() if "CIRRUSMQ" not in name}
     return subprocess.run(
         [Path(sys.executable).with_name("cirrusmq"), *arguments],
         env=environment | {"COLUMNS": "120", "NO_COLOR": "1"} | variables,
         cwd=folder,
-        input=text,
+        input=text if terminal is None else None,
+        stdin=terminal,
         capture_output=True,
         text=True,
         timeout=60,
@@ -133,11 +136,29 @@ def test_an_empty_listing_says_what_to_do(run: Run, service: Service, tmp_path: 
     assert run("queue", "list", "--json", *data(tmp_path)).stdout == "[]\n"
 
 
-def test_a_queue_is_deleted_only_when_told_so(run: Run, service: Service, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("typed", "deleted"), [(b"n\n", False), (b"y\n", True)])
+def test_at_a_terminal_a_queue_is_deleted_only_after_a_yes(
+    run: Run, service: Service, tmp_path: Path, typed: bytes, deleted: bool
+) -> None:
     service.answers[f"DELETE {QUEUE}"] = [(204, None)]
-    asked = run("queue", "delete", "orders", *data(tmp_path), text="n\n")
-    assert (asked.returncode, service.asked) == (1, [])
-    assert run("queue", "delete", "orders", "--yes", *data(tmp_path)).returncode == 0
+    keyboard, terminal = os.openpty()
+    try:
+        os.write(keyboard, typed)
+        asked = run("queue", "delete", "orders", *data(tmp_path), terminal=terminal)
+    finally:
+        os.close(keyboard)
+        os.close(terminal)
+    assert asked.returncode == (0 if deleted else 1)
+    assert service.asked == ([(f"DELETE {QUEUE}", None)] if deleted else [])
+
+
+@pytest.mark.parametrize("options", [(), ("--yes",)])
+def test_a_script_is_not_asked(
+    run: Run, service: Service, tmp_path: Path, options: tuple[str, ...]
+) -> None:
+    service.answers[f"DELETE {QUEUE}"] = [(204, None)]
+    done = run("queue", "delete", "orders", *options, *data(tmp_path))
+    assert done.returncode == 0, done.stderr
     assert service.asked == [(f"DELETE {QUEUE}", None)]
 
 
