@@ -72,6 +72,8 @@ class LocalRoutes:
         try:
             if not self._verify(event["headers"].get("authorization")).admin:
                 raise Forbidden("only an admin key may ask this")
+            for name in event.get("queryStringParameters") or {}:
+                raise InvalidParameter(name, "this parameter is not known")
             return self._answer(event)
         except CirrusMQError as error:
             return self._problems(error, event["requestContext"]["requestId"])

@@ -58,6 +58,7 @@ class Stand:
         body: str | None = None,
         name: str = "",
         authorization: str | None = "Bearer admin",
+        query: dict[str, str] | None = None,
     ) -> dict[str, Any]:
         event = {
             "routeKey": key,
@@ -68,6 +69,8 @@ class Stand:
         }
         if body is not None:
             event["body"] = body
+        if query is not None:
+            event["queryStringParameters"] = query
         return self._routes(event, None)
 
     @staticmethod
@@ -86,6 +89,11 @@ def test_capacity_is_shown_and_reset(stand: Stand) -> None:
     assert json.loads(stand.call("GET /local/capacity")["body"])["write_units"] == 3
     assert stand.call("POST /local/capacity/reset") == {"statusCode": 204}
     assert stand.store.resets == 1
+
+
+def test_a_call_with_an_unknown_parameter_does_nothing(stand: Stand) -> None:
+    refused = stand.call("POST /local/capacity/reset", query={"table": "Usage"})
+    assert (refused["code"], stand.store.resets) == ("InvalidParameter", 0)
 
 
 def test_an_export_names_the_folder_of_each_table(stand: Stand, tmp_path: Path) -> None:
