@@ -17,6 +17,7 @@ WORKERS ?= 2
 VENV := .venv
 SAM_VENV := .venv-sam
 CHECKOV_VENV := .venv-checkov
+MUTANTS_VENV := .venv-mutants
 BIN := $(VENV)/bin
 PIP := -m pip --disable-pip-version-check --no-input install --quiet --no-deps
 SOURCES := $(wildcard layers functions infra tests spark_emr)
@@ -31,6 +32,7 @@ unexport VIRTUAL_ENV PYTHONPATH PYTHONHOME
 MADE_AT := made-at
 elsewhere = $(if $(filter $(CURDIR),$(shell cat $(1)/$(MADE_AT) 2>/dev/null)),,$(1)/.installed)
 .PHONY: $(call elsewhere,$(VENV)) $(call elsewhere,$(SAM_VENV)) $(call elsewhere,$(CHECKOV_VENV))
+.PHONY: $(call elsewhere,$(MUTANTS_VENV))
 
 define make_venv
 @$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
@@ -41,7 +43,7 @@ define make_venv
 	echo '$(CURDIR)' > $(1)/$(MADE_AT); }
 endef
 
-.PHONY: help install up test lint types pytest template job-zip openapi bench report check-long clean
+.PHONY: help install up test lint types pytest check-long mutants template job-zip openapi bench report clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -68,6 +70,12 @@ $(CHECKOV_VENV)/.installed: infra/requirements-checkov.lock
 	@$(CHECKOV_VENV)/bin/python $(PIP) --require-hashes -r infra/requirements-checkov.lock
 	@touch $@
 
+$(MUTANTS_VENV)/.installed: infra/requirements-mutants.lock
+	$(call make_venv,$(MUTANTS_VENV))
+	@echo "installing the packages of infra/requirements-mutants.lock"
+	@$(MUTANTS_VENV)/bin/python $(PIP) --require-hashes -r infra/requirements-mutants.lock
+	@touch $@
+
 up: install ## start the service on this machine
 	@$(BIN)/cirrusmq up --host $(HOST) --port $(PORT) --data $(DATA) --time-scale $(SCALE)
 
@@ -84,8 +92,12 @@ pytest: install $(SAM_VENV)/.installed $(CHECKOV_VENV)/.installed ## the tests a
 	@$(BIN)/python -m pytest -n $(WORKERS) -m "not long and not alone"
 	@$(BIN)/python -m pytest -m "alone and not long"
 
-check-long: install $(SAM_VENV)/.installed $(CHECKOV_VENV)/.installed ## thousands of seeds, millions of rows
+check-long: install $(SAM_VENV)/.installed $(CHECKOV_VENV)/.installed mutants ## thousands of seeds, millions of rows
 	@$(BIN)/python -m pytest -n $(WORKERS) -m long
+
+mutants: $(MUTANTS_VENV)/.installed ## faults planted in the pure modules: the tests must notice 90 %
+	@rm -rf build/mutants
+	@nice $(MUTANTS_VENV)/bin/python -m infra.mutants build/mutants
 
 template: install $(SAM_VENV)/.installed $(CHECKOV_VENV)/.installed ## the template: lint, scans, a build, its state machines
 	@$(BIN)/python -m pytest tests/infra
@@ -104,5 +116,5 @@ report: install ## the newest billing and backlog reports of the running service
 	@$(BIN)/cirrusmq report backlog
 
 clean: ## remove what was made here, but not the service's data
-	@rm -rf $(VENV) $(SAM_VENV) $(CHECKOV_VENV) .aws-sam build .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info
+	@rm -rf $(VENV) $(SAM_VENV) $(CHECKOV_VENV) $(MUTANTS_VENV) .aws-sam build .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info
 	@find $(SOURCES) -name __pycache__ -type d -prune -exec rm -rf {} +

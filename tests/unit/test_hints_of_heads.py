@@ -113,3 +113,82 @@ def test_partitions_have_hints_of_their_own() -> None:
     learned(hints)
 
     assert hints.start("Q#queue#1", 1)[0] == ""
+
+
+def test_a_claim_that_failed_makes_claims_be_spread_for_a_second() -> None:
+    hints = Hints()
+    assert not hints.contended(PK, 0)
+
+    hints.contend(PK, 5_000)
+
+    assert hints.contended(PK, 5_999)
+    assert not hints.contended(PK, 6_000)
+    assert not hints.contended("Q#queue#1", 5_999)
+
+
+def test_a_stretch_of_one_unit_is_read_again_as_soon_as_its_first_lease_ends() -> None:
+    hints = Hints()
+    learned(hints, units=1.0, ready_ms=7)
+    assert hints.start(PK, 6)[0] == "5"
+    assert hints.start(PK, 7)[0] == ""
+
+    dearer = Hints()
+    learned(dearer, units=1.1, ready_ms=7)
+    assert dearer.start(PK, 54)[0] == "5"
+    assert dearer.start(PK, 55)[0] == ""
+
+
+def test_a_lease_that_has_ended_leaves_no_hint_for_a_cheap_stretch() -> None:
+    hints = Hints()
+    _, mark = hints.start(PK, 1_000)
+    hints.skip(PK, mark, "5", 0.5, 1_000, 1_000)
+
+    assert hints.start(PK, 1_000)[0] == ""
+
+
+def test_a_hint_lasts_from_when_it_was_learned_to_its_first_lease() -> None:
+    hints = Hints()
+    _, mark = hints.start(PK, 50_000)
+    hints.skip(PK, mark, "5", 0.5, 50_200, 50_000)
+
+    assert hints.start(PK, 50_199)[0] == "5"
+    assert hints.start(PK, 50_200)[0] == ""
+
+
+def test_a_hint_is_not_shortened_by_what_reaches_less_far() -> None:
+    hints = Hints()
+    learned(hints, before="7")
+    _, mark = hints.start(PK, 1)
+    hints.extend(PK, mark, "5")
+
+    assert hints.start(PK, 2)[0] == "7"
+
+
+def test_what_becomes_active_at_the_very_key_of_a_hint_is_not_hidden() -> None:
+    hints = Hints()
+    learned(hints, before="35")
+
+    hints.forget(PK, "35")
+
+    assert hints.start(PK, 1)[0] == "3"
+
+
+def test_a_change_at_the_very_key_keeps_a_hint_from_being_set() -> None:
+    hints = Hints()
+    _, mark = hints.start(PK, 0)
+    hints.forget(PK, "5")
+    hints.skip(PK, mark, "5", 0.5, 60_000, 0)
+
+    assert hints.start(PK, 1)[0] == ""
+
+
+def test_only_changes_since_the_mark_count() -> None:
+    hints = Hints()
+    hints.forget(PK, "3")
+    _, mark = hints.start(PK, 0)
+    hints.skip(PK, mark, "5", 0.5, 60_000, 0)
+    assert hints.start(PK, 1)[0] == "5"
+
+    hints.forget(PK, "7")
+    hints.extend(PK, mark, "6")
+    assert hints.start(PK, 1)[0] == "6"

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from cirrusmq import names, receipt, ulid
 from cirrusmq.errors import InvalidParameter
@@ -24,19 +26,42 @@ class TestNames:
         with pytest.raises(InvalidParameter) as refused:
             check_name("queue", name)
         assert refused.value.parameter == "queue"
+        assert refused.value.detail == (
+            "queue: must be 1 to 64 characters: a letter, then letters, digits, '-' and '_'"
+        )
+
+    def test_a_name_may_have_a_length_of_its_own(self) -> None:
+        assert check_name("topic", "abc", (3, 4)) == "abc"
+        for wrong in ("ab", "abcde"):
+            with pytest.raises(InvalidParameter, match="must be 3 to 4 characters"):
+                check_name("topic", wrong, (3, 4))
 
     def test_a_queue_is_the_callers_own_unless_the_name_says(self) -> None:
         assert parse_queue_ref("q", "alice") == QueueRef("alice", "q")
         assert parse_queue_ref("bob:q", "alice") == QueueRef("bob", "q")
         for wrong in ("a:b:c", ":q", "bob:", ":", "1:q"):
-            with pytest.raises(InvalidParameter):
-                parse_queue_ref(wrong, "alice")
+            with pytest.raises(InvalidParameter) as refused:
+                parse_queue_ref(wrong, "alice", "target")
+            assert refused.value.parameter == "target"
+        with pytest.raises(InvalidParameter, match=r"^queue: "):
+            parse_queue_ref("", "alice")
 
     def test_ids_are_12_characters_and_never_the_same(self) -> None:
         chance = random.Random(1)
         ids = {new_id(chance) for _ in range(10_000)}
         assert len(ids) == 10_000
         assert {len(each) for each in ids} == {names.ID_CHARACTERS}
+
+    def test_an_id_tells_60_random_bits_apart_and_takes_no_more(self) -> None:
+        class Fixed(random.Random):
+            def getrandbits(self, count: int, /) -> int:
+                assert count == 60
+                return bits
+
+        bits = sum(place << 5 * place for place in range(12))
+        assert new_id(Fixed()) == "0123456789ab"
+        bits = 2**60 - 1
+        assert new_id(Fixed()) == "z" * 12
 
 
 class TestUlids:
@@ -60,7 +85,8 @@ class TestUlids:
         ],
     )
     def test_what_is_none_is_refused(self, text: str) -> None:
-        with pytest.raises(ValueError, match=r"ULID|base 32"):
+        reasons = "a ULID has 26 characters|a ULID has 128 bits|'.+' is not in Crockford's base 32"
+        with pytest.raises(ValueError, match=f"^({reasons})$"):
             ulid.time_of(text)
 
     def test_they_sort_by_time(self) -> None:
@@ -99,6 +125,9 @@ class TestTimes:
         with pytest.raises(InvalidParameter) as refused:
             parse_time("to", text)
         assert refused.value.parameter == "to"
+        assert refused.value.detail == (
+            "to: must be an RFC 3339 time, such as 2026-11-20T08:00:00.123Z"
+        )
 
 
 class TestReceipts:
@@ -122,6 +151,55 @@ class TestReceipts:
     def test_what_we_never_wrote_is_none(self, text: str) -> None:
         assert receipt.decode(text) is None
 
+    @pytest.mark.parametrize(
+        "edge",
+        [
+            {"place": 0, "count": 1},
+            {"partition": 0},
+            {"partition": 255},
+            {"expires_ms": 0},
+            {"expires_ms": 2**53 - 1},
+            {"sort_key": "x"},
+            {"sort_key": "x" * 128},
+        ],
+    )
+    def test_a_receipt_at_the_edge_of_what_we_write_is_read(self, edge: dict[str, Any]) -> None:
+        made = replace(self.RECEIPT, **edge)
+        assert receipt.decode(receipt.encode(made)) == made
+
+    @pytest.mark.parametrize(
+        "beyond",
+        [
+            {"place": -1},
+            {"place": 1, "count": 1},
+            {"place": 0, "count": 0},
+            {"count": 17},
+            {"place": 16, "count": 17},
+            {"partition": -1},
+            {"partition": 256},
+            {"expires_ms": -1},
+            {"expires_ms": 2**53},
+            {"sort_key": ""},
+            {"sort_key": "x" * 129},
+            {"sort_key": "é"},
+            {"nonce": bytes(15)},
+            {"nonce": bytes(17)},
+        ],
+    )
+    def test_a_receipt_beyond_it_is_none(self, beyond: dict[str, Any]) -> None:
+        assert receipt.decode(receipt.encode(replace(self.RECEIPT, **beyond))) is None
+
+    @pytest.mark.parametrize("more", ["=", "==", "A", "AA", "AAAA", "\n", " ", "!"])
+    def test_a_receipt_with_anything_behind_it_is_none(self, more: str) -> None:
+        assert receipt.decode(receipt.encode(self.RECEIPT) + more) is None
+
+    def test_receipts_of_every_length_are_read(self) -> None:
+        for length in range(1, 9):
+            made = replace(self.RECEIPT, source_id="x" * length)
+            text = receipt.encode(made)
+            assert "=" not in text
+            assert receipt.decode(text) == made
+
     def test_a_nonce_of_an_attempt_depends_on_every_part(self) -> None:
         parts = ["key", "queue", "attempt", "message"]
         nonces = {receipt.attempt_nonce(b"s", *parts)}
@@ -130,6 +208,10 @@ class TestReceipts:
         nonces.add(receipt.attempt_nonce(b"t", *parts))
         assert len(nonces) == 6
         assert {len(nonce) for nonce in nonces} == {16}
+
+    def test_the_nonce_of_an_attempt_stays_the_same_over_releases(self) -> None:
+        # Made with: printf 'a\nb' | openssl dgst -sha256 -hmac s
+        assert receipt.attempt_nonce(b"s", "a", "b").hex() == "49b7b706a65190013326a02a3c3f2334"
 
 
 def test_messages_survive_packing_and_are_deflated_where_that_is_smaller() -> None:

@@ -139,7 +139,7 @@ def test_without_retries_the_first_delivery_is_the_last() -> None:
 
 
 def test_deliveries_are_counted_from_one() -> None:
-    with pytest.raises(ValueError, match="from 1"):
+    with pytest.raises(ValueError, match=r"^deliveries are counted from 1$"):
         policy_of(policy="unordered").wait_ms(0, no_draw)
 
 
@@ -210,6 +210,7 @@ def test_a_resource_may_take_some_policies_only_or_none() -> None:
     assert refused({"policy": "backoff"}, allowed={"unordered"}) == "retry.policy"
     assert parse_retry({"policy": "unordered"}, ordered_source=False, allowed={"unordered"})
     assert refused({"policy": "backoff"}, allowed=()) == "retry"
+    assert refused({"policy": "unordered", "more": 1}, parameter="a.retry") == "a.retry"
     assert parse_retry(None, ordered_source=False, allowed=()) is None
 
 
@@ -326,11 +327,51 @@ def test_jitter_stays_in_its_range(value: object) -> None:
     assert refused({"policy": "custom", "waits": [1], "jitter": value}) == "retry.jitter"
 
 
-def test_a_refusal_tells_the_range() -> None:
-    with pytest.raises(InvalidParameter, match=r"a number from 0\.01 to 43,200"):
-        parse_retry({"policy": "custom", "waits": [0]}, ordered_source=True)
-    with pytest.raises(InvalidParameter, match="an integer from 0 to 1,000,000"):
-        parse_retry({"policy": "unordered", "max_retries": -1}, ordered_source=True)
+ANY_OF = "backoff, custom, exponential_decay, http_ordered, http_unordered, ordered, unordered"
+
+
+@pytest.mark.parametrize(
+    ("retry", "where", "detail"),
+    [
+        (5, {}, "retry: an object or null is needed"),
+        ({"policy": "backoff"}, {"allowed": ()}, "retry: no retry policy can be set here"),
+        (
+            {"policy": "backoff", "é": 1},
+            {},
+            "retry: '\\xe9' is not a member of a retry policy",
+        ),
+        ({"policy": "x"}, {}, f"retry.policy: one of {ANY_OF}"),
+        (
+            {"policy": "ordered"},
+            {"ordered_source": False},
+            "retry.policy: ordered needs an ordered source",
+        ),
+        (
+            {"policy": "backoff", "jitter": 1},
+            {},
+            "retry.jitter: the policy backoff does not take it",
+        ),
+        (
+            {"policy": "custom", "waits": []},
+            {},
+            "retry.waits: a list of 1 to 200 waits in seconds is needed",
+        ),
+        (
+            {"policy": "custom", "waits": [0]},
+            {},
+            "retry.waits[0]: a number from 0.01 to 43,200 is needed",
+        ),
+        (
+            {"policy": "unordered", "max_retries": -1},
+            {},
+            "retry.max_retries: an integer from 0 to 1,000,000 is needed",
+        ),
+    ],
+)
+def test_a_refusal_tells_what_would_do(retry: Any, where: dict[str, Any], detail: str) -> None:
+    with pytest.raises(InvalidParameter) as refusal:
+        parse_retry(retry, **{"ordered_source": True, **where})
+    assert refusal.value.detail == detail
 
 
 # ---- shown and compared -------------------------------------------------------------------------

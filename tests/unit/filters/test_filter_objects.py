@@ -73,7 +73,7 @@ def test_a_filter_is_an_object(filter: Any) -> None:
 
 @pytest.mark.parametrize("sql", [None, 5, ["TRUE"], b"TRUE", True])
 def test_sql_is_a_string(sql: object) -> None:
-    with pytest.raises(InvalidFilter, match="a string is needed"):
+    with pytest.raises(InvalidFilter, match=r"^sql: a string is needed$"):
         compile_filter({"sql": sql}, "tags")
 
 
@@ -81,6 +81,48 @@ def test_a_refusal_names_the_parameter_and_keeps_the_reason() -> None:
     with pytest.raises(InvalidFilter, match="position 5: ") as refused:
         compile_filter({"sql": "a > 'abc'"}, "queue", "attributes.filter")
     assert refused.value.parameter == "attributes.filter"
+
+
+@pytest.mark.parametrize(
+    ("filter", "kind", "detail"),
+    [
+        ({"tags": []}, "routing_key", "tags does not filter here: use binding_keys or sql"),
+        ({"binding_keys": []}, "queue", "binding_keys does not filter here: use tags or sql"),
+        (
+            {},
+            "tags",
+            "exactly one of binding_keys, sql, tag_expression, tags is needed, not 0",
+        ),
+        ({"binding_keys": "a"}, "routing_key", "binding_keys: a list of strings is needed"),
+        ({"binding_keys": []}, "routing_key", "binding_keys: 1 to 5 keys, not 0"),
+        ({"binding_keys": ["a", 5]}, "routing_key", "binding_keys: key 2: a string is needed"),
+        (
+            {"binding_keys": ["\ud800"]},
+            "routing_key",
+            "binding_keys: key 1: half of a surrogate pair is not a character",
+        ),
+    ],
+)
+def test_an_invalid_filter_is_told_what_would_do(
+    filter: dict[str, object], kind: Source, detail: str
+) -> None:
+    with pytest.raises(InvalidFilter) as refused:
+        compile_filter(filter, kind, "attributes.filter")
+    assert refused.value.detail == detail
+    assert refused.value.parameter == "attributes.filter"
+
+
+@pytest.mark.parametrize(
+    ("filter", "detail"),
+    [
+        (5, "attributes.filter: an object or null is needed"),
+        ({"é": 5}, "attributes.filter: '\\xe9' is not a member of a filter"),
+    ],
+)
+def test_what_is_no_filter_at_all_is_told_so(filter: Any, detail: str) -> None:
+    with pytest.raises(InvalidParameter) as refused:
+        compile_filter(filter, "tags", "attributes.filter")
+    assert refused.value.detail == detail
 
 
 def test_filters_that_were_written_alike_are_equal_and_others_are_not() -> None:

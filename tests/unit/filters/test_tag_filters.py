@@ -12,7 +12,7 @@ from cirrusmq.filters.selection import compile_filter
 from cirrusmq.filters.tags import check_tags
 
 VECTORS = json.loads((Path(__file__).parent / "tags.json").read_text())["rows"]
-NOT_TAGS = ["", "x" * 17, 5, None, True, b"tag", ["tag"], "a\nb", "a\x7f", "\ud800"]
+NOT_TAGS = ["", "x" * 17, 5, None, True, b"tag", ["tag"], "a\nb", "a\x7f", "\ud800", "\udfff"]
 
 
 def passes(filter: dict[str, object] | None, *tags: str) -> bool:
@@ -138,11 +138,12 @@ def test_a_message_may_have_no_tags() -> None:
 def test_tags_of_a_message_are_a_list(tags: object) -> None:
     with pytest.raises(InvalidParameter) as refused:
         check_tags(tags, "messages[0].tags")
+    assert refused.value.detail == "messages[0].tags: a list of strings is needed"
     assert refused.value.parameter == "messages[0].tags"
 
 
 def test_an_eleventh_tag_of_a_message_is_refused_with_the_range() -> None:
-    with pytest.raises(InvalidParameter, match="at most 10"):
+    with pytest.raises(InvalidParameter, match=r"^tags: at most 10 tags, not 11$"):
         check_tags([f"t{n}" for n in range(11)], "tags")
 
 
@@ -153,6 +154,45 @@ def test_a_bad_tag_of_a_message_is_refused_and_named(tag: object) -> None:
     assert refused.value.parameter == "tags[1]"
 
 
-def test_the_length_of_a_bad_tag_is_told_with_the_range() -> None:
-    with pytest.raises(InvalidParameter, match="1 to 16 characters, not 17"):
-        check_tags(["x" * 17], "tags")
+FAULTS = [
+    (5, "a string is needed"),
+    ("", "1 to 16 characters, not 0"),
+    ("x" * 17, "1 to 16 characters, not 17"),
+    ("a\x1f", "control characters are not allowed"),
+    ("\x7f", "control characters are not allowed"),
+    ("a\ud800", "half of a surrogate pair is not a character"),
+    ("a\udfff", "half of a surrogate pair is not a character"),
+]
+
+
+@pytest.mark.parametrize(("tag", "fault"), FAULTS)
+def test_what_is_wrong_with_a_tag_is_told(tag: object, fault: str) -> None:
+    with pytest.raises(InvalidParameter) as refused:
+        check_tags([tag], "tags")
+    assert refused.value.detail == f"tags[0]: {fault}"
+    with pytest.raises(InvalidFilter) as unfit:
+        compile_filter({"tags": ["good", tag]}, "tags")
+    assert unfit.value.detail == f"tags: tag 2: {fault}"
+
+
+def test_a_blank_and_what_stands_beside_the_surrogates_are_characters() -> None:
+    tags = ("a b", " ", "\ud7ff", "\ue000", "~", "\x80")
+    assert check_tags(tags, "tags") == tags
+
+
+@pytest.mark.parametrize(
+    ("filter", "detail"),
+    [
+        ({"tags": "a"}, "tags: a list of strings is needed"),
+        ({"tags": ["a"] * 11}, "tags: at most 10 tags, not 11"),
+        ({"tag_expression": 5}, "tag_expression: a string is needed"),
+        ({"tag_expression": "a||*"}, "tag_expression: * stands alone, not beside other tags"),
+        ({"tag_expression": "a||"}, "tag_expression: tag 2: 1 to 16 characters, not 0"),
+    ],
+)
+def test_a_refusal_names_the_member_and_what_would_do(
+    filter: dict[str, object], detail: str
+) -> None:
+    with pytest.raises(InvalidFilter) as refused:
+        compile_filter(filter, "tags")
+    assert refused.value.detail == detail

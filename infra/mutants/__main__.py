@@ -1,0 +1,65 @@
+"""Whether the tests of the pure modules notice faults: many are planted, one at a time.
+
+`[tool.mutmut]` in pyproject.toml names the modules and the tests. The tool wants the package under
+its own name beside the tests, so both are copied into a folder:
+
+build/mutants/  pyproject.toml  conftest.py  cirrusmq/  tests/  and what the tool makes of them
+
+python -m infra.mutants build/mutants             every mutant that has no verdict there yet
+python -m infra.mutants build/mutants NAMES       those alone, as it printed them
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+_HERE = Path(__file__).resolve().parent
+_ROOT = _HERE.parents[1]
+_LEAST_PERCENT = 90.0
+_FAILED = (1, 3)
+"""Ends of pytest: a test failed, or an error stopped it all."""
+_ENDLESS = (-signal.SIGXCPU, -signal.SIGKILL)
+"""Ends of a process whose tests took several times as long as without the fault."""
+_TOOL = (sys.executable, "-m", "mutmut")
+
+
+def lay_out(folder: Path) -> None:
+    """Copy the package, its tests and the configuration to where the tool looks for them."""
+    for source, copy in (("layers/core/cirrusmq", "cirrusmq"), ("tests", "tests")):
+        shutil.rmtree(folder / copy, ignore_errors=True)
+        shutil.copytree(_ROOT / source, folder / copy, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy2(_ROOT / "pyproject.toml", folder)
+    shutil.copy2(_HERE / "conftest.py", folder)
+
+
+def run(folder: Path, names: list[str]) -> None:
+    """Plant the faults: one process, so that a test's time means something."""
+    subprocess.run([*_TOOL, "run", "--max-children", "1", *names], cwd=folder, check=True)
+
+
+def judge(folder: Path) -> bool:
+    """Print which mutants lived; whether enough of them were noticed."""
+    verdicts: dict[str, int | None] = {}
+    for path in (folder / "mutants").rglob("*.meta"):
+        verdicts |= json.loads(path.read_text())["exit_code_by_key"]
+    lived = sorted(name for name, code in verdicts.items() if code not in (*_FAILED, *_ENDLESS))
+    for name in lived:
+        print(f"  lives: {name} ({verdicts[name]})")
+    killed = len(verdicts) - len(lived)
+    percent = 100 * killed / len(verdicts)
+    endless = sum(code in _ENDLESS for code in verdicts.values())
+    print(f"{killed:,} of {len(verdicts):,} mutants killed: {percent:.1f} %")
+    print(f"{endless} of those never ended, which a test notices as well")
+    return percent >= _LEAST_PERCENT
+
+
+if __name__ == "__main__":
+    place = Path(sys.argv[1])
+    lay_out(place)
+    run(place, sys.argv[2:])
+    sys.exit(not judge(place))

@@ -1,0 +1,33 @@
+"""The id of an attempt: a ULID that is fresh."""
+
+from __future__ import annotations
+
+import pytest
+
+from cirrusmq import ulid
+from cirrusmq.attempt import check_attempt
+from cirrusmq.errors import InvalidParameter
+
+NOW_MS = 1_795_000_000_007
+RULE = (
+    "attempt: must be a ULID at most 120 s old and 2 s ahead; it is 2026-11-18T11:06:40.007Z here"
+)
+
+
+def begun(time_ms: int) -> str:
+    return ulid.encode(time_ms, b"\xff" * 10)
+
+
+@pytest.mark.parametrize("begun_ms", [NOW_MS - 120_000, NOW_MS, NOW_MS + 2_000])
+def test_a_fresh_attempt_tells_when_it_began(begun_ms: int) -> None:
+    assert check_attempt(begun(begun_ms), NOW_MS) == begun_ms
+
+
+@pytest.mark.parametrize(
+    "attempt", [begun(NOW_MS - 120_001), begun(NOW_MS + 2_001), "", "x", begun(NOW_MS) + "0"]
+)
+def test_any_other_is_refused_with_the_rule_and_the_time_here(attempt: str) -> None:
+    with pytest.raises(InvalidParameter) as refused:
+        check_attempt(attempt, NOW_MS)
+    assert refused.value.detail == RULE
+    assert refused.value.parameter == "attempt"

@@ -1,0 +1,147 @@
+"""When a message leaves its source for good, and what a source says of its own ends."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.unit.parcels import NOW_MS, parcel, source
+
+from cirrusmq.giving_up import reason_to_give_up
+from cirrusmq.queue import DeadLetter
+from cirrusmq.retry import RetryPolicy, parse_retry
+
+NONCE = b"n" * 16
+
+
+def dead_letter(**given: int) -> DeadLetter:
+    return DeadLetter("dead", **given)
+
+
+def ladder(policy: str, **given: object) -> RetryPolicy | None:
+    return parse_retry({"policy": policy, **given}, ordered_source=True)
+
+
+def reason(
+    where: dict[str, Any],
+    sent_ms: int = NOW_MS,
+    expires_ms: int = NOW_MS + 60_000,
+    **given: Any,
+) -> str | None:
+    """Why the message at the second of two places, whose values are given, is given up."""
+    pairs = {name: (b"" if name == "nonces" else 0, value) for name, value in given.items()}
+    one = parcel(2, **pairs, sent_ms=sent_ms, expires_ms=expires_ms)
+    return reason_to_give_up(source(**where), one, 1, NOW_MS)
+
+
+def test_a_message_is_given_up_when_it_was_received_as_often_as_it_may() -> None:
+    where = {"dead_letter": dead_letter(max_receives=3)}
+    assert reason(where, receives=3) == "max_receives"
+    assert reason(where, receives=4) == "max_receives"
+    assert reason(where, receives=2) is None
+
+
+def test_a_message_is_given_up_when_it_is_older_than_it_may_be() -> None:
+    where = {"dead_letter": dead_letter(max_age_seconds=300)}
+    assert reason(where, sent_ms=NOW_MS - 300_001) == "max_age"
+    assert reason(where, sent_ms=NOW_MS - 300_000) is None
+
+
+def test_age_is_told_before_the_number_of_receives() -> None:
+    where = {"dead_letter": dead_letter(max_age_seconds=300, max_receives=1)}
+    assert reason(where, sent_ms=NOW_MS - 300_001, receives=1) == "max_age"
+    assert reason(where, sent_ms=NOW_MS, receives=1) == "max_receives"
+
+
+def test_a_message_is_given_up_when_its_retries_are_used_up() -> None:
+    where = {"dead_letter": dead_letter(), "retry": ladder("unordered", max_retries=2)}
+    assert reason(where, receives=3) == "retries"
+    assert reason(where, receives=2) is None
+
+
+def test_without_retries_the_first_delivery_is_the_last() -> None:
+    where = {"dead_letter": dead_letter(), "retry": ladder("unordered", max_retries=0)}
+    assert reason(where, receives=1) == "retries"
+    assert reason(where, receives=0) is None
+
+
+def test_retries_without_end_give_nothing_up() -> None:
+    where = {"dead_letter": dead_letter(), "retry": ladder("ordered")}
+    assert reason(where, receives=10**6) is None
+
+
+OLD_AND_TIRED = {"sent_ms": NOW_MS - 10**9, "receives": 1_000}
+STRICT = {"dead_letter": DeadLetter("dead", max_receives=1, max_age_seconds=300)}
+
+
+def test_a_message_that_is_held_is_never_given_up() -> None:
+    assert reason(STRICT, **OLD_AND_TIRED, visible_ms=NOW_MS + 1, nonces=NONCE) is None
+    assert reason(STRICT, **OLD_AND_TIRED, visible_ms=NOW_MS, nonces=NONCE) == "max_age"
+
+
+def test_a_message_that_is_still_delayed_is_never_given_up() -> None:
+    assert reason(STRICT, sent_ms=NOW_MS - 10**9, visible_ms=NOW_MS + 1) is None
+    assert reason(STRICT, sent_ms=NOW_MS - 10**9, visible_ms=NOW_MS) == "max_age"
+
+
+def test_a_message_that_waits_for_its_retry_may_be_too_old_but_not_too_often_received() -> None:
+    waiting = {"visible_ms": NOW_MS, "waits_ms": 10, "receives": 1_000}
+    assert reason(STRICT, sent_ms=NOW_MS - 10**9, **waiting) == "max_age"
+    assert reason(STRICT, sent_ms=NOW_MS, **waiting) is None
+    over = {**waiting, "visible_ms": NOW_MS - 10}
+    assert reason(STRICT, sent_ms=NOW_MS, **over) == "max_receives"
+
+
+@pytest.mark.parametrize("gone", [{"visible_ms": 0}, {"visible_ms": -1}, {"expires_ms": NOW_MS}])
+def test_a_message_that_left_or_expired_is_not_given_up(gone: dict[str, int]) -> None:
+    assert reason(STRICT, **{**OLD_AND_TIRED, **gone}) is None
+    assert reason(STRICT, **OLD_AND_TIRED, expires_ms=NOW_MS + 1) == "max_age"
+
+
+def test_without_a_dead_letter_queue_a_queue_gives_nothing_up() -> None:
+    where = {"retry": ladder("unordered", max_retries=0)}
+    assert reason(where, **OLD_AND_TIRED) is None
+
+
+def test_a_subscription_drops_what_its_policy_says_where_it_has_no_dead_letter_queue() -> None:
+    dropping = {"subscription": "s", "retry": ladder("backoff")}
+    assert reason(dropping, receives=4) == "retries"
+    assert reason(dropping, receives=3) is None
+    assert reason({**dropping, "retry": ladder("exponential_decay")}, receives=10**6) is None
+
+
+@pytest.mark.parametrize(
+    ("policy", "drops", "keeps"),
+    [
+        ("backoff", True, False),
+        ("exponential_decay", False, True),
+        ("unordered", False, False),
+        (None, False, False),
+    ],
+)
+def test_only_a_subscription_without_a_dead_letter_queue_drops_or_keeps(
+    policy: str | None, drops: bool, keeps: bool
+) -> None:
+    retry = ladder(policy) if policy else None
+    alone = source(subscription="s", retry=retry)
+    assert (alone.drops, alone.keeps_used_up, alone.traced) == (drops, keeps, True)
+    for other in (
+        source(retry=retry),
+        source(subscription="s", retry=retry, dead_letter=dead_letter()),
+    ):
+        assert not other.drops
+        assert not other.keeps_used_up
+    assert not source(retry=retry).traced
+
+
+def test_reading_begins_where_the_oldest_message_may_stand_with_some_slack() -> None:
+    slack_ms = 130_000
+    assert source().query_from_ms(NOW_MS) == NOW_MS - 60_000 - slack_ms
+    assert source(purged_ms=NOW_MS - 5).query_from_ms(NOW_MS) == NOW_MS - 5 - slack_ms
+    assert source(purged_ms=5).query_from_ms(NOW_MS) == NOW_MS - 60_000 - slack_ms
+
+
+def test_reading_never_begins_before_time_itself() -> None:
+    assert source().query_from_ms(60_000 + 130_000) == 0
+    assert source().query_from_ms(60_000 + 130_002) == 2
+    assert source().query_from_ms(7) == 0

@@ -1,0 +1,145 @@
+"""A message's content: what a request may hold, how it is shown, and how large it is."""
+
+from __future__ import annotations
+
+from hashlib import md5
+from typing import Any
+
+import msgspec
+import pytest
+
+from cirrusmq.errors import InvalidParameter, MessageTooLarge
+from cirrusmq.message import (
+    Base64,
+    Message,
+    MessageInput,
+    check_body_size,
+    read_attributes,
+    read_body,
+    read_tags,
+    show,
+)
+
+AT = "messages[3]"
+
+
+def refusal(read: Any, *arguments: Any) -> str:
+    with pytest.raises(InvalidParameter) as refused:
+        read(*arguments, AT)
+    assert refused.value.detail.startswith(f"{refused.value.parameter}: ")
+    return refused.value.detail
+
+
+# ---- bodies -------------------------------------------------------------------------------------
+
+
+def test_a_body_is_text_or_bytes_in_base64() -> None:
+    assert read_body(MessageInput(body="é"), AT) == "é"
+    assert read_body(MessageInput(body_base64="/wA="), AT) == b"\xff\0"
+
+
+@pytest.mark.parametrize("given", [{}, {"body": "x", "body_base64": "eA=="}])
+def test_exactly_one_form_of_a_body_is_needed(given: dict[str, Any]) -> None:
+    assert refusal(read_body, MessageInput(**given)) == (
+        "messages[3].body: give exactly one of body and body_base64"
+    )
+
+
+@pytest.mark.parametrize("form", ["body", "body_base64"])
+def test_a_body_is_never_empty(form: str) -> None:
+    expected = f"messages[3].{form}: must have at least 1 byte"
+    given: dict[str, Any] = {form: ""}
+    assert refusal(read_body, MessageInput(**given)) == expected
+
+
+@pytest.mark.parametrize("text", ["/wA", "/w A=", "_wA=", "/wA=\n", "é", "="])
+def test_what_is_no_base64_is_refused(text: str) -> None:
+    assert refusal(read_body, MessageInput(body_base64=text)) == (
+        "messages[3].body_base64: must be base64 with padding"
+    )
+
+
+def test_a_body_of_the_very_limit_is_taken_and_bytes_are_counted() -> None:
+    check_body_size(Message(body="é" * 5), 10, AT)
+    check_body_size(Message(body=b"x" * 10), 10, AT)
+    with pytest.raises(MessageTooLarge) as refused:
+        check_body_size(Message(body="é" * 5 + "x"), 10, AT)
+    assert refused.value.parameter == "messages[3].body"
+    assert refused.value.detail == (
+        "messages[3].body has 11 bytes; max_message_bytes allows 1 to 10"
+    )
+
+
+# ---- attributes and tags ------------------------------------------------------------------------
+
+
+def test_attributes_are_text_or_bytes() -> None:
+    given: dict[str, str | Base64] = {"a": "1", "$b": Base64("/wA="), "_" + "c" * 63: ""}
+    assert read_attributes(given, AT) == {"a": "1", "$b": b"\xff\0", "_" + "c" * 63: ""}
+
+
+def test_ten_attributes_are_taken_and_one_more_is_not() -> None:
+    most = {f"a{number}": "" for number in range(10)}
+    assert read_attributes(most, AT) == most
+    expected = "messages[3].attributes: must be at most 10"
+    assert refusal(read_attributes, {**most, "more": ""}) == expected
+
+
+@pytest.mark.parametrize("name", ["", "1a", "a.b", "a" * 65, "é", "TAGS", "a\n"])
+def test_a_name_that_a_filter_cannot_write_is_refused(name: str) -> None:
+    assert refusal(read_attributes, {"fine": "", name: "x"}) == (
+        f"messages[3].attributes.{name}: an attribute's name must match "
+        "[A-Za-z_$][A-Za-z0-9_$]{0,63} and not be TAGS"
+    )
+
+
+def test_of_a_long_name_the_refusal_shows_80_characters() -> None:
+    shown = refusal(read_attributes, {"a" * 81: "x"}).partition(": ")[0]
+    assert shown == "messages[3].attributes." + "a" * 80
+
+
+def test_a_value_of_1024_bytes_is_taken_and_one_byte_more_is_not() -> None:
+    assert read_attributes({"a": "é" * 512}, AT) == {"a": "é" * 512}
+    expected = "messages[3].attributes.a: a value must be 0 to 1024 bytes"
+    assert refusal(read_attributes, {"a": "é" * 512 + "x"}) == expected
+
+
+def test_bytes_of_an_attribute_are_base64() -> None:
+    expected = "messages[3].attributes.a: must be base64 with padding"
+    assert refusal(read_attributes, {"a": Base64("/wA")}) == expected
+
+
+def test_tags_are_checked_where_they_stand() -> None:
+    assert read_tags(["a", "b"], AT) == ("a", "b")
+    assert refusal(read_tags, ["a", ""]) == "messages[3].tags[1]: 1 to 16 characters, not 0"
+
+
+# ---- what is shown and counted ------------------------------------------------------------------
+
+
+def test_a_message_is_shown_with_its_texts_as_text_and_its_bytes_as_base64() -> None:
+    text = Message(body="é", attributes={"a": "1", "b": b"\xff\0"}, tags=("t", "u"), group="g")
+    assert show(text) == {
+        "body": "é",
+        "attributes": {"a": "1", "b": {"base64": "/wA="}},
+        "tags": ["t", "u"],
+        "group": "g",
+    }
+    assert show(Message(body=b"\xff\0")) == {"body_base64": "/wA=", "attributes": {}, "tags": []}
+
+
+def test_the_size_counts_the_bytes_of_body_names_values_and_tags() -> None:
+    message = Message(body="é", attributes={"é": "xx", "b": b"\xff\0\0\0"}, tags=("é", "u"))
+    assert message.size_bytes == 2 + (2 + 2) + (1 + 4) + (2 + 1)
+
+
+def test_the_md5_is_that_of_the_bytes() -> None:
+    assert Message(body="é").body_bytes == b"\xc3\xa9"
+    assert Message(body="é").body_md5 == Message(body=b"\xc3\xa9").body_md5
+    assert Message(body="é").body_md5 == md5(b"\xc3\xa9").hexdigest()
+
+
+def test_in_an_answer_escapes_and_base64_count() -> None:
+    plain, quoted = Message(body="xxxx"), Message(body='""""')
+    assert quoted.answer_bytes - plain.answer_bytes == 4
+    assert plain.answer_bytes == len(msgspec.json.encode(["xxxx", {}, [], None]))

@@ -1,0 +1,104 @@
+"""What a parcel says of each of its messages at a given moment."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.unit.parcels import NOW_MS, SEND_ID, parcel
+
+from cirrusmq.parcel import DELETED, DROPPED, GONE, MOVED, lone_parcel_id, message_id, sort_key
+
+NONCE = b"n" * 16
+
+
+def states(expires_ms: int = NOW_MS + 60_000, **given: Any) -> set[str]:
+    """What holds for the message at the second of two places, whose values are given."""
+    pairs = {name: (b"" if name == "nonces" else 0, value) for name, value in given.items()}
+    one = parcel(2, **pairs, expires_ms=expires_ms)
+    named = {
+        "live": one.live(1),
+        "receivable": one.receivable(1, NOW_MS),
+        "held": one.held(1, NOW_MS),
+        "delayed": one.delayed(1, NOW_MS),
+        "waiting": one.waiting(1, NOW_MS),
+    }
+    return {name for name, holds in named.items() if holds}
+
+
+def test_a_message_can_be_received_from_the_moment_it_is_visible() -> None:
+    assert states(visible_ms=NOW_MS) == {"live", "receivable"}
+    assert states(visible_ms=NOW_MS + 1) == {"live", "delayed"}
+
+
+def test_a_message_can_be_received_until_it_expires() -> None:
+    assert "receivable" in states(visible_ms=1, expires_ms=NOW_MS + 1)
+    assert "receivable" not in states(visible_ms=1, expires_ms=NOW_MS)
+
+
+def test_a_message_is_held_from_its_receive_to_the_end_of_its_lease() -> None:
+    assert states(visible_ms=NOW_MS + 1, nonces=NONCE, receives=1) == {"live", "held"}
+    assert states(visible_ms=NOW_MS, nonces=NONCE, receives=1) == {"live", "receivable"}
+
+
+def test_a_message_that_was_given_back_is_neither_held_nor_delayed() -> None:
+    assert states(visible_ms=NOW_MS + 1, nonces=b"", receives=1) == {"live"}
+
+
+def test_a_message_waits_for_its_retry_from_the_end_of_its_lease() -> None:
+    held: dict[str, Any] = {"nonces": NONCE, "receives": 1, "waits_ms": 10}
+    assert states(visible_ms=NOW_MS + 1, **held) == {"live", "held"}
+    assert states(visible_ms=NOW_MS, **held) == {"live", "waiting"}
+    assert states(visible_ms=NOW_MS - 9, **held) == {"live", "waiting"}
+    assert states(visible_ms=NOW_MS - 10, **held) == {"live", "receivable"}
+
+
+@pytest.mark.parametrize("mark", [DELETED, GONE, MOVED, DROPPED])
+def test_a_message_that_left_is_in_no_state(mark: int) -> None:
+    assert states(visible_ms=mark, nonces=NONCE, waits_ms=NOW_MS * 2) == set()
+    assert states(visible_ms=mark) == set()
+
+
+def test_a_message_is_live_from_the_first_millisecond_of_time() -> None:
+    assert "live" in states(visible_ms=1)
+
+
+def test_a_parcel_is_spent_when_every_message_left_it() -> None:
+    assert parcel(3, visible_ms=(DELETED, GONE, DROPPED)).spent()
+    assert not parcel(3, visible_ms=(DELETED, 1, DROPPED)).spent()
+
+
+def test_a_retry_is_ready_after_lease_and_wait() -> None:
+    assert parcel(2, visible_ms=(5, 7), waits_ms=(10, 20)).ready_ms(1) == 27
+    assert parcel(2, visible_ms=(5, 7)).ready_ms(1) == 7
+    assert parcel(2).wait_ms(1) == 0
+
+
+def test_messages_are_numbered_by_their_place_unless_the_parcel_says() -> None:
+    assert parcel(16).message_id(11) == f"Msg-{SEND_ID}B"
+    apart = parcel(2, parcel_id=f"{SEND_ID}.F", positions=(3, 15))
+    assert [apart.position(place) for place in range(2)] == [3, 15]
+    assert apart.message_id(1) == f"Msg-{SEND_ID}F"
+
+
+def test_a_message_alone_in_another_queue_has_a_record_of_its_own() -> None:
+    alone = lone_parcel_id(SEND_ID, 10, 255)
+    assert alone == f"{SEND_ID}.A.ff"
+    assert parcel(parcel_id=alone).record_id == alone
+    assert parcel(parcel_id=f"{SEND_ID}.A").record_id == SEND_ID
+    assert parcel(parcel_id=alone).send_id == SEND_ID
+
+
+def test_a_message_takes_its_share_of_an_answer_and_1000_bytes_of_state() -> None:
+    assert parcel(2, sizes=(1, 1_050), answer_percent=133).answer_bytes(1) == 1_396 + 1_000
+    assert parcel(sizes=(7,), answer_percent=50).answer_bytes(0) == 3 + 1_000
+
+
+def test_keys_sort_as_the_times_in_them_do() -> None:
+    assert sort_key(7, "id") == "0000000000007#id"
+    assert sort_key(999, "z") < sort_key(NOW_MS, "a")
+
+
+def test_a_messages_id_ends_with_its_number_as_one_hex_digit() -> None:
+    assert message_id(SEND_ID, 0) == f"Msg-{SEND_ID}0"
+    assert message_id(SEND_ID, 15) == f"Msg-{SEND_ID}F"

@@ -1,0 +1,263 @@
+"""A queue as a value: its attributes, the rules across them, and what a change leaves behind."""
+
+from __future__ import annotations
+
+import zlib
+from typing import Any
+
+import pytest
+from tests.unit.parcels import NOW_MS
+
+from cirrusmq import ulid
+from cirrusmq.errors import InUse, InvalidParameter
+from cirrusmq.queue import (
+    DeadLetter,
+    DeadLetterInput,
+    Queue,
+    QueueAttributes,
+    QueueInput,
+    change_attributes,
+    create_attributes,
+)
+from cirrusmq.source import Source, queue_source
+
+SLACK_MS = 130_000
+IN_FORCE_MS = 30_000 + 1_000 + 2_000
+"""A call's longest time, the caches' and how far an attempt's time may lie ahead."""
+
+
+def created(**given: Any) -> QueueAttributes:
+    return create_attributes(QueueInput(**given))
+
+
+def queue(**given: Any) -> Queue:
+    fields: dict[str, Any] = {
+        "account": "alice",
+        "name": "orders",
+        "id": "0123456789ab",
+        "attributes": QueueAttributes(),
+        "created_ms": NOW_MS - 5_000,
+        "modified_ms": NOW_MS - 5_000,
+    }
+    return Queue(**{**fields, **given})
+
+
+def changed(before: dict[str, Any], now_ms: int = NOW_MS, **given: Any) -> Queue:
+    """A queue that was made with `before`, after a change."""
+    return change_attributes(queue(attributes=created(**before)), QueueInput(**given), now_ms)
+
+
+def refusal(**given: Any) -> str:
+    with pytest.raises(InvalidParameter) as refused:
+        created(**given)
+    assert refused.value.detail.startswith(f"{refused.value.parameter}: ")
+    return refused.value.detail
+
+
+def send_id(begun_ms: int) -> str:
+    return ulid.encode(begun_ms, bytes(10))
+
+
+# ---- a new queue --------------------------------------------------------------------------------
+
+
+def test_what_is_not_given_has_its_default() -> None:
+    assert created() == QueueAttributes()
+    assert created(partitions=9, description="x") == QueueAttributes(partitions=9, description="x")
+
+
+def test_a_delay_stays_below_the_retention() -> None:
+    assert created(message_retention_seconds=60, delay_seconds=59).delay_seconds == 59
+    assert refusal(message_retention_seconds=60, delay_seconds=60) == (
+        "delay_seconds: must be 0 to 59, below message_retention_seconds"
+    )
+
+
+def test_rewinding_reaches_back_no_further_than_the_retention() -> None:
+    assert created(message_retention_seconds=60, rewind_seconds=60).rewind_seconds == 60
+    assert refusal(message_retention_seconds=60, rewind_seconds=61) == (
+        "rewind_seconds: must be 0 to 60, the message_retention_seconds"
+    )
+
+
+def test_a_ladder_that_ends_needs_a_dead_letter_queue() -> None:
+    unordered = {"policy": "unordered"}
+    assert refusal(retry=unordered) == "retry: a ladder that ends needs dead_letter"
+    dead = DeadLetterInput(queue="dead", max_receives=9)
+    assert created(retry=unordered, dead_letter=dead).retry == unordered
+    assert created(retry={"policy": "ordered"}, ordered=True).retry == {"policy": "ordered"}
+    assert refusal(retry={"policy": "ordered"}) == "retry.policy: ordered needs an ordered source"
+
+
+def test_a_dead_letter_queue_needs_a_reason() -> None:
+    assert refusal(dead_letter=DeadLetterInput(queue="dead")) == (
+        "dead_letter: needs max_receives, max_age_seconds or both"
+    )
+    by_count = created(dead_letter=DeadLetterInput(queue="dead", max_receives=3))
+    assert by_count.dead_letter == DeadLetter("dead", 3)
+    by_age = created(dead_letter=DeadLetterInput(queue="dead", max_age_seconds=300))
+    assert by_age.dead_letter == DeadLetter("dead", None, 300)
+
+
+def test_a_message_is_given_up_for_its_age_before_it_expires() -> None:
+    aged = DeadLetterInput(queue="dead", max_age_seconds=300)
+    assert created(message_retention_seconds=301, dead_letter=aged).dead_letter
+    assert refusal(message_retention_seconds=300, dead_letter=aged) == (
+        "dead_letter.max_age_seconds: must be 300 to 43200"
+        " and below message_retention_seconds (300)"
+    )
+
+
+# ---- a change -----------------------------------------------------------------------------------
+
+
+def test_a_change_leaves_the_rest_as_it_was_and_tells_its_time() -> None:
+    after = changed({"partitions": 9, "description": "x"}, description="y")
+    assert after == queue(
+        attributes=QueueAttributes(partitions=9, description="y"), modified_ms=NOW_MS
+    )
+
+
+def test_what_is_given_as_null_goes() -> None:
+    dead = DeadLetterInput(queue="dead", max_receives=3)
+    after = changed({"dead_letter": dead}, dead_letter=None).attributes
+    assert after == QueueAttributes()
+
+
+@pytest.mark.parametrize(
+    ("before", "given", "detail"),
+    [
+        ({}, {"ordered": True}, "ordered: is fixed when the queue is created"),
+        ({"ordered": True}, {"ordered": False}, "ordered: is fixed when the queue is created"),
+        ({"ordered": True}, {"partitions": 5}, "partitions: are fixed in an ordered queue"),
+        (
+            {},
+            {"delay_seconds": 345_600},
+            "delay_seconds: must be 0 to 345599, below message_retention_seconds",
+        ),
+    ],
+)
+def test_a_change_against_the_rules_is_refused(
+    before: dict[str, Any], given: dict[str, Any], detail: str
+) -> None:
+    with pytest.raises(InvalidParameter) as refused:
+        changed(before, **given)
+    assert refused.value.detail == detail
+
+
+def test_partitions_can_only_grow() -> None:
+    with pytest.raises(InUse, match=r"^partitions can only grow$"):
+        changed({"partitions": 4}, partitions=3)
+    assert changed({"partitions": 4}, partitions=4).earlier_partitions == []
+
+
+def test_a_send_that_is_repeated_after_the_partitions_grew_looks_where_it_lay() -> None:
+    grown = changed({"partitions": 4}, partitions=9)
+    again = change_attributes(grown, QueueInput(partitions=200), NOW_MS + 1_000)
+    for begun_ms, partitions in [
+        (NOW_MS - 10**9, 4),
+        (NOW_MS + IN_FORCE_MS - 1, 4),
+        (NOW_MS + IN_FORCE_MS, 9),
+        (NOW_MS + 1_000 + IN_FORCE_MS - 1, 9),
+        (NOW_MS + 1_000 + IN_FORCE_MS, 200),
+    ]:
+        sent = send_id(begun_ms)
+        assert again.partition_of(sent) == zlib.crc32(sent.encode()) % partitions
+
+
+def test_earlier_delays_are_known_for_the_sends_that_found_them() -> None:
+    after = changed({"delay_seconds": 5}, delay_seconds=7)
+    assert after.earlier_delays_of(NOW_MS + IN_FORCE_MS - 1) == {5}
+    assert after.earlier_delays_of(NOW_MS + IN_FORCE_MS) == set()
+    assert changed({"delay_seconds": 5}, delay_seconds=5).earlier_delays == []
+
+
+def test_what_was_in_force_is_forgotten_when_no_send_can_ask_for_it() -> None:
+    first = changed({"delay_seconds": 5}, delay_seconds=7)
+    until_ms = NOW_MS + IN_FORCE_MS
+    change = QueueInput(delay_seconds=9)
+    soon = change_attributes(first, change, until_ms + SLACK_MS - 1)
+    late = change_attributes(first, change, until_ms + SLACK_MS)
+    assert [seconds for _, seconds in soon.earlier_delays] == [5, 7]
+    assert [seconds for _, seconds in late.earlier_delays] == [7]
+
+
+def test_messages_of_a_longer_retention_outlive_a_change_to_a_shorter_one() -> None:
+    shorter = changed({"message_retention_seconds": 600}, message_retention_seconds=60)
+    over_ms = NOW_MS + 600_000 + SLACK_MS
+    assert shorter.longest_retention_seconds(over_ms - 1) == 600
+    assert shorter.longest_retention_seconds(over_ms) == 60
+
+    longer = change_attributes(shorter, QueueInput(message_retention_seconds=900), NOW_MS)
+    assert longer.longest_retention_seconds(NOW_MS) == 900
+    same = change_attributes(queue(), QueueInput(message_retention_seconds=345_600), NOW_MS)
+    assert same.earlier_retentions == []
+
+
+def test_a_longer_retention_before_the_last_is_remembered_as_long_as_it_is_in_force() -> None:
+    first = changed({"message_retention_seconds": 600}, message_retention_seconds=300)
+    over_ms = NOW_MS + 600_000 + SLACK_MS
+    change = QueueInput(message_retention_seconds=60)
+    before = change_attributes(first, change, over_ms - 1)
+    after = change_attributes(first, change, over_ms)
+    assert [seconds for _, seconds in before.earlier_retentions] == [600, 300]
+    assert [seconds for _, seconds in after.earlier_retentions] == [300]
+
+
+def test_rewinding_reaches_back_to_when_it_was_turned_on() -> None:
+    on = changed({}, rewind_seconds=60)
+    assert on.rewind_floor_ms == NOW_MS
+    longer = change_attributes(on, QueueInput(rewind_seconds=90), NOW_MS + 5)
+    assert longer.rewind_floor_ms == NOW_MS
+    off = change_attributes(on, QueueInput(rewind_seconds=0), NOW_MS + 5)
+    assert off.rewind_floor_ms == NOW_MS
+
+
+# ---- shown, and received from -------------------------------------------------------------------
+
+
+def test_a_queue_is_shown_with_its_times() -> None:
+    shown = queue(attributes=QueueAttributes(dead_letter=DeadLetter("dead", 3))).show()
+    assert shown["name"] == "orders"
+    assert shown["id"] == "0123456789ab"
+    assert shown["created_at"] == shown["modified_at"] == "2026-11-18T11:06:35.000Z"
+    assert shown["dead_letter"] == {"queue": "dead", "max_receives": 3}
+    assert shown["partitions"] == 4
+
+
+def test_the_default_receiver_of_a_queue_is_the_queue() -> None:
+    attributes = QueueAttributes(
+        message_retention_seconds=600,
+        visibility_timeout_seconds=7,
+        receive_wait_seconds=3.0,
+        rewind_seconds=60,
+        dead_letter=DeadLetter("dead", 3),
+        retry={"policy": "unordered"},
+        partitions=9,
+        ordered=True,
+    )
+    whole = queue(
+        attributes=attributes,
+        purged_ms=11,
+        rewind_floor_ms=13,
+        earlier_retentions=[(NOW_MS + 1, 900)],
+    )
+    assert queue_source(whole, NOW_MS) == Source(
+        id="0123456789ab",
+        account="alice",
+        queue_name="orders",
+        receiver=None,
+        log_id="0123456789ab",
+        partitions=9,
+        ordered=True,
+        visibility_timeout_seconds=7,
+        receive_wait_seconds=3.0,
+        retry=whole.retry,
+        dead_letter=DeadLetter("dead", 3),
+        rewind_seconds=60,
+        purged_ms=11,
+        rewind_floor_ms=13,
+        longest_retention_seconds=900,
+    )
+    assert whole.retry is not None
+    assert whole.retry.policy == "unordered"

@@ -1,0 +1,32 @@
+"""The memory of recent ids: what was added is in it until 20,000 others were."""
+
+from __future__ import annotations
+
+from cirrusmq.recent import Recent
+
+
+def test_what_was_added_is_remembered_and_nothing_else() -> None:
+    recent = Recent()
+    assert "a" not in recent
+    recent.add("a")
+    assert "a" in recent
+    assert "b" not in recent
+
+
+def test_the_oldest_is_forgotten_when_20_000_newer_ones_were_added() -> None:
+    recent = Recent()
+    for number in range(20_000):
+        recent.add(str(number))
+    assert "0" in recent
+    recent.add("one more")
+    assert "0" not in recent
+    assert "1" in recent
+    assert "one more" in recent
+
+
+def test_adding_an_id_again_forgets_nothing() -> None:
+    recent = Recent()
+    for number in range(20_000):
+        recent.add(str(number))
+    recent.add("19999")
+    assert "0" in recent

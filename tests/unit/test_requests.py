@@ -1,0 +1,136 @@
+"""Requests become typed values; what does not fit is named, with what would."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+import pytest
+
+from cirrusmq.errors import InvalidParameter, MalformedRequest, RequestTooLarge
+from cirrusmq.shapes import decode
+
+COUNT = msgspec.Meta(ge=1, le=16, description="an integer from 1 to 16")
+WORD = msgspec.Meta(max_length=3, description="a text of at most 3 characters")
+PAIRS = msgspec.Meta(max_length=1, description="at most 1 pair")
+
+
+class Part(msgspec.Struct, forbid_unknown_fields=True):
+    word: Annotated[str, WORD] = ""
+    plain: int = 0
+
+
+class Shape(msgspec.Struct, forbid_unknown_fields=True):
+    needed: str
+    count: Annotated[int, COUNT] = 1
+    perhaps: Annotated[int, COUNT] | None = None
+    given: Annotated[int, COUNT] | msgspec.UnsetType = msgspec.UNSET
+    parts: list[Part] = []
+    named: dict[str, Part] = {}
+    words: list[Annotated[str, WORD]] = []
+    labels: Annotated[dict[str, Annotated[str, WORD]], PAIRS] = {}
+    part: Part | None = None
+
+
+class Nothing(msgspec.Struct):
+    given: int = 7
+
+
+def refusal(json: str) -> str:
+    with pytest.raises(InvalidParameter) as refused:
+        decode(json.encode(), Shape)
+    assert refused.value.detail.startswith(f"{refused.value.parameter}: ")
+    return refused.value.detail
+
+
+def test_what_fits_is_answered_as_its_shape() -> None:
+    shape = decode(b'{"needed": "x", "parts": [{"word": "abc"}], "count": 16}', Shape)
+    assert shape == Shape(needed="x", parts=[Part(word="abc")], count=16)
+
+
+def test_an_empty_body_is_an_empty_object() -> None:
+    assert decode(b"", Nothing) == Nothing()
+
+
+def test_a_mebibyte_is_taken_and_one_byte_more_is_not() -> None:
+    assert decode(b"{}".ljust(1_048_576), Nothing) == Nothing()
+    with pytest.raises(RequestTooLarge):
+        decode(b"{}".ljust(1_048_577), Nothing)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"{", b"nonsense", b"[]", b'"text"', b"5", b"null", b'{"needed": "\xff"}',
+        b'{"needed": 5} {}', b'{"count": 99, "needed": \xff}', b'{"count": 99, ',
+        b'{"count": 99, "needed": "\xff"}',
+    ],
+)  # fmt: skip
+def test_what_is_no_json_object_is_malformed(body: bytes) -> None:
+    with pytest.raises(MalformedRequest):
+        decode(body, Shape)
+
+
+@pytest.mark.parametrize("beginning", [b"", b'{"a": ', b'{"count": 99, "more": '])
+def test_what_is_nested_too_deep_is_malformed(beginning: bytes) -> None:
+    with pytest.raises(MalformedRequest):
+        decode(beginning + b"[" * 100_000, Shape)
+
+
+@pytest.mark.parametrize(
+    ("json", "expected"),
+    [
+        ("{}", "needed: this field is needed"),
+        ('{"needed": "x", "more": 1}', "more: this field is not known"),
+        ('{"needed": "x", "parts": [{}, {"more": 1}]}', "parts[1].more: this field is not known"),
+        ('{"needed": "x", "part": {"more": 1}}', "part.more: this field is not known"),
+        ('{"needed": 5}', "needed: Expected str, got int"),
+        (
+            '{"needed": "x", "count": 17}',
+            "count: must be an integer from 1 to 16 (Expected int <= 16)",
+        ),
+        (
+            '{"needed": "x", "count": "1"}',
+            "count: must be an integer from 1 to 16 (Expected int, got str)",
+        ),
+        (
+            '{"needed": "x", "perhaps": 0}',
+            "perhaps: must be an integer from 1 to 16 (Expected int >= 1)",
+        ),
+        (
+            '{"needed": "x", "given": 0}',
+            "given: must be an integer from 1 to 16 (Expected int >= 1)",
+        ),
+        (
+            '{"needed": "x", "parts": [{"word": "long"}]}',
+            "parts[0].word: must be a text of at most 3 characters "
+            "(Expected str of length <= 3)",
+        ),
+        ('{"needed": "x", "parts": [{"plain": "x"}]}', "parts[0].plain: Expected int, got str"),
+        (
+            '{"needed": "x", "named": {"a": {"word": "long"}}}',
+            "named[...].word: must be a text of at most 3 characters "
+            "(Expected str of length <= 3)",
+        ),
+        (
+            '{"needed": "x", "words": ["abc", "long"]}',
+            "words[1]: must be a text of at most 3 characters (Expected str of length <= 3)",
+        ),
+        (
+            '{"needed": "x", "labels": {"a": "long"}}',
+            "labels[...]: must be a text of at most 3 characters (Expected str of length <= 3)",
+        ),
+        (
+            '{"needed": "x", "labels": {"a": "", "b": ""}}',
+            "labels: must be at most 1 pair (Expected object of length <= 1)",
+        ),
+        (
+            '{"needed": "x", "part": {"word": "long"}}',
+            "part.word: must be a text of at most 3 characters (Expected str of length <= 3)",
+        ),
+    ],
+)  # fmt: skip
+def test_the_first_value_that_does_not_fit_is_named_with_what_would(
+    json: str, expected: str
+) -> None:
+    assert refusal(json) == expected

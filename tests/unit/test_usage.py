@@ -1,0 +1,178 @@
+"""What a change of a parcel is billed as, and how it changes the counters."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.unit.parcels import NOW_MS, parcel
+
+from cirrusmq.moves import REWOUND, VANISHED
+from cirrusmq.parcel import DELETED, DROPPED, GONE, MOVED, Parcel
+from cirrusmq.usage import Change, Event, events, kept, published, push_events, rewindable
+
+LETTER = {"reason": "retries"}
+
+
+def three(*visible_ms: int, **given: Any) -> Parcel:
+    """A parcel of three messages of 10, 20 and 40 bytes."""
+    return parcel(3, visible_ms=visible_ms, sizes=(10, 20, 40), **given)
+
+
+def lone(**given: Any) -> Parcel:
+    return parcel(1, sizes=(10,), **given)
+
+
+def billed(before: Parcel | None, after: Parcel | None, by_ttl: bool = False) -> list[Event]:
+    return list(events(Change(before, after, by_ttl), "sent"))
+
+
+def pushed(before: Parcel | None, after: Parcel | None, by_ttl: bool = False) -> list[Event]:
+    return list(push_events(Change(before, after, by_ttl)))
+
+
+def test_a_publish_is_billed_to_its_topic() -> None:
+    assert published("topic", 3, 70) == Event("topic", "published", 3, 70)
+
+
+# ---- parcels that come and go -------------------------------------------------------------------
+
+
+def test_a_new_parcel_is_billed_as_the_kind_that_arrives_here() -> None:
+    expected = [Event("queue", "sent", 1, 10), Event("queue", "sent", 1, 40)]
+    assert billed(None, three(NOW_MS, GONE, NOW_MS)) == expected
+
+
+def test_what_moved_within_its_source_is_billed_nowhere() -> None:
+    assert billed(None, lone(moved_from="queue")) == []
+
+
+def test_a_dead_letter_is_billed_to_the_source_that_gave_it_up() -> None:
+    arrived = lone(moved_from="orders", dead_letter=LETTER)
+    assert billed(None, arrived) == [Event("orders", "dead_lettered", 1, 10)]
+
+
+def test_what_was_redriven_is_billed_as_an_arrival() -> None:
+    assert billed(None, lone(moved_from="dead")) == [Event("queue", "sent", 1, 10)]
+
+
+def test_a_move_takes_back_the_delete_that_its_vanished_parcel_looked_like() -> None:
+    arrived = lone(moved_from="orders" + VANISHED, dead_letter=LETTER)
+    assert billed(None, arrived) == [
+        Event("orders", "deleted", -1, -10),
+        Event("orders", "dead_lettered", 1, 10),
+    ]
+    within = lone(moved_from="queue" + VANISHED, dead_letter=LETTER)
+    assert billed(None, within) == [Event("queue", "deleted", -1, -10)]
+
+
+def test_what_came_back_from_the_archive_is_rewound() -> None:
+    assert billed(None, lone(moved_from=REWOUND)) == [Event("queue", "rewound", 1, 10)]
+    both = three(NOW_MS, GONE, NOW_MS, moved_from=REWOUND)
+    assert [event.bytes for event in billed(None, both)] == [10, 40]
+
+
+@pytest.mark.parametrize(("by_ttl", "kind"), [(True, "expired"), (False, "deleted")])
+def test_a_parcel_that_goes_takes_its_live_messages_along(by_ttl: bool, kind: Any) -> None:
+    expected = [Event("queue", kind, 1, 10), Event("queue", kind, 1, 40)]
+    assert billed(three(NOW_MS, DELETED, 1), None, by_ttl) == expected
+
+
+def test_nothing_that_becomes_nothing_is_billed_nowhere() -> None:
+    assert billed(None, None) == []
+
+
+# ---- parcels that change ------------------------------------------------------------------------
+
+
+def test_every_receive_is_billed_with_its_bytes() -> None:
+    before = three(1, 1, 1, receives=(0, 2, 5))
+    after = three(NOW_MS, 1, NOW_MS, receives=(1, 2, 8))
+    assert billed(before, after) == [
+        Event("queue", "received", 1, 10),
+        Event("queue", "received", 3, 120),
+    ]
+
+
+def test_a_count_of_receives_that_begins_again_is_billed_nowhere() -> None:
+    assert billed(three(1, 1, 1, receives=(5, 5, 5)), three(1, 1, 1, receives=(0, 4, 5))) == []
+
+
+def test_what_was_deleted_or_dropped_is_billed_once() -> None:
+    after = three(DELETED, DROPPED, MOVED)
+    assert billed(three(1, 1, 1), after) == [
+        Event("queue", "deleted", 1, 10),
+        Event("queue", "dropped", 1, 20),
+    ]
+    assert billed(after, after) == []
+
+
+def test_what_had_left_already_is_not_deleted_or_dropped_again() -> None:
+    assert billed(three(GONE, GONE, DELETED), three(DELETED, DROPPED, DROPPED)) == []
+
+
+def test_a_deleted_message_that_lives_again_is_rewound() -> None:
+    assert billed(three(DELETED, DELETED, GONE), three(1, GONE, 1)) == [
+        Event("queue", "rewound", 1, 10)
+    ]
+
+
+def test_a_receive_and_its_delete_may_come_together() -> None:
+    assert billed(lone(receives=(0,)), lone(receives=(1,), visible_ms=(DELETED,))) == [
+        Event("queue", "received", 1, 10),
+        Event("queue", "deleted", 1, 10),
+    ]
+
+
+# ---- pushed subscriptions -----------------------------------------------------------------------
+
+
+def test_a_post_is_an_attempt_and_the_one_that_is_taken_a_delivery() -> None:
+    before = three(1, 1, 1, receives=(0, 3, 0))
+    after = three(DELETED, 1, 1, receives=(1, 5, 0))
+    assert pushed(before, after) == [
+        Event("queue", "delivered", 0, 0, 1),
+        Event("queue", "delivered", 1, 10),
+        Event("queue", "delivered", 0, 0, 2),
+    ]
+
+
+def test_a_message_whose_retries_are_used_up_is_dropped() -> None:
+    assert pushed(three(1, 1, 1), three(1, DROPPED, GONE)) == [Event("queue", "dropped", 1, 20)]
+
+
+def test_what_was_delivered_or_dropped_is_not_billed_again() -> None:
+    after = three(DELETED, DROPPED, 1, receives=(1, 0, 0))
+    assert pushed(after, after) == []
+    assert pushed(after, three(DELETED, DROPPED, 1)) == []
+    assert pushed(three(GONE, GONE, GONE), three(DELETED, DROPPED, GONE)) == []
+
+
+def test_what_expires_before_it_was_delivered_is_dropped() -> None:
+    before = three(1, DELETED, 1)
+    assert pushed(before, None, by_ttl=True) == [
+        Event("queue", "dropped", 1, 10),
+        Event("queue", "dropped", 1, 40),
+    ]
+
+
+def test_a_pushed_parcel_that_comes_or_is_cleared_away_is_billed_nowhere() -> None:
+    assert pushed(None, three(1, 1, 1)) == []
+    assert pushed(None, three(1, 1, 1), by_ttl=True) == []
+    assert pushed(three(1, 1, 1), None) == []
+
+
+# ---- counters -----------------------------------------------------------------------------------
+
+
+def test_counters_change_by_the_live_messages_and_their_bytes() -> None:
+    assert kept(Change(None, three(1, DELETED, 1), False)) == (2, 50)
+    assert kept(Change(three(1, DELETED, 1), None, False)) == (-2, -50)
+    assert kept(Change(three(1, 1, 1), three(1, DELETED, GONE), False)) == (-2, -60)
+    assert kept(Change(None, None, False)) == (0, 0)
+
+
+def test_of_an_archive_the_deleted_messages_can_be_rewound() -> None:
+    assert rewindable(Change(three(DELETED, 1, DELETED), three(DELETED, 1, 1), False)) == -1
+    assert rewindable(Change(None, three(DELETED, GONE, DELETED), False)) == 2
+    assert rewindable(Change(three(DELETED, 1, 1), None, True)) == -1
