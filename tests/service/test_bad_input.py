@@ -62,6 +62,7 @@ BODIES: list[tuple[str, Any, str]] = [
     ],
     (f"PUT {Q}", {"labels": {"a": 1}}, "labels[...]"),
     (f"PUT {Q}", {"labels": {"a": "x" * 257}}, "labels[...]"),
+    (f"PUT {Q}", {"labels": {"x" * 257: "a"}}, "labels"),
     (f"PUT {Q}", {"dead_letter": {}}, "dead_letter.queue"),
     (f"PUT {Q}", {"dead_letter": {"queue": "d", "x": 1}}, "dead_letter.x"),
     (f"PUT {Q}", {"dead_letter": {"queue": 1, "max_receives": 1}}, "dead_letter.queue"),

@@ -28,7 +28,7 @@ class Shape(msgspec.Struct, forbid_unknown_fields=True):
     parts: list[Part] = []
     named: dict[str, Part] = {}
     words: list[Annotated[str, WORD]] = []
-    labels: Annotated[dict[str, Annotated[str, WORD]], PAIRS] = {}
+    labels: Annotated[dict[Annotated[str, WORD], Annotated[str, WORD]], PAIRS] = {}
     part: Part | None = None
 
 
@@ -123,6 +123,10 @@ def test_what_is_nested_too_deep_is_malformed(beginning: bytes) -> None:
         (
             '{"needed": "x", "labels": {"a": "", "b": ""}}',
             "labels: must be at most 1 pair (Expected object of length <= 1)",
+        ),
+        (
+            '{"needed": "x", "labels": {"long": ""}}',
+            "labels: must have keys that fit (Expected str of length <= 3)",
         ),
         (
             '{"needed": "x", "part": {"word": "long"}}',

@@ -11,7 +11,7 @@ from cirrusmq.errors import InvalidParameter, MalformedRequest, RequestTooLarge
 from cirrusmq.limits import REQUEST_BYTES
 
 T = TypeVar("T")
-_PLACE = re.compile(r"^(?P<text>.*?)(?: - at `\$?\.?(?P<path>.*)`)?$", re.DOTALL)
+_PLACE = re.compile(r"^(?P<text>.*?)(?: - at `(?P<key>key` in `)?\$?\.?(?P<path>.*)`)?$", re.DOTALL)
 _MISSING = re.compile(r"(?:missing required|unknown) field `(?P<name>.*)`")
 _STEP = re.compile(r"[^.\[\]]+|\[(?:\d+|\.\.\.)\]")
 
@@ -47,15 +47,17 @@ def _check_object(body: bytes) -> None:
 def _explain(text: str, shape: type) -> InvalidParameter:
     match = _PLACE.match(text)
     assert match is not None
-    path = (match["path"] or "").removesuffix(".")
+    path = match["path"] or ""
     named = _MISSING.search(match["text"])
     if named:
         path = f"{path}.{named['name']}" if path else named["name"]
         known = "this field is not known" if "unknown" in match["text"] else "this field is needed"
         return InvalidParameter(path, known)
-    wanted = _description(shape, path)
     reason = match["text"].replace("`", "")
-    return InvalidParameter(path or "body", f"must be {wanted} ({reason})" if wanted else reason)
+    if match["key"]:
+        return InvalidParameter(path, f"must have keys that fit ({reason})")
+    wanted = _description(shape, path)
+    return InvalidParameter(path, f"must be {wanted} ({reason})" if wanted else reason)
 
 
 def _description(shape: type, path: str) -> str | None:

@@ -1,0 +1,215 @@
+"""A topic and a subscription as values: what may be said of them, and how they are shown."""
+
+from __future__ import annotations
+
+import zlib
+from typing import Any
+
+import pytest
+from tests.unit.parcels import NOW_MS, SEND_ID
+
+from cirrusmq.errors import InvalidParameter
+from cirrusmq.topic import (
+    Subscription,
+    SubscriptionInput,
+    Topic,
+    TopicAttributes,
+    checked,
+    log_partition,
+    over,
+)
+
+
+def subscription(protocol: str = "pull", **given: Any) -> Subscription:
+    fields: dict[str, Any] = {
+        "account": "alice",
+        "topic": "news",
+        "topic_id": "0123456789ab",
+        "name": "readers",
+        "id": "ba9876543210",
+        "created_ms": NOW_MS,
+        "modified_ms": NOW_MS + 1,
+        "protocol": protocol,
+    }
+    return Subscription(**{**fields, **given})
+
+
+def refusal(protocol: str, **given: Any) -> str:
+    with pytest.raises(InvalidParameter) as refused:
+        checked(subscription(protocol, **given), "tags")
+    assert refused.value.detail.startswith(f"{refused.value.parameter}: ")
+    return refused.value.detail
+
+
+def test_a_topic_is_shown_with_its_times() -> None:
+    topic = Topic(
+        account="alice",
+        name="news",
+        id="0123456789ab",
+        attributes=TopicAttributes(description="x"),
+        created_ms=NOW_MS,
+        modified_ms=NOW_MS + 1,
+    )
+    assert topic.show() == {
+        "name": "news",
+        "id": "0123456789ab",
+        "filter": "tags",
+        "max_message_bytes": 65_536,
+        "description": "x",
+        "created_at": "2026-11-18T11:06:40.000Z",
+        "modified_at": "2026-11-18T11:06:40.001Z",
+    }
+
+
+def test_a_send_lies_in_one_of_the_logs_eight_partitions() -> None:
+    assert log_partition(SEND_ID) == zlib.crc32(SEND_ID.encode()) % 8
+
+
+def test_a_pull_subscription_is_shown_with_its_mode_and_without_an_endpoint() -> None:
+    assert subscription(ordered=True).show() == {
+        "name": "readers",
+        "topic": "news",
+        "id": "ba9876543210",
+        "protocol": "pull",
+        "filter": None,
+        "retry": None,
+        "content_format": "json",
+        "dead_letter_queue": None,
+        "mode": "clustering",
+        "ordered": True,
+        "created_at": "2026-11-18T11:06:40.000Z",
+        "modified_at": "2026-11-18T11:06:40.001Z",
+    }
+
+
+def test_a_subscription_that_is_pushed_is_shown_with_its_endpoint() -> None:
+    assert subscription("queue", endpoint="orders", filter={"tags": ["a"]}).attributes() == {
+        "protocol": "queue",
+        "endpoint": "orders",
+        "filter": {"tags": ["a"]},
+        "retry": None,
+        "content_format": "json",
+        "dead_letter_queue": None,
+    }
+
+
+# ---- a change -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("member", "value"),
+    [("protocol", "http"), ("endpoint", "x"), ("mode", "broadcasting"), ("ordered", True)],
+)
+def test_what_a_subscription_is_at_its_root_is_fixed(member: str, value: Any) -> None:
+    before = subscription()
+    with pytest.raises(InvalidParameter) as refused:
+        over(before, SubscriptionInput(**{member: value}))
+    assert refused.value.detail == f"{member}: is fixed when the subscription is created"
+    same: dict[str, Any] = {member: getattr(before, member)}
+    assert over(before, SubscriptionInput(**same)) == before
+
+
+def test_what_is_given_stands_over_what_was_there_and_null_takes_it_away() -> None:
+    before = subscription(filter={"tags": ["a"]}, dead_letter_queue="dead")
+    given = SubscriptionInput(filter=None, retry={"policy": "unordered"})
+    expected = subscription(dead_letter_queue="dead", retry={"policy": "unordered"})
+    assert over(before, given) == expected
+
+
+# ---- the rules ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"protocol": "pull", "mode": "broadcasting"},
+        {"protocol": "pull", "ordered": True, "dead_letter_queue": "dead"},
+        {"protocol": "http", "ordered": True, "content_format": "simplified"},
+        {"protocol": "http", "dead_letter_queue": "dead", "retry": {"policy": "backoff"}},
+        {"protocol": "queue", "filter": {"tags": ["a"]}},
+    ],
+)
+def test_what_keeps_to_the_rules_is_kept_as_it_was_given(given: dict[str, Any]) -> None:
+    assert checked(subscription(**given), "tags") == subscription(**given)
+
+
+@pytest.mark.parametrize(
+    ("protocol", "given", "detail"),
+    [
+        ("queue", {"mode": "broadcasting"}, "mode: is of pull subscriptions"),
+        ("http", {"mode": "broadcasting"}, "mode: is of pull subscriptions"),
+        ("queue", {"ordered": True}, "ordered: is of pull and http subscriptions"),
+        ("pull", {"content_format": "simplified"}, "content_format: is of http subscriptions"),
+        ("queue", {"content_format": "simplified"}, "content_format: is of http subscriptions"),
+        (
+            "queue",
+            {"dead_letter_queue": "dead"},
+            "dead_letter_queue: has no use here: nothing is retried",
+        ),
+        (
+            "pull",
+            {"mode": "broadcasting", "dead_letter_queue": "dead"},
+            "dead_letter_queue: has no use here: nothing is retried",
+        ),
+        (
+            "pull",
+            {"dead_letter_queue": "9"},
+            "dead_letter_queue: must be 1 to 64 characters: "
+            "a letter, then letters, digits, '-' and '_'",
+        ),
+        (
+            "pull",
+            {"mode": "broadcasting", "ordered": True},
+            "ordered: is of clustering subscriptions",
+        ),
+        ("queue", {"retry": {"policy": "backoff"}}, "retry: no retry policy can be set here"),
+        (
+            "pull",
+            {"mode": "broadcasting", "retry": {"policy": "unordered"}},
+            "retry: no retry policy can be set here",
+        ),
+        ("pull", {"retry": {"policy": "ordered"}}, "retry.policy: ordered needs an ordered source"),
+    ],
+)
+def test_what_makes_no_sense_together_is_refused(
+    protocol: str, given: dict[str, Any], detail: str
+) -> None:
+    assert refusal(protocol, **given) == detail
+
+
+def test_a_filter_is_kept_in_its_own_form_and_belongs_to_the_kind_of_the_topic() -> None:
+    assert checked(subscription(filter={"tag_expression": "*"}), "tags").filter is None
+    with pytest.raises(InvalidParameter):
+        checked(subscription(filter={"more": 1}), "tags")
+    bound = subscription(filter={"binding_keys": ["a.*"]})
+    assert checked(bound, "routing_key") == bound
+    assert bound.selection("routing_key").matches((), "a.b", {})
+    assert not bound.selection("routing_key").matches((), "b.a", {})
+
+
+# ---- retries ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("protocol", "given", "policy"),
+    [
+        ("pull", {}, "unordered"),
+        ("pull", {"ordered": True}, "ordered"),
+        ("http", {}, "exponential_decay"),
+        ("http", {"ordered": True}, "http_ordered"),
+        ("http", {"retry": {"policy": "backoff"}}, "backoff"),
+        ("pull", {"mode": "broadcasting"}, None),
+        ("queue", {}, None),
+    ],
+)
+def test_a_subscription_retries_by_its_policy_or_by_that_of_its_protocol(
+    protocol: str, given: dict[str, Any], policy: str | None
+) -> None:
+    in_force = subscription(protocol, **given).policy
+    assert (in_force.policy if in_force else None) == policy
+    assert checked(subscription(protocol, **given), "tags").retry == given.get("retry")
+
+
+def test_posts_to_a_url_come_from_one_partition_and_the_others_from_eight() -> None:
+    assert subscription("http").partitions == 1
+    assert subscription("pull").partitions == subscription("queue").partitions == 8
