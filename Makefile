@@ -92,7 +92,7 @@ pytest: install $(SAM_VENV)/.installed $(CHECKOV_VENV)/.installed ## the tests a
 	@$(BIN)/python -m pytest -n $(WORKERS) -m "not long and not alone"
 	@$(BIN)/python -m pytest -m "alone and not long"
 
-check-long: install $(SAM_VENV)/.installed $(CHECKOV_VENV)/.installed mutants ## thousands of seeds, millions of rows
+check-long: install $(SAM_VENV)/.installed $(CHECKOV_VENV)/.installed mutants ## thousands of seeds, millions of rows, planted faults
 	@$(BIN)/python -m pytest -n $(WORKERS) -m long
 
 mutants: $(MUTANTS_VENV)/.installed ## faults planted in the pure modules: the tests must notice 90 %
