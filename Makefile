@@ -93,7 +93,8 @@ pytest: install $(SAM_VENV)/.installed $(CHECKOV_VENV)/.installed ## the tests a
 	@$(BIN)/python -m pytest -m "alone and not long"
 
 check-long: install $(SAM_VENV)/.installed $(CHECKOV_VENV)/.installed mutants ## thousands of seeds, millions of rows, planted faults
-	@$(BIN)/python -m pytest -n $(WORKERS) -m long
+	@$(BIN)/python -m pytest -n $(WORKERS) -m "long and not alone"
+	@$(BIN)/python -m pytest -m "long and alone"
 
 mutants: $(MUTANTS_VENV)/.installed ## faults planted in the pure modules: the tests must notice 90 %
 	@rm -rf build/mutants
