@@ -28,6 +28,13 @@ RARE = {
     ("FanOut", "Directory.Arn", "dynamodb:GetItem"),
     # A dead letter's place in a parcel that nobody can repeat any more is cleared.
     ("Push", "Messages.Arn", "dynamodb:DeleteItem"),
+    # Calls are counted where accounts have a rate, which is off here.
+    ("Send", "Usage.Arn", "dynamodb:UpdateItem"),
+    ("Receive", "Usage.Arn", "dynamodb:UpdateItem"),
+    ("Delete", "Usage.Arn", "dynamodb:UpdateItem"),
+    ("Publish", "Usage.Arn", "dynamodb:UpdateItem"),
+    ("Subscribe", "Usage.Arn", "dynamodb:UpdateItem"),
+    ("Manage", "Usage.Arn", "dynamodb:UpdateItem"),
 }
 
 

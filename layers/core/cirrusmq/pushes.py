@@ -18,6 +18,8 @@ from cirrusmq.subscription_source import subscription_source
 from cirrusmq.subscriptions import cached_subscriptions
 from cirrusmq.topic import Subscription
 
+HELD_LOOK_MS = 1_000
+"""Until a look at a message that somebody else is posting."""
 RESCUE_MS = 120_000
 """The sweep, which comes each minute, has two looks at what is left of a message's life."""
 _CLEAN_PARCELS = 50
@@ -100,10 +102,16 @@ def next_due_ms(push: Push, schedule: Schedule) -> int | None:
     """When the next attempt is due; None where nothing is left to attempt."""
     due = []
     for parcel, places in pending(push, schedule):
-        due += [parcel.ready_ms(place) for place in places]
+        due += [_due_ms(parcel, place, push.core.now_ms()) for place in places]
         if push.blocks and due:
             return due[0]
     return min(due, default=None)
+
+
+def _due_ms(parcel: Parcel, place: int, now_ms: int) -> int:
+    """What is being posted is settled long before its lease ends, unless that process died."""
+    due_ms = parcel.ready_ms(place)
+    return min(due_ms, now_ms + HELD_LOOK_MS) if parcel.held(place, now_ms) else due_ms
 
 
 def probe_sent_ms(push: Push, schedule: Schedule) -> int:
