@@ -6,11 +6,11 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-from cirrusmq import cursors
 from cirrusmq.core import Core
 from cirrusmq.errors import Forbidden, GrantNotFound, InvalidParameter, QueueNotFound
 from cirrusmq.keys import Caller
 from cirrusmq.names import ACCOUNT_NAME, QueueRef, check_name, parse_queue_ref
+from cirrusmq.pages import read_page
 from cirrusmq.queue import Queue
 from cirrusmq.queues import get_queue
 from cirrusmq.storage import directory
@@ -114,19 +114,24 @@ def page_of_grants(
     core: Core, queue: Queue, limit: int, cursor: str | None
 ) -> tuple[list[dict[str, Any]], str | None]:
     """A page of the grants on a queue, by account."""
-    pk, after = grant_place(queue.id, "").pk, cursors.read(core, cursor, "grants", queue.id)
-    page, last = directory.read_page(core, pk, "grant#", after, limit, Grant)
-    shown = [{"account": grant.account, "permission": grant.permission} for grant in page]
-    return shown, cursors.make(core, last, "grants", queue.id) if last else None
+    place = (grant_place(queue.id, "").pk, "grant#")
+    page, more = read_page(core, ("grants", queue.id), place, limit, cursor, Grant)
+    return [{"account": each.account, "permission": each.permission} for each in page], more
 
 
 def page_of_granted(
     core: Core, account: str, limit: int, cursor: str | None
 ) -> tuple[list[dict[str, Any]], str | None]:
     """A page of what other accounts share with this one."""
-    pk, after = granted_place(account, "", "").pk, cursors.read(core, cursor, "granted", account)
-    page, last = directory.read_page(
-        core, pk, "", after, limit, Grant, lambda grant: _in_force(core, grant)
+    place = (granted_place(account, "", "").pk, "")
+    page, more = read_page(
+        core,
+        ("granted", account),
+        place,
+        limit,
+        cursor,
+        Grant,
+        lambda grant: _in_force(core, grant),
     )
     shown = [
         {
@@ -136,7 +141,7 @@ def page_of_granted(
         }
         for grant in page
     ]
-    return shown, cursors.make(core, last, "granted", account) if last else None
+    return shown, more
 
 
 def _in_force(core: Core, grant: Grant) -> bool:

@@ -9,11 +9,11 @@ from typing import Any
 
 import msgspec
 
-from cirrusmq import cursors
 from cirrusmq.core import Core
 from cirrusmq.errors import Forbidden, InUse, KeyNotFound, Unauthenticated
 from cirrusmq.limits import GIVEN_ID_CHARACTERS
 from cirrusmq.names import ACCOUNT_NAME, check_name, new_id
+from cirrusmq.pages import read_page
 from cirrusmq.storage import directory
 from cirrusmq.storage.directory import account_key_place, key_place
 from cirrusmq.storage.store import TransactionRefused
@@ -118,11 +118,8 @@ def list_keys(
     core: Core, account: str, limit: int, cursor: str | None
 ) -> tuple[list[AccessKey], str | None]:
     """A page of the account's keys."""
-    after = cursors.read(core, cursor, "keys", account)
-    keys, last = directory.read_page(
-        core, account_key_place(account, "").pk, "key#", after, limit, AccessKey
-    )
-    return keys, cursors.make(core, last, "keys", account) if last else None
+    place = (account_key_place(account, "").pk, "key#")
+    return read_page(core, ("keys", account), place, limit, cursor, AccessKey)
 
 
 def delete_key(core: Core, caller: Caller, key_id: str) -> None:

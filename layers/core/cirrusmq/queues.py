@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from cirrusmq import cursors, limits
+from cirrusmq import limits
 from cirrusmq.core import Core
 from cirrusmq.errors import (
     AlreadyExists,
@@ -18,6 +18,7 @@ from cirrusmq.errors import (
     Unavailable,
 )
 from cirrusmq.names import check_name, new_id
+from cirrusmq.pages import read_page
 from cirrusmq.queue import Queue, QueueInput, change_attributes, create_attributes
 from cirrusmq.storage import directory
 from cirrusmq.storage.directory import Document, queue_place
@@ -158,12 +159,15 @@ def list_queues(
     core: Core, account: str, prefix: str, limit: int, cursor: str | None
 ) -> tuple[list[Queue], str | None]:
     """A page of the account's queues whose names begin with `prefix`, with its case."""
-    pk, start = queue_place(account, prefix)
-    after = cursors.read(core, cursor, "queues", account, prefix)
-    queues, last = directory.read_page(
-        core, pk, start, after, limit, Queue, lambda queue: queue.name.startswith(prefix)
+    return read_page(
+        core,
+        ("queues", account, prefix),
+        queue_place(account, prefix),
+        limit,
+        cursor,
+        Queue,
+        lambda queue: queue.name.startswith(prefix),
     )
-    return queues, cursors.make(core, last, "queues", account, prefix) if last else None
 
 
 def _find(core: Core, account: str, name: str) -> Document[Queue]:

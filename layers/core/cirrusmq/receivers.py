@@ -8,7 +8,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
-from cirrusmq import cursors, limits, operations
+from cirrusmq import limits, operations
 from cirrusmq.core import Core
 from cirrusmq.errors import (
     AlreadyExists,
@@ -19,6 +19,7 @@ from cirrusmq.errors import (
 )
 from cirrusmq.filters.selection import compile_filter
 from cirrusmq.names import RECEIVER_NAME, check_name, new_id
+from cirrusmq.pages import read_page
 from cirrusmq.queue import Queue
 from cirrusmq.queues import RESOURCE_SECONDS, Resource, update_queue
 from cirrusmq.source import Source, queue_source
@@ -99,10 +100,8 @@ def page_of_receivers(
     core: Core, queue: Queue, limit: int, cursor: str | None
 ) -> tuple[list[Receiver], str | None]:
     """A page of the queue's receivers, by name."""
-    pk, prefix = receiver_place(queue.id, "")
-    after = cursors.read(core, cursor, "receivers", queue.id)
-    page, last = directory.read_page(core, pk, prefix, after, limit, Receiver)
-    return page, cursors.make(core, last, "receivers", queue.id) if last else None
+    place = receiver_place(queue.id, "")
+    return read_page(core, ("receivers", queue.id), place, limit, cursor, Receiver)
 
 
 def list_receivers(core: Core, queue: Queue) -> list[Receiver]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from cirrusmq import confirmations, cursors, limits, schedules
+from cirrusmq import confirmations, limits, schedules
 from cirrusmq.core import Core
 from cirrusmq.errors import (
     AlreadyExists,
@@ -20,6 +20,7 @@ from cirrusmq.errors import (
 )
 from cirrusmq.names import check_name, new_id
 from cirrusmq.outbound.urls import check_endpoint
+from cirrusmq.pages import read_page
 from cirrusmq.queue import Queue
 from cirrusmq.queues import RESOURCE_SECONDS, Resource
 from cirrusmq.storage import directory
@@ -49,10 +50,8 @@ def page_of_subscriptions(
     core: Core, topic: Topic, limit: int, cursor: str | None
 ) -> tuple[list[Subscription], str | None]:
     """A page of the topic's subscriptions, by name."""
-    pk, prefix = subscription_place(topic.id, "")
-    after = cursors.read(core, cursor, "subscriptions", topic.id)
-    page, last = directory.read_page(core, pk, prefix, after, limit, Subscription)
-    return page, cursors.make(core, last, "subscriptions", topic.id) if last else None
+    place = subscription_place(topic.id, "")
+    return read_page(core, ("subscriptions", topic.id), place, limit, cursor, Subscription)
 
 
 def list_subscriptions(core: Core, topic: Topic) -> list[Subscription]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 from msgspec import UNSET
 
-from cirrusmq import cursors, limits
+from cirrusmq import limits
 from cirrusmq.core import Core
 from cirrusmq.errors import (
     AlreadyExists,
@@ -15,6 +15,7 @@ from cirrusmq.errors import (
     Unavailable,
 )
 from cirrusmq.names import check_name, new_id
+from cirrusmq.pages import read_page
 from cirrusmq.queues import RESOURCE_SECONDS, Resource
 from cirrusmq.storage import directory
 from cirrusmq.storage.directory import Document, topic_place, topics_count_place
@@ -119,12 +120,15 @@ def list_topics(
     core: Core, account: str, prefix: str, limit: int, cursor: str | None
 ) -> tuple[list[Topic], str | None]:
     """A page of the account's topics whose names begin with `prefix`, with its case."""
-    pk, start = topic_place(account, prefix)
-    after = cursors.read(core, cursor, "topics", account, prefix)
-    topics, last = directory.read_page(
-        core, pk, start, after, limit, Topic, lambda topic: topic.name.startswith(prefix)
+    return read_page(
+        core,
+        ("topics", account, prefix),
+        topic_place(account, prefix),
+        limit,
+        cursor,
+        Topic,
+        lambda topic: topic.name.startswith(prefix),
     )
-    return topics, cursors.make(core, last, "topics", account, prefix) if last else None
 
 
 def find_topic(core: Core, account: str, name: str) -> Document[Topic]:
