@@ -8,7 +8,8 @@ from cirrusmq.core import Core
 from cirrusmq.counters import Kept, read_kept
 from cirrusmq.metering import RECORD_SECONDS, usage_entry, usage_place
 from cirrusmq.queues import Resource
-from cirrusmq.storage.directory import RESOURCE_SHARDS, resources_key
+from cirrusmq.storage.directory import RESOURCES
+from cirrusmq.storage.shards import shard_keys
 from cirrusmq.storage.store import ConditionFailed, Item, key
 
 HOUR_MS = 3_600_000
@@ -25,10 +26,10 @@ def write_gauges(core: Core, deadline_ms: int) -> None:
     done = core.store.get(core.tables.usage, *_DONE)
     if done is not None and int(done["hour"]["N"]) >= hour:
         return
-    for shard in range(RESOURCE_SHARDS):
+    for pk in shard_keys(RESOURCES):
         if core.now_ms() >= deadline_ms:
             return
-        items = core.store.query_all(core.tables.directory, resources_key(shard))
+        items = core.store.query_all(core.tables.directory, pk)
         list(core.together(lambda item: _write_gauge(core, item, hour), list(items)))
     core.store.write(
         "UpdateItem",

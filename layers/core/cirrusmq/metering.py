@@ -10,7 +10,6 @@ that batch left; the counters change by the difference, in the same transaction:
 
 from __future__ import annotations
 
-import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
@@ -23,6 +22,7 @@ from cirrusmq.errors import Unavailable
 from cirrusmq.queues import Resource
 from cirrusmq.storage import directory
 from cirrusmq.storage.parcels import ARCHIVE, LOG, read_parcel
+from cirrusmq.storage.shards import shard_key
 from cirrusmq.storage.store import Item, TransactionRefused, key
 from cirrusmq.topic_records import is_topic_record, read_record
 from cirrusmq.usage import Change, Event, events, kept, published, push_events, rewindable
@@ -30,7 +30,6 @@ from cirrusmq.usage import Change, Event, events, kept, published, push_events, 
 RECORD_SECONDS = 40 * 86_400
 MOST_RESOURCES = 90
 """A transaction has at most 100 writes: the record, and a counter for each resource."""
-_SHARDS = 16
 _TRIES = 5
 _BILLED = ("count", "bytes", "attempts")
 Billed: TypeAlias = Counter[tuple[tuple[str, str, int], str]]
@@ -165,7 +164,7 @@ def usage_entry(
 
 def usage_place(event_id: str) -> tuple[str, str]:
     """Key of a usage record."""
-    return f"U#{zlib.crc32(event_id.encode()) % _SHARDS}", event_id
+    return shard_key("U", event_id), event_id
 
 
 def _write(

@@ -9,39 +9,38 @@ Where the store itself is out nothing is parked: then the stream brings the batc
 from __future__ import annotations
 
 import contextlib
-import zlib
 from typing import Any
 
 from cirrusmq.core import Core
 from cirrusmq.errors import Unavailable
 from cirrusmq.fan_out import fan_out
+from cirrusmq.storage.shards import shard_key, shard_keys
 from cirrusmq.storage.store import ConditionFailed, Item, key
 
 TRIES = 3
-_SHARDS = 16
 
 
 def fan_out_or_park(core: Core, record: Item) -> Exception | None:
     """Deliver a log record, or put it aside; answers why, where it was. Raises Unavailable."""
-    for tried in range(1, TRIES + 1):
+    failure: Exception | None = None
+    for _ in range(TRIES):
         try:
             fan_out(core, record)
         except Unavailable:
             raise
         except Exception as error:
-            if tried == TRIES:
-                _park(core, record)
-                return error
+            failure = error
         else:
-            break
-    return None
+            return None
+    _park(core, record)
+    return failure
 
 
 def retry_parked(core: Core) -> None:
     """Try what was put aside once more; what fails again stays until its record expires."""
     table = core.tables.messages
-    for shard in range(_SHARDS):
-        for parked in core.store.query_all(table, f"P#{shard}"):
+    for pk in shard_keys("P"):
+        for parked in core.store.query_all(table, pk):
             record = core.store.get(table, parked["log"]["S"], parked["of"]["S"])
             with contextlib.suppress(Exception):
                 if record is not None:
@@ -53,7 +52,7 @@ def _park(core: Core, record: Item) -> None:
     log, of = record["pk"]["S"], record["sk"]["S"]
     name = f"{log}#{of}"
     item: dict[str, Any] = {
-        **key(f"P#{zlib.crc32(name.encode()) % _SHARDS}", name),
+        **key(shard_key("P", name), name),
         "log": {"S": log},
         "of": {"S": of},
         "expires_at": record["expires_at"],

@@ -11,17 +11,16 @@ The item lies in the message table under 16 partition keys, so that the sweep fi
 from __future__ import annotations
 
 import contextlib
-import zlib
 from collections.abc import Iterator
 from typing import Any, Literal, TypeAlias
 
 import msgspec
 
 from cirrusmq.core import Core
+from cirrusmq.storage.shards import shard_key, shard_keys
 from cirrusmq.storage.store import ConditionFailed, Item, key
 from cirrusmq.topic import Subscription
 
-SHARDS = 16
 HOLD_MS = 30_000
 """Real milliseconds that who posts is the only one."""
 POST_MS = 17_000
@@ -92,8 +91,8 @@ def read(core: Core, subscription_id: str) -> Schedule | None:
 
 def read_all(core: Core) -> Iterator[Schedule]:
     """The schedules of all subscriptions of the deployment."""
-    for shard in range(SHARDS):
-        for item in core.store.query_all(core.tables.messages, f"S#{shard}"):
+    for pk in shard_keys("S"):
+        for item in core.store.query_all(core.tables.messages, pk):
             yield _read(item)
 
 
@@ -282,7 +281,7 @@ def _applied(item: Item, values: Item) -> bool:
 
 
 def _key(subscription_id: str) -> Item:
-    return key(f"S#{zlib.crc32(subscription_id.encode()) % SHARDS}", subscription_id)
+    return key(shard_key("S", subscription_id), subscription_id)
 
 
 def _read(item: Item) -> Schedule:

@@ -13,6 +13,7 @@ from cirrusmq.scan import from_key, read_page, until_key
 from cirrusmq.source import Source
 from cirrusmq.storage import directory
 from cirrusmq.storage.parcels import PARCELS, partition_key
+from cirrusmq.storage.shards import shard_keys
 from cirrusmq.storage.store import Item
 from cirrusmq.subscription_source import subscription_source
 from cirrusmq.subscriptions import cached_subscriptions
@@ -30,10 +31,10 @@ def oldest_age_ms(core: Core, deadline_ms: int) -> int:
     heads are looked at: behind 20 held parcels a message is not seen until they are gone.
     """
     oldest_ms = core.now_ms()
-    for shard in range(directory.RESOURCE_SHARDS):
+    for pk in shard_keys(directory.RESOURCES):
         if core.now_ms() >= deadline_ms:
             break
-        items = core.store.query_all(core.tables.directory, directory.resources_key(shard))
+        items = core.store.query_all(core.tables.directory, pk)
         kept = [item for item in items if "expires_at" not in item]
         oldest_ms = min([oldest_ms, *core.together(lambda item: _oldest_ms(core, item), kept)])
     return max(0, core.now_ms() - oldest_ms)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Callable, Iterator
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -10,6 +9,7 @@ import msgspec
 
 from cirrusmq.core import Core
 from cirrusmq.storage.models import DirectoryItem
+from cirrusmq.storage.shards import shard_key
 from cirrusmq.storage.store import Item, key
 
 T = TypeVar("T")
@@ -94,12 +94,7 @@ def resource_place(resource_id: str) -> Place:
 
     All of them lie under a few partition keys, so that they can be listed.
     """
-    return Place(resources_key(zlib.crc32(resource_id.encode())), resource_id)
-
-
-def resources_key(number: int) -> str:
-    """Partition key of a share of the resources."""
-    return f"I#{number % RESOURCE_SHARDS}"
+    return Place(shard_key(RESOURCES, resource_id), resource_id)
 
 
 def operation_place(account: str, operation_id: str) -> Place:
@@ -107,7 +102,8 @@ def operation_place(account: str, operation_id: str) -> Place:
     return Place(f"A#{account}", f"operation#{operation_id}")
 
 
-RESOURCE_SHARDS = 16
+RESOURCES = "I"
+"""Kind of the partition keys that all resources lie under, for the sweep."""
 RUNNING = "running"
 """Partition with a pointer to each running operation, for the sweep."""
 AGED = "aged"
