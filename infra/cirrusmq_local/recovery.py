@@ -12,8 +12,7 @@ from __future__ import annotations
 from cirrusmq import schedules
 from cirrusmq.attempts import free
 from cirrusmq.core import Core
-from cirrusmq.pushes import pending
-from cirrusmq.sweeping import push_of
+from cirrusmq.pushes import pending, push_of
 
 
 def release_posts(core: Core) -> None:

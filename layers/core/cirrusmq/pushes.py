@@ -13,10 +13,11 @@ from cirrusmq.parcel import Parcel
 from cirrusmq.scan import scan_pages, until_key
 from cirrusmq.schedules import Schedule
 from cirrusmq.source import Source
+from cirrusmq.storage import directory
 from cirrusmq.storage.parcels import PARCELS, partition_key
 from cirrusmq.subscription_source import subscription_source
 from cirrusmq.subscriptions import cached_subscriptions
-from cirrusmq.topic import Subscription
+from cirrusmq.topic import Subscription, Topic
 
 HELD_LOOK_MS = 1_000
 """Until a look at a message that somebody else is posting."""
@@ -64,6 +65,19 @@ def make_push(core: Core, place: dict[str, Any], invocation_id: str, most_ms: fl
                 start=place.get("start", ""),
             )
     return None
+
+
+def push_of(core: Core, schedule: Schedule) -> Push | None:
+    """A push of the schedule's subscription, without time to post; None where it is gone."""
+    place = directory.topic_place(schedule.account, schedule.topic)
+    topic = directory.read_cached(core, place, Topic)
+    if topic is None:
+        return None
+    asked = {"topic_id": topic.id, "subscription": schedule.subscription}
+    push = make_push(core, asked, "sweep", 0)
+    if push is None or push.subscription.id != schedule.subscription_id:
+        return None
+    return push
 
 
 def has_waiting(push: Push, schedule: Schedule) -> bool:

@@ -39,13 +39,11 @@ def notify(core: Core, subscription: Subscription, start: str = "") -> None:
 
 def deliver(push: Push) -> None:
     """Deliver what waits, until nothing does, something fails, or time is up."""
+    if not push.start:
+        _save_expiring(push)
     while True:
         schedule = schedules.read(push.core, push.subscription.id)
-        if schedule is None:
-            return
-        if not push.start:
-            _save_expiring(push, schedule)
-        if schedule.state == "retrying" and push.blocks:
+        if schedule is None or (schedule.state == "retrying" and push.blocks):
             return
         if push.core.now_ms() >= push.deadline_ms:
             notify(push.core, push.subscription)
@@ -135,13 +133,14 @@ def send_confirmation(core: Core, given: dict[str, Any], request_id: str) -> Non
         core.post(subscription.endpoint, headers, body)
 
 
-def _save_expiring(push: Push, schedule: Schedule) -> None:
+def _save_expiring(push: Push) -> None:
     """Move what expires soon to the dead-letter queue: nothing is lost in silence.
 
     A message that waits behind a probe may never be attempted in its life of a day.
     """
     core, target = push.core, None
-    for parcel, places in expiring(push, schedule):
+    schedule = schedules.read(core, push.subscription.id)
+    for parcel, places in expiring(push, schedule) if schedule is not None else ():
         target = target or dead_letter_queue(core, push.source)
         if target is None:
             return

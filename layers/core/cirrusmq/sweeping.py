@@ -10,14 +10,13 @@ from cirrusmq.gauges import write_gauges
 from cirrusmq.giving_up import reason_to_give_up
 from cirrusmq.limits import LONGEST_WAIT_MS
 from cirrusmq.parking import retry_parked
-from cirrusmq.pushes import Push, expiring, has_waiting, make_push
+from cirrusmq.pushes import Push, expiring, has_waiting, push_of
 from cirrusmq.queues import Resource, get_queue
 from cirrusmq.receivers import all_sources
 from cirrusmq.scan import scan_partition
 from cirrusmq.schedules import Schedule
 from cirrusmq.source import Source
 from cirrusmq.storage import directory
-from cirrusmq.topic import Topic
 
 
 def sweep(core: Core, most_ms: int) -> int:
@@ -42,19 +41,6 @@ def sweep(core: Core, most_ms: int) -> int:
     for resource in aged:
         _give_up_by_age(core, resource, deadline_ms)
     return stuck
-
-
-def push_of(core: Core, schedule: Schedule) -> Push | None:
-    """A push of the schedule's subscription, without time to post; None where it is gone."""
-    place = directory.topic_place(schedule.account, schedule.topic)
-    topic = directory.read_cached(core, place, Topic)
-    if topic is None:
-        return None
-    asked = {"topic_id": topic.id, "subscription": schedule.subscription}
-    push = make_push(core, asked, "sweep", 0)
-    if push is None or push.subscription.id != schedule.subscription_id:
-        return None
-    return push
 
 
 def _push_on(core: Core) -> int:
