@@ -90,21 +90,43 @@ class _Hook:
     def _behind_the_probe(self) -> Iterator[Violation]:
         """While a subscription retries, what comes in is not attempted.
 
-        retry: round 1 ──answered: wait──           ──round 2──answered: wait──
+        retry: round 1 ──answered: wait──           ──round 2── posts
         push:                           begins, posts
+        push:                                          begins, posts
         """
+        within, between = self._within_rounds(), self._between_rounds()
+        for post in self._posts:
+            push = post.given["invocation"]
+            if push.kind != "push":
+                continue
+            retried = [
+                call for begun, until, call in within if begun < push.begun < post.begun < until
+            ]
+            waited = [call for begun, until, call in between if begun < push.begun < until]
+            if retried or waited:
+                first = (retried or waited)[0]
+                yield Violation("attempted while another one is retried", (first, post))
+
+    def _within_rounds(self) -> list[tuple[int, int, Call]]:
+        """A round posts only where its generation retried from the round's beginning on."""
+        latest: dict[int, tuple[int, int, Call]] = {}
+        for post in self._posts:
+            call = post.given["invocation"]
+            if call.kind == "retry":
+                latest[id(call)] = (call.begun, post.begun, call)
+        return list(latest.values())
+
+    def _between_rounds(self) -> list[tuple[int, int, Call]]:
         executions: defaultdict[str, list[Call]] = defaultdict(list)
         for call in self._rounds:
             executions[call.actor.rpartition("#")[0]].append(call)
-        for rounds in executions.values():
-            for before, after in pairwise(rounds):
-                # One that ends says nothing: another generation may have taken over meanwhile.
-                if not after.known or after.answer["action"] == "done":
-                    continue
-                for post in self._posts:
-                    push = post.given["invocation"]
-                    if push.kind == "push" and before.ended < push.begun < after.begun:
-                        yield Violation("attempted while another one is retried", (before, post))
+        # One that ends says nothing: another generation may have taken over meanwhile.
+        return [
+            (before.ended, after.begun, before)
+            for rounds in executions.values()
+            for before, after in pairwise(rounds)
+            if after.known and after.answer["action"] != "done"
+        ]
 
     def _in_order(self, sent: list[Sent]) -> Iterator[Violation]:
         in_order = sorted(sent, key=lambda each: (each.answered, each.place))

@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 from tests.simulation.plants import plant
 
-from cirrusmq import attempts, fan_out, metering, schedules, shares, topic_fan_out
+from cirrusmq import attempts, fan_out, metering, pushes, schedules, shares, topic_fan_out
 from cirrusmq.parcel import Parcel
 
 
@@ -41,6 +41,12 @@ def fan_out_leaves_the_last_parcel_out(patch: pytest.MonkeyPatch) -> None:
 def anybody_holds_a_schedule(patch: pytest.MonkeyPatch) -> None:
     """Who delivers in order does not ask whether somebody else does."""
     patch.setattr(schedules, "hold", lambda *_: True)
+
+
+@plant("http")
+def a_retrying_subscription_delivers(patch: pytest.MonkeyPatch) -> None:
+    """New messages are attempted while the ones before them are retried."""
+    patch.setattr(pushes.Push, "blocks", property(lambda self: False))
 
 
 @plant("http")
