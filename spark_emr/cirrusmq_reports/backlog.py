@@ -69,7 +69,8 @@ def backlog(items: DataFrame, names: DataFrame, at_ms: int) -> DataFrame:
 def messages(items: DataFrame) -> DataFrame:
     """One row a message: `key` of its partition, `v`, `w`, `r`, `z`, and its parcel's times in ms.
 
-    A retry schedule is a row without `v`, with `state` and `probe_sent`: one reading serves both.
+    A retry schedule is a row without `v`, with `retrying` and `probe_sent_ms`: one reading serves
+    both.
     """
     parcels = items.select("item.*").select(
         _key().alias("key"),
@@ -79,7 +80,7 @@ def messages(items: DataFrame) -> DataFrame:
         whole("t").alias("sent_ms"),
         whole("x").alias("expires_ms"),
         (whole("expires_at") * 1000).alias("kept_until_ms"),
-        sf.col("state.S").alias("state"),
+        (sf.col("state.S") == "retrying").alias("retrying"),
         whole("probe_sent").alias("probe_sent_ms"),
         sf.col("v.L").alias("visible"),
         sf.col("w.L").alias("waits"),
@@ -96,7 +97,7 @@ def messages(items: DataFrame) -> DataFrame:
         "sent_ms",
         "expires_ms",
         "kept_until_ms",
-        "state",
+        "retrying",
         "probe_sent_ms",
         whole("entry").alias("v"),
         sf.when(sf.col("waits").isNull(), sf.lit(0)).otherwise(_entry("waits")).alias("w"),
@@ -113,14 +114,15 @@ _UNEQUAL_LISTS = (
 _LACKING = (
     "is_parcel AND (v IS NULL OR w IS NULL OR r IS NULL OR z IS NULL OR sent_ms IS NULL "
     "OR expires_ms IS NULL OR kept_until_ms IS NULL) "
-    "OR (state = 'retrying' AND probe_sent_ms IS NULL)"
+    "OR (retrying AND probe_sent_ms IS NULL)"
 )
 
 
 def counts_by_age(messages: DataFrame, at_ms: int) -> DataFrame:
     """Sums by `key` and `age`: whole seconds since sending, cut to their four highest bits.
 
-    So a bucket is never wider than an eighth of its age. Messages not kept have no age.
+    So a bucket is never wider than an eighth of its age. Messages not kept have no age. All
+    columns but the key have a fixed width: with a text among them Spark sorts every message.
     """
     at = sf.lit(at_ms)
     # One decision a level: `live` needs `v`, `kept` needs `live`, and the rest need `kept`.
@@ -142,7 +144,7 @@ def counts_by_age(messages: DataFrame, at_ms: int) -> DataFrame:
         sf.max("seconds").alias("oldest_age_seconds"),
         *_histogram("receives", "r", RECEIVE_RANGES),
         *_histogram("size", "z", SIZE_RANGES),
-        sf.max("state").alias("state"),
+        sf.max("retrying").alias("retrying"),
         sf.max("probe_sent_ms").alias("probe_sent_ms"),
     )
 
@@ -165,7 +167,7 @@ def figures(counts: DataFrame, at_ms: int) -> DataFrame:
         sf.array_sort(sf.flatten(sf.collect_list("ages"))).alias("ages"),
         sf.max(sf.when(sf.col("kept") > 0, sf.col("heat"))).alias("hottest"),
     )
-    retrying = sf.coalesce(sf.col("state") == "retrying", sf.lit(False))
+    retrying = sf.coalesce("retrying", sf.lit(False))
     probe_age = sf.floor((sf.lit(at_ms) - sf.col("probe_sent_ms")) / 1000)
     derived = by_resource.withColumns(
         {
@@ -249,7 +251,7 @@ def _partition() -> Column:
 
 def _sums() -> list[Column]:
     added = (*COUNTS, "kept", *RECEIVE_COLUMNS, *SIZE_COLUMNS)
-    newest = ("oldest_age_seconds", "state", "probe_sent_ms")
+    newest = ("oldest_age_seconds", "retrying", "probe_sent_ms")
     return [
         *[sf.sum(name).alias(name) for name in added if name != "inactive"],
         *[sf.max(name).alias(name) for name in newest],

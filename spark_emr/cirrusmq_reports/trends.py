@@ -21,17 +21,17 @@ def with_trends(points: DataFrame, at_ms: int, most: int) -> DataFrame:
     ranked = points.where(sf.col("at_ms") <= at_ms).select(
         "*", kept.alias("messages"), sf.row_number().over(newest_first).alias("rank")
     )
-    recent = ranked.where(sf.col("rank") <= most)
-    hour_ago = sf.lit(at_ms - _MS_PER_HOUR)
-    earlier, long_enough = sf.col("at_ms") < at_ms, sf.col("at_ms") <= hour_ago
-    time_and_count = sf.struct("at_ms", "messages")
-    by_resource = recent.groupBy("id").agg(
-        sf.sort_array(sf.collect_list(time_and_count)).alias("backlog_by_time"),
+    long_enough = sf.col("at_ms") <= at_ms - _MS_PER_HOUR
+    known = sf.when(sf.col("rank") <= most, sf.struct("at_ms", "messages"))
+    of_resource = Window.partitionBy("id")
+    now = ranked.select(
+        "*",
+        sf.sort_array(sf.collect_list(known).over(of_resource)).alias("backlog_by_time"),
         sf.coalesce(
-            sf.max(sf.when(long_enough, time_and_count)), sf.max(sf.when(earlier, time_and_count))
+            sf.max(sf.when(long_enough, known)).over(of_resource),
+            sf.max(sf.when(sf.col("at_ms") < at_ms, known)).over(of_resource),
         ).alias("reference"),
-    )
-    now = ranked.where(sf.col("at_ms") == at_ms).join(by_resource, "id")
+    ).where(sf.col("at_ms") == at_ms)
     hours = (sf.col("at_ms") - sf.col("reference.at_ms")) / _MS_PER_HOUR
     growth = (sf.col("messages") - sf.col("reference.messages")) / hours
     rated = now.withColumn("growth_per_hour", sf.round(growth, 2))
