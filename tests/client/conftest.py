@@ -2,48 +2,26 @@
 
 from __future__ import annotations
 
-import json
-import os
-import signal
 import socket
 import subprocess
-import sys
-import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import pytest
+from tests.stack import COMMAND, Stack, environment
 
 from cirrusmq_client import Backoff, Client, Connection, Producer
 
-COMMAND = Path(sys.executable).with_name("cirrusmq")
-START_SECONDS = 60
 
+class Service:
+    """What a client has to know of a running service."""
 
-class Stack:
-    """A running `cirrusmq up`."""
-
-    def __init__(self, data: Path) -> None:
-        self.data = data
-        self._process = subprocess.Popen(
-            [COMMAND, "up", "--port", "0", "--data", data],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-        )
-        self._output: IO[str] = self._process.stdout  # type: ignore[assignment]
-        impatience = threading.Timer(START_SECONDS, self._process.kill)
-        impatience.start()
-        lines = iter(self._output.readline, "")
-        ready = next((line for line in lines if line.startswith("ready ")), None)
-        impatience.cancel()
-        assert ready is not None, "the service did not start"
-        # What it prints from here on must not fill the pipe.
-        threading.Thread(target=self._output.read, daemon=True).start()
-        held = json.loads((data / "connection.json").read_text())
+    def __init__(self, stack: Stack) -> None:
+        self.data = stack.folder
+        held = stack.connection()
         self.connection = Connection(
             url=held["url"], access_key_id=held["access_key_id"], secret=held["secret"]
         )
@@ -53,27 +31,18 @@ class Stack:
             "CIRRUSMQ_SECRET": held["secret"],
         }
 
-    def stop(self) -> None:
-        """End it as its users do."""
-        self._process.send_signal(signal.SIGTERM)
-        try:
-            self._process.wait(30)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
-        self._output.close()
-
 
 @pytest.fixture(scope="session")
-def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
+def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """One service for all tests of a process; each makes queues of its own."""
     running = Stack(tmp_path_factory.mktemp("stack"))
-    yield running
-    running.stop()
+    yield Service(running)
+    running.end()
+    running.clean_up()
 
 
 @pytest.fixture
-def client(stack: Stack) -> Iterator[Client]:
+def client(stack: Service) -> Iterator[Client]:
     with Client(stack.connection) as made:
         yield made
 
@@ -84,7 +53,7 @@ def producer(client: Client) -> Producer:
 
 
 @pytest.fixture
-def new_client(stack: Stack) -> Iterator[Callable[..., Client]]:
+def new_client(stack: Service) -> Iterator[Callable[..., Client]]:
     """More clients: `new_client()`, `new_client(url=…, backoff=…)`."""
     made: list[Client] = []
 
@@ -130,14 +99,14 @@ def wait_until() -> Wait:
 
 
 @pytest.fixture
-def run_command(stack: Stack, tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
+def run_command(stack: Service, tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
     """The command line against the service: `run_command("queue", "list")`."""
 
     def run(*arguments: str, text: str = "", **variables: str) -> Any:
-        environment = {name: held for name, held in os.environ.items() if "CIRRUSMQ" not in name}
+        chosen = {"COLUMNS": "140", "NO_COLOR": "1"} | stack.environment | variables
         return subprocess.run(
             [COMMAND, *arguments],
-            env=environment | {"COLUMNS": "140", "NO_COLOR": "1"} | stack.environment | variables,
+            env=environment() | chosen,
             cwd=tmp_path,
             input=text,
             capture_output=True,

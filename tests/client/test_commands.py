@@ -8,21 +8,19 @@ import os
 import pty
 import signal
 import subprocess
-import sys
 import time
 import uuid
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 from standardwebhooks import Webhook
+from tests.stack import COMMAND
 
 from cirrusmq_client import Client
 
-COMMAND = Path(sys.executable).with_name("cirrusmq")
 SECRET = "whsec_" + base64.b64encode(b"k" * 24).decode()
 Run = Callable[..., subprocess.CompletedProcess[str]]
 NewQueue = Callable[..., str]

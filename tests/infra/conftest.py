@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.infra.tools import ROOT, run_tool
 
 from cirrusmq_local import cloudformation
 from cirrusmq_local.template import Template, load
 
-ROOT = Path(__file__).resolve().parents[2]
 # The jobs are programs, not an installed package.
 sys.path[:0] = [str(ROOT), str(ROOT / "spark_emr")]
 
@@ -45,22 +43,8 @@ def resources(document: dict[str, Any]) -> dict[str, Any]:
 @pytest.fixture(scope="session")
 def transformed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The template as CloudFormation gets it, in a file."""
-    python = ROOT / ".venv-sam" / "bin" / "python"
-    if not python.exists():
-        pytest.fail(f"{python} is missing: make .venv-sam/.installed makes it")
-    environment = {
-        "PATH": os.environ["PATH"],
-        "HOME": os.environ.get("HOME", "/"),
-        "AWS_DEFAULT_REGION": "eu-central-1",
-        "SAM_CLI_TELEMETRY": "0",
-    }
-    run = subprocess.run(
-        [python, Path(__file__).with_name("transform.py"), ROOT / "template.yaml"],
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    script = Path(__file__).with_name("transform.py")
+    run = run_tool(".venv-sam/bin/python", script, ROOT / "template.yaml")
     assert run.returncode == 0, run.stderr
     path = tmp_path_factory.mktemp("transformed") / "template.yaml"
     path.write_text(run.stdout)

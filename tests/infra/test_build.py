@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
+from tests.infra.tools import run_tool
 
 # It fetches the packages of the layer, which takes the package registry.
 pytestmark = pytest.mark.long
@@ -20,20 +19,11 @@ WANTED_BYTES = 60 << 20
 
 @pytest.fixture(scope="module")
 def built(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    sam = root / ".venv-sam" / "bin" / "sam"
-    if not sam.exists():
-        pytest.fail(f"{sam} is missing: make .venv-sam/.installed makes it")
     if shutil.which("python3.11") is None:
         pytest.skip("sam builds a layer with the Python that it is for, and python3.11 is not here")
     folder = tmp_path_factory.mktemp("built")
-    run = subprocess.run(
-        [sam, "build", "--template", root / "template.yaml", "--build-dir", folder / "out"],
-        cwd=folder,
-        env={**os.environ, "AWS_DEFAULT_REGION": "eu-central-1", "SAM_CLI_TELEMETRY": "0"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    arguments = ("build", "--template", root / "template.yaml", "--build-dir", folder / "out")
+    run = run_tool(".venv-sam/bin/sam", *arguments, cwd=folder)
     assert run.returncode == 0, run.stdout + run.stderr
     return folder / "out"
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -13,6 +11,7 @@ from typing import Any
 
 import pytest
 import yaml
+from tests.infra.tools import run_tool
 
 CHECKOV = re.compile(r"CKV")
 
@@ -23,17 +22,8 @@ def skips(root: Path) -> dict[str, dict[str, Any]]:
     return read
 
 
-def run(program: Path, *arguments: str | Path) -> str:
-    if not program.exists():
-        pytest.fail(f"{program} is missing: make {program.parents[1].name}/.installed makes it")
-    environment = {
-        "PATH": os.environ["PATH"],
-        "HOME": os.environ.get("HOME", "/"),
-        "AWS_DEFAULT_REGION": "eu-central-1",
-    }
-    ended = subprocess.run(
-        [program, *arguments], env=environment, capture_output=True, text=True, check=False
-    )
+def told_by(program: str, *arguments: str | Path) -> str:
+    ended = run_tool(program, *arguments)
     return ended.stdout or pytest.fail(ended.stderr)
 
 
@@ -60,19 +50,15 @@ def test_every_skip_has_a_reason(skips: dict[str, dict[str, Any]]) -> None:
     assert all(len(skip["reason"]) > 40 and skip["resources"] for skip in skips.values())
 
 
-def test_cfn_lint_finds_nothing_new(
-    root: Path, transformed: Path, skips: dict[str, dict[str, Any]]
-) -> None:
-    told = run(root / ".venv-sam/bin/cfn-lint", "--format", "json", transformed)
+def test_cfn_lint_finds_nothing_new(transformed: Path, skips: dict[str, dict[str, Any]]) -> None:
+    told = told_by(".venv-sam/bin/cfn-lint", "--format", "json", transformed)
     found = [(each["Rule"]["Id"], f".{each['Location']['Path'][1]}") for each in json.loads(told)]
     compare(found, {name: skip for name, skip in skips.items() if not CHECKOV.match(name)})
 
 
-def test_checkov_finds_nothing_new(
-    root: Path, transformed: Path, skips: dict[str, dict[str, Any]]
-) -> None:
-    told = run(
-        root / ".venv-checkov/bin/checkov",
+def test_checkov_finds_nothing_new(transformed: Path, skips: dict[str, dict[str, Any]]) -> None:
+    told = told_by(
+        ".venv-checkov/bin/checkov",
         *("--framework", "cloudformation", "--output", "json"),
         *("--quiet", "--compact", "--skip-download", "--file"),
         transformed,

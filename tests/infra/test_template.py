@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.infra.tools import run_tool
 
 from cirrusmq_local.template import Template
 
@@ -26,22 +25,8 @@ def of_type(resources: dict[str, Any], kind: str) -> dict[str, Any]:
 
 
 def test_sam_and_its_linter_have_no_finding(root: Path) -> None:
-    sam = root / ".venv-sam" / "bin" / "sam"
-    if not sam.exists():
-        pytest.fail(f"{sam} is missing: make .venv-sam/.installed makes it")
-    environment = {
-        "PATH": os.environ["PATH"],
-        "HOME": os.environ.get("HOME", "/"),
-        "AWS_DEFAULT_REGION": "eu-central-1",
-        "SAM_CLI_TELEMETRY": "0",
-    }
-    run = subprocess.run(
-        [sam, "validate", "--lint", "--template", root / "template.yaml"],
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    arguments = ("validate", "--lint", "--template", root / "template.yaml")
+    run = run_tool(".venv-sam/bin/sam", *arguments)
     assert run.returncode == 0, run.stdout + run.stderr
     assert "is a valid SAM Template" in run.stdout
     assert not re.search(r"^[EWI]\d{4}", run.stdout + run.stderr, re.M), run.stdout

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.stack import COMMAND
 
 from cirrusmq_local.data import DataFolder
 
@@ -78,7 +78,7 @@ def run_command(
 ) -> subprocess.CompletedProcess[str]:
     environment = {name: held for name, held in os.environ.items() if "CIRRUSMQ" not in name}
     return subprocess.run(
-        [Path(sys.executable).with_name("cirrusmq"), *arguments],
+        [COMMAND, *arguments],
         env=environment | {"COLUMNS": "120", "NO_COLOR": "1"} | variables,
         cwd=folder,
         input=text if terminal is None else None,

@@ -12,25 +12,20 @@ Then every sent message was received, and no deleted message came after its dele
 
 from __future__ import annotations
 
-import json
-import os
 import random
 import signal
-import subprocess
-import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import httpx
 import pytest
+from tests.stack import Stack, Start
 
 # Real time counts here: with other tests beside it, a loaded machine would fail it.
 pytestmark = pytest.mark.alone
 
-COMMAND = Path(sys.executable).with_name("cirrusmq")
 SENDERS = RECEIVERS = 8
 # The kill comes when so much was answered, however fast the machine is, and a moment more.
 SENT, DELETED = 300, 60
@@ -39,32 +34,6 @@ DRAIN_SECONDS = 60
 # Leases end soon after the restart, so that what was held at the kill can be drained.
 SCALE = 10
 QUEUE = "/queues/orders"
-
-
-class Stack:
-    """`cirrusmq up` on a folder, and clients with its key."""
-
-    def __init__(self, folder: Path) -> None:
-        self._process = subprocess.Popen(
-            [COMMAND, "up", "--port", "0", "--data", folder, "--time-scale", str(SCALE)],
-            stdout=subprocess.PIPE,
-            text=True,
-            env={name: held for name, held in os.environ.items() if "CIRRUSMQ" not in name},
-        )
-        assert self._process.stdout is not None
-        self._url = self._process.stdout.readline().removeprefix("ready ").strip()
-        held = json.loads((folder / "connection.json").read_text())
-        self._key = f"Bearer {held['access_key_id']}:{held['secret']}"
-
-    def client(self) -> httpx.Client:
-        return httpx.Client(
-            base_url=self._url, headers={"authorization": self._key}, trust_env=False, timeout=20
-        )
-
-    def kill(self) -> None:
-        if self._process.poll() is None:
-            self._process.send_signal(signal.SIGKILL)
-            self._process.communicate()
 
 
 class History:
@@ -189,22 +158,9 @@ def drain(stack: Stack, history: History) -> None:
     pytest.fail(f"not drained after {DRAIN_SECONDS} s: {counts}")
 
 
-@pytest.fixture
-def up(tmp_path: Path) -> Iterator[Callable[[], Stack]]:
-    started: list[Stack] = []
-
-    def run() -> Stack:
-        started.append(Stack(tmp_path / "data"))
-        return started[-1]
-
-    yield run
-    for stack in started:
-        stack.kill()
-
-
-def kill_under_load(up: Callable[[], Stack], seed: int) -> None:
+def kill_under_load(start: Start, seed: int) -> None:
     history = History()
-    stack = up()
+    stack = start("--time-scale", str(SCALE))
     with stack.client() as client:
         attributes = {"visibility_timeout_seconds": 20}
         assert client.put(QUEUE, json=attributes).status_code == 201
@@ -215,9 +171,9 @@ def kill_under_load(up: Callable[[], Stack], seed: int) -> None:
         assert time.monotonic() < ends, "too little was answered to try anything"
         time.sleep(0.01)
     time.sleep(random.Random(seed).uniform(0, 0.3))
-    stack.kill()
+    stack.end(signal.SIGKILL)
     load.join()
-    drain(up(), history)
+    drain(start("--time-scale", str(SCALE)), history)
     lost = history.sent.keys() - history.received.keys()
     assert lost == set()
     assert history.returned == []
@@ -225,11 +181,11 @@ def kill_under_load(up: Callable[[], Stack], seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_a_kill_loses_nothing_answered(up: Callable[[], Stack], seed: int) -> None:
-    kill_under_load(up, seed)
+def test_a_kill_loses_nothing_answered(start: Start, seed: int) -> None:
+    kill_under_load(start, seed)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("seed", range(100, 120))
-def test_many_kills_lose_nothing_answered(up: Callable[[], Stack], seed: int) -> None:
-    kill_under_load(up, seed)
+def test_many_kills_lose_nothing_answered(start: Start, seed: int) -> None:
+    kill_under_load(start, seed)

@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 import threading
 import time
 from collections import defaultdict
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+from tests.stack import Start
 
 # Real time counts here: with other tests beside it, a loaded machine would fail it.
 pytestmark = [pytest.mark.alone, pytest.mark.long]
 
-COMMAND = Path(sys.executable).with_name("cirrusmq")
 SCALE = 20
 LATE_SECONDS = 8
 """Of the stack's clock: 0.4 s for the state machine, the push and the way here."""
@@ -79,25 +74,9 @@ def subscriber() -> Iterator[Subscriber]:
 
 
 @pytest.fixture
-def client(tmp_path: Path) -> Iterator[httpx.Client]:
+def client(start: Start) -> httpx.Client:
     """A client of a stack that runs twenty times as fast."""
-    folder = tmp_path / "data"
-    process = subprocess.Popen(
-        [COMMAND, "up", "--port", "0", "--data", folder, "--time-scale", str(SCALE)],
-        stdout=subprocess.PIPE,
-        text=True,
-        env={name: held for name, held in os.environ.items() if "CIRRUSMQ" not in name},
-    )
-    assert process.stdout is not None
-    url = process.stdout.readline().removeprefix("ready ").strip()
-    held = json.loads((folder / "connection.json").read_text())
-    key = f"Bearer {held['access_key_id']}:{held['secret']}"
-    with httpx.Client(
-        base_url=url, headers={"authorization": key}, trust_env=False, timeout=30
-    ) as made:
-        yield made
-    process.terminate()
-    process.communicate()
+    return start("--time-scale", str(SCALE)).client()
 
 
 def test_the_policies_keep_their_waits(client: httpx.Client, subscriber: Subscriber) -> None:

@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
-import subprocess
-import sys
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
+from tests.stack import Stack, Start
 
 # Real time counts here: with other tests beside it, a loaded machine would fail it.
 pytestmark = pytest.mark.alone
 
-COMMAND = Path(sys.executable).with_name("cirrusmq")
 PATIENCE_SECONDS = 60
 TOPIC = "/topics/news"
 # The waits of the ladder have to stay long beside what a busy machine takes for a step.
@@ -68,44 +63,31 @@ class Subscriber:
         self._server.server_close()
 
 
-class Stack:
-    """`cirrusmq up`, and a client with its key."""
+class Retrying:
+    """A stack with one topic, seen as these tests look at it."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._process = subprocess.Popen(
-            [COMMAND, "up", "--port", "0", "--data", folder, "--time-scale", str(SCALE)],
-            stdout=subprocess.PIPE,
-            text=True,
-            env={name: held for name, held in os.environ.items() if "CIRRUSMQ" not in name},
-        )
-        assert self._process.stdout is not None
-        url = self._process.stdout.readline().removeprefix("ready ").strip()
-        held = json.loads((folder / "connection.json").read_text())
-        self.client = httpx.Client(
-            base_url=url,
-            headers={"authorization": f"Bearer {held['access_key_id']}:{held['secret']}"},
-            trust_env=False,
-            timeout=30,
-        )
+    def __init__(self, stack: Stack) -> None:
+        self._stack = stack
+        self._client = stack.client()
+        assert self._client.put(TOPIC).status_code in (200, 201)
 
     def subscribe(self, name: str, endpoint: str, **more: Any) -> str:
         """A subscription that gets bodies as they are; answers its id."""
         asked = {"protocol": "http", "endpoint": endpoint, "content_format": "simplified", **more}
-        answer = self.client.put(f"{TOPIC}/subscriptions/{name}", json=asked)
+        answer = self._client.put(f"{TOPIC}/subscriptions/{name}", json=asked)
         assert answer.status_code == 201, answer.text
         return str(answer.json()["id"])
 
     def publish(self, *bodies: str) -> None:
         messages = {"messages": [{"body": body} for body in bodies]}
-        assert self.client.post(f"{TOPIC}/messages", json=messages).status_code == 201
+        assert self._client.post(f"{TOPIC}/messages", json=messages).status_code == 201
 
     def show(self, name: str) -> Any:
-        return self.client.get(f"{TOPIC}/subscriptions/{name}").json()
+        return self._client.get(f"{TOPIC}/subscriptions/{name}").json()
 
     def executions(self) -> list[tuple[str, str]]:
         """(name, status) of each beginning and end since the first start."""
-        lines = (self._folder / "executions.log").read_text().splitlines()
+        lines = (self._stack.folder / "executions.log").read_text().splitlines()
         noted = [json.loads(line) for line in lines]
         return [(each["execution"].rpartition(":")[2], each["status"]) for each in noted]
 
@@ -114,12 +96,8 @@ class Stack:
         noted = self.executions()
         return {name for name, _ in noted} - {name for name, status in noted if status != "RUNNING"}
 
-    def end(self, number: int = signal.SIGKILL) -> int:
-        if self._process.poll() is None:
-            self._process.send_signal(number)
-            self._process.communicate()
-        self.client.close()
-        return self._process.returncode
+    def end(self, number: int) -> int:
+        return self._stack.end(number)[0]
 
 
 @pytest.fixture
@@ -130,16 +108,8 @@ def subscriber() -> Iterator[Subscriber]:
 
 
 @pytest.fixture
-def up(tmp_path: Path) -> Iterator[Callable[[], Stack]]:
-    started: list[Stack] = []
-
-    def run() -> Stack:
-        started.append(Stack(tmp_path / "data"))
-        return started[-1]
-
-    yield run
-    for stack in started:
-        stack.end()
+def up(start: Start) -> Callable[[], Retrying]:
+    return lambda: Retrying(start("--time-scale", str(SCALE)))
 
 
 def wait_for(what: Callable[[], bool]) -> float:
@@ -153,11 +123,10 @@ def wait_for(what: Callable[[], bool]) -> float:
 
 @pytest.mark.long
 def test_a_failing_url_has_one_execution_whatever_waits_and_healthy_ones_none(
-    up: Callable[[], Stack], subscriber: Subscriber
+    up: Callable[[], Retrying], subscriber: Subscriber
 ) -> None:
     subscriber.failing = {"bad"}
     stack = up()
-    stack.client.put(TOPIC)
     failing = stack.subscribe("failing", subscriber.url("bad"))
     stack.subscribe("healthy", subscriber.url("good"))
     for batch in range(10):
@@ -179,10 +148,9 @@ def test_a_failing_url_has_one_execution_whatever_waits_and_healthy_ones_none(
 
 
 @pytest.mark.long
-def test_retrying_goes_on_after_a_kill(up: Callable[[], Stack], subscriber: Subscriber) -> None:
+def test_retrying_goes_on_after_a_kill(up: Callable[[], Retrying], subscriber: Subscriber) -> None:
     subscriber.failing = {"bad"}
     first = up()
-    first.client.put(TOPIC)
     id_ = first.subscribe("failing", subscriber.url("bad"))
     first.publish("one", "two", "three")
     wait_for(lambda: max(subscriber.attempts.values(), default=0) > 3)
@@ -200,11 +168,10 @@ def test_retrying_goes_on_after_a_kill(up: Callable[[], Stack], subscriber: Subs
 
 @pytest.mark.long
 def test_a_kill_in_the_middle_of_a_post_delays_it_by_two_minutes_at_most(
-    up: Callable[[], Stack], subscriber: Subscriber
+    up: Callable[[], Retrying], subscriber: Subscriber
 ) -> None:
     subscriber.hanging = {"slow"}
     first = up()
-    first.client.put(TOPIC)
     first.subscribe("hanging", subscriber.url("slow"))
     first.publish("one", "two")
     wait_for(lambda: subscriber.attempts["slow", "one"] == 1)
@@ -215,10 +182,9 @@ def test_a_kill_in_the_middle_of_a_post_delays_it_by_two_minutes_at_most(
     assert waited * SCALE < 120
 
 
-def test_a_stop_while_retrying_is_clean(up: Callable[[], Stack], subscriber: Subscriber) -> None:
+def test_a_stop_while_retrying_is_clean(up: Callable[[], Retrying], subscriber: Subscriber) -> None:
     subscriber.failing = {"bad"}
     stack = up()
-    stack.client.put(TOPIC)
     stack.subscribe("failing", subscriber.url("bad"))
     stack.publish("one")
     wait_for(lambda: max(subscriber.attempts.values(), default=0) > 3)

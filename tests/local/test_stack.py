@@ -3,92 +3,18 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import signal
 import socket
 import stat
 import subprocess
-import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import suppress
 from email.utils import parsedate_to_datetime
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
-
-COMMAND = Path(sys.executable).with_name("cirrusmq")
-START_SECONDS = 60
-
-
-class Up:
-    """A running `cirrusmq up`."""
-
-    def __init__(self, folder: Path, *arguments: str) -> None:
-        self.folder = folder
-        self.process = subprocess.Popen(
-            [COMMAND, "up", "--data", str(folder), *arguments],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            env=environment(),
-        )
-        assert self.process.stdout is not None
-        self.ready = self.process.stdout.readline()
-        self._clients: list[httpx.Client] = []
-
-    @property
-    def url(self) -> str:
-        return self.ready.removeprefix("ready ").strip()
-
-    def connection(self) -> Any:
-        return json.loads((self.folder / "connection.json").read_text())
-
-    def client(self) -> httpx.Client:
-        held = self.connection()
-        key = f"Bearer {held['access_key_id']}:{held['secret']}"
-        self._clients.append(
-            httpx.Client(base_url=self.url, headers={"authorization": key}, trust_env=False)
-        )
-        return self._clients[-1]
-
-    def clean_up(self) -> None:
-        """Whatever state it is in, leave nothing behind."""
-        for client in self._clients:
-            client.close()
-        with suppress(ProcessLookupError):
-            self.process.kill()
-        self.process.communicate()
-
-    def end(self, number: int = signal.SIGTERM) -> tuple[int, str, str]:
-        """Exit code, the rest of standard output, standard error."""
-        self.process.send_signal(number)
-        out, err = self.process.communicate(timeout=30)
-        return self.process.returncode, out, err
-
-
-Start = Callable[..., Up]
-
-
-def environment() -> dict[str, str]:
-    return {name: held for name, held in os.environ.items() if "CIRRUSMQ" not in name}
-
-
-@pytest.fixture
-def start(tmp_path: Path) -> Iterator[Start]:
-    started: list[Up] = []
-
-    def run(*arguments: str) -> Up:
-        chosen = arguments if "--port" in arguments else ("--port", "0", *arguments)
-        started.append(Up(tmp_path / "data", *chosen))
-        return started[-1]
-
-    yield run
-    for up in started:
-        up.clean_up()
+from tests.stack import COMMAND, START_SECONDS, Start, environment
 
 
 def test_it_says_where_it_answers_and_how_to_connect(start: Start) -> None:
@@ -148,8 +74,7 @@ def test_two_do_not_share_data(start: Start) -> None:
     start()
     second = start()
     code = second.process.wait(START_SECONDS)
-    assert second.process.stderr is not None
-    told = second.process.stderr.read()
+    told = second.errors()
     assert (code, second.ready) == (1, "")
     assert "in use" in told
     assert told.count("\n") == 1
@@ -159,8 +84,7 @@ def test_a_port_that_is_taken_is_told(start: Start) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         up = start("--port", str(taken.getsockname()[1]))
         code = up.process.wait(START_SECONDS)
-    assert up.process.stderr is not None
-    told = up.process.stderr.read()
+    told = up.errors()
     assert (code, up.ready) == (1, "")
     assert "--port" in told
     assert told.count("\n") == 1

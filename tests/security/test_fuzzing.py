@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from functools import partial
-from pathlib import Path
 from typing import Any, cast
 
 import pytest
@@ -21,8 +20,8 @@ from schemathesis import Case, GenerationMode
 from schemathesis.checks import CHECKS, CheckFunction, load_all_checks
 from schemathesis.config import SchemathesisConfig
 from schemathesis.core.transport import Response
-from tests.local.test_stack import Up
 from tests.security.contract import CALLS, CODES, DOCUMENT, Call, Stage, names_for, set_stage
+from tests.stack import Start
 
 URL = "http://service"
 REFUSED = [400, 403, 404, 405, 409, 413, 415]
@@ -131,20 +130,17 @@ def test_thousands_of_calls_are_answered_as_the_document_says(call: Call) -> Non
 
 
 @pytest.mark.long
-def test_a_running_stack_answers_as_the_document_says(tmp_path: Path) -> None:
+def test_a_running_stack_answers_as_the_document_says(start: Start) -> None:
     """Through sockets and the gateway; time runs fast there, since made-up calls wait long."""
-    up = Up(tmp_path / "data", "--port", "0", "--time-scale", "600")
+    up = start("--time-scale", "600")
     names = {"queue": "orders", "topic": "news", "subscription": "all", "receiver": "copy"}
     with requests.Session() as session:
         session.trust_env = False
         session.headers["Authorization"] = up.client().headers["authorization"]
-        try:
-            for call in CALLS:
-                for path in ("/queues/orders", "/queues/orders/receivers/copy", "/topics/news"):
-                    session.put(up.url + path)
-                pull = {"protocol": "pull"}
-                session.put(f"{up.url}/topics/news/subscriptions/all", json=pull)
-                ask = partial(Case.call, base_url=up.url, session=session)
-                fuzz(call, {**names, "account": "carol", "id": "none", "asset": "none"}, ask, FEW)
-        finally:
-            up.clean_up()
+        for call in CALLS:
+            for path in ("/queues/orders", "/queues/orders/receivers/copy", "/topics/news"):
+                session.put(up.url + path)
+            pull = {"protocol": "pull"}
+            session.put(f"{up.url}/topics/news/subscriptions/all", json=pull)
+            ask = partial(Case.call, base_url=up.url, session=session)
+            fuzz(call, {**names, "account": "carol", "id": "none", "asset": "none"}, ask, FEW)

@@ -8,13 +8,12 @@ import json
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
-from tests.local.test_stack import Up
 from tests.security.contract import CALLS, Stage, names_for, set_stage
+from tests.stack import Start
 
 from cirrusmq_lambda.observability import logger
 from cirrusmq_local.engine import EngineError
@@ -187,29 +186,26 @@ def test_what_fails_inside_is_logged_without_secrets(stage: Stage, fault: Except
 
 
 def test_no_secret_is_in_what_a_running_stack_writes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("POWERTOOLS_LOG_LEVEL", "DEBUG")
-    up = Up(tmp_path / "data", "--port", "0")
-    try:
-        client = up.client()
-        key = client.post("/keys").json()
-        connection = up.connection()
-        client.put("/queues/orders")
-        client.put("/topics/news")
-        hook = {"protocol": "http", "endpoint": "http://127.0.0.1:9/hook"}
-        secret = client.put("/topics/news/subscriptions/hook", json=hook).json()["secret"]
-        message = {"messages": [{"body": BODY}]}
-        for path in ("/queues/orders/messages", "/topics/news/messages"):
-            assert client.post(path, json=message).status_code == 201
-            broken = json.dumps(message)[:-1].encode()
-            assert client.post(path, content=broken).status_code in (400, 415)
-        bad = {"authorization": f"Bearer {key['access_key_id']}:wrong-{key['secret']}"}
-        assert client.get(f"/queues/{BODY}", headers=bad).status_code == 401
-        client.post("/local/run/sweep")
-    finally:
-        _, out, err = up.end()
-        up.clean_up()
+    up = start()
+    client = up.client()
+    key = client.post("/keys").json()
+    connection = up.connection()
+    client.put("/queues/orders")
+    client.put("/topics/news")
+    hook = {"protocol": "http", "endpoint": "http://127.0.0.1:9/hook"}
+    secret = client.put("/topics/news/subscriptions/hook", json=hook).json()["secret"]
+    message = {"messages": [{"body": BODY}]}
+    for path in ("/queues/orders/messages", "/topics/news/messages"):
+        assert client.post(path, json=message).status_code == 201
+        broken = json.dumps(message)[:-1].encode()
+        assert client.post(path, content=broken).status_code in (400, 415)
+    bad = {"authorization": f"Bearer {key['access_key_id']}:wrong-{key['secret']}"}
+    assert client.get(f"/queues/{BODY}", headers=bad).status_code == 401
+    client.post("/local/run/sweep")
+    _, out, err = up.end()
     secrets = [key["secret"], connection["secret"], secret, *packed(BODY)]
     logs = [held.read_text() for held in up.folder.glob("*.log*")]
     assert logs

@@ -12,8 +12,8 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.local.test_stack import Up
 from tests.security.contract import CALLS, names_for, set_stage
+from tests.stack import Stack
 
 from cirrusmq.throttling import Throttle, share_of
 from cirrusmq_local.engine import EngineError
@@ -212,7 +212,7 @@ def test_a_running_stack_refuses_only_where_a_rate_is_given(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def call(name: str, check: Callable[[Any], None]) -> None:
-        up = Up(tmp_path / name, "--port", "0")
+        up = Stack(tmp_path / name)
         try:
             check(up.client())
         finally:

@@ -3,38 +3,26 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-
-COMMAND = Path(sys.executable).with_name("cirrusmq")
+from tests.stack import COMMAND, Start, environment
 
 
 @pytest.fixture
-def data(tmp_path: Path) -> Iterator[Path]:
+def data(start: Start) -> Path:
     """The data of a running `cirrusmq up`."""
-    folder = tmp_path / "data"
-    with subprocess.Popen(
-        [COMMAND, "up", "--port", "0", "--data", folder],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-    ) as process:
-        assert process.stdout is not None
-        assert any(line.startswith("ready ") for line in process.stdout), "it did not start"
-        yield folder
-        process.terminate()
+    stack = start()
+    assert stack.ready
+    return stack.folder
 
 
 def run(data: Path, *arguments: str) -> str:
     ended = subprocess.run(
         [COMMAND, *arguments, "--data", data],
-        env={name: value for name, value in os.environ.items() if "CIRRUSMQ_" not in name},
+        env=environment(),
         capture_output=True,
         text=True,
         check=False,

@@ -1,0 +1,30 @@
+"""Programs that live in a virtual environment of their own, each made by a make target."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def run_tool(
+    program: str, *arguments: str | Path, cwd: Path | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run `.venv-…/bin/…` of this checkout; fails where it is missing."""
+    path = ROOT / program
+    venv = program.partition("/")[0]
+    assert path.exists(), f"{path} is missing: make {venv}/.installed makes it"
+    # Whoever runs the tests may have an account and a search path; neither has a say here.
+    kept = {
+        name: held for name, held in os.environ.items() if not name.startswith(("AWS_", "PYTHON"))
+    }
+    return subprocess.run(
+        [path, *arguments],
+        cwd=cwd,
+        env={**kept, "AWS_DEFAULT_REGION": "eu-central-1", "SAM_CLI_TELEMETRY": "0"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )

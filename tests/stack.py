@@ -1,0 +1,95 @@
+"""`cirrusmq up` as its users start it: a process, its URL and key, and its end."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+COMMAND = Path(sys.executable).with_name("cirrusmq")
+START_SECONDS = 60
+END_SECONDS = 30
+
+
+class Stack:
+    """A running service on the data in `folder`, on a free port unless `arguments` name one."""
+
+    def __init__(self, folder: Path, *arguments: str) -> None:
+        self.folder = folder
+        # A pipe that nobody empties would stop it one day.
+        self._told = tempfile.TemporaryFile("w+")  # noqa: SIM115 - closed in clean_up
+        port = () if "--port" in arguments else ("--port", "0")
+        self.process = subprocess.Popen(
+            [COMMAND, "up", "--data", folder, *port, *arguments],
+            stdout=subprocess.PIPE,
+            stderr=self._told,
+            text=True,
+            env=environment(),
+        )
+        self._clients: list[httpx.Client] = []
+        assert self.process.stdout is not None
+        impatience = threading.Timer(START_SECONDS, self.process.kill)
+        impatience.start()
+        self.ready = self.process.stdout.readline()
+        """Its first line; empty if it ended instead."""
+        impatience.cancel()
+
+    @property
+    def url(self) -> str:
+        """Where it answers."""
+        assert self.ready.startswith("ready "), "the service did not start"
+        return self.ready.removeprefix("ready ").strip()
+
+    def connection(self) -> dict[str, Any]:
+        """What it wrote for clients."""
+        held: dict[str, Any] = json.loads((self.folder / "connection.json").read_text())
+        return held
+
+    def client(self) -> httpx.Client:
+        """A client with its key, closed at the end."""
+        held = self.connection()
+        key = f"Bearer {held['access_key_id']}:{held['secret']}"
+        made = httpx.Client(
+            base_url=self.url, headers={"authorization": key}, trust_env=False, timeout=30
+        )
+        self._clients.append(made)
+        return made
+
+    def errors(self) -> str:
+        """What it told on standard error."""
+        self._told.seek(0)
+        return self._told.read()
+
+    def end(self, number: int = signal.SIGTERM) -> tuple[int, str, str]:
+        """Exit code, what it printed after `ready`, and what it told on standard error."""
+        self.process.send_signal(number)
+        out, _ = self.process.communicate(timeout=END_SECONDS)
+        return self.process.returncode, out, self.errors()
+
+    def clean_up(self) -> None:
+        """Whatever state it is in, leave nothing behind."""
+        for client in self._clients:
+            client.close()
+        self.process.kill()
+        self.process.wait()
+        assert self.process.stdout is not None
+        self.process.stdout.close()
+        self._told.close()
+
+
+Start = Callable[..., Stack]
+"""Starts it on a test's folder, again on the same data: `start("--time-scale", "10")`."""
+
+
+def environment() -> dict[str, str]:
+    """This process's, without what would point at another service."""
+    return {name: held for name, held in os.environ.items() if "CIRRUSMQ" not in name}
