@@ -10,6 +10,7 @@ from typing import Any
 
 import httpx
 import pytest
+from tests.local.subscriber import Subscriber
 
 from cirrusmq.errors import CirrusMQError
 from cirrusmq_local.clock import ScaledClock
@@ -130,3 +131,10 @@ def unused_port() -> int:
     with socket.create_server(("127.0.0.1", 0)) as listening:
         port: int = listening.getsockname()[1]
         return port
+
+
+@pytest.fixture
+def subscriber() -> Iterator[Subscriber]:
+    made = Subscriber()
+    yield made
+    made.close()

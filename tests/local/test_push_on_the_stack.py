@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import threading
 import time
-from collections import defaultdict
-from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import pairwise
 from typing import Any
 
 import httpx
 import pytest
+from tests.local.subscriber import Subscriber
 from tests.stack import Start
 
 # Real time counts here: with other tests beside it, a loaded machine would fail it.
@@ -28,55 +25,15 @@ UNORDERED = [10, 30, 60, 120, 180, 240, 300]
 CUSTOM = [5, 50, 100.5, 200]
 
 
-class Subscriber:
-    """An HTTP endpoint that notes when what came; all paths but `well` are answered with 500."""
-
-    def __init__(self) -> None:
-        self.times: dict[tuple[str, str], list[float]] = defaultdict(list)
-        """(path, body) -> real seconds of each attempt."""
-        self.order: dict[str, list[str]] = defaultdict(list)
-        self.up = False
-        subscriber = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                at = time.monotonic()
-                body = self.rfile.read(int(self.headers["content-length"])).decode()
-                path = self.path.strip("/")
-                subscriber.times[path, body].append(at)
-                subscriber.order[path].append(body)
-                self.send_response(204 if subscriber.up or path == "well" else 500)
-                self.end_headers()
-
-            def log_message(self, format: str, *args: Any) -> None:
-                pass
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
-
-    def url(self, path: str) -> str:
-        return f"http://127.0.0.1:{self._server.server_address[1]}/{path}"
-
-    def waits(self, path: str, body: str) -> list[float]:
-        """Seconds of the stack's clock between the attempts."""
-        return [(late - soon) * SCALE for soon, late in pairwise(self.times[path, body])]
-
-    def close(self) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-
-
-@pytest.fixture
-def subscriber() -> Iterator[Subscriber]:
-    made = Subscriber()
-    yield made
-    made.close()
-
-
 @pytest.fixture
 def client(start: Start) -> httpx.Client:
     """A client of a stack that runs twenty times as fast."""
     return start("--time-scale", str(SCALE)).client()
+
+
+def waits_of(subscriber: Subscriber, path: str, body: str) -> list[float]:
+    """Seconds of the stack's clock between the attempts."""
+    return [(late - soon) * SCALE for soon, late in pairwise(subscriber.times[path, body])]
 
 
 def test_the_policies_keep_their_waits(client: httpx.Client, subscriber: Subscriber) -> None:
@@ -88,6 +45,7 @@ def test_the_policies_keep_their_waits(client: httpx.Client, subscriber: Subscri
         "unordered": {"policy": "unordered"},
         "custom": {"policy": "custom", "waits": CUSTOM},
     }
+    subscriber.failing = policies.keys() - {"well"}
     ids = {}
     for name, retry in policies.items():
         topic = "warm" if name == "first" else "news"
@@ -122,7 +80,7 @@ def test_the_policies_keep_their_waits(client: httpx.Client, subscriber: Subscri
         assert delivered - began < 1
 
     def check(path: str, body: str, expected: list[float]) -> None:
-        waits = subscriber.waits(path, body)[: len(expected)]
+        waits = waits_of(subscriber, path, body)[: len(expected)]
         assert len(waits) == len(expected), (path, body, waits)
         for wait, wanted in zip(waits, expected, strict=True):
             assert wanted - EARLY_SECONDS <= wait <= wanted + LATE_SECONDS, (path, body, waits)
@@ -134,7 +92,7 @@ def test_the_policies_keep_their_waits(client: httpx.Client, subscriber: Subscri
         check("unordered", body, [*UNORDERED])
         check("custom", body, CUSTOM)
         assert len(subscriber.times["custom", body]) == len(CUSTOM) + 1
-        backoffs = subscriber.waits("backoff", body)
+        backoffs = waits_of(subscriber, "backoff", body)
         assert len(backoffs) == 3
         assert all(10 - EARLY_SECONDS <= wait <= 20 + LATE_SECONDS for wait in backoffs), backoffs
     assert subscriber.order["backoff"] == ["one"] * 4 + ["two"] * 4

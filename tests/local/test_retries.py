@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 import signal
-import threading
 import time
-from collections import Counter
-from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Callable
 from typing import Any
 
 import pytest
+from tests.local.subscriber import Subscriber
 from tests.stack import Stack, Start
 
 # Real time counts here: with other tests beside it, a loaded machine would fail it.
@@ -21,46 +19,6 @@ PATIENCE_SECONDS = 60
 TOPIC = "/topics/news"
 # The waits of the ladder have to stay long beside what a busy machine takes for a step.
 SCALE = 10
-HANG_SECONDS = 5
-
-
-class Subscriber:
-    """An HTTP endpoint; paths in `failing` are answered with 500, in `hanging` not for a while."""
-
-    def __init__(self) -> None:
-        self.failing: set[str] = set()
-        self.hanging: set[str] = set()
-        self.attempts: Counter[tuple[str, str]] = Counter()
-        """(path, body) -> how often it came."""
-        self.accepted: Counter[str] = Counter()
-        subscriber = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                body = self.rfile.read(int(self.headers["content-length"])).decode()
-                path = self.path.strip("/")
-                subscriber.attempts[path, body] += 1
-                if path in subscriber.hanging:
-                    time.sleep(HANG_SECONDS)
-                    return
-                refused = path in subscriber.failing
-                if not refused:
-                    subscriber.accepted[path] += 1
-                self.send_response(500 if refused else 204)
-                self.end_headers()
-
-            def log_message(self, format: str, *args: Any) -> None:
-                pass
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
-
-    def url(self, path: str) -> str:
-        return f"http://127.0.0.1:{self._server.server_address[1]}/{path}"
-
-    def close(self) -> None:
-        self._server.shutdown()
-        self._server.server_close()
 
 
 class Retrying:
@@ -101,13 +59,6 @@ class Retrying:
 
 
 @pytest.fixture
-def subscriber() -> Iterator[Subscriber]:
-    made = Subscriber()
-    yield made
-    made.close()
-
-
-@pytest.fixture
 def up(start: Start) -> Callable[[], Retrying]:
     return lambda: Retrying(start("--time-scale", str(SCALE)))
 
@@ -132,19 +83,19 @@ def test_a_failing_url_has_one_execution_whatever_waits_and_healthy_ones_none(
     for batch in range(10):
         stack.publish(*(f"{batch}-{place}" for place in range(10)))
     wait_for(lambda: subscriber.accepted["good"] == 100)
-    wait_for(lambda: max(subscriber.attempts.values()) > 3)
+    wait_for(lambda: max(subscriber.attempts("bad").values(), default=0) > 3)
     assert stack.executions() == [(f"{failing}-1", "RUNNING")]
     assert stack.show("failing")["state"] == "retrying"
     assert stack.show("healthy")["state"] == "delivering"
     # The others wait behind the probe.
-    tried = {body for path, body in subscriber.attempts if path == "bad"}
+    tried = set(subscriber.order["bad"])
     assert len(tried) < 100
     subscriber.failing = set()
     wait_for(lambda: subscriber.accepted["bad"] == 100)
     # A post that was under way when the URL recovered may have begun another generation.
     wait_for(lambda: stack.show("failing")["state"] == "delivering" and not stack.running())
     assert {status for _, status in stack.executions()} == {"RUNNING", "SUCCEEDED"}
-    assert max(count for (path, _), count in subscriber.attempts.items() if path == "good") == 1
+    assert max(subscriber.attempts("good").values()) == 1
 
 
 @pytest.mark.long
@@ -153,14 +104,14 @@ def test_retrying_goes_on_after_a_kill(up: Callable[[], Retrying], subscriber: S
     first = up()
     id_ = first.subscribe("failing", subscriber.url("bad"))
     first.publish("one", "two", "three")
-    wait_for(lambda: max(subscriber.attempts.values(), default=0) > 3)
+    wait_for(lambda: max(subscriber.attempts("bad").values(), default=0) > 3)
     first.end(signal.SIGKILL)
     subscriber.failing = set()
     second = up()
     waited = wait_for(lambda: subscriber.accepted["bad"] >= 3)
     # Two minutes of the stack's time from its start, and the last wait of the ladder before it.
     assert waited * SCALE < 120 + 16
-    assert {body for _, body in subscriber.attempts} == {"one", "two", "three"}
+    assert set(subscriber.order["bad"]) == {"one", "two", "three"}
     wait_for(lambda: second.show("failing")["state"] == "delivering")
     names = [name for name, status in second.executions() if status == "RUNNING"]
     assert names == [f"{id_}-1", f"{id_}-2"]
@@ -174,7 +125,7 @@ def test_a_kill_in_the_middle_of_a_post_delays_it_by_two_minutes_at_most(
     first = up()
     first.subscribe("hanging", subscriber.url("slow"))
     first.publish("one", "two")
-    wait_for(lambda: subscriber.attempts["slow", "one"] == 1)
+    wait_for(lambda: subscriber.attempts("slow")["one"] == 1)
     first.end(signal.SIGKILL)
     subscriber.hanging = set()
     up()
@@ -187,6 +138,6 @@ def test_a_stop_while_retrying_is_clean(up: Callable[[], Retrying], subscriber: 
     stack = up()
     stack.subscribe("failing", subscriber.url("bad"))
     stack.publish("one")
-    wait_for(lambda: max(subscriber.attempts.values(), default=0) > 3)
+    wait_for(lambda: max(subscriber.attempts("bad").values(), default=0) > 3)
     assert stack.end(signal.SIGTERM) == 0
     assert [status for _, status in stack.executions()] == ["RUNNING", "ABORTED"]
