@@ -345,6 +345,7 @@ ACCEPTED_URLS = {
     "HTTPS://Example.COM/Path?q=1": ("example.com", 443, "/Path?q=1", "example.com"),
     "https://example.com?q": ("example.com", 443, "/?q", "example.com"),
     "https://example.com:443/": ("example.com", 443, "/", "example.com"),
+    "https://example.com:65535/": ("example.com", 65535, "/", "example.com:65535"),
     "https://example.com:8443/a@b:c": ("example.com", 8443, "/a@b:c", "example.com:8443"),
     "https://example.com./": ("example.com.", 443, "/", "example.com"),
     "https://a_b.example/": ("a_b.example", 443, "/", "a_b.example"),
