@@ -29,10 +29,14 @@ _TOOL = (sys.executable, "-m", "mutmut")
 
 
 def lay_out(folder: Path) -> None:
-    """Copy the package, its tests and the configuration to where the tool looks for them."""
+    """Copy the package, its tests and the configuration to where the tool looks for them.
+
+    Without the fixtures: they start services, which takes more packages than unit tests do.
+    """
+    left = shutil.ignore_patterns("__pycache__", "conftest.py")
     for source, copy in (("layers/core/cirrusmq", "cirrusmq"), ("tests", "tests")):
         shutil.rmtree(folder / copy, ignore_errors=True)
-        shutil.copytree(_ROOT / source, folder / copy, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(_ROOT / source, folder / copy, ignore=left)
     shutil.copy2(_ROOT / "pyproject.toml", folder)
     shutil.copy2(_HERE / "conftest.py", folder)
 
