@@ -303,6 +303,17 @@ class TestLog:
         world.clock.pass_seconds(0.002)
         assert log_bodies(topic.log()) == ["x"]
 
+    def test_calls_take_real_time_however_fast_the_service_s_time_runs(
+        self, world: World, topic: TestTopic, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(world.clock, "scale", 100.0)
+        topic.subscribe("group")
+        topic.publish("x")
+        world.clock.pass_seconds(199)
+        assert topic.log()["messages"] == []
+        world.clock.pass_seconds(2)
+        assert log_bodies(topic.log()) == ["x"]
+
     def test_after_may_be_a_time(self, world: World, topic: TestTopic) -> None:
         topic.subscribe("group")
         sent = []

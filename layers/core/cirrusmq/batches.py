@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Annotated, TypeAlias
 
 import msgspec
@@ -69,11 +69,18 @@ def new_send_id(core: Core, begun_ms: int) -> str:
     return ulid.encode(begun_ms, entropy)
 
 
-def repeatable_send_id(account: str, target_id: str, request: object, begun_ms: int) -> str:
-    """The id of a send with an `attempt`: the same for every repetition of the same request."""
+def repeatable_send_ids(
+    account: str, target_id: str, request: object, begun_ms: int
+) -> Iterator[str]:
+    """Ids for a send with an `attempt`: the same ones for every repetition of the same request.
+
+    Who needs an id with some quality takes the first that has it, others the first.
+    """
     canonical = msgspec.json.encode(request, order="deterministic")
     digest = hashlib.sha256(f"{account}\n{target_id}\n".encode() + canonical).digest()
-    return ulid.encode(begun_ms, digest[: ulid.ENTROPY_BYTES])
+    while True:
+        yield ulid.encode(begun_ms, digest[: ulid.ENTROPY_BYTES])
+        digest = hashlib.sha256(digest).digest()
 
 
 def stored(send_id: str, contents: Sequence[Message], sent_ms: int) -> list[Stored]:

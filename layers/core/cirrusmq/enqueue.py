@@ -106,7 +106,7 @@ def ship(
         header = None  # fan_out passes such a record by
     else:
         header = _header(queue, entries, lots)
-    partition = queue.partition_of(parcel_id[: ulid.CHARACTERS])
+    partition = _log_partition(queue, parcel_id)
     log = f"{queue.id}#{partition}"
     content = pack([entry.message for entry in entries])
     record = log_item(log, parcel_id, content, now_ms, expires_ms, header)
@@ -117,6 +117,17 @@ def ship(
             for parcel in parcels
         ),
     )
+
+
+def _log_partition(queue: Queue, parcel_id: str) -> int:
+    """Where a send's log record lies.
+
+    Of an ordered queue with receivers all records lie in one partition: a stream keeps the order
+    of one partition key only, and `fan_out` hands records on in the order in which they come.
+    """
+    if queue.attributes.ordered and queue.log_since_ms is not None:
+        return 0
+    return queue.partition_of(parcel_id[: ulid.CHARACTERS])
 
 
 class _Lot(msgspec.Struct, frozen=True, kw_only=True):

@@ -8,7 +8,7 @@ reminder that makes further repetitions find it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Annotated
 
 import msgspec
@@ -22,7 +22,7 @@ from cirrusmq.batches import (
     deduplication_key,
     new_send_id,
     read_contents,
-    repeatable_send_id,
+    repeatable_send_ids,
     store_once,
     stored,
 )
@@ -98,11 +98,14 @@ def publish(core: Core, topic: Topic, request: PublishRequest) -> list[Published
         else:
             drafts[number] = draft
     matched = [number for number in drafts if drafts[number].subscriptions]
+    in_order = _has_ordered_readers(core, drafts.values())
     if isinstance(request.attempt, UnsetType):
-        send_id = new_send_id(core, begun_ms)
+        send_id = _new_id(core, begun_ms, in_order=in_order)
     else:
-        send_id = repeatable_send_id(topic.account, topic.id, request, begun_ms)
-        send_id = _settled_id(core, topic, send_id, begun_ms, now_ms) if matched else send_id
+        ids = repeatable_send_ids(topic.account, topic.id, request, begun_ms)
+        send_id = next(filter(_is_in_order, ids) if in_order else ids)
+        if matched:
+            send_id = _settled_id(core, topic, send_id, begun_ms, now_ms, in_order=in_order)
 
     def store(places: Sequence[int]) -> list[Stored]:
         fresh = [drafts[matched[place]] for place in places]
@@ -145,7 +148,39 @@ def _draft(
     )
 
 
-def _settled_id(core: Core, topic: Topic, send_id: str, begun_ms: int, now_ms: int) -> str:
+def _has_ordered_readers(core: Core, drafts: Iterable[_Draft]) -> bool:
+    """Whether a consumer that gets one of them is promised an order."""
+    for subscription in {
+        each.id: each for draft in drafts for each in draft.subscriptions
+    }.values():
+        if subscription.ordered or subscription.pushed_in_order:
+            return True
+        if subscription.protocol == "queue":
+            queue = _endpoint(core, subscription)
+            if queue is not None and queue.attributes.ordered:
+                return True
+    return False
+
+
+def _new_id(core: Core, begun_ms: int, *, in_order: bool) -> str:
+    """The id of a publish, which says in which partition of the log it lies.
+
+    A stream keeps the order of one partition key only, and `fan_out` hands records on in the order
+    in which they come: what ordered consumers get lies in the first partition.
+    """
+    while True:
+        send_id = new_send_id(core, begun_ms)
+        if not in_order or _is_in_order(send_id):
+            return send_id
+
+
+def _is_in_order(send_id: str) -> bool:
+    return log_partition(send_id) == 0
+
+
+def _settled_id(
+    core: Core, topic: Topic, send_id: str, begun_ms: int, now_ms: int, *, in_order: bool
+) -> str:
     """The id under which a send with an attempt is, or is to be, stored.
 
     A reminder's id counts where it is fresh or has its record. Else who wrote it died before it
@@ -153,7 +188,7 @@ def _settled_id(core: Core, topic: Topic, send_id: str, begun_ms: int, now_ms: i
     """
     if _usable(core, topic, send_id, begun_ms, now_ms):
         return send_id
-    late_id = new_send_id(core, now_ms)
+    late_id = _new_id(core, now_ms, in_order=in_order)
     reminder: Item = {
         "pk": {"S": f"D#{topic.id}#{send_id}"},
         "sk": {"S": "D"},
@@ -180,7 +215,7 @@ def _settled_id(core: Core, topic: Topic, send_id: str, begun_ms: int, now_ms: i
 
 def _usable(core: Core, topic: Topic, send_id: str, begun_ms: int, now_ms: int) -> bool:
     """Whether the id's key is one that no reader of the log has passed without its record."""
-    if now_ms - begun_ms <= limits.ATTEMPT_FRESH_MS:
+    if now_ms - begun_ms <= limits.ATTEMPT_FRESH_MS * core.clock.scale:
         return True
     pk, sk = log_key(f"{topic.id}#{log_partition(send_id)}", send_id)
     return core.store.get(core.tables.messages, pk, sk) is not None

@@ -42,8 +42,7 @@ class Push(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def in_order(self) -> bool:
         """Whether messages are attempted one at a time, in order."""
-        policy = self.subscription.policy
-        return policy is not None and policy.blocking == "in_order"
+        return self.subscription.pushed_in_order
 
     @property
     def blocks(self) -> bool:

@@ -24,7 +24,7 @@ from cirrusmq.batches import (
     deduplication_key,
     new_send_id,
     read_contents,
-    repeatable_send_id,
+    repeatable_send_ids,
     store_once,
     stored,
 )
@@ -103,7 +103,7 @@ def send(core: Core, queue: Queue, request: SendRequest) -> list[Stored | Cirrus
     if isinstance(request.attempt, UnsetType):
         send_id = new_send_id(core, begun_ms)
     else:
-        send_id = repeatable_send_id(queue.account, queue.id, request, begun_ms)
+        send_id = next(repeatable_send_ids(queue.account, queue.id, request, begun_ms))
 
     def store(numbers: Sequence[int]) -> list[Stored]:
         fresh = [drafts[number] for number in numbers]

@@ -118,6 +118,12 @@ class Subscription(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
         return _read_retry(self)
 
     @property
+    def pushed_in_order(self) -> bool:
+        """Whether its URL gets one message at a time, in order."""
+        policy = self.policy if self.protocol == "http" else None
+        return policy is not None and policy.blocking == "in_order"
+
+    @property
     def partitions(self) -> int:
         """How many its parcels are spread over.
 

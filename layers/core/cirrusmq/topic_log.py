@@ -1,7 +1,8 @@
 """Reading a topic's log in order: what broadcasting consumers do, each from its own position.
 
 Records are ordered by their keys, across the log's partitions. What is younger than two seconds
-may still be overtaken by a publish that began before it, and is held back.
+may still be overtaken by a publish that began before it, and is held back. These are real seconds,
+of calls on their way, however fast the service's time runs.
 """
 
 from __future__ import annotations
@@ -37,9 +38,10 @@ def read_log(
     shown_from_ms = max(floor_ms, now_ms - limits.TOPIC_LIFE_SECONDS * 1000 + 1)
     if subscription is not None:
         shown_from_ms = max(shown_from_ms, subscription.created_ms)
-    held_back = f"{now_ms - limits.LOG_HELD_BACK_MS:013d}"
+    held_back = f"{now_ms - int(limits.LOG_HELD_BACK_MS * core.clock.scale):013d}"
     # A publish with an attempt lies under the attempt's time, a little before its own.
-    start = max(position, f"{shown_from_ms - limits.ATTEMPT_FRESH_MS:013d}")
+    fresh_ms = int(limits.ATTEMPT_FRESH_MS * core.clock.scale)
+    start = max(position, f"{shown_from_ms - fresh_ms:013d}")
     messages: list[dict[str, Any]] = []
     size = 0
     for item in _records(core, topic, start, held_back):
