@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -613,6 +614,56 @@ class TestSubscriptions:
         assert alice.patch("/queues/inbox", {"message_retention_seconds": 60}).status == 200
         alice.delete(f"{topic.path}/subscriptions/box")
         assert alice.delete("/queues/inbox").status == 204
+
+    def test_an_endpoint_may_have_a_dead_letter_queue(
+        self, topic: TestTopic, make_queue: MakeQueue
+    ) -> None:
+        dead = make_queue("dead")
+        by_count = {"queue": "dead", "max_receives": 1}
+        before = make_queue("before", dead_letter=by_count)
+        later = make_queue("later")
+        topic.subscribe("one", "queue", endpoint="before")
+        topic.subscribe("two", "queue", endpoint="later")
+
+        assert later.patch(dead_letter=by_count).json["dead_letter"] == by_count
+        for inbox in (before, later):
+            assert inbox.patch(description="all news").status == 200
+            assert inbox.run("purge")["state"] == "succeeded"
+            inbox.add_receiver("copy")
+            assert inbox.client.delete(inbox.path).code == "InUse"
+        assert dead.client.delete(dead.path).code == "InUse"
+
+    def test_an_endpoint_is_no_obstacle_to_being_a_dead_letter_queue(
+        self, topic: TestTopic, make_queue: MakeQueue
+    ) -> None:
+        inbox = make_queue("inbox")
+        make_queue("deeper")
+        make_queue("orders", dead_letter={"queue": "inbox", "max_receives": 1})
+        topic.subscribe("box", "queue", endpoint="inbox")
+        nested = {"queue": "deeper", "max_receives": 1}
+        assert inbox.patch(dead_letter=nested).json["parameter"] == "dead_letter"
+
+        topic.client.delete("/queues/orders")
+
+        assert inbox.patch(dead_letter=nested).status == 200
+
+    def test_a_dead_letter_queue_that_becomes_nested_meanwhile_is_refused(
+        self, world: World, topic: TestTopic, make_queue: MakeQueue, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        dead = make_queue("dead")
+        make_queue("deeper")
+        execute = world.engine.execute
+
+        def nest_first(operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
+            if operation == "TransactWriteItems":
+                monkeypatch.undo()
+                dead.patch(dead_letter={"queue": "deeper", "max_receives": 1})
+            return execute(operation, request)
+
+        monkeypatch.setattr(world.engine, "execute", nest_first)
+        reply = topic.try_subscribe("group", protocol="pull", dead_letter_queue="dead")
+
+        assert (reply.code, reply.json["parameter"]) == ("InvalidParameter", "dead_letter_queue")
 
     def test_an_unknown_subscription_is_not_found(self, topic: TestTopic) -> None:
         topic.subscribe("group")

@@ -131,7 +131,7 @@ def delete_queue(core: Core, account: str, name: str) -> None:
         resource = Resource(account, "queue", name)
         writes = [
             directory.delete_version(core, place, found.version),
-            directory.check_unused(core, queue.id),
+            directory.check_unused(core, queue.id, "dead_letters_of", "endpoint_of"),
             _count_queues(core, account, -1),
             directory.put(
                 core,
@@ -195,7 +195,7 @@ def _dead_letter_target(core: Core, queue: Queue) -> Queue | None:
             "dead_letter.queue", "an ordered queue takes dead letters of ordered queues only"
         )
     users = core.store.get(core.tables.directory, *directory.queue_users_place(queue.id))
-    if users is not None and "users" in users:
+    if users is not None and "dead_letters_of" in users:
         raise InvalidParameter(
             "dead_letter", "a queue that others use as dead-letter queue can have none itself"
         )
@@ -225,14 +225,14 @@ def _refer(
                 "attribute_exists(pk) AND attribute_not_exists(dead_letter_id)",
             )
         )
-        writes.append(directory.check_unused(core, queue.id))
+        writes.append(directory.check_unused(core, queue.id, "dead_letters_of"))
     if old_name == new_name:
         return writes
     if old_name is not None:
         old = _find(core, owner.account, old_name).value
-        writes.append(directory.change_users(core, old.id, "DELETE", owner.id))
+        writes.append(directory.change_users(core, old.id, "dead_letters_of", "DELETE", owner.id))
     if target is not None:
-        writes.append(directory.change_users(core, target.id, "ADD", owner.id))
+        writes.append(directory.change_users(core, target.id, "dead_letters_of", "ADD", owner.id))
     return writes
 
 

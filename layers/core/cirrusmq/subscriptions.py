@@ -26,6 +26,7 @@ from cirrusmq.queues import RESOURCE_SECONDS, Resource
 from cirrusmq.storage import directory
 from cirrusmq.storage.directory import (
     Document,
+    Use,
     queue_place,
     subscription_place,
     subscriptions_count_place,
@@ -126,7 +127,7 @@ def update_subscription(
         writes = [directory.put_over(core, place, after, found.version)]
         if before.dead_letter_queue != after.dead_letter_queue:
             writes += _release(core, before.account, before.dead_letter_queue, before.id)
-            writes += _use(core, _dead_letter_target(core, after), after.id)
+            writes += _use(core, _dead_letter_target(core, after), "dead_letters_of", after.id)
         try:
             core.store.transact(writes)
         except TransactionRefused:
@@ -225,10 +226,10 @@ def _creation(core: Core, topic: Topic, subscription: Subscription) -> list[dict
     ]
     if subscription.protocol == "queue":
         assert subscription.endpoint is not None
-        writes += _use(
-            core, _find_queue(core, topic.account, subscription.endpoint), subscription.id
-        )
-    writes += _use(core, _dead_letter_target(core, subscription), subscription.id)
+        endpoint = _find_queue(core, topic.account, subscription.endpoint)
+        writes += _use(core, endpoint, "endpoint_of", subscription.id)
+    target = _dead_letter_target(core, subscription)
+    writes += _use(core, target, "dead_letters_of", subscription.id)
     if subscription.protocol == "http":
         writes.append(schedules.creation(core, subscription))
     return writes
@@ -266,8 +267,9 @@ def _delete(core: Core, found: Document[Subscription]) -> bool:
     account, queue = subscription.account, subscription.dead_letter_queue
     writes += _release(core, account, queue, subscription.id)
     if subscription.endpoint_id is not None:
+        endpoint_id = subscription.endpoint_id
         writes.append(
-            directory.change_users(core, subscription.endpoint_id, "DELETE", subscription.id)
+            directory.change_users(core, endpoint_id, "endpoint_of", "DELETE", subscription.id)
         )
     if subscription.protocol == "http":
         writes.append(schedules.removal(core, subscription))
@@ -299,14 +301,16 @@ def _dead_letter_target(core: Core, subscription: Subscription) -> Queue | None:
     return queue
 
 
-def _use(core: Core, queue: Queue | None, subscription_id: str) -> list[dict[str, Any]]:
+def _use(core: Core, queue: Queue | None, use: Use, subscription_id: str) -> list[dict[str, Any]]:
     """Keep a queue from being deleted while the subscription refers to it."""
     if queue is None:
         return []
-    place = queue_place(queue.account, queue.name)
+    condition = "attribute_exists(pk)"
+    if use == "dead_letters_of":  # it may have got a dead-letter queue since it was read
+        condition += " AND attribute_not_exists(dead_letter_id)"
     return [
-        directory.check(core, place, "attribute_exists(pk)"),
-        directory.change_users(core, queue.id, "ADD", subscription_id),
+        directory.check(core, queue_place(queue.account, queue.name), condition),
+        directory.change_users(core, queue.id, use, "ADD", subscription_id),
     ]
 
 
@@ -318,4 +322,5 @@ def _release(
     found = directory.read(core, queue_place(account, name), Queue)
     if found is None:
         return []
-    return [directory.change_users(core, found.value.id, "DELETE", subscription_id)]
+    queue_id = found.value.id
+    return [directory.change_users(core, queue_id, "dead_letters_of", "DELETE", subscription_id)]

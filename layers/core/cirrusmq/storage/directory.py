@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 import msgspec
 
@@ -13,6 +13,8 @@ from cirrusmq.storage.shards import shard_key
 from cirrusmq.storage.store import Item, key
 
 T = TypeVar("T")
+Use = Literal["dead_letters_of", "endpoint_of"]
+"""What a queue is to others: where their dead letters go, or what a subscription delivers to."""
 
 
 class Place(NamedTuple):
@@ -50,7 +52,7 @@ def queue_place(account: str, name: str) -> Place:
 
 
 def queue_users_place(queue_id: str) -> Place:
-    """What refers to a queue, so that it cannot be deleted."""
+    """What refers to a queue, by use, so that it cannot be deleted."""
     return Place(f"Q#{queue_id}", "users")
 
 
@@ -223,21 +225,19 @@ def check(core: Core, place: Place, condition: str, **values: str) -> dict[str, 
     return {"ConditionCheck": request}
 
 
-def check_unused(core: Core, queue_id: str) -> dict[str, Any]:
-    """A transaction's condition that nothing refers to a queue."""
-    request = check(core, queue_users_place(queue_id), "attribute_not_exists(#users)")
-    request["ConditionCheck"]["ExpressionAttributeNames"] = {"#users": "users"}
-    return request
+def check_unused(core: Core, queue_id: str, *uses: Use) -> dict[str, Any]:
+    """A transaction's condition that nothing uses a queue in one of these ways."""
+    condition = " AND ".join(f"attribute_not_exists({use})" for use in uses)
+    return check(core, queue_users_place(queue_id), condition)
 
 
-def change_users(core: Core, queue_id: str, verb: str, user_id: str) -> dict[str, Any]:
+def change_users(core: Core, queue_id: str, use: Use, verb: str, user_id: str) -> dict[str, Any]:
     """A transaction's `ADD` or `DELETE` of a reference to a queue."""
     return {
         "Update": {
             "TableName": core.tables.directory,
             "Key": key(*queue_users_place(queue_id)),
-            "UpdateExpression": f"{verb} #users :user",
-            "ExpressionAttributeNames": {"#users": "users"},
+            "UpdateExpression": f"{verb} {use} :user",
             "ExpressionAttributeValues": {":user": {"SS": [user_id]}},
         }
     }

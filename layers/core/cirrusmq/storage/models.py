@@ -33,8 +33,10 @@ class DirectoryItem(Model):
     """The resource's value as JSON."""
     dead_letter_id = UnicodeAttribute(null=True)
     """Of a queue: the id of its dead-letter queue."""
-    users = UnicodeSetAttribute(null=True)
-    """Ids of what refers to a queue: it cannot be deleted while there are any."""
+    dead_letters_of = UnicodeSetAttribute(null=True)
+    """Ids of the queues and subscriptions whose dead letters go to a queue: it has none itself."""
+    endpoint_of = UnicodeSetAttribute(null=True)
+    """Ids of the subscriptions that deliver to a queue. While either is there, it stays."""
     counter = NumberAttribute(attr_name="count", null=True)
     expires_at = NumberAttribute(null=True)
 
