@@ -729,6 +729,29 @@ class TestDeleting:
         again.publish("new")
         assert group.bodies() == ["new"]
 
+    def test_a_subscription_made_while_its_topic_is_deleted_goes_with_it(
+        self, world: World, alice: Client, topic: TestTopic, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        alice.put("/queues/inbox")
+        execute = world.engine.execute
+        made = []
+
+        def subscribe_first(operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
+            if operation == "TransactWriteItems":
+                monkeypatch.undo()
+                made.append(topic.try_subscribe("late", protocol="queue", endpoint="inbox"))
+                made.append(topic.try_subscribe("web", protocol="http", endpoint=URL))
+            return execute(operation, request)
+
+        monkeypatch.setattr(world.engine, "execute", subscribe_first)
+        assert alice.delete(topic.path).status == 204
+
+        assert [reply.status for reply in made] == [201, 201]
+        assert alice.get(topic.path).code == "TopicNotFound"
+        assert alice.delete("/queues/inbox").status == 204
+        left = [item["pk"]["S"] for item in world.items("directory")]
+        assert [pk for pk in left if pk.startswith("T#")] == []
+
     def test_a_retrying_subscription_that_is_deleted_is_no_longer_attempted(
         self, topic: TestTopic, subscriber: Subscriber, world: World
     ) -> None:

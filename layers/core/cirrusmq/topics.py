@@ -18,7 +18,12 @@ from cirrusmq.names import check_name, new_id
 from cirrusmq.pages import read_page
 from cirrusmq.queues import RESOURCE_SECONDS, Resource
 from cirrusmq.storage import directory
-from cirrusmq.storage.directory import Document, topic_place, topics_count_place
+from cirrusmq.storage.directory import (
+    Document,
+    subscriptions_count_place,
+    topic_place,
+    topics_count_place,
+)
 from cirrusmq.storage.store import TransactionRefused
 from cirrusmq.topic import Topic, TopicAttributes, TopicInput
 
@@ -94,13 +99,18 @@ def change_topic(core: Core, account: str, name: str, given: TopicInput) -> Topi
 
 
 def remove_topic(core: Core, found: Document[Topic]) -> bool:
-    """Delete a topic as it was read, its subscriptions aside; False where it changed since."""
+    """Delete a topic as it was read; False where it changed since, or has subscriptions.
+
+    DELETE topic        lists its subscriptions: none ────────────────> refused: the count is 1
+    PUT subscription    the topic is there ──> stored, the count is 1
+    """
     topic = found.value
     place = topic_place(topic.account, topic.name)
     try:
         core.store.transact(
             [
                 directory.delete_version(core, place, found.version),
+                directory.delete_count(core, subscriptions_count_place(topic.id)),
                 directory.change_count(core, topics_count_place(topic.account), -1),
                 directory.put(
                     core,

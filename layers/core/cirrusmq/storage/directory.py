@@ -260,6 +260,18 @@ def change_count(
     return {"Update": request}
 
 
+def delete_count(core: Core, place: Place) -> dict[str, Any]:
+    """A transaction's delete of a counter, which must be at 0."""
+    request = {
+        "TableName": core.tables.directory,
+        "Key": key(*place),
+        "ConditionExpression": "attribute_not_exists(#count) OR #count = :none",
+        "ExpressionAttributeNames": {"#count": "count"},
+        "ExpressionAttributeValues": {":none": {"N": "0"}},
+    }
+    return {"Delete": request}
+
+
 def _put(
     core: Core,
     place: Place,
