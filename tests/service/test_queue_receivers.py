@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 from tests.service.conftest import MakeQueue, TestQueue, to_ms
+from tests.service.crashes import BrokenStore
 
 from cirrusmq_local.testing import World
 
@@ -278,6 +279,69 @@ def test_what_a_receiver_deleted_does_not_come_back_from_its_backfill(
     world.settle()
     queue.delete(*queue.receive_all(receiver="second"))
 
+    world.invoked.append(backfill)
+    world.settle()
+
+    assert queue.bodies(receiver="second") == ["old"]
+
+
+@pytest.mark.parametrize("applied", [False, True])
+@pytest.mark.parametrize("repeated", [False, True])
+def test_a_receiver_whose_creation_stops_anywhere_gets_what_was_sent_before(
+    world: World,
+    queue: TestQueue,
+    monkeypatch: pytest.MonkeyPatch,
+    applied: bool,
+    repeated: bool,
+) -> None:
+    queue.add_receiver("first")
+    queue.send("old")
+    world.settle()
+    world.clock.pass_seconds(1)
+    store = BrokenStore(world, monkeypatch)
+    for calls in range(20):
+        path = f"{queue.path}/receivers/r{calls}"
+        store.break_after(calls, applied=applied)
+        assert queue.client.put(path, {"start": "earliest"}).status == (
+            503 if store.failed else 201
+        )
+        store.mend()
+        if repeated:
+            assert queue.client.put(path, {"start": "earliest"}).status in (200, 201)
+        elif queue.client.get(path).status == 404:
+            continue  # nothing of it was stored
+        world.clock.pass_seconds(60)
+        world.run("sweep")
+        world.settle()
+
+        assert queue.bodies(receiver=f"r{calls}") == ["old"]
+        if not store.failed:
+            return
+    raise AssertionError("20 calls were not enough for a receiver")
+
+
+def test_what_is_deleted_after_a_repeated_put_does_not_come_back_from_the_backfill(
+    world: World, queue: TestQueue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    queue.add_receiver("first")
+    queue.send("old")
+    world.settle()
+    world.clock.pass_seconds(1)
+    path = f"{queue.path}/receivers/second"
+    store = BrokenStore(world, monkeypatch)
+    calls = 0
+    while not any(item["sk"]["S"] == "receiver#second" for item in world.items("directory")):
+        store.break_after(calls, applied=True)
+        assert queue.client.put(path, {"start": "earliest"}).status == 503
+        store.mend()
+        calls += 1
+
+    assert queue.client.put(path, {"start": "earliest"}).status == 200
+    world.clock.pass_seconds(1)
+    backfill = world.invoked.popleft()  # it comes late
+    queue.send("new")
+    world.settle()
+    queue.delete(*queue.receive_all(receiver="second"))
     world.invoked.append(backfill)
     world.settle()
 

@@ -18,7 +18,7 @@ from cirrusmq.storage.store import key
 
 def steps(core: Core, queue: Queue, operation: Operation) -> Iterator[Step]:
     """Make the receiver's parcels from the log; what fan_out made already stays as it is."""
-    name = operation.details["receiver"]
+    name, until_ms = operation.details["receiver"], operation.details["until_ms"]
     receiver = next((r for r in list_receivers(core, queue) if r.name == name), None)
     if receiver is None:
         raise ReceiverNotFound
@@ -33,7 +33,7 @@ def steps(core: Core, queue: Queue, operation: Operation) -> Iterator[Step]:
                 request["ExclusiveStartKey"] = key(pk, after)
             items, last, _ = core.store.query(request)
             # Later ones are fan_out's alone: what the receiver consumed of them stays consumed.
-            earlier = [item for item in items if int(item["t"]["N"]) <= operation.started_ms]
+            earlier = [item for item in items if int(item["t"]["N"]) <= until_ms]
             done = sum(deliver_record(core, item, [receiver]) for item in earlier)
             after = last["sk"]["S"] if last else None
             yield Step(Progress(pk, after or "~"), done)

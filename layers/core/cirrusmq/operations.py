@@ -91,6 +91,16 @@ class Pointer(msgspec.Struct, frozen=True):
 
 def start(core: Core, queue: Queue, kind: Any, details: dict[str, Any]) -> Operation:
     """Write an operation down, then have it run; the sweep finds one that nobody runs."""
+    operation, writes = creation(core, queue, kind, details)
+    core.store.transact(writes)
+    resume(core, _pointer(operation))
+    return operation
+
+
+def creation(
+    core: Core, queue: Queue, kind: Any, details: dict[str, Any], held_until_ms: int = 0
+) -> tuple[Operation, list[dict[str, Any]]]:
+    """An operation, and a transaction's writes of it; nobody runs it before `held_until_ms`."""
     now_ms = core.now_ms()
     operation = Operation(
         id=f"Op-{new_id(core.random)}",
@@ -100,16 +110,22 @@ def start(core: Core, queue: Queue, kind: Any, details: dict[str, Any]) -> Opera
         queue_id=queue.id,
         details=details,
         started_ms=now_ms,
+        held_until_ms=held_until_ms,
     )
     place = operation_place(operation.account, operation.id)
-    core.store.transact(
-        [
-            directory.put_new(core, place, operation, expires_at=_expires_at(now_ms)),
-            directory.put(core, _running_place(operation), _pointer(operation)),
-        ]
-    )
-    resume(core, _pointer(operation))
-    return operation
+    return operation, [
+        directory.put_new(core, place, operation, expires_at=_expires_at(now_ms)),
+        directory.put(core, _running_place(operation), _pointer(operation)),
+    ]
+
+
+def release(core: Core, account: str, operation_id: str, **details: Any) -> None:
+    """Have an operation run that was created as held, with more details; not a second time."""
+    found = _find(core, account, operation_id)
+    if found.value.held_until_ms > core.now_ms() and found.version == 1:
+        details = found.value.details | details
+        if save(core, found, details=details, held_until_ms=0) is not None:
+            resume(core, _pointer(found.value))
 
 
 def resume(core: Core, pointer: Pointer) -> None:

@@ -29,6 +29,8 @@ from cirrusmq.storage.store import TransactionRefused
 from cirrusmq.timestamps import format_time, parse_time
 
 DEFAULT = "default"
+_BEGINNING_MS = limits.CALL_MS + limits.CACHE_MS
+"""What a call began is written by then, and no cache holds what was there before."""
 
 
 class ReceiverInput(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -50,6 +52,8 @@ class Receiver(msgspec.Struct, frozen=True, kw_only=True):
     """It gets every message sent from then on."""
     filter: dict[str, Any] | None
     created_ms: int
+    backfill: str | None = None
+    """Id of the operation that gives it what was sent before it came."""
 
     def show(self) -> dict[str, Any]:
         """Attributes as answers show them."""
@@ -141,6 +145,8 @@ def put_receiver(
         same = (found.value.name, found.value.start, found.value.filter)
         if same != (name, given.start, shown_filter):
             raise AlreadyExists(f"receiver {found.value.name} exists with other attributes")
+        if core.now_ms() < found.value.created_ms + _BEGINNING_MS:
+            _take_effect(core, queue, found.value)  # whoever created it may have stopped
         return found.value, False
     if len(list_receivers(core, queue)) >= limits.RECEIVERS_PER_QUEUE:
         raise LimitExceeded(f"a queue has at most {limits.RECEIVERS_PER_QUEUE} receivers")
@@ -150,6 +156,12 @@ def put_receiver(
     if start_ms is None:
         start_ms = now_ms + 1  # what was sent before this call is not the receiver's
     start_ms = max(start_ms, _earliest_ms(logged, now_ms))
+    backfill, writes = None, list[dict[str, Any]]()
+    if start_ms <= now_ms:
+        until_ms = now_ms + _BEGINNING_MS
+        details = {"receiver": name, "until_ms": until_ms}
+        operation, writes = operations.creation(core, logged, "backfill", details, until_ms)
+        backfill = operation.id
     receiver = Receiver(
         id=new_id(core.random),
         name=name,
@@ -158,6 +170,7 @@ def put_receiver(
         start_ms=start_ms,
         filter=shown_filter,
         created_ms=now_ms,
+        backfill=backfill,
     )
     resource = Resource(queue.account, "receiver", f"{queue.name}/{name}")
     try:
@@ -165,15 +178,28 @@ def put_receiver(
             [
                 directory.put_new(core, receiver_place(queue.id, name), receiver),
                 directory.put_new(core, directory.resource_place(receiver.id), resource),
+                *writes,
             ]
         )
     except TransactionRefused as refused:
         raise Unavailable("another call is creating this receiver: repeat") from refused
-    core.cache.turn_over(receiver_place(queue.id, ""))
-    if receiver.start_ms <= now_ms:
-        operations.start(core, logged, "backfill", {"receiver": receiver.name})
+    _take_effect(core, queue, receiver)
     core.wait_until(min(receiver.start_ms, now_ms + 1))  # `latest` is from the answer on
     return receiver, True
+
+
+def _take_effect(core: Core, queue: Queue, receiver: Receiver) -> None:
+    """In force everywhere, and its backfill begun, when this returns.
+
+    fan_out may overlook it until the caches have turned over; the backfill brings what was sent by
+    then. Where the call stops before, the receiver's PUT repeated does it, or at last the sweep:
+
+        PUT ──> receiver, backfill until + 31 s ──> caches turned over ──> backfill until now
+                            └── stops: the sweep runs it, 31 s later, when they have as well
+    """
+    core.cache.turn_over(receiver_place(queue.id, ""))
+    if receiver.backfill is not None:
+        operations.release(core, queue.account, receiver.backfill, until_ms=core.now_ms())
 
 
 def delete_receiver(core: Core, queue: Queue, name: str) -> None:
