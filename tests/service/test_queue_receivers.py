@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import pytest
 from tests.service.conftest import MakeQueue, TestQueue, to_ms
@@ -89,6 +90,49 @@ def test_earliest_is_from_the_beginning_of_the_log_on(world: World, queue: TestQ
 
     assert len(queue.receive_all(receiver="first")) == 6
     assert queue.bodies(receiver="second") == sorted([*"abc", *(f"{b} large" * 200 for b in "abc")])
+
+
+def test_earliest_begins_when_the_log_is_on(
+    world: World, queue: TestQueue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    execute = world.engine.execute
+    sent = []
+
+    def send_first(operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
+        if operation == "TransactWriteItems":
+            monkeypatch.undo()
+            world.clock.pass_seconds(0.02)  # it takes its time
+            sent.extend(queue.send("meanwhile"))
+        return execute(operation, request)
+
+    monkeypatch.setattr(world.engine, "execute", send_first)
+    first = queue.add_receiver("first", start="earliest")
+    queue.send("after")
+    world.clock.pass_seconds(1)
+    second = queue.add_receiver("second", start="earliest")
+
+    for receiver in (first, second):
+        assert to_ms(receiver["starts_at"]) > to_ms(sent[0]["sent_at"])
+        assert queue.bodies(receiver=receiver["name"]) == ["after"]
+
+
+def test_latest_is_from_the_answer_on_while_another_call_turns_the_log_on(
+    world: World, queue: TestQueue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = BrokenStore(world, monkeypatch)
+    calls = 0
+    while "log_since_ms" not in str(world.items("directory")):
+        store.break_after(calls, applied=True)
+        assert queue.client.put(f"{queue.path}/receivers/first").status == 503
+        store.mend()
+        calls += 1
+    world.clock.pass_seconds(1)
+
+    queue.add_receiver("copy")
+    queue.send("after")
+    world.settle()
+
+    assert queue.bodies(receiver="copy") == ["after"]
 
 
 def test_a_time_says_from_when(world: World, queue: TestQueue, now: Now) -> None:

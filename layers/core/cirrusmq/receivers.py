@@ -24,7 +24,7 @@ from cirrusmq.queue import Queue
 from cirrusmq.queues import RESOURCE_SECONDS, Resource, update_queue
 from cirrusmq.source import Source, queue_source
 from cirrusmq.storage import directory
-from cirrusmq.storage.directory import receiver_place
+from cirrusmq.storage.directory import queue_place, receiver_place
 from cirrusmq.storage.store import TransactionRefused
 from cirrusmq.timestamps import format_time, parse_time
 
@@ -247,14 +247,26 @@ def _with_log(core: Core, queue: Queue) -> Queue:
     """The queue with its log turned on.
 
     The log begins when no sender works with the queue's old attributes any more, which is when
-    the update returns; senders that know of it write log records from now on.
+    the update returns; that is written down then. Until it is, and for good where the call stops
+    before, it begins at a time by which the update has returned in any case.
     """
-    if queue.log_since_ms is not None:
+    if queue.log_since_ms is None:
+        queue = update_queue(
+            core,
+            queue.account,
+            queue.name,
+            lambda before: _log_since(before, core.now_ms() + _BEGINNING_MS),
+        )
+    elif queue.log_since_ms > core.now_ms():  # another call is at it
+        core.cache.turn_over(queue_place(queue.account, queue.name))
+    else:
         return queue
+    since_ms = core.now_ms() + 1
+    return update_queue(
+        core, queue.account, queue.name, lambda before: _log_since(before, since_ms)
+    )
 
-    def turn_on(before: Queue) -> Queue:
-        if before.log_since_ms is not None:
-            return before
-        return msgspec.structs.replace(before, log_since_ms=core.now_ms() + core.cache.lag_ms)
 
-    return update_queue(core, queue.account, queue.name, turn_on)
+def _log_since(queue: Queue, since_ms: int) -> Queue:
+    earlier_ms = since_ms if queue.log_since_ms is None else queue.log_since_ms
+    return msgspec.structs.replace(queue, log_since_ms=min(earlier_ms, since_ms))
