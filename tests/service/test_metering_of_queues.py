@@ -122,3 +122,50 @@ def test_a_batch_that_the_stream_repeats_counts_once(
 
     assert usage(world) == before
     assert kept(world, queue) == 4
+
+
+def gauged(world: World) -> dict[str, int]:
+    """What the sweeps of the next 5 hours find kept, all hours together."""
+    for _ in range(5):
+        world.clock.pass_seconds(3_600)
+        world.run("sweep")
+    return {name: n for name, n in usage(world).items() if name.endswith((" kept", " rewindable"))}
+
+
+def test_a_gauge_of_each_hour_says_what_a_queue_and_its_receivers_keep(
+    world: World, queue: TestQueue
+) -> None:
+    queue.add_receiver("copy")
+    queue.send("a", "b")
+    world.settle()
+
+    assert gauged(world) == {"queue:orders kept": 10, "queue:orders/copy kept": 10}
+
+
+def test_what_a_deleted_queues_receivers_had_is_kept_no_longer(
+    world: World, queue: TestQueue
+) -> None:
+    queue.add_receiver("copy")
+    queue.send("a", "b")
+    world.settle()
+    queue.client.delete(queue.path)
+
+    assert gauged(world) == {}
+
+
+def test_what_could_be_rewound_is_gauged_until_rewinding_is_turned_off(
+    world: World, make_queue: MakeQueue
+) -> None:
+    queue = make_queue(rewind_seconds=86_400)
+    queue.add_receiver("copy")
+    queue.send("a", "b")
+    world.settle()
+    queue.delete(*queue.receive_all())
+    queue.delete(*queue.receive_all(receiver="copy"))
+    world.settle()
+    on = {"queue:orders rewindable": 10, "queue:orders/copy rewindable": 10}
+    assert gauged(world) == on
+
+    queue.patch(rewind_seconds=0)
+
+    assert gauged(world) == on

@@ -390,3 +390,71 @@ def test_what_is_deleted_after_a_repeated_put_does_not_come_back_from_the_backfi
     world.settle()
 
     assert queue.bodies(receiver="second") == ["old"]
+
+
+def test_a_deleted_queue_takes_its_receivers_along(
+    world: World, queue: TestQueue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    queue.add_receiver("one")
+    queue.add_receiver("two")
+    store = BrokenStore(world, monkeypatch)
+    calls = 0
+    while queue.client.get(queue.path).status == 200:  # a repeat finishes what stopped
+        store.break_after(calls)
+        assert queue.client.delete(queue.path).status == (503 if store.failed else 204)
+        store.mend()
+        calls += 1
+
+    left = world.items("directory")
+    assert [item["pk"]["S"] for item in left if item["pk"]["S"].startswith("Q#")] == []
+    resources = [item for item in left if item["pk"]["S"].startswith("I#")]
+    assert len(resources) == 3
+    assert all("expires_at" in item for item in resources)
+
+
+def test_a_queue_that_cannot_be_deleted_keeps_its_receivers(make_queue: MakeQueue) -> None:
+    dead = make_queue("dead")
+    make_queue(dead_letter={"queue": "dead", "max_receives": 1})
+    dead.add_receiver("copy")
+
+    assert dead.client.delete(dead.path).code == "InUse"
+
+    assert dead.client.get(f"{dead.path}/receivers/copy").status == 200
+
+
+def test_a_receiver_made_while_its_queue_is_deleted_goes_with_it(
+    world: World, queue: TestQueue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    queue.add_receiver("first")
+    execute = world.engine.execute
+    made = []
+
+    def add_late(operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
+        if operation == "TransactWriteItems" and "queue#orders" in str(request):
+            monkeypatch.undo()
+            made.append(queue.client.put(f"{queue.path}/receivers/late").status)
+        return execute(operation, request)
+
+    monkeypatch.setattr(world.engine, "execute", add_late)
+    assert queue.client.delete(queue.path).status == 204
+
+    assert made == [201]
+    assert [i for i in world.items("directory") if i["pk"]["S"].startswith("Q#")] == []
+
+
+def test_a_queue_deleted_while_a_receiver_is_made_stays_without(
+    world: World, queue: TestQueue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    queue.add_receiver("first")
+    execute = world.engine.execute
+
+    def delete_first(operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
+        if operation == "TransactWriteItems":
+            monkeypatch.undo()
+            assert queue.client.delete(queue.path).status == 204
+        return execute(operation, request)
+
+    monkeypatch.setattr(world.engine, "execute", delete_first)
+
+    assert queue.client.put(f"{queue.path}/receivers/late").code == "QueueNotFound"
+    assert [i for i in world.items("directory") if i["pk"]["S"].startswith("Q#")] == []

@@ -6,8 +6,9 @@ import msgspec
 
 from cirrusmq.core import Core
 from cirrusmq.counters import Kept, read_kept
+from cirrusmq.errors import QueueNotFound
 from cirrusmq.metering import RECORD_SECONDS, usage_entry, usage_place
-from cirrusmq.queues import Resource
+from cirrusmq.queues import Resource, get_queue
 from cirrusmq.storage.directory import RESOURCES
 from cirrusmq.storage.shards import shard_keys
 from cirrusmq.storage.store import ConditionFailed, Item, key
@@ -49,6 +50,8 @@ def _write_gauge(core: Core, item: Item, hour: int) -> None:
     if "expires_at" in item:  # deleted
         return
     kept = read_kept(core, resource_id)
+    if kept.rewindable and not _rewinds(core, resource):
+        kept = kept._replace(rewindable=0)
     entries = _entries(resource, kept, hour)
     if not entries:
         return
@@ -62,6 +65,15 @@ def _write_gauge(core: Core, item: Item, hour: int) -> None:
         core.store.put_if_absent(core.tables.usage, gauge)
     except ConditionFailed:
         return  # an earlier sweep of this hour wrote it
+
+
+def _rewinds(core: Core, resource: Resource) -> bool:
+    """Whether deleted messages can be rewound now; the archive may hold some from before."""
+    queue_name, _, _ = resource.name.partition("/")  # a receiver's name has its queue's before it
+    try:
+        return get_queue(core, resource.account, queue_name).attributes.rewind_seconds > 0
+    except QueueNotFound:
+        return False
 
 
 def _entries(resource: Resource, kept: Kept, hour: int) -> list[Item]:

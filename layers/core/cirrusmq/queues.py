@@ -103,7 +103,7 @@ def update_queue(core: Core, account: str, name: str, change: Callable[[Queue], 
     """Write what `change` makes of the queue; in force everywhere when this returns."""
     place = queue_place(account, name)
     for _ in range(_TRIES):
-        found = _find(core, account, name)
+        found = find_queue(core, account, name)
         queue = change(found.value)
         target = _dead_letter_target(core, queue)
         writes = [
@@ -122,37 +122,37 @@ def update_queue(core: Core, account: str, name: str, change: Callable[[Queue], 
     raise Unavailable
 
 
-def delete_queue(core: Core, account: str, name: str) -> None:
-    """Delete a queue that nothing refers to; its messages are never returned again."""
-    place = queue_place(account, name)
-    for _ in range(_TRIES):
-        found = _find(core, account, name)
-        queue = found.value
-        resource = Resource(account, "queue", name)
-        writes = [
-            directory.delete_version(core, place, found.version),
-            directory.check_unused(core, queue.id, "dead_letters_of", "endpoint_of"),
-            _count_queues(core, account, -1),
-            directory.put(
-                core,
-                directory.resource_place(queue.id),
-                resource,
-                expires_at=core.now_ms() // 1000 + RESOURCE_SECONDS,
-            ),
-            *_refer(core, None, queue, None),
-            *_age_pointer(core, None, queue),
-        ]
-        try:
-            core.store.transact(writes)
-        except TransactionRefused as refused:
-            if 1 in refused.failed:
-                raise InUse(
-                    f"queue {name} is a dead-letter queue or a subscription's endpoint"
-                ) from refused
-            continue
-        core.cache.turn_over(place)
-        return
-    raise Unavailable
+def check_unused(core: Core, queue: Queue) -> None:
+    """InUse where something refers to the queue now."""
+    users = core.store.get(core.tables.directory, *directory.queue_users_place(queue.id))
+    if users is not None and users.keys() & {"dead_letters_of", "endpoint_of"}:
+        raise InUse(f"queue {queue.name} is a dead-letter queue or a subscription's endpoint")
+
+
+def remove_queue(core: Core, found: Document[Queue]) -> bool:
+    """Delete a queue as it was read; False where it changed since, is used or has receivers."""
+    queue = found.value
+    place = queue_place(queue.account, queue.name)
+    writes = [
+        directory.delete_version(core, place, found.version),
+        directory.check_unused(core, queue.id, "dead_letters_of", "endpoint_of"),
+        directory.delete_count(core, directory.receivers_count_place(queue.id)),
+        _count_queues(core, queue.account, -1),
+        directory.put(
+            core,
+            directory.resource_place(queue.id),
+            Resource(queue.account, "queue", queue.name),
+            expires_at=core.now_ms() // 1000 + RESOURCE_SECONDS,
+        ),
+        *_refer(core, None, queue, None),
+        *_age_pointer(core, None, queue),
+    ]
+    try:
+        core.store.transact(writes)
+    except TransactionRefused:
+        return False
+    core.cache.turn_over(place)
+    return True
 
 
 def list_queues(
@@ -170,7 +170,8 @@ def list_queues(
     )
 
 
-def _find(core: Core, account: str, name: str) -> Document[Queue]:
+def find_queue(core: Core, account: str, name: str) -> Document[Queue]:
+    """The queue as the directory has it now; QueueNotFound."""
     found = directory.read(core, queue_place(account, name), Queue)
     if found is None or found.value.name != name:
         raise QueueNotFound(f"account {account} has no queue {name}")
@@ -185,7 +186,7 @@ def _dead_letter_target(core: Core, queue: Queue) -> Queue | None:
     check_name("dead_letter.queue", dead_letter.queue)
     if dead_letter.queue.lower() == queue.name.lower():
         raise InvalidParameter("dead_letter.queue", "must be another queue")
-    target = _find(core, queue.account, dead_letter.queue).value
+    target = find_queue(core, queue.account, dead_letter.queue).value
     if target.attributes.dead_letter is not None:
         raise InvalidParameter(
             "dead_letter.queue", "must be a queue that has no dead_letter itself"
@@ -229,7 +230,7 @@ def _refer(
     if old_name == new_name:
         return writes
     if old_name is not None:
-        old = _find(core, owner.account, old_name).value
+        old = find_queue(core, owner.account, old_name).value
         writes.append(directory.change_users(core, old.id, "dead_letters_of", "DELETE", owner.id))
     if target is not None:
         writes.append(directory.change_users(core, target.id, "dead_letters_of", "ADD", owner.id))

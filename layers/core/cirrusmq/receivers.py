@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import msgspec
@@ -14,6 +15,7 @@ from cirrusmq.errors import (
     AlreadyExists,
     InvalidParameter,
     LimitExceeded,
+    QueueNotFound,
     ReceiverNotFound,
     Unavailable,
 )
@@ -21,16 +23,26 @@ from cirrusmq.filters.selection import compile_filter
 from cirrusmq.names import RECEIVER_NAME, check_name, new_id
 from cirrusmq.pages import read_page
 from cirrusmq.queue import Queue
-from cirrusmq.queues import RESOURCE_SECONDS, Resource, update_queue
+from cirrusmq.queue_log import BEGINNING_MS, check_start, earliest_ms, with_log
+from cirrusmq.queues import (
+    RESOURCE_SECONDS,
+    Resource,
+    check_unused,
+    find_queue,
+    remove_queue,
+)
 from cirrusmq.source import Source, queue_source
 from cirrusmq.storage import directory
-from cirrusmq.storage.directory import queue_place, receiver_place
+from cirrusmq.storage.directory import (
+    Document,
+    receiver_place,
+    receivers_count_place,
+)
 from cirrusmq.storage.store import TransactionRefused
-from cirrusmq.timestamps import format_time, parse_time
+from cirrusmq.timestamps import format_time
 
 DEFAULT = "default"
-_BEGINNING_MS = limits.CALL_MS + limits.CACHE_MS
-"""What a call began is written by then, and no cache holds what was there before."""
+_TRIES = 8
 
 
 class ReceiverInput(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -145,20 +157,18 @@ def put_receiver(
         same = (found.value.name, found.value.start, found.value.filter)
         if same != (name, given.start, shown_filter):
             raise AlreadyExists(f"receiver {found.value.name} exists with other attributes")
-        if core.now_ms() < found.value.created_ms + _BEGINNING_MS:
+        if core.now_ms() < found.value.created_ms + BEGINNING_MS:
             _take_effect(core, queue, found.value)  # whoever created it may have stopped
         return found.value, False
-    if len(list_receivers(core, queue)) >= limits.RECEIVERS_PER_QUEUE:
-        raise LimitExceeded(f"a queue has at most {limits.RECEIVERS_PER_QUEUE} receivers")
-    start_ms = _check_start(core, queue, given.start)
-    logged = _with_log(core, queue)
+    start_ms = check_start(core, queue, given.start)
+    logged = with_log(core, queue)
     now_ms = core.now_ms()
     if start_ms is None:
         start_ms = now_ms + 1  # what was sent before this call is not the receiver's
-    start_ms = max(start_ms, _earliest_ms(logged, now_ms))
+    start_ms = max(start_ms, earliest_ms(logged, now_ms))
     backfill, writes = None, list[dict[str, Any]]()
     if start_ms <= now_ms:
-        until_ms = now_ms + _BEGINNING_MS
+        until_ms = now_ms + BEGINNING_MS
         details = {"receiver": name, "until_ms": until_ms}
         operation, writes = operations.creation(core, logged, "backfill", details, until_ms)
         backfill = operation.id
@@ -173,15 +183,24 @@ def put_receiver(
         backfill=backfill,
     )
     resource = Resource(queue.account, "receiver", f"{queue.name}/{name}")
+    below = "attribute_not_exists(#count) OR #count < :bound"
+    undeleted = "attribute_exists(pk) AND attribute_not_exists(expires_at)"
+    count_place, most = receivers_count_place(queue.id), limits.RECEIVERS_PER_QUEUE
     try:
         core.store.transact(
             [
+                directory.check(core, directory.resource_place(queue.id), undeleted),
+                directory.change_count(core, count_place, 1, below, most),
                 directory.put_new(core, receiver_place(queue.id, name), receiver),
                 directory.put_new(core, directory.resource_place(receiver.id), resource),
                 *writes,
             ]
         )
     except TransactionRefused as refused:
+        if 0 in refused.failed:
+            raise QueueNotFound from refused
+        if 1 in refused.failed:
+            raise LimitExceeded(f"a queue has at most {most} receivers") from refused
         raise Unavailable("another call is creating this receiver: repeat") from refused
     _take_effect(core, queue, receiver)
     core.wait_until(min(receiver.start_ms, now_ms + 1))  # `latest` is from the answer on
@@ -204,69 +223,48 @@ def _take_effect(core: Core, queue: Queue, receiver: Receiver) -> None:
 
 def delete_receiver(core: Core, queue: Queue, name: str) -> None:
     """Remove a receiver; what it had not received is gone with it."""
-    receiver = get_receiver(core, queue, name)
-    expires_at = core.now_ms() // 1000 + RESOURCE_SECONDS
-    resource = Resource(queue.account, "receiver", f"{queue.name}/{name}")
-    core.store.transact(
-        [
-            directory.delete(core, receiver_place(queue.id, name)),
-            directory.put(
-                core, directory.resource_place(receiver.id), resource, expires_at=expires_at
-            ),
-        ]
-    )
+    check_name("receiver", name, RECEIVER_NAME)
+    found = directory.read(core, receiver_place(queue.id, name), Receiver)
+    if found is None or found.value.name != name:
+        raise ReceiverNotFound
+    _remove(core, queue, found)
     core.cache.turn_over(receiver_place(queue.id, ""))
 
 
-def _check_start(core: Core, queue: Queue, start: str) -> int | None:
-    """Milliseconds of the start; None for `latest`. Refuses a start before the log's."""
-    if start == "latest":
-        return None
-    if start == "earliest":
-        return 0
-    start_ms = parse_time("start", start)
-    earliest_ms = _earliest_ms(queue, core.now_ms())
-    if start_ms < earliest_ms:
-        raise InvalidParameter(
-            "start",
-            "must be latest, earliest or a time; the earliest possible is "
-            + format_time(earliest_ms),
-        )
-    return start_ms
+def delete_queue(core: Core, account: str, name: str) -> None:
+    """Delete a queue that nothing refers to; its messages are never returned again.
 
-
-def _earliest_ms(queue: Queue, now_ms: int) -> int:
-    """Since when the queue's log has every message that is not expired or purged."""
-    if queue.log_since_ms is None:
-        return now_ms
-    oldest_ms = now_ms - queue.longest_retention_seconds(now_ms) * 1000
-    return max(queue.log_since_ms, queue.purged_ms, oldest_ms)
-
-
-def _with_log(core: Core, queue: Queue) -> Queue:
-    """The queue with its log turned on.
-
-    The log begins when no sender works with the queue's old attributes any more, which is when
-    the update returns; that is written down then. Until it is, and for good where the call stops
-    before, it begins at a time by which the update has returned in any case.
+    Its receivers go first, so a repeat finishes what stopped.
     """
-    if queue.log_since_ms is None:
-        queue = update_queue(
-            core,
-            queue.account,
-            queue.name,
-            lambda before: _log_since(before, core.now_ms() + _BEGINNING_MS),
+    for _ in range(_TRIES):
+        queue = find_queue(core, account, name)
+        check_unused(core, queue.value)
+        receivers = list_receivers(core, queue.value)
+        for receiver in receivers:
+            place = receiver_place(queue.value.id, receiver.name)
+            found = directory.read(core, place, Receiver)
+            if found is not None:
+                _remove(core, queue.value, found)
+        if receivers:
+            core.cache.turn_over(receiver_place(queue.value.id, ""))
+        if remove_queue(core, queue):
+            return
+    raise Unavailable
+
+
+def _remove(core: Core, queue: Queue, found: Document[Receiver]) -> None:
+    receiver = found.value
+    expires_at = core.now_ms() // 1000 + RESOURCE_SECONDS
+    resource = Resource(queue.account, "receiver", f"{queue.name}/{receiver.name}")
+    with contextlib.suppress(TransactionRefused):  # another call has removed it
+        core.store.transact(
+            [
+                directory.delete_version(
+                    core, receiver_place(queue.id, receiver.name), found.version
+                ),
+                directory.change_count(core, receivers_count_place(queue.id), -1),
+                directory.put(
+                    core, directory.resource_place(receiver.id), resource, expires_at=expires_at
+                ),
+            ]
         )
-    elif queue.log_since_ms > core.now_ms():  # another call is at it
-        core.cache.turn_over(queue_place(queue.account, queue.name))
-    else:
-        return queue
-    since_ms = core.now_ms() + 1
-    return update_queue(
-        core, queue.account, queue.name, lambda before: _log_since(before, since_ms)
-    )
-
-
-def _log_since(queue: Queue, since_ms: int) -> Queue:
-    earlier_ms = since_ms if queue.log_since_ms is None else queue.log_since_ms
-    return msgspec.structs.replace(queue, log_since_ms=min(earlier_ms, since_ms))

@@ -61,6 +61,11 @@ def receiver_place(queue_id: str, name: str) -> Place:
     return Place(f"Q#{queue_id}", f"receiver#{name.lower()}")
 
 
+def receivers_count_place(queue_id: str) -> Place:
+    """How many receivers a queue has."""
+    return Place(f"Q#{queue_id}", "count")
+
+
 def grant_place(queue_id: str, account: str) -> Place:
     """A grant, in its queue's list."""
     return Place(f"Q#{queue_id}", f"grant#{account}")

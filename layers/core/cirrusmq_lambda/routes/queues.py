@@ -8,7 +8,8 @@ from cirrusmq.counting import count
 from cirrusmq.errors import Forbidden
 from cirrusmq.purging import purge
 from cirrusmq.queue import QueueInput
-from cirrusmq.queues import change_queue, create_queue, delete_queue, list_queues
+from cirrusmq.queues import change_queue, create_queue, list_queues
+from cirrusmq.receivers import delete_queue
 from cirrusmq.redriving import RedriveRequest, redrive
 from cirrusmq.rewinding import RewindRequest, rewind
 from cirrusmq.source import queue_source
