@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 from cirrusmq.access import find_queue
 from cirrusmq.errors import InvalidParameter
 from cirrusmq.peeking import PeekRequest, peek
@@ -16,23 +19,24 @@ ANSWER_SECONDS = 2
 
 
 def receive_of_queue(request: Request) -> Answer:
-    queue = find_queue(request.core, request.caller, request.path("queue"), "receive")
+    find = partial(find_queue, request.core, request.caller, request.path("queue"), "receive")
+    find()  # who may not receive is told that first, whatever else is wrong
     body = request.body(ReceiveRequest)
     receiver = body.receiver if isinstance(body.receiver, str) else None
-    return receive_from(request, source_named(request.core, queue, receiver), body)
+    return receive_from(request, lambda: source_named(request.core, find(), receiver), body)
 
 
 def receive_of_subscription(request: Request) -> Answer:
-    source = pull_source(request)
+    pull_source(request)  # whether there is one comes first here, too
     body = request.body(ReceiveRequest)
     if isinstance(body.receiver, str):
         raise InvalidParameter("receiver", "is of queues")
-    return receive_from(request, source, body)
+    return receive_from(request, partial(pull_source, request), body)
 
 
-def receive_from(request: Request, source: Source, body: ReceiveRequest) -> Answer:
+def receive_from(request: Request, find: Callable[[], Source], body: ReceiveRequest) -> Answer:
     left_seconds = request.context.get_remaining_time_in_millis() / 1000 - ANSWER_SECONDS
-    received = receive(request.core, source, request.caller.key_id, body, left_seconds)
+    received = receive(request.core, find, request.caller.key_id, body, left_seconds)
     return answer(200, {"messages": [message.show() for message in received]})
 
 

@@ -24,7 +24,7 @@ from cirrusmq.queues import get_queue
 from cirrusmq.receivers import source_with_id
 from cirrusmq.receiving import ReceiveRequest, receive
 from cirrusmq.sending import SendMessage, SendRequest, send
-from cirrusmq.source import queue_source
+from cirrusmq.source import Source, queue_source
 from cirrusmq.storage.store import Store
 from cirrusmq_local.testing import Client, World
 
@@ -203,6 +203,9 @@ def test_eight_threads_lose_nothing_and_never_hold_a_message_twice(
     deleted: set[str] = set()
     consumed: Counter[str] = Counter()
 
+    def find() -> Source:
+        return queue_source(queue, core.now_ms())
+
     def source_of(source_id: str) -> Any:
         return source_with_id(core, queue, source_id)
 
@@ -217,7 +220,7 @@ def test_eight_threads_lose_nothing_and_never_hold_a_message_twice(
 
     def take_some(chance: random.Random) -> None:
         wanted = ReceiveRequest(max=chance.randrange(1, 17), wait_seconds=0)
-        received = receive(core, queue_source(queue, core.now_ms()), "key", wanted, 20)
+        received = receive(core, find, "key", wanted, 20)
         ids = [message.parcel.message_id(message.place) for message in received]
         with lock:
             assert not held.intersection(ids), "held by two at once"
@@ -262,5 +265,5 @@ def test_eight_threads_lose_nothing_and_never_hold_a_message_twice(
 
     assert deleted == sent
     assert held == set()
-    nothing = receive(core, queue_source(queue, core.now_ms()), "key", ReceiveRequest(), 1)
+    nothing = receive(core, find, "key", ReceiveRequest(), 1)
     assert nothing == []

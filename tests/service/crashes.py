@@ -1,9 +1,9 @@
-"""A store that breaks in the middle of an operation, and runners that have too little time."""
+"""What comes into the middle of an operation: a store that breaks, other calls, no time left."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
@@ -66,6 +66,27 @@ def crash(
     world.run("sweep")
     world.settle()
     return store.failed
+
+
+def amid(
+    world: World, monkeypatch: pytest.MonkeyPatch, moves: int, happen: Callable[[], object]
+) -> None:
+    """Run started operations; in the midst, behind so many moves of messages, something happens."""
+    execute, left = world.engine.execute, moves
+
+    def count(operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
+        nonlocal left
+        answer = execute(operation, request)
+        writes = request.get("TransactItems", ())
+        if any(w.get("Put", {}).get("TableName") == world.tables.messages for w in writes):
+            left -= 1
+            if not left:
+                happen()
+        return answer
+
+    monkeypatch.setattr(world.engine, "execute", count)
+    world.settle()
+    assert left <= 0, "the operation had ended before"
 
 
 def run_in_small_steps(world: World) -> int:

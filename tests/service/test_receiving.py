@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import random
+from collections.abc import Callable
 
 import pytest
 from tests.service.conftest import MakeQueue, TestQueue, to_ms
@@ -13,6 +15,22 @@ from cirrusmq_local.testing import Client, Reply, World
 
 def post(queue: TestQueue, **request: object) -> Reply:
     return queue.client.post(f"{queue.path}/messages/receive", request)
+
+
+def after(
+    world: World, monkeypatch: pytest.MonkeyPatch, seconds: float, happen: Callable[[], object]
+) -> None:
+    """Have something happen once, so many seconds into whatever waits."""
+    sleep, due_ms = world.clock.sleep, world.clock.now_ms() + 1000 * seconds
+
+    def sleep_and_look(pause_seconds: float) -> None:
+        nonlocal due_ms
+        sleep(pause_seconds)
+        if world.clock.now_ms() >= due_ms:
+            due_ms = math.inf
+            happen()
+
+    monkeypatch.setattr(world.clock, "sleep", sleep_and_look)
 
 
 def attempt(world: World, seconds: float = 0) -> str:
@@ -126,6 +144,47 @@ class TestWaiting:
 
         assert len(post(queue, wait_seconds=20).json["messages"]) == 1
         assert 3_000 <= world.clock.now_ms() - before <= 4_000
+
+    def test_what_is_purged_during_the_wait_does_not_come(
+        self, world: World, queue: TestQueue, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        queue.send("purged", delay_seconds=10)
+        after(world, monkeypatch, 5, lambda: queue.start("purge"))
+
+        assert post(queue, wait_seconds=20).json == {"messages": []}
+
+    def test_what_is_deleted_during_the_wait_does_not_come(
+        self, world: World, queue: TestQueue, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        queue.send("deleted", delay_seconds=10)
+        after(world, monkeypatch, 5, lambda: queue.client.delete(queue.path))
+
+        assert post(queue, wait_seconds=20).code == "QueueNotFound"
+
+    def test_a_wait_at_a_deleted_queue_gets_nothing_of_the_next_one_of_that_name(
+        self, world: World, queue: TestQueue, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def delete_and_make_anew() -> None:
+            queue.client.delete(queue.path)
+            queue.client.put(queue.path)
+            queue.send("new")
+
+        queue.send("old", delay_seconds=10)
+        after(world, monkeypatch, 5, delete_and_make_anew)
+
+        assert post(queue, wait_seconds=20).json == {"messages": []}
+        assert queue.bodies() == ["new"]
+
+    def test_what_is_deleted_with_its_receiver_during_the_wait_does_not_come(
+        self, world: World, queue: TestQueue, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        queue.add_receiver("copy")
+        queue.send("deleted", delay_seconds=10)
+        world.settle()
+        path = f"{queue.path}/receivers/copy"
+        after(world, monkeypatch, 5, lambda: queue.client.delete(path))
+
+        assert post(queue, wait_seconds=20, receiver="copy").code == "ReceiverNotFound"
 
     def test_a_message_at_hand_is_answered_at_once(self, world: World, queue: TestQueue) -> None:
         queue.send("x")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from tests.service.conftest import MakeQueue, TestQueue
-from tests.service.crashes import crash, run_in_small_steps
+from tests.service.crashes import amid, crash, run_in_small_steps
 from tests.service.topics import TestTopic
 
 from cirrusmq_local.testing import World
@@ -133,6 +133,42 @@ def test_messages_without_a_group_stay_where_the_target_is_ordered(
     assert target.bodies() == ["b"]
     assert dead.bodies() == ["a"]
     assert "1 of queue target" in operation["detail"]
+
+
+@pytest.mark.parametrize("partitions", [1, 4])
+def test_what_is_purged_meanwhile_does_not_go_back(
+    world: World,
+    make_queue: MakeQueue,
+    queue: TestQueue,
+    monkeypatch: pytest.MonkeyPatch,
+    partitions: int,
+) -> None:
+    purged = make_queue("purged", partitions=partitions)
+    assert queue.patch(dead_letter={"queue": "purged", "max_receives": 5}).status == 200
+    kill(queue, *map(str, range(40)))
+    operation = purged.start("redrive")
+
+    amid(world, monkeypatch, 12, lambda: purged.start("purge"))
+
+    assert queue.counts() == {"active": 12}
+    assert purged.client.get(f"/operations/{operation}").json["state"] == "succeeded"
+
+
+def test_dead_letters_of_a_queue_that_is_deleted_meanwhile_do_not_go_back(
+    world: World, dead: TestQueue, queue: TestQueue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kill(queue, *map(str, range(40)))
+    operation = dead.start("redrive")
+
+    def delete_and_make_anew() -> None:
+        queue.patch(dead_letter=None)
+        assert dead.client.delete(dead.path).status == 204
+        assert dead.client.put(dead.path).status == 201
+
+    amid(world, monkeypatch, 12, delete_and_make_anew)
+
+    assert queue.counts() == {"active": 12}
+    assert dead.client.get(f"/operations/{operation}").json["state"] == "failed"
 
 
 def test_an_unknown_target_is_refused(dead: TestQueue) -> None:

@@ -10,7 +10,7 @@ from tests.service.conftest import (
     TestQueue,
     to_ms,
 )
-from tests.service.crashes import crash, run_in_small_steps
+from tests.service.crashes import amid, crash, run_in_small_steps
 
 from cirrusmq import replays
 from cirrusmq.operations import Pointer
@@ -342,6 +342,25 @@ class TestFailures:
             if not failed:
                 return
         raise AssertionError("40 calls were not enough to come to the end")
+
+
+def test_nothing_comes_back_once_rewinding_is_turned_off(
+    world: World, rewindable: TestQueue, now: Now, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start = now()
+    rewindable.add_receiver("copy")
+    for n in range(40):
+        rewindable.send(str(n))
+    world.settle()
+    rewindable.delete(*rewindable.receive_all())
+    rewindable.delete(*rewindable.receive_all(receiver="copy"))
+    world.clock.pass_seconds(1)
+    rewindable.start("rewind", to=start)
+
+    amid(world, monkeypatch, 12, lambda: rewindable.patch(rewind_seconds=0))
+
+    back = len(rewindable.receive_all()) + len(rewindable.receive_all(receiver="copy"))
+    assert back == 12
 
 
 def test_rewinds_of_a_queue_run_one_after_the_other(

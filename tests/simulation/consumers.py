@@ -90,7 +90,7 @@ def take(environment: Environment, place: Place, given: dict[str, Any]) -> Call:
     asked = msgspec.convert(request, ReceiveRequest)
 
     def work(core: Core) -> Any:
-        received = receive(core, place.source(core), "key", asked, 27)
+        received = receive(core, lambda: place.source(core), "key", asked, 27)
         return read_deliveries(environment.under_way, received)
 
     return environment.deployment.call(environment, "receive", place.name, given, work)

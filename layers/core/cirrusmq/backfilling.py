@@ -8,16 +8,16 @@ from cirrusmq.core import Core
 from cirrusmq.errors import ReceiverNotFound
 from cirrusmq.fan_out import deliver_record
 from cirrusmq.limits import KEY_SLACK_MS
-from cirrusmq.operations import Operation, Progress, Step
-from cirrusmq.queue import Queue
+from cirrusmq.operations import Progress, Run, Step
 from cirrusmq.receivers import list_receivers
 from cirrusmq.scan import LAST_KEY, remaining
 from cirrusmq.storage.parcels import LOG, page_request, partition_key
 from cirrusmq.storage.store import key
 
 
-def steps(core: Core, queue: Queue, operation: Operation) -> Iterator[Step]:
+def steps(core: Core, run: Run) -> Iterator[Step]:
     """Make the receiver's parcels from the log; what fan_out made already stays as it is."""
+    operation, queue = run.operation, run.queue()
     name, until_ms = operation.details["receiver"], operation.details["until_ms"]
     receiver = next((r for r in list_receivers(core, queue) if r.name == name), None)
     if receiver is None:

@@ -17,9 +17,10 @@ import msgspec
 
 from cirrusmq import limits
 from cirrusmq.core import Core
-from cirrusmq.errors import OperationNotFound
+from cirrusmq.errors import OperationNotFound, QueueNotFound
 from cirrusmq.names import new_id
 from cirrusmq.queue import Queue
+from cirrusmq.queues import get_queue
 from cirrusmq.storage import directory
 from cirrusmq.storage.directory import Document, operation_place
 from cirrusmq.storage.store import TransactionRefused
@@ -80,6 +81,39 @@ class Step(msgspec.Struct, frozen=True):
     """What to tell about all steps so far."""
     notes: dict[str, int] = {}
     """What the steps after it must know of all steps so far, also those of another run."""
+
+
+class Run:
+    """An operation in the hands of its runner."""
+
+    def __init__(self, core: Core, found: Document[Operation]) -> None:
+        self._core = core
+        self.found = found
+        """The operation as this runner last saved it."""
+
+    @property
+    def operation(self) -> Operation:
+        """What is to be done, and how far it is."""
+        return self.found.value
+
+    def queue(self) -> Queue:
+        """The operation's queue as it is now; QueueNotFound where that one is deleted.
+
+        A run takes minutes. What deletes or purges the queue or turns rewinding off meanwhile
+        holds once it is answered, so whoever gives out messages again asks for each.
+        """
+        queue = get_queue(self._core, self.operation.account, self.operation.queue)
+        if queue.id != self.operation.queue_id:  # made anew under that name
+            raise QueueNotFound
+        return queue
+
+    def save(self, **changes: Any) -> bool:
+        """Write progress down; whether this runner still is the operation's."""
+        saved = save(self._core, self.found, **changes)
+        if saved is None:
+            return False
+        self.found = saved
+        return True
 
 
 class Pointer(msgspec.Struct, frozen=True):

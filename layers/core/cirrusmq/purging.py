@@ -11,7 +11,7 @@ import msgspec
 
 from cirrusmq import operations
 from cirrusmq.core import Core
-from cirrusmq.operations import Operation, Progress, Step
+from cirrusmq.operations import Operation, Progress, Run, Step
 from cirrusmq.parcel import DELETED, Parcel
 from cirrusmq.queue import Queue
 from cirrusmq.queues import update_queue
@@ -34,16 +34,16 @@ def purge(core: Core, queue: Queue) -> Operation:
     return operations.start(core, purged, "purge", {"until_ms": purged.purged_ms})
 
 
-def steps(core: Core, queue: Queue, operation: Operation) -> Iterator[Step]:
+def steps(core: Core, run: Run) -> Iterator[Step]:
     """Remove parcels and archived parcels sent until the operation's floor."""
-    floor_ms = operation.details["until_ms"]
+    floor_ms = run.operation.details["until_ms"]
     partitions = [
         partition_key(kind, source.id, partition)
-        for source in all_sources(core, queue)
+        for source in all_sources(core, run.queue())
         for kind in (PARCELS, ARCHIVE)
         for partition in range(source.partitions)
     ]
-    for pk, behind in remaining(partitions, operation.progress):
+    for pk, behind in remaining(partitions, run.operation.progress):
         for page in scan_pages(core, pk, behind=behind):
             below = [parcel for parcel in page.parcels if parcel.sent_ms <= floor_ms]
             archived = pk.startswith(f"{ARCHIVE}#")

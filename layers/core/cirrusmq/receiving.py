@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import msgspec
@@ -76,12 +77,19 @@ def show_received(parcel: Parcel, place: int, message: Message) -> dict[str, Any
 
 
 def receive(
-    core: Core, source: Source, key_id: str, request: ReceiveRequest, most_seconds: float
+    core: Core,
+    find: Callable[[], Source],
+    key_id: str,
+    request: ReceiveRequest,
+    most_seconds: float,
 ) -> list[Received]:
     """Take up to `max` messages; an empty list when the wait ends with none.
 
-    `most_seconds` is what is left of the call's own time; a longer wait is cut to it.
+    `find` answers the source as it is now: what purges or deletes it during the wait holds from
+    its answer on. `most_seconds` is what is left of the call's own time; a longer wait is cut to
+    it.
     """
+    source = find()
     if request.repeat and isinstance(request.attempt, UnsetType):
         raise InvalidParameter("repeat", "needs the attempt of the receive that it repeats")
     nonce_of = _nonce_of(core, source, key_id, request)
@@ -107,6 +115,9 @@ def receive(
             return received
         core.clock.sleep(min(pause_seconds, left_seconds))
         pause_seconds = min(2 * pause_seconds, LONGEST_PAUSE_SECONDS)
+        before, source = source, find()
+        if source.id != before.id:
+            return []  # another one by that name: the call was for the one that is deleted
 
 
 def _look_once(core: Core, source: Source, wanted: Wanted) -> list[Received]:

@@ -16,7 +16,7 @@ from cirrusmq.dead_letters import move_to_queue
 from cirrusmq.errors import InvalidParameter, QueueNotFound, ReceiverNotFound
 from cirrusmq.heads import receivable_places
 from cirrusmq.names import check_name
-from cirrusmq.operations import Operation, Progress, Step
+from cirrusmq.operations import Operation, Progress, Run, Step
 from cirrusmq.parcel import Parcel
 from cirrusmq.queue import Queue
 from cirrusmq.queues import get_queue
@@ -57,11 +57,12 @@ def redrive(core: Core, queue: Queue, request: RedriveRequest) -> Operation:
     return operations.start(core, queue, "redrive", {"to": to, "most": most})
 
 
-def steps(core: Core, queue: Queue, operation: Operation) -> Iterator[Step]:
+def steps(core: Core, run: Run) -> Iterator[Step]:
     """Move message after message; those whose source is gone stay, and are told of."""
+    operation = run.operation
     to, most = operation.details["to"], operation.details["most"]
     left = None if most is None else most - operation.done
-    source = queue_source(queue, core.now_ms())
+    source = queue_source(run.queue(), core.now_ms())
     stayed = Counter(operation.notes)
     partitions = [partition_key(PARCELS, source.id, n) for n in range(source.partitions)]
     for pk, behind in remaining(partitions, operation.progress):
@@ -74,7 +75,7 @@ def steps(core: Core, queue: Queue, operation: Operation) -> Iterator[Step]:
                 if (left is not None and done >= left) or parcel.sent_ms > operation.started_ms:
                     continue
                 room = None if left is None else left - done
-                done += _move(core, queue, parcel, to, room, stayed)
+                done += _move(core, run.queue(), parcel, to, room, stayed)
             left = None if left is None else left - done
             progress = Progress(pk, page.more_after or "~")
             yield Step(progress, done, _tell(stayed), dict(stayed))

@@ -7,12 +7,10 @@ from collections.abc import Callable, Iterator
 
 from cirrusmq import backfilling, operations, purging, redriving, rewinding
 from cirrusmq.core import Core
-from cirrusmq.errors import CirrusMQError, OperationNotFound, QueueNotFound, Unavailable
-from cirrusmq.operations import HOLD_MS, Operation, Pointer, Step
-from cirrusmq.queue import Queue
-from cirrusmq.queues import get_queue
+from cirrusmq.errors import CirrusMQError, OperationNotFound, Unavailable
+from cirrusmq.operations import HOLD_MS, Operation, Pointer, Run, Step
 
-_STEPS: dict[str, Callable[[Core, Queue, Operation], Iterator[Step]]] = {
+_STEPS: dict[str, Callable[[Core, Run], Iterator[Step]]] = {
     "purge": purging.steps,
     "rewind": rewinding.steps,
     "redrive": redriving.steps,
@@ -31,36 +29,31 @@ def run(core: Core, pointer: Pointer, most_ms: int) -> None:
     if any(_before(other, found.value) for other in _other_rewinds(core, found.value)):
         operations.save(core, found, held_until_ms=0)
         return
+    running = Run(core, found)
     deadline_ms = core.now_ms() + most_ms
     try:
-        queue = get_queue(core, pointer.account, found.value.queue)
-        if queue.id != found.value.queue_id:
-            raise QueueNotFound
-        for step in _STEPS[found.value.kind](core, queue, found.value):
-            saved = operations.save(
-                core,
-                found,
+        for step in _STEPS[found.value.kind](core, running):
+            saved = running.save(
                 progress=step.progress,
-                done=found.value.done + step.done,
+                done=running.operation.done + step.done,
                 detail=step.detail,
                 notes=step.notes,
                 held_until_ms=core.now_ms() + HOLD_MS,
             )
-            if saved is None:
+            if not saved:
                 return  # another runner took over
-            found = saved
             if core.now_ms() >= deadline_ms:
-                operations.save(core, found, held_until_ms=0)
+                running.save(held_until_ms=0)
                 operations.resume(core, pointer)
                 return
     except Unavailable:
-        operations.save(core, found, held_until_ms=0)
+        running.save(held_until_ms=0)
         return
     except CirrusMQError as error:
-        operations.finish(core, found, "failed", error.detail)
+        operations.finish(core, running.found, "failed", error.detail)
         return
-    operations.finish(core, found, "succeeded", found.value.detail)
-    for other in _other_rewinds(core, found.value):
+    operations.finish(core, running.found, "succeeded", running.operation.detail)
+    for other in _other_rewinds(core, running.operation):
         operations.resume(core, Pointer(other.account, other.id))
 
 

@@ -17,10 +17,10 @@ from cirrusmq import operations
 from cirrusmq.core import Core
 from cirrusmq.errors import InvalidParameter, NotRewindable
 from cirrusmq.moves import REWOUND
-from cirrusmq.operations import Operation, Progress, Step
+from cirrusmq.operations import Operation, Progress, Run, Step
 from cirrusmq.parcel import DELETED, Parcel
 from cirrusmq.queue import Queue
-from cirrusmq.receivers import all_sources
+from cirrusmq.receivers import all_sources, source_with_id
 from cirrusmq.scan import remaining, scan_pages
 from cirrusmq.source import Source
 from cirrusmq.spent import parcel_key, rewindable, rewindable_until
@@ -55,25 +55,27 @@ def rewind(core: Core, queue: Queue, request: RewindRequest) -> Operation:
     return operations.start(core, queue, "rewind", {"to_ms": to_ms})
 
 
-def steps(core: Core, queue: Queue, operation: Operation) -> Iterator[Step]:
+def steps(core: Core, run: Run) -> Iterator[Step]:
     """First the archive in order of sending, then deleted messages of parcels still there."""
-    to_ms = operation.details["to_ms"]
-    sources = {
-        partition_key(kind, source.id, partition): source
-        for source in all_sources(core, queue)
+    to_ms, started_ms = run.operation.details["to_ms"], run.operation.started_ms
+    partitions = [
+        partition_key(kind, source.id, partition)
+        for source in all_sources(core, run.queue())
         for kind in (PARCELS, ARCHIVE)
         for partition in range(source.partitions)
-    }
+    ]
     # "Q" sorts before "R": live parcels come first, so that none is looked at twice.
-    for pk, behind in remaining(sources, operation.progress):
-        source = sources[pk]
+    for pk, behind in remaining(partitions, run.operation.progress):
         archived = pk.startswith(f"{ARCHIVE}#")
         start = f"{to_ms:013d}" if archived else ""
         for page in scan_pages(core, pk, start, behind=behind):
             bring_back = _restore if archived else _reopen
             done = 0
             for parcel in page.parcels:
-                places = _to_rewind(core, source, parcel, to_ms, operation.started_ms)
+                source = source_with_id(core, run.queue(), parcel.source_id)
+                if source is None:
+                    continue  # a receiver that is deleted by now
+                places = _to_rewind(core, source, parcel, to_ms, started_ms)
                 if places and bring_back(core, parcel, places):
                     done += len(places)
             yield Step(Progress(pk, page.more_after or "~"), done)
