@@ -76,6 +76,45 @@ def test_at_most_max_messages_move(
     assert dead.counts().get("active", 0) == 6 - moved
 
 
+@pytest.mark.parametrize("applied", [False, True])
+def test_no_more_than_max_messages_move_whatever_call_fails(
+    world: World, make_queue: MakeQueue, monkeypatch: pytest.MonkeyPatch, applied: bool
+) -> None:
+    for calls in range(40):
+        dead = make_queue(f"dead{calls}", partitions=1)
+        target = make_queue(f"target{calls}")
+        dead.send(*"abc")
+        for body in "defg":
+            dead.send(body)
+        operation = dead.start("redrive", to=target.name, max_messages=5)
+
+        failed = crash(world, monkeypatch, calls, applied=applied)
+
+        shown = dead.client.get(f"/operations/{operation}").json
+        assert (shown["state"], shown["done"]) == ("succeeded", 5)
+        assert (target.counts(), dead.counts()) == ({"active": 5}, {"active": 2})
+        if not failed:
+            return
+    raise AssertionError("40 calls were not enough to come to the end")
+
+
+def test_a_runner_that_stood_still_moves_nothing_beside_its_successor(
+    world: World, dead: TestQueue, queue: TestQueue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kill(queue, *map(str, range(20)))
+    operation = dead.start("redrive", max_messages=10)
+    ((role, event),) = world.invoked
+
+    def stand_still() -> None:
+        world.clock.pass_seconds(61)
+        world.run(role, event)
+
+    amid(world, monkeypatch, 4, stand_still)
+
+    assert dead.client.get(f"/operations/{operation}").json["done"] == 10
+    assert queue.counts() == dead.counts() == {"active": 10}
+
+
 def test_only_active_messages_move(world: World, dead: TestQueue, queue: TestQueue) -> None:
     kill(queue, "a", "b")
     dead.send("delayed", delay_seconds=60)
@@ -120,6 +159,20 @@ def test_what_stayed_is_told_however_often_it_stopped(
     assert "6 of queue gone" in shown["detail"]
 
 
+def test_a_run_that_is_out_of_time_stops_in_the_middle_of_a_page(
+    world: World, make_queue: MakeQueue
+) -> None:
+    dead, target = make_queue("one", partitions=1), make_queue("target")
+    for n in range(50):
+        dead.send(str(n))
+    operation = dead.start("redrive", to="target")
+
+    assert run_in_small_steps(world) > 2
+
+    assert dead.client.get(f"/operations/{operation}").json["done"] == 50
+    assert target.counts() == {"active": 50}
+
+
 def test_messages_without_a_group_stay_where_the_target_is_ordered(
     dead: TestQueue, queue: TestQueue, make_queue: MakeQueue
 ) -> None:
@@ -135,23 +188,21 @@ def test_messages_without_a_group_stay_where_the_target_is_ordered(
     assert "1 of queue target" in operation["detail"]
 
 
-@pytest.mark.parametrize("partitions", [1, 4])
-def test_what_is_purged_meanwhile_does_not_go_back(
-    world: World,
-    make_queue: MakeQueue,
-    queue: TestQueue,
-    monkeypatch: pytest.MonkeyPatch,
-    partitions: int,
+@pytest.mark.parametrize("moves", [3, 10, 18])
+def test_what_is_purged_meanwhile_does_not_move(
+    world: World, make_queue: MakeQueue, monkeypatch: pytest.MonkeyPatch, moves: int
 ) -> None:
-    purged = make_queue("purged", partitions=partitions)
-    assert queue.patch(dead_letter={"queue": "purged", "max_receives": 5}).status == 200
-    kill(queue, *map(str, range(40)))
-    operation = purged.start("redrive")
+    purged, target = make_queue("purged", partitions=1), make_queue("target")
+    purged.send(*"abcdefgh")  # one parcel
+    for body in "ijklmnopqrst":
+        purged.send(body)
+    operation = purged.start("redrive", to="target")
 
-    amid(world, monkeypatch, 12, lambda: purged.start("purge"))
+    amid(world, monkeypatch, moves, lambda: purged.start("purge"))
 
-    assert queue.counts() == {"active": 12}
-    assert purged.client.get(f"/operations/{operation}").json["state"] == "succeeded"
+    assert target.counts() == {"active": moves}
+    shown = purged.client.get(f"/operations/{operation}").json
+    assert (shown["state"], shown["done"]) == ("succeeded", moves)
 
 
 def test_dead_letters_of_a_queue_that_is_deleted_meanwhile_do_not_go_back(
@@ -168,7 +219,8 @@ def test_dead_letters_of_a_queue_that_is_deleted_meanwhile_do_not_go_back(
     amid(world, monkeypatch, 12, delete_and_make_anew)
 
     assert queue.counts() == {"active": 12}
-    assert dead.client.get(f"/operations/{operation}").json["state"] == "failed"
+    shown = dead.client.get(f"/operations/{operation}").json
+    assert (shown["state"], shown["done"]) == ("failed", 12)
 
 
 def test_an_unknown_target_is_refused(dead: TestQueue) -> None:
@@ -220,7 +272,7 @@ def test_it_survives_the_failure_of_any_call(
         failed = crash(world, monkeypatch, calls, applied=applied)
 
         shown = dead.client.get(f"/operations/{operation}").json
-        assert shown["state"] == "succeeded"
+        assert (shown["state"], shown["done"]) == ("succeeded", 3)
         assert queue.bodies() == ["a", "b", "c" * 3_000], calls
         assert dead.counts() == {}
         if not failed:

@@ -344,6 +344,23 @@ class TestFailures:
         raise AssertionError("40 calls were not enough to come to the end")
 
 
+def test_a_run_that_is_out_of_time_stops_in_the_middle_of_a_page(
+    world: World, make_queue: MakeQueue, now: Now
+) -> None:
+    queue = make_queue(rewind_seconds=3_600, partitions=1)
+    start = now()
+    for n in range(50):
+        queue.send(str(n))
+    bodies = consume(queue)
+    world.clock.pass_seconds(1)
+    operation = queue.start("rewind", to=start)
+
+    assert run_in_small_steps(world) > 3
+
+    assert sorted(consume(queue)) == sorted(bodies)
+    assert queue.client.get(f"/operations/{operation}").json["done"] == 50
+
+
 def test_nothing_comes_back_once_rewinding_is_turned_off(
     world: World, rewindable: TestQueue, now: Now, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import msgspec
 
@@ -49,11 +51,13 @@ def move_to_queue(
     now_ms: int,
     nonce: bytes | None = None,
     back_to: str | None = None,
+    alongside: Sequence[Mapping[str, Any]] = (),
 ) -> Parcel | None:
     """Move the message at `place` into another queue, where its life starts anew.
 
     `reason` makes it a dead letter; None, a message redriven: to all who receive from the target,
-    or `back_to` the one source of it. Answers what is left of the parcel;
+    or `back_to` the one source of it. `alongside`: writes that come with the move or not at all.
+    Answers what is left of the parcel;
     None where somebody was faster or the message's content cannot be read now.
     """
     (messages,) = read_contents(core, source, [(parcel, [place])])
@@ -94,7 +98,7 @@ def move_to_queue(
         ),
     )
     arrivals = [*shipment.parcels, *([shipment.log] if shipment.log else [])]
-    left = move_out(core, source, parcel, place, arrivals, now_ms, nonce)
+    left = move_out(core, source, parcel, place, arrivals, now_ms, nonce, alongside=alongside)
     if left is not None:
         arrived = shipment.parcels[0]
         core.hints.forget(arrived["pk"]["S"], arrived["sk"]["S"])

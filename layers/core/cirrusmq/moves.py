@@ -8,7 +8,7 @@ So at every moment it is in exactly one place, whatever fails and whoever races.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from msgspec.structs import replace
@@ -46,12 +46,13 @@ def move_out(
     now_ms: int,
     nonce: bytes | None = None,
     mark: int = GONE,
+    alongside: Sequence[Mapping[str, Any]] = (),
 ) -> Parcel | None:
     """Write `arrivals` and take the message at `place` out of its parcel, both or neither.
 
     With `nonce` only its newest receipt's holder may. `mark` is what it leaves in its place, where
-    the parcel stays. Answers the parcel as the move leaves it;
-    None where somebody was faster.
+    the parcel stays. `alongside`: writes of the same transaction that note the move. Answers the
+    parcel as the move leaves it; None where somebody was faster.
     """
     after = _without(parcel, place, mark)
     try:
@@ -59,12 +60,14 @@ def move_out(
             [
                 _departure(core, source, parcel, place, now_ms, nonce, mark),
                 *({"Put": put_if_absent(core.tables.messages, item)} for item in arrivals),
+                *alongside,
             ]
         )
     except TransactionRefused as refused:
         # An earlier try of this very move leaves both: the message gone, and the arrivals' keys
         # taken. One of them alone is somebody else's doing, and nothing was moved.
-        if 0 not in refused.failed or len(refused.failed) == 1:
+        arrived = any(1 <= write <= len(arrivals) for write in refused.failed)
+        if 0 not in refused.failed or not arrived:
             return None
     if parcel.count > 1 and after.spent():
         clear(core, source, after, now_ms)

@@ -76,7 +76,7 @@ class Step(msgspec.Struct, frozen=True):
 
     progress: Progress
     done: int
-    """Messages dealt with since the step before."""
+    """Messages dealt with since the step before, unless they are counted one by one."""
     detail: str | None = None
     """What to tell about all steps so far."""
     notes: dict[str, int] = {}
@@ -106,6 +106,20 @@ class Run:
         if queue.id != self.operation.queue_id:  # made anew under that name
             raise QueueNotFound
         return queue
+
+    def count(self) -> tuple[Document[Operation], dict[str, Any]]:
+        """The operation with one message more, and the write that makes it so.
+
+        In the transaction that deals with the message it keeps `done` exact whoever crashes, and
+        a runner that another one took over from can deal with none.
+        """
+        operation = msgspec.structs.replace(
+            self.operation,
+            done=self.operation.done + 1,
+            held_until_ms=self._core.now_ms() + HOLD_MS,
+        )
+        write = _put_over(self._core, operation, self.found.version)
+        return Document(operation, self.found.version + 1), write
 
     def save(self, **changes: Any) -> bool:
         """Write progress down; whether this runner still is the operation's."""
@@ -189,9 +203,7 @@ def hold(core: Core, account: str, operation_id: str) -> Document[Operation] | N
 def save(core: Core, found: Document[Operation], **changes: Any) -> Document[Operation] | None:
     """Write progress down; None where another runner took over since."""
     operation = msgspec.structs.replace(found.value, **changes)
-    place = operation_place(operation.account, operation.id)
-    expires_at = _expires_at(operation.started_ms)
-    writes = [directory.put_over(core, place, operation, found.version, expires_at=expires_at)]
+    writes = [_put_over(core, operation, found.version)]
     if operation.state != "running":
         writes.append(directory.delete(core, _running_place(operation)))
     try:
@@ -220,6 +232,12 @@ def _find(core: Core, account: str, operation_id: str) -> Document[Operation]:
     if core.now_ms() >= _expires_at(found.value.started_ms) * 1000:
         raise OperationNotFound
     return found
+
+
+def _put_over(core: Core, operation: Operation, version: int) -> dict[str, Any]:
+    place = operation_place(operation.account, operation.id)
+    expires_at = _expires_at(operation.started_ms)
+    return directory.put_over(core, place, operation, version, expires_at=expires_at)
 
 
 def _expires_at(started_ms: int) -> int:

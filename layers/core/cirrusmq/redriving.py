@@ -21,9 +21,9 @@ from cirrusmq.parcel import Parcel
 from cirrusmq.queue import Queue
 from cirrusmq.queues import get_queue
 from cirrusmq.receivers import source_named
-from cirrusmq.scan import from_key, remaining, scan_pages, until_key
+from cirrusmq.scan import from_key, portions, remaining, scan_pages, until_key
 from cirrusmq.source import Source, queue_source
-from cirrusmq.storage.parcels import PARCELS, partition_key
+from cirrusmq.storage.parcels import PARCELS, partition_key, sort_key
 
 _GONE, _PUBLISHED, _NO_GROUP = "gone:", "published:", "no group:"
 _WHY = {
@@ -60,49 +60,51 @@ def redrive(core: Core, queue: Queue, request: RedriveRequest) -> Operation:
 def steps(core: Core, run: Run) -> Iterator[Step]:
     """Move message after message; those whose source is gone stay, and are told of."""
     operation = run.operation
-    to, most = operation.details["to"], operation.details["most"]
-    left = None if most is None else most - operation.done
+    most = operation.details["most"]
     source = queue_source(run.queue(), core.now_ms())
     stayed = Counter(operation.notes)
     partitions = [partition_key(PARCELS, source.id, n) for n in range(source.partitions)]
     for pk, behind in remaining(partitions, operation.progress):
         now_ms = core.now_ms()
         start, until = from_key(source, now_ms), until_key(source, now_ms)
-        for page in scan_pages(core, pk, start, until, behind=behind):
-            done = 0
-            for parcel in page.parcels:
+        pages = scan_pages(core, pk, start, until, behind=behind)
+        for parcels, reached in portions(pages, sort_key):
+            for parcel in parcels:
                 # What comes back while the operation runs is not sent away once more.
-                if (left is not None and done >= left) or parcel.sent_ms > operation.started_ms:
+                if parcel.sent_ms > operation.started_ms:
                     continue
-                room = None if left is None else left - done
-                done += _move(core, run.queue(), parcel, to, room, stayed)
-            left = None if left is None else left - done
-            progress = Progress(pk, page.more_after or "~")
-            yield Step(progress, done, _tell(stayed), dict(stayed))
-            if left == 0:
+                left = parcel
+                for place in range(parcel.count):
+                    if run.operation.done != most:
+                        left = _move(core, run, left, place, stayed)
+            yield Step(Progress(pk, reached), 0, _tell(stayed), dict(stayed))
+            if run.operation.done == most:
                 return
 
 
-def _move(
-    core: Core, queue: Queue, parcel: Parcel, to: str | None, most: int | None, stayed: Counter[str]
-) -> int:
-    source = queue_source(queue, core.now_ms())
-    now_ms = core.now_ms()
-    moved = 0
-    current = parcel
-    places = receivable_places(source, parcel, now_ms)[:most]
-    target, back_to = _target(core, queue, parcel, to)
+def _move(core: Core, run: Run, parcel: Parcel, place: int, stayed: Counter[str]) -> Parcel:
+    """Move a message that can be had, and count it in the same transaction.
+
+    Answers the parcel as it is then.
+    """
+    queue, now_ms = run.queue(), core.now_ms()
+    source = queue_source(queue, now_ms)
+    if place not in receivable_places(source, parcel, now_ms):
+        return parcel
+    target, back_to = _target(core, queue, parcel, run.operation.details["to"])
     if target is None:
-        stayed[_stays(parcel)] += len(places)
-        return 0
-    for place in places:
-        left = move_to_queue(core, source, current, place, target, None, now_ms, back_to=back_to)
-        if left is not None:
-            current = left
-            moved += 1
-        elif target.attributes.ordered and _groupless(core, source, current, place):
-            stayed[f"{_NO_GROUP}queue {target.name}"] += 1
-    return moved
+        stayed[_stays(parcel)] += 1
+        return parcel
+    counted, count = run.count()
+    left = move_to_queue(
+        core, source, parcel, place, target, None, now_ms, back_to=back_to, alongside=[count]
+    )
+    if left is not None:
+        run.found = counted
+        return left
+    if target.attributes.ordered and _groupless(core, source, parcel, place):
+        stayed[f"{_NO_GROUP}queue {target.name}"] += 1
+    return parcel
 
 
 def _target(

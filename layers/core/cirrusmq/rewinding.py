@@ -21,7 +21,7 @@ from cirrusmq.operations import Operation, Progress, Run, Step
 from cirrusmq.parcel import DELETED, Parcel
 from cirrusmq.queue import Queue
 from cirrusmq.receivers import all_sources, source_with_id
-from cirrusmq.scan import remaining, scan_pages
+from cirrusmq.scan import portions, remaining, scan_pages
 from cirrusmq.source import Source
 from cirrusmq.spent import parcel_key, rewindable, rewindable_until
 from cirrusmq.storage.parcels import (
@@ -30,6 +30,7 @@ from cirrusmq.storage.parcels import (
     archive_sort_key,
     parcel_item,
     partition_key,
+    sort_key,
 )
 from cirrusmq.storage.store import ConditionFailed, TransactionRefused, key, put_if_absent
 from cirrusmq.timestamps import format_time, parse_time
@@ -68,17 +69,18 @@ def steps(core: Core, run: Run) -> Iterator[Step]:
     for pk, behind in remaining(partitions, run.operation.progress):
         archived = pk.startswith(f"{ARCHIVE}#")
         start = f"{to_ms:013d}" if archived else ""
-        for page in scan_pages(core, pk, start, behind=behind):
-            bring_back = _restore if archived else _reopen
+        bring_back = _restore if archived else _reopen
+        key_of = archive_sort_key if archived else sort_key
+        for parcels, reached in portions(scan_pages(core, pk, start, behind=behind), key_of):
             done = 0
-            for parcel in page.parcels:
+            for parcel in parcels:
                 source = source_with_id(core, run.queue(), parcel.source_id)
                 if source is None:
                     continue  # a receiver that is deleted by now
                 places = _to_rewind(core, source, parcel, to_ms, started_ms)
                 if places and bring_back(core, parcel, places):
                     done += len(places)
-            yield Step(Progress(pk, page.more_after or "~"), done)
+            yield Step(Progress(pk, reached), done)
 
 
 def _to_rewind(

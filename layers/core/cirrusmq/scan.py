@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from cirrusmq import limits
 from cirrusmq.core import Core
@@ -14,6 +14,7 @@ from cirrusmq.storage.store import key
 
 LAST_KEY = "~"
 """Sorts behind every sort key of a parcel."""
+_PORTION = 20
 
 
 def read_page(
@@ -75,6 +76,23 @@ def scan_pages(
         if page.more_after is None:
             return
         after, exclusive = page.more_after, True
+
+
+def portions(
+    pages: Iterable[Page], key_of: Callable[[Parcel], str]
+) -> Iterator[tuple[list[Parcel], str]]:
+    """The parcels of pages a few at a time, each few with the key to go on behind.
+
+    Dealing with a page one by one takes minutes: longer than an operation is held unsaved, and
+    than its run may last beyond its time.
+    """
+    for page in pages:
+        for first in range(0, max(1, len(page.parcels)), _PORTION):
+            some = page.parcels[first : first + _PORTION]
+            if first + _PORTION < len(page.parcels):
+                yield some, key_of(some[-1])
+            else:
+                yield some, page.more_after or LAST_KEY
 
 
 def remaining(partitions: Iterable[str], progress: Progress) -> Iterator[tuple[str, str]]:

@@ -72,6 +72,11 @@ def archive_item(parcel: Parcel, expires_ms: int) -> Item:
     }
 
 
+def sort_key(parcel: Parcel) -> str:
+    """The sort key of a parcel among its source's parcels."""
+    return parcel.sort_key
+
+
 def archive_sort_key(parcel: Parcel) -> str:
     """`<sent at>#<sort key>`: a rewind reads the archive in order of sending.
 
