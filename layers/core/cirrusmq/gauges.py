@@ -15,31 +15,51 @@ from cirrusmq.storage.store import ConditionFailed, Item, key
 
 HOUR_MS = 3_600_000
 _DONE = ("gauges", "done")
+_TOGETHER = 32
 
 
 def write_gauges(core: Core, deadline_ms: int) -> None:
-    """Write this hour's gauges, unless they are there; the next sweep goes on after `deadline_ms`.
+    """Write this hour's gauges, unless they are there, until `deadline_ms`.
 
-    Each has a key of its resource and hour and is put if absent, so that a sweep that stopped, or
-    two at once, count nothing twice.
+    The next sweep goes on from there, so that every sweep comes nearer to the end. Each gauge has
+    a key of its resource and hour and is put if absent, so that a sweep that stopped, or two at
+    once, count nothing twice.
     """
     hour = core.now_ms() // HOUR_MS
-    done = core.store.get(core.tables.usage, *_DONE)
-    if done is not None and int(done["hour"]["N"]) >= hour:
+    note = core.store.get(core.tables.usage, *_DONE) or {}
+    if "hour" in note and int(note["hour"]["N"]) >= hour:
         return
-    for pk in shard_keys(RESOURCES):
-        if core.now_ms() >= deadline_ms:
-            return
-        items = core.store.query_all(core.tables.directory, pk)
-        list(core.together(lambda item: _write_gauge(core, item, hour), list(items)))
+    shard, after = 0, ""
+    if "begun" in note and int(note["begun"]["N"]) == hour:
+        shard, after = int(note["shard"]["N"]), note["after"]["S"]
+    shards = shard_keys(RESOURCES)
+    while shard < len(shards):
+        items = core.store.query_all(core.tables.directory, shards[shard])
+        left = [item for item in items if item["sk"]["S"] > after]
+        for first in range(0, len(left), _TOGETHER):
+            some = left[first : first + _TOGETHER]
+            list(core.together(lambda item: _write_gauge(core, item, hour), some))
+            if core.now_ms() >= deadline_ms:
+                reached = {"begun": hour, "shard": shard, "after": some[-1]["sk"]["S"]}
+                _note(core, reached)
+                return
+        shard, after = shard + 1, ""
+    _note(core, {"hour": hour})
+
+
+def _note(core: Core, values: dict[str, int | str]) -> None:
+    """Write down how far this hour's gauges are, or that they are done."""
     core.store.write(
         "UpdateItem",
         {
             "TableName": core.tables.usage,
             "Key": key(*_DONE),
-            "UpdateExpression": "SET #hour = :hour",
-            "ExpressionAttributeNames": {"#hour": "hour"},
-            "ExpressionAttributeValues": {":hour": {"N": str(hour)}},
+            "UpdateExpression": "SET " + ", ".join(f"#{name} = :{name}" for name in values),
+            "ExpressionAttributeNames": {f"#{name}": name for name in values},
+            "ExpressionAttributeValues": {
+                f":{name}": {"S": value} if isinstance(value, str) else {"N": str(value)}
+                for name, value in values.items()
+            },
         },
     )
 

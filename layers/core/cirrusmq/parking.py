@@ -36,11 +36,18 @@ def fan_out_or_park(core: Core, record: Item) -> Exception | None:
     return failure
 
 
-def retry_parked(core: Core) -> None:
-    """Try what was put aside once more; what fails again stays until its record expires."""
+def retry_parked(core: Core, deadline_ms: int) -> None:
+    """Try what was put aside once more; what fails again stays until its record expires.
+
+    From anywhere on, so that what is not reached until `deadline_ms` is so another time.
+    """
     table = core.tables.messages
-    for pk in shard_keys("P"):
+    shards = shard_keys("P")
+    core.random.shuffle(shards)
+    for pk in shards:
         for parked in core.store.query_all(table, pk):
+            if core.now_ms() >= deadline_ms:
+                return
             record = core.store.get(table, parked["log"]["S"], parked["of"]["S"])
             with contextlib.suppress(Exception):
                 if record is not None:

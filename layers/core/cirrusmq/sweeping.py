@@ -22,8 +22,9 @@ from cirrusmq.storage import directory
 def sweep(core: Core, most_ms: int) -> int:
     """Start again what stopped: operations, retries; give messages up that grew too old.
 
-    Works for at most about `most_ms`; the next minute's sweep starts elsewhere. Answers how many
-    retry schedules nobody was at.
+    Works for at most about `most_ms`; the next minute's sweep starts elsewhere. What may take
+    long gets half of the time that is left, so that what comes behind it always has some. Answers
+    how many retry schedules nobody was at.
     """
     deadline_ms = core.now_ms() + most_ms
     for pointer in operations.running(core):
@@ -33,14 +34,16 @@ def sweep(core: Core, most_ms: int) -> int:
             continue
         if core.now_ms() >= operation.held_until_ms:
             operations.resume(core, pointer)
-    retry_parked(core)
+    retry_parked(core, _half(core, deadline_ms))
     stuck = _push_on(core)
-    write_gauges(core, deadline_ms)
-    aged = list(directory.read_list(core, directory.AGED, "", Resource))
-    core.random.shuffle(aged)
-    for resource in aged:
-        _give_up_by_age(core, resource, deadline_ms)
+    _give_up_aged(core, _half(core, deadline_ms))
+    write_gauges(core, _half(core, deadline_ms))
     return stuck
+
+
+def _half(core: Core, deadline_ms: int) -> int:
+    now_ms = core.now_ms()
+    return now_ms + (deadline_ms - now_ms) // 2
 
 
 def _push_on(core: Core) -> int:
@@ -68,6 +71,15 @@ def _has_work(push: Push, schedule: Schedule) -> bool:
     return any(True for _ in expiring(push, schedule))
 
 
+def _give_up_aged(core: Core, deadline_ms: int) -> None:
+    aged = list(directory.read_list(core, directory.AGED, "", Resource))
+    core.random.shuffle(aged)
+    for resource in aged:
+        if core.now_ms() >= deadline_ms:
+            return
+        _give_up_by_age(core, resource, deadline_ms)
+
+
 def _give_up_by_age(core: Core, resource: Resource, deadline_ms: int) -> None:
     try:
         queue = get_queue(core, resource.account, resource.name)
@@ -81,12 +93,16 @@ def _give_up_by_age(core: Core, resource: Resource, deadline_ms: int) -> None:
         for partition in partitions:
             if core.now_ms() >= deadline_ms:
                 return
-            _give_up_in_partition(core, source, partition, until_ms)
+            _give_up_in_partition(core, source, partition, until_ms, deadline_ms)
 
 
-def _give_up_in_partition(core: Core, source: Source, partition: int, until_ms: int) -> None:
+def _give_up_in_partition(
+    core: Core, source: Source, partition: int, until_ms: int, deadline_ms: int
+) -> None:
     now_ms = core.now_ms()
     for parcel in scan_partition(core, source, partition, now_ms, until_ms):
+        if core.now_ms() >= deadline_ms:
+            return
         if parcel.sent_ms <= source.purged_ms:
             continue
         reasons = [

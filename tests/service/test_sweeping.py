@@ -1,0 +1,133 @@
+"""Sweeping with a slow store: a sweep that runs out of time leaves nothing for good."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+from tests.service.conftest import MakeQueue, TestQueue
+from tests.service.topics import TestTopic
+
+from cirrusmq import shares
+from cirrusmq_local.testing import World
+
+SECONDS_A_CALL = 3
+"""A sweep of five minutes comes to about a hundred calls of the store."""
+
+
+@pytest.fixture
+def slow_down(world: World, monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """From then on every call of the store takes its time."""
+    execute = world.engine.execute
+
+    def slow(operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
+        world.clock.pass_seconds(SECONDS_A_CALL)
+        return execute(operation, request)
+
+    return lambda: monkeypatch.setattr(world.engine, "execute", slow)
+
+
+@pytest.fixture
+def dead(make_queue: MakeQueue) -> TestQueue:
+    return make_queue("dead")
+
+
+@pytest.fixture
+def aged(dead: TestQueue, make_queue: MakeQueue) -> TestQueue:
+    """A queue whose only message grew too old."""
+    queue = make_queue("aged", dead_letter={"queue": "dead", "max_age_seconds": 300})
+    queue.send("x")
+    return queue
+
+
+def gauges(world: World) -> Counter[str]:
+    """How many gauges of kept messages each queue has."""
+    return Counter(
+        record["M"]["resource"]["S"].removeprefix("queue:")
+        for item in world.items("usage")
+        for record in item.get("records", {"L": []})["L"]
+        if record["M"]["kind"]["S"] == "kept"
+    )
+
+
+def fill(world: World, make_queue: MakeQueue, count: int) -> list[str]:
+    """Queues with a message each, a while ago; answers their names."""
+    names = [f"q{number}" for number in range(count)]
+    for name in names:
+        make_queue(name).send("x")
+    world.settle()
+    world.clock.pass_seconds(3_600)
+    return names
+
+
+def test_gauges_that_take_longer_than_a_sweep_are_finished_by_the_next_ones(
+    world: World, make_queue: MakeQueue, slow_down: Callable[[], None]
+) -> None:
+    names = fill(world, make_queue, 60)
+    slow_down()
+    world.run("sweep")
+    assert 0 < len(gauges(world)) < 60
+
+    for _ in range(6):
+        world.run("sweep")
+
+    assert gauges(world) == Counter(names)
+
+
+def test_the_next_hour_begins_anew_where_the_last_one_stopped_halfway(
+    world: World, make_queue: MakeQueue, slow_down: Callable[[], None]
+) -> None:
+    names = fill(world, make_queue, 30)
+    slow_down()
+    world.run("sweep")  # which is not enough for all
+    assert 0 < len(gauges(world)) < 30
+
+    world.clock.pass_seconds(3_600)
+    for _ in range(6):
+        world.run("sweep")
+
+    found = gauges(world)
+    assert set(found) == set(names)
+    assert set(found.values()) == {1, 2}  # two of those that the first hour came to
+
+
+def test_messages_are_given_up_by_age_whatever_time_the_gauges_take(
+    world: World,
+    dead: TestQueue,
+    aged: TestQueue,
+    make_queue: MakeQueue,
+    slow_down: Callable[[], None],
+) -> None:
+    fill(world, make_queue, 60)
+    slow_down()
+
+    world.run("sweep")
+
+    assert (aged.counts(), dead.counts()) == ({}, {"active": 1})
+
+
+def test_what_was_put_aside_does_not_keep_the_sweep_from_the_rest(
+    world: World,
+    dead: TestQueue,
+    aged: TestQueue,
+    topic: TestTopic,
+    monkeypatch: pytest.MonkeyPatch,
+    slow_down: Callable[[], None],
+) -> None:
+    def break_down(share: shares.Share) -> Any:
+        raise ValueError("a fault of the code")
+
+    monkeypatch.setattr("cirrusmq.topic_fan_out.parcels_of", break_down)
+    topic.subscribe("group")
+    for number in range(150):
+        topic.publish(str(number))
+    world.settle()
+    world.clock.pass_seconds(3_600)
+    slow_down()
+
+    world.run("sweep")
+
+    assert (aged.counts(), dead.counts()) == ({}, {"active": 1})
+    assert gauges(world)
