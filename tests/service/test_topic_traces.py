@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from tests.service.conftest import MakeQueue, to_ms
-from tests.service.topics import Schedules, Subscriber, TestSubscription, TestTopic
+from tests.service.topics import Schedules, Subscriber, TestSubscription, TestTopic, log_bodies
 
 from cirrusmq_local.testing import Client, World
 
@@ -139,6 +139,18 @@ class TestOthers:
         assert reply.keys() == {"id", "sent_at", "deliveries"}
         assert reply["sent_at"] == sent["sent_at"]
         assert [each["subscription"] for each in reply["deliveries"]] == ["ape", "zebra"]
+
+    def test_a_trace_and_the_log_outlive_a_queues_shorter_retention(
+        self, world: World, make_queue: MakeQueue, topic: TestTopic
+    ) -> None:
+        make_queue("orders", message_retention_seconds=60)
+        topic.subscribe("orders", "queue", endpoint="orders")
+        (sent,) = topic.publish("x")
+        world.clock.pass_seconds(DAY - 1)
+        world.engine.remove_expired()
+
+        assert topic.trace(sent["id"])["orders"]["state"] == "delivered"
+        assert log_bodies(topic.log()) == ["x"]
 
     def test_a_trace_works_to_the_messages_expiry(self, world: World, topic: TestTopic) -> None:
         group = topic.subscribe("group")

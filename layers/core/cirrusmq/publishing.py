@@ -239,7 +239,10 @@ def _write(
         sequences=_sequences(core, topic, drafts),
         routing_keys=[draft.routing_key for draft in drafts],
     )
-    longest_ms = max(delivery.life_ms for delivery in deliveries)
+    # The topic's log and the trace read it for the topic's life, however short a queue's is.
+    longest_ms = max(
+        limits.TOPIC_LIFE_SECONDS * 1000, *(delivery.life_ms for delivery in deliveries)
+    )
     record = log_item(
         f"{topic.id}#{log_partition(send_id)}",
         send_id,
