@@ -109,8 +109,8 @@ class TestShape:
     def test_not_atomic_each_message_has_its_own_fate(self, alice: Client) -> None:
         topic = TestTopic(alice, max_message_bytes=1_024)
         group = topic.subscribe("group")
-        messages = [{"body": "1"}, {"body": "x" * 1_025}, {"body": "3", "routing_key": "r"}]
-        reply = topic.try_publish([*messages, {"body": "4"}], atomic=False)
+        messages = [{"body": "1"}, {"body": "x" * 1_025}, {"body": "3"}]
+        reply = topic.try_publish(messages, atomic=False)
         topic.client.world.settle()
 
         assert reply.status == 200
@@ -118,11 +118,24 @@ class TestShape:
         assert [entry.get("error", {}).get("code") for entry in entries] == [
             None,
             "MessageTooLarge",
-            "InvalidParameter",
             None,
         ]
-        assert group.bodies() == ["1", "4"]
-        assert topic.trace(entries[3]["id"])["group"]["state"] == "pending"
+        assert group.bodies() == ["1", "3"]
+        assert topic.trace(entries[2]["id"])["group"]["state"] == "pending"
+
+    @pytest.mark.parametrize(("kind", "routing_key"), [("tags", "r"), ("routing_key", "r" * 65)])
+    def test_not_atomic_a_bad_routing_key_refuses_the_call(
+        self, alice: Client, kind: str, routing_key: str
+    ) -> None:
+        topic = TestTopic(alice, filter=kind)
+        topic.subscribe("group")
+        messages = [{"body": "1"}, {"body": "2", "routing_key": routing_key}]
+        reply = topic.try_publish(messages, atomic=False)
+        topic.client.world.settle()
+
+        assert (reply.status, reply.code) == (400, "InvalidParameter")
+        assert reply.json["parameter"] == "messages[1].routing_key"
+        assert topic.active() == 0
 
     def test_atomic_is_the_default_and_stores_all_or_nothing(self, topic: TestTopic) -> None:
         topic.subscribe("group")

@@ -85,12 +85,16 @@ def publish(core: Core, topic: Topic, request: PublishRequest) -> list[Published
     if not isinstance(request.attempt, UnsetType):
         begun_ms = check_attempt(request.attempt, now_ms)
     contents = read_contents(request.messages)
+    routing_keys = [
+        _routing_key(topic, given, f"messages[{number}]")
+        for number, given in enumerate(request.messages)
+    ]
     subscriptions = [each for each in cached_subscriptions(core, topic.id) if each.confirmed]
     results: dict[int, Published | CirrusMQError] = {}
     drafts: dict[int, _Draft] = {}
-    for number, (given, message) in enumerate(zip(request.messages, contents, strict=True)):
+    for number, (message, routing_key) in enumerate(zip(contents, routing_keys, strict=True)):
         try:
-            draft = _draft(topic, given, message, subscriptions, f"messages[{number}]")
+            draft = _draft(topic, message, routing_key, subscriptions, f"messages[{number}]")
         except CirrusMQError as error:
             if request.atomic:
                 raise
@@ -123,19 +127,22 @@ def publish(core: Core, topic: Topic, request: PublishRequest) -> list[Published
     return [results[number] for number in range(len(contents))]
 
 
+def _routing_key(topic: Topic, given: PublishMessage, where: str) -> str:
+    if isinstance(given.routing_key, UnsetType):
+        return ""
+    if topic.attributes.filter == "tags":
+        raise InvalidParameter(f"{where}.routing_key", "is of topics with filter routing_key")
+    return check_routing_key(given.routing_key, f"{where}.routing_key")
+
+
 def _draft(
     topic: Topic,
-    given: PublishMessage,
     message: Message,
+    routing_key: str,
     subscriptions: Sequence[Subscription],
     where: str,
 ) -> _Draft:
     kind = topic.attributes.filter
-    routing_key = ""
-    if not isinstance(given.routing_key, UnsetType):
-        if kind == "tags":
-            raise InvalidParameter(f"{where}.routing_key", "is of topics with filter routing_key")
-        routing_key = check_routing_key(given.routing_key, f"{where}.routing_key")
     check_body_size(message, topic.attributes.max_message_bytes, where)
     return _Draft(
         message=message,
