@@ -18,6 +18,11 @@ def attempt(world: World, seconds: float = 0, entropy: int = 1) -> str:
     return ulid.encode(at_ms, random.Random(entropy).randbytes(10))
 
 
+def text(size: int, seed: int = 1) -> str:
+    """A body that does not become much smaller when it is packed."""
+    return random.Random(seed).randbytes(size // 2).hex()
+
+
 MESSAGES: list[dict[str, Any]] = [
     {"body": "a", "tags": ["t"]},
     {"body": "b", "attributes": {"x": "1", "y": "2"}},
@@ -223,6 +228,38 @@ class TestAttempts:
         assert second.json == first.json
         assert first.json["messages"][1]["id"] == earlier["id"]
         assert queue.bodies() == ["a", "earlier"]
+
+    @pytest.mark.parametrize("size", [1, 5_000])
+    def test_a_message_keeps_its_id_whichever_others_of_its_batch_are_duplicates(
+        self, world: World, queue: TestQueue, size: int
+    ) -> None:
+        (earlier,) = queue.send("earlier", deduplication_id="b")
+        token = attempt(world)
+        bodies = [letter + text(size, seed) for seed, letter in enumerate("abc")]
+        messages: list[dict[str, Any]] = [{"body": body} for body in bodies]
+        messages[0]["deduplication_id"], messages[1]["deduplication_id"] = "a", "b"
+        first = queue.try_send(messages, attempt=token).json
+
+        second = queue.try_send(messages, attempt=token).json
+
+        assert second == first
+        ids = [each["id"] for each in first["messages"]]
+        assert ids[1] == earlier["id"]
+        received = {message["id"]: message["body"] for message in queue.receive_all()}
+        assert received == dict(zip(ids, [bodies[0], "earlier", bodies[2]], strict=True))
+
+    def test_receivers_get_what_a_batch_without_its_duplicates_holds(
+        self, world: World, queue: TestQueue
+    ) -> None:
+        queue.add_receiver("r")
+        queue.send("earlier", deduplication_id="b")
+        messages = [{"body": "b", "deduplication_id": "b"}, {"body": "c"}, {"body": "d"}]
+        sent = queue.try_send(messages).json["messages"]
+        world.settle()
+
+        received = {message["id"]: message["body"] for message in queue.receive_all(receiver="r")}
+        bodies = ["earlier", "c", "d"]
+        assert received == {each["id"]: body for each, body in zip(sent, bodies, strict=True)}
 
 
 class TestDeduplication:

@@ -6,7 +6,7 @@ import base64
 from typing import Any
 
 import pytest
-from tests.service.conftest import to_ms
+from tests.service.conftest import MakeQueue, to_ms
 from tests.service.topic_crashes import Crash
 from tests.service.topics import TestTopic, log_bodies
 
@@ -178,6 +178,52 @@ class TestRepetition:
         world.settle()
 
         assert group.bodies() == ["1"]
+
+    def test_a_repetition_answers_the_same_though_somebody_subscribed_meanwhile(
+        self, world: World, topic: TestTopic
+    ) -> None:
+        tagged = topic.subscribe("tagged", filter={"tags": ["x"]})
+        attempt = ago(world, 0)
+        messages = [{"body": "plain"}, {"body": "tagged", "tags": ["x"]}]
+        first = topic.try_publish(messages, attempt=attempt)
+        everything = topic.subscribe("all")
+
+        second = topic.try_publish(messages, attempt=attempt)
+        world.settle()
+
+        assert second.json == first.json
+        entries = first.json["messages"]
+        assert [entry["matched"] for entry in entries] == [0, 1]
+        assert everything.receive_all() == []
+        (received,) = tagged.receive_all()
+        assert (received["id"], received["body"]) == (entries[1]["id"], "tagged")
+
+    def test_a_messages_id_says_its_place_in_the_call_wherever_it_is_read(
+        self, world: World, make_queue: MakeQueue, topic: TestTopic
+    ) -> None:
+        plain, logged = make_queue("plain"), make_queue("logged")
+        logged.add_receiver("r")
+        group = topic.subscribe("group", filter={"tags": ["x"]})
+        for name in ("plain", "logged"):
+            topic.subscribe(name, "queue", endpoint=name, filter={"tags": ["x", "y"]})
+        bodies = [f"{number}" + "0123456789abcdef" * 80 * number for number in range(4)]
+        tags = [[], ["x"], ["y"], ["x"]]
+        messages = [{"body": b, "tags": t} for b, t in zip(bodies, tags, strict=True)]
+        entries = topic.try_publish(messages).json["messages"]
+        world.settle()
+        world.clock.pass_seconds(3)
+
+        sent = {entry["id"]: body for entry, body in zip(entries, bodies, strict=True)}
+        matching = dict(list(sent.items())[1:])
+        for reader in (plain, logged):
+            assert {each["id"]: each["body"] for each in reader.receive_all()} == matching
+        of_r = {each["id"]: each["body"] for each in logged.receive_all(receiver="r")}
+        assert of_r == matching
+        assert {each["id"]: each["body"] for each in topic.log()["messages"]} == matching
+        of_group = {each["id"]: each["body"] for each in group.receive_all()}
+        assert of_group == {i: body for i, body in matching.items() if body[0] in "13"}
+        assert topic.trace(entries[2]["id"]).keys() == {"plain", "logged"}
+        assert topic.trace(entries[3]["id"])["group"] == {"state": "pending", "attempts": 1}
 
     def test_another_request_with_the_same_attempt_is_another_send(
         self, world: World, topic: TestTopic

@@ -142,11 +142,11 @@ def sends_put_over_what_is_there(patch: pytest.MonkeyPatch) -> None:
 def reminders_are_written_after_the_messages(patch: pytest.MonkeyPatch) -> None:
     """The transaction of a deduplicated send is split in two."""
 
-    def split(core: Any, items: Any, reminders: Any, **times: int) -> int:
+    def split(core: Any, items: Any, reminders: Any, **times: int) -> Any:
         for item in items:
             with contextlib.suppress(store.ConditionFailed):
                 core.store.put_if_absent(core.tables.messages, item)
-        return int(whole(core, [], reminders, **times))
+        return whole(core, [], reminders, **times)
 
     whole = deduplication.transact
     patch.setattr(deduplication, "transact", split)
@@ -187,10 +187,10 @@ def parcels_are_written_before_their_log_record(patch: pytest.MonkeyPatch) -> No
     """Two writes swapped: a crash between them leaves messages without a body."""
     shipped = sending.store_shipment
 
-    def swapped(core: Any, queue: Any, shipment: Any, now_ms: int) -> int:
+    def swapped(core: Any, queue: Any, shipment: Any, now_ms: int) -> Any:
         bare = Shipment(log=None, parcels=shipment.parcels)
-        sent_ms = shipped(core, queue, bare, now_ms)
-        return sent_ms if shipment.log is None else shipped(core, queue, shipment, now_ms)
+        earlier = shipped(core, queue, bare, now_ms)
+        return earlier if shipment.log is None else shipped(core, queue, shipment, now_ms)
 
     patch.setattr(sending, "store_shipment", swapped)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Annotated, TypeAlias
 
 import msgspec
@@ -83,11 +83,15 @@ def repeatable_send_ids(
         digest = hashlib.sha256(digest).digest()
 
 
-def stored(send_id: str, contents: Sequence[Message], sent_ms: int) -> list[Stored]:
-    """What the sender learns of messages that were stored in this order."""
+def stored(send_id: str, contents: Mapping[int, Message], sent_ms: int) -> list[Stored]:
+    """What the sender learns of stored messages, given by their places in the request.
+
+    A message's id says its place there, whatever became of the others: when the same request is
+    repeated, others may be left out than at first.
+    """
     return [
-        Stored(id=message_id(send_id, number), body_md5=message.body_md5, sent_ms=sent_ms)
-        for number, message in enumerate(contents)
+        Stored(id=message_id(send_id, place), body_md5=message.body_md5, sent_ms=sent_ms)
+        for place, message in contents.items()
     ]
 
 

@@ -8,7 +8,7 @@ from cirrusmq.core import Core
 from cirrusmq.message import Message, unpack
 from cirrusmq.parcel import Parcel
 from cirrusmq.source import Source
-from cirrusmq.storage.parcels import log_key
+from cirrusmq.storage.parcels import log_key, read_positions
 
 
 def read_contents(
@@ -32,16 +32,19 @@ def read_contents(
             found.append({place: messages[place] for place in places})
             continue
         record = records.get(_log_key(source, parcel))
-        messages = unpack(record["b"]["B"]) if record else []
+        if record is None:
+            found.append({})
+            continue
+        positions, messages = read_positions(record), unpack(record["b"]["B"])
         found.append(
-            {place: _pick(messages, parcel.position(place)) for place in places} if messages else {}
+            {place: messages[_index(positions, parcel.position(place))] for place in places}
         )
     return found
 
 
-def _pick(messages: list[Message], position: int) -> Message:
+def _index(positions: Sequence[int], position: int) -> int:
     # A record of one message may be a copy of one that was sent among others.
-    return messages[position] if len(messages) > 1 else messages[0]
+    return positions.index(position) if len(positions) > 1 else 0
 
 
 def _log_key(source: Source, parcel: Parcel) -> tuple[str, str]:

@@ -40,6 +40,14 @@ class Answered(Protocol):
     def sent_ms(self) -> int: ...
 
 
+class Earlier(NamedTuple):
+    """What an earlier try of the very same call left, where that took effect."""
+
+    sent_ms: int
+    items: tuple[Item, ...]
+    """What stands under the keys that this try would have written."""
+
+
 class Duplicate(Exception):
     """Some of the ids were used within 5 minutes; nothing was written."""
 
@@ -84,9 +92,11 @@ def transact(
     *,
     begun_ms: int,
     now_ms: int,
-) -> int:
-    """Write reminders and items, all or nothing; answers `sent_ms`. Raises Duplicate.
+    whole: bool = True,
+) -> Earlier | None:
+    """Write reminders and items, all or nothing, unless it was done before. Raises Duplicate.
 
+    `whole`: an earlier try with one of the messages had all of them, so that none is looked for.
     `begun_ms` is the time in the send's id. A reminder of somebody else's that was in force then
     is so for every repetition of the send: else a later one would store, under the same key,
     other messages than the first.
@@ -119,7 +129,11 @@ def transact(
                 own_ms.append(found[key].sent_ms)
         # An earlier try of this very call took effect. Where it stored a part, the rest being
         # duplicates of others, each is to be answered what it was answered then.
-        if len(own_ms) == len(found):
-            return own_ms[0] if own_ms else now_ms
-        raise Duplicate(found) from refused
-    return now_ms
+        if len(own_ms) < len(found) or (found and not whole):
+            raise Duplicate(found) from refused
+        items = tuple(
+            old for place, old in refused.failed.items() if old and place >= len(reminders)
+        )
+        sent_ms = [*own_ms, *(int(old["t"]["N"]) for old in items), now_ms]
+        return Earlier(sent_ms[0], items)
+    return None

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from cirrusmq import ulid
 from cirrusmq.message import Message, pack
-from cirrusmq.parcel import Parcel, sort_key
+from cirrusmq.parcel import Parcel, sort_key, where_differing
 from cirrusmq.queue import Queue
 from cirrusmq.receipt import NONCE_BYTES
 from cirrusmq.storage.parcels import log_item, parcel_item
@@ -108,8 +108,8 @@ def ship(
         header = _header(queue, entries, lots)
     partition = _log_partition(queue, parcel_id)
     log = f"{queue.id}#{partition}"
-    content = pack([entry.message for entry in entries])
-    record = log_item(log, parcel_id, content, now_ms, expires_ms, header)
+    messages = {entry.position: entry.message for entry in entries}
+    record = log_item(log, parcel_id, messages, now_ms, expires_ms, header)
     return Shipment(
         log=record,
         parcels=tuple(
@@ -208,7 +208,7 @@ def _parcel(
         sizes=tuple(entry.message.size_bytes for entry in lot.entries),
         waits_ms=(0,) * count if queue.attributes.retry else (),
         answer_percent=max(answer_percent(entry.message) for entry in lot.entries),
-        positions=() if positions == tuple(range(count)) else positions,
+        positions=where_differing(positions),
         visibility_seconds=own if any(own) else (),
         moved_from=origin.moved_from if origin else None,
         dead_letter=origin.dead_letter if origin else None,

@@ -127,6 +127,11 @@ def message_id(send_id: str, position: int) -> str:
     return f"Msg-{send_id}{position:X}"
 
 
+def where_differing(positions: tuple[int, ...]) -> tuple[int, ...]:
+    """Numbers in a send as items hold them: empty for 0, 1, 2 …, which most sends have."""
+    return () if positions == tuple(range(len(positions))) else positions
+
+
 def sort_key(available_ms: int, parcel_id: str) -> str:
     """The key of a parcel in its partition: in order of when it can first be received."""
     return f"{available_ms:013d}#{parcel_id}"

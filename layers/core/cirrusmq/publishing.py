@@ -8,7 +8,7 @@ reminder that makes further repetitions find it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated
 
 import msgspec
@@ -27,10 +27,11 @@ from cirrusmq.batches import (
     stored,
 )
 from cirrusmq.core import Core
+from cirrusmq.deduplication import Earlier
 from cirrusmq.enqueue import group_partition
 from cirrusmq.errors import CirrusMQError, InvalidParameter, Unavailable
 from cirrusmq.filters.routing import check_routing_key
-from cirrusmq.message import Message, check_body_size, pack
+from cirrusmq.message import Message, check_body_size
 from cirrusmq.parcel import message_id
 from cirrusmq.queue import Queue
 from cirrusmq.storage import directory
@@ -40,7 +41,7 @@ from cirrusmq.storage.sequences import take_sequence
 from cirrusmq.storage.store import ConditionFailed, Item, put_if_absent
 from cirrusmq.subscriptions import cached_subscriptions
 from cirrusmq.topic import Subscription, Topic, log_partition
-from cirrusmq.topic_records import Delivery, TopicHeader
+from cirrusmq.topic_records import Delivery, TopicHeader, TopicRecord, read_record
 
 _TRIES = 8
 
@@ -102,7 +103,7 @@ def publish(core: Core, topic: Topic, request: PublishRequest) -> list[Published
         else:
             drafts[number] = draft
     matched = [number for number in drafts if drafts[number].subscriptions]
-    in_order = _has_ordered_readers(core, drafts.values())
+    in_order = _has_ordered_readers(core, drafts.values(), begun_ms)
     if isinstance(request.attempt, UnsetType):
         send_id = _new_id(core, begun_ms, in_order=in_order)
     else:
@@ -111,19 +112,23 @@ def publish(core: Core, topic: Topic, request: PublishRequest) -> list[Published
         if matched:
             send_id = _settled_id(core, topic, send_id, begun_ms, now_ms, in_order=in_order)
 
+    counts = {number: len(draft.subscriptions) for number, draft in drafts.items()}
+
     def store(places: Sequence[int]) -> list[Stored]:
-        fresh = [drafts[matched[place]] for place in places]
-        keys = [deduplication_key(request.messages[matched[place]]) for place in places]
-        sent_ms = _write(core, topic, send_id, fresh, keys, begun_ms, now_ms)
-        return stored(send_id, [draft.message for draft in fresh], sent_ms)
+        fresh = {matched[place]: drafts[matched[place]] for place in places}
+        keys = [deduplication_key(request.messages[number]) for number in fresh]
+        earlier = _write(core, topic, send_id, fresh, keys, begun_ms, now_ms)
+        if earlier is not None and earlier.items:
+            decided = _counts(read_record(earlier.items[0]))
+            counts.update({number: decided.get(number, 0) for number in fresh})
+        contents = {number: draft.message for number, draft in fresh.items()}
+        return stored(send_id, contents, earlier.sent_ms if earlier else now_ms)
 
     keys = [deduplication_key(request.messages[number]) for number in matched]
     for number, answer in zip(matched, store_once(keys, store), strict=True):
-        count = len(drafts[number].subscriptions)
-        results[number] = Published(id=answer.id, matched=count, sent_ms=answer.sent_ms)
-    unmatched = (number for number in drafts if number not in results)
-    for place, number in enumerate(unmatched, len(matched)):
-        results[number] = Published(id=message_id(send_id, place), matched=0, sent_ms=now_ms)
+        results[number] = Published(id=answer.id, matched=counts[number], sent_ms=answer.sent_ms)
+    for number in drafts.keys() - results.keys():
+        results[number] = Published(id=message_id(send_id, number), matched=0, sent_ms=now_ms)
     return [results[number] for number in range(len(contents))]
 
 
@@ -155,11 +160,27 @@ def _draft(
     )
 
 
-def _has_ordered_readers(core: Core, drafts: Iterable[_Draft]) -> bool:
-    """Whether a consumer that gets one of them is promised an order."""
+def _counts(record: TopicRecord) -> dict[int, int]:
+    """To how many subscriptions each message of a stored record goes, by its place in the call.
+
+    That was decided when it was stored; whoever subscribed since gets nothing by a repetition.
+    """
+    return {
+        position: sum(place in delivery.places for delivery in record.header.deliveries)
+        for place, position in enumerate(record.positions)
+    }
+
+
+def _has_ordered_readers(core: Core, drafts: Iterable[_Draft], begun_ms: int) -> bool:
+    """Whether a consumer that gets one of them is promised an order.
+
+    One that subscribed since the attempt began must not change the id that a repetition has.
+    """
     for subscription in {
         each.id: each for draft in drafts for each in draft.subscriptions
     }.values():
+        if subscription.created_ms > begun_ms:
+            continue
         if subscription.ordered or subscription.pushed_in_order:
             return True
         if subscription.protocol == "queue":
@@ -232,12 +253,14 @@ def _write(
     core: Core,
     topic: Topic,
     send_id: str,
-    drafts: Sequence[_Draft],
+    fresh: Mapping[int, _Draft],
     keys: Sequence[str | None],
     begun_ms: int,
     now_ms: int,
-) -> int:
-    """Store one publish; answers its `sent_ms`, the first one's where this is a repeat."""
+) -> Earlier | None:
+    """Store messages, given by their places in the call, unless an earlier try of it did."""
+    drafts = list(fresh.values())
+    contents = {number: draft.message for number, draft in fresh.items()}
     deliveries = _deliveries(core, drafts)
     header = TopicHeader(
         topic=topic.name,
@@ -253,20 +276,21 @@ def _write(
     record = log_item(
         f"{topic.id}#{log_partition(send_id)}",
         send_id,
-        pack([draft.message for draft in drafts]),
+        contents,
         now_ms,
         now_ms + longest_ms,
         None,
     ) | {"g": {"B": msgspec.msgpack.encode(header)}}
-    contents = [draft.message for draft in drafts]
     reminders = deduplication.reminders(topic.id, keys, stored(send_id, contents, now_ms))
     if reminders:
         return deduplication.transact(core, [record], reminders, begun_ms=begun_ms, now_ms=now_ms)
     try:
         core.store.put_if_absent(core.tables.messages, record)
     except ConditionFailed as failed:  # the same key: an earlier try of this publish
-        return now_ms if failed.item is None else int(failed.item["t"]["N"])
-    return now_ms
+        if failed.item is None:
+            return Earlier(now_ms, ())
+        return Earlier(int(failed.item["t"]["N"]), (failed.item,))
+    return None
 
 
 def _deliveries(core: Core, drafts: Sequence[_Draft]) -> list[Delivery]:

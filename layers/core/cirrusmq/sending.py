@@ -10,7 +10,7 @@ parcels.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Annotated
 
 import msgspec
@@ -29,6 +29,7 @@ from cirrusmq.batches import (
     stored,
 )
 from cirrusmq.core import Core
+from cirrusmq.deduplication import Earlier
 from cirrusmq.enqueue import Entry, Shipment, ship
 from cirrusmq.errors import CirrusMQError, InvalidParameter, LimitExceeded
 from cirrusmq.message import Message, check_body_size
@@ -72,6 +73,9 @@ class SendRequest(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 class _Draft(msgspec.Struct, frozen=True, kw_only=True):
     """A checked message of a request."""
 
+    place: int
+    """Its number in the request, which its id says."""
+    deduplication_id: str | None
     message: Message
     delay_seconds: int
     own_delay: bool
@@ -89,11 +93,9 @@ def send(core: Core, queue: Queue, request: SendRequest) -> list[Stored | Cirrus
     contents = read_contents(request.messages)
     refused: dict[int, CirrusMQError] = {}
     drafts: list[_Draft] = []
-    keys: list[str | None] = []
     for number, (given, message) in enumerate(zip(request.messages, contents, strict=True)):
         try:
-            drafts.append(_draft(queue, given, message, f"messages[{number}]"))
-            keys.append(deduplication_key(given))
+            drafts.append(_draft(queue, given, message, number))
         except CirrusMQError as error:
             if request.atomic:
                 raise
@@ -107,13 +109,13 @@ def send(core: Core, queue: Queue, request: SendRequest) -> list[Stored | Cirrus
 
     def store(numbers: Sequence[int]) -> list[Stored]:
         fresh = [drafts[number] for number in numbers]
-        sent_ms = _write(
-            core, queue, send_id, fresh, [keys[number] for number in numbers], begun_ms, now_ms
-        )
-        return stored(send_id, [draft.message for draft in fresh], sent_ms)
+        earlier = _write(core, queue, send_id, fresh, begun_ms, now_ms)
+        sent_ms = earlier.sent_ms if earlier else now_ms
+        return stored(send_id, {draft.place: draft.message for draft in fresh}, sent_ms)
 
-    sent = iter(store_once(keys, store))
-    return [refused.get(number) or next(sent) for number in range(len(contents))]
+    answers = store_once([draft.deduplication_id for draft in drafts], store)
+    sent = {draft.place: answer for draft, answer in zip(drafts, answers, strict=True)}
+    return [refused.get(number) or sent[number] for number in range(len(contents))]
 
 
 def _check_attempt(queue: Queue, request: SendRequest, now_ms: int) -> int:
@@ -127,8 +129,8 @@ def _check_attempt(queue: Queue, request: SendRequest, now_ms: int) -> int:
     return check_attempt(request.attempt, now_ms)
 
 
-def _draft(queue: Queue, given: SendMessage, message: Message, where: str) -> _Draft:
-    attributes = queue.attributes
+def _draft(queue: Queue, given: SendMessage, message: Message, place: int) -> _Draft:
+    attributes, where = queue.attributes, f"messages[{place}]"
     check_body_size(message, attributes.max_message_bytes, where)
     delay_seconds = attributes.delay_seconds
     if not isinstance(given.delay_seconds, UnsetType):
@@ -146,6 +148,8 @@ def _draft(queue: Queue, given: SendMessage, message: Message, where: str) -> _D
         raise InvalidParameter(f"{where}.group", "is needed in an ordered queue")
     own = given.visibility_timeout_seconds
     return _Draft(
+        place=place,
+        deduplication_id=deduplication_key(given),
         message=message,
         delay_seconds=delay_seconds,
         own_delay=not isinstance(given.delay_seconds, UnsetType),
@@ -158,22 +162,21 @@ def _write(
     queue: Queue,
     send_id: str,
     drafts: Sequence[_Draft],
-    keys: Sequence[str | None],
     begun_ms: int,
     now_ms: int,
-) -> int:
-    """Store one send; answers its `sent_ms`, which is the first one's where this is a repeat."""
-    sent_before = _sent_with_earlier_delay(core, queue, send_id, drafts, begun_ms)
-    if sent_before is not None:
-        return sent_before
+) -> Earlier | None:
+    """Store one send, unless an earlier try of it did."""
+    earlier = _sent_with_earlier_delay(core, queue, send_id, drafts, begun_ms)
+    if earlier is not None:
+        return earlier
     entries = [
         Entry(
-            position=number,
+            position=draft.place,
             message=draft.message,
             available_ms=now_ms + draft.delay_seconds * 1000,
             visibility_seconds=draft.visibility_seconds,
         )
-        for number, draft in enumerate(drafts)
+        for draft in drafts
     ]
     shipment = ship(
         queue,
@@ -184,22 +187,24 @@ def _write(
         take_sequence=lambda partition, count: take_sequence(core, queue.id, partition, count),
     )
     reminders = deduplication.reminders(
-        queue.id, keys, stored(send_id, [draft.message for draft in drafts], now_ms)
+        queue.id,
+        [draft.deduplication_id for draft in drafts],
+        stored(send_id, {draft.place: draft.message for draft in drafts}, now_ms),
     )
     if reminders:
         items = [*shipment.parcels, *([shipment.log] if shipment.log else [])]
-        sent_ms = deduplication.transact(core, items, reminders, begun_ms=begun_ms, now_ms=now_ms)
+        earlier = deduplication.transact(core, items, reminders, begun_ms=begun_ms, now_ms=now_ms)
     else:
-        sent_ms = store_shipment(core, queue, shipment, now_ms)
+        earlier = store_shipment(core, queue, shipment, now_ms)
     for item in shipment.parcels:
         core.hints.forget(item["pk"]["S"], item["sk"]["S"])
-    return sent_ms
+    return earlier
 
 
 def _sent_with_earlier_delay(
     core: Core, queue: Queue, send_id: str, drafts: Sequence[_Draft], begun_ms: int
-) -> int | None:
-    """The `sent_ms` of this very send, where it was stored before the queue's delay changed.
+) -> Earlier | None:
+    """This very send, where it was stored before the queue's delay changed.
 
         a client      send (attempt) ──> answer lost ............. the same send again
         the queue     delay 0: stored at the attempt's time ...... delay 5: another key
@@ -213,12 +218,12 @@ def _sent_with_earlier_delay(
         key = sort_key(begun_ms + seconds * 1000, send_id)
         item = core.store.get(core.tables.messages, pk, key)
         if item is not None:
-            return int(item["t"]["N"])
+            return Earlier(int(item["t"]["N"]), (item,))
     return None
 
 
-def store_shipment(core: Core, queue: Queue, shipment: Shipment, now_ms: int) -> int:
-    """Write a shipment; answers its `sent_ms`, the first one's where it is stored already.
+def store_shipment(core: Core, queue: Queue, shipment: Shipment, now_ms: int) -> Earlier | None:
+    """Write a shipment, unless an earlier try of the send did.
 
         a client      send ──> put ──> (answer lost)     the same send again ──> put
         the store               stored                                            key taken
@@ -239,11 +244,12 @@ def store_shipment(core: Core, queue: Queue, shipment: Shipment, now_ms: int) ->
         else:
             core.store.transact([{"Put": put_if_absent(table, item)} for item in together])
     except ConditionFailed as failed:
-        return _sent_before(failed.item, now_ms)
+        return _earlier([failed.item], now_ms)
     except TransactionRefused as refused:
-        return _sent_before(next(iter(refused.failed.values())), now_ms)
-    return now_ms
+        return _earlier(refused.failed.values(), now_ms)
+    return None
 
 
-def _sent_before(item: Item | None, now_ms: int) -> int:
-    return now_ms if item is None else int(item["t"]["N"])
+def _earlier(found: Iterable[Item | None], now_ms: int) -> Earlier:
+    items = tuple(item for item in found if item is not None)
+    return Earlier(int(items[0]["t"]["N"]) if items else now_ms, items)

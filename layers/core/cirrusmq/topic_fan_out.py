@@ -101,7 +101,7 @@ def _share(source_id: str, record: TopicRecord, delivery: Delivery) -> Share:
         source_id=source_id,
         places=delivery.places,
         messages=record.messages,
-        positions=range(count),
+        positions=record.positions,
         parcel_id=record.send_id,
         partition=record.partition,
         log=f"{record.topic_id}#{record.partition}",
@@ -139,13 +139,13 @@ def _send(core: Core, queue: Queue, record: TopicRecord, delivery: Delivery) -> 
         now_ms = core.now_ms()
         parcel_id = record.send_id
         if not whole:
-            parcel_id = lone_parcel_id(record.send_id, places[0], now_ms)
-        messages = [_grouped(queue, record, place) for place in places]
+            parcel_id = lone_parcel_id(record.send_id, record.positions[places[0]], now_ms)
+        messages = {record.positions[place]: _grouped(queue, record, place) for place in places}
         shipment = ship(
             queue,
             [
-                Entry(position=place, message=message, available_ms=now_ms + delivery.delay_ms)
-                for place, message in zip(places, messages, strict=True)
+                Entry(position=position, message=message, available_ms=now_ms + delivery.delay_ms)
+                for position, message in messages.items()
             ],
             parcel_id=parcel_id,
             begun_ms=ulid.time_of(record.send_id) if whole else now_ms,
@@ -170,4 +170,4 @@ def _grouped(queue: Queue, record: TopicRecord, place: int) -> Message:
     message = record.messages[place]
     if not queue.attributes.ordered or message.group is not None:
         return message
-    return replace(message, group=message_id(record.send_id, place))
+    return replace(message, group=message_id(record.send_id, record.positions[place]))

@@ -115,7 +115,7 @@ def _messages(
         if selection and not selection.matches(message.tags, routing_key, message.attributes):
             continue
         shown = show(message) | {
-            "id": message_id(record.send_id, place),
+            "id": message_id(record.send_id, record.positions[place]),
             "sent_at": format_time(record.sent_ms),
         }
         if topic.attributes.filter == "routing_key":

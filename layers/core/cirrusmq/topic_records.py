@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 
 from cirrusmq.message import Message, unpack
+from cirrusmq.storage.parcels import read_positions
 from cirrusmq.storage.store import Item
 
 
@@ -38,6 +41,8 @@ class TopicRecord(msgspec.Struct, frozen=True):
     expires_ms: int
     header: TopicHeader
     messages: list[Message]
+    positions: Sequence[int]
+    """The messages' numbers in their publish."""
 
 
 def is_topic_record(item: Item) -> bool:
@@ -56,4 +61,5 @@ def read_record(item: Item) -> TopicRecord:
         expires_ms=int(item["x"]["N"]),
         header=msgspec.msgpack.decode(item["g"]["B"], type=TopicHeader),
         messages=unpack(item["b"]["B"]),
+        positions=read_positions(item),
     )

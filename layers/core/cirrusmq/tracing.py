@@ -29,11 +29,12 @@ def trace(core: Core, topic: Topic, message_id: str) -> dict[str, Any]:
     match = _ID.fullmatch(message_id)
     if match is None:
         raise MessageNotFound
-    send_id, place = match[1], int(match[2], 16)
+    send_id, position = match[1], int(match[2], 16)
     item = _record(core, topic, send_id)
     record = None if item is None or not is_topic_record(item) else read_record(item)
-    if record is None or place >= len(record.messages):
+    if record is None or position not in record.positions:
         raise MessageNotFound
+    place = record.positions.index(position)
     if core.now_ms() >= record.sent_ms + limits.TOPIC_LIFE_SECONDS * 1000:
         raise MessageNotFound
     subscriptions = {each.id: each for each in cached_subscriptions(core, topic.id)}
@@ -41,7 +42,7 @@ def trace(core: Core, topic: Topic, message_id: str) -> dict[str, Any]:
     for delivery in record.header.deliveries:
         subscription = subscriptions.get(delivery.subscription_id)
         if subscription is not None and place in delivery.places:
-            state = _state(core, subscription, record, delivery, place)
+            state = _state(core, subscription, record, delivery, position)
             deliveries.append({"subscription": subscription.name, **state})
     return {
         "id": message_id,
@@ -60,14 +61,14 @@ def _record(core: Core, topic: Topic, send_id: str) -> dict[str, Any] | None:
 
 
 def _state(
-    core: Core, subscription: Subscription, record: TopicRecord, delivery: Delivery, place: int
+    core: Core, subscription: Subscription, record: TopicRecord, delivery: Delivery, position: int
 ) -> dict[str, Any]:
     fanned_out = record.send_id in core.fanned_out or core.now_ms() - record.sent_ms > FAN_OUT_MS
     if subscription.mode == "broadcasting":
         return {"state": "delivered", "attempts": 0}
     if subscription.protocol == "queue":
         return {"state": "delivered" if fanned_out else "pending", "attempts": 0}
-    made, index = _made(subscription, record, delivery, place)
+    made, index = _made(subscription, record, delivery, position)
     pk = partition_key(PARCELS, made.source_id, made.partition)
     item = core.store.get(core.tables.messages, pk, made.sort_key)
     parcel = None if item is None else read_parcel(item)
@@ -81,13 +82,13 @@ def _state(
 
 
 def _made(
-    subscription: Subscription, record: TopicRecord, delivery: Delivery, place: int
+    subscription: Subscription, record: TopicRecord, delivery: Delivery, position: int
 ) -> tuple[Parcel, int]:
     """The parcel that fan-out made for the message, and the message's place in it."""
     for made in parcels_of(own_share(subscription, record, delivery)):
-        places = [made.position(index) for index in range(made.count)]
-        if place in places:
-            return made, places.index(place)
+        positions = [made.position(index) for index in range(made.count)]
+        if position in positions:
+            return made, positions.index(position)
     raise AssertionError("a delivery's places all have parcels")
 
 

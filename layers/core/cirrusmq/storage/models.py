@@ -78,6 +78,8 @@ class LogItem(Model):
     """Of a topic: which subscriptions get which of the messages."""
     header = BinaryAttribute(legacy_encoding=False, attr_name="h", null=True)
     """What `fan_out` needs to make the receivers' parcels."""
+    positions = BinaryAttribute(legacy_encoding=False, attr_name="p", null=True)
+    """Each message's number in its send; absent: 0, 1, 2 …"""
     expires_at = NumberAttribute()
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
 import msgspec
 
 from cirrusmq import ulid
-from cirrusmq.parcel import Parcel
+from cirrusmq.message import Message, pack, unpack
+from cirrusmq.parcel import Parcel, where_differing
 from cirrusmq.storage.models import LogItem, ParcelItem
 from cirrusmq.storage.store import Item
 
@@ -120,20 +121,33 @@ def log_key(log: str, record_id: str) -> tuple[str, str]:
 
 
 def log_item(
-    log: str, record_id: str, content: bytes, sent_ms: int, expires_ms: int, header: bytes | None
+    log: str,
+    record_id: str,
+    messages: Mapping[int, Message],
+    sent_ms: int,
+    expires_ms: int,
+    header: bytes | None,
 ) -> Item:
-    """A log record as an item."""
+    """A log record as an item; `messages` by their numbers in their send."""
     pk, sk = log_key(log, record_id)
     item = LogItem(
         pk,
         sk,
-        content=content,
+        content=pack(list(messages.values())),
         sent_ms=sent_ms,
         expires_ms=expires_ms,
         header=header,
+        positions=bytes(where_differing(tuple(messages))) or None,
         expires_at=ttl_seconds(expires_ms + LOG_TTL_MARGIN_MS),
     )
     return dict(item.serialize())
+
+
+def read_positions(item: Item) -> Sequence[int]:
+    """The numbers, in their send, of the messages in a parcel's or log record's item."""
+    if "p" in item:
+        return tuple(item["p"]["B"])
+    return range(len(item["v"]["L"]) if "v" in item else len(unpack(item["b"]["B"])))
 
 
 def page_request(
