@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
 from tests.service.conftest import MakeQueue, TestQueue
 
 from cirrusmq import ulid
+from cirrusmq_local.engine import EngineError
 from cirrusmq_local.testing import World
 
 
@@ -23,6 +25,7 @@ def text(size: int, seed: int = 1) -> str:
     return random.Random(seed).randbytes(size // 2).hex()
 
 
+LARGE = [{"body": text(5_000)}]
 MESSAGES: list[dict[str, Any]] = [
     {"body": "a", "tags": ["t"]},
     {"body": "b", "attributes": {"x": "1", "y": "2"}},
@@ -260,6 +263,76 @@ class TestAttempts:
         received = {message["id"]: message["body"] for message in queue.receive_all(receiver="r")}
         bodies = ["earlier", "c", "d"]
         assert received == {each["id"]: body for each, body in zip(sent, bodies, strict=True)}
+
+
+class TestAfterACrash:
+    """The first try died between its log record and its parcel."""
+
+    @pytest.fixture
+    def crashed(
+        self, world: World, make_queue: MakeQueue, monkeypatch: pytest.MonkeyPatch
+    ) -> TestQueue:
+        queue = make_queue(message_retention_seconds=60)
+        execute = world.engine.execute
+
+        def fail(operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
+            if operation == "PutItem" and request["Item"]["pk"]["S"].startswith("Q#"):
+                raise EngineError("InternalServerError", "the store is broken", status=500)
+            return execute(operation, request)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(world.engine, "execute", fail)
+            assert queue.try_send(LARGE, attempt=attempt(world)).status == 503
+        assert len(world.items()) == 1
+        return queue
+
+    def test_a_repeat_stores_what_is_not_there(self, world: World, crashed: TestQueue) -> None:
+        assert crashed.try_send(LARGE, attempt=attempt(world)).status == 201
+
+        assert crashed.bodies() == [LARGE[0]["body"]]
+
+    @pytest.mark.parametrize("seconds", [0, 60, 110])
+    def test_a_repeat_stores_for_whoever_receives_since(
+        self, world: World, crashed: TestQueue, seconds: float
+    ) -> None:
+        token = attempt(world)
+        crashed.patch(message_retention_seconds=86_400)
+        crashed.add_receiver("r")
+        world.clock.pass_seconds(seconds)
+        first = crashed.try_send(LARGE, attempt=token)
+        assert crashed.try_send(LARGE, attempt=token).json == first.json
+        world.settle()
+        world.clock.pass_seconds(300)
+        world.run("sweep")
+        world.engine.remove_expired()
+
+        for receiver in ("default", "r"):
+            (received,) = crashed.receive_all(receiver=receiver)
+            assert received["body"] == LARGE[0]["body"]
+            assert received["id"] == first.json["messages"][0]["id"]
+
+    def test_a_repeat_lives_as_long_as_the_retention_is_by_then(
+        self, world: World, crashed: TestQueue
+    ) -> None:
+        token = attempt(world)
+        crashed.patch(message_retention_seconds=86_400)
+        assert crashed.try_send(LARGE, attempt=token).status == 201
+        world.clock.pass_seconds(86_399)
+        world.engine.remove_expired()
+
+        assert crashed.bodies() == [LARGE[0]["body"]]
+
+    def test_a_shorter_retention_takes_no_body_from_what_the_first_stored(
+        self, world: World, make_queue: MakeQueue
+    ) -> None:
+        queue, token = make_queue(message_retention_seconds=86_400), attempt(world)
+        queue.try_send(LARGE, attempt=token)
+        queue.patch(message_retention_seconds=60)
+        queue.try_send(LARGE, attempt=token)
+        world.clock.pass_seconds(86_399)
+        world.engine.remove_expired()
+
+        assert queue.bodies() == [LARGE[0]["body"]]
 
 
 class TestDeduplication:

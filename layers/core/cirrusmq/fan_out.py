@@ -58,7 +58,7 @@ def _shares(record: Item, receivers: Sequence[Receiver]) -> Iterator[Share]:
             source_id=receiver.id,
             places=[
                 place
-                for place, message in enumerate(messages)
+                for place, message in enumerate(messages[: len(header.positions)])
                 if selection.matches(message.tags, "", message.attributes)
             ],
             messages=messages,

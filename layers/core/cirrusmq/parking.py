@@ -9,7 +9,6 @@ Where the store itself is out nothing is parked: then the stream brings the batc
 from __future__ import annotations
 
 import contextlib
-from typing import Any
 
 from cirrusmq.core import Core
 from cirrusmq.errors import Unavailable
@@ -56,16 +55,20 @@ def retry_parked(core: Core, deadline_ms: int) -> None:
 
 
 def _park(core: Core, record: Item) -> None:
+    with contextlib.suppress(ConditionFailed):  # it came again, and is here already
+        core.store.put_if_absent(core.tables.messages, parked_item(record))
+
+
+def parked_item(record: Item) -> Item:
+    """What makes the sweep deliver a log record that the stream does not bring."""
     log, of = record["pk"]["S"], record["sk"]["S"]
     name = f"{log}#{of}"
-    item: dict[str, Any] = {
+    return {
         **key(shard_key("P", name), name),
         "log": {"S": log},
         "of": {"S": of},
         "expires_at": record["expires_at"],
     }
-    with contextlib.suppress(ConditionFailed):  # it came again, and is here already
-        core.store.put_if_absent(core.tables.messages, item)
 
 
 def _forget(core: Core, parked: Item) -> None:

@@ -1,16 +1,8 @@
-"""Sending messages to a queue: checks, ids, and the order of writes that loses nothing.
-
-    log record (only where the bodies do not fit in the parcel) ──> parcels ──> answer
-
-A crash before the parcels leaves a log record that nothing points to, and TTL removes it. Where a
-queue has receivers, the log record itself delivers, so it goes into one transaction with the
-parcels.
-"""
+"""Sending messages to a queue: checks, ids, and what a repeated send answers."""
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Annotated
 
 import msgspec
@@ -30,14 +22,14 @@ from cirrusmq.batches import (
 )
 from cirrusmq.core import Core
 from cirrusmq.deduplication import Earlier
-from cirrusmq.enqueue import Entry, Shipment, ship
+from cirrusmq.enqueue import Entry, ship
 from cirrusmq.errors import CirrusMQError, InvalidParameter, LimitExceeded
 from cirrusmq.message import Message, check_body_size
 from cirrusmq.parcel import sort_key
 from cirrusmq.queue import Queue
+from cirrusmq.shipments import store_shipment
 from cirrusmq.storage.parcels import PARCELS, partition_key
 from cirrusmq.storage.sequences import take_sequence
-from cirrusmq.storage.store import ConditionFailed, Item, TransactionRefused, put_if_absent
 
 
 class SendMessage(BatchMessage, forbid_unknown_fields=True, frozen=True):
@@ -220,36 +212,3 @@ def _sent_with_earlier_delay(
         if item is not None:
             return Earlier(int(item["t"]["N"]), (item,))
     return None
-
-
-def store_shipment(core: Core, queue: Queue, shipment: Shipment, now_ms: int) -> Earlier | None:
-    """Write a shipment, unless an earlier try of the send did.
-
-        a client      send ──> put ──> (answer lost)     the same send again ──> put
-        the store               stored                                            key taken
-
-    Keys come from the send's id alone, so a key that is taken holds this very send.
-    """
-    table = core.tables.messages
-    logged = queue.log_since_ms is not None
-    if shipment.log is not None and not logged:
-        with contextlib.suppress(ConditionFailed):  # written by an earlier try of this send
-            core.store.put_if_absent(table, shipment.log)
-    together = list(shipment.parcels)
-    if shipment.log is not None and logged:
-        together.append(shipment.log)
-    try:
-        if len(together) == 1:
-            core.store.put_if_absent(table, together[0])
-        else:
-            core.store.transact([{"Put": put_if_absent(table, item)} for item in together])
-    except ConditionFailed as failed:
-        return _earlier([failed.item], now_ms)
-    except TransactionRefused as refused:
-        return _earlier(refused.failed.values(), now_ms)
-    return None
-
-
-def _earlier(found: Iterable[Item | None], now_ms: int) -> Earlier:
-    items = tuple(item for item in found if item is not None)
-    return Earlier(int(items[0]["t"]["N"]) if items else now_ms, items)

@@ -143,6 +143,24 @@ def log_item(
     return dict(item.serialize())
 
 
+def join_log_items(item: Item, other: Item) -> Item:
+    """A log record with what another of the same send has beside, behind its own messages."""
+    messages = _messages(other) | _messages(item)
+    beside = messages.keys() - _messages(item).keys()
+    ends = [item["expires_at"], other["expires_at"]]
+    joined = item | {"expires_at": max(ends, key=lambda end: int(end["N"]))}
+    if beside:
+        ordered = [*read_positions(item), *sorted(beside)]
+        joined["b"] = {"B": pack([messages[position] for position in ordered])}
+        positions = where_differing(tuple(ordered))
+        joined |= {"p": {"B": bytes(positions)}} if positions else {}
+    return joined
+
+
+def _messages(log: Item) -> dict[int, Message]:
+    return dict(zip(read_positions(log), unpack(log["b"]["B"]), strict=True))
+
+
 def read_positions(item: Item) -> Sequence[int]:
     """The numbers, in their send, of the messages in a parcel's or log record's item."""
     if "p" in item:
