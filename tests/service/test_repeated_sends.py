@@ -251,6 +251,50 @@ class TestAttempts:
         received = {message["id"]: message["body"] for message in queue.receive_all()}
         assert received == dict(zip(ids, [bodies[0], "earlier", bodies[2]], strict=True))
 
+    @pytest.mark.parametrize("receivers", [0, 1])
+    @pytest.mark.parametrize("fields", [{}, {"deduplication_id": "k"}])
+    @pytest.mark.parametrize("size", [2, 1_000])
+    def test_not_atomic_what_was_refused_at_first_is_never_answered_as_stored(
+        self,
+        world: World,
+        make_queue: MakeQueue,
+        size: int,
+        fields: dict[str, Any],
+        receivers: int,
+    ) -> None:
+        queue, token = make_queue(max_message_bytes=1_024), attempt(world)
+        for number in range(receivers):
+            queue.add_receiver(f"r{number}")
+        messages = [{"body": "x" * 1_025}, {"body": text(size), **fields}]
+        first = queue.try_send(messages, attempt=token, atomic=False).json["messages"]
+        queue.patch(max_message_bytes=2_048)
+
+        second = queue.try_send(messages, attempt=token, atomic=False).json["messages"]
+
+        assert first[0]["error"]["code"] == "MessageTooLarge"
+        assert (second[0]["error"]["code"], second[1]) == ("InvalidParameter", first[1])
+        assert queue.bodies() == [text(size)]
+
+    @pytest.mark.parametrize("size", [1, 5_000])
+    def test_not_atomic_what_was_refused_at_first_is_stored_where_it_has_a_key_of_its_own(
+        self, world: World, make_queue: MakeQueue, size: int
+    ) -> None:
+        queue, token = make_queue(message_retention_seconds=60), attempt(world)
+        messages = [
+            {"body": "0" + text(size), "delay_seconds": 60},
+            {"body": "1" + text(size), "delay_seconds": 1},
+        ]
+        first = queue.try_send(messages, attempt=token, atomic=False).json["messages"]
+        queue.patch(message_retention_seconds=600)
+
+        second = queue.try_send(messages, attempt=token, atomic=False).json["messages"]
+        world.clock.pass_seconds(60)
+
+        assert first[0]["error"]["code"] == "InvalidParameter"
+        assert second[1] == first[1]
+        (received,) = queue.receive_all()
+        assert (received["id"], received["body"][0]) == (second[0]["id"], "0")
+
     def test_receivers_get_what_a_batch_without_its_duplicates_holds(
         self, world: World, queue: TestQueue
     ) -> None:

@@ -23,13 +23,14 @@ from cirrusmq.batches import (
 from cirrusmq.core import Core
 from cirrusmq.deduplication import Earlier
 from cirrusmq.enqueue import Entry, ship
-from cirrusmq.errors import CirrusMQError, InvalidParameter, LimitExceeded
+from cirrusmq.errors import CirrusMQError, InvalidParameter, LimitExceeded, Unavailable
 from cirrusmq.message import Message, check_body_size
 from cirrusmq.parcel import sort_key
 from cirrusmq.queue import Queue
-from cirrusmq.shipments import store_shipment
-from cirrusmq.storage.parcels import PARCELS, partition_key
+from cirrusmq.shipments import is_leftover, store_shipment
+from cirrusmq.storage.parcels import PARCELS, partition_key, read_positions
 from cirrusmq.storage.sequences import take_sequence
+from cirrusmq.storage.store import Item
 
 
 class SendMessage(BatchMessage, forbid_unknown_fields=True, frozen=True):
@@ -74,6 +75,15 @@ class _Draft(msgspec.Struct, frozen=True, kw_only=True):
     visibility_seconds: int
 
 
+class _Outcome(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of the messages of one write, by their places in the request."""
+
+    sent_ms: int
+    stored: frozenset[int]
+    left_out: frozenset[int] = frozenset()
+    """An earlier try stored others under their key: it had refused these."""
+
+
 def send(core: Core, queue: Queue, request: SendRequest) -> list[Stored | CirrusMQError]:
     """Store the messages; one result for each, in the order sent.
 
@@ -99,15 +109,31 @@ def send(core: Core, queue: Queue, request: SendRequest) -> list[Stored | Cirrus
     else:
         send_id = next(repeatable_send_ids(queue.account, queue.id, request, begun_ms))
 
+    # Only another call with the attempt may find other messages refused than this one does.
+    whole = request.atomic or request.attempt is UNSET
+
     def store(numbers: Sequence[int]) -> list[Stored]:
-        fresh = [drafts[number] for number in numbers]
-        earlier = _write(core, queue, send_id, fresh, begun_ms, now_ms)
-        sent_ms = earlier.sent_ms if earlier else now_ms
-        return stored(send_id, {draft.place: draft.message for draft in fresh}, sent_ms)
+        messages = {drafts[number].place: drafts[number].message for number in numbers}
+        answers = dict(zip(messages, stored(send_id, messages, now_ms), strict=True))
+        left = [drafts[number] for number in numbers]
+        while left:
+            outcome = _write(core, queue, send_id, left, begun_ms, now_ms, whole=whole)
+            done = {place: messages[place] for place in outcome.stored}
+            answers |= dict(zip(done, stored(send_id, done, outcome.sent_ms), strict=True))
+            refused.update({place: _left_out(place) for place in outcome.left_out})
+            settled = outcome.stored | outcome.left_out
+            left = [draft for draft in left if draft.place not in settled]
+        return list(answers.values())
 
     answers = store_once([draft.deduplication_id for draft in drafts], store)
     sent = {draft.place: answer for draft, answer in zip(drafts, answers, strict=True)}
     return [refused.get(number) or sent[number] for number in range(len(contents))]
+
+
+def _left_out(place: int) -> CirrusMQError:
+    return InvalidParameter(
+        "attempt", f"messages[{place}] was refused when it was first shown: send it with a new one"
+    )
 
 
 def _check_attempt(queue: Queue, request: SendRequest, now_ms: int) -> int:
@@ -156,11 +182,19 @@ def _write(
     drafts: Sequence[_Draft],
     begun_ms: int,
     now_ms: int,
-) -> Earlier | None:
-    """Store one send, unless an earlier try of it did."""
+    *,
+    whole: bool,
+) -> _Outcome:
+    """Store one send, unless an earlier try of it did.
+
+    `whole`: an earlier try had the same messages. Else what stands there says which it had; what
+    it neither holds nor keeps out is still to be stored.
+    """
+    places = frozenset(draft.place for draft in drafts)
     earlier = _sent_with_earlier_delay(core, queue, send_id, drafts, begun_ms)
     if earlier is not None:
-        return earlier
+        met = frozenset(draft.place for draft in drafts if not draft.own_delay)
+        return _outcome(earlier, places, met, whole)
     entries = [
         Entry(
             position=draft.place,
@@ -183,14 +217,36 @@ def _write(
         [draft.deduplication_id for draft in drafts],
         stored(send_id, {draft.place: draft.message for draft in drafts}, now_ms),
     )
+    items = [*shipment.parcels, *([shipment.log] if shipment.log else [])]
     if reminders:
-        items = [*shipment.parcels, *([shipment.log] if shipment.log else [])]
-        earlier = deduplication.transact(core, items, reminders, begun_ms=begun_ms, now_ms=now_ms)
+        earlier = deduplication.transact(
+            core, items, reminders, begun_ms=begun_ms, now_ms=now_ms, whole=whole
+        )
     else:
         earlier = store_shipment(core, queue, shipment, now_ms)
     for item in shipment.parcels:
         core.hints.forget(item["pk"]["S"], item["sk"]["S"])
-    return earlier
+    if earlier is None:
+        return _Outcome(sent_ms=now_ms, stored=places)
+    taken = {_key(item) for item in earlier.items}
+    met = frozenset(p for item in items if _key(item) in taken for p in read_positions(item))
+    return _outcome(earlier, places, met, whole)
+
+
+def _outcome(
+    earlier: Earlier, places: frozenset[int], met: frozenset[int], whole: bool
+) -> _Outcome:
+    """`met`: the places of messages whose keys are taken by what the earlier try stored."""
+    if whole:
+        return _Outcome(sent_ms=earlier.sent_ms, stored=places)
+    if all(map(is_leftover, earlier.items)):
+        raise Unavailable  # it died before it stored anything, and may have had others
+    held = frozenset(p for item in earlier.items for p in read_positions(item))
+    return _Outcome(sent_ms=earlier.sent_ms, stored=held & places, left_out=met - held)
+
+
+def _key(item: Item) -> tuple[str, str]:
+    return item["pk"]["S"], item["sk"]["S"]
 
 
 def _sent_with_earlier_delay(
