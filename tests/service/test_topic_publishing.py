@@ -184,7 +184,7 @@ class TestRepetition:
     ) -> None:
         tagged = topic.subscribe("tagged", filter={"tags": ["x"]})
         attempt = ago(world, 0)
-        messages = [{"body": "plain"}, {"body": "tagged", "tags": ["x"]}]
+        messages: list[dict[str, Any]] = [{"body": "plain"}, {"body": "tagged", "tags": ["x"]}]
         first = topic.try_publish(messages, attempt=attempt)
         everything = topic.subscribe("all")
 

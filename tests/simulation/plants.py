@@ -22,6 +22,7 @@ from cirrusmq import (
     purging,
     rewinding,
     sending,
+    shipments,
     spent,
 )
 from cirrusmq.enqueue import Shipment
@@ -142,7 +143,7 @@ def sends_put_over_what_is_there(patch: pytest.MonkeyPatch) -> None:
 def reminders_are_written_after_the_messages(patch: pytest.MonkeyPatch) -> None:
     """The transaction of a deduplicated send is split in two."""
 
-    def split(core: Any, items: Any, reminders: Any, **times: int) -> Any:
+    def split(core: Any, items: Any, reminders: Any, **times: Any) -> Any:
         for item in items:
             with contextlib.suppress(store.ConditionFailed):
                 core.store.put_if_absent(core.tables.messages, item)
@@ -185,7 +186,7 @@ def a_move_deletes_first(patch: pytest.MonkeyPatch) -> None:
 @plant()
 def parcels_are_written_before_their_log_record(patch: pytest.MonkeyPatch) -> None:
     """Two writes swapped: a crash between them leaves messages without a body."""
-    shipped = sending.store_shipment
+    shipped = shipments.store_shipment
 
     def swapped(core: Any, queue: Any, shipment: Any, now_ms: int) -> Any:
         bare = Shipment(log=None, parcels=shipment.parcels)

@@ -13,8 +13,9 @@ import contextlib
 from cirrusmq.core import Core
 from cirrusmq.errors import Unavailable
 from cirrusmq.fan_out import fan_out
-from cirrusmq.storage.shards import shard_key, shard_keys
-from cirrusmq.storage.store import ConditionFailed, Item, key
+from cirrusmq.storage.parcels import parked_item
+from cirrusmq.storage.shards import shard_keys
+from cirrusmq.storage.store import ConditionFailed, Item
 
 TRIES = 3
 
@@ -57,18 +58,6 @@ def retry_parked(core: Core, deadline_ms: int) -> None:
 def _park(core: Core, record: Item) -> None:
     with contextlib.suppress(ConditionFailed):  # it came again, and is here already
         core.store.put_if_absent(core.tables.messages, parked_item(record))
-
-
-def parked_item(record: Item) -> Item:
-    """What makes the sweep deliver a log record that the stream does not bring."""
-    log, of = record["pk"]["S"], record["sk"]["S"]
-    name = f"{log}#{of}"
-    return {
-        **key(shard_key("P", name), name),
-        "log": {"S": log},
-        "of": {"S": of},
-        "expires_at": record["expires_at"],
-    }
 
 
 def _forget(core: Core, parked: Item) -> None:

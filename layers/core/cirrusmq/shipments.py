@@ -15,9 +15,14 @@ from cirrusmq.core import Core
 from cirrusmq.deduplication import Earlier
 from cirrusmq.enqueue import Shipment
 from cirrusmq.errors import Unavailable
-from cirrusmq.parking import parked_item
 from cirrusmq.queue import Queue
-from cirrusmq.storage.parcels import LOG, join_log_items, read_positions, ttl_seconds
+from cirrusmq.storage.parcels import (
+    LOG,
+    join_log_items,
+    parked_item,
+    read_positions,
+    ttl_seconds,
+)
 from cirrusmq.storage.store import ConditionFailed, Item, TransactionRefused, put_if_absent
 
 _TRIES = 8

@@ -12,7 +12,8 @@ from cirrusmq import ulid
 from cirrusmq.message import Message, pack, unpack
 from cirrusmq.parcel import Parcel, where_differing
 from cirrusmq.storage.models import LogItem, ParcelItem
-from cirrusmq.storage.store import Item
+from cirrusmq.storage.shards import shard_key
+from cirrusmq.storage.store import Item, key
 
 PARCELS, ARCHIVE, LOG = "Q", "R", "L"
 LOG_TTL_MARGIN_MS = 130_000
@@ -159,6 +160,18 @@ def join_log_items(item: Item, other: Item) -> Item:
 
 def _messages(log: Item) -> dict[int, Message]:
     return dict(zip(read_positions(log), unpack(log["b"]["B"]), strict=True))
+
+
+def parked_item(record: Item) -> Item:
+    """What makes the sweep deliver a log record that the stream does not bring."""
+    log, of = record["pk"]["S"], record["sk"]["S"]
+    name = f"{log}#{of}"
+    return {
+        **key(shard_key("P", name), name),
+        "log": {"S": log},
+        "of": {"S": of},
+        "expires_at": record["expires_at"],
+    }
 
 
 def read_positions(item: Item) -> Sequence[int]:
