@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from tests.service.conftest import TestQueue, to_ms
-from tests.service.topics import TestTopic, log_bodies
+from tests.service.topics import OBSTACLES, TestTopic, log_bodies, put_in_the_way
 
 from cirrusmq_local.testing import Client, World
 
@@ -160,6 +160,39 @@ class TestRetry:
         assert topic.try_subscribe("group", protocol="pull").status == 200
         alice.delete(group.path)
         assert alice.delete(f"/queues/dlq-{group.id}").status == 204
+
+    @pytest.mark.parametrize("obstacle", OBSTACLES)
+    def test_where_its_own_queue_cannot_be_made_a_message_stays_until_it_can(
+        self,
+        world: World,
+        alice: Client,
+        topic: TestTopic,
+        monkeypatch: pytest.MonkeyPatch,
+        caplog: pytest.LogCaptureFixture,
+        obstacle: str,
+    ) -> None:
+        group = topic.subscribe("group", retry={"policy": "custom", "waits": [1]})
+        queue = f"dlq-{group.id}"
+        remove = put_in_the_way(alice, queue, obstacle, monkeypatch)
+        topic.publish("sick", "well")
+        for _ in range(2):
+            sick = [each for each in group.receive() if each["body"] == "sick"]
+            assert len(sick) == 1
+            group.act("give-back", *sick)
+            world.clock.pass_seconds(40)
+
+        held = group.receive()
+        assert sorted(each["body"] for each in held) == ["sick", "well"]
+        assert queue in caplog.text
+        reply = group.act("dead-letter", *held[:1])
+        assert [each["code"] for each in reply["failed"]] == ["NoDeadLetterQueue"]
+        remove()
+        world.clock.pass_seconds(40)
+
+        group.receive()
+        dead = [each["body"] for each in TestQueue(alice, queue).receive_all()]
+        assert "sick" in dead
+        assert group.show()["dead_letter_queue"] == queue
 
     def test_a_policy_that_drops_has_no_queue_of_its_own(
         self, world: World, alice: Client, topic: TestTopic

@@ -6,7 +6,14 @@ from typing import Any
 
 import pytest
 from tests.service.conftest import TestQueue, to_ms
-from tests.service.topics import Schedules, Subscriber, TestSubscription, TestTopic
+from tests.service.topics import (
+    OBSTACLES,
+    Schedules,
+    Subscriber,
+    TestSubscription,
+    TestTopic,
+    put_in_the_way,
+)
 
 from cirrusmq import pushing
 from cirrusmq_local.testing import Client, World
@@ -277,6 +284,42 @@ class TestPoliciesThatEndInADeadLetterQueue:
         assert web.show()["counts"]["active"] == 0
         assert web.show()["state"] == "delivering"
         assert topic.trace(sent["id"])["web"] == {"state": "dead", "attempts": len(waits) + 1}
+
+    @pytest.mark.parametrize(
+        ("obstacle", "ordered"),
+        [*((obstacle, False) for obstacle in OBSTACLES), (OBSTACLES[0], True)],
+    )
+    def test_where_its_own_queue_cannot_be_made_a_message_stays_and_holds_nothing_back(
+        self,
+        world: World,
+        alice: Client,
+        topic: TestTopic,
+        subscriber: Subscriber,
+        schedules: Schedules,
+        monkeypatch: pytest.MonkeyPatch,
+        caplog: pytest.LogCaptureFixture,
+        obstacle: str,
+        ordered: bool,
+    ) -> None:
+        retry = {"policy": "http_ordered"} if ordered else {"policy": "custom", "waits": [1]}
+        web = topic.subscribe("web", "http", retry=retry, ordered=ordered)
+        queue = f"dlq-{web.id}"
+        put_in_the_way(alice, queue, obstacle, monkeypatch)
+        subscriber.down("sick")
+        (sent,) = topic.publish("sick")
+        schedules.run_out()
+        topic.publish("well")
+        world.settle()
+        world.run("sweep")
+        world.settle()
+
+        attempts = 289 if ordered else 2
+        assert len(subscriber.waits("sick")) == attempts - 1
+        assert subscriber.bodies()[-1] == "well"
+        assert topic.trace(sent["id"])["web"] == {"state": "pending", "attempts": attempts}
+        shown = web.show()
+        assert (shown["state"], shown["counts"]["active"]) == ("delivering", 1)
+        assert queue in caplog.text
 
     def test_jitter_draws_each_wait_between_its_share_and_the_whole(
         self, topic: TestTopic, subscriber: Subscriber, schedules: Schedules

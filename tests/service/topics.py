@@ -9,8 +9,10 @@ from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
+import pytest
 from tests.service.conftest import Message, TestQueue
 
+from cirrusmq import limits
 from cirrusmq_local.testing import Client, Reply, World
 
 URL = "http://127.0.0.1:9/hook"
@@ -126,6 +128,29 @@ def read_log(client: Client, path: str, query: dict[str, Any]) -> dict[str, Any]
 
 def log_bodies(page: dict[str, Any]) -> list[str]:
     return [message["body"] for message in page["messages"]]
+
+
+OBSTACLES = ("limit of queues", "another case", "ordered", "dead_letter")
+
+
+def put_in_the_way(
+    client: Client, queue: str, obstacle: str, monkeypatch: pytest.MonkeyPatch
+) -> Callable[[], None]:
+    """Keep a subscription's own dead-letter queue from being made; answers what ends that."""
+    name = queue.upper() if obstacle == "another case" else queue
+    attributes: dict[str, Any] = {"ordered": True} if obstacle == "ordered" else {}
+    if obstacle == "dead_letter":
+        assert client.put("/queues/last").status == 201
+        attributes = {"dead_letter": {"queue": "last", "max_receives": 1}}
+    if obstacle == "limit of queues":
+        name = "only"
+        monkeypatch.setattr(limits, "QUEUES_PER_ACCOUNT", 1)
+    assert client.put(f"/queues/{name}", attributes).status == 201
+
+    def remove() -> None:
+        assert client.delete(f"/queues/{name}").status == 204
+
+    return remove
 
 
 class Subscriber:

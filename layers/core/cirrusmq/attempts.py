@@ -170,7 +170,11 @@ def _settle(
 def _give_up(
     core: Core, subscription: Subscription, source: Source, parcel: Parcel, place: int
 ) -> int | None:
-    """The state of a message whose retries are used up; None where it moved away."""
+    """The state of a message whose retries are used up; None where it moved away.
+
+    One that no dead-letter queue can take now is not lost: it stays to its expiry, as after a
+    ladder that ends so, and holds nothing back.
+    """
     policy = subscription.policy
     assert policy is not None
     target = dead_letters.dead_letter_queue(core, source)
@@ -180,7 +184,7 @@ def _give_up(
             core, source, parcel, place, target, "retries", now_ms, nonce
         )
         return None if left is not None else parcel.visible_ms[place]
-    return parcel.expires_ms if policy.ending == "expiry" else DROPPED
+    return DROPPED if policy.ending == "dropped" else parcel.expires_ms
 
 
 def _write_states(core: Core, parcel: Parcel, states: dict[int, int]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,7 +12,7 @@ import msgspec
 from cirrusmq.contents import read_contents
 from cirrusmq.core import Core
 from cirrusmq.enqueue import Entry, Origin, ship
-from cirrusmq.errors import QueueNotFound
+from cirrusmq.errors import InvalidParameter, LimitExceeded, QueueNotFound
 from cirrusmq.giving_up import reason_to_give_up
 from cirrusmq.moves import move_out, origin
 from cirrusmq.parcel import DROPPED, Parcel, lone_parcel_id
@@ -22,6 +23,8 @@ from cirrusmq.spent import parcel_key
 from cirrusmq.storage.sequences import take_sequence
 from cirrusmq.storage.store import ConditionFailed
 from cirrusmq.subscription_source import make_dead_letter_queue
+
+_logger = logging.getLogger(__name__)
 
 
 def give_up(core: Core, source: Source, parcel: Parcel, now_ms: int) -> Parcel:
@@ -106,12 +109,24 @@ def move_to_queue(
 
 
 def dead_letter_queue(core: Core, source: Source) -> Queue | None:
-    """The queue that takes the source's dead letters."""
+    """The queue that takes the source's dead letters; None where there is none now.
+
+    A subscription's own queue may be impossible to make: the account is at its limit of queues, or
+    has a queue of that name that cannot take dead letters. The message then stays where it is, so
+    that one message does not stop the others; the log says so, for nobody else would.
+    """
     if source.dead_letter is None:
         return None
     name = source.dead_letter.queue
     if source.makes_dead_letter_queue and source.subscription is not None:
-        return make_dead_letter_queue(core, source.log_id, source.subscription, name)
+        try:
+            return make_dead_letter_queue(core, source.log_id, source.subscription, name)
+        except (InvalidParameter, LimitExceeded, QueueNotFound) as error:
+            _logger.error(
+                "account %s has no queue %s for dead letters of subscription %s of topic %s: %s",
+                *(source.account, name, source.subscription, source.queue_name, error),
+            )
+            return None
     with contextlib.suppress(QueueNotFound):
         return get_queue(core, source.account, name)
     return None
