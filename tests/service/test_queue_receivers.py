@@ -257,6 +257,29 @@ def test_a_receivers_dead_letters_name_it(world: World, make_queue: MakeQueue) -
     assert len(queue.receive()) == 1
 
 
+@pytest.mark.parametrize("ordered", [False, True])
+def test_several_may_give_up_the_same_message_in_one_millisecond(
+    world: World, make_queue: MakeQueue, ordered: bool
+) -> None:
+    dead = make_queue("dead", ordered=ordered)
+    other = make_queue("other", ordered=ordered)
+    queue = make_queue(ordered=ordered, dead_letter={"queue": "dead", "max_receives": 5})
+    queue.add_receiver("copy")
+    queue.send("x", group="g")
+    world.settle()
+    held = [*queue.receive(), *queue.receive(receiver="copy")]
+
+    answer = queue.act("dead-letter", *held)
+
+    assert answer == {"deleted": [each["receipt"] for each in held], "failed": []}
+    assert dead.counts() == {"active": 2}
+
+    assert dead.run("redrive", to="other")["done"] == 2
+
+    assert (dead.counts(), other.counts()) == ({}, {"active": 2})
+    assert other.bodies() == ["x", "x"]
+
+
 def test_bytes_are_stored_once_however_many_receivers_there_are(
     world: World, queue: TestQueue
 ) -> None:

@@ -82,8 +82,9 @@ def test_messages_are_numbered_by_their_place_unless_the_parcel_says() -> None:
 
 
 def test_a_message_alone_in_another_queue_has_a_record_of_its_own() -> None:
-    alone = lone_parcel_id(SEND_ID, 10, 255)
-    assert alone == f"{SEND_ID}.A.ff"
+    alone = lone_parcel_id(SEND_ID, 10, 255, "orders")
+    assert alone.startswith(f"{SEND_ID}.A.ff")
+    assert alone != lone_parcel_id(SEND_ID, 10, 255, "a receiver of orders")
     assert parcel(parcel_id=alone).record_id == alone
     assert parcel(parcel_id=f"{SEND_ID}.A").record_id == SEND_ID
     assert parcel(parcel_id=alone).send_id == SEND_ID

@@ -92,7 +92,9 @@ def move_to_queue(
     shipment = ship(
         target,
         [entry],
-        parcel_id=lone_parcel_id(parcel.send_id, entry.position, now_ms),
+        parcel_id=lone_parcel_id(
+            *(parcel.send_id, entry.position, now_ms), f"{source.id}#{parcel.sort_key}"
+        ),
         begun_ms=now_ms,
         now_ms=now_ms,
         take_sequence=lambda partition, count: take_sequence(core, target.id, partition, count),

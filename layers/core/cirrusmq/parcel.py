@@ -5,6 +5,7 @@ Pure values: what a parcel holds, and which of its messages can be received at a
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any
 
 import msgspec
@@ -19,6 +20,7 @@ MOVED = -2
 """A `visible_ms` that says: stands elsewhere in the same source, in a parcel of its own."""
 DROPPED = -3
 """A `visible_ms` that says: its retries are used up, and no dead-letter queue takes it."""
+_MARK_BYTES = 5
 
 
 class Parcel(msgspec.Struct, frozen=True, kw_only=True):
@@ -137,9 +139,11 @@ def sort_key(available_ms: int, parcel_id: str) -> str:
     return f"{available_ms:013d}#{parcel_id}"
 
 
-def lone_parcel_id(send_id: str, position: int, now_ms: int) -> str:
+def lone_parcel_id(send_id: str, position: int, now_ms: int, came_from: str) -> str:
     """Id of a parcel for one message of a send, put into another queue at `now_ms`.
 
-    Unlike any other, also when a message goes the same way for the second time.
+    Unlike any other, also when a message goes the same way for the second time. `came_from` says
+    where it stood: a queue and its receivers may give the same message up in one millisecond.
     """
-    return f"{send_id}.{position:X}.{now_ms:x}"
+    mark = hashlib.blake2b(came_from.encode(), digest_size=_MARK_BYTES).hexdigest()
+    return f"{send_id}.{position:X}.{now_ms:x}{mark}"

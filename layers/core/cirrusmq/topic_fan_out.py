@@ -139,7 +139,8 @@ def _send(core: Core, queue: Queue, record: TopicRecord, delivery: Delivery) -> 
         now_ms = core.now_ms()
         parcel_id = record.send_id
         if not whole:
-            parcel_id = lone_parcel_id(record.send_id, record.positions[places[0]], now_ms)
+            place = record.positions[places[0]]
+            parcel_id = lone_parcel_id(record.send_id, place, now_ms, record.topic_id)
         messages = {record.positions[place]: _grouped(queue, record, place) for place in places}
         shipment = ship(
             queue,
