@@ -258,6 +258,27 @@ def test_a_receivers_dead_letters_name_it(world: World, make_queue: MakeQueue) -
 
 
 @pytest.mark.parametrize("ordered", [False, True])
+def test_a_dead_letter_queues_receivers_are_told_what_died_of_what_too(
+    world: World, make_queue: MakeQueue, ordered: bool
+) -> None:
+    dead = make_queue("dead", ordered=ordered)
+    queue = make_queue(ordered=ordered, dead_letter={"queue": "dead", "max_receives": 5})
+    dead.add_receiver("audit")
+    queue.send("x", group="g")
+    dead.send("sent there", group="g")
+    queue.act("dead-letter", *queue.receive(), reason="no good")
+    world.settle()
+
+    told = {each["body"]: each.get("dead_letter") for each in dead.receive_all(receiver="audit")}
+
+    assert told == {each["body"]: each.get("dead_letter") for each in dead.receive_all()}
+    assert told.keys() == {"x", "sent there"}
+    assert told["sent there"] is None
+    assert told["x"]["reason"] == "no good"
+    assert told["x"]["source_queue"] == "orders"
+
+
+@pytest.mark.parametrize("ordered", [False, True])
 def test_several_may_give_up_the_same_message_in_one_millisecond(
     world: World, make_queue: MakeQueue, ordered: bool
 ) -> None:

@@ -50,6 +50,8 @@ class LogHeader(msgspec.Struct, frozen=True, array_like=True):
     """The messages' numbers in their send."""
     partitions: int
     """How many the queue had."""
+    dead_letter: dict[str, Any] | None = None
+    """What a dead letter, which is alone in its record, notes of its source."""
 
 
 class Shipment(msgspec.Struct, frozen=True, kw_only=True):
@@ -105,7 +107,7 @@ def ship(
             return Shipment(log=None, parcels=tuple(map(parcel_item, inline)))
         header = None  # fan_out passes such a record by
     else:
-        header = _header(queue, entries, lots)
+        header = _header(queue, entries, lots, origin)
     partition = _log_partition(queue, parcel_id)
     log = f"{queue.id}#{partition}"
     messages = {entry.position: entry.message for entry in entries}
@@ -241,7 +243,9 @@ def fits(parcel: Parcel, *, retries: bool) -> bool:
     return item_bytes(parcel_item(claimed)) <= UNIT_BYTES
 
 
-def _header(queue: Queue, entries: Sequence[Entry], lots: Sequence[_Lot]) -> bytes:
+def _header(
+    queue: Queue, entries: Sequence[Entry], lots: Sequence[_Lot], origin: Origin | None
+) -> bytes:
     sequences = {
         entry.position: lot.sequence for lot in lots for entry in lot.entries if lot.sequence
     }
@@ -251,5 +255,6 @@ def _header(queue: Queue, entries: Sequence[Entry], lots: Sequence[_Lot]) -> byt
         sequences=tuple(sequences[entry.position] for entry in entries) if sequences else None,
         positions=tuple(entry.position for entry in entries),
         partitions=queue.attributes.partitions,
+        dead_letter=origin.dead_letter if origin else None,
     )
     return msgspec.msgpack.encode(header)

@@ -75,4 +75,5 @@ def _shares(record: Item, receivers: Sequence[Receiver]) -> Iterator[Share]:
             group_partitions=header.partitions,
             inline=False,
             log_is_own=True,
+            dead_letter=header.dead_letter,
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
+from typing import Any
 
 import msgspec
 from msgspec.structs import replace
@@ -42,6 +43,7 @@ class Share(msgspec.Struct, frozen=True, kw_only=True):
     """Whether small messages travel in the parcels, so that the log need not be read."""
     log_is_own: bool
     """Whether the reader looks in this log by itself, at its parcel's partition."""
+    dead_letter: dict[str, Any] | None = None
 
 
 def parcels_of(share: Share) -> Iterator[Parcel]:
@@ -102,6 +104,7 @@ def _parcel(share: Share, places: Sequence[int]) -> Parcel:
         positions=where_differing(positions),
         visibility_seconds=own if any(own) else (),
         log=None if found_by_itself else share.log,
+        dead_letter=share.dead_letter,
     )
 
 
