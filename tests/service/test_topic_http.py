@@ -199,8 +199,10 @@ class TestConfirmation:
             "/topics/news/subscriptions/nothing/confirm",
             "/topics/nothing/subscriptions/web/confirm",
             "/topics/News/subscriptions/web/confirm",
+            f"/topics/{'n' * 2_000}/subscriptions/web/confirm",
+            f"/topics/news/subscriptions/{'w' * 2_000}/confirm",
         ):
-            assert confirm(token, path).code == "Forbidden"
+            assert (confirm(token, path).status, confirm(token, path).code) == (403, "Forbidden")
         strict.clock.pass_seconds(3 * 86_400 - 0.001)
         assert confirm(token).status == 204
         assert confirm(token).code == "Forbidden"
@@ -239,6 +241,16 @@ class TestConfirmation:
             400,
             "InvalidParameter",
             "token",
+        )
+
+    def test_an_impossible_name_is_refused_to_the_owner_too(
+        self, alice: Client, topic: TestTopic
+    ) -> None:
+        reply = alice.post(f"{topic.path}/subscriptions/{'w' * 2_000}/confirm", {})
+        assert (reply.status, reply.code, reply.json["parameter"]) == (
+            400,
+            "InvalidParameter",
+            "subscription",
         )
 
     def test_asking_for_a_token_needs_the_owners_key(

@@ -12,8 +12,9 @@ import hmac
 import msgspec
 
 from cirrusmq.core import Core
-from cirrusmq.errors import Forbidden, SubscriptionNotFound, TopicNotFound
-from cirrusmq.limits import TOKEN_SECONDS
+from cirrusmq.errors import Forbidden, InvalidParameter, SubscriptionNotFound, TopicNotFound
+from cirrusmq.limits import TOKEN_SECONDS, TOPIC_NAME
+from cirrusmq.names import check_name
 from cirrusmq.storage import directory
 from cirrusmq.storage.directory import subscription_place, topic_place
 from cirrusmq.storage.store import TransactionRefused
@@ -62,6 +63,7 @@ def ask(core: Core, subscription: Subscription, token: str) -> None:
 
 def ask_again(core: Core, topic: Topic, name: str) -> None:
     """A new token, on the owner's wish; nothing for one that is confirmed."""
+    check_name("subscription", name, TOPIC_NAME)
     place = subscription_place(topic.id, name)
     found = directory.read(core, place, Subscription)
     if found is None or found.value.name != name:
@@ -75,7 +77,15 @@ def ask_again(core: Core, topic: Topic, name: str) -> None:
 
 
 def confirm(core: Core, topic_name: str, name: str, token: str) -> None:
-    """Take a token back; Forbidden where it is wrong, used or too old."""
+    """Take a token back; Forbidden where it is wrong, used or too old.
+
+    Also where the path names what cannot exist: who has no key learns nothing of what does.
+    """
+    try:
+        check_name("topic", topic_name, TOPIC_NAME)
+        check_name("subscription", name, TOPIC_NAME)
+    except InvalidParameter as impossible:
+        raise Forbidden from impossible
     account = token.partition(".")[0]
     topic = directory.read(core, topic_place(account, topic_name), Topic)
     if topic is None or topic.value.name != topic_name:
