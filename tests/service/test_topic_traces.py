@@ -119,6 +119,21 @@ class TestOthers:
 
         assert topic.trace(sent["id"]) == {"web": {"state": "delivered", "attempts": 2}}
 
+    def test_a_url_that_a_message_has_not_reached_is_pending_however_late_it_is(
+        self, world: World, topic: TestTopic, subscriber: Subscriber
+    ) -> None:
+        topic.subscribe("web", "http")
+        (sent,) = topic.try_publish([{"body": "one"}]).json["messages"]
+        for seconds in (6, DAY // 2):
+            world.clock.pass_seconds(seconds)
+            assert topic.trace(sent["id"]) == {"web": PENDING}
+        world.settle()
+        assert topic.trace(sent["id"]) == {"web": {"state": "delivered", "attempts": 1}}
+
+        world.clock.pass_seconds(DAY // 2 - 7)
+        world.engine.remove_expired()
+        assert topic.trace(sent["id"]) == {"web": {"state": "delivered", "attempts": 1}}
+
     def test_what_is_blocked_behind_a_probe_is_pending(
         self, topic: TestTopic, subscriber: Subscriber
     ) -> None:

@@ -1,4 +1,9 @@
-"""The trace of a published message: what became of it at each subscription."""
+"""The trace of a published message: what became of it at each subscription.
+
+A URL's parcels stay to the message's expiry and say all. A group's and a queue's are removed when
+they are done with, and nothing is written down that says a record was fanned out: that costs a
+write for each. So of these a message whose fan-out is late shows as delivered until it comes.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +24,8 @@ from cirrusmq.topic_fan_out import own_share
 from cirrusmq.topic_records import Delivery, TopicRecord, is_topic_record, read_record
 
 FAN_OUT_MS = 5_000
-"""A parcel that is not there so long after the publishing has been taken, not yet to come."""
+"""A parcel that may have been removed and is not there so long after the publishing has been, as
+far as can be told."""
 _ENDS = {DELETED: "delivered", GONE: "dead", DROPPED: "discarded"}
 _ID = re.compile(r"Msg-([0-9A-HJKMNP-TV-Z]{26})([0-9A-F])", re.ASCII)
 
@@ -72,7 +78,7 @@ def _state(
     pk = partition_key(PARCELS, made.source_id, made.partition)
     item = core.store.get(core.tables.messages, pk, made.sort_key)
     parcel = None if item is None else read_parcel(item)
-    if parcel is None and not fanned_out:
+    if parcel is None and (subscription.protocol == "http" or not fanned_out):
         return {"state": "pending", "attempts": 0}
     if subscription.protocol == "http" and parcel is not None:
         return _push_state(core, subscription, parcel, index)
