@@ -25,12 +25,12 @@ from cirrusmq_reports.command import (
 )
 from cirrusmq_reports.errors import BadInput
 from cirrusmq_reports.files import open_files
-from cirrusmq_reports.manifests import Export
+from cirrusmq_reports.manifests import Export, check_no_gap
 from cirrusmq_reports.merging import current_items
 from cirrusmq_reports.names import resource_names
 from cirrusmq_reports.records import Reader
 from cirrusmq_reports.schemas import DIRECTORY, MESSAGES
-from cirrusmq_reports.times import compact_time, iso_day, iso_time
+from cirrusmq_reports.times import compact_time, iso_day
 from cirrusmq_reports.trends import with_trends
 
 TIMES_SHOWN = 24
@@ -65,7 +65,8 @@ def plan_points(exports: Sequence[Export], at_ms: int | None) -> list[Point]:
     newest = fulls[-1]
     windows = [export for export in exports if not export.full and export.at_ms > newest.at_ms]
     if windows:
-        _check_windows(newest, windows)
+        changes = [(window.since_ms or 0, window) for window in windows]
+        check_no_gap([(newest.at_ms, newest), *changes])
         points.append(Point(windows[-1].at_ms, newest, tuple(windows)))
     if at_ms is not None:
         points[-1] = Point(at_ms, points[-1].base, points[-1].later)
@@ -150,14 +151,3 @@ def _names(spark: SparkSession, exports: Sequence[Export], readers: list[Reader]
 
 def _stored_schema(frame: DataFrame) -> str:
     return ", ".join(f"{field.name} {field.dataType.simpleString()}" for field in frame.schema)
-
-
-def _check_windows(base: Export, windows: Sequence[Export]) -> None:
-    covered_ms = base.at_ms
-    for window in sorted(windows, key=lambda export: export.since_ms or 0):
-        if (window.since_ms or 0) > covered_ms:
-            raise BadInput(
-                f"{window.folder}: no export shows the changes from {iso_time(covered_ms)} "
-                f"to {iso_time(window.since_ms or 0)}"
-            )
-        covered_ms = max(covered_ms, window.at_ms)

@@ -16,7 +16,7 @@ UNPRICED = "UNPRICED:"
 """In the message of the error about a kind that the rate card does not know."""
 USAGE_SCHEMA = (
     "account STRING, resource STRING, kind STRING, hour TIMESTAMP, count BIGINT, bytes BIGINT, "
-    "attempts BIGINT, charge DECIMAL(38,15), day STRING"
+    "attempts BIGINT, charge DECIMAL(38,15), shown_to_ms BIGINT, day STRING"
 )
 INVOICE_SCHEMA = (
     "account STRING, resource STRING, kind STRING, count BIGINT, bytes BIGINT, attempts BIGINT, "
@@ -67,8 +67,11 @@ def hourly_usage(entries: DataFrame) -> DataFrame:
     return totals.withColumn("day", sf.date_format("hour", "yyyy-MM-dd"))
 
 
-def charged(hourly: DataFrame, card: RateCard) -> DataFrame:
-    """The columns of USAGE_SCHEMA: `charge` is exact, in the card's currency."""
+def charged(hourly: DataFrame, card: RateCard, to_ms: int) -> DataFrame:
+    """The columns of USAGE_SCHEMA: `charge` is exact, in the card's currency.
+
+    `shown_to_ms` is `to_ms`, the end of the exports, for reports to come.
+    """
     by_count = sf.col("count").cast(_EXACT_COUNT) * _price(card.per_message)
     by_bytes = sf.col("bytes").cast(_EXACT_COUNT) * _price(card.per_byte)
     unpriced = sf.raise_error(sf.concat(sf.lit(UNPRICED), sf.col("kind"), sf.lit(":")))
@@ -82,6 +85,7 @@ def charged(hourly: DataFrame, card: RateCard) -> DataFrame:
         "bytes",
         "attempts",
         sf.coalesce(charge, unpriced.cast(_CHARGE)).cast(_CHARGE).alias("charge"),
+        sf.lit(to_ms).cast("bigint").alias("shown_to_ms"),
         "day",
     )
 

@@ -33,7 +33,7 @@ from cirrusmq_reports.command import (
 )
 from cirrusmq_reports.errors import BadInput
 from cirrusmq_reports.files import Files, open_files
-from cirrusmq_reports.manifests import Export
+from cirrusmq_reports.manifests import Export, check_no_gap
 from cirrusmq_reports.merging import all_usage
 from cirrusmq_reports.rate_card import RateCard, read_rate_card
 from cirrusmq_reports.records import Reader
@@ -60,9 +60,7 @@ def whole_since_ms(exports: Sequence[Export]) -> int:
                  ^ 40 days before the export          ^ export
                    so day 1 is no longer whole, day 2 is
     """
-    fulls = [export.at_ms - USAGE_LIVES_DAYS * DAY_MS for export in exports if export.full]
-    windows = [export.since_ms for export in exports if export.since_ms is not None]
-    return min(fulls) if fulls else min(windows)
+    return min(map(_since_ms, exports))
 
 
 def _parser() -> ArgumentParser:
@@ -77,10 +75,12 @@ def _parser() -> ArgumentParser:
 def _report(options: Namespace, session: Session) -> None:
     card = _read_card(options.rate_card, session)
     exports = open_exports(options.exports, session)
+    check_no_gap([(_since_ms(export), export) for export in exports])
+    to_ms = max(export.at_ms for export in exports)
     spark, output = session(), options.output.rstrip("/")
     files = open_files(output, session)
     reader = Reader(spark, USAGE)
-    usage = charged(hourly_usage(usage_entries(all_usage(reader, exports))), card)
+    usage = charged(hourly_usage(usage_entries(all_usage(reader, exports))), card, to_ms)
     current = materialize(usage, [reader])
     try:
         with named_failures([reader]):
@@ -102,19 +102,21 @@ def _write(
     lines_folder = f"{output}/{outputs.INVOICE_LINES}"
     shown = {str(row["day"]) for row in current.select("day").distinct().collect()}
     months = {day[:7] for day in shown}
-    left = _no_longer_whole(
-        shown & outputs.partition_values(files, usage_folder), whole_since_ms(exports)
-    )
+    to_ms = max(export.at_ms for export in exports)
+    known = outputs.read_partitions(spark, files, usage_folder, USAGE_SCHEMA)
+    billed = shown & outputs.partition_values(files, usage_folder)
+    left = _begun_before(billed, whole_since_ms(exports)) | _known_better(billed, known, to_ms)
+    for day in sorted(left):
+        print(f"{day} stays as it was: the exports show only a part of it", file=sys.stderr)
     replaced = current.where(~sf.col("day").isin(*left)) if left else current
     # An invoice is of its whole month: the days not replaced come from earlier reports. None of
     # them is overwritten below, so that they can still be read then.
-    known = outputs.read_partitions(spark, files, usage_folder, USAGE_SCHEMA)
     same_months = sf.substring("day", 1, 7).isin(*months)
     others = known.where(same_months & ~sf.col("day").isin(*(shown - left)))
     usage = replaced.unionByName(others)
     lines = invoice_lines(usage, card)
     earlier = outputs.read_partitions(spark, files, lines_folder, INVOICE_SCHEMA)
-    to_ms = max(export.at_ms for export in exports)
+    to_ms = max([to_ms, *_shown_to_ms(others).values()])
     from_ms = _first_ms(to_ms, months | outputs.partition_values(files, lines_folder))
     recent = sf.col("month") >= iso_month(from_ms)
     reported = lines.unionByName(earlier.where(recent & ~sf.col("month").isin(*months)))
@@ -127,12 +129,29 @@ def _write(
     outputs.replace_reports(files, output, REPORT, summaries, page)
 
 
-def _no_longer_whole(days: Collection[str], since_ms: int) -> set[str]:
-    """Those of the days, all billed before, of which the exports do not show all any more."""
-    left = {day for day in days if parse_time(day) < since_ms}
-    for day in sorted(left):
-        print(f"{day} stays as it was: the exports show only a part of it", file=sys.stderr)
-    return left
+def _begun_before(days: Collection[str], since_ms: int) -> set[str]:
+    """Those of the days of which the exports do not show the beginning any more."""
+    return {day for day in days if parse_time(day) < since_ms}
+
+
+def _known_better(days: Collection[str], known: DataFrame, to_ms: int) -> set[str]:
+    """Those of the days that the exports end within, billed already from exports that reach on."""
+    cut = {day for day in days if to_ms < parse_time(day) + DAY_MS}
+    shown_to = _shown_to_ms(known.where(sf.col("day").isin(*cut))) if cut else {}
+    return {day for day, shown_to_ms in shown_to.items() if to_ms < shown_to_ms}
+
+
+def _shown_to_ms(usage: DataFrame) -> dict[str, int]:
+    """Day → the end of the exports that it was billed from."""
+    days = usage.groupBy("day").agg(sf.max("shown_to_ms").alias("shown_to_ms")).collect()
+    return {row["day"]: row["shown_to_ms"] for row in days}
+
+
+def _since_ms(export: Export) -> int:
+    """From when on an export shows the records that were written."""
+    if export.since_ms is not None:
+        return export.since_ms
+    return export.at_ms - USAGE_LIVES_DAYS * DAY_MS
 
 
 def _first_ms(to_ms: int, months: Collection[str]) -> int:

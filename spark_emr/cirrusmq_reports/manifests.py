@@ -19,7 +19,7 @@ from typing import Any
 
 from cirrusmq_reports.errors import BadInput
 from cirrusmq_reports.files import Files
-from cirrusmq_reports.times import parse_time
+from cirrusmq_reports.times import iso_time, parse_time
 
 HOME = "AWSDynamoDB"
 _INCREMENTAL = "INCREMENTAL_EXPORT"
@@ -89,6 +89,22 @@ def check_data_files(files: Files, exports: Iterable[Export]) -> None:
     for path, digest in expected.items():
         if actual[path] != digest:
             raise BadInput(f"{path}: wrong checksum: {actual[path]}, the manifest has {digest}")
+
+
+def check_no_gap(stretches: Iterable[tuple[int, Export]]) -> None:
+    """Raise BadInput if there is a time that none of the exports shows, between two of them.
+
+    Each comes with the time from which on it shows what was written, up to its own time.
+    """
+    ordered = sorted(stretches, key=lambda stretch: stretch[0])
+    covered_ms = ordered[0][0]
+    for since_ms, export in ordered:
+        if since_ms > covered_ms:
+            raise BadInput(
+                f"{export.folder}: no export shows the changes from {iso_time(covered_ms)} "
+                f"to {iso_time(since_ms)}"
+            )
+        covered_ms = max(covered_ms, export.at_ms)
 
 
 def _trimmed(folder: str) -> str:

@@ -199,6 +199,76 @@ def test_a_day_that_ttl_has_begun_to_remove_is_not_replaced(
     assert invoices_in(output)["acme"][0]["lines"][0]["count"] == 11
 
 
+MIDNIGHT_MS = AT_MS - AT_MS % DAY_MS  # 2026-11-20
+
+
+def used_every_six_hours(since_ms: int, to_ms: int) -> list[tuple[str, int]]:
+    """Items, each of 10 messages, and when they were written."""
+    times = range(MIDNIGHT_MS, MIDNIGHT_MS + 3 * DAY_MS, 6 * HOUR_MS)
+    return [
+        (usage_item(f"at{at_ms}", 10, at_ms), at_ms) for at_ms in times if since_ms <= at_ms < to_ms
+    ]
+
+
+def full_of(root: Path, at_ms: int) -> Path:
+    return export_of(root, at_ms, [item for item, _ in used_every_six_hours(0, at_ms)])
+
+
+def window_of(root: Path, since_ms: int, to_ms: int) -> Path:
+    writer = ExportWriter(root=root, table="Usage", at_ms=to_ms, since_ms=since_ms)
+    inside = used_every_six_hours(since_ms, to_ms)
+    writer.write_file([change(item, at_ms) for item, at_ms in inside])
+    return writer.finish()
+
+
+def test_a_time_that_no_export_shows_is_refused(tmp_path: Path, jobs_without_spark: Jobs) -> None:
+    second_day_ms = MIDNIGHT_MS + DAY_MS
+    first = window_of(tmp_path, MIDNIGHT_MS, MIDNIGHT_MS + 12 * HOUR_MS)
+    second = window_of(tmp_path, second_day_ms, second_day_ms + 12 * HOUR_MS)
+    full = full_of(tmp_path, MIDNIGHT_MS + 7 * HOUR_MS)
+    for exports, begin in (([second, first], "T12:00"), ([full, second], "T07:00")):
+        ended = jobs_without_spark.bill(tmp_path / "out", exports)
+        assert ended.code == 2
+        assert f"{second}: no export shows the changes from 2026-11-20{begin}" in ended.message
+        assert "to 2026-11-21T00:00" in ended.message
+
+
+def test_windows_alone_are_billed(tmp_path: Path, spark: SparkSession, jobs: Jobs) -> None:
+    middle_ms = MIDNIGHT_MS + 12 * HOUR_MS
+    windows = [
+        window_of(tmp_path, MIDNIGHT_MS, middle_ms),
+        window_of(tmp_path, middle_ms, MIDNIGHT_MS + DAY_MS),
+    ]
+    succeed(jobs.bill(tmp_path / "out", windows))
+    assert counts_by_day(spark, tmp_path / "out") == {"2026-11-20": 40}
+
+
+def test_an_older_export_takes_nothing_from_a_day_billed_later(
+    tmp_path: Path, spark: SparkSession, jobs: Jobs
+) -> None:
+    output = tmp_path / "out"
+    whole = {"2026-11-20": 40, "2026-11-21": 40, "2026-11-22": 40}
+    succeed(jobs.bill(output, [full_of(tmp_path, MIDNIGHT_MS + 4 * DAY_MS)]))
+    invoices = invoices_in(output)
+    for older in (
+        full_of(tmp_path, MIDNIGHT_MS + DAY_MS + 7 * HOUR_MS),
+        window_of(tmp_path, MIDNIGHT_MS + DAY_MS, MIDNIGHT_MS + DAY_MS + 12 * HOUR_MS),
+    ):
+        ended = jobs.bill(output, [older])
+        assert ended.code == 0
+        assert "2026-11-21 stays as it was" in ended.message
+        assert counts_by_day(spark, output) == whole
+        assert invoices_in(output) == invoices
+        assert summaries_in(output)["acme"]["to"] == "2026-11-24T00:00:00.000Z"
+
+
+def test_a_newer_export_completes_a_day(tmp_path: Path, spark: SparkSession, jobs: Jobs) -> None:
+    output = tmp_path / "out"
+    for hours, count in ((7, 20), (7, 20), (13, 30), (24, 40)):
+        succeed(jobs.bill(output, [full_of(tmp_path, MIDNIGHT_MS + hours * HOUR_MS)]))
+        assert counts_by_day(spark, output) == {"2026-11-20": count}
+
+
 def test_an_empty_export_gives_an_empty_report(tmp_path: Path, jobs: Jobs) -> None:
     succeed(jobs.bill(tmp_path / "out", [export_of(tmp_path, AT_MS, [])]))
     assert summaries_in(tmp_path / "out") == {}
