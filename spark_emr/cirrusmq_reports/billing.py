@@ -8,12 +8,10 @@ from decimal import Decimal
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
-from cirrusmq_reports.columns import refuse, whole
+from cirrusmq_reports.columns import refuse, refuse_saying, whole
 from cirrusmq_reports.rate_card import RateCard
 from cirrusmq_reports.schemas import LAST_MINUTE
 
-UNPRICED = "UNPRICED:"
-"""In the message of the error about a kind that the rate card does not know."""
 USAGE_SCHEMA = (
     "account STRING, resource STRING, kind STRING, hour TIMESTAMP, count BIGINT, bytes BIGINT, "
     "attempts BIGINT, charge DECIMAL(38,15), shown_to_ms BIGINT, day STRING"
@@ -74,7 +72,9 @@ def charged(hourly: DataFrame, card: RateCard, to_ms: int) -> DataFrame:
     """
     by_count = sf.col("count").cast(_EXACT_COUNT) * _price(card.per_message)
     by_bytes = sf.col("bytes").cast(_EXACT_COUNT) * _price(card.per_byte)
-    unpriced = sf.raise_error(sf.concat(sf.lit(UNPRICED), sf.col("kind"), sf.lit(":")))
+    unpriced = refuse_saying(
+        sf.concat(sf.lit(f"{card.path}: it has no price for the kind "), sf.col("kind"))
+    )
     charge = sf.when(sf.col("kind").isin(*card.per_message), by_count + by_bytes)
     return hourly.select(
         "account",

@@ -8,6 +8,9 @@ from pyspark.sql import functions as sf
 BAD_RECORD = "BAD_RECORD"
 """In the message of an error that `diagnosis` turns into the name of file and record."""
 
+SAID = "SAID:"
+"""Before the sentence of an error that needs no finding out."""
+
 
 def refuse(fault: Column) -> Column:
     """A condition for `where` that keeps every row, and fails the job where `fault` is true.
@@ -17,6 +20,11 @@ def refuse(fault: Column) -> Column:
     return sf.when(fault, sf.raise_error(sf.lit(BAD_RECORD)).cast("boolean")).otherwise(
         sf.lit(True)
     )
+
+
+def refuse_saying(sentence: Column) -> Column:
+    """An error whose cause is known already: the job is refused with this sentence."""
+    return sf.raise_error(sf.concat(sf.lit(SAID), sentence))
 
 
 def whole(name: str) -> Column:

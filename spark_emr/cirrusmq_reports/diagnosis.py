@@ -8,14 +8,14 @@ from typing import Any
 
 from pyspark.sql import functions as sf
 
-from cirrusmq_reports.billing import UNPRICED
+from cirrusmq_reports.columns import SAID
 from cirrusmq_reports.errors import BadInput
 from cirrusmq_reports.manifests import Export
 from cirrusmq_reports.records import Reader
 
 _FILE = re.compile(r"\[FAILED_READ_FILE[.\w]*\] Encountered error while reading file (\S+?)\.? ")
 _RECORD = re.compile(r"Malformed records are detected in record parsing: (.*?)\.?\n", re.DOTALL)
-_UNPRICED_KIND = re.compile(f"{UNPRICED}(.*?):")
+_SAID = re.compile(rf"\[USER_RAISED_EXCEPTION\] {SAID}(.*?) SQLSTATE: ", re.DOTALL)
 _OVERFLOW = "[ARITHMETIC_OVERFLOW]"
 _DAMAGED = (
     "EOFException", "ZipException", "unexpected end of", "incorrect data check", "gzip", "CRC",
@@ -29,8 +29,8 @@ def explain(error: Exception, readers: Sequence[Reader]) -> BadInput | None:
     text = str(error)
     if file := _FILE.search(text):
         return BadInput(f"{_plain(file[1])}: {_reading_failure(text)}")
-    if kind := _UNPRICED_KIND.search(text):
-        return BadInput(f"the rate card has no price for the kind {kind[1]}")
+    if said := _SAID.search(text):
+        return BadInput(said[1])
     if _OVERFLOW in text:
         folders = ", ".join(export.folder for reader in readers for export in reader.exports)
         return find_bad_record(readers) or BadInput(f"{folders}: numbers too large to add up")

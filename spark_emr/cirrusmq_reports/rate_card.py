@@ -33,6 +33,7 @@ _CURRENCY = re.compile(r"[A-Z]{3}")
 class RateCard:
     """Prices by kind; a kind without a price is an error, not free."""
 
+    path: str
     currency: str
     decimals: int
     """Places that an invoice's line is rounded to."""
@@ -57,6 +58,7 @@ def read_rate_card(path: str, text: str) -> RateCard:
     for name in (*card, *operations):
         raise BadInput(f"{path}: {name} is not known")
     return RateCard(
+        path=path,
         currency=currency,
         decimals=int(decimals),
         per_message={**prices, KEPT: Decimal(0), REWINDABLE: rewindable / MILLION},
