@@ -13,17 +13,19 @@ from __future__ import annotations
 import hashlib
 import json
 from base64 import b64encode
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from cirrusmq_reports.errors import BadInput
 from cirrusmq_reports.files import Files
-from cirrusmq_reports.times import iso_time, parse_time
+from cirrusmq_reports.times import iso_time, parse_moment
 
 HOME = "AWSDynamoDB"
 _INCREMENTAL = "INCREMENTAL_EXPORT"
 _TYPES = (None, "FULL_EXPORT", _INCREMENTAL)
+_BOTH_IMAGES = "NEW_AND_OLD_IMAGES"
+_VIEWS = (_BOTH_IMAGES, "NEW_IMAGE")
 _CHECKSUM_SUFFIXES = (".md5", ".checksum")
 
 
@@ -52,6 +54,8 @@ class Export:
     """The time whose state it shows; of an incremental one, the end of its window."""
     since_ms: int | None
     """Start of its window; None for a full export."""
+    old_images: bool
+    """Whether it shows, beside what an item is now, what it was before."""
     files: tuple[DataFile, ...]
 
     @property
@@ -84,8 +88,9 @@ def check_data_files(files: Files, exports: Iterable[Export]) -> None:
     try:
         actual = files.digests(expected)
     except (FileNotFoundError, IsADirectoryError, NotADirectoryError) as error:
-        missing = error.filename or error.args[0]
-        raise BadInput(f"{missing}: the manifest lists this data file, but it is missing") from None
+        raise BadInput(
+            f"{error.filename}: the manifest lists this data file, but it is missing"
+        ) from None
     for path, digest in expected.items():
         if actual[path] != digest:
             raise BadInput(f"{path}: wrong checksum: {actual[path]}, the manifest has {digest}")
@@ -124,14 +129,17 @@ def _read_export(files: Files, folder: str) -> Export:
     try:
         export = Export(
             folder=folder,
-            table=summary["tableArn"].rpartition("/")[2],
-            at_ms=parse_time(summary["exportToTime" if incremental else "exportTime"]),
-            since_ms=parse_time(summary["exportFromTime"]) if incremental else None,
-            files=tuple(_read_listing(files, folder, summary.get("s3Prefix") or "")),
+            table=_text(summary, "tableArn").rpartition("/")[2],
+            at_ms=_time(summary, "exportToTime" if incremental else "exportTime"),
+            since_ms=_time(summary, "exportFromTime") if incremental else None,
+            old_images=incremental and _shows_old_images(summary),
+            files=tuple(_read_listing(files, folder, summary.get("s3Prefix"))),
         )
-        total = int(summary["itemCount"])
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise BadInput(f"{path}: not a manifest: {error!r}") from None
+        total = _count(summary, "itemCount")
+    except ValueError as error:
+        raise BadInput(f"{path}: not a manifest: {error}") from None
+    if export.since_ms is not None and export.since_ms >= export.at_ms:
+        raise BadInput(f"{path}: its window ends before it begins")
     # A line of the listing that stands there twice may or may not be in the summary's total.
     listed = sum(file.items for file in export.files)
     distinct = sum(file.items for file in export.distinct_files)
@@ -140,7 +148,7 @@ def _read_export(files: Files, folder: str) -> Export:
     return export
 
 
-def _read_listing(files: Files, folder: str, prefix: str) -> Iterable[DataFile]:
+def _read_listing(files: Files, folder: str, prefix: object) -> Iterable[DataFile]:
     path = f"{folder}/manifest-files.json"
     root, home, _ = f"{folder}/".rpartition(f"/{HOME}/")
     if not home:
@@ -150,18 +158,47 @@ def _read_listing(files: Files, folder: str, prefix: str) -> Iterable[DataFile]:
             continue
         entry = _parse(f"{path}: line {number}", line)
         try:
-            inside = _inside(entry["dataFileS3Key"], prefix)
-            yield DataFile(f"{root}/{inside}", int(entry["itemCount"]), entry["md5Checksum"])
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise BadInput(f"{path}: line {number}: not an entry: {error!r}") from None
+            inside = _inside(_text(entry, "dataFileS3Key"), prefix)
+            items, digest = _count(entry, "itemCount"), _text(entry, "md5Checksum")
+        except ValueError as error:
+            raise BadInput(f"{path}: line {number}: not an entry: {error}") from None
+        yield DataFile(f"{root}/{inside}", items, digest)
 
 
-def _inside(key: str, prefix: str) -> str:
+def _inside(key: str, prefix: object) -> str:
     """The part of a key from AWSDynamoDB on: the export may lie elsewhere than it was made."""
-    inside = key.removeprefix(f"{prefix.rstrip('/')}/") if prefix else key
-    if not inside.startswith(f"{HOME}/") or ".." in inside.split("/"):
+    inside = key.removeprefix(f"{prefix.rstrip('/')}/") if isinstance(prefix, str) else key
+    parts = inside.split("/")
+    if parts[0] != HOME or ".." in parts or "\0" in key:
         raise ValueError(f"{key} is not in the export")
     return inside
+
+
+def _text(entry: Mapping[str, Any], name: str) -> str:
+    """Raises ValueError, also where it is no text that a name could be made of."""
+    value = entry.get(name)
+    if not isinstance(value, str):
+        raise ValueError(f"{name} is missing or not a text")
+    value.encode()
+    return value
+
+
+def _count(entry: Mapping[str, Any], name: str) -> int:
+    value = entry.get(name)
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise ValueError(f"{name} is missing or not a count")
+    return value
+
+
+def _time(entry: Mapping[str, Any], name: str) -> int:
+    return parse_moment(_text(entry, name))
+
+
+def _shows_old_images(summary: Mapping[str, Any]) -> bool:
+    view = summary.get("outputView")
+    if view not in _VIEWS:
+        raise ValueError(f"outputView is {view}, not one of {', '.join(_VIEWS)}")
+    return bool(view == _BOTH_IMAGES)
 
 
 def _read_checked(files: Files, path: str) -> bytes:
@@ -190,6 +227,8 @@ def _parse(where: str, text: bytes) -> dict[str, Any]:
         parsed = json.loads(text)
     except ValueError as error:
         raise BadInput(f"{where}: not JSON: {error}") from None
+    except RecursionError:
+        raise BadInput(f"{where}: not JSON of a manifest: nested too deep") from None
     if not isinstance(parsed, dict):
         raise BadInput(f"{where}: not a JSON object")
     return parsed

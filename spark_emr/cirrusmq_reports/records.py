@@ -11,7 +11,7 @@ from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
-from cirrusmq_reports.columns import refuse, whole
+from cirrusmq_reports.columns import refuse, refuse_saying, whole
 from cirrusmq_reports.files import escape_pattern
 from cirrusmq_reports.manifests import DataFile, Export
 from cirrusmq_reports.schemas import TableSchema
@@ -50,7 +50,8 @@ class Reader:
             whole("Metadata.WriteTimestampMicros").alias("written_micros"),
         )
         keyless = sf.col("pk").isNull() | sf.col("sk").isNull() | sf.col("written_micros").isNull()
-        return changes.where(refuse(keyless)).where(self._right_types())
+        sound = changes.where(refuse(keyless)).where(self._right_types())
+        return sound.where(_agrees(export))
 
     def miscounted(self) -> bool:
         """Whether some file may have more or fewer records than its manifest says.
@@ -97,6 +98,24 @@ class Reader:
     def _right_types(self) -> Column:
         wrong = reduce(Column.__or__, map(sf.expr, self.schema.wrong_types.values()))
         return refuse(sf.col("item").isNotNull() & wrong)
+
+
+def _agrees(export: Export) -> Column:
+    """A condition that keeps every change, and fails the job where one contradicts itself."""
+    other_keys = ~sf.col("item.pk.S").eqNullSafe(sf.col("pk")) | ~sf.col("item.sk.S").eqNullSafe(
+        sf.col("sk")
+    )
+    item = sf.concat(sf.lit(f"{export.folder}: item "), "pk", sf.lit(" "), "sk")
+    contradiction = sf.when(
+        sf.col("item").isNotNull() & other_keys,
+        sf.concat(item, sf.lit(": its image has other keys")),
+    ).when(
+        sf.col("item").isNull() & sf.lit(export.old_images),
+        sf.concat(item, sf.lit(": it has neither a new image nor an old one")),
+    )
+    return sf.when(
+        contradiction.isNotNull(), refuse_saying(contradiction).cast("boolean")
+    ).otherwise(sf.lit(True))
 
 
 def _plain_name() -> Column:

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 
 DAY_MS = 86_400_000
 HOUR_MS = 3_600_000
+_LAST_MS = 253_402_300_799_999
 
 
 def parse_time(text: str) -> int:
@@ -16,6 +17,14 @@ def parse_time(text: str) -> int:
     moment = datetime.fromisoformat(text)
     aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
     return round(aware.timestamp() * 1000)
+
+
+def parse_moment(text: str) -> int:
+    """The same, of a time from 1970 on that can be shown: there is no earlier export."""
+    at_ms = parse_time(text)
+    if not 0 <= at_ms <= _LAST_MS:
+        raise ValueError(f"{text} is not a time from 1970 to 9999")
+    return at_ms
 
 
 def iso_time(at_ms: int) -> str:
