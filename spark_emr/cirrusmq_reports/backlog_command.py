@@ -70,7 +70,9 @@ def plan_points(exports: Sequence[Export], at_ms: int | None) -> list[Point]:
         points.append(Point(windows[-1].at_ms, newest, tuple(windows)))
     if at_ms is not None:
         points[-1] = Point(at_ms, points[-1].base, points[-1].later)
-    return list({point.at_ms: point for point in points}.values())
+    last = points.pop()
+    earlier = {point.at_ms: point for point in points if point.at_ms != last.at_ms}
+    return [*earlier.values(), last]
 
 
 def _parser() -> ArgumentParser:
