@@ -22,14 +22,15 @@ def with_trends(points: DataFrame, at_ms: int, most: int) -> DataFrame:
         "*", kept.alias("messages"), sf.row_number().over(newest_first).alias("rank")
     )
     long_enough = sf.col("at_ms") <= at_ms - _MS_PER_HOUR
-    known = sf.when(sf.col("rank") <= most, sf.struct("at_ms", "messages"))
+    point = sf.struct("at_ms", "messages")
+    shown = sf.when(sf.col("rank") <= most, point)
     of_resource = Window.partitionBy("id")
     now = ranked.select(
         "*",
-        sf.sort_array(sf.collect_list(known).over(of_resource)).alias("backlog_by_time"),
+        sf.sort_array(sf.collect_list(shown).over(of_resource)).alias("backlog_by_time"),
         sf.coalesce(
-            sf.max(sf.when(long_enough, known)).over(of_resource),
-            sf.max(sf.when(sf.col("at_ms") < at_ms, known)).over(of_resource),
+            sf.max(sf.when(long_enough, point)).over(of_resource),
+            sf.max(sf.when(sf.col("at_ms") < at_ms, point)).over(of_resource),
         ).alias("reference"),
     ).where(sf.col("at_ms") == at_ms)
     hours = (sf.col("at_ms") - sf.col("reference.at_ms")) / _MS_PER_HOUR
