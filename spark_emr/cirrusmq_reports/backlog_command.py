@@ -18,13 +18,17 @@ from cirrusmq_reports.backlog_summary import backlog_summaries
 from cirrusmq_reports.command import (
     Session,
     add_common_arguments,
+    count_argument,
     exit_code,
     materialize,
+    named_failures,
     open_exports,
+    open_output,
+    place_argument,
     time_argument,
 )
 from cirrusmq_reports.errors import BadInput
-from cirrusmq_reports.files import open_files
+from cirrusmq_reports.files import Files
 from cirrusmq_reports.manifests import Export, check_no_gap
 from cirrusmq_reports.merging import current_items
 from cirrusmq_reports.names import resource_names
@@ -81,6 +85,7 @@ def _parser() -> ArgumentParser:
     parser.add_argument(
         "--directory-export",
         action="append",
+        type=place_argument,
         default=[],
         metavar="FOLDER",
         dest="directories",
@@ -94,7 +99,7 @@ def _parser() -> ArgumentParser:
     )
     parser.add_argument(
         "--history",
-        type=int,
+        type=count_argument,
         default=TIMES_SHOWN,
         metavar="COUNT",
         help="how many times a trend shows, earlier reports in the output included",
@@ -106,26 +111,40 @@ def _report(options: Namespace, session: Session) -> None:
     exports = open_exports(options.exports, session)
     directories = open_exports(options.directories, session)
     points = plan_points(exports, options.at)
-    spark, output = session(), options.output.rstrip("/")
-    files = open_files(output, session)
+    output, files = open_output(options.output, session, outputs.BACKLOG, outputs.BACKLOG)
+    spark = session()
     readers: list[Reader] = []
     names = _names(spark, directories, readers)
     frames = [_figures(spark, point, names, readers) for point in points]
     current = materialize(reduce(DataFrame.unionByName, frames), readers)
     try:
-        at_ms = points[-1].at_ms
-        known = outputs.read_partitions(
-            spark, files, f"{output}/{outputs.BACKLOG}", _stored_schema(current)
-        ).where(~sf.col("at_ms").isin([point.at_ms for point in points]))
-        history = current.unionByName(known.select(current.columns))
-        rows = [row.asDict() for row in with_trends(history, at_ms, options.history).collect()]
-        accounts = outputs.summarized_accounts(files, output, outputs.BACKLOG)
-        summaries = backlog_summaries(rows, accounts, at_ms, time.time_ns() // 1_000_000)
-        page = render_backlog(summaries, at_ms)
-        outputs.write_partitions(current, f"{output}/{outputs.BACKLOG}", "day", "at")
-        outputs.replace_reports(files, output, outputs.BACKLOG, summaries, page)
+        with named_failures(readers):
+            _write(spark, files, output, current, points, options.history)
     finally:
         current.unpersist()
+
+
+def _write(
+    spark: SparkSession,
+    files: Files,
+    output: str,
+    current: DataFrame,
+    points: Sequence[Point],
+    most: int,
+) -> None:
+    """Everything is worked out first, then written: a failure before that replaces nothing."""
+    folder, at_ms = f"{output}/{outputs.BACKLOG}", points[-1].at_ms
+    known = outputs.read_partitions(spark, files, folder, _stored_schema(current)).where(
+        ~sf.col("at_ms").isin([point.at_ms for point in points])
+    )
+    history = current.unionByName(known.select(current.columns))
+    rows = [row.asDict() for row in with_trends(history, at_ms, most).collect()]
+    accounts = outputs.summarized_accounts(files, output, outputs.BACKLOG)
+    summaries = backlog_summaries(rows, accounts, at_ms, time.time_ns() // 1_000_000)
+    page = render_backlog(summaries, at_ms)
+    reports = outputs.reports(files, output, outputs.BACKLOG, summaries, page)
+    outputs.write_partitions(current, folder, "day", "at")
+    files.replace(reports)
 
 
 def _figures(

@@ -6,7 +6,6 @@ import sys
 import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import Collection, Sequence
-from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
@@ -30,6 +29,8 @@ from cirrusmq_reports.command import (
     materialize,
     named_failures,
     open_exports,
+    open_output,
+    place_argument,
 )
 from cirrusmq_reports.errors import BadInput
 from cirrusmq_reports.files import Files, open_files
@@ -68,7 +69,9 @@ def _parser() -> ArgumentParser:
         prog="billing_job.py", description="Bill what the usage records of exports show."
     )
     add_common_arguments(parser, "Usage")
-    parser.add_argument("--rate-card", required=True, metavar="FILE", help="prices, as YAML")
+    parser.add_argument(
+        "--rate-card", type=place_argument, required=True, metavar="FILE", help="prices, as YAML"
+    )
     return parser
 
 
@@ -77,8 +80,10 @@ def _report(options: Namespace, session: Session) -> None:
     exports = open_exports(options.exports, session)
     check_no_gap([(_since_ms(export), export) for export in exports])
     to_ms = max(export.at_ms for export in exports)
-    spark, output = session(), options.output.rstrip("/")
-    files = open_files(output, session)
+    output, files = open_output(
+        options.output, session, REPORT, outputs.USAGE, outputs.INVOICE_LINES
+    )
+    spark = session()
     reader = Reader(spark, USAGE)
     usage = charged(hourly_usage(usage_entries(all_usage(reader, exports))), card, to_ms)
     current = materialize(usage, [reader])
@@ -124,9 +129,10 @@ def _write(
     daily = [row.asDict() for row in daily_charges(usage).collect()]
     summaries = billing_summaries(rows, from_ms, to_ms, time.time_ns() // 1_000_000, card.decimals)
     page = render_billing(summaries, daily, f"{iso_time(from_ms)} to {iso_time(to_ms)}")
+    reports = outputs.reports(files, output, REPORT, summaries, page)
     outputs.write_partitions(lines, lines_folder, "month")
     outputs.write_partitions(replaced, usage_folder, "day")
-    outputs.replace_reports(files, output, REPORT, summaries, page)
+    files.replace(reports)
 
 
 def _begun_before(days: Collection[str], since_ms: int) -> set[str]:
@@ -167,10 +173,9 @@ def _month_ms(month: str) -> int:
 
 def _read_card(path: str, session: Session) -> RateCard:
     try:
-        if "://" in path:
-            text = open_files(path, session).read(path).decode()
-        else:
-            text = Path(path).read_text()
+        text = open_files(path, session).read(path).decode()
     except FileNotFoundError:
         raise BadInput(f"{path}: missing") from None
+    except UnicodeDecodeError:
+        raise BadInput(f"{path}: not a rate card: it is not text in UTF-8") from None
     return read_rate_card(path, text)

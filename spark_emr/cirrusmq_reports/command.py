@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from argparse import ArgumentParser, ArgumentTypeError
 from collections.abc import Callable, Iterator, Sequence
@@ -12,14 +13,16 @@ from pyspark.errors import PySparkException
 from pyspark.logger import PySparkLogger
 from pyspark.sql import DataFrame, SparkSession
 
+from cirrusmq_reports import outputs
 from cirrusmq_reports.diagnosis import explain, find_miscount
 from cirrusmq_reports.errors import BadInput
-from cirrusmq_reports.files import open_files
+from cirrusmq_reports.files import Files, open_files
 from cirrusmq_reports.manifests import Export, check_data_files, read_exports
 from cirrusmq_reports.records import Reader
-from cirrusmq_reports.times import parse_time
+from cirrusmq_reports.times import parse_moment
 
 SUCCEEDED, REFUSED = 0, 2
+_COUNT_MOST = 10_000
 
 _QUERY_LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 
@@ -35,9 +38,21 @@ def exit_code(job: Callable[[], None]) -> int:
     try:
         job()
     except BadInput as error:
-        print(f"error: {error}", file=sys.stderr)
-        return REFUSED
+        return _refuse(str(error))
+    except OSError as error:
+        if error.filename is None:
+            raise
+        return _refuse(f"{error.filename2 or error.filename}: {error.strerror}")
     return SUCCEEDED
+
+
+def _refuse(message: str) -> int:
+    line = "".join(
+        letter if letter.isprintable() else letter.encode("unicode_escape").decode()
+        for letter in message
+    )
+    print(f"error: {line}", file=sys.stderr)
+    return REFUSED
 
 
 def add_common_arguments(parser: ArgumentParser, table: str) -> None:
@@ -45,20 +60,39 @@ def add_common_arguments(parser: ArgumentParser, table: str) -> None:
     parser.add_argument(
         "--export",
         action="append",
+        type=place_argument,
         required=True,
         metavar="FOLDER",
         dest="exports",
         help=f"an export of {table}: the folder with manifest-summary.json; can be repeated",
     )
     parser.add_argument(
-        "--output", required=True, metavar="FOLDER", help="where the reports are written"
+        "--output",
+        type=place_argument,
+        required=True,
+        metavar="FOLDER",
+        help="where the reports are written",
     )
+
+
+def place_argument(text: str) -> str:
+    """An option's file or folder; what is on this machine, whole from the root."""
+    if not text or "\0" in text:
+        raise ArgumentTypeError("not the name of a file or folder")
+    return text if "://" in text else os.path.abspath(text)
+
+
+def count_argument(text: str) -> int:
+    """An option that is one or more."""
+    if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= _COUNT_MOST:
+        raise ArgumentTypeError(f"{text} is not a number from 1 to {_COUNT_MOST}")
+    return int(text)
 
 
 def time_argument(text: str) -> int:
     """A time option's epoch milliseconds."""
     try:
-        return parse_time(text)
+        return parse_moment(text)
     except ValueError:
         raise ArgumentTypeError(f"{text} is neither a date nor an RFC 3339 time") from None
 
@@ -71,6 +105,17 @@ def open_exports(folders: Sequence[str], session: Session) -> list[Export]:
         exports = read_exports(files, folders)
         check_data_files(files, exports)
     return exports
+
+
+def open_output(folder: str, session: Session, report: str, *sets: str) -> tuple[str, Files]:
+    """The output folder, without a slash at its end, and what writes there.
+
+    Raises BadInput: a file stands where a report needs a folder, or the other way round.
+    """
+    output = folder.rstrip("/")
+    files = open_files(output, session)
+    outputs.check_places(files, output, report, sets)
+    return output, files
 
 
 @contextmanager

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
+import stat
 import uuid
 from base64 import b64encode
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
+
+from cirrusmq_reports.errors import BadInput
 
 _CHUNK_BYTES = 1 << 20
 _MAKING = ".making"
@@ -25,6 +30,9 @@ class Files(Protocol):
 
     def names(self, folder: str) -> list[str]:
         """The names in a folder, none where there is no folder."""
+
+    def is_folder(self, path: str) -> bool | None:
+        """Whether a folder is there, or a file; None where there is nothing."""
 
     def digests(self, paths: Iterable[str]) -> dict[str, str]:
         """The MD5 digest of each data file, in base64."""
@@ -43,6 +51,13 @@ class LocalFiles:
     def names(self, folder: str) -> list[str]:
         """The names in a folder, none where there is no folder."""
         return sorted(os.listdir(folder)) if Path(folder).is_dir() else []
+
+    def is_folder(self, path: str) -> bool | None:
+        """Whether a folder is there, or a file; None where there is nothing."""
+        try:
+            return stat.S_ISDIR(os.stat(path).st_mode)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
 
     def digests(self, paths: Iterable[str]) -> dict[str, str]:
         """The MD5 digest of each data file: here the driver is all the machines there are."""
@@ -80,6 +95,14 @@ class HadoopFiles:
         if not system.exists(path):
             return []
         return sorted(status.getPath().getName() for status in system.listStatus(path))
+
+    def is_folder(self, path: str) -> bool | None:
+        """Whether a folder is there, or a file; None where there is nothing."""
+        # The slash makes a bucket its own root folder; elsewhere it is dropped.
+        system, place = self._open(f"{path}/")
+        if not system.exists(place):
+            return None
+        return bool(system.getFileStatus(place).isDirectory())
 
     def digests(self, paths: Iterable[str]) -> dict[str, str]:
         """The MD5 digest of each data file, worked out by the executors.
@@ -119,14 +142,21 @@ class HadoopFiles:
         """The path as Spark names it."""
         system, place = self._open(path)
         if not system.exists(place):
-            raise FileNotFoundError(path)
-        return str(system.getFileStatus(place).getPath().toString())
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
+        status = system.getFileStatus(place)
+        if status.isDirectory():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
+        return str(status.getPath().toString())
 
     def _open(self, path: str) -> tuple[Any, Any]:
         session = self._session()
         hadoop = session.sparkContext._jvm.org.apache.hadoop.fs  # type: ignore[union-attr]
-        place = hadoop.Path(path)
-        return place.getFileSystem(session._jsparkSession.sessionState().newHadoopConf()), place
+        settings = session._jsparkSession.sessionState().newHadoopConf()
+        try:
+            place = hadoop.Path(path)
+            return place.getFileSystem(settings), place
+        except Py4JJavaError as error:
+            raise BadInput(f"{path}: {error.java_exception.toString()}") from None
 
 
 def open_files(path: str, session: Callable[[], SparkSession]) -> Files:

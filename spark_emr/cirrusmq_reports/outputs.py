@@ -13,16 +13,23 @@ billing.html, backlog.html                for a person to look at
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote, unquote
 
 from pyspark.sql import DataFrame, SparkSession
 
+from cirrusmq_reports.errors import BadInput
 from cirrusmq_reports.files import Files, escape_pattern
 
 USAGE, INVOICE_LINES, BACKLOG = "usage", "invoice_lines", "backlog"
 _NAME_SAFE = "()"
+_NAME_MOST = 200
+"""Of 255 that a file's name may have: while it is being written, it has a longer one."""
+_MONTH = r"[1-9]\d{3}-(0[1-9]|1[0-2])"
+_DAY = rf"day={_MONTH}-(0[1-9]|[12]\d|3[01])"
+_PARTITIONS = {USAGE: _DAY, INVOICE_LINES: f"month={_MONTH}", BACKLOG: _DAY}
 
 
 def write_partitions(frame: DataFrame, folder: str, *partitions: str) -> None:
@@ -57,16 +64,48 @@ def summarized_accounts(files: Files, output: str, report: str) -> set[str]:
     return {unquote(name.removesuffix(".json")) for name in names if name.endswith(".json")}
 
 
-def replace_reports(
+def check_places(files: Files, output: str, report: str, sets: Iterable[str]) -> None:
+    """Raise BadInput if something stands in the way of what a report is going to write.
+
+    To be asked first: found in the middle of writing, it would leave half of a report replaced.
+    """
+    data = [f"{output}/{name}" for name in sets]
+    for folder in (output, *data, f"{output}/summaries", f"{output}/summaries/{report}"):
+        if files.is_folder(folder) is False:
+            raise BadInput(f"{folder}: a file, where the reports need a folder")
+    for folder in data:
+        _partitions(files, folder)
+    _refuse_folder(files, _page_path(output, report))
+
+
+def reports(
     files: Files, output: str, report: str, summaries: Mapping[str, Any], page: str
-) -> None:
-    """Write the summary of each account, and the page, in place of the old ones."""
+) -> dict[str, bytes]:
+    """Path → content: the summary of each account, and the page. Raises BadInput."""
     contents = {
         summary_path(output, report, account): json.dumps(summary, indent=1).encode()
         for account, summary in summaries.items()
     }
-    files.replace({**contents, f"{output}/{report}.html": page.encode()})
+    for path in contents:
+        if len(path.rpartition("/")[2]) > _NAME_MOST:
+            raise BadInput(f"{path}: the account's name is too long for that of a file")
+        _refuse_folder(files, path)
+    return {**contents, _page_path(output, report): page.encode()}
+
+
+def _page_path(output: str, report: str) -> str:
+    return f"{output}/{report}.html"
+
+
+def _refuse_folder(files: Files, path: str) -> None:
+    if files.is_folder(path):
+        raise BadInput(f"{path}: a folder, where the reports need a file")
 
 
 def _partitions(files: Files, folder: str) -> Sequence[str]:
-    return [name for name in files.names(folder) if "=" in name]
+    names = [name for name in files.names(folder) if "=" in name]
+    pattern = re.compile(_PARTITIONS[folder.rpartition("/")[2]], re.ASCII)
+    for name in names:
+        if not pattern.fullmatch(name):
+            raise BadInput(f"{folder}/{name}: not a part of a report's data")
+    return names
