@@ -269,7 +269,9 @@ def test_a_dead_letter_queues_receivers_are_told_what_died_of_what_too(
     queue.act("dead-letter", *queue.receive(), reason="no good")
     world.settle()
 
-    told = {each["body"]: each.get("dead_letter") for each in dead.receive_all(receiver="audit")}
+    told: dict[str, Any] = {
+        each["body"]: each.get("dead_letter") for each in dead.receive_all(receiver="audit")
+    }
 
     assert told == {each["body"]: each.get("dead_letter") for each in dead.receive_all()}
     assert told.keys() == {"x", "sent there"}
