@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+from pyspark.errors import IllegalArgumentException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
@@ -157,6 +158,8 @@ class HadoopFiles:
             return place.getFileSystem(settings), place
         except Py4JJavaError as error:
             raise BadInput(f"{path}: {error.java_exception.toString()}") from None
+        except IllegalArgumentException as error:
+            raise BadInput(f"{path}: {error}") from None
 
 
 def open_files(path: str, session: Callable[[], SparkSession]) -> Files:

@@ -265,6 +265,8 @@ def test_a_file_system_that_is_not_there(
 ) -> None:
     ended = jobs.bill("nowhere://bucket/out", [usage_export])
     assert_refused(ended.code, ended.message, "nowhere://bucket/out", "nowhere")
+    ended = jobs.bill(tmp_path / "out", ["://AWSDynamoDB/1"])
+    assert_refused(ended.code, ended.message, "://AWSDynamoDB/1/manifest-summary.json")
     ended = jobs.bill(tmp_path / "out", ["nowhere://bucket/AWSDynamoDB/1"])
     assert_refused(ended.code, ended.message, "nowhere://bucket/AWSDynamoDB/1")
     with pytest.raises(IsADirectoryError):
