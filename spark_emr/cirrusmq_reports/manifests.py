@@ -196,7 +196,7 @@ def _time(entry: Mapping[str, Any], name: str) -> int:
 
 def _shows_old_images(summary: Mapping[str, Any]) -> bool:
     view = summary.get("outputView")
-    if view not in _VIEWS:
+    if view is not None and view not in _VIEWS:  # nothing needs it to be told
         raise ValueError(f"outputView is {view}, not one of {', '.join(_VIEWS)}")
     return bool(view == _BOTH_IMAGES)
 
