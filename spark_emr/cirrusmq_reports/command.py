@@ -14,7 +14,7 @@ from pyspark.logger import PySparkLogger
 from pyspark.sql import DataFrame, SparkSession
 
 from cirrusmq_reports import outputs
-from cirrusmq_reports.diagnosis import explain, find_miscount
+from cirrusmq_reports.diagnosis import explain, find_bad_record, find_miscount
 from cirrusmq_reports.errors import BadInput
 from cirrusmq_reports.files import Files, open_files
 from cirrusmq_reports.manifests import Export, check_data_files, read_exports
@@ -135,9 +135,9 @@ def materialize(frame: DataFrame, readers: Sequence[Reader]) -> DataFrame:
     kept = frame.persist()
     with named_failures(readers):
         kept.count()
-        if any(reader.miscounted() for reader in readers):
-            # A stage that was repeated counts twice: only the files themselves convict.
-            cause = find_miscount(readers)
-            if cause:
-                raise cause
+        # A stage that was repeated counts twice: only the files themselves convict.
+        cause = find_miscount([reader for reader in readers if reader.miscounted()])
+        cause = cause or find_bad_record([reader for reader in readers if reader.faulty()])
+        if cause:
+            raise cause
     return kept

@@ -4,4 +4,14 @@ from __future__ import annotations
 
 
 class BadInput(Exception):
-    """One sentence that names the file or the option at fault. The job ends with exit code 2."""
+    """One sentence that names the file or the option at fault. The job ends with exit code 2.
+
+    It is one line, whatever stands in a file's name or a record's key.
+    """
+
+    def __str__(self) -> str:
+        return "".join(map(_printable, super().__str__()))
+
+
+def _printable(letter: str) -> str:
+    return letter if letter.isprintable() else letter.encode("unicode_escape").decode()

@@ -24,8 +24,7 @@ from cirrusmq_reports.times import iso_time, parse_moment
 HOME = "AWSDynamoDB"
 _INCREMENTAL = "INCREMENTAL_EXPORT"
 _TYPES = (None, "FULL_EXPORT", _INCREMENTAL)
-_BOTH_IMAGES = "NEW_AND_OLD_IMAGES"
-_VIEWS = (_BOTH_IMAGES, "NEW_IMAGE")
+_VIEWS = (None, "NEW_AND_OLD_IMAGES", "NEW_IMAGE")
 _CHECKSUM_SUFFIXES = (".md5", ".checksum")
 
 
@@ -54,8 +53,6 @@ class Export:
     """The time whose state it shows; of an incremental one, the end of its window."""
     since_ms: int | None
     """Start of its window; None for a full export."""
-    old_images: bool
-    """Whether it shows, beside what an item is now, what it was before."""
     files: tuple[DataFile, ...]
 
     @property
@@ -126,13 +123,14 @@ def _read_export(files: Files, folder: str) -> Export:
     if summary.get("exportType") not in _TYPES:
         raise BadInput(f"{path}: the export's type is {summary['exportType']}: not known")
     incremental = summary.get("exportType") == _INCREMENTAL
+    if summary.get("outputView") not in _VIEWS:
+        raise BadInput(f"{path}: the export's view is {summary['outputView']}: not known")
     try:
         export = Export(
             folder=folder,
             table=_text(summary, "tableArn").rpartition("/")[2],
             at_ms=_time(summary, "exportToTime" if incremental else "exportTime"),
             since_ms=_time(summary, "exportFromTime") if incremental else None,
-            old_images=incremental and _shows_old_images(summary),
             files=tuple(_read_listing(files, folder, summary.get("s3Prefix"))),
         )
         total = _count(summary, "itemCount")
@@ -192,13 +190,6 @@ def _count(entry: Mapping[str, Any], name: str) -> int:
 
 def _time(entry: Mapping[str, Any], name: str) -> int:
     return parse_moment(_text(entry, name))
-
-
-def _shows_old_images(summary: Mapping[str, Any]) -> bool:
-    view = summary.get("outputView")
-    if view is not None and view not in _VIEWS:  # nothing needs it to be told
-        raise ValueError(f"outputView is {view}, not one of {', '.join(_VIEWS)}")
-    return bool(view == _BOTH_IMAGES)
 
 
 def _read_checked(files: Files, path: str) -> bytes:

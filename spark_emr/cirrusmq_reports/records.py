@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from functools import reduce
+from typing import Any
 from zlib import crc32
 
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as sf
-from pyspark.sql.types import StructType
+from pyspark.sql.types import StringType, StructField, StructType
 
 from cirrusmq_reports.columns import refuse, refuse_saying, whole
 from cirrusmq_reports.files import escape_pattern
@@ -19,6 +20,11 @@ from cirrusmq_reports.schemas import TableSchema
 MICROS = 1_000
 """In a millisecond."""
 
+_WRITTEN = "Metadata.WriteTimestampMicros"
+_LINE = "line_as_it_stands"
+_SHOWN_CHARACTERS = 80
+_STRICT_JSON: Mapping[str, Any] = {"allowSingleQuotes": False, "allowNonNumericNumbers": False}
+
 
 class Reader:
     """Reads exports of one table, and remembers how many records each file must have."""
@@ -27,30 +33,33 @@ class Reader:
         self.session = session
         self.schema = schema
         self.exports: list[Export] = []
-        self._counted: list[tuple[Observation, Export]] = []
+        self._observed: list[tuple[Observation, Export]] = []
 
     def full(self, export: Export) -> DataFrame:
         """Column `item`: all items of a full export."""
-        records = self._counted_records(export, self.schema.full_record)
-        items = records.select(sf.col("Item").alias("item"))
-        return items.where(refuse(sf.col("item").isNull())).where(self._right_types())
+        records = self._records(export, self.schema.full_record)
+        items = records.withColumnRenamed("Item", "item")
+        missing = sf.col("item").isNull()
+        counted = self._counted(items, export, missing if self.schema.filtered_first else None)
+        return counted.select("item").where(refuse(missing)).where(refuse(self._wrong()))
 
     def incremental(self, export: Export) -> DataFrame:
         """Columns `pk`, `sk`, `item`, `removed`, `written_micros`: the changes of a window.
 
         `item` is the last image; of a removed item its old one, null where it is not exported.
         """
-        records = self._counted_records(export, self.schema.incremental_record)
+        records = self._records(export, self.schema.incremental_record)
         removed = sf.col("NewImage").isNull()
         changes = records.select(
             sf.col("Keys.pk.S").alias("pk"),
             sf.col("Keys.sk.S").alias("sk"),
             sf.when(removed, sf.col("OldImage")).otherwise(sf.col("NewImage")).alias("item"),
             removed.alias("removed"),
-            whole("Metadata.WriteTimestampMicros").alias("written_micros"),
+            whole(_WRITTEN).alias("written_micros"),
         )
         keyless = sf.col("pk").isNull() | sf.col("sk").isNull() | sf.col("written_micros").isNull()
-        sound = changes.where(refuse(keyless)).where(self._right_types())
+        counted = self._counted(changes, export, keyless)
+        sound = counted.where(refuse(keyless)).where(refuse(self._wrong()))
         return sound.where(_agrees(export))
 
     def miscounted(self) -> bool:
@@ -59,45 +68,99 @@ class Reader:
         To be asked after the action that read them. The sum of the names' checksums gives away
         also a record too many here and one too few there.
         """
-        return any(not _as_listed(seen, export) for seen, export in self._counted)
+        return any(
+            seen is None or (seen["records"], seen["names"]) != (_records(export), _names(export))
+            for seen, export in self._seen()
+        )
+
+    def faulty(self) -> bool:
+        """Whether some record may be a bad one, of those that no later filter could refuse.
+
+        To be asked after the action that read them.
+        """
+        return any(seen is None or seen.get("faulty", 0) for seen, _ in self._seen())
 
     def raw(self, export: Export) -> DataFrame:
-        """Columns `file`, `pk`, `sk`, `item`, unchecked: for finding out what is wrong."""
+        """Columns `file`, `pk`, `sk`, `item`, `written_micros`, unchecked: to find what is wrong.
+
+        In full exports all is written before the export's time.
+        """
         if export.full:
             records = self._read(export.distinct_files, self.schema.full_record)
             pk, sk, item = "Item.pk.S", "Item.sk.S", sf.col("Item")
+            written = sf.lit(export.at_ms * MICROS - 1)
         else:
             records = self._read(export.distinct_files, self.schema.incremental_record)
             pk, sk = "Keys.pk.S", "Keys.sk.S"
-            item = sf.coalesce("NewImage", "OldImage")
+            item, written = sf.coalesce("NewImage", "OldImage"), whole(_WRITTEN)
         return records.select(
             _plain_name().alias("file"),
             sf.col(pk).alias("pk"),
             sf.col(sk).alias("sk"),
             item.alias("item"),
+            written.alias("written_micros"),
         )
 
-    def _counted_records(self, export: Export, record: StructType) -> DataFrame:
+    def first_bad_line(self, export: Export, file: DataFile) -> str | None:
+        """A record that cannot be parsed, as it stands in the file: `record 8: {"Item":{"pk"`."""
+        kept = StructType([*self._record(export).fields, StructField(_LINE, StringType())])
+        records = self.session.read.schema(kept).json(
+            escape_pattern(file.path),
+            mode="PERMISSIVE",
+            columnNameOfCorruptRecord=_LINE,
+            **_STRICT_JSON,
+        )
+        # Before the filter, so that it counts; a compressed file is one part, in order. All
+        # columns stay: what is not asked for is not parsed, and found well.
+        numbered = records.withColumn("number", sf.monotonically_increasing_id() + 1)
+        found = numbered.where(sf.col(_LINE).isNotNull()).first()
+        return f"record {found['number']}: {found[_LINE][:_SHOWN_CHARACTERS]}" if found else None
+
+    def _records(self, export: Export, record: StructType) -> DataFrame:
         self.exports.append(export)
         files = export.distinct_files
-        if not files:
-            return self.session.createDataFrame([], record)
+        return self._read(files, record) if files else self.session.createDataFrame([], record)
+
+    def _counted(self, records: DataFrame, export: Export, lacking: Column | None) -> DataFrame:
+        """The same records; how many, and of which files, is known after they are read.
+
+        So is how many are faulty, where a filter that comes later could drop those. Spark joins
+        filters, and sees to nulls first, which is before `refuse`; none passes an observation.
+        """
+        if not export.distinct_files:
+            return records
         seen = Observation()
-        self._counted.append((seen, export))
-        return self._read(files, record).observe(
-            seen,
+        self._observed.append((seen, export))
+        counts = [
             sf.count(sf.lit(1)).alias("records"),
             sf.coalesce(sf.sum(sf.crc32("_metadata.file_name")), sf.lit(0)).alias("names"),
-        )
+        ]
+        if lacking is not None:
+            bad = lacking | self._wrong(all_faults=True) if self.schema.filtered_first else lacking
+            counts.append(sf.count_if(bad).alias("faulty"))
+        return records.observe(seen, *counts)
+
+    def _seen(self) -> Iterator[tuple[dict[str, Any] | None, Export]]:
+        for observation, export in self._observed:
+            try:
+                yield observation.get, export
+            except Py4JJavaError:
+                # Where nothing is left of what was read, Spark drops the counting with the rest
+                # of the plan.
+                yield None, export
+
+    def _record(self, export: Export) -> StructType:
+        return self.schema.full_record if export.full else self.schema.incremental_record
 
     def _read(self, files: Iterable[DataFile], record: StructType) -> DataFrame:
         # No inference, no silent nulls; native code from the file to the columns.
         paths = [escape_pattern(file.path) for file in files]
-        return self.session.read.schema(record).json(paths, mode="FAILFAST")
+        return self.session.read.schema(record).json(paths, mode="FAILFAST", **_STRICT_JSON)
 
-    def _right_types(self) -> Column:
-        wrong = reduce(Column.__or__, map(sf.expr, self.schema.wrong_types.values()))
-        return refuse(sf.col("item").isNotNull() & wrong)
+    def _wrong(self, *, all_faults: bool = False) -> Column:
+        conditions = self.schema.all_faults if all_faults else self.schema.refused
+        wrong = reduce(Column.__or__, map(sf.expr, conditions.values()))
+        return sf.col("item").isNotNull() & wrong
 
 
 def _agrees(export: Export) -> Column:
@@ -105,30 +168,21 @@ def _agrees(export: Export) -> Column:
     other_keys = ~sf.col("item.pk.S").eqNullSafe(sf.col("pk")) | ~sf.col("item.sk.S").eqNullSafe(
         sf.col("sk")
     )
-    item = sf.concat(sf.lit(f"{export.folder}: item "), "pk", sf.lit(" "), "sk")
-    contradiction = sf.when(
-        sf.col("item").isNotNull() & other_keys,
-        sf.concat(item, sf.lit(": its image has other keys")),
-    ).when(
-        sf.col("item").isNull() & sf.lit(export.old_images),
-        sf.concat(item, sf.lit(": it has neither a new image nor an old one")),
+    said = sf.concat(
+        sf.lit(f"{export.folder}: item "),
+        "pk",
+        sf.lit(" "),
+        "sk",
+        sf.lit(": its image has other keys"),
     )
     return sf.when(
-        contradiction.isNotNull(), refuse_saying(contradiction).cast("boolean")
+        sf.col("item").isNotNull() & other_keys, refuse_saying(said).cast("boolean")
     ).otherwise(sf.lit(True))
 
 
 def _plain_name() -> Column:
     # Spark shows names as parts of URIs; in those a plus is nothing but a plus.
     return sf.url_decode(sf.replace("_metadata.file_name", sf.lit("+"), sf.lit("%2B")))
-
-
-def _as_listed(seen: Observation, export: Export) -> bool:
-    try:
-        return seen.get == {"records": _records(export), "names": _names(export)}
-    except Py4JJavaError:
-        # Where there is nothing to read, Spark drops the counting with the rest of the plan.
-        return False
 
 
 def _records(export: Export) -> int:

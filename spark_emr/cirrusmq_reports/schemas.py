@@ -7,7 +7,7 @@ An attribute is a struct with one field, named by its type: `{"S": "text"}`, `{"
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from pyspark.sql.types import ArrayType, DataType, StringType, StructField, StructType
 
@@ -39,6 +39,10 @@ class TableSchema:
     item: StructType
     faults: Mapping[str, str]
     """Sentence → SQL condition on a column `item`: what the reports cannot do without."""
+    wrong_values: Mapping[str, str] = field(default_factory=dict)
+    """Sentence → SQL condition on `item`: of the right type, and yet refused by the reader."""
+    filtered_first: bool = False
+    """Whether the reports filter items before they use them, which would drop bad ones."""
 
     @property
     def full_record(self) -> StructType:
@@ -56,26 +60,41 @@ class TableSchema:
         )
 
     @property
+    def refused(self) -> Mapping[str, str]:
+        """What the reader itself refuses."""
+        return {**self.wrong_types, **self.wrong_values}
+
+    @property
+    def all_faults(self) -> Mapping[str, str]:
+        """All that can be wrong with an item."""
+        return {**self.refused, **self.faults}
+
+    @property
     def wrong_types(self) -> Mapping[str, str]:
         """Sentence → SQL condition on `item`: a key missing, or an attribute of another type."""
         keys = {f"{key} is not a string": f"item.{key}.S IS NULL" for key in ("pk", "sk")}
         others = {
-            f"{field.name} is not of type {_type_name(field)}": (
-                f"item.{field.name} IS NOT NULL AND item.{field.name}.{_type_name(field)} IS NULL"
+            f"{column.name} is not of type {_type_name(column)}": (
+                f"item.{column.name} IS NOT NULL "
+                f"AND item.{column.name}.{_type_name(column)} IS NULL"
             )
-            for field in self.item
-            if field.name not in ("pk", "sk")
+            for column in self.item
+            if column.name not in ("pk", "sk")
         }
         return keys | others
 
 
-def _type_name(field: StructField) -> str:
-    assert isinstance(field.dataType, StructType)
-    return field.dataType.names[0]
+def _type_name(column: StructField) -> str:
+    assert isinstance(column.dataType, StructType)
+    return column.dataType.names[0]
 
 
 def _not_numbers(name: str) -> str:
     return f"exists(item.{name}.L, entry -> try_cast(entry.N AS BIGINT) IS NULL)"
+
+
+def _too_large(number: str) -> str:
+    return f"try_cast({number}.N AS BIGINT) NOT BETWEEN -{_LARGEST} AND {_LARGEST}"
 
 
 def _not_a_number(name: str) -> str:
@@ -84,8 +103,16 @@ def _not_a_number(name: str) -> str:
 
 LAST_MINUTE = 4_223_371_679
 """The last minute of the year 9999, since 1970."""
+_LARGEST = 10**15
+"""As milliseconds far beyond any message's time; thousands of such numbers can be added up."""
 _IS_PARCEL = "substring(item.pk.S, 1, 2) IN ('Q#', 'R#')"
 _IS_USAGE = "substring(item.pk.S, 1, 2) = 'U#'"
+_IS_RESOURCE = "substring(item.pk.S, 1, 2) = 'I#'"
+_IS_ACCOUNT = r"RLIKE '^[A-Za-z][A-Za-z0-9_-]{0,63}\\z'"
+"""What accounts can be called. Spark reads a value that is no JSON string as its text."""
+DOCUMENT = "account STRING, kind STRING, name STRING"
+"""What is read of a resource's document in Directory."""
+_DOCUMENT = f"from_json(item.document.S, '{DOCUMENT}', map('allowSingleQuotes', 'false'))"
 
 MESSAGES = TableSchema(
     item=_struct(
@@ -122,6 +149,17 @@ MESSAGES = TableSchema(
         "probe_sent is not a whole number": (
             f"item.state.S = 'retrying' AND {_not_a_number('probe_sent')}"
         ),
+        # Looked for only after a sum has overflowed.
+        **{
+            f"a number of {name} is too large": (
+                f"{_IS_PARCEL} AND exists(item.{name}.L, entry -> {_too_large('entry')})"
+            )
+            for name in ("v", "w", "z")
+        },
+        **{
+            f"{name} is too large": _too_large(f"item.{name}")
+            for name in ("t", "x", "expires_at", "probe_sent")
+        },
     },
 )
 
@@ -157,11 +195,22 @@ USAGE = TableSchema(
         ),
         "expires_at is not a whole number": f"{_IS_USAGE} AND {_not_a_number('expires_at')}",
     },
+    wrong_values={
+        "account of a record is no account's name": (
+            f"exists(item.records.L, entry -> NOT entry.M.account.S {_IS_ACCOUNT})"
+        ),
+    },
 )
 
 DIRECTORY = TableSchema(
     item=_struct(pk=_TEXT, sk=_TEXT, document=_TEXT),
     faults={
-        "document is missing": "substring(item.pk.S, 1, 2) = 'I#' AND item.document IS NULL",
+        "document is missing": f"{_IS_RESOURCE} AND item.document IS NULL",
+        "document is not JSON with account, kind and name": (
+            f"{_IS_RESOURCE} AND exists(array({_DOCUMENT}), document -> "
+            f"NOT coalesce(document.account {_IS_ACCOUNT}, false) "
+            "OR document.kind IS NULL OR document.name IS NULL)"
+        ),
     },
+    filtered_first=True,
 )

@@ -254,18 +254,39 @@ def set_number(attribute: str, number: str) -> Callable[[list[str]], list[str]]:
     return lambda lines: [pattern.sub(new, line) for line in lines]
 
 
+def set_account(value: str) -> Callable[[list[str]], list[str]]:
+    typed = f'"account":{{"S":{value}}}'
+    return lambda lines: [re.sub(r'"account":{"S":"\w+"}', lambda _: typed, line) for line in lines]
+
+
+def single_quotes(lines: list[str]) -> list[str]:
+    return [*lines[:_LINE], lines[_LINE].replace('"', "'"), *lines[_LINE + 1 :]]
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (break_line, ["a line is not a record"]),
+        (break_line, ["a line is not a record", ': record 8: {"Item":{"pk":{"S":"']),
         (lose_line, ["29 items", "30"]),
+        (replace_line("{}"), ["a record has no Item"]),
+        (replace_line('{"Item":{"pk":{"N":"1"},"sk":{"S":"x"}}}'), ["pk or sk is not a string"]),
         (retype("v", "L"), ["item Q#", "v is not of type L"]),
         (retype("t", "N"), ["item Q#", "t is not of type N"]),
         (retype("pk", "S"), ["pk"]),
         (unnumber, ["item Q#", "v is not a list of whole numbers"]),
         (shorten_list, ["item Q#", "differ in length"]),
     ],
-    ids=["bad line", "count", "type of v", "type of t", "type of pk", "not a number", "lengths"],
+    ids=[
+        "bad line",
+        "count",
+        "no item",
+        "type of key",
+        "type of v",
+        "type of t",
+        "type of pk",
+        "not a number",
+        "lengths",
+    ],
 )
 def test_records_of_messages(
     tmp_path: Path,
@@ -296,6 +317,10 @@ def test_records_of_messages(
         (set_number("count", "1.5"), ["item U#", "count of a record is not a whole number"]),
         (set_number("bytes", "1" * 20), ["item U#", "bytes of a record is not a whole number"]),
         (set_number("minute", "9" * 18), ["item U#", "minute of a record is no time"]),
+        (set_account("17"), ["item U#", "account of a record is no account's name"]),
+        (set_account('{"x":"acme"}'), ["item U#", "account of a record is no account's name"]),
+        (set_account('"acme\\n"'), ["item U#", "account of a record is no account's name"]),
+        (single_quotes, ["a line is not a record", ": record 8: {'Item':{'pk':{'S':'U#"]),
     ],
     ids=[
         "bad line",
@@ -310,6 +335,10 @@ def test_records_of_messages(
         "fraction",
         "too large",
         "no time",
+        "account a number",
+        "account an object",
+        "account with a line end",
+        "single quotes",
     ],
 )
 def test_records_of_usage(
@@ -322,6 +351,75 @@ def test_records_of_usage(
     bad = data_files(usage_export)[0]
     rewrite(bad, change)
     assert_refused(jobs.bill(tmp_path / "out", [usage_export]), str(bad), *words)
+
+
+def resource_record(document: str, sk: str = '{"S":"q"}') -> str:
+    return f'{{"Item":{{"pk":{{"S":"I#1"}},"sk":{sk},"document":{document}}}}}'
+
+
+@pytest.mark.parametrize(
+    ("record", "words"),
+    [
+        ("{}", ["a record has no Item"]),
+        ('{"Item":{}}', ["pk or sk is not a string"]),
+        ('{"Item":{"pk":{"N":"1"},"sk":{"S":"x"}}}', ["pk or sk is not a string"]),
+        (resource_record('{"S":"{}"}', '{"N":"1"}'), ["pk or sk is not a string"]),
+        (resource_record('{"N":"1"}'), ["item I#1 q: document is not of type S"]),
+        (resource_record("null"), ["item I#1 q: document is missing"]),
+        *[
+            (
+                resource_record(json.dumps({"S": document})),
+                ["item I#1 q: document is not JSON with"],
+            )
+            for document in (
+                "",
+                "{oops",
+                "{}",
+                '{"kind":"queue","name":"n"}',
+                '{"account":"acme","name":"n"}',
+                '{"account":"acme","kind":"queue"}',
+                '{"account":5,"kind":"queue","name":"n"}',
+            )
+        ],
+    ],
+)
+def test_records_of_the_directory(
+    tmp_path: Path, jobs: Jobs, messages_export: Path, record: str, words: list[str]
+) -> None:
+    directory = ExportWriter(root=tmp_path, table="Directory", at_ms=AT_MS)
+    sound = resource_record(json.dumps({"S": '{"account":"acme","kind":"queue","name":"n"}'}))
+    directory.write_file([sound.replace('"q"', '"p"'), record])
+    ended = jobs.report_backlog(tmp_path / "out", [messages_export], [directory.finish()])
+    assert_refused(ended, str(data_files(directory.home)[0]), *words)
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    ["null", "{}", *[f'{{"WriteTimestampMicros":{{"{t}"}}}}' for t in ('S":"7', 'N":"x')]],
+)
+def test_a_change_without_the_time_of_its_writing(
+    tmp_path: Path, jobs: Jobs, messages_export: Path, metadata: str
+) -> None:
+    window = ExportWriter(root=tmp_path, table="Messages", at_ms=AT_MS + 9, since_ms=AT_MS)
+    keys = '{"pk":{"S":"Q#q#0"},"sk":{"S":"1#p"}}'
+    window.write_file([f'{{"Metadata":{metadata},"Keys":{keys},"OldImage":{keys}}}'])
+    ended = jobs.report_backlog(tmp_path / "out", [messages_export, window.finish()])
+    words = "item Q#q#0 1#p: WriteTimestampMicros is not a whole number"
+    assert_refused(ended, str(data_files(window.data.parent)[0]), words)
+
+
+def test_a_refusal_is_one_line_and_shows_names_as_they_are(tmp_path: Path, jobs: Jobs) -> None:
+    for name, record, said in (
+        ("a b%20c", "{oops", "a line is not a record of an export: record 1: {oops"),
+        ("two\nlines", "{oops", "a line is not a record of an export: record 1: {oops"),
+        ("key", '{"Item":{"pk":{"S":"Q#q#0"},"sk":{"S":"a\\nb"}}}', "item Q#q#0 a\\nb: v is not"),
+    ):
+        export = ExportWriter(root=tmp_path / name, table="Messages", at_ms=AT_MS)
+        export.write_file([record])
+        ended = jobs.report_backlog(tmp_path / "out", [export.finish()])
+        path = str(data_files(export.home)[0]).replace("\n", "\\n")
+        assert_refused(ended, f"error: {path}: {said}")
 
 
 def test_a_file_that_was_cut_before_its_checksum_was_made(
@@ -348,6 +446,16 @@ def test_numbers_too_large_to_add_up(tmp_path: Path, jobs: Jobs, usage_export: P
     rewrite(data_files(usage_export)[1], set_number("count", str(2**63 - 9)))
     assert_refused(jobs.bill(tmp_path / "out", [usage_export]), str(usage_export), "too large")
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("attribute", ["expires_at", "t"])
+def test_a_time_too_large_to_count_with(
+    tmp_path: Path, jobs: Jobs, messages_export: Path, attribute: str
+) -> None:
+    bad = data_files(messages_export)[1]
+    rewrite(bad, set_number(attribute, str(-(2**63))))
+    ended = jobs.report_backlog(tmp_path / "out", [messages_export])
+    assert_refused(ended, str(bad), "item ", f"{attribute} is too large")
 
 
 def test_counts_that_are_wrong_but_sum_up(tmp_path: Path, jobs: Jobs, usage_export: Path) -> None:
