@@ -91,6 +91,7 @@ def messages(items: DataFrame) -> DataFrame:
     entries = sound.select("*", sf.posexplode_outer("visible").alias("place", "entry"))
     numbers = entries.select(
         "key",
+        "place",
         "is_parcel",
         "archived",
         "is_dead",
@@ -112,8 +113,9 @@ _UNEQUAL_LISTS = (
     "OR size(sizes) != size(visible) OR (waits IS NOT NULL AND size(waits) != size(visible)))"
 )
 _LACKING = (
-    "is_parcel AND (v IS NULL OR w IS NULL OR r IS NULL OR z IS NULL OR sent_ms IS NULL "
-    "OR expires_ms IS NULL OR kept_until_ms IS NULL) "
+    # A parcel of no messages has one row, without a place: nothing to count, nothing lacking.
+    "is_parcel AND ((v IS NULL OR w IS NULL OR r IS NULL OR z IS NULL) AND place IS NOT NULL "
+    "OR sent_ms IS NULL OR expires_ms IS NULL OR kept_until_ms IS NULL) "
     "OR (retrying AND probe_sent_ms IS NULL)"
 )
 

@@ -181,6 +181,23 @@ def test_an_empty_export_gives_an_empty_report(tmp_path: Path, jobs: Jobs) -> No
     assert "no messages" in (output / "backlog.html").read_text()
 
 
+def test_a_parcel_of_no_messages_is_nothing_in_its_queue(tmp_path: Path, jobs: Jobs) -> None:
+    export = export_of(tmp_path, AT_MS, [parcel("q", AT_MS - HOUR_MS, 0)])
+    succeed(jobs.report_backlog(tmp_path, [export]))
+    figures = resources_in(tmp_path)["(unknown)", "q"]
+    assert {figures[name] for name in recount_names()} == {0}
+    assert figures["oldest_age_seconds"] is None
+
+
+def test_a_name_that_stands_twice_doubles_nothing(tmp_path: Path, jobs: Jobs) -> None:
+    export = export_of(tmp_path, AT_MS, [parcel("q", AT_MS - HOUR_MS)])
+    queue = Resource("q", "acme", "queue", "orders", 4, 1, False, False, False)
+    names = directory_export(tmp_path, AT_MS, [queue, queue])
+    succeed(jobs.report_backlog(tmp_path, [export], [names]))
+    report = json.loads((tmp_path / "summaries/backlog/acme.json").read_text())
+    assert [resource["active"] for resource in report["resources"]] == [1]
+
+
 def test_the_time_can_be_chosen(tmp_path: Path, jobs: Jobs) -> None:
     export = export_of(tmp_path, AT_MS, [parcel("q", AT_MS - HOUR_MS)])
     succeed(jobs.report_backlog(tmp_path, [export], [], "--at", "2026-11-20T09:30:00Z"))
