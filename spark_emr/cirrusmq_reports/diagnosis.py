@@ -107,8 +107,10 @@ def _bad_line(path: str, readers: Iterable[Reader]) -> str | None:
     for reader in readers:
         for export in reader.exports:
             for file in export.distinct_files:
-                if file.path.endswith(path):
-                    return reader.first_bad_line(export, file)
+                # By name: Spark's path is whole where the folder was given as a relative one.
+                same = file.name == path.rpartition("/")[2]
+                if same and (line := reader.first_bad_line(export, file)):
+                    return line
     return None
 
 
