@@ -8,6 +8,13 @@ import pytest
 from tests.service.conftest import TestQueue
 from tests.service.crashes import BrokenStore
 
+from cirrusmq.claims import Claim, claim
+from cirrusmq.parcel import Parcel
+from cirrusmq.queues import get_queue
+from cirrusmq.receipt import NONCE_BYTES
+from cirrusmq.scan import scan_pages
+from cirrusmq.source import queue_source
+from cirrusmq.storage.parcels import PARCELS, partition_key
 from cirrusmq_local.testing import World
 
 
@@ -62,3 +69,29 @@ def test_a_store_that_cannot_be_reached_is_unavailable_everywhere(
     store.mend()
 
     queue.delete(held)
+
+
+def test_a_claim_repeated_on_an_old_reading_is_told_how_long_it_holds(
+    world: World, queue: TestQueue
+) -> None:
+    """A repeated receive may read what was before its first try, and meet its own nonce."""
+    queue.send("x")
+    source = queue_source(get_queue(world.core, "alice", "orders"), world.clock.now_ms())
+    (parcel,) = [
+        parcel
+        for partition in range(source.partitions)
+        for page in scan_pages(world.core, partition_key(PARCELS, source.id, partition))
+        for parcel in page.parcels
+    ]
+
+    def repeat() -> Claim | Parcel | None:
+        return claim(world.core, source, parcel, [0], 5, lambda *_: b"n" * NONCE_BYTES)
+
+    first = repeat()
+    assert isinstance(first, Claim)
+    world.clock.pass_seconds(4)
+    second = repeat()
+    assert isinstance(second, Claim)
+    assert second.parcel.visible_ms == first.parcel.visible_ms
+    world.clock.pass_seconds(2)
+    assert isinstance(repeat(), Parcel)

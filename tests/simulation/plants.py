@@ -136,7 +136,7 @@ def sends_put_over_what_is_there(patch: pytest.MonkeyPatch) -> None:
         return {"TableName": table, "Item": item}
 
     patch.setattr(store, "put_if_absent", plain)
-    patch.setattr(sending, "put_if_absent", plain)
+    patch.setattr(shipments, "put_if_absent", plain)
 
 
 @plant()

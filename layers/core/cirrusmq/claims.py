@@ -67,8 +67,13 @@ def claim(
         if failed.item is None:
             return None
         current = read_parcel(failed.item)
-        if all(current.nonces[place] == wanted.nonces[place] for place in places):
-            return Claim(parcel=wanted, places=tuple(places))  # our own write, sent twice
+        # Our own write, sent twice; or an earlier call's with the same attempt, of which this one
+        # read nothing: its lease is as that call left it, and may have ended.
+        if all(
+            current.nonces[place] == wanted.nonces[place] and current.visible_ms[place] > now_ms
+            for place in places
+        ):
+            return Claim(parcel=current, places=tuple(places))
         return current
     return Claim(parcel=wanted, places=tuple(places))
 
