@@ -25,8 +25,6 @@ from cirrusmq_reports.files import Files, escape_pattern
 
 USAGE, INVOICE_LINES, BACKLOG = "usage", "invoice_lines", "backlog"
 _NAME_SAFE = "()"
-_NAME_MOST = 200
-"""Of 255 that a file's name may have: while it is being written, it has a longer one."""
 _MONTH = r"[1-9]\d{3}-(0[1-9]|1[0-2])"
 _DAY = rf"day={_MONTH}-(0[1-9]|[12]\d|3[01])"
 _PARTITIONS = {USAGE: _DAY, INVOICE_LINES: f"month={_MONTH}", BACKLOG: _DAY}
@@ -87,8 +85,6 @@ def reports(
         for account, summary in summaries.items()
     }
     for path in contents:
-        if len(path.rpartition("/")[2]) > _NAME_MOST:
-            raise BadInput(f"{path}: the account's name is too long for that of a file")
         _refuse_folder(files, path)
     return {**contents, _page_path(output, report): page.encode()}
 
