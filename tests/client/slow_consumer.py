@@ -8,10 +8,15 @@ import time
 from cirrusmq_client import Consumer, Received
 
 
+def tell(line: str) -> None:
+    # In one piece: print writes the line's end by itself, and the other worker comes between.
+    print(f"{line}\n", end="", flush=True)
+
+
 def handle(message: Received) -> None:
-    print(f"started {message.text}", flush=True)
+    tell(f"started {message.text}")
     time.sleep(3)
-    print(f"ended {message.text}", flush=True)
+    tell(f"ended {message.text}")
 
 
 Consumer(sys.argv[1], handle, workers=2, wait_seconds=1).run()
