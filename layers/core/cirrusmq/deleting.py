@@ -116,8 +116,11 @@ def _delete_each(core: Core, together: Sequence[Held], now_ms: int) -> Fate:
 
 def _applied_before(failed: ConditionFailed, held: Held) -> bool:
     """Whether an earlier try of this very call deleted the message."""
-    if not failed.repeated or failed.item is None:
-        return failed.repeated
+    if not failed.repeated:
+        return False
+    if failed.item is None:  # its whole parcel is gone: by that try, unless a purge took it
+        purged = f"{held.source.purged_ms:013d}~"
+        return held.source.ordered or held.receipt.sort_key > purged
     parcel = read_parcel(failed.item)
     place = held.receipt.place
     return (
