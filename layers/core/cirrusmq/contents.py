@@ -8,7 +8,7 @@ from cirrusmq.core import Core
 from cirrusmq.message import Message, unpack
 from cirrusmq.parcel import Parcel
 from cirrusmq.source import Source
-from cirrusmq.storage.parcels import log_key, read_positions
+from cirrusmq.storage.parcels import log_key, read_messages
 
 
 def read_contents(
@@ -35,16 +35,14 @@ def read_contents(
         if record is None:
             found.append({})
             continue
-        positions, messages = read_positions(record), unpack(record["b"]["B"])
-        found.append(
-            {place: messages[_index(positions, parcel.position(place))] for place in places}
-        )
+        sent = read_messages(record)
+        found.append({place: _pick(sent, parcel.position(place)) for place in places})
     return found
 
 
-def _index(positions: Sequence[int], position: int) -> int:
+def _pick(messages: dict[int, Message], position: int) -> Message:
     # A record of one message may be a copy of one that was sent among others.
-    return positions.index(position) if len(positions) > 1 else 0
+    return messages[position] if len(messages) > 1 else next(iter(messages.values()))
 
 
 def _log_key(source: Source, parcel: Parcel) -> tuple[str, str]:

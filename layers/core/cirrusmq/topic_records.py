@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import msgspec
 
-from cirrusmq.message import Message, unpack
-from cirrusmq.storage.parcels import read_positions
+from cirrusmq.message import Message
+from cirrusmq.storage.parcels import read_messages
 from cirrusmq.storage.store import Item
 
 
@@ -53,6 +53,7 @@ def is_topic_record(item: Item) -> bool:
 def read_record(item: Item) -> TopicRecord:
     """The record in an item."""
     _, topic_id, partition = item["pk"]["S"].split("#")
+    messages = read_messages(item)
     return TopicRecord(
         topic_id=topic_id,
         partition=int(partition),
@@ -60,6 +61,6 @@ def read_record(item: Item) -> TopicRecord:
         sent_ms=int(item["t"]["N"]),
         expires_ms=int(item["x"]["N"]),
         header=msgspec.msgpack.decode(item["g"]["B"], type=TopicHeader),
-        messages=unpack(item["b"]["B"]),
-        positions=read_positions(item),
+        messages=list(messages.values()),
+        positions=tuple(messages),
     )

@@ -146,20 +146,24 @@ def log_item(
 
 def join_log_items(item: Item, other: Item) -> Item:
     """A log record with what another of the same send has beside, behind its own messages."""
-    messages = _messages(other) | _messages(item)
-    beside = messages.keys() - _messages(item).keys()
+    own = read_messages(item)
+    messages = read_messages(other) | own
+    beside = messages.keys() - own.keys()
     ends = [item["expires_at"], other["expires_at"]]
     joined = item | {"expires_at": max(ends, key=lambda end: int(end["N"]))}
     if beside:
-        ordered = [*read_positions(item), *sorted(beside)]
+        ordered = [*own, *sorted(beside)]
         joined["b"] = {"B": pack([messages[position] for position in ordered])}
         positions = where_differing(tuple(ordered))
         joined |= {"p": {"B": bytes(positions)}} if positions else {}
     return joined
 
 
-def _messages(log: Item) -> dict[int, Message]:
-    return dict(zip(read_positions(log), unpack(log["b"]["B"]), strict=True))
+def read_messages(log: Item) -> dict[int, Message]:
+    """A log record's messages by their numbers in their send."""
+    messages = unpack(log["b"]["B"])
+    positions = log["p"]["B"] if "p" in log else range(len(messages))
+    return dict(zip(positions, messages, strict=True))
 
 
 def parked_item(record: Item) -> Item:
@@ -178,7 +182,7 @@ def read_positions(item: Item) -> Sequence[int]:
     """The numbers, in their send, of the messages in a parcel's or log record's item."""
     if "p" in item:
         return tuple(item["p"]["B"])
-    return range(len(item["v"]["L"]) if "v" in item else len(unpack(item["b"]["B"])))
+    return range(len(item["v"]["L"])) if "v" in item else tuple(read_messages(item))
 
 
 def page_request(
