@@ -431,7 +431,11 @@ def test_a_file_that_was_cut_before_its_checksum_was_made(
     assert_refused(jobs.bill(tmp_path / "out", [usage_export]), str(cut), "gzip")
 
 
-@pytest.mark.parametrize("content", [b"", gzip.compress(b""), b"{}", gzip.compress(b"{}")[:-1]])
+@pytest.mark.parametrize(
+    "content",
+    [b"", gzip.compress(b"", mtime=0), b"{}", gzip.compress(b"{}", mtime=0)[:-1]],
+    ids=["no bytes", "gzip of nothing", "no gzip", "a cut gzip"],
+)
 def test_a_data_file_that_holds_nothing(
     tmp_path: Path, jobs: Jobs, usage_export: Path, content: bytes
 ) -> None:
