@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import sys
 import threading
 from pathlib import Path
@@ -17,6 +16,7 @@ from cirrusmq_local.bench_command import bench
 from cirrusmq_local.calls import hint_for
 from cirrusmq_local.console import fail
 from cirrusmq_local.listen_command import listen
+from cirrusmq_local.signals import listen_for_end
 
 # The store is durable at each answer, so an end that takes longer than this loses nothing.
 END_SECONDS = 15.0
@@ -58,9 +58,7 @@ def up(
     from cirrusmq_local.data import DataInUseError
     from cirrusmq_local.stack import Stack
 
-    end = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: end.set())
+    wait_for_end = listen_for_end()
     # The stack takes standard output for the functions' logs.
     console = sys.stdout
     try:
@@ -73,7 +71,7 @@ def up(
     except OSError as error:
         fail(f"cannot answer on {host}:{port}: {error.strerror}: take another --port or --host")
     print(f"ready {stack.url}", file=console, flush=True)
-    end.wait()
+    wait_for_end()
     watchdog = threading.Timer(END_SECONDS, os._exit, args=(0,))
     watchdog.daemon = True
     watchdog.start()

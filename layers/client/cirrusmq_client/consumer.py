@@ -17,6 +17,8 @@ from cirrusmq_client.results import Ack, Retry
 from cirrusmq_client.signals import stop_on_signals
 from cirrusmq_client.sources import Source, Subscription, source_of
 
+WAKE_SECONDS = 1.0
+
 
 class Consumer:
     """Receives messages and gives them to a handler, in threads, until it is stopped.
@@ -115,7 +117,9 @@ class Consumer:
 
         Raises what made receiving impossible: the queue is not there, the key is wrong.
         """
-        self._mode.stopping.wait()
+        # In pieces: a signal that comes just before a wait is handled only after it.
+        while not self._mode.stopping.wait(WAKE_SECONDS):
+            pass
         self._mode.finish()
 
     def __enter__(self) -> Consumer:

@@ -1,0 +1,51 @@
+"""The wait for the signal that ends the service: none is lost, however it falls."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+ROUNDS = 5_000
+
+# In a process of its own: signals go to a main thread, and a lost one blocks it for ever.
+PROGRAM = f"""
+import signal, threading, time
+from cirrusmq_local.signals import listen_for_end
+
+def send_each():
+    for number in range({ROUNDS}):
+        ready.acquire()
+        until = time.perf_counter() + number % 100 * 2e-7
+        while time.perf_counter() < until:
+            pass
+        signal.pthread_kill(main, (signal.SIGTERM, signal.SIGINT)[number % 2])
+
+main = threading.main_thread().ident
+ready = threading.Semaphore(0)
+wait_for_end = listen_for_end()
+threading.Thread(target=send_each, daemon=True).start()
+for _ in range({ROUNDS}):
+    ready.release()
+    wait_for_end()
+print("ended", flush=True)
+"""
+
+
+def test_a_signal_is_heard_whatever_the_waiting_thread_is_about_to_do() -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", PROGRAM], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "ended\n", "")
+
+
+def test_a_signal_before_the_wait_is_not_forgotten() -> None:
+    program = (
+        "import signal; from cirrusmq_local.signals import listen_for_end;"
+        "wait_for_end = listen_for_end();"
+        "signal.raise_signal(signal.SIGINT);"
+        "wait_for_end(); print('ended')"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "ended\n", "")
