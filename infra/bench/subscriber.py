@@ -60,7 +60,10 @@ def subscriber() -> Iterator[Subscriber]:
         def log_message(self, format: str, *args: object) -> None:
             """Nothing: the console is for the table."""
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    class Server(ThreadingHTTPServer):
+        request_queue_size = 128  # of more than the library's five some would be refused
+
+    server = Server(("127.0.0.1", 0), Handler)
     made = Subscriber(server.server_port)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:

@@ -20,6 +20,11 @@ ACCEPTED, UNSIGNED, FAILED = 204, 401, 500
 MOST_BYTES = 1_048_576
 
 
+class _Server(ThreadingHTTPServer):
+    # Deliveries come many at once: of more than the library's five, some would be refused.
+    request_queue_size = 128
+
+
 @dataclass
 class Subscriber:
     """What is answered to each delivery, and printed of it."""
@@ -87,7 +92,7 @@ def listen(
         raise typer.BadParameter(str(error), param_hint="--secret") from None
     subscriber = Subscriber(key, fail_first, status, as_json)
     try:
-        server = ThreadingHTTPServer((host, port), _handler_for(subscriber))
+        server = _Server((host, port), _handler_for(subscriber))
     except OSError as error:
         fail(f"cannot listen on {host}:{port}: {error.strerror}", "take another --port")
     signal.signal(signal.SIGTERM, _interrupt)

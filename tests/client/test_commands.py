@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
 import os
 import pty
 import signal
+import socket
 import subprocess
 import time
 import uuid
@@ -249,6 +251,17 @@ def test_a_listener_fails_as_told(listen: Listen) -> None:
     assert [post(url, "x") for _ in range(2)] == [503, 503]
     url, _ = listen("--status", "429", "--fail-first", "1")
     assert [post(url, "x") for _ in range(2)] == [429, 204]
+
+
+def test_a_listener_takes_many_deliveries_at_once(listen: Listen) -> None:
+    url, process = listen()
+    address = ("127.0.0.1", int(url.rpartition(":")[2]))
+    with contextlib.ExitStack() as connections:
+        process.send_signal(signal.SIGSTOP)  # so that none is taken from the queue meanwhile
+        connections.callback(process.send_signal, signal.SIGCONT)
+        for _ in range(64):
+            connections.enter_context(socket.create_connection(address, timeout=0.5))
+    assert post(url, "x") == 204
 
 
 def test_the_service_delivers_to_a_listener_with_a_right_signature(
