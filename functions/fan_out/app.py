@@ -23,9 +23,9 @@ processor = BatchProcessor(
 
 
 def deliver(record: DynamoDBRecord) -> None:
-    inserted = read_record(record.raw_event).after
-    if inserted is not None:
-        error = fan_out_or_park(bootstrap.service(), inserted)
+    change = read_record(record.raw_event)
+    if change.after is not None:
+        error = fan_out_or_park(bootstrap.service(), change.after, change.time_ms)
         if error is not None:
             logger.error("a record is parked, and tried each minute", exc_info=error)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -127,6 +128,16 @@ class TestQueue:
 
 
 MakeQueue = Callable[..., TestQueue]
+
+
+def usage(world: World) -> dict[str, int]:
+    """Messages by resource and kind, those with 0 left out."""
+    counted: Counter[str] = Counter()
+    for item in world.items("usage"):
+        for record in item.get("records", {"L": []})["L"]:
+            entry = record["M"]
+            counted[f"{entry['resource']['S']} {entry['kind']['S']}"] += int(entry["count"]["N"])
+    return {name: count for name, count in counted.items() if count}
 
 
 def to_ms(time: str) -> int:

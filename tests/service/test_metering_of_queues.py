@@ -2,23 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
 
 import pytest
-from tests.service.conftest import MakeQueue, TestQueue
+from tests.service.conftest import MakeQueue, TestQueue, usage
 
 from cirrusmq_local.testing import Client, World
-
-
-def usage(world: World) -> dict[str, int]:
-    """Messages by resource and kind, those with 0 left out."""
-    counted: Counter[str] = Counter()
-    for item in world.items("usage"):
-        for record in item.get("records", {"L": []})["L"]:
-            entry = record["M"]
-            counted[f"{entry['resource']['S']} {entry['kind']['S']}"] += int(entry["count"]["N"])
-    return {name: count for name, count in counted.items() if count}
 
 
 def kept(world: World, queue: TestQueue) -> int:

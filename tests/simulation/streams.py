@@ -92,7 +92,7 @@ class FanOut(StreamReader):
 
     def work(self, core: Core, record: StreamRecord) -> None:
         assert record.after is not None
-        fan_out_or_park(core, record.after)
+        fan_out_or_park(core, record.after, record.time_ms)
 
 
 class Meter(StreamReader):

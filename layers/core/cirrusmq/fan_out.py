@@ -19,11 +19,13 @@ from cirrusmq.receivers import Receiver, cached_receivers
 from cirrusmq.shares import Share, parcels_of, put_parcels
 from cirrusmq.storage.store import Item
 from cirrusmq.topic_fan_out import deliver_topic_record
-from cirrusmq.topic_records import is_topic_record
+from cirrusmq.topic_records import holds_messages, is_topic_record
 
 
 def fan_out(core: Core, record: Item) -> None:
     """Deliver a log record to all receivers of its queue, or subscriptions of its topic."""
+    if not holds_messages(record):
+        return
     if is_topic_record(record):
         deliver_topic_record(core, record)
     else:

@@ -16,12 +16,17 @@ from cirrusmq.fan_out import fan_out
 from cirrusmq.storage.parcels import parked_item
 from cirrusmq.storage.shards import shard_keys
 from cirrusmq.storage.store import ConditionFailed, Item
+from cirrusmq.topic_log import show_again_if_late
 
 TRIES = 3
 
 
-def fan_out_or_park(core: Core, record: Item) -> Exception | None:
-    """Deliver a log record, or put it aside; answers why, where it was. Raises Unavailable."""
+def fan_out_or_park(core: Core, record: Item, came_ms: int) -> Exception | None:
+    """Deliver a log record, or put it aside; answers why, where it was. Raises Unavailable.
+
+    `came_ms`: when it came into the log, in whole seconds, rounded down.
+    """
+    show_again_if_late(core, record, came_ms)
     failure: Exception | None = None
     for _ in range(TRIES):
         try:

@@ -1,10 +1,4 @@
-"""Publishing: one log record, with the subscriptions that it goes to; fan-out does the rest.
-
-A topic's log is read in order of its keys, which have the time of the send's id. So that a reader
-never passes a key that is still to come, an `attempt` gives the id only while it is fresh; a later
-repetition looks for the first one's record, and else is stored under the present time, with a
-reminder that makes further repetitions find it.
-"""
+"""Publishing: one log record, with the subscriptions that it goes to; fan-out does the rest."""
 
 from __future__ import annotations
 
@@ -14,13 +8,12 @@ from typing import Annotated
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from cirrusmq import deduplication, limits, ulid
+from cirrusmq import deduplication, limits
 from cirrusmq.attempt import check_attempt
 from cirrusmq.batches import (
     BatchMessage,
     Stored,
     deduplication_key,
-    new_send_id,
     read_contents,
     repeatable_send_ids,
     store_once,
@@ -29,21 +22,20 @@ from cirrusmq.batches import (
 from cirrusmq.core import Core
 from cirrusmq.deduplication import Earlier
 from cirrusmq.enqueue import group_partition
-from cirrusmq.errors import CirrusMQError, InvalidParameter, Unavailable
+from cirrusmq.errors import CirrusMQError, InvalidParameter
 from cirrusmq.filters.routing import check_routing_key
 from cirrusmq.message import Message, check_body_size
 from cirrusmq.parcel import message_id
+from cirrusmq.publish_ids import is_in_order, moved_to, new_id, settle_id
 from cirrusmq.queue import Queue
 from cirrusmq.storage import directory
 from cirrusmq.storage.directory import queue_place
-from cirrusmq.storage.parcels import log_item, log_key
+from cirrusmq.storage.parcels import log_item
 from cirrusmq.storage.sequences import take_sequence
-from cirrusmq.storage.store import ConditionFailed, Item, put_if_absent
+from cirrusmq.storage.store import ConditionFailed
 from cirrusmq.subscriptions import cached_subscriptions
 from cirrusmq.topic import Subscription, Topic, log_partition
 from cirrusmq.topic_records import Delivery, TopicHeader, TopicRecord, read_record
-
-_TRIES = 8
 
 
 class PublishMessage(BatchMessage, forbid_unknown_fields=True, frozen=True):
@@ -105,19 +97,25 @@ def publish(core: Core, topic: Topic, request: PublishRequest) -> list[Published
     matched = [number for number in drafts if drafts[number].subscriptions]
     in_order = _has_ordered_readers(core, drafts.values(), begun_ms)
     if isinstance(request.attempt, UnsetType):
-        send_id = _new_id(core, begun_ms, in_order=in_order)
+        send_id = new_id(core, begun_ms, in_order=in_order)
     else:
         ids = repeatable_send_ids(topic.account, topic.id, request, begun_ms)
-        send_id = next(filter(_is_in_order, ids) if in_order else ids)
+        send_id = next(filter(is_in_order, ids) if in_order else ids)
         if matched:
-            send_id = _settled_id(core, topic, send_id, begun_ms, now_ms, in_order=in_order)
+            send_id = settle_id(core, topic, send_id, in_order=in_order)
 
     counts = {number: len(draft.subscriptions) for number, draft in drafts.items()}
 
     def store(places: Sequence[int]) -> list[Stored]:
+        nonlocal send_id, now_ms
         fresh = {matched[place]: drafts[matched[place]] for place in places}
         keys = [deduplication_key(request.messages[number]) for number in fresh]
         earlier = _write(core, topic, send_id, fresh, keys, begun_ms, now_ms)
+        while earlier is not None and (later_id := _moved_to(earlier)) is not None:
+            # A repetition took this try for dead, and settled for all where the messages lie.
+            send_id = settle_id(core, topic, later_id, in_order=in_order)
+            now_ms = core.now_ms()
+            earlier = _write(core, topic, send_id, fresh, keys, begun_ms, now_ms)
         if earlier is not None and earlier.items:
             decided = _counts(read_record(earlier.items[0]))
             counts.update({number: decided.get(number, 0) for number in fresh})
@@ -190,65 +188,6 @@ def _has_ordered_readers(core: Core, drafts: Iterable[_Draft], begun_ms: int) ->
     return False
 
 
-def _new_id(core: Core, begun_ms: int, *, in_order: bool) -> str:
-    """The id of a publish, which says in which partition of the log it lies.
-
-    A stream keeps the order of one partition key only, and `fan_out` hands records on in the order
-    in which they come: what ordered consumers get lies in the first partition.
-    """
-    while True:
-        send_id = new_send_id(core, begun_ms)
-        if not in_order or _is_in_order(send_id):
-            return send_id
-
-
-def _is_in_order(send_id: str) -> bool:
-    return log_partition(send_id) == 0
-
-
-def _settled_id(
-    core: Core, topic: Topic, send_id: str, begun_ms: int, now_ms: int, *, in_order: bool
-) -> str:
-    """The id under which a send with an attempt is, or is to be, stored.
-
-    A reminder's id counts where it is fresh or has its record. Else who wrote it died before it
-    stored the record, and readers may have passed that key: a new id takes its place.
-    """
-    if _usable(core, topic, send_id, begun_ms, now_ms):
-        return send_id
-    late_id = _new_id(core, now_ms, in_order=in_order)
-    reminder: Item = {
-        "pk": {"S": f"D#{topic.id}#{send_id}"},
-        "sk": {"S": "D"},
-        "i": {"S": late_id},
-        "expires_at": {"N": str((now_ms + limits.DEDUPLICATION_MS) // 1000)},
-    }
-    put = put_if_absent(core.tables.messages, reminder)
-    for _ in range(_TRIES):
-        try:
-            core.store.write("PutItem", put)
-        except ConditionFailed as failed:
-            assert failed.item is not None
-            found = str(failed.item["i"]["S"])
-            if _usable(core, topic, found, ulid.time_of(found), now_ms):
-                return found
-            put |= {
-                "ConditionExpression": "i = :seen",
-                "ExpressionAttributeValues": {":seen": {"S": found}},
-            }
-        else:
-            return late_id
-    raise Unavailable
-
-
-def _usable(core: Core, topic: Topic, send_id: str, begun_ms: int, now_ms: int) -> bool:
-    """Whether the id's key is one that no reader of the log has passed without its record."""
-    if now_ms - begun_ms <= limits.ATTEMPT_FRESH_MS * core.clock.scale:
-        return True
-    pk, sk = log_key(f"{topic.id}#{log_partition(send_id)}", send_id)
-    return core.store.get(core.tables.messages, pk, sk) is not None
-
-
 def _write(
     core: Core,
     topic: Topic,
@@ -291,6 +230,10 @@ def _write(
             return Earlier(now_ms, ())
         return Earlier(int(failed.item["t"]["N"]), (failed.item,))
     return None
+
+
+def _moved_to(earlier: Earlier) -> str | None:
+    return moved_to(earlier.items[0]) if earlier.items else None
 
 
 def _deliveries(core: Core, drafts: Sequence[_Draft]) -> list[Delivery]:

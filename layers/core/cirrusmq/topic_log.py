@@ -2,25 +2,31 @@
 
 Records are ordered by their keys, across the log's partitions. What is younger than two seconds
 may still be overtaken by a publish that began before it, and is held back. These are real seconds,
-of calls on their way, however fast the service's time runs.
+of calls on their way, however fast the service's time runs. What takes longer is shown again:
+
+    publish   put(K) on its way ............................... takes effect
+    reader                         passes K, which is free                    finds K by P
+    fan_out                                           comes upon K: put(P, "see K")
 """
 
 from __future__ import annotations
 
+import contextlib
 import heapq
 from collections.abc import Iterator
 from typing import Any
 
-from cirrusmq import cursors, limits
+from cirrusmq import cursors, limits, ulid
+from cirrusmq.batches import new_send_id
 from cirrusmq.core import Core
 from cirrusmq.errors import InvalidParameter
 from cirrusmq.message import show
 from cirrusmq.parcel import message_id
 from cirrusmq.storage.parcels import LOG, page_request, partition_key
-from cirrusmq.storage.store import Item
+from cirrusmq.storage.store import ConditionFailed, Item
 from cirrusmq.timestamps import format_time, parse_time
 from cirrusmq.topic import Subscription, Topic
-from cirrusmq.topic_records import read_record
+from cirrusmq.topic_records import holds_messages, is_topic_record, read_record, topic_log_key
 
 _PAGE_RECORDS = 16
 
@@ -47,7 +53,7 @@ def read_log(
     for item in _records(core, topic, start, held_back):
         sort_key = item["sk"]["S"]
         first = skip if sort_key == position else 0
-        for place, shown, shown_bytes in _messages(item, topic, subscription, shown_from_ms):
+        for place, shown, shown_bytes in _messages(core, item, topic, subscription, shown_from_ms):
             if place < first:
                 continue
             size += shown_bytes
@@ -60,6 +66,32 @@ def read_log(
         position = max(position, held_back)
     cursor = cursors.make(core, f"{position}/{skip}/{floor_ms}", *listing)
     return {"messages": messages, "cursor": cursor}
+
+
+def show_again_if_late(core: Core, item: Item, came_ms: int) -> None:
+    """Put a pointer to what came into a log so late that readers may have passed its key.
+
+    A pointer may come late itself, and twice where the stream brings its record twice: some
+    readers get the messages again, none misses them. `came_ms` is in whole seconds, rounded down.
+    """
+    if not is_topic_record(item) and "a" not in item:
+        return
+    _, topic_id, _ = item["pk"]["S"].split("#")
+    own_id = item["sk"]["S"].partition("#")[2]
+    late_ms = came_ms + 999 - ulid.time_of(own_id)
+    if late_ms <= limits.LOG_HELD_BACK_MS * core.clock.scale:
+        return
+    now_ms = core.now_ms()
+    pk, sk = topic_log_key(topic_id, new_send_id(core, now_ms))
+    pointer: Item = {
+        "pk": {"S": pk},
+        "sk": {"S": sk},
+        "a": item.get("a", {"S": own_id}),
+        "t": {"N": str(now_ms)},
+        "expires_at": item["expires_at"],
+    }
+    with contextlib.suppress(ConditionFailed):  # the SDK sent it twice
+        core.store.put_if_absent(core.tables.messages, pointer)
 
 
 def _start(core: Core, after: str | None, listing: tuple[str, ...]) -> tuple[str, int, int]:
@@ -103,9 +135,14 @@ def _partition(core: Core, pk: str, start: str, until: str) -> Iterator[Item]:
 
 
 def _messages(
-    item: Item, topic: Topic, subscription: Subscription | None, floor_ms: int
+    core: Core, item: Item, topic: Topic, subscription: Subscription | None, floor_ms: int
 ) -> Iterator[tuple[int, dict[str, Any], int]]:
     """(place, message as shown, bytes) of a record's messages that are to be shown."""
+    if "a" in item:
+        pk, sk = topic_log_key(topic.id, item["a"]["S"])
+        item = core.store.get(core.tables.messages, pk, sk) or item
+    if not holds_messages(item):
+        return
     record = read_record(item)
     if record.sent_ms < floor_ms:
         return

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 import msgspec
 
 from cirrusmq.message import Message
-from cirrusmq.storage.parcels import read_messages
+from cirrusmq.storage.parcels import log_key, read_messages
 from cirrusmq.storage.store import Item
+from cirrusmq.topic import log_partition
 
 
 class Delivery(msgspec.Struct, frozen=True, array_like=True):
@@ -43,6 +44,16 @@ class TopicRecord(msgspec.Struct, frozen=True):
     messages: list[Message]
     positions: Sequence[int]
     """The messages' numbers in their publish."""
+
+
+def topic_log_key(topic_id: str, send_id: str) -> tuple[str, str]:
+    """Key of a publish's record in its topic's log."""
+    return log_key(f"{topic_id}#{log_partition(send_id)}", send_id)
+
+
+def holds_messages(item: Item) -> bool:
+    """Whether an item of a log is a record: a topic's has others too, which name one."""
+    return "b" in item
 
 
 def is_topic_record(item: Item) -> bool:

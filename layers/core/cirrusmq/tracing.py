@@ -16,12 +16,18 @@ from cirrusmq.errors import MessageNotFound
 from cirrusmq.parcel import DELETED, DROPPED, GONE, MOVED, Parcel
 from cirrusmq.scan import scan_pages
 from cirrusmq.shares import parcels_of
-from cirrusmq.storage.parcels import PARCELS, log_key, partition_key, read_parcel
+from cirrusmq.storage.parcels import PARCELS, partition_key, read_parcel
 from cirrusmq.subscriptions import cached_subscriptions
 from cirrusmq.timestamps import format_time
-from cirrusmq.topic import Subscription, Topic, log_partition
+from cirrusmq.topic import Subscription, Topic
 from cirrusmq.topic_fan_out import own_share
-from cirrusmq.topic_records import Delivery, TopicRecord, is_topic_record, read_record
+from cirrusmq.topic_records import (
+    Delivery,
+    TopicRecord,
+    is_topic_record,
+    read_record,
+    topic_log_key,
+)
 
 FAN_OUT_MS = 5_000
 """A parcel that may have been removed and is not there so long after the publishing has been, as
@@ -62,7 +68,7 @@ def _record(core: Core, topic: Topic, send_id: str) -> dict[str, Any] | None:
         ulid.time_of(send_id)
     except ValueError:
         return None
-    pk, sk = log_key(f"{topic.id}#{log_partition(send_id)}", send_id)
+    pk, sk = topic_log_key(topic.id, send_id)
     return core.store.get(core.tables.messages, pk, sk)
 
 

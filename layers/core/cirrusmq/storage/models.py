@@ -5,7 +5,9 @@
 | Directory | `A#<account>` … | kind and name | `DirectoryItem`: accounts, keys, queues, grants … |
 | Messages | `Q#<source id>#<partition>` | `<available at>#<parcel id>` | `ParcelItem` |
 | Messages | `R#<source id>#<partition>` | `<sent at>#<sort key>` | `ParcelItem`, archived |
-| Messages | `L#<queue id>#<partition>` | `<send time>#<record id>` | `LogItem` |
+| Messages | `L#<queue id>#<partition>` | `<send time>#<record id>` | `LogItem`, also of topics |
+| Messages | `L#<topic id>#<partition>` | `<send time>#<send id>` | `m`: lies under that id, or |
+| | | | `a`: shown here again, lies under that id |
 | Messages | `D#<queue id>#<hash>` | `D` | `DeduplicationItem` |
 | Messages | `N#<queue id>#<partition>` | `N` | a sequence's counter |
 | Usage | `U#<shard>` | first event's id | usage records and counters |
