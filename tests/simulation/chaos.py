@@ -61,7 +61,7 @@ class Profile:
 
 
 def draw_profile(seed: int) -> Profile:
-    """Some runs are calm, some have one kind of fault, some have all kinds."""
+    """Some runs are calm, some have few kinds of fault, some all; in some much comes too late."""
     draw = random.Random(f"profile {seed}")
     kind = draw.random()
     chances: dict[str, int] = {}
@@ -70,6 +70,8 @@ def draw_profile(seed: int) -> Profile:
     elif kind < 0.85:
         for fault in draw.sample(FAULTS, draw.choice((1, 2, 3))):
             chances[fault] = draw.choice((50, 200, 800))
+    elif kind < 0.93:
+        chances = {"slow": 2_000, "ghost": 1_000}
     chances.pop("jump", None)
     if draw.random() < 0.2:
         chances["jump"] = 30

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from tests.simulation.check_leases import check_leases
 from tests.simulation.check_lives import check_lives
+from tests.simulation.check_logs import check_logs
 from tests.simulation.check_meter import check_counters, check_usage
 from tests.simulation.check_order import check_order
 from tests.simulation.check_pushes import check_pushes
@@ -40,6 +41,7 @@ def _violations(scenario: Scenario, deployment: Deployment, drain: Drain) -> Ite
     if scenario.subscriptions.get("group", {}).get("ordered"):
         yield from check_order(book, "news/group", 1 << 30)
     yield from check_pushes(scenario, book)
+    yield from check_logs(book)
     yield from _counts(scenario, book, drain)
     yield from check_counters(deployment)
     yield from check_usage(deployment, book)

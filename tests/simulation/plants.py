@@ -39,16 +39,18 @@ class Plant:
 
     patch: Patch
     families: tuple[str, ...]
+    rare: bool
+    """Whether it takes many seeds to find it: what does harm then has to come together."""
 
 
 PLANTS: dict[str, Plant] = {}
 
 
-def plant(*families: str) -> Callable[[Patch], Patch]:
+def plant(*families: str, rare: bool = False) -> Callable[[Patch], Patch]:
     """Add a fault to the list; its docstring says what is wrong."""
 
     def add(patch: Patch) -> Patch:
-        PLANTS[patch.__name__] = Plant(patch, families)
+        PLANTS[patch.__name__] = Plant(patch, families, rare)
         return patch
 
     return add

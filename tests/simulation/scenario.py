@@ -102,6 +102,7 @@ def _topic_scenario(draw: random.Random, family: str) -> Scenario:
     else:
         for n in range(draw.choice((1, 1, 2))):
             subscriptions[f"hook{n}"] = _hook(draw, n)
+    cast.append(Cast("reader0", "log reader", NEWS, draw.choice((8, 16))))
     outage = draw.choice(((0, 0), (0, 30_000), (5_000, 25_000), (0, 100_000)))
     cast.append(Cast("sweeper", "sweeper", ORDERS, draw.choice((2, 4))))
     cast.append(Cast("meter", "meter", ORDERS, 0))

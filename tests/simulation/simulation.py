@@ -17,6 +17,7 @@ from tests.simulation.deployment import ACCOUNT, Deployment, Environment
 from tests.simulation.draining import Drain, live_parcels
 from tests.simulation.endpoints import Endpoints
 from tests.simulation.history import History, Violation
+from tests.simulation.log_readers import LogReader
 from tests.simulation.machinery import Functions, Sweeper
 from tests.simulation.operators import Operator
 from tests.simulation.places import Place
@@ -24,6 +25,7 @@ from tests.simulation.producers import Sender
 from tests.simulation.scenario import Cast, Scenario, draw_scenario
 from tests.simulation.streams import FanOut, Meter, StreamReader
 
+from cirrusmq.limits import LOG_HELD_BACK_MS
 from cirrusmq.queue import QueueInput
 from cirrusmq.queues import create_queue, get_queue
 from cirrusmq.receivers import ReceiverInput, put_receiver
@@ -36,6 +38,7 @@ _PARTS: dict[str, Callable[[Deployment, Scenario, Cast], Any]] = {
     "sender": Sender,
     "publisher": Sender,
     "receiver": Receiver,
+    "log reader": LogReader,
     "sweeper": Sweeper,
     "rewinder": Operator,
     "redriver": Operator,
@@ -80,6 +83,7 @@ class _Play:
         self._cut = cut
         self._functions = Functions(deployment)
         self._readers: list[StreamReader] = []
+        self._log_readers: list[LogReader] = []
         self._stuck: list[str] = []
 
     def run(self) -> Violation | None:
@@ -94,6 +98,8 @@ class _Play:
         stage.run()
         self._deployment.chaos.calm = True
         stage.spawn("calm", self._calm_down)
+        stage.run()
+        stage.spawn("log readers", self._finish_logs)
         stage.run()
         drain = Drain(self._deployment, scenario)
         stage.spawn("drain", drain.run)
@@ -124,6 +130,8 @@ class _Play:
                 self._readers.append(Meter(self._deployment, "meter"))
                 continue
             part = _PARTS[cast.part](self._deployment, self._scenario, cast)
+            if isinstance(part, LogReader):
+                self._log_readers.append(part)
             body = lambda cast=cast, part=part: self._live(cast, part)  # noqa: E731
             stage.spawn(cast.name, body, chaos.draw(cast.name) % (self._scenario.pause_ms + 1))
         if self._scenario.receivers or self._scenario.subscriptions:
@@ -157,6 +165,11 @@ class _Play:
             if not self._functions.running() and not self._pushed():
                 return
         self._stuck = self._pushed() or ["an operation"]
+
+    def _finish_logs(self) -> None:
+        self._deployment.stage.pause(LOG_HELD_BACK_MS + 1)
+        for reader in self._log_readers:
+            reader.finish()
 
     def _pushed(self) -> list[str]:
         """Messages that are still to be pushed."""

@@ -9,7 +9,17 @@ import pytest
 from msgspec.structs import replace
 from tests.simulation.plants import plant
 
-from cirrusmq import attempts, fan_out, metering, pushes, schedules, shares, topic_fan_out
+from cirrusmq import (
+    attempts,
+    fan_out,
+    metering,
+    parking,
+    publish_ids,
+    pushes,
+    schedules,
+    shares,
+    topic_fan_out,
+)
 from cirrusmq.parcel import Parcel
 
 
@@ -35,6 +45,23 @@ def fan_out_leaves_the_last_parcel_out(patch: pytest.MonkeyPatch) -> None:
     """Of a record's parcels one is not put."""
     put = shares.put_parcels
     patch.setattr(topic_fan_out, "put_parcels", lambda core, parcels: put(core, parcels[:-1]))
+
+
+@plant("pull", "http", rare=True)
+def what_came_late_is_not_shown_again(patch: pytest.MonkeyPatch) -> None:
+    """Readers of the log that have passed a key do not learn what came to lie under it."""
+    patch.setattr(parking, "show_again_if_late", lambda *_: None)
+
+
+@plant("pull", "http", rare=True)
+def markers_lie_beside_the_log(patch: pytest.MonkeyPatch) -> None:
+    """A late repetition leaves the key free, and a first try that comes later still takes it."""
+
+    def beside(*given: Any) -> Any:
+        return {**marker(*given), "pk": {"S": "D#beside"}}
+
+    marker = publish_ids._marker
+    patch.setattr(publish_ids, "_marker", beside)
 
 
 @plant("http")
