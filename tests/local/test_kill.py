@@ -77,7 +77,8 @@ class Load:
     def __init__(self, stack: Stack, history: History, seed: int) -> None:
         self._stack = stack
         self._history = history
-        self._unexpected: list[str] = []
+        self.unexpected: list[str] = []
+        """What calls were answered that should not have been."""
         self._calls: list[tuple[Callable[[httpx.Client, random.Random], None], int]] = [
             *((self._send, seed * 100 + number) for number in range(SENDERS)),
             *((self._receive, seed * 100 + 50 + number) for number in range(RECEIVERS)),
@@ -94,7 +95,7 @@ class Load:
         """Wait for the threads to notice; fails where a call was answered with an error."""
         for thread in self._threads:
             thread.join(30)
-        assert self._unexpected == []
+        assert self.unexpected == []
 
     def _repeat(self, call: Callable[[httpx.Client, random.Random], None], seed: int) -> None:
         randomness = random.Random(seed)
@@ -105,7 +106,7 @@ class Load:
             except httpx.TransportError:
                 return
             except Exception as error:
-                self._unexpected.append(repr(error))
+                self.unexpected.append(repr(error))
 
     def _send(self, client: httpx.Client, randomness: random.Random) -> None:
         count = randomness.choice([1, 1, 4, 16])
@@ -168,7 +169,8 @@ def kill_under_load(start: Start, seed: int) -> None:
     load.start()
     ends = time.monotonic() + LOAD_SECONDS
     while len(history.sent) < SENT or len(history.deleted) < DELETED:
-        assert time.monotonic() < ends, "too little was answered to try anything"
+        told = f"{len(history.sent)} sent, {len(history.deleted)} deleted, {load.unexpected}"
+        assert time.monotonic() < ends, f"too little was answered to try anything: {told}"
         time.sleep(0.01)
     time.sleep(random.Random(seed).uniform(0, 0.3))
     stack.end(signal.SIGKILL)
