@@ -6,9 +6,11 @@ import contextlib
 import threading
 import time
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 
 import httpx
+
+from cirrusmq_local.webhooks import DeliveryServer
 
 REFUSED = "refused"
 TAKEN = "taken"
@@ -60,10 +62,7 @@ def subscriber() -> Iterator[Subscriber]:
         def log_message(self, format: str, *args: object) -> None:
             """Nothing: the console is for the table."""
 
-    class Server(ThreadingHTTPServer):
-        request_queue_size = 128  # of more than the library's five some would be refused
-
-    server = Server(("127.0.0.1", 0), Handler)
+    server = DeliveryServer(("127.0.0.1", 0), Handler)
     made = Subscriber(server.server_port)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:

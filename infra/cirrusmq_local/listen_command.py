@@ -7,22 +7,17 @@ import signal
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Annotated, Any
 
 import typer
 
 from cirrusmq_local.arguments import Json
 from cirrusmq_local.console import fail, print_json, show
-from cirrusmq_local.webhooks import is_signed, read_secret
+from cirrusmq_local.webhooks import DeliveryServer, is_signed, read_secret
 
 ACCEPTED, UNSIGNED, FAILED = 204, 401, 500
 MOST_BYTES = 1_048_576
-
-
-class _Server(ThreadingHTTPServer):
-    # Deliveries come many at once: of more than the library's five, some would be refused.
-    request_queue_size = 128
 
 
 @dataclass
@@ -92,7 +87,7 @@ def listen(
         raise typer.BadParameter(str(error), param_hint="--secret") from None
     subscriber = Subscriber(key, fail_first, status, as_json)
     try:
-        server = _Server((host, port), _handler_for(subscriber))
+        server = DeliveryServer((host, port), _handler_for(subscriber))
     except OSError as error:
         fail(f"cannot listen on {host}:{port}: {error.strerror}", "take another --port")
     signal.signal(signal.SIGTERM, _interrupt)

@@ -1,4 +1,4 @@
-"""Signatures of deliveries by HTTP, as Standard Webhooks has them.
+"""Taking deliveries by HTTP: the server, and signatures as Standard Webhooks has them.
 
 Source: https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
 """
@@ -11,9 +11,16 @@ import hashlib
 import hmac
 import time
 from collections.abc import Mapping
+from http.server import ThreadingHTTPServer
 
 PREFIX = "whsec_"
 TOLERANCE_SECONDS = 300
+
+
+class DeliveryServer(ThreadingHTTPServer):
+    """Takes deliveries, which come many at once: of more than the library's five some fail."""
+
+    request_queue_size = 128
 
 
 def read_secret(text: str) -> bytes:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter, defaultdict
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
+
+from cirrusmq_local.webhooks import DeliveryServer
 
 HANG_SECONDS = 5
 
@@ -43,10 +45,7 @@ class Subscriber:
             def log_message(self, format: str, *args: Any) -> None:
                 pass
 
-        class Server(ThreadingHTTPServer):
-            request_queue_size = 128  # of more than the library's five some would be refused
-
-        self._server = Server(("127.0.0.1", 0), Handler)
+        self._server = DeliveryServer(("127.0.0.1", 0), Handler)
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
 
     def url(self, path: str) -> str:

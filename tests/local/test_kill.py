@@ -169,8 +169,10 @@ def kill_under_load(start: Start, seed: int) -> None:
     load.start()
     ends = time.monotonic() + LOAD_SECONDS
     while len(history.sent) < SENT or len(history.deleted) < DELETED:
-        told = f"{len(history.sent)} sent, {len(history.deleted)} deleted, {load.unexpected}"
-        assert time.monotonic() < ends, f"too little was answered to try anything: {told}"
+        assert time.monotonic() < ends, (
+            "too little was answered to try anything: "
+            f"{len(history.sent)} sent, {len(history.deleted)} deleted, {load.unexpected}"
+        )
         time.sleep(0.01)
     time.sleep(random.Random(seed).uniform(0, 0.3))
     stack.end(signal.SIGKILL)

@@ -31,21 +31,21 @@ print("ended", flush=True)
 """
 
 
-def test_a_signal_is_heard_whatever_the_waiting_thread_is_about_to_do() -> None:
+def check_that_it_ends(program: str) -> None:
     ended = subprocess.run(
-        [sys.executable, "-c", PROGRAM], capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False
     )
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "ended\n", "")
 
 
+def test_a_signal_is_heard_whatever_the_waiting_thread_is_about_to_do() -> None:
+    check_that_it_ends(PROGRAM)
+
+
 def test_a_signal_before_the_wait_is_not_forgotten() -> None:
-    program = (
+    check_that_it_ends(
         "import signal; from cirrusmq_local.signals import listen_for_end;"
         "wait_for_end = listen_for_end();"
         "signal.raise_signal(signal.SIGINT);"
         "wait_for_end(); print('ended')"
     )
-    ended = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False
-    )
-    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "ended\n", "")

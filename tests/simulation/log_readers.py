@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import base64
 from random import Random
-from typing import Any
 
 from tests.simulation.deployment import ACCOUNT, Deployment, Environment
 from tests.simulation.history import Call
@@ -44,16 +42,11 @@ class LogReader:
             topic = get_topic(core, ACCOUNT, self._topic)
             page = read_log(core, topic, None, self._cursor, limit)
             cursors.append(page["cursor"])
-            return [(each["id"], _label(each)) for each in page["messages"]]
+            # The beginning of a body: which message of which step of which actor it is.
+            return [(each["id"], each["body"].split(" ")[0]) for each in page["messages"]]
 
         cursors: list[str] = []
         call = self._deployment.call(self._environment, READ, self._topic, {"limit": limit}, work)
         if call.known:
             self._cursor = cursors[-1]
         return call
-
-
-def _label(shown: dict[str, Any]) -> str:
-    """The beginning of a body: which message of which step of which actor it is."""
-    body = shown["body"] if "body" in shown else base64.b64decode(shown["body_base64"]).decode()
-    return str(body.split(" ")[0])

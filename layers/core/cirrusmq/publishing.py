@@ -110,12 +110,14 @@ def publish(core: Core, topic: Topic, request: PublishRequest) -> list[Published
         nonlocal send_id, now_ms
         fresh = {matched[place]: drafts[matched[place]] for place in places}
         keys = [deduplication_key(request.messages[number]) for number in fresh]
-        earlier = _write(core, topic, send_id, fresh, keys, begun_ms, now_ms)
-        while earlier is not None and (later_id := _moved_to(earlier)) is not None:
+        while True:
+            earlier = _write(core, topic, send_id, fresh, keys, begun_ms, now_ms)
+            later_id = moved_to(earlier.items[0]) if earlier and earlier.items else None
+            if later_id is None:
+                break
             # A repetition took this try for dead, and settled for all where the messages lie.
             send_id = settle_id(core, topic, later_id, in_order=in_order)
             now_ms = core.now_ms()
-            earlier = _write(core, topic, send_id, fresh, keys, begun_ms, now_ms)
         if earlier is not None and earlier.items:
             decided = _counts(read_record(earlier.items[0]))
             counts.update({number: decided.get(number, 0) for number in fresh})
@@ -230,10 +232,6 @@ def _write(
             return Earlier(now_ms, ())
         return Earlier(int(failed.item["t"]["N"]), (failed.item,))
     return None
-
-
-def _moved_to(earlier: Earlier) -> str | None:
-    return moved_to(earlier.items[0]) if earlier.items else None
 
 
 def _deliveries(core: Core, drafts: Sequence[_Draft]) -> list[Delivery]:
