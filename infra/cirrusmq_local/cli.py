@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import faulthandler
 import os
 import sys
 import threading
@@ -58,6 +59,8 @@ def up(
     from cirrusmq_local.data import DataInUseError
     from cirrusmq_local.stack import Stack
 
+    # A crash inside a compiled library says where it was, instead of nothing.
+    faulthandler.enable()
     wait_for_end = listen_for_end()
     # The stack takes standard output for the functions' logs.
     console = sys.stdout

@@ -77,8 +77,9 @@ class Load:
     def __init__(self, stack: Stack, history: History, seed: int) -> None:
         self._stack = stack
         self._history = history
+        self._killed = False
         self.unexpected: list[str] = []
-        """What calls were answered that should not have been."""
+        """What became of calls that should not have, before the kill or after it."""
         self._calls: list[tuple[Callable[[httpx.Client, random.Random], None], int]] = [
             *((self._send, seed * 100 + number) for number in range(SENDERS)),
             *((self._receive, seed * 100 + 50 + number) for number in range(RECEIVERS)),
@@ -91,8 +92,10 @@ class Load:
         for thread in self._threads:
             thread.start()
 
-    def join(self) -> None:
-        """Wait for the threads to notice; fails where a call was answered with an error."""
+    def kill(self) -> None:
+        """kill -9, and wait for the threads to notice; fails where a call failed before."""
+        self._killed = True
+        self._stack.end(signal.SIGKILL)
         for thread in self._threads:
             thread.join(30)
         assert self.unexpected == []
@@ -103,10 +106,9 @@ class Load:
             try:
                 while True:
                     call(client, randomness)
-            except httpx.TransportError:
-                return
             except Exception as error:
-                self.unexpected.append(repr(error))
+                if not (self._killed and isinstance(error, httpx.TransportError)):
+                    self.unexpected.append(repr(error))
 
     def _send(self, client: httpx.Client, randomness: random.Random) -> None:
         count = randomness.choice([1, 1, 4, 16])
@@ -169,14 +171,14 @@ def kill_under_load(start: Start, seed: int) -> None:
     load.start()
     ends = time.monotonic() + LOAD_SECONDS
     while len(history.sent) < SENT or len(history.deleted) < DELETED:
+        assert stack.process.poll() is None, f"it ended by itself: {stack.errors()}"
         assert time.monotonic() < ends, (
             "too little was answered to try anything: "
             f"{len(history.sent)} sent, {len(history.deleted)} deleted, {load.unexpected}"
         )
         time.sleep(0.01)
     time.sleep(random.Random(seed).uniform(0, 0.3))
-    stack.end(signal.SIGKILL)
-    load.join()
+    load.kill()
     drain(start("--time-scale", str(SCALE)), history)
     lost = history.sent.keys() - history.received.keys()
     assert lost == set()

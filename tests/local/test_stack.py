@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import resource
 import signal
 import socket
 import stat
@@ -68,6 +69,18 @@ def test_what_was_answered_is_there_after_a_restart(start: Start, number: int) -
     received = second.client().post("/queues/orders/messages/receive", json={"wait_seconds": 5})
     assert [held["body"] for held in received.json()["messages"]] == ["hello"]
     assert received.json()["messages"][0]["id"] == sent.json()["messages"][0]["id"]
+
+
+def test_a_crash_says_where_it_was(start: Start) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_CORE)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, hard))
+    try:
+        code, _, told = start().end(signal.SIGSEGV)
+    finally:
+        resource.setrlimit(resource.RLIMIT_CORE, (soft, hard))
+    assert code == -signal.SIGSEGV
+    assert "Fatal Python error: Segmentation fault" in told
+    assert "cirrusmq_local" in told
 
 
 def test_two_do_not_share_data(start: Start) -> None:

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-import msgspec
-
 from cirrusmq import ulid
 from cirrusmq.core import Core
+from cirrusmq.decoding import decode_packed
 from cirrusmq.enqueue import LogHeader
 from cirrusmq.filters.selection import compile_filter
 from cirrusmq.message import unpack
@@ -47,7 +46,7 @@ def deliver_record(core: Core, record: Item, receivers: Sequence[Receiver]) -> i
 
 
 def _shares(record: Item, receivers: Sequence[Receiver]) -> Iterator[Share]:
-    header = msgspec.msgpack.decode(record["h"]["B"], type=LogHeader)
+    header = decode_packed(record["h"]["B"], LogHeader)
     messages = unpack(record["b"]["B"])
     _, queue_id, partition = record["pk"]["S"].split("#")
     parcel_id = record["sk"]["S"].partition("#")[2]

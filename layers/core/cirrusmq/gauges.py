@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import msgspec
-
 from cirrusmq.core import Core
 from cirrusmq.counters import Kept, read_kept
+from cirrusmq.decoding import decode_json
 from cirrusmq.errors import QueueNotFound
 from cirrusmq.metering import RECORD_SECONDS, usage_entry, usage_place
 from cirrusmq.queues import Resource, get_queue
@@ -66,7 +65,7 @@ def _note(core: Core, values: dict[str, int | str]) -> None:
 
 def _write_gauge(core: Core, item: Item, hour: int) -> None:
     resource_id = item["sk"]["S"]
-    resource = msgspec.json.decode(item["document"]["S"], type=Resource)
+    resource = decode_json(item["document"]["S"], Resource)
     if "expires_at" in item:  # deleted
         return
     kept = read_kept(core, resource_id)

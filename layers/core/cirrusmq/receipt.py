@@ -13,6 +13,8 @@ import hmac
 
 import msgspec
 
+from cirrusmq.decoding import decode_packed
+
 NONCE_BYTES = 16
 SORT_KEY_CHARACTERS = 128
 """No parcel has a longer key, and the store refuses calls with one over 1,024 bytes."""
@@ -39,7 +41,7 @@ def decode(text: str) -> Receipt | None:
     """The receipt in `text`; None where we never wrote such a text."""
     try:
         packed = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
-        receipt = msgspec.msgpack.decode(packed, type=Receipt)
+        receipt = decode_packed(packed, Receipt)
     except (binascii.Error, ValueError, msgspec.MsgspecError):
         return None
     possible = (

@@ -6,9 +6,8 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote
 
-import msgspec
-
 from cirrusmq.core import Core
+from cirrusmq.decoding import decode_json
 from cirrusmq.errors import InvalidParameter, ReportNotFound
 from cirrusmq.timestamps import format_time, parse_time
 
@@ -53,7 +52,7 @@ def _read(core: Core, report: str, account: str) -> dict[str, Any]:
     content = core.read_report(f"summaries/{report}/{quote(account, safe='')}.json")
     if content is None:
         raise ReportNotFound
-    return msgspec.json.decode(content, type=dict[str, Any])
+    return decode_json(content, dict[str, Any])
 
 
 def _month(time_ms: int) -> str:

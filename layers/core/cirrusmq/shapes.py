@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from cirrusmq.decoding import decode_json
 from cirrusmq.errors import InvalidParameter, MalformedRequest, RequestTooLarge
 from cirrusmq.limits import REQUEST_BYTES
 
@@ -25,7 +26,7 @@ def decode(body: bytes, shape: type[T]) -> T:
     if len(body) > REQUEST_BYTES:
         raise RequestTooLarge
     try:
-        return msgspec.json.decode(body or b"{}", type=shape)
+        return decode_json(body or b"{}", shape)
     except msgspec.ValidationError as error:
         _check_object(body)
         raise _explain(str(error), shape) from error

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from cirrusmq.decoding import decode_packed
 from cirrusmq.message import Message
 from cirrusmq.storage.parcels import log_key, read_messages
 from cirrusmq.storage.store import Item
@@ -71,7 +72,7 @@ def read_record(item: Item) -> TopicRecord:
         send_id=item["sk"]["S"].partition("#")[2],
         sent_ms=int(item["t"]["N"]),
         expires_ms=int(item["x"]["N"]),
-        header=msgspec.msgpack.decode(item["g"]["B"], type=TopicHeader),
+        header=decode_packed(item["g"]["B"], TopicHeader),
         messages=list(messages.values()),
         positions=tuple(messages),
     )

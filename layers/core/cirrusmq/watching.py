@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import msgspec
-
 from cirrusmq.core import Core
 from cirrusmq.counters import read_kept
+from cirrusmq.decoding import decode_json
 from cirrusmq.errors import CirrusMQError
 from cirrusmq.queues import Resource, get_queue
 from cirrusmq.receivers import source_with_id
@@ -44,7 +43,7 @@ def _oldest_ms(core: Core, item: Item) -> int:
     """When the oldest message that waits in a resource was sent; now, where none does."""
     now_ms = core.now_ms()
     resource_id = item["sk"]["S"]
-    resource = msgspec.json.decode(item["document"]["S"], type=Resource)
+    resource = decode_json(item["document"]["S"], Resource)
     if resource.pushed or not read_kept(core, resource_id).messages:
         return now_ms
     source = _source(core, resource, resource_id)

@@ -8,6 +8,7 @@ from typing import Any, Generic, Literal, NamedTuple, TypeVar
 import msgspec
 
 from cirrusmq.core import Core
+from cirrusmq.decoding import decode_json
 from cirrusmq.storage.models import DirectoryItem
 from cirrusmq.storage.shards import shard_key
 from cirrusmq.storage.store import Item, key
@@ -301,4 +302,4 @@ def _document(item: Item, kind: type[T]) -> Document[T]:
     stored = DirectoryItem.from_raw_data(item)
     assert stored.document is not None
     assert stored.version is not None
-    return Document(msgspec.json.decode(stored.document, type=kind), int(stored.version))
+    return Document(decode_json(stored.document, kind), int(stored.version))

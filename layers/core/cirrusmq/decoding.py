@@ -1,0 +1,53 @@
+"""From JSON and MessagePack to typed values, whichever thread is the first to meet a type.
+
+What msgspec knows of a struct it gathers when the struct is decoded for the first time, and other
+threads find it unfinished (seen with 0.22.0, which takes a lock on interpreters without a GIL
+only). Where a struct has another one in it, that ends the whole process:
+
+    A |-- decodes Send: its fields, so far NULL --- what is Message? ---|
+    B                      |-- decodes Send by the fields that A left: segmentation fault
+
+So a decoder is made by one thread at a time, and nobody gets one before it is finished.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any, Protocol, TypeVar
+
+import msgspec
+
+T = TypeVar("T")
+
+
+class _Decoder(Protocol):
+    def decode(self, content: Any, /) -> Any: ...
+
+
+_making = threading.Lock()
+_json: dict[Any, _Decoder] = {}
+_packed: dict[Any, _Decoder] = {}
+
+
+def decode_json(content: bytes | str, kind: type[T]) -> T:
+    """The value in JSON; raises what msgspec raises."""
+    decoded: T = _decoder(_json, msgspec.json.Decoder, kind).decode(content)
+    return decoded
+
+
+def decode_packed(content: bytes, kind: type[T]) -> T:
+    """The value in MessagePack; raises what msgspec raises."""
+    decoded: T = _decoder(_packed, msgspec.msgpack.Decoder, kind).decode(content)
+    return decoded
+
+
+def _decoder(
+    made: dict[Any, _Decoder], make: Callable[[type[Any]], _Decoder], kind: type[Any]
+) -> _Decoder:
+    found = made.get(kind)
+    if found is None:
+        # One lock for both formats: they share what is known of a struct.
+        with _making:
+            found = made[kind] = make(kind)
+    return found
