@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from cirrusmq import limits
+from cirrusmq.contention import contended, tries
 from cirrusmq.core import Core
 from cirrusmq.errors import (
     AlreadyExists,
@@ -15,7 +16,6 @@ from cirrusmq.errors import (
     InvalidParameter,
     LimitExceeded,
     QueueNotFound,
-    Unavailable,
 )
 from cirrusmq.names import check_name, new_id
 from cirrusmq.pages import read_page
@@ -24,7 +24,6 @@ from cirrusmq.storage import directory
 from cirrusmq.storage.directory import Document, queue_place
 from cirrusmq.storage.store import TransactionRefused
 
-_TRIES = 8
 RESOURCE_SECONDS = 60 * 86_400
 
 
@@ -50,7 +49,7 @@ def create_queue(core: Core, account: str, name: str, given: QueueInput) -> tupl
     """Create a queue, or find it with exactly these attributes; answers (queue, created)."""
     check_name("queue", name)
     attributes = create_attributes(given)
-    for _ in range(_TRIES):
+    for _ in tries(core):
         found = directory.read(core, queue_place(account, name), Queue)
         if found is not None:
             if found.value.name != name or found.value.attributes != attributes:
@@ -89,7 +88,7 @@ def create_queue(core: Core, account: str, name: str, given: QueueInput) -> tupl
             continue
         core.cache.turn_over(queue_place(account, name))
         return queue, True
-    raise Unavailable
+    raise contended()
 
 
 def change_queue(core: Core, account: str, name: str, given: QueueInput) -> Queue:
@@ -102,7 +101,7 @@ def change_queue(core: Core, account: str, name: str, given: QueueInput) -> Queu
 def update_queue(core: Core, account: str, name: str, change: Callable[[Queue], Queue]) -> Queue:
     """Write what `change` makes of the queue; in force everywhere when this returns."""
     place = queue_place(account, name)
-    for _ in range(_TRIES):
+    for _ in tries(core):
         found = find_queue(core, account, name)
         queue = change(found.value)
         target = _dead_letter_target(core, queue)
@@ -119,7 +118,7 @@ def update_queue(core: Core, account: str, name: str, change: Callable[[Queue], 
             continue
         core.cache.turn_over(place)
         return queue
-    raise Unavailable
+    raise contended()
 
 
 def check_unused(core: Core, queue: Queue) -> None:

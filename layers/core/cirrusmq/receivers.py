@@ -10,6 +10,7 @@ from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from cirrusmq import limits, operations
+from cirrusmq.contention import contended, tries
 from cirrusmq.core import Core
 from cirrusmq.errors import (
     AlreadyExists,
@@ -17,7 +18,6 @@ from cirrusmq.errors import (
     LimitExceeded,
     QueueNotFound,
     ReceiverNotFound,
-    Unavailable,
 )
 from cirrusmq.filters.selection import compile_filter
 from cirrusmq.names import RECEIVER_NAME, check_name, new_id
@@ -42,7 +42,6 @@ from cirrusmq.storage.store import TransactionRefused
 from cirrusmq.timestamps import format_time
 
 DEFAULT = "default"
-_TRIES = 8
 
 
 class ReceiverInput(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -152,15 +151,26 @@ def put_receiver(
         raise InvalidParameter("receiver", "default is reserved")
     selected = None if isinstance(given.filter, UnsetType) else given.filter
     shown_filter = compile_filter(selected, "queue").normalized()
-    found = directory.read(core, receiver_place(queue.id, name), Receiver)
-    if found is not None:
-        same = (found.value.name, found.value.start, found.value.filter)
-        if same != (name, given.start, shown_filter):
-            raise AlreadyExists(f"receiver {found.value.name} exists with other attributes")
-        if core.now_ms() < found.value.created_ms + BEGINNING_MS:
-            _take_effect(core, queue, found.value)  # whoever created it may have stopped
-        return found.value, False
-    start_ms = check_start(core, queue, given.start)
+    for _ in tries(core):
+        found = directory.read(core, receiver_place(queue.id, name), Receiver)
+        if found is not None:
+            same = (found.value.name, found.value.start, found.value.filter)
+            if same != (name, given.start, shown_filter):
+                raise AlreadyExists(f"receiver {found.value.name} exists with other attributes")
+            if core.now_ms() < found.value.created_ms + BEGINNING_MS:
+                _take_effect(core, queue, found.value)  # whoever created it may have stopped
+            return found.value, False
+        receiver = _create(core, queue, name, given.start, shown_filter)
+        if receiver is not None:
+            return receiver, True
+    raise contended()
+
+
+def _create(
+    core: Core, queue: Queue, name: str, start: str, shown_filter: dict[str, Any] | None
+) -> Receiver | None:
+    """Add a receiver; None where another call was faster."""
+    start_ms = check_start(core, queue, start)
     logged = with_log(core, queue)
     now_ms = core.now_ms()
     if start_ms is None:
@@ -176,7 +186,7 @@ def put_receiver(
         id=new_id(core.random),
         name=name,
         queue_id=queue.id,
-        start=given.start,
+        start=start,
         start_ms=start_ms,
         filter=shown_filter,
         created_ms=now_ms,
@@ -201,10 +211,10 @@ def put_receiver(
             raise QueueNotFound from refused
         if 1 in refused.failed:
             raise LimitExceeded(f"a queue has at most {most} receivers") from refused
-        raise Unavailable("another call is creating this receiver: repeat") from refused
+        return None
     _take_effect(core, queue, receiver)
     core.wait_until(min(receiver.start_ms, now_ms + 1))  # `latest` is from the answer on
-    return receiver, True
+    return receiver
 
 
 def _take_effect(core: Core, queue: Queue, receiver: Receiver) -> None:
@@ -236,7 +246,7 @@ def delete_queue(core: Core, account: str, name: str) -> None:
 
     Its receivers go first, so a repeat finishes what stopped.
     """
-    for _ in range(_TRIES):
+    for _ in tries(core):
         queue = find_queue(core, account, name)
         check_unused(core, queue.value)
         receivers = list_receivers(core, queue.value)
@@ -249,7 +259,7 @@ def delete_queue(core: Core, account: str, name: str) -> None:
             core.cache.turn_over(receiver_place(queue.value.id, ""))
         if remove_queue(core, queue):
             return
-    raise Unavailable
+    raise contended()
 
 
 def _remove(core: Core, queue: Queue, found: Document[Receiver]) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from cirrusmq import confirmations, limits, schedules
+from cirrusmq.contention import contended, tries
 from cirrusmq.core import Core
 from cirrusmq.errors import (
     AlreadyExists,
@@ -16,7 +17,6 @@ from cirrusmq.errors import (
     QueueNotFound,
     SubscriptionNotFound,
     TopicNotFound,
-    Unavailable,
 )
 from cirrusmq.names import check_name, new_id
 from cirrusmq.outbound.urls import check_endpoint
@@ -35,8 +35,6 @@ from cirrusmq.storage.directory import (
 from cirrusmq.storage.store import TransactionRefused
 from cirrusmq.topic import Subscription, SubscriptionInput, Topic, checked, over
 from cirrusmq.topics import find_topic, remove_topic
-
-_TRIES = 8
 
 
 def cached_subscriptions(core: Core, topic_id: str) -> list[Subscription]:
@@ -77,7 +75,7 @@ def put_subscription(
     check_name("subscription", name, limits.TOPIC_NAME)
     wanted = _read(core, topic, name, given)
     place = subscription_place(topic.id, name)
-    for _ in range(_TRIES):
+    for _ in tries(core):
         found = directory.read(core, place, Subscription)
         if found is not None:
             _check_same(found.value, wanted)
@@ -96,7 +94,7 @@ def put_subscription(
         if token is not None:
             confirmations.ask(core, subscription, token)
         return subscription, True
-    raise Unavailable
+    raise contended()
 
 
 def change_subscription(
@@ -117,7 +115,7 @@ def update_subscription(
 ) -> Subscription:
     """Write what `change` makes of a subscription; in force everywhere when this returns."""
     place = subscription_place(topic_id, name)
-    for _ in range(_TRIES):
+    for _ in tries(core):
         found = directory.read(core, place, Subscription)
         if found is None or found.value.name != name:
             raise SubscriptionNotFound
@@ -134,25 +132,25 @@ def update_subscription(
             continue
         core.cache.turn_over(subscription_place(topic_id, ""))
         return after
-    raise Unavailable
+    raise contended()
 
 
 def delete_subscription(core: Core, topic: Topic, name: str) -> None:
     """Delete a subscription; what it had not taken is gone with it."""
     check_name("subscription", name, limits.TOPIC_NAME)
-    for _ in range(_TRIES):
+    for _ in tries(core):
         found = directory.read(core, subscription_place(topic.id, name), Subscription)
         if found is None or found.value.name != name:
             raise SubscriptionNotFound
         if _delete(core, found):
             core.cache.turn_over(subscription_place(topic.id, ""))
             return
-    raise Unavailable
+    raise contended()
 
 
 def delete_topic(core: Core, account: str, name: str) -> None:
     """Delete a topic and its subscriptions, these first: a repeat finishes what stopped."""
-    for _ in range(_TRIES):
+    for _ in tries(core):
         found = find_topic(core, account, name)
         for subscription in list_subscriptions(core, found.value):
             stored = directory.read(
@@ -163,7 +161,7 @@ def delete_topic(core: Core, account: str, name: str) -> None:
         core.cache.turn_over(subscription_place(found.value.id, ""))
         if remove_topic(core, found):
             return
-    raise Unavailable
+    raise contended()
 
 
 def _read(core: Core, topic: Topic, name: str, given: SubscriptionInput) -> Subscription:

@@ -6,13 +6,13 @@ import msgspec
 from msgspec import UNSET
 
 from cirrusmq import limits
+from cirrusmq.contention import contended, tries
 from cirrusmq.core import Core
 from cirrusmq.errors import (
     AlreadyExists,
     InvalidParameter,
     LimitExceeded,
     TopicNotFound,
-    Unavailable,
 )
 from cirrusmq.names import check_name, new_id
 from cirrusmq.pages import read_page
@@ -26,8 +26,6 @@ from cirrusmq.storage.directory import (
 )
 from cirrusmq.storage.store import TransactionRefused
 from cirrusmq.topic import Topic, TopicAttributes, TopicInput
-
-_TRIES = 8
 
 
 def get_topic(core: Core, account: str, name: str) -> Topic:
@@ -44,7 +42,7 @@ def create_topic(core: Core, account: str, name: str, given: TopicInput) -> tupl
     check_name("topic", name, limits.TOPIC_NAME)
     attributes = _over(TopicAttributes(), given)
     place = topic_place(account, name)
-    for _ in range(_TRIES):
+    for _ in tries(core):
         found = directory.read(core, place, Topic)
         if found is not None:
             if found.value.name != name or found.value.attributes != attributes:
@@ -76,13 +74,13 @@ def create_topic(core: Core, account: str, name: str, given: TopicInput) -> tupl
             continue
         core.cache.turn_over(place)
         return topic, True
-    raise Unavailable
+    raise contended()
 
 
 def change_topic(core: Core, account: str, name: str, given: TopicInput) -> Topic:
     """Change some attributes; `filter` is fixed."""
     place = topic_place(account, name)
-    for _ in range(_TRIES):
+    for _ in tries(core):
         found = find_topic(core, account, name)
         before = found.value
         attributes = _over(before.attributes, given)
@@ -95,7 +93,7 @@ def change_topic(core: Core, account: str, name: str, given: TopicInput) -> Topi
             continue
         core.cache.turn_over(place)
         return topic
-    raise Unavailable
+    raise contended()
 
 
 def remove_topic(core: Core, found: Document[Topic]) -> bool:

@@ -81,7 +81,7 @@ class Store:
                 found[item["pk"]["S"], item["sk"]["S"]] = item
             request = answer.get("UnprocessedKeys") or {}
             if request:
-                self._pause(tried)
+                self.pause(tried)
         raise Unavailable
 
     def put_if_absent(self, table: str, item: Item) -> None:
@@ -113,7 +113,7 @@ class Store:
                     raise _refused(error) from error
             else:
                 return
-            self._pause(tried)
+            self.pause(tried)
         raise Unavailable
 
     def query(self, request: dict[str, Any]) -> tuple[list[Item], Item | None, float]:
@@ -151,8 +151,13 @@ class Store:
             answer = self._call("BatchWriteItem", {"RequestItems": request})
             request = answer.get("UnprocessedItems") or {}
             if request:
-                self._pause(tried)
+                self.pause(tried)
         raise Unavailable
+
+    def pause(self, tried: int) -> None:
+        """Wait before a try that is not the first; longer after each, by chance."""
+        # Full jitter, so that writers that met once do not meet again.
+        self._sleep(self._random.random() * min(0.5, 0.005 * 2**tried))
 
     def _write(self, operation: str, request: dict[str, Any]) -> dict[str, Any]:
         request = {**request, "ReturnValuesOnConditionCheckFailure": "ALL_OLD"}
@@ -166,7 +171,7 @@ class Store:
                     raise ConditionFailed(item, _repeated(error)) from error
                 if code != "TransactionConflictException":
                     raise _refused(error) from error
-            self._pause(tried)
+            self.pause(tried)
         raise Unavailable
 
     def _call(self, operation: str, request: dict[str, Any]) -> dict[str, Any]:
@@ -181,10 +186,6 @@ class Store:
             raise _refused(cause) from error
         except BotoCoreError as error:
             raise Unavailable from error
-
-    def _pause(self, tried: int) -> None:
-        # Full jitter, so that writers that met once do not meet again.
-        self._sleep(self._random.random() * min(0.5, 0.005 * 2**tried))
 
 
 def key(pk: str, sk: str) -> Item:
