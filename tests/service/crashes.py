@@ -89,6 +89,32 @@ def amid(
     assert left <= 0, "the operation had ended before"
 
 
+def before_transactions(
+    world: World,
+    monkeypatch: pytest.MonkeyPatch,
+    happen: Callable[[], object],
+    times: int = 1,
+    *,
+    writing: str = "",
+) -> None:
+    """Let something happen right before each of the next `times` transactions.
+
+    They are those with `writing` in their requests; what happens then makes others undisturbed.
+    """
+    execute, left, happening = world.engine.execute, times, False
+
+    def happen_first(operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
+        nonlocal left, happening
+        awaited = operation == "TransactWriteItems" and writing in str(request)
+        if awaited and left and not happening:
+            left, happening = left - 1, True
+            happen()
+            happening = False
+        return execute(operation, request)
+
+    monkeypatch.setattr(world.engine, "execute", happen_first)
+
+
 def run_in_small_steps(world: World) -> int:
     """Run started operations, each run being out of time after one step; how many runs it took."""
     runs = 0

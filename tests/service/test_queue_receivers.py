@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from tests.service.conftest import MakeQueue, TestQueue, to_ms
-from tests.service.crashes import BrokenStore
+from tests.service.crashes import BrokenStore, before_transactions
 
 from cirrusmq_local.testing import World
 
@@ -95,17 +95,13 @@ def test_earliest_is_from_the_beginning_of_the_log_on(world: World, queue: TestQ
 def test_earliest_begins_when_the_log_is_on(
     world: World, queue: TestQueue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    execute = world.engine.execute
     sent = []
 
-    def send_first(operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
-        if operation == "TransactWriteItems":
-            monkeypatch.undo()
-            world.clock.pass_seconds(0.02)  # it takes its time
-            sent.extend(queue.send("meanwhile"))
-        return execute(operation, request)
+    def send() -> None:
+        world.clock.pass_seconds(0.02)  # the transaction takes its time
+        sent.extend(queue.send("meanwhile"))
 
-    monkeypatch.setattr(world.engine, "execute", send_first)
+    before_transactions(world, monkeypatch, send)
     first = queue.add_receiver("first", start="earliest")
     queue.send("after")
     world.clock.pass_seconds(1)
@@ -472,16 +468,12 @@ def test_a_receiver_made_while_its_queue_is_deleted_goes_with_it(
     world: World, queue: TestQueue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     queue.add_receiver("first")
-    execute = world.engine.execute
     made = []
 
-    def add_late(operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
-        if operation == "TransactWriteItems" and "queue#orders" in str(request):
-            monkeypatch.undo()
-            made.append(queue.client.put(f"{queue.path}/receivers/late").status)
-        return execute(operation, request)
+    def add_late() -> None:
+        made.append(queue.client.put(f"{queue.path}/receivers/late").status)
 
-    monkeypatch.setattr(world.engine, "execute", add_late)
+    before_transactions(world, monkeypatch, add_late, writing="queue#orders")
     assert queue.client.delete(queue.path).status == 204
 
     assert made == [201]
@@ -492,15 +484,11 @@ def test_a_queue_deleted_while_a_receiver_is_made_stays_without(
     world: World, queue: TestQueue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     queue.add_receiver("first")
-    execute = world.engine.execute
-
-    def delete_first(operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
-        if operation == "TransactWriteItems":
-            monkeypatch.undo()
-            assert queue.client.delete(queue.path).status == 204
-        return execute(operation, request)
-
-    monkeypatch.setattr(world.engine, "execute", delete_first)
+    deleted = []
+    before_transactions(
+        world, monkeypatch, lambda: deleted.append(queue.client.delete(queue.path).status)
+    )
 
     assert queue.client.put(f"{queue.path}/receivers/late").code == "QueueNotFound"
+    assert deleted == [204]
     assert [i for i in world.items("directory") if i["pk"]["S"].startswith("Q#")] == []

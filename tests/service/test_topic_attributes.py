@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import pytest
 from tests.service.conftest import MakeQueue, TestQueue
+from tests.service.crashes import before_transactions
 from tests.service.topics import URL, Schedules, Subscriber, TestTopic, log_bodies
 
 from cirrusmq_local.testing import Client, World
@@ -652,15 +652,8 @@ class TestSubscriptions:
     ) -> None:
         dead = make_queue("dead")
         make_queue("deeper")
-        execute = world.engine.execute
-
-        def nest_first(operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
-            if operation == "TransactWriteItems":
-                monkeypatch.undo()
-                dead.patch(dead_letter={"queue": "deeper", "max_receives": 1})
-            return execute(operation, request)
-
-        monkeypatch.setattr(world.engine, "execute", nest_first)
+        nested = {"queue": "deeper", "max_receives": 1}
+        before_transactions(world, monkeypatch, lambda: dead.patch(dead_letter=nested))
         reply = topic.try_subscribe("group", protocol="pull", dead_letter_queue="dead")
 
         assert (reply.code, reply.json["parameter"]) == ("InvalidParameter", "dead_letter_queue")
@@ -733,17 +726,13 @@ class TestDeleting:
         self, world: World, alice: Client, topic: TestTopic, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         alice.put("/queues/inbox")
-        execute = world.engine.execute
         made = []
 
-        def subscribe_first(operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
-            if operation == "TransactWriteItems":
-                monkeypatch.undo()
-                made.append(topic.try_subscribe("late", protocol="queue", endpoint="inbox"))
-                made.append(topic.try_subscribe("web", protocol="http", endpoint=URL))
-            return execute(operation, request)
+        def subscribe() -> None:
+            made.append(topic.try_subscribe("late", protocol="queue", endpoint="inbox"))
+            made.append(topic.try_subscribe("web", protocol="http", endpoint=URL))
 
-        monkeypatch.setattr(world.engine, "execute", subscribe_first)
+        before_transactions(world, monkeypatch, subscribe)
         assert alice.delete(topic.path).status == 204
 
         assert [reply.status for reply in made] == [201, 201]

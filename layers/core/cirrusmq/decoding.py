@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 import msgspec
 
@@ -25,29 +25,28 @@ class _Decoder(Protocol):
     def decode(self, content: Any, /) -> Any: ...
 
 
+_Make: TypeAlias = Callable[[Any], _Decoder]
+
 _making = threading.Lock()
-_json: dict[Any, _Decoder] = {}
-_packed: dict[Any, _Decoder] = {}
+_made: dict[tuple[_Make, Any], _Decoder] = {}
 
 
 def decode_json(content: bytes | str, kind: type[T]) -> T:
     """The value in JSON; raises what msgspec raises."""
-    decoded: T = _decoder(_json, msgspec.json.Decoder, kind).decode(content)
+    decoded: T = _decoder(msgspec.json.Decoder, kind).decode(content)
     return decoded
 
 
 def decode_packed(content: bytes, kind: type[T]) -> T:
     """The value in MessagePack; raises what msgspec raises."""
-    decoded: T = _decoder(_packed, msgspec.msgpack.Decoder, kind).decode(content)
+    decoded: T = _decoder(msgspec.msgpack.Decoder, kind).decode(content)
     return decoded
 
 
-def _decoder(
-    made: dict[Any, _Decoder], make: Callable[[type[Any]], _Decoder], kind: type[Any]
-) -> _Decoder:
-    found = made.get(kind)
+def _decoder(make: _Make, kind: Any) -> _Decoder:
+    found = _made.get((make, kind))
     if found is None:
         # One lock for both formats: they share what is known of a struct.
         with _making:
-            found = made[kind] = make(kind)
+            found = _made[make, kind] = make(kind)
     return found
