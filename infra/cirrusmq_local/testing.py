@@ -233,13 +233,12 @@ class World:
 
     def _run_function(self, name: str, event: Any) -> Any:
         function, handler = self._handlers[name]
-        bootstrap.provide(self.core)
         before = running.set(function)
         try:
-            return handler(event, Context(function))
+            with bootstrap.serving(self.core):
+                return handler(event, Context(function))
         finally:
             running.reset(before)
-            bootstrap.provide(None)
 
     def _park(self, source: Any, records: Any) -> None:
         self.parked.append((source.function, list(records)))

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
+from collections.abc import Iterator
+from contextvars import ContextVar
 from functools import cache
 from typing import Any
 
@@ -33,7 +36,9 @@ _RETRIES = 4
 class _Wiring:
     clock: Clock = SystemClock()
     session: botocore.session.Session | None = None
-    provided: Core | None = None
+
+
+_serving: ContextVar[Core | None] = ContextVar("serving", default=None)
 
 
 def configure(*, clock: Clock, session: botocore.session.Session) -> None:
@@ -43,14 +48,19 @@ def configure(*, clock: Clock, session: botocore.session.Session) -> None:
     connection.cache_clear()
 
 
-def provide(core: Core | None) -> None:
-    """Serve this core from now on, instead of one wired from the environment; None ends that."""
-    _Wiring.provided = core
+@contextlib.contextmanager
+def serving(core: Core) -> Iterator[None]:
+    """Serve this core in this context, where one process holds several execution environments."""
+    before = _serving.set(core)
+    try:
+        yield
+    finally:
+        _serving.reset(before)
 
 
 def service() -> Core:
-    """The core of this process."""
-    return _Wiring.provided or _wire()
+    """The core of this execution environment: of this process, where nothing else is said."""
+    return _serving.get() or _wire()
 
 
 @cache
@@ -72,6 +82,11 @@ def dynamodb_clients() -> list[Any]:
 
 @cache
 def _wire() -> Core:
+    return wire()
+
+
+def wire() -> Core:
+    """A new core from the environment's variables: nothing remembered, nothing shared."""
     clock = _Wiring.clock
     session = _Wiring.session or botocore.session.get_session()
     settings = _settings()
