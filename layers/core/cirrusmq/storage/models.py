@@ -8,6 +8,8 @@
 | Messages | `L#<queue id>#<partition>` | `<send time>#<record id>` | `LogItem`, also of topics |
 | Messages | `L#<topic id>#<partition>` | `<send time>#<send id>` | `m`: lies under that id, or |
 | | | | `a`: shown here again, lies under that id |
+| Messages | `A#<source id>#<partition>` | `<sent + max age>#<sort key>` | a re-keyed parcel's age |
+| Messages | `H#<source id>#<partition>` | `H` | the mark of a partition's head |
 | Messages | `D#<queue id>#<hash>` | `D` | `DeduplicationItem` |
 | Messages | `N#<queue id>#<partition>` | `N` | a sequence's counter |
 | Usage | `U#<shard>` | first event's id | usage records and counters |

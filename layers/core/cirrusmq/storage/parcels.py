@@ -16,6 +16,7 @@ from cirrusmq.storage.shards import shard_key
 from cirrusmq.storage.store import Item, key
 
 PARCELS, ARCHIVE, LOG = "Q", "R", "L"
+AGE_NOTES, HEAD_MARKS = "A", "H"
 LOG_TTL_MARGIN_MS = 130_000
 """A repeated send may store its parcel that much later than the log record it finds."""
 
@@ -29,7 +30,10 @@ class Page(NamedTuple):
 
 
 def partition_key(kind: str, source_id: str, partition: int) -> str:
-    """The pk of a source's parcels (`Q`), archive (`R`) or log (`L`)."""
+    """The pk of a source's parcels (`Q`), archive (`R`), log (`L`), notes of age (`A`), mark (`H`).
+
+    All of them know the partition; the log's may be a queue's or topic's.
+    """
     return f"{kind}#{source_id}#{partition}"
 
 
@@ -113,6 +117,22 @@ def read_parcel(item: Item) -> Parcel:
         moved_from=stored.moved_from,
         dead_letter=msgspec.msgpack.decode(stored.dead_letter) if stored.dead_letter else None,
     )
+
+
+def age_note(parcel: Parcel, max_age_ms: int) -> Item:
+    """What tells the sweep when a re-keyed parcel grows too old, which its key no longer says.
+
+    sk: `<when that is, 13 digits of ms>#<sort key of the parcel>`; pk as the parcel's, but `A`.
+    """
+    due_ms = parcel.sent_ms + max_age_ms
+    return {
+        **key(
+            partition_key(AGE_NOTES, parcel.source_id, parcel.partition),
+            f"{due_ms:013d}#{parcel.sort_key}",
+        ),
+        "t": {"N": str(parcel.sent_ms)},
+        "expires_at": {"N": str(ttl_seconds(parcel.expires_ms))},
+    }
 
 
 def log_key(log: str, record_id: str) -> tuple[str, str]:
