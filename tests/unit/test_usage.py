@@ -95,7 +95,16 @@ def test_every_receive_is_billed_with_its_bytes() -> None:
 
 
 def test_a_count_of_receives_that_begins_again_is_billed_nowhere() -> None:
-    assert billed(three(1, 1, 1, receives=(5, 5, 5)), three(1, 1, 1, receives=(0, 4, 5))) == []
+    before, after = three(0, 0, 1, receives=(5, 5, 5)), three(1, 1, 1, receives=(0, 0, 5))
+    assert [event.kind for event in billed(before, after)] == ["rewound", "rewound"]
+
+
+def test_a_claim_that_is_undone_takes_back_what_was_billed() -> None:
+    before, after = three(9, 9, 9, receives=(1, 6, 1)), three(1, 1, 9, receives=(0, 5, 1))
+    assert billed(before, after) == [
+        Event("queue", "received", -1, -10),
+        Event("queue", "received", -1, -20),
+    ]
 
 
 def test_what_was_deleted_or_dropped_is_billed_once() -> None:

@@ -16,6 +16,7 @@ import msgspec
 from msgspec.structs import replace
 
 from cirrusmq.core import Core
+from cirrusmq.errors import Unavailable
 from cirrusmq.parcel import Parcel
 from cirrusmq.receipt import Receipt, encode
 from cirrusmq.source import Source
@@ -31,6 +32,8 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
 
     parcel: Parcel
     places: tuple[int, ...]
+    before: Parcel | None = None
+    """The parcel as it was; None where an earlier call made the claim, and may have answered it."""
 
     def receipt(self, place: int) -> str:
         """The receipt of the message at `place`."""
@@ -75,7 +78,22 @@ def claim(
         ):
             return Claim(parcel=current, places=tuple(places))
         return current
-    return Claim(parcel=wanted, places=tuple(places))
+    return Claim(parcel=wanted, places=tuple(places), before=parcel)
+
+
+def try_claim(
+    core: Core,
+    source: Source,
+    parcel: Parcel,
+    places: Sequence[int],
+    timeout_seconds: int | None,
+    nonce_of: NonceOf,
+) -> Claim | Parcel | Unavailable | None:
+    """As `claim`; a store that refuses is an outcome too, for others of the receive may succeed."""
+    try:
+        return claim(core, source, parcel, places, timeout_seconds, nonce_of)
+    except Unavailable as error:
+        return error
 
 
 def _claimed(

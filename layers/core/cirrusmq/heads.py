@@ -8,8 +8,9 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from cirrusmq import dead_letters, spent, waiting
-from cirrusmq.claims import Claim, NonceOf, claim
+from cirrusmq.claims import Claim, NonceOf, try_claim
 from cirrusmq.core import Core
+from cirrusmq.errors import Unavailable
 from cirrusmq.giving_up import reason_to_give_up
 from cirrusmq.parcel import Parcel
 from cirrusmq.scan import from_key, read_page, until_key
@@ -36,6 +37,8 @@ class Taking(msgspec.Struct):
     claims: list[Claim] = []
     count: int = 0
     bytes: int = 0
+    refused: Unavailable | None = None
+    """That a store refused something, if it did."""
 
     def reserve(self, parcel: Parcel, places: Sequence[int]) -> list[int]:
         """The first of `places` that still fit into the answer; they count as taken from now."""
@@ -53,6 +56,12 @@ class Taking(msgspec.Struct):
         """What was reserved was not to be had."""
         self.count -= len(places)
         self.bytes -= sum(map(parcel.answer_bytes, places))
+
+    def settled(self) -> list[Claim]:
+        """What was claimed. Raises Unavailable where that is nothing, and the store refused."""
+        if self.refused is not None and not self.claims:
+            raise self.refused
+        return self.claims
 
     @property
     def full(self) -> bool:
@@ -74,7 +83,7 @@ def take_from_partition(core: Core, source: Source, partition: int, wanted: Want
         _claim_all(core, source, pk, _plan(core, source, deque(changed), taking), taking)
         if taking.claims:
             break
-    return taking.claims
+    return taking.settled()
 
 
 def receivable_places(source: Source, parcel: Parcel, now_ms: int) -> list[int]:
@@ -181,7 +190,7 @@ def _claim_all(
     """Claim what was planned; answers parcels as they stand where somebody was faster."""
     seconds, nonce_of = taking.wanted.timeout_seconds, taking.wanted.nonce_of
     outcomes = core.together(
-        lambda plan: claim(core, source, plan[0], plan[1], seconds, nonce_of), plans
+        lambda plan: try_claim(core, source, plan[0], plan[1], seconds, nonce_of), plans
     )
     changed = []
     for (parcel, places), outcome in zip(plans, outcomes, strict=True):
@@ -189,6 +198,9 @@ def _claim_all(
             taking.claims.append(outcome)
             continue
         taking.give_up(parcel, places)
+        if isinstance(outcome, Unavailable):
+            taking.refused = outcome
+            continue
         core.hints.contend(pk, core.now_ms())
         if outcome is not None:
             changed.append(outcome)

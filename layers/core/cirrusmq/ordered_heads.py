@@ -9,8 +9,9 @@ earlier message could hand out a later one.
 from __future__ import annotations
 
 from cirrusmq import dead_letters, spent
-from cirrusmq.claims import Claim, claim
+from cirrusmq.claims import Claim, try_claim
 from cirrusmq.core import Core
+from cirrusmq.errors import Unavailable
 from cirrusmq.heads import Taking, Wanted
 from cirrusmq.parcel import Parcel
 from cirrusmq.scan import LAST_KEY, read_page
@@ -26,11 +27,14 @@ def take_from_groups(core: Core, source: Source, partition: int, wanted: Wanted)
     taking = Taking(wanted)
     pk = partition_key(PARCELS, source.id, partition)
     start = f"{core.random.getrandbits(_HASH_BITS):024x}"
-    for after, until in ((start, LAST_KEY), ("!", start)):
-        _take_between(core, source, pk, after, until, taking)
-        if taking.full:
-            break
-    return taking.claims
+    try:
+        for after, until in ((start, LAST_KEY), ("!", start)):
+            _take_between(core, source, pk, after, until, taking)
+            if taking.full:
+                break
+    except Unavailable as error:  # of a page, when something may have been claimed already
+        taking.refused = error
+    return taking.settled()
 
 
 def _take_between(
@@ -73,11 +77,13 @@ def _take_first(core: Core, source: Source, parcel: Parcel, taking: Taking) -> b
     places = taking.reserve(parcel, free)
     if not places:
         return not live
-    outcome = claim(
+    outcome = try_claim(
         core, source, parcel, places, taking.wanted.timeout_seconds, taking.wanted.nonce_of
     )
     if not isinstance(outcome, Claim):
         taking.give_up(parcel, places)
+        if isinstance(outcome, Unavailable):
+            taking.refused = outcome
         return False
     taking.claims.append(outcome)
     return places == live

@@ -11,9 +11,8 @@ from msgspec import Meta, UnsetType
 from cirrusmq import limits
 from cirrusmq.attempt import check_attempt
 from cirrusmq.claims import Claim, NonceOf
-from cirrusmq.contents import read_contents
 from cirrusmq.core import Core
-from cirrusmq.errors import InvalidParameter
+from cirrusmq.errors import InvalidParameter, Unavailable
 from cirrusmq.heads import Wanted, take_from_partition
 from cirrusmq.message import Message, show
 from cirrusmq.ordered_heads import take_from_groups
@@ -22,6 +21,7 @@ from cirrusmq.receipt import NONCE_BYTES, attempt_nonce
 from cirrusmq.repeats import held_from_attempt
 from cirrusmq.source import Source
 from cirrusmq.timestamps import format_time
+from cirrusmq.unclaiming import read_claimed
 
 FIRST_PAUSE_SECONDS = 0.05
 LONGEST_PAUSE_SECONDS = 1.0
@@ -121,21 +121,30 @@ def receive(
 
 
 def _look_once(core: Core, source: Source, wanted: Wanted) -> list[Received]:
-    """Look at every partition, from a random one on, until one of them gives something."""
+    """Look at every partition, from a random one on, until one of them gives something.
+
+    Raises Unavailable where the store refused in one of them and no other one gave anything.
+    """
     take = take_from_groups if source.ordered else take_from_partition
     partitions = list(range(source.partitions))
     core.random.shuffle(partitions)
+    refused: Unavailable | None = None
     for partition in partitions:
-        claims = take(core, source, partition, wanted)
-        received = _with_contents(core, source, claims)
+        try:
+            claims = take(core, source, partition, wanted)
+            received = _with_contents(core, source, claims)
+        except Unavailable as error:
+            refused = error
+            continue
         if received:
             return received
+    if refused is not None:
+        raise refused
     return []
 
 
 def _with_contents(core: Core, source: Source, claims: list[Claim]) -> list[Received]:
-    """The claimed messages; one whose content cannot be read now stays held, never deleted."""
-    contents = read_contents(core, source, [(claim.parcel, claim.places) for claim in claims])
+    """The claimed messages; those whose content cannot be read now are not among them."""
     return [
         Received(
             parcel=claim.parcel,
@@ -143,7 +152,7 @@ def _with_contents(core: Core, source: Source, claims: list[Claim]) -> list[Rece
             receipt=claim.receipt(place),
             message=messages[place],
         )
-        for claim, messages in zip(claims, contents, strict=True)
+        for claim, messages in zip(claims, read_claimed(core, source, claims), strict=True)
         for place in claim.places
         if place in messages
     ]

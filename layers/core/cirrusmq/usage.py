@@ -122,7 +122,8 @@ def _modifications(before: Parcel, after: Parcel) -> Iterator[Event]:
         size = after.sizes[place]
         was, now = before.visible_ms[place], after.visible_ms[place]
         received = after.receives[place] - before.receives[place]
-        if received > 0:
+        # Fewer in a live message: a claim was undone. (A rewind counts from 0 again.)
+        if received > 0 or (received < 0 and was > DELETED):
             yield Event(after.source_id, "received", received, size * received)
         if was > DELETED and now == DELETED:
             yield Event(after.source_id, "deleted", 1, size)
