@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
-from tests.service.conftest import MakeQueue, TestQueue
+from tests.service.conftest import MakeQueue, TestQueue, usage
 from tests.service.crashes import crash, run_in_small_steps
+from tests.service.test_repeated_sends import attempt
 
+from cirrusmq.counters import read_kept
 from cirrusmq_local.testing import World
 
 
@@ -101,3 +104,131 @@ def test_a_new_receiver_gets_nothing_from_before(world: World, full: TestQueue) 
     world.settle()
 
     assert full.bodies(receiver="late") == ["new"]
+
+
+class TestRepeatedSends:
+    """A send repeated with its attempt has the key of the first one, which a purge removes."""
+
+    @pytest.mark.parametrize("size", [1, 5_000])
+    @pytest.mark.parametrize("delay", [0, 100])
+    def test_repeated_after_the_answer_it_is_sent_after_the_purge(
+        self, world: World, queue: TestQueue, size: int, delay: int
+    ) -> None:
+        message = [{"body": "x" * size, "delay_seconds": delay}]
+        token = attempt(world)
+        first = queue.try_send(message, attempt=token)
+        world.clock.pass_seconds(1)
+        queue.start("purge")
+
+        again = queue.try_send(message, attempt=token)
+
+        assert again.json["messages"][0]["id"] == first.json["messages"][0]["id"]
+        assert again.json["messages"][0]["sent_at"] > first.json["messages"][0]["sent_at"]
+        world.settle()
+        world.clock.pass_seconds(delay)
+        assert queue.bodies() == ["x" * size]
+
+    def test_nothing_of_the_first_one_is_left_in_it(
+        self, world: World, make_queue: MakeQueue
+    ) -> None:
+        queue = make_queue(rewind_seconds=3_600)
+        token = attempt(world)
+        messages = [{"body": "a"}, {"body": "b"}, {"body": "c"}]
+        queue.try_send(messages, attempt=token)
+        held = queue.receive()
+        queue.delete(held[0])
+        queue.give_back(held[1], delay_seconds=100)
+        queue.start("purge")
+
+        queue.try_send(messages, attempt=token)
+
+        assert queue.act("delete", held[2])["failed"][0]["code"] == "ReceiptExpired"
+        assert queue.counts() == {"active": 3}
+        world.settle()
+        received = queue.receive()
+        assert sorted(each["body"] for each in received) == ["a", "b", "c"]
+        assert {each["receive_count"] for each in received} == {1}
+
+    def test_it_is_not_deleted_by_a_purge_that_read_the_first_one(
+        self, world: World, queue: TestQueue, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        token = attempt(world)
+        queue.try_send([{"body": "x"}], attempt=token)
+        queue.start("purge")
+        execute, sent = world.engine.execute, []
+
+        def send_before_the_removal(operation: str, request: Any) -> dict[str, Any]:
+            if operation in ("DeleteItem", "BatchWriteItem") and not sent:
+                sent.append(queue.try_send([{"body": "x"}], attempt=token).status)
+            return execute(operation, request)
+
+        monkeypatch.setattr(world.engine, "execute", send_before_the_removal)
+        world.settle()
+
+        assert sent == [201]
+        assert queue.bodies() == ["x"]
+
+    @pytest.mark.parametrize("purge_first", [True, False])
+    @pytest.mark.parametrize("fanned_out", [True, False])
+    def test_receivers_get_it_as_well(
+        self, world: World, queue: TestQueue, purge_first: bool, fanned_out: bool
+    ) -> None:
+        queue.add_receiver("copy")
+        world.clock.pass_seconds(1)
+        token = attempt(world)
+        queue.try_send([{"body": "x"}], attempt=token)
+        if fanned_out:
+            world.settle()
+        queue.start("purge")
+        if purge_first:
+            world.settle()
+
+        assert queue.try_send([{"body": "x"}], attempt=token).status == 201
+
+        world.settle()
+        assert queue.bodies() == ["x"]
+        assert queue.bodies(receiver="copy") == ["x"]
+
+    def test_the_first_ones_delay_does_not_hide_it(self, world: World, queue: TestQueue) -> None:
+        token = attempt(world)
+        queue.try_send([{"body": "x"}], attempt=token)
+        queue.patch(delay_seconds=5)
+        queue.start("purge")
+
+        queue.try_send([{"body": "x"}], attempt=token)
+
+        world.settle()
+        world.clock.pass_seconds(5)
+        assert queue.bodies() == ["x"]
+
+    def test_a_deduplicated_message_stays_sent_once_and_the_others_are_sent_anew(
+        self, world: World, queue: TestQueue
+    ) -> None:
+        token = attempt(world)
+        messages = [{"body": "once", "deduplication_id": "1"}, {"body": "again"}]
+        first = queue.try_send(messages, attempt=token)
+        world.clock.pass_seconds(1)
+        queue.start("purge")
+
+        again = queue.try_send(messages, attempt=token)
+        third = queue.try_send(messages, attempt=token)
+
+        assert [each["id"] for each in again.json["messages"]] == [
+            each["id"] for each in first.json["messages"]
+        ]
+        assert third.json == again.json
+        world.settle()
+        assert queue.bodies() == ["again"]
+
+    def test_it_is_counted_as_sent_and_the_first_one_as_deleted(
+        self, world: World, queue: TestQueue
+    ) -> None:
+        token = attempt(world)
+        queue.try_send([{"body": "x"}], attempt=token)
+        world.settle()
+        queue.start("purge")
+        queue.try_send([{"body": "x"}], attempt=token)
+        world.settle()
+
+        assert usage(world) == {"queue:orders sent": 2, "queue:orders deleted": 1}
+        assert read_kept(world.core, queue.show()["id"]).messages == 1

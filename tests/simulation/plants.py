@@ -139,6 +139,7 @@ def sends_put_over_what_is_there(patch: pytest.MonkeyPatch) -> None:
 
     patch.setattr(store, "put_if_absent", plain)
     patch.setattr(shipments, "put_if_absent", plain)
+    patch.setattr(shipments, "put_unless_sent", lambda table, item, _: plain(table, item))
 
 
 @plant()

@@ -88,7 +88,7 @@ class FanOut(StreamReader):
     """Feeds log records to `fan_out`."""
 
     def wanted(self, change: Change) -> bool:
-        return change.event_name == "INSERT" and change.keys["pk"]["S"].startswith("L#")
+        return change.event_name != "REMOVE" and change.keys["pk"]["S"].startswith("L#")
 
     def work(self, core: Core, record: StreamRecord) -> None:
         assert record.after is not None

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple, Protocol
 from cirrusmq import limits
 from cirrusmq.core import Core
 from cirrusmq.storage.models import DeduplicationItem
-from cirrusmq.storage.parcels import ttl_seconds
-from cirrusmq.storage.store import Item, TransactionRefused, put_if_absent
+from cirrusmq.storage.parcels import put_unless_sent, ttl_seconds
+from cirrusmq.storage.store import Item, TransactionRefused
 
 
 class Reminder(NamedTuple):
@@ -93,6 +93,7 @@ def transact(
     begun_ms: int,
     now_ms: int,
     whole: bool = True,
+    purged_ms: int = 0,
 ) -> Earlier | None:
     """Write reminders and items, all or nothing, unless it was done before. Raises Duplicate.
 
@@ -100,6 +101,9 @@ def transact(
     `begun_ms` is the time in the send's id. A reminder of somebody else's that was in force then
     is so for every repetition of the send: else a later one would store, under the same key,
     other messages than the first.
+
+    `purged_ms`: what was sent until then is not there any more. Its reminders stay in force, since
+    a deduplicated message is stored once; its messages that have none are to be sent anew.
     """
     table = core.tables.messages
     writes: list[dict[str, Any]] = [
@@ -114,7 +118,7 @@ def transact(
         }
         for _, item in reminders
     ]
-    writes += [{"Put": put_if_absent(table, item)} for item in items]
+    writes += [{"Put": put_unless_sent(table, item, purged_ms)} for item in items]
     try:
         core.store.transact(writes)
     except TransactionRefused as refused:
@@ -129,7 +133,8 @@ def transact(
                 own_ms.append(found[key].sent_ms)
         # An earlier try of this very call took effect. Where it stored a part, the rest being
         # duplicates of others, each is to be answered what it was answered then.
-        if len(own_ms) < len(found) or (found and not whole):
+        purged = bool(own_ms) and min(own_ms) <= purged_ms
+        if len(own_ms) < len(found) or (found and not whole) or purged:
             raise Duplicate(found) from refused
         items = tuple(
             old for place, old in refused.failed.items() if old and place >= len(reminders)

@@ -5,6 +5,7 @@ The floor in the queue's document does it, at once; the steps then remove what l
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 
 import msgspec
@@ -16,10 +17,15 @@ from cirrusmq.parcel import DELETED, Parcel
 from cirrusmq.queue import Queue
 from cirrusmq.queues import update_queue
 from cirrusmq.receivers import all_sources
-from cirrusmq.scan import remaining, scan_pages
-from cirrusmq.storage.parcels import ARCHIVE, PARCELS, archive_sort_key, partition_key
-
-_DELETES_PER_CALL = 25
+from cirrusmq.scan import LAST_KEY, remaining, scan_pages
+from cirrusmq.storage.parcels import (
+    ARCHIVE,
+    PARCELS,
+    archive_sort_key,
+    partition_key,
+    sort_key,
+)
+from cirrusmq.storage.store import ConditionFailed, Item, key
 
 
 def purge(core: Core, queue: Queue) -> Operation:
@@ -44,20 +50,30 @@ def steps(core: Core, run: Run) -> Iterator[Step]:
         for partition in range(source.partitions)
     ]
     for pk, behind in remaining(partitions, run.operation.progress):
+        archived = pk.startswith(f"{ARCHIVE}#")
+        key_of = archive_sort_key if archived else sort_key
         for page in scan_pages(core, pk, behind=behind):
             below = [parcel for parcel in page.parcels if parcel.sent_ms <= floor_ms]
-            archived = pk.startswith(f"{ARCHIVE}#")
-            keys = [(pk, _key(parcel, archived)) for parcel in below]
-            for first in range(0, len(keys), _DELETES_PER_CALL):
-                core.store.delete_many(
-                    core.tables.messages, keys[first : first + _DELETES_PER_CALL]
-                )
+            keys = [key(pk, key_of(parcel)) for parcel in below]
+            list(core.together(lambda each: _remove(core, each, floor_ms), keys))
             done = sum(_messages(parcel, archived) for parcel in below)
-            yield Step(Progress(pk, page.more_after or "~"), done)
+            yield Step(Progress(pk, page.more_after or LAST_KEY), done)
 
 
-def _key(parcel: Parcel, archived: bool) -> str:
-    return archive_sort_key(parcel) if archived else parcel.sort_key
+def _remove(core: Core, place: Item, floor_ms: int) -> None:
+    """Remove a parcel, if what lies there was sent until the floor.
+
+    steps: read t = 1 ──────────────────────────────────────> delete if t <= 2: refused
+    a send that is repeated: t = 3, under the same key ──> stored
+    """
+    request = {
+        "TableName": core.tables.messages,
+        "Key": place,
+        "ConditionExpression": "t <= :floor",
+        "ExpressionAttributeValues": {":floor": {"N": str(floor_ms)}},
+    }
+    with contextlib.suppress(ConditionFailed):
+        core.store.write("DeleteItem", request)
 
 
 def _messages(parcel: Parcel, archived: bool) -> int:

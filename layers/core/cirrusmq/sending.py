@@ -220,7 +220,13 @@ def _write(
     items = [*shipment.parcels, *([shipment.log] if shipment.log else [])]
     if reminders:
         earlier = deduplication.transact(
-            core, items, reminders, begun_ms=begun_ms, now_ms=now_ms, whole=whole
+            core,
+            items,
+            reminders,
+            begun_ms=begun_ms,
+            now_ms=now_ms,
+            whole=whole,
+            purged_ms=queue.purged_ms,
         )
     else:
         earlier = store_shipment(core, queue, shipment, now_ms)
@@ -265,6 +271,6 @@ def _sent_with_earlier_delay(
     for seconds in queue.earlier_delays_of(begun_ms) - {queue.attributes.delay_seconds}:
         key = sort_key(begun_ms + seconds * 1000, send_id)
         item = core.store.get(core.tables.messages, pk, key)
-        if item is not None:
+        if item is not None and int(item["t"]["N"]) > queue.purged_ms:
             return Earlier(int(item["t"]["N"]), (item,))
     return None

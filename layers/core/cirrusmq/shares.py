@@ -12,7 +12,7 @@ from cirrusmq.core import Core
 from cirrusmq.enqueue import answer_percent, fits, group_partition, ordered_sort_key
 from cirrusmq.message import Message, pack
 from cirrusmq.parcel import Parcel, message_id, sort_key, where_differing
-from cirrusmq.storage.parcels import parcel_item
+from cirrusmq.storage.parcels import parcel_item, put_unless_sent
 from cirrusmq.storage.store import ConditionFailed
 
 
@@ -64,14 +64,18 @@ def parcels_of(share: Share) -> Iterator[Parcel]:
 
 
 def put_parcels(core: Core, parcels: Sequence[Parcel]) -> None:
-    """Put those parcels that are not there yet."""
+    """Put those parcels that are not there yet.
+
+    One of the same key that was sent earlier is of a send that was purged, and then repeated.
+    """
     list(core.together(lambda parcel: _put(core, parcel), parcels))
 
 
 def _put(core: Core, parcel: Parcel) -> None:
     item = parcel_item(parcel)
+    put = put_unless_sent(core.tables.messages, item, parcel.sent_ms - 1)
     try:
-        core.store.put_if_absent(core.tables.messages, item)
+        core.store.write("PutItem", put)
     except ConditionFailed:
         return
     core.hints.forget(item["pk"]["S"], item["sk"]["S"])

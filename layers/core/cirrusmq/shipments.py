@@ -19,7 +19,7 @@ from cirrusmq.queue import Queue
 from cirrusmq.storage.parcels import (
     LOG,
     join_log_items,
-    parked_item,
+    put_unless_sent,
     read_positions,
     ttl_seconds,
 )
@@ -34,17 +34,18 @@ def store_shipment(core: Core, queue: Queue, shipment: Shipment, now_ms: int) ->
         a client      send ──> put ──> (answer lost)     the same send again ──> put
         the store               stored                                            key taken
 
-    Keys come from the send's id alone, so a key that is taken holds this very send. A log record
-    from before the queue had receivers says less: its parcels may never have been written. It is
-    written again, and since the stream brings fan-out what is new alone, parked for it.
+    Keys come from the send's id alone, so a key that is taken holds this very send, unless a purge
+    came in between: what it purged is written over. A log record from before the queue had
+    receivers says less: its parcels may never have been written. It is written again, and the
+    stream brings fan-out what was written over as well.
     """
     table = core.tables.messages
     log = shipment.log
     if log is not None and queue.log_since_ms is None:
         _put_log(core, log)
         log = None
-    parcels = [put_if_absent(table, item) for item in shipment.parcels]
-    puts = [*parcels, put_if_absent(table, log)] if log else parcels
+    items = [*shipment.parcels, *([log] if log else [])]
+    puts = [put_unless_sent(table, item, queue.purged_ms) for item in items]
     for _ in range(_TRIES):
         found = _put_together(core, puts)
         if found is None:
@@ -54,8 +55,7 @@ def store_shipment(core: Core, queue: Queue, shipment: Shipment, now_ms: int) ->
         if settled or log is None or not standing:
             return Earlier(int(settled[0]["t"]["N"]) if settled else now_ms, settled)
         (leftover,) = standing
-        parked = {"TableName": table, "Item": parked_item(log)}
-        puts = [*parcels, _overwrite(table, leftover, join_log_items(log, leftover)), parked]
+        puts = [*puts[:-1], _overwrite(table, leftover, join_log_items(log, leftover))]
     raise Unavailable
 
 

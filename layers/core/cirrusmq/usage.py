@@ -73,7 +73,11 @@ def push_events(change: Change) -> Iterator[Event]:
 def events(change: Change, arrival: Kind) -> Iterator[Event]:
     """What a change is billed as; `arrival` is the kind of a new message in this source."""
     before, after = change.before, change.after
-    if before is None and after is not None:
+    if before and after and before.sent_ms != after.sent_ms:
+        # Purged, and written over by the same send that was repeated.
+        yield from events(msgspec.structs.replace(change, after=None), arrival)
+        yield from _arrivals(after, arrival)
+    elif before is None and after is not None:
         yield from _arrivals(after, arrival)
     elif before is not None and after is None:
         kind: Kind = "expired" if change.by_ttl else "deleted"

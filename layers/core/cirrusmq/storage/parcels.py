@@ -13,7 +13,7 @@ from cirrusmq.message import Message, pack, unpack
 from cirrusmq.parcel import Parcel, where_differing
 from cirrusmq.storage.models import LogItem, ParcelItem
 from cirrusmq.storage.shards import shard_key
-from cirrusmq.storage.store import Item, key
+from cirrusmq.storage.store import Item, key, put_if_absent
 
 PARCELS, ARCHIVE, LOG = "Q", "R", "L"
 AGE_NOTES, HEAD_MARKS = "A", "H"
@@ -66,6 +66,21 @@ def parcel_item(parcel: Parcel) -> Item:
         expires_at=ttl_seconds(parcel.expires_ms),
     )
     return dict(item.serialize())
+
+
+def put_unless_sent(table: str, item: Item, purged_ms: int) -> dict[str, Any]:
+    """A put under a key that is free, or that holds what was sent until `purged_ms`.
+
+        send (attempt), t = 1 ──> purge, floor 2 ──> the same send again, t = 3
+        the store  t = 1 .......................... still there: the purge's steps come later
+
+    A purged message is none any more: left in place it would swallow the one sent after it.
+    """
+    put = put_if_absent(table, item)
+    if purged_ms:
+        put["ConditionExpression"] += " OR t <= :purged"
+        put["ExpressionAttributeValues"] = {":purged": {"N": str(purged_ms)}}
+    return put
 
 
 def archive_item(parcel: Parcel, expires_ms: int) -> Item:

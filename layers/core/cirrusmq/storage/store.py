@@ -140,20 +140,6 @@ class Store:
                 return
             request["ExclusiveStartKey"] = last
 
-    def delete_many(self, table: str, keys: Sequence[tuple[str, str]]) -> None:
-        """Delete up to 25 items, whatever they hold."""
-        request: dict[str, Any] = {
-            table: [{"DeleteRequest": {"Key": key(pk, sk)}} for pk, sk in keys]
-        }
-        for tried in range(_BATCH_TRIES):
-            if not keys or not request:
-                return
-            answer = self._call("BatchWriteItem", {"RequestItems": request})
-            request = answer.get("UnprocessedItems") or {}
-            if request:
-                self.pause(tried)
-        raise Unavailable
-
     def pause(self, tried: int) -> None:
         """Wait before a try that is not the first; longer after each, by chance."""
         # Full jitter, so that writers that met once do not meet again.
