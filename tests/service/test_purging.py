@@ -155,7 +155,8 @@ class TestRepeatedSends:
         token = attempt(world)
         queue.try_send([{"body": "x"}], attempt=token)
         queue.start("purge")
-        execute, sent = world.engine.execute, []
+        execute = world.engine.execute
+        sent: list[int] = []
 
         def send_before_the_removal(operation: str, request: Any) -> dict[str, Any]:
             if operation in ("DeleteItem", "BatchWriteItem") and not sent:

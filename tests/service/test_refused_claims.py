@@ -153,7 +153,8 @@ def test_a_message_whose_body_is_gone_keeps_nobody_busy_and_does_not_die_of_it(
 ) -> None:
     strict.send(LARGE)
     (log,) = (item for item in world.items() if item["pk"]["S"].startswith("L#"))
-    world.core.store.delete_many(world.tables.messages, [(log["pk"]["S"], log["sk"]["S"])])
+    key = {name: log[name] for name in ("pk", "sk")}
+    world.core.store.write("DeleteItem", {"TableName": world.tables.messages, "Key": key})
 
     assert strict.receive() == []
 

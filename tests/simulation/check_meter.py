@@ -51,8 +51,9 @@ def check_usage(deployment: Deployment, book: Book) -> Iterator[Violation]:
             billed[place, entry["kind"]["S"]] += int(entry["count"]["N"])
     for place, calls in _by_place(book.by_kind["receive"]).items():
         receipts = {each.receipt for call in calls if call.known for each in call.answer}
-        # Where the SDK repeated a claim, another one may have come between: taken, never answered.
-        unknown = sum(call.repeated or call.outcome in ("failed", "crashed") for call in calls)
+        # A claim whose answer was lost may have taken what the receive, which answers the others,
+        # does not know of; so may one that the SDK repeated, where another came between.
+        unknown = sum(call.disturbed or call.outcome in ("failed", "crashed") for call in calls)
         yield from _within(place, "received", billed, len(receipts), MOST_PER_RECEIVE * unknown)
     sends = [*book.by_kind["send"], *book.by_kind["send again"]]
     for place, calls in _by_place(sends).items():
