@@ -10,6 +10,7 @@ from typing import Any, Protocol, TypeVar
 import msgspec
 from msgspec import field
 
+from cirrusmq import limits
 from cirrusmq.cache import Cache
 from cirrusmq.clock import Clock
 from cirrusmq.hints import Hints
@@ -88,6 +89,24 @@ class Core(msgspec.Struct, frozen=True, kw_only=True):
     def now_ms(self) -> int:
         """The service's time in milliseconds since the epoch."""
         return self.clock.now_ms()
+
+    @property
+    def skew_ms(self) -> int:
+        """How far another function's clock may be from this one; one machine has one clock."""
+        return limits.CLOCK_SKEW_MS if self.cache.lag_ms else 0
+
+    def wait_past(self, moment_ms: int) -> None:
+        """Let time pass until every clock of the deployment shows more than `moment_ms`.
+
+        this clock   floor = 12:00:00.000 ──── waits ────> 12:00:02.001, answers
+        a sender's   11:59:58.000 ..................... > 12:00:00.001, later than the floor
+        """
+        self.wait_until(moment_ms + self.skew_ms + 1)
+
+    def floor_ms(self) -> int:
+        """A moment that is later than whatever any clock has shown before this call."""
+        self.wait_past(self.now_ms())
+        return self.now_ms()
 
     def wait_until(self, moment_ms: int) -> None:
         """Let time pass until the clock shows at least `moment_ms`."""

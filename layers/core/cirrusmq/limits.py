@@ -58,6 +58,8 @@ CACHE_MS = 1_000
 CALL_MS = 30_000
 """What a call begins to write it has written by then: its function is stopped before."""
 SLOW_CACHE_MS = 60_000
+CLOCK_SKEW_MS = 2_000
+"""The clocks of two functions differ by no more."""
 
 TOPIC_NAME = (3, 64)
 TOPIC_MESSAGE_BYTES = (1_024, 65_536)

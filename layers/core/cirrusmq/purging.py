@@ -30,13 +30,14 @@ from cirrusmq.storage.store import ConditionFailed, Item, key
 
 def purge(core: Core, queue: Queue) -> Operation:
     """Purge the queue, its receivers and what could be rewound; in force when this returns."""
+    floor_ms = core.floor_ms()
     purged = update_queue(
         core,
         queue.account,
         queue.name,
-        lambda before: msgspec.structs.replace(before, purged_ms=core.now_ms()),
+        lambda before: msgspec.structs.replace(before, purged_ms=max(before.purged_ms, floor_ms)),
     )
-    core.wait_until(purged.purged_ms + 1)  # a message sent from now on lies above the floor
+    core.wait_past(purged.purged_ms)  # a message sent from now on lies above the floor
     return operations.start(core, purged, "purge", {"until_ms": purged.purged_ms})
 
 

@@ -12,8 +12,8 @@ from cirrusmq.queues import update_queue
 from cirrusmq.storage.directory import queue_place
 from cirrusmq.timestamps import format_time, parse_time
 
-BEGINNING_MS = limits.CALL_MS + limits.CACHE_MS
-"""What a call began is written by then, and no cache holds what was there before."""
+BEGINNING_MS = limits.CALL_MS + limits.CACHE_MS + limits.CLOCK_SKEW_MS
+"""What a call began is written by then, by every clock, and no cache holds what was before."""
 
 
 def check_start(core: Core, queue: Queue, start: str) -> int | None:
@@ -45,8 +45,8 @@ def with_log(core: Core, queue: Queue) -> Queue:
     """The queue with its log turned on.
 
     The log begins when no sender works with the queue's old attributes any more, which is when
-    the update returns; that is written down then. Until it is, and for good where the call stops
-    before, it begins at a time by which the update has returned in any case.
+    the update returns, by every clock; that is written down then. Until it is, and for good where
+    the call stops before, it begins at a time by which the update has returned in any case.
     """
     if queue.log_since_ms is None:
         queue = update_queue(
@@ -59,7 +59,7 @@ def with_log(core: Core, queue: Queue) -> Queue:
         core.cache.turn_over(queue_place(queue.account, queue.name))
     else:
         return queue
-    since_ms = core.now_ms() + 1
+    since_ms = core.now_ms() + core.skew_ms + 1
     return update_queue(
         core, queue.account, queue.name, lambda before: _log_since(before, since_ms)
     )

@@ -174,7 +174,7 @@ def _create(
     logged = with_log(core, queue)
     now_ms = core.now_ms()
     if start_ms is None:
-        start_ms = now_ms + 1  # what was sent before this call is not the receiver's
+        start_ms = now_ms + core.skew_ms + 1  # what was sent before is not the receiver's
     start_ms = max(start_ms, earliest_ms(logged, now_ms))
     backfill, writes = None, list[dict[str, Any]]()
     if start_ms <= now_ms:
@@ -213,7 +213,6 @@ def _create(
             raise LimitExceeded(f"a queue has at most {most} receivers") from refused
         return None
     _take_effect(core, queue, receiver)
-    core.wait_until(min(receiver.start_ms, now_ms + 1))  # `latest` is from the answer on
     return receiver
 
 
@@ -221,14 +220,20 @@ def _take_effect(core: Core, queue: Queue, receiver: Receiver) -> None:
     """In force everywhere, and its backfill begun, when this returns.
 
     fan_out may overlook it until the caches have turned over; the backfill brings what was sent by
-    then. Where the call stops before, the receiver's PUT repeated does it, or at last the sweep:
+    then, by any clock. Where the call stops before, the receiver's PUT repeated does it, or at
+    last the sweep:
 
-        PUT ──> receiver, backfill until + 31 s ──> caches turned over ──> backfill until now
-                            └── stops: the sweep runs it, 31 s later, when they have as well
+        PUT ──> receiver, backfill until + 33 s ──> caches turned over ──> backfill until now
+                            └── stops: the sweep runs it, 33 s later, when they have as well
+
+    What is sent after the answer is later than that, and than the start of one that is `latest`.
     """
     core.cache.turn_over(receiver_place(queue.id, ""))
+    begun_ms = min(receiver.start_ms, receiver.created_ms + core.skew_ms + 1)
     if receiver.backfill is not None:
-        operations.release(core, queue.account, receiver.backfill, until_ms=core.now_ms())
+        begun_ms = core.floor_ms()
+        operations.release(core, queue.account, receiver.backfill, until_ms=begun_ms)
+    core.wait_past(begun_ms - 1)
 
 
 def delete_receiver(core: Core, queue: Queue, name: str) -> None:

@@ -1,7 +1,7 @@
 """Rewinding: deleted messages become active again, in order of sending.
 
 A deleted message notes when it was deleted (in the place of when it was first received), and a
-rewind takes only what was deleted before it began. So a message that is consumed while the rewind
+rewind takes only what was deleted until it began. So a message that is consumed while the rewind
 goes on, or consumed again after it, does not appear twice, and a step may run again.
 """
 
@@ -53,12 +53,14 @@ def rewind(core: Core, queue: Queue, request: RewindRequest) -> Operation:
     earliest_ms = now_ms - queue.attributes.rewind_seconds * 1000
     if to_ms < earliest_ms:
         raise NotRewindable(f"the earliest time to rewind to is {format_time(earliest_ms)}")
-    return operations.start(core, queue, "rewind", {"to_ms": to_ms})
+    until_ms = core.floor_ms()
+    core.wait_past(until_ms)  # what is deleted from now on stays deleted
+    return operations.start(core, queue, "rewind", {"to_ms": to_ms, "until_ms": until_ms})
 
 
 def steps(core: Core, run: Run) -> Iterator[Step]:
     """First the archive in order of sending, then deleted messages of parcels still there."""
-    to_ms, started_ms = run.operation.details["to_ms"], run.operation.started_ms
+    to_ms, until_ms = run.operation.details["to_ms"], run.operation.details["until_ms"]
     partitions = [
         partition_key(kind, source.id, partition)
         for source in all_sources(core, run.queue())
@@ -77,15 +79,13 @@ def steps(core: Core, run: Run) -> Iterator[Step]:
                 source = source_with_id(core, run.queue(), parcel.source_id)
                 if source is None:
                     continue  # a receiver that is deleted by now
-                places = _to_rewind(core, source, parcel, to_ms, started_ms)
+                places = _to_rewind(core, source, parcel, to_ms, until_ms)
                 if places and bring_back(core, parcel, places):
                     done += len(places)
             yield Step(Progress(pk, reached), done)
 
 
-def _to_rewind(
-    core: Core, source: Source, parcel: Parcel, to_ms: int, started_ms: int
-) -> list[int]:
+def _to_rewind(core: Core, source: Source, parcel: Parcel, to_ms: int, until_ms: int) -> list[int]:
     now_ms = core.now_ms()
     if parcel.sent_ms < to_ms or parcel.sent_ms <= source.purged_ms:
         return []
@@ -94,7 +94,7 @@ def _to_rewind(
     return [
         place
         for place in range(parcel.count)
-        if rewindable(source, parcel, place) and parcel.first_received_ms[place] <= started_ms
+        if rewindable(source, parcel, place) and parcel.first_received_ms[place] <= until_ms
     ]
 
 

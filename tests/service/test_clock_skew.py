@@ -1,0 +1,172 @@
+"""Functions whose clocks differ by two seconds: floors in time hold by every clock."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+from msgspec.structs import replace
+from tests.service.conftest import TestQueue
+
+from cirrusmq.cache import Cache
+from cirrusmq.clock import Clock
+from cirrusmq.limits import CACHE_MS
+from cirrusmq.timestamps import format_time
+from cirrusmq_local.testing import Client, World
+
+SKEW_SECONDS = 1.999
+
+
+class SkewedClock:
+    """The world's clock, some seconds behind or ahead."""
+
+    scale = 1.0
+
+    def __init__(self, clock: Clock, seconds: float) -> None:
+        self._clock = clock
+        self._ms = round(seconds * 1000)
+
+    def now_ms(self) -> int:
+        return self._clock.now_ms() + self._ms
+
+    def sleep(self, seconds: float) -> None:
+        self._clock.sleep(seconds)
+
+
+@contextmanager
+def elsewhere(world: World, seconds: float) -> Iterator[None]:
+    """Calls are answered by environments whose clocks are `seconds` ahead."""
+    core, clock = world.core, SkewedClock(world.clock, seconds)
+    world.core = replace(core, clock=clock, cache=Cache(clock, CACHE_MS, shared=False))
+    try:
+        yield
+    finally:
+        world.core = core
+
+
+@pytest.fixture
+def cloud() -> Iterator[World]:
+    """A world in which every function has caches of its own."""
+    made = World(shared_caches=False)
+    yield made
+    made.engine.close()
+
+
+@pytest.fixture
+def queue(cloud: World) -> TestQueue:
+    """A queue that keeps deleted messages."""
+    alice: Client = cloud.client("alice", admin=True)
+    assert alice.put("/queues/orders", {"rewind_seconds": 3_600}).status == 201
+    return TestQueue(alice, "orders")
+
+
+def test_what_is_sent_right_after_a_purge_stays_though_the_senders_clock_is_behind(
+    cloud: World, queue: TestQueue
+) -> None:
+    queue.start("purge")
+    with elsewhere(cloud, -SKEW_SECONDS):
+        queue.send("x")
+    cloud.settle()
+
+    cloud.clock.pass_seconds(3)
+    assert queue.bodies() == ["x"]
+
+
+def test_what_was_sent_right_before_a_purge_goes_though_the_senders_clock_is_ahead(
+    cloud: World, queue: TestQueue
+) -> None:
+    with elsewhere(cloud, SKEW_SECONDS):
+        queue.send("x")
+    queue.run("purge")
+
+    cloud.clock.pass_seconds(3)
+    assert queue.bodies() == []
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_a_latest_receiver_gets_what_is_sent_right_after_it_was_made(
+    cloud: World, queue: TestQueue, first: bool
+) -> None:
+    if not first:
+        queue.add_receiver("other")
+    queue.add_receiver("copy")
+    with elsewhere(cloud, -SKEW_SECONDS):
+        queue.send("x")
+    cloud.settle()
+
+    cloud.clock.pass_seconds(3)
+    assert queue.bodies(receiver="copy") == ["x"]
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_a_latest_receiver_gets_nothing_from_right_before(
+    cloud: World, queue: TestQueue, first: bool
+) -> None:
+    if not first:
+        queue.add_receiver("other")
+    with elsewhere(cloud, SKEW_SECONDS):
+        queue.send("x")
+    queue.add_receiver("copy")
+    cloud.settle()
+
+    cloud.clock.pass_seconds(3)
+    assert queue.bodies(receiver="copy") == []
+
+
+def test_an_earliest_receiver_gets_what_fan_out_brought_before_it_knew_of_it(
+    cloud: World, queue: TestQueue
+) -> None:
+    queue.add_receiver("other")
+    cloud.clock.pass_seconds(60)
+    with elsewhere(cloud, SKEW_SECONDS):
+        queue.send("x")
+    cloud.settle()
+
+    queue.add_receiver("copy", start="earliest")
+
+    cloud.clock.pass_seconds(3)
+    assert queue.bodies(receiver="copy") == ["x"]
+
+
+def test_a_rewind_brings_back_what_was_deleted_right_before_by_a_clock_ahead(
+    cloud: World, queue: TestQueue
+) -> None:
+    start = format_time(cloud.clock.now_ms())
+    queue.send("x")
+    with elsewhere(cloud, SKEW_SECONDS):
+        queue.delete(*queue.receive())
+
+    operation = queue.run("rewind", to=start)
+
+    assert operation["done"] == 1
+    cloud.clock.pass_seconds(3)
+    assert queue.bodies() == ["x"]
+
+
+def test_a_rewind_leaves_what_is_deleted_right_after_its_answer_by_a_clock_behind(
+    cloud: World, queue: TestQueue
+) -> None:
+    start = format_time(cloud.clock.now_ms())
+    queue.send("x")
+    cloud.clock.pass_seconds(3)
+    queue.start("rewind", to=start)
+    with elsewhere(cloud, -SKEW_SECONDS):
+        queue.delete(*queue.receive())
+    cloud.settle()
+
+    cloud.clock.pass_seconds(3)
+    assert queue.bodies() == []
+
+
+def test_on_one_machine_there_is_one_clock_and_nothing_to_wait_for(world: World) -> None:
+    alice = world.client("alice", admin=True)
+    alice.put("/queues/orders", {"rewind_seconds": 3_600})
+    queue = TestQueue(alice, "orders")
+    before = world.clock.now_ms()
+
+    queue.run("purge")
+    queue.run("rewind", to=format_time(before))
+    queue.add_receiver("copy")
+
+    assert world.clock.now_ms() - before < 50
