@@ -78,7 +78,7 @@ def _count_live(core: Core, source: Source, counts: Counts, now_ms: int) -> bool
 def _add(counts: Counts, source: Source, parcel: Parcel, now_ms: int) -> None:
     within = rewindable_until(source, parcel) > now_ms
     for place in range(parcel.count):
-        if parcel.receivable(place, now_ms):
+        if parcel.receivable(place, now_ms) or parcel.awaits_group(place):
             counts.active += 1
             counts.oldest_ms = min(counts.oldest_ms or parcel.sent_ms, parcel.sent_ms)
         elif parcel.delayed(place, now_ms):

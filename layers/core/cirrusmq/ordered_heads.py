@@ -8,7 +8,7 @@ earlier message could hand out a later one.
 
 from __future__ import annotations
 
-from cirrusmq import dead_letters, spent
+from cirrusmq import dead_letters, rewound, spent
 from cirrusmq.claims import Claim, try_claim
 from cirrusmq.core import Core
 from cirrusmq.errors import Unavailable
@@ -68,6 +68,7 @@ def _take_first(core: Core, source: Source, parcel: Parcel, taking: Taking) -> b
         spent.clear(core, source, parcel, now_ms)
         return True
     parcel = dead_letters.give_up_first(core, source, parcel, now_ms)
+    parcel = rewound.let_in(core, parcel, now_ms)
     live = [place for place in range(parcel.count) if parcel.live(place)]
     free = []
     for place in live:

@@ -119,6 +119,13 @@ class Parcel(msgspec.Struct, frozen=True, kw_only=True):
         """Whether the message at `place` has outlived its lease and waits for its retry."""
         return self.live(place) and self.visible_ms[place] <= now_ms < self.ready_ms(place)
 
+    def awaits_group(self, place: int) -> bool:
+        """Whether the message at `place` came back by a rewind and waits until its group is free.
+
+        It has the time of the rewind in the place of its first receive.
+        """
+        return not self.receives[place] and self.visible_ms[place] == self.expires_ms
+
     def answer_bytes(self, place: int) -> int:
         """What the message at `place` adds to an answer's JSON at most, state included."""
         return self.sizes[place] * self.answer_percent // 100 + 1_000

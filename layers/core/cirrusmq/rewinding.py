@@ -3,6 +3,9 @@
 A deleted message notes when it was deleted (in the place of when it was first received), and a
 rewind takes only what was deleted until it began. So a message that is consumed while the rewind
 goes on, or consumed again after it, does not appear twice, and a step may run again.
+
+In an ordered queue the first that comes back of a group waits until the group is free, and the
+others behind it (see `rewound`).
 """
 
 from __future__ import annotations
@@ -21,6 +24,7 @@ from cirrusmq.operations import Operation, Progress, Run, Step
 from cirrusmq.parcel import DELETED, Parcel
 from cirrusmq.queue import Queue
 from cirrusmq.receivers import all_sources, source_with_id
+from cirrusmq.rewound import group_of, let_in
 from cirrusmq.scan import portions, remaining, scan_pages
 from cirrusmq.source import Source
 from cirrusmq.spent import parcel_key, rewindable, rewindable_until
@@ -34,6 +38,10 @@ from cirrusmq.storage.parcels import (
 )
 from cirrusmq.storage.store import ConditionFailed, TransactionRefused, key, put_if_absent
 from cirrusmq.timestamps import format_time, parse_time
+
+
+_LET_IN = 20
+"""Groups that are looked at before the progress is saved."""
 
 
 class RewindRequest(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
@@ -59,7 +67,7 @@ def rewind(core: Core, queue: Queue, request: RewindRequest) -> Operation:
 
 
 def steps(core: Core, run: Run) -> Iterator[Step]:
-    """First the archive in order of sending, then deleted messages of parcels still there."""
+    """First deleted messages of parcels still there, then the archive in order of sending."""
     to_ms, until_ms = run.operation.details["to_ms"], run.operation.details["until_ms"]
     partitions = [
         partition_key(kind, source.id, partition)
@@ -68,6 +76,7 @@ def steps(core: Core, run: Run) -> Iterator[Step]:
         for partition in range(source.partitions)
     ]
     # "Q" sorts before "R": live parcels come first, so that none is looked at twice.
+    waiting: dict[str, Parcel] = {}
     for pk, behind in remaining(partitions, run.operation.progress):
         archived = pk.startswith(f"{ARCHIVE}#")
         start = f"{to_ms:013d}" if archived else ""
@@ -80,9 +89,19 @@ def steps(core: Core, run: Run) -> Iterator[Step]:
                 if source is None:
                     continue  # a receiver that is deleted by now
                 places = _to_rewind(core, source, parcel, to_ms, until_ms)
-                if places and bring_back(core, parcel, places):
+                group = f"{pk.partition('#')[2]}#{group_of(parcel)}"
+                waits = source.ordered and not (archived and group in waiting)
+                active = _active(core, parcel, places, waits=waits)
+                if places and bring_back(core, active, parcel, places):
                     done += len(places)
+                    if waits:
+                        waiting[group if archived else f"{group}#{parcel.sort_key}"] = active
             yield Step(Progress(pk, reached), done)
+    # Where a group is not free, or this stops here, its receivers end the wait.
+    for number, first in enumerate(waiting.values()):
+        let_in(core, first, core.now_ms())
+        if number % _LET_IN == 0:
+            yield Step(run.operation.progress, 0)
 
 
 def _to_rewind(core: Core, source: Source, parcel: Parcel, to_ms: int, until_ms: int) -> list[int]:
@@ -98,8 +117,8 @@ def _to_rewind(core: Core, source: Source, parcel: Parcel, to_ms: int, until_ms:
     ]
 
 
-def _restore(core: Core, parcel: Parcel, places: Sequence[int]) -> bool:
-    """Move an archived parcel back under its own key, with the messages at `places` active.
+def _restore(core: Core, active: Parcel, parcel: Parcel, places: Sequence[int]) -> bool:
+    """Move an archived parcel back under its own key, as `active` has it.
 
     Where that key is taken the same send is in the queue already, by a repeated attempt: then the
     archived copy stays where it is.
@@ -110,27 +129,22 @@ def _restore(core: Core, parcel: Parcel, places: Sequence[int]) -> bool:
         "Key": key(pk, archive_sort_key(parcel)),
         "ConditionExpression": "attribute_exists(pk)",
     }
-    active = replace(_active(core, parcel, places), moved_from=REWOUND)
+    put = put_if_absent(core.tables.messages, parcel_item(replace(active, moved_from=REWOUND)))
     try:
-        core.store.transact(
-            [
-                {"Delete": removal},
-                {"Put": put_if_absent(core.tables.messages, parcel_item(active))},
-            ]
-        )
+        core.store.transact([{"Delete": removal}, {"Put": put}])
     except TransactionRefused:
         return False
     core.hints.forget(partition_key(PARCELS, parcel.source_id, parcel.partition), parcel.sort_key)
     return True
 
 
-def _reopen(core: Core, parcel: Parcel, places: Sequence[int]) -> bool:
+def _reopen(core: Core, active: Parcel, parcel: Parcel, places: Sequence[int]) -> bool:
     """Make deleted messages of a parcel active where they stand."""
-    active = _active(core, parcel, places)
     changes, conditions = [], []
     values: dict[str, Any] = {
         ":deleted": {"N": str(DELETED)},
-        ":now": {"N": str(max(active.visible_ms))},
+        ":now": {"N": str(active.visible_ms[places[0]])},
+        ":first": {"N": str(active.first_received_ms[places[0]])},
         ":none": {"N": "0"},
         ":ended": {"B": b""},
     }
@@ -138,10 +152,9 @@ def _reopen(core: Core, parcel: Parcel, places: Sequence[int]) -> bool:
         conditions += [f"v[{place}] = :deleted", f"f[{place}] = :f{place}"]
         values[f":f{place}"] = {"N": str(parcel.first_received_ms[place])}
         changes += [f"v[{place}] = :now", f"k[{place}] = :ended"]
-        changes += [f"r[{place}] = :none", f"f[{place}] = :none"]
+        changes += [f"r[{place}] = :none", f"f[{place}] = :first"]
         if parcel.waits_ms:
             changes.append(f"w[{place}] = :none")
-    values[":now"] = {"N": str(active.visible_ms[places[0]])}
     try:
         core.store.write(
             "UpdateItem",
@@ -159,7 +172,8 @@ def _reopen(core: Core, parcel: Parcel, places: Sequence[int]) -> bool:
     return True
 
 
-def _active(core: Core, parcel: Parcel, places: Sequence[int]) -> Parcel:
+def _active(core: Core, parcel: Parcel, places: Sequence[int], *, waits: bool) -> Parcel:
+    """The parcel with the messages at `places` active, or waiting until their group is free."""
     now_ms = core.now_ms()
 
     def reset(values: Sequence[Any], fresh: Any) -> tuple[Any, ...]:
@@ -167,9 +181,9 @@ def _active(core: Core, parcel: Parcel, places: Sequence[int]) -> Parcel:
 
     return replace(
         parcel,
-        visible_ms=reset(parcel.visible_ms, now_ms),
+        visible_ms=reset(parcel.visible_ms, parcel.expires_ms if waits else now_ms),
         nonces=reset(parcel.nonces, b""),
         receives=reset(parcel.receives, 0),
-        first_received_ms=reset(parcel.first_received_ms, 0),
+        first_received_ms=reset(parcel.first_received_ms, now_ms if waits else 0),
         waits_ms=reset(parcel.waits_ms, 0),
     )

@@ -1,0 +1,173 @@
+"""Rewinding an ordered queue: what comes back waits until its group is free."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from tests.service.conftest import MakeQueue, Message, TestQueue
+
+from cirrusmq_local.testing import World
+
+Now = Callable[..., str]
+
+
+@pytest.fixture
+def ordered(make_queue: MakeQueue) -> TestQueue:
+    return make_queue("orders", ordered=True, partitions=1, rewind_seconds=3_600)
+
+
+def bodies(messages: list[Message]) -> list[str]:
+    return [message["body"] for message in messages]
+
+
+def send_each(world: World, queue: TestQueue, *numbers: int, group: str = "g") -> None:
+    for number in numbers:
+        queue.send(str(number), group=group)
+        world.clock.pass_seconds(0.1)
+
+
+def consume(queue: TestQueue) -> list[str]:
+    """Receive and delete one by one; answers the bodies in the order received."""
+    got = []
+    while held := queue.receive(1):
+        got += bodies(held)
+        queue.delete(*held)
+    return got
+
+
+@pytest.mark.parametrize("earlier", [2, 60])
+def test_they_wait_while_a_later_one_is_held_and_come_once_it_is_settled(
+    world: World, ordered: TestQueue, now: Now, earlier: int
+) -> None:
+    start = now()
+    send_each(world, ordered, *range(earlier + 2))
+    for _ in range(earlier):
+        ordered.delete(*ordered.receive(1))
+    (held,) = ordered.receive(1, visibility_timeout_seconds=1_000)
+    world.clock.pass_seconds(1)
+
+    assert ordered.run("rewind", to=start)["state"] == "succeeded"
+
+    assert ordered.counts() == {"active": earlier + 1, "inactive": 1}
+    assert ordered.receive() == []
+    world.clock.pass_seconds(120)
+    assert ordered.receive() == []
+    ordered.delete(held)
+    assert consume(ordered) == [*map(str, range(earlier)), str(earlier + 1)]
+
+
+def test_they_come_first_when_the_lease_of_the_later_one_ends(
+    world: World, ordered: TestQueue, now: Now
+) -> None:
+    start = now()
+    send_each(world, ordered, 1, 2, 3)
+    ordered.delete(*ordered.receive(2))
+    ordered.receive(1)
+    ordered.run("rewind", to=start)
+    assert ordered.receive() == []
+
+    world.clock.pass_seconds(31)
+
+    assert consume(ordered) == ["1", "2", "3"]
+
+
+def test_messages_of_one_send_wait_for_each_other_too(
+    world: World, ordered: TestQueue, now: Now
+) -> None:
+    start = now()
+    ordered.send("1", "2", "3", group="g")
+    (one,) = ordered.receive(1)
+    ordered.delete(one)
+    (two,) = ordered.receive(1)
+    world.clock.pass_seconds(1)
+
+    ordered.run("rewind", to=start)
+
+    assert ordered.receive() == []
+    ordered.delete(two)
+    assert consume(ordered) == ["1", "3"]
+
+
+def test_a_group_that_is_free_does_not_wait_for_another(
+    world: World, ordered: TestQueue, now: Now
+) -> None:
+    start = now()
+    send_each(world, ordered, 1, 2, 3, group="held")
+    send_each(world, ordered, 4, 5, 6, group="free")
+    for _ in range(4):
+        ordered.delete(*(each for each in ordered.receive(16) if each["body"] in "1245"))
+        world.clock.pass_seconds(31)
+    (three,) = (each for each in ordered.receive(16) if each["body"] == "3")
+    world.clock.pass_seconds(1)
+
+    ordered.run("rewind", to=start)
+
+    world.clock.pass_seconds(31 - 2)
+    ordered.hold(three, 30)
+    world.clock.pass_seconds(2)
+    assert consume(ordered) == ["4", "5", "6"]
+    ordered.delete(three)
+    assert consume(ordered) == ["1", "2"]
+
+
+def test_whoever_read_a_later_one_before_cannot_take_it_any_more(
+    world: World, ordered: TestQueue, now: Now, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start = now()
+    send_each(world, ordered, 1, 2, 3)
+    ordered.delete(*ordered.receive(2))
+    world.clock.pass_seconds(1)
+    execute = world.engine.execute
+    first: list[str] = []
+
+    def rewind_before_the_claim(operation: str, request: Any) -> dict[str, Any]:
+        if operation == "UpdateItem" and not first:
+            first.append("under way")
+            ordered.run("rewind", to=start)
+            first[:] = bodies(ordered.receive(1))
+        return execute(operation, request)
+
+    monkeypatch.setattr(world.engine, "execute", rewind_before_the_claim)
+    late = ordered.receive(1)
+
+    assert (first, late) == (["1"], [])
+    world.clock.pass_seconds(31)
+    assert consume(ordered) == ["1", "2", "3"]
+
+
+def test_a_rewind_that_stops_anywhere_leaves_no_group_waiting_for_good(
+    world: World, ordered: TestQueue, now: Now
+) -> None:
+    from tests.service.crashes import run_in_small_steps
+
+    start = now()
+    send_each(world, ordered, *range(50))
+    assert len(consume(ordered)) == 50
+    world.clock.pass_seconds(1)
+    ordered.start("rewind", to=start)
+
+    assert run_in_small_steps(world) > 2
+
+    assert ordered.counts() == {"active": 50}
+    assert consume(ordered) == [*map(str, range(50))]
+
+
+def test_a_second_rewind_and_a_purge_find_those_that_wait(
+    world: World, ordered: TestQueue, now: Now
+) -> None:
+    start = now()
+    send_each(world, ordered, 1, 2, 3)
+    ordered.delete(*ordered.receive(2))
+    (three,) = ordered.receive(1)
+    world.clock.pass_seconds(1)
+    ordered.run("rewind", to=start)
+    assert ordered.run("rewind", to=start)["done"] == 0
+    assert ordered.receive() == []
+
+    ordered.run("purge")
+
+    assert ordered.act("delete", three)["failed"]
+    assert ordered.counts() == {}
+    assert {item["pk"]["S"][0] for item in world.items()} == {"N"}
