@@ -39,7 +39,6 @@ from cirrusmq.storage.parcels import (
 from cirrusmq.storage.store import ConditionFailed, TransactionRefused, key, put_if_absent
 from cirrusmq.timestamps import format_time, parse_time
 
-
 _LET_IN = 20
 """Groups that are looked at before the progress is saved."""
 
