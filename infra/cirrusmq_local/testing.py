@@ -35,7 +35,7 @@ from cirrusmq.limits import CACHE_MS, SLOW_CACHE_MS
 from cirrusmq.storage.store import Store
 from cirrusmq_local.aws import isolate_environment
 from cirrusmq_local.engine import Engine, TableSpec, attach
-from cirrusmq_local.events import Request, make_event
+from cirrusmq_local.events import Request, make_event, read_answer
 from cirrusmq_local.functions import Context, Handler, load_handler, running
 from cirrusmq_local.guard import GuardedEngine
 from cirrusmq_local.pump import Pump
@@ -229,7 +229,8 @@ class World:
         )
         event = make_event(request, match, str(uuid.UUID(int=0)), self.clock.now_ms())
         answer = self._run_function(match.route.function, event)
-        return Reply(answer["statusCode"], answer.get("headers", {}), answer.get("body", ""))
+        read = read_answer(answer)
+        return Reply(read.status, dict(read.headers), read.body.decode())
 
     def _run_function(self, name: str, event: Any) -> Any:
         function, handler = self._handlers[name]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from hashlib import md5
 from typing import Any
 
-import msgspec
 import pytest
 
 from cirrusmq.errors import InvalidParameter, MessageTooLarge
@@ -139,7 +138,10 @@ def test_the_md5_is_that_of_the_bytes() -> None:
     assert Message(body="é").body_md5 == md5(b"\xc3\xa9").hexdigest()
 
 
-def test_in_an_answer_escapes_and_base64_count() -> None:
-    plain, quoted = Message(body="xxxx"), Message(body='""""')
-    assert quoted.answer_bytes - plain.answer_bytes == 4
-    assert plain.answer_bytes == len(msgspec.json.encode(["xxxx", {}, [], None]))
+@pytest.mark.parametrize(
+    ("body", "percent"),
+    [("xxxx", 100), ('""""', 200), ("漢", 100), ("\x01\x01", 600), ('x"', 150), (b"xxx", 134)],
+)
+def test_in_an_answer_escapes_and_base64_count(body: str | bytes, percent: int) -> None:
+    assert Message(body=body).answer_percent == percent
+    assert Message(body=body, group="\x01").answer_percent == percent

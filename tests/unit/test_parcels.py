@@ -90,9 +90,9 @@ def test_a_message_alone_in_another_queue_has_a_record_of_its_own() -> None:
     assert parcel(parcel_id=alone).send_id == SEND_ID
 
 
-def test_a_message_takes_its_share_of_an_answer_and_1000_bytes_of_state() -> None:
-    assert parcel(2, sizes=(1, 1_050), answer_percent=133).answer_bytes(1) == 1_396 + 1_000
-    assert parcel(sizes=(7,), answer_percent=50).answer_bytes(0) == 3 + 1_000
+def test_a_message_takes_its_share_of_an_answer_and_4000_bytes_of_state() -> None:
+    assert parcel(2, sizes=(1, 1_050), answer_percent=133).answer_bytes(1) == 1_396 + 4_000
+    assert parcel(sizes=(7,), answer_percent=50).answer_bytes(0) == 3 + 4_000
 
 
 def test_keys_sort_as_the_times_in_them_do() -> None:

@@ -209,17 +209,12 @@ def _parcel(
         first_received_ms=(0,) * count,
         sizes=tuple(entry.message.size_bytes for entry in lot.entries),
         waits_ms=(0,) * count if queue.attributes.retry else (),
-        answer_percent=max(answer_percent(entry.message) for entry in lot.entries),
+        answer_percent=max(entry.message.answer_percent for entry in lot.entries),
         positions=where_differing(positions),
         visibility_seconds=own if any(own) else (),
         moved_from=origin.moved_from if origin else None,
         dead_letter=origin.dead_letter if origin else None,
     )
-
-
-def answer_percent(message: Message) -> int:
-    """Bytes of a message in an answer's JSON for every 100 of its size."""
-    return max(100, -(-100 * message.answer_bytes // message.size_bytes))
 
 
 def _with_content(parcel: Parcel, lot: _Lot) -> Parcel:

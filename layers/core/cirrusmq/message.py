@@ -45,9 +45,13 @@ class Message(msgspec.Struct, frozen=True, kw_only=True):
         return _size(self.body) + attributes + sum(map(_size, self.tags))
 
     @property
-    def answer_bytes(self) -> int:
-        """Bytes of the content inside an answer's JSON, escapes and base64 included."""
-        return len(msgspec.json.encode(_listed(self)))
+    def answer_percent(self) -> int:
+        """Bytes inside an answer's JSON for every 100 of `size_bytes`: for escapes and base64.
+
+        Names of fields, quotes, padding and the group are not among them; they have a bound.
+        """
+        values = (self.body, *self.attributes, *self.attributes.values(), *self.tags)
+        return max(100, -(-100 * sum(map(_encoded_size, values)) // self.size_bytes))
 
 
 class MessageInput(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
@@ -158,6 +162,13 @@ def show(message: Message) -> dict[str, Any]:
 
 def _size(value: str | bytes) -> int:
     return len(value.encode() if isinstance(value, str) else value)
+
+
+def _encoded_size(value: str | bytes) -> int:
+    """Bytes in JSON, quotes and padding aside."""
+    if isinstance(value, bytes):
+        return -(-4 * len(value) // 3)
+    return len(msgspec.json.encode(value)) - 2
 
 
 def _to_base64(value: bytes) -> str:

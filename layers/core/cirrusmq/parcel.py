@@ -21,6 +21,9 @@ MOVED = -2
 DROPPED = -3
 """A `visible_ms` that says: its retries are used up, and no dead-letter queue takes it."""
 _MARK_BYTES = 5
+_SHOWN_BYTES = 4_000
+"""What an answer has of a message beside its body, attributes and tags: a group of 128 characters
+and a reason of 256, six bytes each, the receipt, times, names of fields."""
 
 
 class Parcel(msgspec.Struct, frozen=True, kw_only=True):
@@ -128,7 +131,7 @@ class Parcel(msgspec.Struct, frozen=True, kw_only=True):
 
     def answer_bytes(self, place: int) -> int:
         """What the message at `place` adds to an answer's JSON at most, state included."""
-        return self.sizes[place] * self.answer_percent // 100 + 1_000
+        return self.sizes[place] * self.answer_percent // 100 + _SHOWN_BYTES
 
 
 def message_id(send_id: str, position: int) -> str:

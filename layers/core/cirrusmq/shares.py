@@ -9,7 +9,7 @@ import msgspec
 from msgspec.structs import replace
 
 from cirrusmq.core import Core
-from cirrusmq.enqueue import answer_percent, fits, group_partition, ordered_sort_key
+from cirrusmq.enqueue import fits, group_partition, ordered_sort_key
 from cirrusmq.message import Message, pack
 from cirrusmq.parcel import Parcel, message_id, sort_key, where_differing
 from cirrusmq.storage.parcels import parcel_item, put_unless_sent
@@ -104,7 +104,7 @@ def _parcel(share: Share, places: Sequence[int]) -> Parcel:
         receives=(0,) * len(places),
         first_received_ms=(0,) * len(places),
         sizes=tuple(share.messages[place].size_bytes for place in places),
-        answer_percent=max(answer_percent(share.messages[place]) for place in places),
+        answer_percent=max(share.messages[place].answer_percent for place in places),
         positions=where_differing(positions),
         visibility_seconds=own if any(own) else (),
         log=None if found_by_itself else share.log,

@@ -16,6 +16,8 @@ import heapq
 from collections.abc import Iterator
 from typing import Any
 
+import msgspec
+
 from cirrusmq import cursors, limits, ulid
 from cirrusmq.batches import new_send_id
 from cirrusmq.core import Core
@@ -29,6 +31,9 @@ from cirrusmq.topic import Subscription, Topic
 from cirrusmq.topic_records import holds_messages, is_topic_record, read_record, topic_log_key
 
 _PAGE_RECORDS = 16
+_BETWEEN_BYTES = 1
+_CURSOR_BYTES = 1_000
+"""And the names of the answer's fields."""
 
 
 def read_log(
@@ -48,19 +53,19 @@ def read_log(
     # A publish with an attempt lies under the attempt's time, a little before its own.
     fresh_ms = int(limits.ATTEMPT_FRESH_MS * core.clock.scale)
     start = max(position, f"{shown_from_ms - fresh_ms:013d}")
-    messages: list[dict[str, Any]] = []
+    messages: list[msgspec.Raw] = []
     size = 0
     for item in _records(core, topic, start, held_back):
         sort_key = item["sk"]["S"]
         first = skip if sort_key == position else 0
-        for place, shown, shown_bytes in _messages(core, item, topic, subscription, shown_from_ms):
+        for place, shown in _messages(core, item, topic, subscription, shown_from_ms):
             if place < first:
                 continue
-            size += shown_bytes
-            if len(messages) == limit or (messages and size > limits.ANSWER_BYTES):
+            size += len(shown) + _BETWEEN_BYTES
+            if len(messages) == limit or size > limits.ANSWER_BYTES - _CURSOR_BYTES:
                 cursor = cursors.make(core, f"{sort_key}/{place}/{floor_ms}", *listing)
                 return {"messages": messages, "cursor": cursor}
-            messages.append(shown)
+            messages.append(msgspec.Raw(shown))
         position, skip = sort_key, limits.BATCH_MESSAGES
     if not skip:
         position = max(position, held_back)
@@ -136,8 +141,8 @@ def _partition(core: Core, pk: str, start: str, until: str) -> Iterator[Item]:
 
 def _messages(
     core: Core, item: Item, topic: Topic, subscription: Subscription | None, floor_ms: int
-) -> Iterator[tuple[int, dict[str, Any], int]]:
-    """(place, message as shown, bytes) of a record's messages that are to be shown."""
+) -> Iterator[tuple[int, bytes]]:
+    """(place, message as JSON) of a record's messages that are to be shown."""
     if "a" in item:
         pk, sk = topic_log_key(topic.id, item["a"]["S"])
         item = core.store.get(core.tables.messages, pk, sk) or item
@@ -157,4 +162,4 @@ def _messages(
         }
         if topic.attributes.filter == "routing_key":
             shown["routing_key"] = routing_key
-        yield place, shown, message.answer_bytes + 500
+        yield place, msgspec.json.encode(shown)

@@ -24,6 +24,7 @@ from cirrusmq.errors import (
 from cirrusmq.limits import PAGE_ENTRIES, PAGE_ENTRIES_DEFAULT, REQUEST_BYTES
 from cirrusmq.shapes import decode
 from cirrusmq_lambda import queries
+from cirrusmq_lambda.envelopes import envelope
 from cirrusmq_lambda.observability import logger
 from cirrusmq_lambda.problems import problem
 
@@ -125,13 +126,8 @@ def read_limit(
 def answer(status: int, body: object = None) -> Answer:
     """A JSON answer; without a body where `body` is None."""
     if body is None:
-        return {"statusCode": status, "headers": {}, "body": "", "isBase64Encoded": False}
-    return {
-        "statusCode": status,
-        "headers": {"Content-Type": "application/json"},
-        "body": msgspec.json.encode(body).decode(),
-        "isBase64Encoded": False,
-    }
+        return envelope(status, {}, b"")
+    return envelope(status, {"Content-Type": "application/json"}, msgspec.json.encode(body))
 
 
 def page_answer(name: str, entries: list[dict[str, Any]], following: str | None) -> Answer:

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from cirrusmq.errors import CirrusMQError, MethodNotAllowed
+from cirrusmq_lambda.envelopes import envelope
 
 TYPE_PREFIX = "urn:cirrusmq:problem:"
 _STATUS = {
@@ -73,9 +74,4 @@ def problem(error: CirrusMQError, request_id: str) -> dict[str, Any]:
         headers["Allow"] = ", ".join(error.allowed)
     if described["status"] == 401:
         headers["WWW-Authenticate"] = "Bearer"
-    return {
-        "statusCode": described["status"],
-        "headers": headers,
-        "body": msgspec.json.encode(described).decode(),
-        "isBase64Encoded": False,
-    }
+    return envelope(described["status"], headers, msgspec.json.encode(described))

@@ -9,6 +9,7 @@ import msgspec
 
 from cirrusmq.core import Core
 from cirrusmq.decoding import decode_json
+from cirrusmq.limits import ANSWER_BYTES
 from cirrusmq.storage.models import DirectoryItem
 from cirrusmq.storage.shards import shard_key
 from cirrusmq.storage.store import Item, key
@@ -16,6 +17,8 @@ from cirrusmq.storage.store import Item, key
 T = TypeVar("T")
 Use = Literal["dead_letters_of", "endpoint_of"]
 """What a queue is to others: where their dead letters go, or what a subscription delivers to."""
+_SHOWN_BYTES = 2_000
+"""What a listing shows of a value beside its document: names and values of defaults, times."""
 
 
 class Place(NamedTuple):
@@ -153,7 +156,8 @@ def read_page(
 ) -> tuple[list[T], str | None]:
     """Up to `limit` accepted values in order, and the sort key to go on after; None at the end.
 
-    One more is asked for than wanted: only its being there says that this is not the end.
+    One more is asked for than wanted: only its being there says that this is not the end. A page
+    ends before `limit` where its values together would be too large for an answer.
     """
     request: dict[str, Any] = {
         "TableName": core.tables.directory,
@@ -168,14 +172,15 @@ def read_page(
     if after is not None:
         request["ExclusiveStartKey"] = key(pk, after)
     values: list[T] = []
-    behind = ""
+    behind, size = "", 0
     while True:
         items, last, _ = core.store.query(request)
         for item in items:
             value = _document(item, kind).value
             if not accept(value):
                 continue
-            if len(values) == limit:
+            size += len(item["document"]["S"].encode()) + _SHOWN_BYTES
+            if len(values) == limit or size > ANSWER_BYTES:
                 return values, behind
             values.append(value)
             behind = str(item["sk"]["S"])

@@ -12,6 +12,7 @@ import msgspec
 from cirrusmq import __version__
 from cirrusmq.errors import MethodNotAllowed, NotFound
 from cirrusmq.timestamps import format_time
+from cirrusmq_lambda.envelopes import envelope
 from cirrusmq_lambda.http import Answer, Request, Route, answer
 
 _PAGE = """<!doctype html>
@@ -96,12 +97,7 @@ def _fits(template: Sequence[str], given: Sequence[str]) -> bool:
 
 
 def _text(media_type: str, text: str) -> Answer:
-    return {
-        "statusCode": 200,
-        "headers": {"Content-Type": media_type},
-        "body": text,
-        "isBase64Encoded": False,
-    }
+    return envelope(200, {"Content-Type": media_type}, text.encode())
 
 
 def _document() -> str:

@@ -1,0 +1,207 @@
+"""No answer is larger, as Lambda encodes it, than what Lambda passes on.
+
+A lost answer loses what was claimed for it.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import random
+from collections.abc import Iterator
+from itertools import chain
+from typing import Any
+
+import pytest
+from tests.service.conftest import MakeQueue, TestQueue
+
+from cirrusmq_local.testing import Client, World
+
+LAMBDA_ANSWER_BYTES = 6_291_556
+"""https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html: 6 MB and 100 bytes."""
+LARGEST_BODY = 262_144
+REQUEST_BYTES = 1_000_000
+KINDS = {
+    "plain text": "x",
+    "Chinese": "漢",
+    "Russian": "ж",
+    "emoji": "\U0001f600",
+    "JSON": '{"a":"\\n"}',
+    "quotes": '"',
+    "control characters": "\x01",
+    "what Lambda's JSON escapes and ours does not": "\x7f",
+}
+
+
+@pytest.fixture(autouse=True)
+def envelopes(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
+    """Sizes of all answers as Lambda's runtime for Python 3.11 encodes them: all in ASCII."""
+    sizes: list[int] = []
+    run = World._run_function
+
+    def measured(world: World, name: str, event: Any) -> Any:
+        answer = run(world, name, event)
+        if isinstance(answer, dict) and "statusCode" in answer:
+            sizes.append(len(json.dumps(answer)))
+        return answer
+
+    monkeypatch.setattr(World, "_run_function", measured)
+    yield sizes
+    assert max(sizes) <= LAMBDA_ANSWER_BYTES
+
+
+def body(kind: str, size: int) -> str:
+    """A body of that many bytes, or of as many as one request can bring."""
+    piece = KINDS[kind]
+    in_json = len(json.dumps(piece, ensure_ascii=False)) - 2
+    return piece * min(size // len(piece.encode()), REQUEST_BYTES // in_json)
+
+
+def large_queue(make_queue: MakeQueue, name: str = "orders") -> TestQueue:
+    return make_queue(name, partitions=1, max_message_bytes=LARGEST_BODY)
+
+
+def drain(queue: TestQueue, **fields: Any) -> list[list[str]]:
+    """The bodies that each receive answers, until there are none."""
+    answers = []
+    while messages := queue.receive(**fields):
+        answers.append([message["body"] for message in messages])
+    return answers
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_largest_messages_of_a_queue_come_in_answers_that_arrive(
+    make_queue: MakeQueue, kind: str
+) -> None:
+    queue = large_queue(make_queue)
+    text = body(kind, LARGEST_BODY)
+    for _ in range(16):
+        queue.send(text)
+
+    answers = drain(queue)
+
+    assert list(chain(*answers)) == [text] * 16
+    # As few answers as Lambda allows: 4.7 MB of JSON in each, in base64.
+    each = len(json.dumps(text, ensure_ascii=False).encode())
+    assert len(answers) <= -(-16 // (4_500_000 // each))
+
+
+def test_the_largest_binary_messages_come_too(make_queue: MakeQueue) -> None:
+    queue = large_queue(make_queue)
+    content = base64.b64encode(random.Random(3).randbytes(LARGEST_BODY)).decode()
+    for _ in range(16):
+        assert queue.try_send([{"body_base64": content}]).status == 201
+
+    received = queue.receive_all()
+
+    assert [message["body_base64"] for message in received] == [content] * 16
+
+
+@pytest.mark.parametrize("kind", ["Russian", "control characters"])
+def test_receivers_get_them_too(world: World, make_queue: MakeQueue, kind: str) -> None:
+    queue = large_queue(make_queue)
+    queue.add_receiver("copy")
+    text = body(kind, LARGEST_BODY)
+    for _ in range(16):
+        queue.send(text)
+    world.settle()
+
+    assert list(chain(*drain(queue, receiver="copy"))) == [text] * 16
+
+
+def test_a_short_message_beside_a_long_one_does_not_make_the_long_one_look_larger(
+    make_queue: MakeQueue,
+) -> None:
+    queue = large_queue(make_queue)
+    for number in range(8):
+        group = "\x01" * 128
+        long = {"body": "x" * 250_000, "group": group}
+        short = {"body": "y", "group": group, "attributes": {f"n{number}": ""}}
+        assert queue.try_send([long, short]).status == 201
+
+    (answer,) = drain(queue)
+
+    assert len(answer) == 16
+
+
+@pytest.mark.parametrize("kind", ["Chinese", "Russian", "JSON", "control characters"])
+def test_peeking_shows_as_many_as_an_answer_holds(make_queue: MakeQueue, kind: str) -> None:
+    queue = large_queue(make_queue)
+    text = body(kind, LARGEST_BODY)
+    for _ in range(16):
+        queue.send(text)
+
+    peeked = queue.peek(16)
+
+    assert {message["body"] for message in peeked} == {text}
+
+
+@pytest.mark.parametrize("kind", ["plain text", "Chinese", "Russian", "JSON", "quotes"])
+@pytest.mark.parametrize("reader", ["topic", "subscription"])
+def test_a_log_shows_all_of_the_largest_messages_a_few_at_a_time(
+    world: World, alice: Client, kind: str, reader: str
+) -> None:
+    alice.put("/topics/news")
+    path = "/topics/news"
+    if reader == "subscription":
+        path += "/subscriptions/all"
+        assert alice.put(path, {"protocol": "pull", "mode": "broadcasting"}).status == 201
+    text = body(kind, 65_536)
+    # So that something matches, and the messages are kept.
+    alice.put("/topics/news/subscriptions/some", {"protocol": "pull"})
+    for _ in range(25):
+        sent = alice.post("/topics/news/messages", {"messages": [{"body": text}] * 4})
+        assert sent.status == 201
+    world.clock.pass_seconds(10)
+
+    shown: list[str] = []
+    after = ""
+    while True:
+        page = alice.get(f"{path}/messages", f"limit=100{after}").json
+        if not page["messages"]:
+            break
+        shown += [message["body"] for message in page["messages"]]
+        after = f"&after={page['cursor']}"
+
+    assert shown == [text] * 100
+
+
+def test_a_groups_messages_come_in_answers_that_arrive(world: World, alice: Client) -> None:
+    alice.put("/topics/news")
+    path = "/topics/news/subscriptions/some"
+    alice.put(path, {"protocol": "pull"})
+    text = body("Russian", 65_536)
+    for _ in range(25):
+        alice.post("/topics/news/messages", {"messages": [{"body": text}] * 4})
+    world.settle()
+
+    received = 0
+    while some := alice.post(f"{path}/messages/receive", {"max": 16}).json["messages"]:
+        received += len(some)
+
+    assert received == 100
+
+
+def test_a_listing_of_verbose_queues_ends_early_with_a_cursor(alice: Client) -> None:
+    label = "\x01" * 250
+    verbose = {"description": "\x01" * 256, "labels": {f"{n}{label}": label for n in range(10)}}
+    for number in range(200):
+        assert alice.put(f"/queues/queue{number}", verbose).status == 201
+
+    names, cursor, pages = [], "", 0
+    while True:
+        page = alice.get("/queues", f"limit=1000{cursor}").json
+        names += [queue["name"] for queue in page["queues"]]
+        pages += 1
+        if "cursor" not in page:
+            break
+        cursor = f"&cursor={page['cursor']}"
+
+    assert sorted(names) == sorted(f"queue{number}" for number in range(200))
+    assert pages == 2
+
+
+def test_a_refusal_that_names_what_was_sent_arrives_too(alice: Client) -> None:
+    reply = alice.put("/queues/orders", {"\x7f" * 1_000_000: 1})
+
+    assert (reply.status, reply.code) == (400, "InvalidParameter")
