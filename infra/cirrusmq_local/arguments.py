@@ -13,7 +13,9 @@ from cirrusmq_local.console import fail
 
 Queue = Annotated[str, typer.Argument(help="The queue's name.")]
 Topic = Annotated[str, typer.Argument(help="The topic's name.")]
-Data = Annotated[Path, typer.Option(help="Folder of the service's connection.json.")]
+Data = Annotated[
+    Path, typer.Option(help="Folder of the service's connection.json.", readable=False)
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 Prefix = Annotated[str, typer.Option(help="Only names that begin so.")]

@@ -15,9 +15,9 @@ from cirrusmq_client import CirrusMQError
 from cirrusmq_local import message_commands, queue_commands, report_commands, topic_commands
 from cirrusmq_local.bench_command import bench
 from cirrusmq_local.calls import hint_for
-from cirrusmq_local.console import fail
+from cirrusmq_local.console import fail, tell
 from cirrusmq_local.listen_command import listen
-from cirrusmq_local.signals import listen_for_end
+from cirrusmq_local.signals import Ending
 
 # The store is durable at each answer, so an end that takes longer than this loses nothing.
 END_SECONDS = 15.0
@@ -48,7 +48,9 @@ def _group() -> None:
 def up(
     host: Annotated[str, typer.Option(help="Address to answer on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port; 0 takes a free one.", min=0, max=65535)] = 8080,
-    data: Annotated[Path, typer.Option(help="Folder that keeps everything.")] = Path(".local"),
+    data: Annotated[
+        Path, typer.Option(help="Folder that keeps everything.", readable=False)
+    ] = Path(".local"),
     time_scale: Annotated[
         float, typer.Option(help="How much faster than real time its time runs.", min=1)
     ] = 1.0,
@@ -56,29 +58,32 @@ def up(
     """Start the whole service on this machine."""
     # What runs the service takes longer to import than most commands to run.
     from cirrusmq_local.cloudformation import TemplateError
-    from cirrusmq_local.data import DataInUseError
+    from cirrusmq_local.data_errors import DataError
+    from cirrusmq_local.server import AddressError
     from cirrusmq_local.stack import Stack
 
     # A crash inside a compiled library says where it was, instead of nothing.
     faulthandler.enable()
-    wait_for_end = listen_for_end()
+    ending = Ending()
     # The stack takes standard output for the functions' logs.
     console = sys.stdout
     try:
-        stack = Stack(data, host=host, port=port, scale=time_scale)
+        stack = Stack(
+            data, host=host, port=port, scale=time_scale, tell=tell, give_up=ending.give_up
+        )
         stack.start()
-    except DataInUseError as error:
+    except (DataError, AddressError) as error:
         fail(str(error))
     except TemplateError as error:
         fail(f"template.yaml: {error}")
-    except OSError as error:
-        fail(f"cannot answer on {host}:{port}: {error.strerror}: take another --port or --host")
     print(f"ready {stack.url}", file=console, flush=True)
-    wait_for_end()
-    watchdog = threading.Timer(END_SECONDS, os._exit, args=(0,))
+    reason = ending.wait()
+    watchdog = threading.Timer(END_SECONDS, os._exit, args=(0 if reason is None else 1,))
     watchdog.daemon = True
     watchdog.start()
     stack.stop()
+    if reason is not None:
+        fail(reason)
 
 
 def main() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sys
 import unicodedata
@@ -18,9 +19,15 @@ REFUSED = 1
 
 def fail(message: str, hint: str | None = None) -> NoReturn:
     """Say what went wrong, and what to do next, in one line on standard error; exit with 1."""
-    line = f"{message} ({hint})" if hint else message
-    print("cirrusmq: " + show(" ".join(line.split())), file=sys.stderr)
+    tell(f"{message} ({hint})" if hint else message)
     raise SystemExit(REFUSED)
+
+
+def tell(message: str) -> None:
+    """One line on standard error."""
+    # Nobody may be there to read it any more.
+    with contextlib.suppress(OSError, ValueError):
+        print("cirrusmq: " + show(" ".join(message.split())), file=sys.stderr, flush=True)
 
 
 def print_json(value: Any) -> None:

@@ -7,13 +7,11 @@ import fcntl
 import json
 import os
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
+
+from cirrusmq_local.data_errors import DataError, DataInUseError, naming
 
 CONNECTION_FIELDS = ("url", "account", "access_key_id", "secret")
-
-
-class DataInUseError(Exception):
-    """Another stack runs on the same data."""
 
 
 class DataFolder:
@@ -29,7 +27,7 @@ class DataFolder:
         self.log = self.path / "functions.log"
         self.executions = self.path / "executions.log"
         self.parked = self.path / "unprocessed.jsonl"
-        self._lock: IO[str] | None = None
+        self._lock: int | None = None
 
     def lock(self) -> None:
         """Make the folder and take it, or raise DataInUseError.
@@ -37,27 +35,51 @@ class DataFolder:
         The lock is the system's and ends with the process, however that ends.
         """
         # Secrets and messages lie in it: they are for the owner alone.
-        self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
-        held = (self.path / "lock").open("a+", encoding="ascii")
-        try:
-            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            held.seek(0)
-            owner = held.read().strip() or "unknown"
-            held.close()
-            raise DataInUseError(
-                f"{self.path} is in use by process {owner}: end it, or take another --data"
-            ) from None
-        held.truncate(0)
-        held.write(str(os.getpid()))
-        held.flush()
-        self._lock = held
+        with naming(self.path):
+            try:
+                self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+            except FileExistsError:
+                self.path.stat()  # says more of a symbolic link that leads nowhere
+                raise
+        path = self.path / "lock"
+        with naming(path), contextlib.ExitStack() as opened:
+            held = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            opened.callback(os.close, held)
+            try:
+                fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                owner = os.read(held, 20).decode(errors="replace").strip() or "unknown"
+                raise DataInUseError(
+                    f"{self.path} is in use by process {owner}: end it, or take another --data"
+                ) from None
+            os.ftruncate(held, 0)
+            os.write(held, str(os.getpid()).encode())
+            self._lock = held
+            opened.pop_all()
 
     def unlock(self) -> None:
         """Give the folder free."""
         if self._lock is not None:
-            self._lock.close()
+            os.close(self._lock)
             self._lock = None
+
+    def check_store(self) -> None:
+        """Look at the store's files before SQLite does, which says less of what is wrong."""
+        for ending in ("", "-wal", "-shm"):
+            path = self.store.with_name(self.store.name + ending)
+            with naming(path), contextlib.suppress(FileNotFoundError), path.open("r+b"):
+                pass
+
+    def missing(self) -> Path | None:
+        """What of a locked folder is gone or was replaced; None where all is in its place."""
+        assert self._lock is not None
+        lock = self.path / "lock"
+        try:
+            if not os.path.samestat(os.fstat(self._lock), lock.stat()):
+                return lock
+        except OSError:
+            return lock
+        return None if self.store.exists() else self.store
 
     def read_connection(self) -> dict[str, str] | None:
         """What `connection.json` holds, or None if there is none yet."""
@@ -76,21 +98,32 @@ class DataFolder:
 def read_connection(path: Path) -> dict[str, str] | None:
     """The connection in a file, or None where there is no such file.
 
-    Raises ValueError where it does not hold one.
+    Raises DataError where it does not hold one.
     """
+    with naming(path):
+        try:
+            text = path.read_text(encoding="utf-8", errors="replace")
+        except FileNotFoundError:
+            return None
     try:
-        held = json.loads(path.read_text(encoding="utf-8"))
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    if not isinstance(held, dict) or not all(
-        isinstance(held.get(name), str) for name in CONNECTION_FIELDS
-    ):
-        raise ValueError(f"{path} does not hold a connection")
-    return {name: held[name] for name in CONNECTION_FIELDS}
+        held = json.loads(text)
+        found = {name: held[name] for name in CONNECTION_FIELDS}
+    except (ValueError, RecursionError, TypeError, KeyError):
+        found = {}
+    if not found or not all(isinstance(value, str) for value in found.values()):
+        raise DataError(
+            f"{path} is damaged, or of another version: remove it, and the start writes a new one"
+        )
+    return found
 
 
 def write_private(path: Path, text: str) -> None:
-    """Replace a file by one that only its owner reads."""
+    """Replace a file by one that only its owner reads; DataError where that fails."""
+    with naming(path):
+        _replace(path, text)
+
+
+def _replace(path: Path, text: str) -> None:
     beside = path.with_name(path.name + ".new")
     with contextlib.suppress(FileNotFoundError):
         beside.unlink()

@@ -56,7 +56,10 @@ class Gateway:
         *,
         call_seconds: float = CALL_SECONDS,
         body_seconds: float = BODY_SECONDS,
+        trouble: Callable[[], str | None] = lambda: None,
     ) -> None:
+        """`trouble` answers why calls fail at the moment, where that is known."""
+        self._trouble = trouble
         self._router = router
         self._functions = functions
         self._clock = clock
@@ -71,6 +74,9 @@ class Gateway:
         try:
             body = await self._read_body(scope, receive)
             answer = await self._call(_request(scope, body), request_id)
+            reason = self._trouble() if answer.status >= 500 else None
+            if reason is not None:
+                answer = self._refuse(Unavailable(reason), request_id)
         except _ClientGoneError:
             return
         except CirrusMQError as error:

@@ -5,20 +5,33 @@ from __future__ import annotations
 import io
 import os
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 FILE_BYTES = 16 * 1_024 * 1_024
 
 
 class LogFile(io.TextIOBase):
-    """A text stream into a file; a full one is kept as `<name>.1`, the one before is dropped."""
+    """A text stream into a file; a full one is kept as `<name>.1`, the one before is dropped.
 
-    def __init__(self, path: Path, limit: int = FILE_BYTES) -> None:
+    What cannot be written is dropped, and `failed` is told why: no call fails for its log.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        limit: int = FILE_BYTES,
+        *,
+        failed: Callable[[OSError], None] = lambda error: None,
+    ) -> None:
         self._path = path
         self._limit = limit
+        self._failed = failed
         self._lock = threading.Lock()
-        self._file = path.open("ab", buffering=0)
+        self._file: io.FileIO | None = io.FileIO(path, "ab")
         self._size = self._file.tell()
+        self._torn = False
+        self._closed = False
 
     def writable(self) -> bool:
         """True: it is for writing."""
@@ -28,18 +41,34 @@ class LogFile(io.TextIOBase):
         """Append a text. Its lines are not cut by those of other threads."""
         data = text.encode(errors="replace")
         with self._lock:
-            if self._file.closed:
+            if self._closed:
                 return len(text)
-            if self._size + len(data) > self._limit and self._size:
-                self._file.close()
-                os.replace(self._path, self._path.with_name(self._path.name + ".1"))
-                self._file = self._path.open("ab", buffering=0)
-                self._size = 0
-            self._file.write(data)
-            self._size += len(data)
+            try:
+                self._append(data)
+            except OSError as error:
+                self._torn = True
+                self._failed(error)
         return len(text)
 
     def close(self) -> None:
         """Close the file; what is written later goes nowhere."""
         with self._lock:
-            self._file.close()
+            self._closed = True
+            if self._file is not None:
+                self._file.close()
+
+    def _append(self, data: bytes) -> None:
+        if self._file is not None and self._size + len(data) > self._limit and self._size:
+            full, self._file = self._file, None
+            full.close()
+            os.replace(self._path, self._path.with_name(self._path.name + ".1"))
+        if self._file is None:
+            self._file = io.FileIO(self._path, "ab")
+            self._size = self._file.tell()
+        # After a failure part of a line may stand there.
+        left = b"\n" + data if self._torn else data
+        while left:
+            written = self._file.write(left) or 0
+            self._size += written
+            left = left[written:]
+        self._torn = False

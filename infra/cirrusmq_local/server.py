@@ -19,6 +19,10 @@ STOP_SECONDS = 3
 BACKLOG = 2_048
 
 
+class AddressError(Exception):
+    """Nothing can be answered on an address: one line that says why and what to do."""
+
+
 class _ImpatientProtocol(H11Protocol):
     """Closes a connection whose request line and headers do not arrive in time.
 
@@ -61,6 +65,7 @@ class Server:
     """Answers on a port from `start` until `stop`."""
 
     def __init__(self, gateway: Gateway, host: str, port: int) -> None:
+        """Take the port; AddressError."""
         self._socket = _listen(host, port)
         self.host = host
         self.port: int = self._socket.getsockname()[1]
@@ -112,6 +117,16 @@ class Server:
 
 
 def _listen(host: str, port: int) -> socket.socket:
+    try:
+        return _bind(host, port)
+    except (OSError, UnicodeError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise AddressError(
+            f"cannot answer on {host}:{port}: {reason}: take another --port or --host"
+        ) from error
+
+
+def _bind(host: str, port: int) -> socket.socket:
     family: Any = socket.AF_INET6 if ":" in host else socket.AF_INET
     listening = socket.socket(family, socket.SOCK_STREAM)
     try:

@@ -1,14 +1,13 @@
-"""Waiting until a signal says to end."""
+"""Waiting until a signal says to end, or the service itself that it cannot go on."""
 
 from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable
 
 
-def listen_for_end() -> Callable[[], object]:
-    """Take SIGTERM and Ctrl-C from now on; what is returned waits for the next of them.
+class Ending:
+    """Takes SIGTERM and Ctrl-C from now on; `wait` waits for the next of them.
 
     Neither a lock nor an Event would do. Python runs a handler in the main thread, between two of
     its instructions: there it may hold the very lock that `set` wants, or be about to wait for it:
@@ -19,9 +18,21 @@ def listen_for_end() -> Callable[[], object]:
 
     The byte that the interpreter writes as the signal comes is there before and after.
     """
-    heard, told = os.pipe()
-    os.set_blocking(told, False)
-    signal.set_wakeup_fd(told, warn_on_full_buffer=False)
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: None)
-    return lambda: os.read(heard, 1)
+
+    def __init__(self) -> None:
+        self._heard, self._told = os.pipe()
+        self._reason: str | None = None
+        os.set_blocking(self._told, False)
+        signal.set_wakeup_fd(self._told, warn_on_full_buffer=False)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: None)
+
+    def wait(self) -> str | None:
+        """Wait for the end; the reason where the service gave up, None where a signal came."""
+        os.read(self._heard, 1)
+        return self._reason
+
+    def give_up(self, reason: str) -> None:
+        """End the wait, from any thread."""
+        self._reason = reason
+        os.write(self._told, b"\0")

@@ -6,17 +6,22 @@ import contextlib
 import logging
 import os
 import resource
+import sqlite3
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
 from cirrusmq import bootstrap, keys
+from cirrusmq.errors import Unauthenticated
+from cirrusmq.timestamps import format_time
 from cirrusmq_lambda.problems import problem
 from cirrusmq_local.aws import isolate_environment, make_session
 from cirrusmq_local.clock import ClockStopped, ScaledClock
 from cirrusmq_local.data import DataFolder
+from cirrusmq_local.data_errors import DataError, explain_store, naming
 from cirrusmq_local.engine import Engine, TableSpec, attach
+from cirrusmq_local.engine.errors import OtherFormError
 from cirrusmq_local.executions import Executions
 from cirrusmq_local.functions import Functions
 from cirrusmq_local.gateway import Gateway
@@ -29,11 +34,14 @@ from cirrusmq_local.routing import Router
 from cirrusmq_local.schedules import Repeater
 from cirrusmq_local.server import Server
 from cirrusmq_local.template import Function, StreamSource, Template, load
+from cirrusmq_local.trouble import Trouble
 
 ACCOUNT = "local"
 TEMPLATE = Path(__file__).resolve().parents[2] / "template.yaml"
 UPKEEP_SECONDS = 1.0
 EXPIRED_AT_ONCE = 1_000
+TOLD_AHEAD_MS = 2_000
+"""A client's `attempt` of its own clock is refused where the stack's time is further ahead."""
 _OWN_VARIABLES = ("POWERTOOLS_LOG_LEVEL", "ACCOUNT_REQUESTS_PER_SECOND")
 """What whoever starts the stack may decide by variables of the environment."""
 
@@ -51,8 +59,14 @@ class Stack:
         port: int = 8080,
         scale: float = 1.0,
         template: Path = TEMPLATE,
+        tell: Callable[[str], None] = lambda line: None,
+        give_up: Callable[[str], None] = lambda reason: None,
     ) -> None:
+        """`tell` gets lines for whoever runs it, `give_up` why it has to be stopped."""
         self._data = DataFolder(data)
+        self._tell = tell
+        self._give_up = give_up
+        self._trouble = Trouble(self._data.path, tell)
         self._host = host
         self._port = port
         self._scale = scale
@@ -69,7 +83,7 @@ class Stack:
     def start(self) -> None:
         """Start everything; returns when requests are answered.
 
-        Raises DataInUseError, OSError when the port is taken, TemplateError.
+        Raises DataError, AddressError, TemplateError.
         """
         with contextlib.ExitStack() as ending:
             self._start(ending)
@@ -89,6 +103,9 @@ class Stack:
         ending.callback(clock.stop)
         _set_environment(self._template, self._data)
         engine = self._open_engine(ending)
+        clock.start_after(engine.newest_write_ms())
+        with naming(self._data.clock):
+            clock.keep()
         functions = self._load_functions(engine, ending)
         release_posts(bootstrap.service())
         pumps = self._make_pumps(engine, functions)
@@ -96,8 +113,8 @@ class Stack:
         functions.add(*self._local_function(engine, pumps, repeaters))
         server = self._make_server(functions, ending)
         os.environ["PUBLIC_URL"] = self.url
-        clock.keep()
-        self._spawn(clock.keep_until_stopped)
+        self._spawn(lambda: clock.keep_until_stopped(self._note_failure))
+        self._spawn(self._watch_folder)
         for pump in pumps:
             self._spawn(pump.run_until_stopped)
         for repeater in repeaters:
@@ -106,6 +123,11 @@ class Stack:
         self._introduce(functions)
         server.start()
         self._spawn(self._executions.warm_up)
+        if clock.ahead_ms > TOLD_AHEAD_MS:
+            self._tell(
+                f"{self._data.path}: its time is {format_time(clock.now_ms())}, ahead of this"
+                " machine's, and goes on from there: for the time of today take another --data"
+            )
 
     def _open_engine(self, ending: contextlib.ExitStack) -> Engine:
         tables = [
@@ -118,17 +140,32 @@ class Stack:
             )
             for table in self._template.tables
         ]
-        engine = Engine(self._data.store, tables, now_ms=self._clock.now_ms)
+        self._data.check_store()
+        try:
+            engine = Engine(
+                self._data.store,
+                tables,
+                now_ms=self._clock.now_ms,
+                on_failure=self._note_store_failure,
+            )
+        except (sqlite3.Error, OtherFormError) as error:
+            raise DataError(explain_store(self._data.store, error)) from error
         ending.callback(engine.close)
         return engine
 
+    def _note_failure(self, error: OSError) -> None:
+        if self._data.missing() is None:  # else the service is about to end
+            self._trouble.note(error)
+
+    def _note_store_failure(self, error: sqlite3.Error) -> None:
+        self._trouble.note_store(self._data.store.name, error)
+
     def _load_functions(self, engine: Engine, ending: contextlib.ExitStack) -> Functions:
-        log = LogFile(self._data.log)
-        ending.callback(log.close)
+        log = self._open_log(self._data.log, ending)
         # Functions write their logs to standard output; here that belongs to the command.
         ending.enter_context(contextlib.redirect_stdout(log))
-        journal = LogFile(self._data.executions)
-        ending.callback(journal.close)
+        ending.callback(_log_into(log))
+        journal = self._open_log(self._data.executions, ending)
         executions = Executions(
             self._template.machines,
             lambda name, event: functions.run(name, event),
@@ -148,6 +185,12 @@ class Stack:
         ending.callback(functions.stop)
         self._executions = executions
         return functions
+
+    def _open_log(self, path: Path, ending: contextlib.ExitStack) -> LogFile:
+        with naming(path):
+            log = LogFile(path, failed=self._note_failure)
+        ending.callback(log.close)
+        return log
 
     def _make_pumps(self, engine: Engine, functions: Functions) -> list[Pump]:
         return [
@@ -194,7 +237,9 @@ class Stack:
 
     def _make_server(self, functions: Functions, ending: contextlib.ExitStack) -> Server:
         router = Router([*self._template.routes, *ROUTES])
-        gateway = Gateway(router, functions, self._clock, problem)
+        gateway = Gateway(
+            router, functions, self._clock, problem, trouble=lambda: self._trouble.reason
+        )
         server = Server(gateway, self._host, self._port)
         self._port = server.port
         # In this order: no new calls, then those that sleep are woken, then the last ones end.
@@ -206,7 +251,7 @@ class Stack:
     def _introduce(self, functions: Functions) -> None:
         """Make the account's first admin key as in the cloud, and tell clients how to connect."""
         connection = self._data.read_connection()
-        if connection is None:
+        if connection is None or not _is_known(connection):
             made = functions.run(self._manage, {"create_admin_key": {"account": ACCOUNT}})
             connection = {name: made[name] for name in ("account", "access_key_id", "secret")}
         elif connection["url"] == self.url:
@@ -234,6 +279,22 @@ class Stack:
             except Exception:
                 _log.exception("upkeep failed")
 
+    def _watch_folder(self) -> None:
+        """Tell when trouble is over; give up where what is answered would be lost."""
+        while True:
+            try:
+                self._clock.sleep(UPKEEP_SECONDS * self._scale)
+            except ClockStopped:
+                return
+            self._trouble.look()
+            gone = self._data.missing()
+            if gone is not None:
+                self._give_up(
+                    f"{gone} is gone or was replaced while the service ran, which ends here: what"
+                    " was stored since may be lost"
+                )
+                return
+
     def _spawn(self, target: Callable[[], Any]) -> None:
         thread = threading.Thread(target=target, daemon=True)
         self._threads.append(thread)
@@ -260,6 +321,24 @@ def _set_environment(template: Template, data: DataFolder) -> None:
         "POWERTOOLS_METRICS_DISABLED": "true",
     }
     os.environ |= own
+
+
+def _is_known(connection: Mapping[str, str]) -> bool:
+    """Whether the store knows the connection's key; not where the store was begun anew."""
+    key = f"Bearer {connection['access_key_id']}:{connection['secret']}"
+    try:
+        keys.verify(bootstrap.service(), key)
+    except Unauthenticated:
+        return False
+    return True
+
+
+def _log_into(log: LogFile) -> Callable[[], None]:
+    """Have what the stack's own parts log written there too; the result ends that."""
+    handler = logging.StreamHandler(log)
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    logging.root.addHandler(handler)
+    return lambda: logging.root.removeHandler(handler)
 
 
 def _allow_many_connections() -> None:

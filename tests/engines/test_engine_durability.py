@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from cirrusmq_local.engine import Engine, EngineError, TableSpec
+from cirrusmq_local.engine.errors import OtherFormError
 
 SPECS = [TableSpec("Messages", stream=True)]
 KEY = {"pk": {"S": "p"}, "sk": {"S": "1"}}
@@ -72,7 +73,7 @@ def test_everything_is_there_after_a_new_start(tmp_path: Path, clock: Any) -> No
 def test_a_table_cannot_come_back_with_other_keys(tmp_path: Path, clock: Any) -> None:
     path = tmp_path / "engine.db"
     Engine(path, SPECS, now_ms=clock).close()
-    with pytest.raises(ValueError, match="Messages exists with"):
+    with pytest.raises(OtherFormError, match="Messages exists with"):
         Engine(path, [TableSpec("Messages", sort_key="other")], now_ms=clock)
     engine = Engine(path, [*SPECS, TableSpec("More")], now_ms=clock)
     assert engine.execute("Scan", {"TableName": "More"})["Count"] == 0

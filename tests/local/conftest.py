@@ -95,7 +95,7 @@ def serve(clock: ScaledClock) -> Iterator[Serve]:
     """Serve handlers by route key (`POST /queues/{queue}`): `serve({key: handler}, **limits)`."""
     running: list[RunningGateway] = []
 
-    def start(handlers: dict[str, Handler], **limits: float) -> RunningGateway:
+    def start(handlers: dict[str, Handler], **limits: Any) -> RunningGateway:
         functions = Functions({key: (function(key), held) for key, held in handlers.items()})
         routes = []
         for key in handlers:

@@ -1,13 +1,18 @@
 from __future__ import annotations
 
+import errno
+import io
 import json
 import multiprocessing
+import shutil
 import stat
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from cirrusmq_local.data import DataFolder, DataInUseError, read_connection
+from cirrusmq_local.data import DataFolder, read_connection
+from cirrusmq_local.data_errors import DataError, DataInUseError
 from cirrusmq_local.logfile import LogFile
 
 CONNECTION = {"url": "http://h", "account": "local", "access_key_id": "k", "secret": "s"}
@@ -60,7 +65,7 @@ def test_a_connection_is_replaced_whole(tmp_path: Path) -> None:
 def test_a_damaged_connection_is_told(tmp_path: Path, text: str) -> None:
     path = tmp_path / "connection.json"
     path.write_text(text, encoding="utf-8")
-    with pytest.raises(ValueError, match=r"connection|Expecting"):
+    with pytest.raises(DataError, match=r"connection.json is damaged.*: remove it"):
         read_connection(path)
 
 
@@ -77,9 +82,56 @@ def test_a_log_does_not_grow_for_ever(tmp_path: Path) -> None:
     assert len(list(tmp_path.iterdir())) == 2
 
 
+class SmallDisk(io.FileIO):
+    """A file on a disk that takes `room` bytes more, of all such files together."""
+
+    room = 0
+
+    def write(self, data: Any) -> int:
+        taken = min(len(data), SmallDisk.room)
+        if not taken:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        SmallDisk.room -= taken
+        return super().write(bytes(data[:taken])) or 0
+
+
+def test_a_log_on_a_full_disk_fails_nobody_and_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(io, "FileIO", SmallDisk)
+    SmallDisk.room = 12
+    failures: list[OSError] = []
+    log = LogFile(tmp_path / "log", failed=failures.append)
+    for line in ("first\n", "second line\n", "third\n"):
+        assert log.write(line) == len(line)
+    assert [failure.errno for failure in failures] == [errno.ENOSPC] * 2
+    SmallDisk.room = 100
+    log.write("fourth\n")
+    log.close()
+    assert (tmp_path / "log").read_text() == "first\nsecond\nfourth\n"
+
+
 def test_a_log_goes_on_after_a_restart(tmp_path: Path) -> None:
     for text in ("first\n", "second\n"):
         log = LogFile(tmp_path / "log")
         log.write(text)
         log.close()
     assert (tmp_path / "log").read_text() == "first\nsecond\n"
+
+
+def test_a_folder_that_is_gone_or_replaced_is_missed(tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    data = DataFolder(folder)
+    data.lock()
+    data.store.touch()
+    assert data.missing() is None
+    folder.rename(tmp_path / "elsewhere")
+    assert data.missing() == folder / "lock"
+    shutil.copytree(tmp_path / "elsewhere", folder)
+    assert data.missing() == folder / "lock"
+    shutil.rmtree(folder)
+    (tmp_path / "elsewhere").rename(folder)
+    assert data.missing() is None
+    data.store.unlink()
+    assert data.missing() == folder / "store.sqlite"
+    data.unlock()

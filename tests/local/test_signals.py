@@ -10,7 +10,7 @@ ROUNDS = 5_000
 # In a process of its own: signals go to a main thread, and a lost one blocks it for ever.
 PROGRAM = f"""
 import signal, threading, time
-from cirrusmq_local.signals import listen_for_end
+from cirrusmq_local.signals import Ending
 
 def send_each():
     for number in range({ROUNDS}):
@@ -22,11 +22,11 @@ def send_each():
 
 main = threading.main_thread().ident
 ready = threading.Semaphore(0)
-wait_for_end = listen_for_end()
+ending = Ending()
 threading.Thread(target=send_each, daemon=True).start()
 for _ in range({ROUNDS}):
     ready.release()
-    wait_for_end()
+    ending.wait()
 print("ended", flush=True)
 """
 
@@ -44,8 +44,17 @@ def test_a_signal_is_heard_whatever_the_waiting_thread_is_about_to_do() -> None:
 
 def test_a_signal_before_the_wait_is_not_forgotten() -> None:
     check_that_it_ends(
-        "import signal; from cirrusmq_local.signals import listen_for_end;"
-        "wait_for_end = listen_for_end();"
+        "import signal; from cirrusmq_local.signals import Ending;"
+        "ending = Ending();"
         "signal.raise_signal(signal.SIGINT);"
-        "wait_for_end(); print('ended')"
+        "ending.wait(); print('ended')"
+    )
+
+
+def test_the_service_ends_the_wait_with_its_reason() -> None:
+    check_that_it_ends(
+        "import threading; from cirrusmq_local.signals import Ending;"
+        "ending = Ending();"
+        "threading.Timer(0.1, ending.give_up, ['lost']).start();"
+        "assert ending.wait() == 'lost'; print('ended')"
     )

@@ -11,7 +11,7 @@ from typing import Any
 
 from cirrusmq_local.engine.core import Core
 from cirrusmq_local.engine.keys import key_attributes
-from cirrusmq_local.engine.schema import Table
+from cirrusmq_local.engine.schema import NEVER_KEPT, Table
 from cirrusmq_local.engine.store import Transaction
 from cirrusmq_local.engine.tables import TableSpec
 from cirrusmq_local.engine.values import admit_item
@@ -164,6 +164,23 @@ def newest_sequence(core: Core, table: Table) -> int:
             "SELECT seq FROM sqlite_sequence WHERE name = ?", (table.sequence_name,)
         ).fetchone()
     return 0 if row is None else int(row[0])
+
+
+def newest_write_ms(core: Core) -> int:
+    """The time of the last change to any table, as far as changes are kept; 0 without any."""
+    newest_ms = 0
+    with core.store.reading() as connection:
+        for table in core.tables.values():
+            row = connection.execute(
+                f"SELECT at_ms FROM {table.changes} ORDER BY sequence DESC LIMIT 1"
+            ).fetchone()
+            # Older ones than these were forgotten.
+            (kept_since_ms,) = connection.execute(
+                "SELECT kept_since_ms FROM tables WHERE name = ?", (table.spec.name,)
+            ).fetchone()
+            forgotten_ms = 0 if kept_since_ms == NEVER_KEPT else kept_since_ms
+            newest_ms = max(newest_ms, row[0] if row else 0, forgotten_ms)
+    return newest_ms
 
 
 def _record(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -43,15 +44,25 @@ class Engine:
     Usable from any number of threads; one process at a time may have a file open. `now_ms` is
     the only clock, and must never go back: expiry, tokens, streams and exports go by it.
 
-    A file that has a table with other keys or another TTL attribute raises ValueError.
+    `on_failure` is told whatever SQLite says of a file that fails later; the calls that meet that
+    raise StorageFailedError.
     """
 
     def __init__(
-        self, path: Path | None, tables: Sequence[TableSpec], *, now_ms: Callable[[], int]
+        self,
+        path: Path | None,
+        tables: Sequence[TableSpec],
+        *,
+        now_ms: Callable[[], int],
+        on_failure: Callable[[sqlite3.Error], None] = lambda error: None,
     ) -> None:
+        """Raises sqlite3.Error where the file cannot be opened.
+
+        OtherFormError where it has a table with other columns, keys or another TTL attribute.
+        """
         self._streams = StreamClock()
         by_name = {spec.name: Table(spec) for spec in tables}
-        store = Store(path, now_ms, self._streams.advance)
+        store = Store(path, now_ms, self._streams.advance, on_failure)
         self._core = Core(store, by_name, Meter())
         store.prepare(
             lambda connection: create_tables(connection, list(by_name.values()), now_ms())
@@ -69,6 +80,10 @@ class Engine:
         if run is None:
             raise UnsupportedError(f"the operation {operation}")
         return run(self._core, request)
+
+    def newest_write_ms(self) -> int:
+        """The time of the last write that is kept; 0 before the first one."""
+        return changes.newest_write_ms(self._core)
 
     def capacity(self) -> dict[str, Any]:
         """Units consumed since the start: `write_units`, `read_units`, `by_operation`, `by_table`.

@@ -93,6 +93,17 @@ class MissingTableError(EngineError):
         )
 
 
+class StorageFailedError(EngineError):
+    """The disk below the engine failed, for now or for good; the request may have taken effect."""
+
+    def __init__(self, cause: Exception) -> None:
+        super().__init__("InternalServerError", f"The store failed: {cause}", 500)
+
+
+class OtherFormError(Exception):
+    """The engine's file was made by another version, or for other tables."""
+
+
 class UnsupportedError(EngineError):
     """DynamoDB can do this, the embedded engine cannot.
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
 from dataclasses import dataclass, field
 
+from cirrusmq_local.engine.errors import OtherFormError
 from cirrusmq_local.engine.tables import TableSpec
 
 # One row for each table: `definition` refuses a change of keys, `trimmed` is the last sequence
@@ -76,7 +78,20 @@ class Table:
 
 
 def create_tables(connection: sqlite3.Connection, tables: list[Table], now_ms: int) -> None:
-    """Make what is missing; ValueError where a table exists with other keys or another TTL."""
+    """Make what is missing; OtherFormError where something is there in another form."""
+    with closing(sqlite3.connect(":memory:")) as model:
+        _create(model, tables)
+        wanted = _columns(model)
+    # Looked at first: what another version made stays as it is.
+    for name, columns in _columns(connection).items():
+        if name in wanted and columns != wanted[name]:
+            raise OtherFormError(f"the table {name} has the columns {', '.join(columns)}")
+    _create(connection, tables)
+    for table in tables:
+        _register(connection, table.spec, now_ms)
+
+
+def _create(connection: sqlite3.Connection, tables: list[Table]) -> None:
     connection.executescript(_SHARED)
     for table in tables:
         connection.executescript(
@@ -86,7 +101,17 @@ def create_tables(connection: sqlite3.Connection, tables: list[Table], now_ms: i
                 expiry=_quoted(f"expiry:{table.spec.name}"),
             )
         )
-        _register(connection, table.spec, now_ms)
+
+
+def _columns(connection: sqlite3.Connection) -> dict[str, list[str]]:
+    """The columns of each table of a database."""
+    found: dict[str, list[str]] = {}
+    for table, column in connection.execute(
+        "SELECT held.name, info.name FROM sqlite_schema AS held, pragma_table_info(held.name) "
+        "AS info WHERE held.type = 'table' ORDER BY held.name, info.cid"
+    ):
+        found.setdefault(table, []).append(column)
+    return found
 
 
 def _register(connection: sqlite3.Connection, spec: TableSpec, now_ms: int) -> None:
@@ -101,8 +126,8 @@ def _register(connection: sqlite3.Connection, spec: TableSpec, now_ms: int) -> N
             (spec.name, definition, now_ms),
         )
     if found[0] != definition:
-        raise ValueError(
-            f"The table {spec.name} exists with {found[0]}, it cannot become {definition}"
+        raise OtherFormError(
+            f"the table {spec.name} exists with {found[0]}, it cannot become {definition}"
         )
     kept_since_ms = found[1]
     if not spec.point_in_time_recovery:

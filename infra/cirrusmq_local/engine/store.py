@@ -10,15 +10,19 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
+from urllib.parse import quote
 
 from cirrusmq_local.engine.commits import CommitQueue, Entry
-from cirrusmq_local.engine.errors import EngineError
+from cirrusmq_local.engine.errors import EngineError, StorageFailedError
 
 T = TypeVar("T")
 
-BUSY_TIMEOUT_SECONDS = 30.0
+BUSY_TIMEOUT_SECONDS = 10.0
+"""Nobody else should have the file open; below the 30 s after which a call is given up."""
 PAGE_BYTES = 8192
 CACHED_STATEMENTS = 256
+CHECKED_BYTES = 64 * 1_024 * 1_024
+"""A larger file would take seconds to check; its damage is found when it is met."""
 
 
 @dataclass(slots=True)
@@ -36,7 +40,8 @@ class Transaction:
 class Store:
     """One database: on disk with WAL and a full sync at every commit, or in memory.
 
-    `on_commit` is told, after each commit, the last sequence of each table that changed.
+    `on_commit` is told, after each commit, the last sequence of each table that changed, and
+    `on_failure` each time that the file could not be read or written.
     """
 
     def __init__(
@@ -44,11 +49,15 @@ class Store:
         path: Path | None,
         now_ms: Callable[[], int],
         on_commit: Callable[[dict[str, int]], None],
+        on_failure: Callable[[sqlite3.Error], None] = lambda error: None,
     ) -> None:
         self._path = path
         self._now_ms = now_ms
         self._on_commit = on_commit
-        self._writer = _connect(path)
+        self._on_failure = on_failure
+        self._writer = _connect(path, create=True)
+        self._broken = False
+        """Whether the writer could not be rolled back: what is left ends with its connection."""
         self._queue = CommitQueue(self._commit)
         # In memory there is one connection, so a reader has to wait for a writer.
         self._memory_lock = threading.Lock()
@@ -56,8 +65,13 @@ class Store:
         self._readers: list[sqlite3.Connection] = []
 
     def prepare(self, create: Callable[[sqlite3.Connection], None]) -> None:
-        """Let `create` make the schema, before anything else is done."""
-        create(self._writer)
+        """Let `create` make the schema, before anything else is done; closed where it fails."""
+        try:
+            self._check()
+            create(self._writer)
+        except BaseException:
+            self.close()
+            raise
 
     def write(self, job: Callable[[Transaction], T]) -> T:
         """Run the job inside a transaction, and give its result once that is durable.
@@ -81,14 +95,22 @@ class Store:
             with self._memory_lock:
                 yield self._writer
             return
-        try:
-            connection = self._idle_readers.pop()
-        except IndexError:
-            connection = _connect(self._path)
-            self._readers.append(connection)
-        try:
-            yield connection
-        finally:
+        with self._telling_failures():
+            try:
+                connection = self._idle_readers.pop()
+            except IndexError:
+                connection = _connect(self._path)
+                self._readers.append(connection)
+            try:
+                yield connection
+            except sqlite3.Error:
+                # Nobody else gets what may be left of its transaction: the moment that it saw.
+                self._readers.remove(connection)
+                connection.close()
+                raise
+            except BaseException:
+                self._idle_readers.append(connection)
+                raise
             self._idle_readers.append(connection)
 
     @contextmanager
@@ -99,19 +121,33 @@ class Store:
             try:
                 yield connection
             finally:
-                connection.execute("ROLLBACK")
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
 
     def close(self) -> None:
         """Close every connection; nothing may be under way."""
         for connection in (*self._readers, self._writer):
             connection.close()
 
+    def _check(self) -> None:
+        """Raises sqlite3.DatabaseError where the file is damaged, as far as that is soon seen."""
+        pages, size = (
+            self._writer.execute(f"PRAGMA {of}").fetchone()[0] for of in ("page_count", "page_size")
+        )
+        if pages * size > CHECKED_BYTES:
+            return
+        (found,) = self._writer.execute("PRAGMA quick_check(1)").fetchone()
+        if found != "ok":
+            error = sqlite3.DatabaseError(found.splitlines()[-1])
+            error.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
+            raise error
+
     def _commit(self, entries: Sequence[Entry]) -> None:
         try:
-            sequences = self._attempt(entries)
+            with self._telling_failures():
+                sequences = self._attempt(entries)
         except Exception as error:
-            if self._writer.in_transaction:
-                self._writer.execute("ROLLBACK")
+            self._roll_back()
             if len(entries) > 1:
                 # One job broke the commit of all; alone, it breaks its own only.
                 for entry in entries:
@@ -122,8 +158,31 @@ class Store:
         if sequences:
             self._on_commit(sequences)
 
+    def _roll_back(self) -> None:
+        """Leave no transaction open: the next writer begins its own."""
+        try:
+            if self._writer.in_transaction:
+                self._writer.execute("ROLLBACK")
+        except sqlite3.Error:
+            self._broken = True
+
+    @contextmanager
+    def _telling_failures(self) -> Iterator[None]:
+        """Turns what SQLite says of its file into StorageFailedError; else it is a fault here."""
+        try:
+            yield
+        except sqlite3.Error as error:
+            if not is_of_the_file(error):
+                raise
+            self._on_failure(error)
+            raise StorageFailedError(error) from error
+
     def _attempt(self, entries: Sequence[Entry]) -> dict[str, int]:
         sequences: dict[str, int] = {}
+        if self._broken:
+            self._writer.close()
+            self._writer = _connect(self._path)
+            self._broken = False
         self._writer.execute("BEGIN IMMEDIATE")
         for entry in entries:
             entry.result = entry.error = None
@@ -137,19 +196,51 @@ class Store:
         return sequences
 
 
-def _connect(path: Path | None) -> sqlite3.Connection:
+_FILE_CODES = {
+    sqlite3.SQLITE_PERM,
+    sqlite3.SQLITE_BUSY,
+    sqlite3.SQLITE_LOCKED,
+    sqlite3.SQLITE_READONLY,
+    sqlite3.SQLITE_IOERR,
+    sqlite3.SQLITE_CORRUPT,
+    sqlite3.SQLITE_FULL,
+    sqlite3.SQLITE_CANTOPEN,
+    sqlite3.SQLITE_PROTOCOL,
+    sqlite3.SQLITE_NOTADB,
+}
+
+
+def code_of(error: Exception) -> int:
+    """SQLite's primary result code; 0 where the error has none."""
+    code: int = getattr(error, "sqlite_errorcode", 0)
+    return code & 0xFF
+
+
+def is_of_the_file(error: sqlite3.Error) -> bool:
+    """Whether the file or its disk is to blame, not the statement."""
+    return code_of(error) in _FILE_CODES
+
+
+def _connect(path: Path | None, *, create: bool = False) -> sqlite3.Connection:
+    # A file that is gone must not be begun anew under a running service.
+    mode = "rwc" if create else "rw"
     connection = sqlite3.connect(
-        ":memory:" if path is None else path,
+        ":memory:" if path is None else f"file://{quote(bytes(path.absolute()))}?mode={mode}",
         timeout=BUSY_TIMEOUT_SECONDS,
         isolation_level=None,
         check_same_thread=False,
         cached_statements=CACHED_STATEMENTS,
+        uri=path is not None,
     )
     if path is None:
         return connection
-    connection.execute(f"PRAGMA page_size = {PAGE_BYTES}")
-    connection.execute("PRAGMA journal_mode = WAL")
-    # FULL syncs the log at each commit; on macOS only the second one reaches the disk itself.
-    connection.execute("PRAGMA synchronous = FULL")
-    connection.execute("PRAGMA fullfsync = ON")
+    try:
+        connection.execute(f"PRAGMA page_size = {PAGE_BYTES}")
+        connection.execute("PRAGMA journal_mode = WAL")
+        # FULL syncs the log at each commit; on macOS only the second one reaches the disk itself.
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("PRAGMA fullfsync = ON")
+    except sqlite3.Error:
+        connection.close()
+        raise
     return connection

@@ -61,9 +61,12 @@ def read_connection(path: Path) -> Connection:
             f"{path} does not exist: start the service with: cirrusmq up; or set"
             f" {', '.join(VARIABLES.values())}"
         ) from error
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except OSError as error:
+        raise NotConfigured(f"{path} cannot be read: {error.strerror}") from error
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise NotConfigured(
-            f"{path} is not readable or damaged: it holds {', '.join(VARIABLES)}"
+            f"{path} is damaged, it does not hold {', '.join(VARIABLES)}: remove it, and the next"
+            " start of the service writes a new one"
         ) from error
 
 
