@@ -20,7 +20,7 @@ def begun(time_ms: int) -> str:
 
 @pytest.mark.parametrize("begun_ms", [NOW_MS - 120_000, NOW_MS, NOW_MS + 2_000])
 def test_a_fresh_attempt_tells_when_it_began(begun_ms: int) -> None:
-    assert check_attempt(begun(begun_ms), NOW_MS) == begun_ms
+    assert check_attempt(begun(begun_ms), NOW_MS, 1) == begun_ms
 
 
 @pytest.mark.parametrize(
@@ -28,6 +28,6 @@ def test_a_fresh_attempt_tells_when_it_began(begun_ms: int) -> None:
 )
 def test_any_other_is_refused_with_the_rule_and_the_time_here(attempt: str) -> None:
     with pytest.raises(InvalidParameter) as refused:
-        check_attempt(attempt, NOW_MS)
+        check_attempt(attempt, NOW_MS, 1)
     assert refused.value.detail == RULE
     assert refused.value.parameter == "attempt"

@@ -136,12 +136,12 @@ def test_only_a_subscription_without_a_dead_letter_queue_drops_or_keeps(
 
 def test_reading_begins_where_the_oldest_message_may_stand_with_some_slack() -> None:
     slack_ms = 130_000
-    assert source().query_from_ms(NOW_MS) == NOW_MS - 60_000 - slack_ms
-    assert source(purged_ms=NOW_MS - 5).query_from_ms(NOW_MS) == NOW_MS - 5 - slack_ms
-    assert source(purged_ms=5).query_from_ms(NOW_MS) == NOW_MS - 60_000 - slack_ms
+    assert source().query_from_ms(NOW_MS, 1) == NOW_MS - 60_000 - slack_ms
+    assert source(purged_ms=NOW_MS - 5).query_from_ms(NOW_MS, 1) == NOW_MS - 5 - slack_ms
+    assert source(purged_ms=5).query_from_ms(NOW_MS, 1) == NOW_MS - 60_000 - slack_ms
 
 
 def test_reading_never_begins_before_time_itself() -> None:
-    assert source().query_from_ms(60_000 + 130_000) == 0
-    assert source().query_from_ms(60_000 + 130_002) == 2
-    assert source().query_from_ms(7) == 0
+    assert source().query_from_ms(60_000 + 130_000, 1) == 0
+    assert source().query_from_ms(60_000 + 130_002, 1) == 2
+    assert source().query_from_ms(7, 1) == 0

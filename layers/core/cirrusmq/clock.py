@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 import time
+from collections.abc import Callable
 from typing import Protocol
 
 
@@ -24,17 +26,36 @@ class Clock(Protocol):
 
 
 class SystemClock:
-    """The machine's clock."""
+    """The machine's clock, but that it neither goes back nor stands still.
+
+    Where the system sets its clock back, by more than it took since, this one runs on a little
+    slower until it is met again: a lease must not look longer than it is, and whoever waits until
+    some time must come to it.
+    """
 
     scale = 1.0
+    SLOWED = 15 / 16
+    """A wait of 28 s, the longest, is over before the API's 30 s are."""
 
-    def __init__(self) -> None:
-        self._latest_ms = 0
+    def __init__(
+        self,
+        *,
+        system_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._system_ms = system_ms
+        self._monotonic = monotonic
+        self._lock = threading.Lock()
+        self._latest_ms = 0.0
+        self._latest_at = monotonic()
 
     def now_ms(self) -> int:
-        # A clock that the system sets back must not make a lease look longer than it is.
-        self._latest_ms = max(self._latest_ms, time.time_ns() // 1_000_000)
-        return self._latest_ms
+        with self._lock:
+            at = self._monotonic()
+            passed_ms = (at - self._latest_at) * 1_000 * self.SLOWED
+            self._latest_ms = max(self._latest_ms + passed_ms, self._system_ms())
+            self._latest_at = at
+            return int(self._latest_ms)
 
     def sleep(self, seconds: float) -> None:
         time.sleep(max(0.0, seconds))

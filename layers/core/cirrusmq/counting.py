@@ -63,7 +63,7 @@ def count(core: Core, source: Source) -> Counts:
 
 def _count_live(core: Core, source: Source, counts: Counts, now_ms: int) -> bool:
     """Whether all was counted."""
-    start = from_key(source, now_ms)
+    start = from_key(core, source, now_ms)
     for partition in range(source.partitions):
         pk = partition_key(PARCELS, source.id, partition)
         for page in scan_pages(core, pk, start):

@@ -99,7 +99,9 @@ def move_to_queue(
         now_ms=now_ms,
         take_sequence=lambda partition, count: take_sequence(core, target.id, partition, count),
         origin=Origin(
-            moved_from=origin(source, parcel, now_ms), dead_letter=dead_letter, back_to=back_to
+            moved_from=origin(core, source, parcel, now_ms),
+            dead_letter=dead_letter,
+            back_to=back_to,
         ),
     )
     arrivals = [*shipment.parcels, *([shipment.log] if shipment.log else [])]

@@ -101,7 +101,7 @@ def _pages_with_something(core: Core, source: Source, pk: str, most: int) -> Ite
     """
     now_ms = core.now_ms()
     hint, mark = core.hints.start(pk, now_ms)
-    start = max(from_key(source, now_ms), hint)
+    start = max(from_key(core, source, now_ms), hint)
     until, limit, exclusive = until_key(source, now_ms), max(_FEWEST_PER_PAGE, most), bool(hint)
     skipping, skipped_units, ready_ms = True, 0.0, now_ms + 60_000
     while True:

@@ -24,17 +24,17 @@ REWOUND = "rewound"
 """In the place of a source's id: the parcel came back from the archive."""
 
 
-def origin(source: Source, parcel: Parcel, now_ms: int, mark: int = GONE) -> str:
+def origin(core: Core, source: Source, parcel: Parcel, now_ms: int, mark: int = GONE) -> str:
     """What a message's new parcel says of where it came from: the source's id.
 
     Where the old parcel vanishes with the move its removal looks like a delete to the meter, and
     the mark behind the id tells it so.
     """
-    return parcel.source_id + (VANISHED if _vanishes(source, parcel, now_ms, mark) else "")
+    return parcel.source_id + (VANISHED if _vanishes(core, source, parcel, now_ms, mark) else "")
 
 
-def _vanishes(source: Source, parcel: Parcel, now_ms: int, mark: int) -> bool:
-    return parcel.count == 1 and may_vanish(source, (mark,), parcel, now_ms)
+def _vanishes(core: Core, source: Source, parcel: Parcel, now_ms: int, mark: int) -> bool:
+    return parcel.count == 1 and may_vanish(source, (mark,), parcel, now_ms, core.clock.scale)
 
 
 def move_out(
@@ -101,7 +101,7 @@ def _departure(
         "ExpressionAttributeValues": values,
         "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
     }
-    if _vanishes(source, parcel, now_ms, mark):
+    if _vanishes(core, source, parcel, now_ms, mark):
         return {"Delete": request}
     request["UpdateExpression"] = f"SET v[{place}] = :mark"
     values[":mark"] = {"N": str(mark)}

@@ -76,7 +76,7 @@ def publish(core: Core, topic: Topic, request: PublishRequest) -> list[Published
     now_ms = core.now_ms()
     begun_ms = now_ms
     if not isinstance(request.attempt, UnsetType):
-        begun_ms = check_attempt(request.attempt, now_ms)
+        begun_ms = check_attempt(request.attempt, now_ms, core.clock.scale)
     contents = read_contents(request.messages)
     routing_keys = [
         _routing_key(topic, given, f"messages[{number}]")

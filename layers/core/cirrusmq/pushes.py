@@ -137,7 +137,7 @@ def pending(push: Push, schedule: Schedule) -> Iterator[tuple[Parcel, list[int]]
     """Parcels with the places of messages that are still to be attempted, in order."""
     core, now_ms = push.core, push.core.now_ms()
     pk = partition_key(PARCELS, push.source.id, 0)
-    first = f"{push.source.query_from_ms(now_ms):013d}"
+    first = f"{push.source.query_from_ms(now_ms, core.clock.scale):013d}"
     start = "" if push.in_order else push.start
     # Who does not look at what came before cannot say that nothing is left there.
     clean, passed = "", -1 if start else 0

@@ -163,7 +163,7 @@ def _nonce_of(core: Core, source: Source, key_id: str, request: ReceiveRequest) 
         return lambda parcel, place, count: core.random.getrandbits(8 * NONCE_BYTES).to_bytes(
             NONCE_BYTES, "big"
         )
-    check_attempt(request.attempt, core.now_ms())
+    check_attempt(request.attempt, core.now_ms(), core.clock.scale)
     attempt = request.attempt
 
     def derived(parcel: Parcel, place: int, receive_count: int) -> bytes:

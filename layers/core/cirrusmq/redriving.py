@@ -66,7 +66,7 @@ def steps(core: Core, run: Run) -> Iterator[Step]:
     partitions = [partition_key(PARCELS, source.id, n) for n in range(source.partitions)]
     for pk, behind in remaining(partitions, operation.progress):
         now_ms = core.now_ms()
-        start, until = from_key(source, now_ms), until_key(source, now_ms)
+        start, until = from_key(core, source, now_ms), until_key(source, now_ms)
         pages = scan_pages(core, pk, start, until, behind=behind)
         for parcels, reached in portions(pages, sort_key):
             for parcel in parcels:

@@ -44,9 +44,11 @@ def until_key(source: Source, now_ms: int) -> str:
     return LAST_KEY if source.ordered else f"{now_ms + limits.ATTEMPT_AHEAD_MS:013d}{LAST_KEY}"
 
 
-def from_key(source: Source, now_ms: int) -> str:
+def from_key(core: Core, source: Source, now_ms: int) -> str:
     """Before the key of everything that can still be received."""
-    return "" if source.ordered else f"{source.query_from_ms(now_ms):013d}"
+    if source.ordered:
+        return ""
+    return f"{source.query_from_ms(now_ms, core.clock.scale):013d}"
 
 
 def scan_partition(
@@ -58,7 +60,7 @@ def scan_partition(
     """
     pk = partition_key(PARCELS, source.id, partition)
     until = until_key(source, max(now_ms, until_ms))
-    pages = scan_pages(core, pk, from_key(source, now_ms), until)
+    pages = scan_pages(core, pk, from_key(core, source, now_ms), until)
     return (parcel for page in pages for parcel in page.parcels)
 
 

@@ -91,7 +91,7 @@ def send(core: Core, queue: Queue, request: SendRequest) -> list[Stored | Cirrus
     delay or group rules out has its error in the list.
     """
     now_ms = core.now_ms()
-    begun_ms = _check_attempt(queue, request, now_ms)
+    begun_ms = _check_attempt(queue, request, now_ms, core.clock.scale)
     contents = read_contents(request.messages)
     refused: dict[int, CirrusMQError] = {}
     drafts: list[_Draft] = []
@@ -136,7 +136,7 @@ def _left_out(place: int) -> CirrusMQError:
     )
 
 
-def _check_attempt(queue: Queue, request: SendRequest, now_ms: int) -> int:
+def _check_attempt(queue: Queue, request: SendRequest, now_ms: int, scale: float) -> int:
     if request.attempt is UNSET:
         return now_ms
     assert isinstance(request.attempt, str)
@@ -144,7 +144,7 @@ def _check_attempt(queue: Queue, request: SendRequest, now_ms: int) -> int:
         raise InvalidParameter(
             "attempt", "is refused by ordered queues: give each message a deduplication_id"
         )
-    return check_attempt(request.attempt, now_ms)
+    return check_attempt(request.attempt, now_ms, scale)
 
 
 def _draft(queue: Queue, given: SendMessage, message: Message, place: int) -> _Draft:

@@ -51,10 +51,13 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
         ending = None if self.retry is None else self.retry.ending
         return self.subscription is not None and not self.dead_letter and ending == "expiry"
 
-    def query_from_ms(self, now_ms: int) -> int:
-        """No message that can still be received has an earlier key."""
+    def query_from_ms(self, now_ms: int, scale: float) -> int:
+        """No message that can still be received has an earlier key.
+
+        A send's key has the time of its attempt, which may be old in real seconds (`scale`).
+        """
         oldest_ms = max(now_ms - self.longest_retention_seconds * 1000, self.purged_ms)
-        return max(0, oldest_ms - KEY_SLACK_MS)
+        return max(0, oldest_ms - int(KEY_SLACK_MS * scale))
 
 
 def queue_source(queue: Queue, now_ms: int) -> Source:

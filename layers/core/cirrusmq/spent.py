@@ -18,7 +18,9 @@ def parcel_key(parcel: Parcel) -> dict[str, Any]:
     return key(partition_key(PARCELS, parcel.source_id, parcel.partition), parcel.sort_key)
 
 
-def may_vanish(source: Source, states: Sequence[int], parcel: Parcel, now_ms: int) -> bool:
+def may_vanish(
+    source: Source, states: Sequence[int], parcel: Parcel, now_ms: int, scale: float
+) -> bool:
     """Whether a parcel whose messages ended in these states may be removed.
 
         client    send (attempt) ──> answer lost ............ the same send again
@@ -30,13 +32,14 @@ def may_vanish(source: Source, states: Sequence[int], parcel: Parcel, now_ms: in
     if source.traced and (GONE in states or DROPPED in states):
         return False
     moved = GONE in states or MOVED in states
-    return not moved or now_ms - ulid.time_of(parcel.send_id) > limits.TOMBSTONE_MS
+    age_ms = now_ms - ulid.time_of(parcel.send_id)
+    return not moved or age_ms > limits.TOMBSTONE_MS * scale
 
 
 def clear(core: Core, source: Source, parcel: Parcel, now_ms: int) -> None:
     """Remove a spent parcel, into the archive where its deleted messages can be rewound."""
     deleted = any(rewindable(source, parcel, place) for place in range(parcel.count))
-    if not may_vanish(source, parcel.visible_ms, parcel, now_ms):
+    if not may_vanish(source, parcel.visible_ms, parcel, now_ms, core.clock.scale):
         return
     conditions = " AND ".join(f"v[{place}] <= :none" for place in range(parcel.count))
     removal = {

@@ -40,7 +40,7 @@ def move_to_due(
     Its id, times and counts stay; its receipt ends. Answers what is left of the parcel, None where
     somebody was faster.
     """
-    single = _single(source, parcel, place, due_ms, now_ms)
+    single = _single(core, source, parcel, place, due_ms, now_ms)
     left = move_out(core, source, parcel, place, [parcel_item(single)], now_ms, nonce, mark=MOVED)
     if left is not None:
         core.hints.forget(
@@ -49,7 +49,9 @@ def move_to_due(
     return left
 
 
-def _single(source: Source, parcel: Parcel, place: int, due_ms: int, now_ms: int) -> Parcel:
+def _single(
+    core: Core, source: Source, parcel: Parcel, place: int, due_ms: int, now_ms: int
+) -> Parcel:
     position = parcel.position(place)
     parcel_id = parcel.parcel_id if "." in parcel.parcel_id else f"{parcel.parcel_id}.{position:X}"
     content = parcel.content and pack([unpack(parcel.content)[place]])
@@ -66,7 +68,7 @@ def _single(source: Source, parcel: Parcel, place: int, due_ms: int, now_ms: int
         positions=(position,) if position else (),
         visibility_seconds=parcel.visibility_seconds[place : place + 1],
         content=content,
-        moved_from=origin(source, parcel, now_ms, MOVED),
+        moved_from=origin(core, source, parcel, now_ms, MOVED),
     )
 
 

@@ -49,7 +49,7 @@ def _oldest_ms(core: Core, item: Item) -> int:
     source = _source(core, resource, resource_id)
     if source is None:
         return now_ms
-    start, until = from_key(source, now_ms) or "!", until_key(source, now_ms)
+    start, until = from_key(core, source, now_ms) or "!", until_key(source, now_ms)
     return min(
         (
             parcel.sent_ms
