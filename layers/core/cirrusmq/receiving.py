@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta, UnsetType
 
-from cirrusmq import limits
-from cirrusmq.attempt import check_attempt
-from cirrusmq.claims import Claim, NonceOf
+from cirrusmq import limits, polling
+from cirrusmq.chance import Chance
+from cirrusmq.claims import Claim
 from cirrusmq.core import Core
 from cirrusmq.errors import InvalidParameter, Unavailable
 from cirrusmq.heads import Wanted, take_from_partition
 from cirrusmq.message import Message, show
-from cirrusmq.ordered_heads import take_from_groups
+from cirrusmq.ordered_heads import Walk, take_from_groups
 from cirrusmq.parcel import Parcel
-from cirrusmq.receipt import NONCE_BYTES, attempt_nonce
 from cirrusmq.repeats import held_from_attempt
 from cirrusmq.source import Source
 from cirrusmq.timestamps import format_time
 from cirrusmq.unclaiming import read_claimed
 
-FIRST_PAUSE_SECONDS = 0.05
-LONGEST_PAUSE_SECONDS = 1.0
+LOOK_UNITS = 8.0
+"""What a look at the groups of an ordered source may cost before it is cut off."""
 
 
 class ReceiveRequest(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
@@ -92,55 +91,83 @@ def receive(
     source = find()
     if request.repeat and isinstance(request.attempt, UnsetType):
         raise InvalidParameter("repeat", "needs the attempt of the receive that it repeats")
-    nonce_of = _nonce_of(core, source, key_id, request)
-    if request.repeat:
-        held = held_from_attempt(core, source, nonce_of)
-        if held:
-            return _with_contents(core, source, held[: request.max])
-    wait = request.wait_seconds
-    wait_seconds = source.receive_wait_seconds if isinstance(wait, UnsetType) else wait
-    deadline_ms = core.now_ms() + int(min(wait_seconds, most_seconds) * 1000)
+    attempt = None if isinstance(request.attempt, UnsetType) else request.attempt
+    chance = Chance(core, source.id, key_id, attempt)
     timeout = request.visibility_timeout_seconds
     wanted = Wanted(
         most=request.max,
         timeout_seconds=None if isinstance(timeout, UnsetType) else timeout,
-        nonce_of=nonce_of,
+        nonce_of=chance.nonce_of,
         answer_bytes=limits.ANSWER_BYTES,
     )
-    pause_seconds = FIRST_PAUSE_SECONDS
-    while True:
-        received = _look_once(core, source, wanted)
-        left_seconds = (deadline_ms - core.now_ms()) / 1000
-        if received or left_seconds <= 0:
-            return received
+    if request.repeat:
+        held = held_from_attempt(core, source, chance, wanted)
+        if held:
+            return _with_contents(core, source, held)
+    wait = request.wait_seconds
+    wait_seconds = source.receive_wait_seconds if isinstance(wait, UnsetType) else wait
+    deadline_ms = core.now_ms() + int(min(wait_seconds, most_seconds) * 1000)
+    looking = _Looking(core, wanted, chance)
+    received = looking.at_all(source)
+    while not received and (left_seconds := (deadline_ms - core.now_ms()) / 1000) > 0:
+        pause_seconds = polling.pause_seconds(source, looking.last_units)
         core.clock.sleep(min(pause_seconds, left_seconds))
-        pause_seconds = min(2 * pause_seconds, LONGEST_PAUSE_SECONDS)
         before, source = source, find()
         if source.id != before.id:
             return []  # another one by that name: the call was for the one that is deleted
+        ends = pause_seconds >= left_seconds
+        if ends and polling.ends_with_all(source):
+            received = looking.at_all(source)
+        else:
+            received = looking.at_next(source)
+    return received
 
 
-def _look_once(core: Core, source: Source, wanted: Wanted) -> list[Received]:
-    """Look at every partition, from a random one on, until one of them gives something.
+class _Looking:
+    """The looks of one receive, which has its own order of partitions and, in them, of groups."""
 
-    Raises Unavailable where the store refused in one of them and no other one gave anything.
-    """
-    take = take_from_groups if source.ordered else take_from_partition
-    partitions = list(range(source.partitions))
-    core.random.shuffle(partitions)
-    refused: Unavailable | None = None
-    for partition in partitions:
-        try:
-            claims = take(core, source, partition, wanted)
-            received = _with_contents(core, source, claims)
-        except Unavailable as error:
-            refused = error
-            continue
-        if received:
-            return received
-    if refused is not None:
-        raise refused
-    return []
+    def __init__(self, core: Core, wanted: Wanted, chance: Chance) -> None:
+        self._core, self._wanted, self._chance = core, wanted, chance
+        self._walk = Walk(chance.ring_start)
+        self._turn = 0
+        self.last_units = 0.0
+        """What the last look cost where groups were passed over; 0 elsewhere."""
+
+    def at_all(self, source: Source) -> list[Received]:
+        """Look at every partition until one of them gives something.
+
+        Raises Unavailable where the store refused in one of them and no other one gave anything.
+        """
+        return self._look(source, self._chance.partitions(source.partitions))
+
+    def at_next(self, source: Source) -> list[Received]:
+        """Look at the partition whose turn it is."""
+        partitions = self._chance.partitions(source.partitions)
+        self._turn += 1
+        return self._look(source, [partitions[self._turn % len(partitions)]])
+
+    def _look(self, source: Source, partitions: Sequence[int]) -> list[Received]:
+        refused: Unavailable | None = None
+        before = self._walk.units
+        for partition in partitions:
+            try:
+                claims = self._take(source, partition, LOOK_UNITS / len(partitions))
+                received = _with_contents(self._core, source, claims)
+            except Unavailable as error:
+                refused = error
+                continue
+            if received:
+                return received
+        self.last_units = self._walk.units - before
+        if refused is not None:
+            raise refused
+        return []
+
+    def _take(self, source: Source, partition: int, units: float) -> list[Claim]:
+        if not source.ordered:
+            return take_from_partition(self._core, source, partition, self._wanted)
+        self._walk.units_left = units
+        return take_from_groups(self._core, source, partition, self._wanted, self._walk)
 
 
 def _with_contents(core: Core, source: Source, claims: list[Claim]) -> list[Received]:
@@ -156,18 +183,3 @@ def _with_contents(core: Core, source: Source, claims: list[Claim]) -> list[Rece
         for place in claim.places
         if place in messages
     ]
-
-
-def _nonce_of(core: Core, source: Source, key_id: str, request: ReceiveRequest) -> NonceOf:
-    if isinstance(request.attempt, UnsetType):
-        return lambda parcel, place, count: core.random.getrandbits(8 * NONCE_BYTES).to_bytes(
-            NONCE_BYTES, "big"
-        )
-    check_attempt(request.attempt, core.now_ms(), core.clock.scale)
-    attempt = request.attempt
-
-    def derived(parcel: Parcel, place: int, receive_count: int) -> bytes:
-        message = f"{parcel.sort_key}#{place}#{receive_count}"
-        return attempt_nonce(core.secret(), key_id, source.id, attempt, message)
-
-    return derived

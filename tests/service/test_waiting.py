@@ -1,0 +1,153 @@
+"""Long polls: what a wait costs while nothing comes, and how soon it ends when something does."""
+
+from __future__ import annotations
+
+import random
+from statistics import median
+from typing import Any
+
+import pytest
+
+from cirrusmq_local.testing import Client, World
+
+POLL_UNITS = 150
+
+
+def cloud() -> tuple[World, Client]:
+    """A world whose caches turn over each second, as those of the cloud do."""
+    world = World(shared_caches=False)
+    return world, world.client("alice", admin=True)
+
+
+def units(world: World) -> float:
+    return float(world.engine.capacity()["read_units"])
+
+
+def poll_units(world: World, alice: Client, path: str, **fields: Any) -> float:
+    """Read units of all tables that a poll of 20 s takes when nothing comes."""
+    before = units(world)
+    reply = alice.post(f"{path}/messages/receive", {"max": 16, "wait_seconds": 20, **fields})
+    assert reply.json == {"messages": []}
+    return units(world) - before
+
+
+@pytest.mark.parametrize("ordered", [False, True])
+@pytest.mark.parametrize("partitions", [1, 4, 16, 64, 200, 255])
+def test_an_idle_poll_of_20_seconds_costs_at_most_150_units(partitions: int, ordered: bool) -> None:
+    world, alice = cloud()
+    alice.put("/queues/orders", {"partitions": partitions, "ordered": ordered})
+    alice.put("/queues/orders/receivers/copy", {"start": "latest"})
+
+    assert poll_units(world, alice, "/queues/orders") <= POLL_UNITS
+    assert poll_units(world, alice, "/queues/orders", receiver="copy") <= POLL_UNITS
+
+
+def test_so_does_one_of_a_subscription() -> None:
+    world, alice = cloud()
+    alice.put("/topics/news")
+    path = "/topics/news/subscriptions/some"
+    alice.put(path, {"protocol": "pull"})
+
+    assert poll_units(world, alice, path) <= POLL_UNITS
+
+
+def delay_seconds(world: World, alice: Client, age_seconds: float, monkeypatch: Any) -> float:
+    """How long after it was sent a message ends a wait that is `age_seconds` old by then."""
+    sleep, due_ms = world.clock.sleep, world.clock.now_ms() + round(1000 * age_seconds)
+    sent: list[Any] = []
+
+    def sleep_and_send(pause_seconds: float) -> None:
+        sleep(pause_seconds)
+        if world.clock.now_ms() >= due_ms and not sent:
+            sent.extend(alice.send("orders", "x"))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(world.clock, "sleep", sleep_and_send)
+        held: list[Any] = []
+        while not held:
+            held = alice.receive("orders", wait_seconds=20)
+    alice.post("/queues/orders/messages/delete", {"receipts": [held[0]["receipt"]]})
+    return (world.clock.now_ms() - due_ms) / 1000
+
+
+@pytest.mark.parametrize("ordered", [False, True])
+@pytest.mark.parametrize("partitions", [1, 4])
+def test_a_message_ends_a_wait_within_200_ms_however_long_it_has_lasted(
+    partitions: int, ordered: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = World()
+    alice = world.client("alice", admin=True)
+    alice.put("/queues/orders", {"partitions": partitions, "ordered": ordered})
+    send = alice.send
+    if ordered:
+        groups = iter(range(1_000))
+        monkeypatch.setattr(
+            alice, "send", lambda queue, body: send(queue, body, group=str(next(groups)))
+        )
+    chance = random.Random(7)
+    for age_seconds in (1, 5, 18):
+        delays = [
+            delay_seconds(world, alice, age_seconds + chance.random(), monkeypatch)
+            for _ in range(150)
+        ]
+        assert median(delays) <= 0.2
+        assert max(delays) <= 0.5
+
+
+def test_a_wait_of_any_length_looks_at_every_partition() -> None:
+    world = World(seed=3)
+    alice = world.client("alice", admin=True)
+    alice.put("/queues/orders", {"partitions": 255})
+    for _ in range(5):
+        alice.send("orders", "x")
+
+        assert len(alice.receive("orders", wait_seconds=0.001)) == 1
+
+
+def test_what_is_free_when_the_wait_ends_is_answered() -> None:
+    world = World()
+    alice = world.client("alice", admin=True)
+    for number in range(10):
+        alice.put(f"/queues/orders{number}")
+        alice.send(f"orders{number}", "x", delay_seconds=1)
+
+        assert len(alice.receive(f"orders{number}", wait_seconds=1)) == 1
+
+
+class TestHeldGroups:
+    """An ordered queue most of whose groups are held."""
+
+    @pytest.fixture(params=[1, 4])
+    def crowded(self, request: pytest.FixtureRequest) -> tuple[World, Client]:
+        world = World()
+        alice = world.client("alice", admin=True)
+        alice.put("/queues/orders", {"ordered": True, "partitions": request.param})
+        for first in range(0, 1_000, 10):
+            messages = [{"body": "x" * 50, "group": str(first + n)} for n in range(10)]
+            alice.post("/queues/orders/messages", {"messages": messages})
+        held = 0
+        while some := alice.receive("orders", visibility_timeout_seconds=3_600, wait_seconds=20):
+            held += len(some)
+        assert held == 1_000
+        return world, alice
+
+    def test_a_look_costs_at_most_10_units_however_many_groups_are_held(
+        self, crowded: tuple[World, Client]
+    ) -> None:
+        world, alice = crowded
+        for _ in range(10):
+            before = units(world)
+            assert alice.receive("orders") == []
+            assert units(world) - before <= 10
+
+    def test_a_wait_finds_the_one_group_that_is_free(self, crowded: tuple[World, Client]) -> None:
+        world, alice = crowded
+        for number in range(5):
+            alice.send("orders", "free", group=f"free{number}")
+            before, began_ms = units(world), world.clock.now_ms()
+
+            (message,) = alice.receive("orders", wait_seconds=20)
+
+            assert message["body"] == "free"
+            seconds = (world.clock.now_ms() - began_ms) / 1000
+            assert units(world) - before <= 20 + 20 * seconds
