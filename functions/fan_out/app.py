@@ -4,31 +4,26 @@ from __future__ import annotations
 
 from typing import Any
 
-from aws_lambda_powertools.utilities.batch import (
-    BatchProcessor,
-    EventType,
-    process_partial_response,
-)
-from aws_lambda_powertools.utilities.data_classes.dynamo_db_stream_event import DynamoDBRecord
-
 from cirrusmq import bootstrap
-from cirrusmq.parking import fan_out_or_park
+from cirrusmq.handing_out import hand_out
 from cirrusmq_lambda.http import Context
 from cirrusmq_lambda.observability import logger
-from cirrusmq_lambda.streams import read_record
+from cirrusmq_lambda.streams import read_entry
 
-processor = BatchProcessor(
-    event_type=EventType.DynamoDBStreams, raise_on_entire_batch_failure=False
-)
-
-
-def deliver(record: DynamoDBRecord) -> None:
-    change = read_record(record.raw_event)
-    if change.after is not None:
-        error = fan_out_or_park(bootstrap.service(), change.after, change.time_ms)
-        if error is not None:
-            logger.error("a record is parked, and tried each minute", exc_info=error)
+SAVE_MS = 40_000
+"""Kept back: for what is under way, for notices, and for what is put aside."""
 
 
-def handler(event: dict[str, Any], context: Context) -> Any:
-    return process_partial_response(event=event, record_handler=deliver, processor=processor)
+def handler(event: dict[str, Any], context: Context) -> dict[str, Any]:
+    entries = [read_entry(record) for record in event["Records"]]
+    most_ms = context.get_remaining_time_in_millis() - SAVE_MS
+    done, errors = hand_out(bootstrap.service(), entries, most_ms)
+    for error in errors:
+        logger.error("put aside, not notified or stopped", exc_info=error)
+    # The stream delivers again from the first failure on.
+    left = event["Records"][done : done + 1]
+    return {
+        "batchItemFailures": [
+            {"itemIdentifier": record["dynamodb"]["SequenceNumber"]} for record in left
+        ]
+    }

@@ -1,4 +1,5 @@
-"""Runs operations (purge, rewind, redrive, backfill) step by step; invoked asynchronously."""
+"""Runs operations (purge, rewind, redrive, backfill) step by step, and hands out what fan_out put
+aside; invoked asynchronously."""
 
 from __future__ import annotations
 
@@ -6,14 +7,20 @@ from typing import Any
 
 from cirrusmq import bootstrap
 from cirrusmq.operations import Pointer
+from cirrusmq.parking import drain
 from cirrusmq.replays import run
 from cirrusmq_lambda.http import Context
 
 SAVE_MS = 10_000
 """Kept back, to save the progress and to start the next run."""
+CALLS_MS = 30_000
+"""Kept back for a page of shares that is under way."""
 
 
 def handler(event: dict[str, Any], context: Context) -> None:
     core = bootstrap.service()
     most_ms = context.get_remaining_time_in_millis() - SAVE_MS
-    run(core, Pointer(**event["operation"]), most_ms)
+    if "parked" in event:
+        drain(core, event["parked"], most_ms - CALLS_MS)
+    else:
+        run(core, Pointer(**event["operation"]), most_ms)

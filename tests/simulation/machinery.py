@@ -15,6 +15,7 @@ from tests.simulation.wire import ENDPOINT
 
 from cirrusmq.core import Core
 from cirrusmq.operations import Pointer
+from cirrusmq.parking import drain
 from cirrusmq.pushes import make_push
 from cirrusmq.pushing import deliver, retry
 from cirrusmq.replays import run
@@ -101,6 +102,11 @@ class Functions:
 
     def _replay(self, name: str, event: dict[str, Any], draw: Random) -> None:
         most_ms = int(draw.choice(_REPLAY_SECONDS) * 1000)
+        if "parked" in event:
+            reader_id = event["parked"]
+            given = {"parked": reader_id}
+            self._run(name, "replay", "", given, lambda core: drain(core, reader_id, most_ms), 900)
+            return
         pointer = Pointer(**event["operation"])
         given = {"operation": pointer.id}
         self._run(name, "replay", "", given, lambda core: run(core, pointer, most_ms), 900)

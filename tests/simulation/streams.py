@@ -7,13 +7,14 @@ from collections import deque
 from tests.simulation.deployment import Deployment, Environment
 from tests.simulation.stage import Actor
 
-from cirrusmq.core import Core
+from cirrusmq.handing_out import hand_out
+from cirrusmq.handouts import LogEntry
 from cirrusmq.metering import StreamRecord, meter
-from cirrusmq.parking import fan_out_or_park
 from cirrusmq_local.engine.changes import StreamRecord as Change
 
 _METERED = ("Q#", "R#", "L#")
 FUNCTION_SECONDS = 60
+FAN_OUT_SECONDS = 40
 
 
 class StreamReader:
@@ -56,25 +57,9 @@ class StreamReader:
         """Whether the function's filter lets a change through."""
         raise NotImplementedError
 
-    def work(self, core: Core, record: StreamRecord) -> None:
-        """Do what the function does with one record."""
-        raise NotImplementedError
-
     def _process(self, batch: list[Change]) -> int:
         """How many records, from the first, are done."""
-        for place, change in enumerate(batch):
-            record = to_record(change)
-            call = self._deployment.call(
-                self._environment,
-                self._name,
-                "",
-                {"record": f"{record.pk} {change.keys['sk']['S']}"},
-                lambda core, record=record: self.work(core, record),  # type: ignore[misc]
-                FUNCTION_SECONDS,
-            )
-            if not call.known:
-                return place
-        return len(batch)
+        raise NotImplementedError
 
     def _read(self) -> None:
         table = self._deployment.tables.messages
@@ -90,9 +75,17 @@ class FanOut(StreamReader):
     def wanted(self, change: Change) -> bool:
         return change.event_name != "REMOVE" and change.keys["pk"]["S"].startswith("L#")
 
-    def work(self, core: Core, record: StreamRecord) -> None:
-        assert record.after is not None
-        fan_out_or_park(core, record.after, record.time_ms)
+    def _process(self, batch: list[Change]) -> int:
+        entries = [to_entry(change) for change in batch]
+        call = self._deployment.call(
+            self._environment,
+            self._name,
+            "",
+            {"records": [change.keys["sk"]["S"] for change in batch]},
+            lambda core: hand_out(core, entries, 1_000 * FAN_OUT_SECONDS).records,
+            FUNCTION_SECONDS,
+        )
+        return int(call.answer) if call.known else 0
 
 
 class Meter(StreamReader):
@@ -112,6 +105,13 @@ class Meter(StreamReader):
             FUNCTION_SECONDS,
         )
         return int(call.answer) if call.known else 0
+
+
+def to_entry(change: Change) -> LogEntry:
+    """A new log record as fan_out reads it."""
+    assert change.new_image is not None
+    came_ms = change.approximate_creation_ms // 1000 * 1000
+    return LogEntry(item=change.new_image, place=f"{change.sequence:040d}", came_ms=came_ms)
 
 
 def to_record(change: Change) -> StreamRecord:

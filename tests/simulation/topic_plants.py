@@ -13,7 +13,6 @@ from cirrusmq import (
     attempts,
     fan_out,
     metering,
-    parking,
     publish_ids,
     pushes,
     schedules,
@@ -50,7 +49,7 @@ def fan_out_leaves_the_last_parcel_out(patch: pytest.MonkeyPatch) -> None:
 @plant("pull", "http", rare=True)
 def what_came_late_is_not_shown_again(patch: pytest.MonkeyPatch) -> None:
     """Readers of the log that have passed a key do not learn what came to lie under it."""
-    patch.setattr(parking, "show_again_if_late", lambda *_: None)
+    patch.setattr(fan_out, "came_late", lambda *_: False)
 
 
 @plant("pull", "http", rare=True)

@@ -50,6 +50,12 @@ class Cache:
                 self._values[key] = (now_ms + self._life_ms, value)
         return value
 
+    def drop(self, key: Hashable) -> None:
+        """Load the value of `key` anew the next time, in this environment alone."""
+        with self._lock:
+            self._changes += 1
+            self._values.pop(key, None)
+
     def turn_over(self, *keys: Hashable) -> None:
         """After a change of `keys`: return when no cache of the deployment holds the old value."""
         with self._lock:

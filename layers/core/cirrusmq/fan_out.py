@@ -1,4 +1,4 @@
-"""Fan-out: from a log record, the parcels of everyone who is to get it.
+"""Fan-out: from a log record, what everyone gets who is to get it.
 
 The key and the content of each parcel come from the record alone and are put if absent, so a
 repeated or re-cut batch of the stream changes nothing.
@@ -13,39 +13,54 @@ from cirrusmq.core import Core
 from cirrusmq.decoding import decode_packed
 from cirrusmq.enqueue import LogHeader
 from cirrusmq.filters.selection import compile_filter
+from cirrusmq.handouts import Handout, LogEntry
 from cirrusmq.message import unpack
 from cirrusmq.receivers import Receiver, cached_receivers
-from cirrusmq.shares import Share, parcels_of, put_parcels
+from cirrusmq.shares import Share, lanes_of, parcels_of, put_parcels
 from cirrusmq.storage.store import Item
-from cirrusmq.topic_fan_out import deliver_topic_record
+from cirrusmq.topic_fan_out import topic_handouts
+from cirrusmq.topic_log import came_late, show_again
 from cirrusmq.topic_records import holds_messages, is_topic_record
 
 
-def fan_out(core: Core, record: Item) -> None:
-    """Deliver a log record to all receivers of its queue, or subscriptions of its topic."""
-    if not holds_messages(record):
-        return
-    if is_topic_record(record):
-        deliver_topic_record(core, record)
-    else:
-        deliver_record(core, record, cached_receivers(core, record["pk"]["S"].split("#")[1]))
+def handouts_of(core: Core, entry: LogEntry) -> list[Handout]:
+    """What the receivers of the log's queue, or the subscriptions of its topic, get of a record.
+
+    What came late into a topic's log is handed out to the log itself, too.
+    """
+    handouts = []
+    if came_late(core, entry.item, entry.came_ms):
+        again = Handout(
+            reader_id=f"{entry.log_id}.log", entry=entry, give=lambda: show_again(core, entry.item)
+        )
+        handouts.append(again)
+    if not holds_messages(entry.item):
+        return handouts
+    if is_topic_record(entry.item):
+        return handouts + topic_handouts(core, entry)
+    receivers = cached_receivers(core, entry.log_id)
+    return [_handout(core, entry, share) for share in _shares(entry.item, receivers)]
 
 
 def deliver_record(core: Core, record: Item, receivers: Sequence[Receiver]) -> int:
     """Make the parcels of these receivers; answers how many messages they hold together."""
-    if "h" not in record:  # from before the queue had receivers
-        return 0
-    sent_ms = int(record["t"]["N"])
-    parcels = [
-        parcel
-        for share in _shares(record, [each for each in receivers if sent_ms >= each.start_ms])
-        for parcel in parcels_of(share)
-    ]
-    put_parcels(core, parcels)
+    parcels = [parcel for share in _shares(record, receivers) for parcel in parcels_of(share)]
+    list(core.together(lambda parcel: put_parcels(core, [parcel]), parcels))
     return sum(parcel.count for parcel in parcels)
 
 
+def _handout(core: Core, entry: LogEntry, share: Share) -> Handout:
+    return Handout(
+        reader_id=share.source_id,
+        entry=entry,
+        give=lambda: put_parcels(core, list(parcels_of(share))),
+        lanes=lanes_of(share),
+    )
+
+
 def _shares(record: Item, receivers: Sequence[Receiver]) -> Iterator[Share]:
+    if "h" not in record:  # from before the queue had receivers
+        return
     header = decode_packed(record["h"]["B"], LogHeader)
     messages = unpack(record["b"]["B"])
     _, queue_id, partition = record["pk"]["S"].split("#")
@@ -54,6 +69,8 @@ def _shares(record: Item, receivers: Sequence[Receiver]) -> Iterator[Share]:
     moved = "." in parcel_id  # keys of messages from another queue have the time of the move
     skew_ms = 0 if moved else ulid.time_of(parcel_id[: ulid.CHARACTERS]) - sent_ms
     for receiver in receivers:
+        if sent_ms < receiver.start_ms:
+            continue
         selection = compile_filter(receiver.filter, "queue")
         yield Share(
             source_id=receiver.id,

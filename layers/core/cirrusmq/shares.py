@@ -63,12 +63,20 @@ def parcels_of(share: Share) -> Iterator[Parcel]:
         yield parcel
 
 
+def lanes_of(share: Share) -> frozenset[str]:
+    """The groups of an ordered reader that the share is of; none where the reader is not."""
+    if share.sequences is None:
+        return frozenset()
+    return frozenset(f"{share.source_id}#{_group(share, place)}" for place in share.places)
+
+
 def put_parcels(core: Core, parcels: Sequence[Parcel]) -> None:
-    """Put those parcels that are not there yet.
+    """Put those parcels that are not there yet, one after the other.
 
     One of the same key that was sent earlier is of a send that was purged, and then repeated.
     """
-    list(core.together(lambda parcel: _put(core, parcel), parcels))
+    for parcel in parcels:
+        _put(core, parcel)
 
 
 def _put(core: Core, parcel: Parcel) -> None:

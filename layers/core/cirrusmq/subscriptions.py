@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -43,6 +44,23 @@ def cached_subscriptions(core: Core, topic_id: str) -> list[Subscription]:
     return core.cache.get(
         (pk, prefix), lambda: list(directory.read_list(core, pk, prefix, Subscription))
     )
+
+
+def subscriptions_with(core: Core, topic_id: str, wanted: Iterable[str]) -> list[Subscription]:
+    """The subscriptions of a topic, surely with those of `wanted` (ids) that are not deleted."""
+    pk, prefix = subscription_place(topic_id, "")
+    known = cached_subscriptions(core, topic_id)
+    unknown = set(wanted) - {each.id for each in known}
+
+    def is_gone(subscription_id: str) -> bool:
+        now = directory.read_list(core, pk, prefix, Subscription)
+        return all(each.id != subscription_id for each in now)
+
+    # An id never comes back, so that what is gone needs asking no more than once a second.
+    if all(core.cache.get(("gone", each), partial(is_gone, each)) for each in unknown):
+        return known
+    core.cache.drop((pk, prefix))
+    return cached_subscriptions(core, topic_id)
 
 
 def page_of_subscriptions(

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from cirrusmq import operations, pushing, schedules
+from cirrusmq import operations, parking, pushing, schedules
 from cirrusmq.core import Core
 from cirrusmq.dead_letters import give_up
 from cirrusmq.errors import CirrusMQError, OperationNotFound
 from cirrusmq.gauges import write_gauges
 from cirrusmq.giving_up import reason_to_give_up
 from cirrusmq.limits import LONGEST_WAIT_MS
-from cirrusmq.parking import retry_parked
 from cirrusmq.pushes import Push, expiring, has_waiting, push_of
 from cirrusmq.queues import Resource, get_queue
 from cirrusmq.receivers import all_sources
@@ -34,7 +33,7 @@ def sweep(core: Core, most_ms: int) -> int:
             continue
         if core.now_ms() >= operation.held_until_ms:
             operations.resume(core, pointer)
-    retry_parked(core, _half(core, deadline_ms))
+    parking.resume(core)
     stuck = _push_on(core)
     _give_up_aged(core, _half(core, deadline_ms))
     write_gauges(core, _half(core, deadline_ms))

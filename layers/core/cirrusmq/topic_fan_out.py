@@ -4,38 +4,38 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence
+from functools import cache
 
 from msgspec.structs import replace
 
-from cirrusmq import deduplication, limits, pushing, schedules, ulid
+from cirrusmq import deduplication, limits, ulid
 from cirrusmq.batches import stored
 from cirrusmq.core import Core
 from cirrusmq.deduplication import Duplicate
 from cirrusmq.enqueue import Entry, ship
 from cirrusmq.errors import QueueNotFound
+from cirrusmq.handouts import Handout, LogEntry
 from cirrusmq.message import Message
-from cirrusmq.parcel import Parcel, lone_parcel_id, message_id
+from cirrusmq.parcel import lone_parcel_id, message_id
 from cirrusmq.queue import Queue
 from cirrusmq.queues import get_queue
 from cirrusmq.receivers import cached_receivers
-from cirrusmq.shares import Share, parcels_of, put_parcels
+from cirrusmq.shares import Share, lanes_of, parcels_of, put_parcels
 from cirrusmq.storage.sequences import take_sequence
-from cirrusmq.storage.store import Item
-from cirrusmq.subscriptions import cached_subscriptions
+from cirrusmq.subscriptions import subscriptions_with
 from cirrusmq.topic import Subscription
 from cirrusmq.topic_records import Delivery, TopicRecord, read_record
 
 
-def deliver_topic_record(core: Core, item: Item) -> None:
-    """Deliver a record to the subscriptions that were decided when it was published.
+def topic_handouts(core: Core, entry: LogEntry) -> list[Handout]:
+    """What the subscriptions get of a record that were decided when it was published.
 
     Several subscriptions may have the same queue: what any of them gets lies there once.
     """
-    record = read_record(item)
-    subscriptions = {each.id: each for each in cached_subscriptions(core, record.topic_id)}
-    parcels: list[Parcel] = []
+    record = read_record(entry.item)
+    subscriptions = _subscriptions(core, record)
+    handouts: list[Handout] = []
     into: dict[str, tuple[Queue, Delivery]] = {}
-    pushed: list[tuple[Subscription, str]] = []
     for delivery in record.header.deliveries:
         subscription = subscriptions.get(delivery.subscription_id)
         if subscription is None or subscription.mode == "broadcasting":
@@ -46,22 +46,58 @@ def deliver_topic_record(core: Core, item: Item) -> None:
                 before = into[queue.id][1].places if queue.id in into else []
                 into[queue.id] = queue, replace(delivery, places=_joined(before, delivery.places))
             continue
-        own = list(parcels_of(own_share(subscription, record, delivery)))
-        parcels += own
-        if subscription.protocol == "http":
-            pushed.append((subscription, min(each.sort_key for each in own)))
+        handouts.append(_own_handout(core, entry, subscription, record, delivery))
     for queue, delivery in into.values():
-        if _needs_a_send(core, queue):
-            _send(core, queue, record, delivery)
-        else:
-            parcels += parcels_of(_queue_share(queue, record, delivery))
-    put_parcels(core, parcels)
-    if core.now_ms() - record.sent_ms > schedules.LATE_MS:
-        for subscription, _ in pushed:
-            schedules.note_late(core, subscription.id)
-    core.fanned_out.add(record.send_id)
-    for subscription, start in pushed:
-        pushing.notify(core, subscription, start)
+        handouts.append(_queue_handout(core, entry, queue, record, delivery))
+    return handouts
+
+
+def _subscriptions(core: Core, record: TopicRecord) -> dict[str, Subscription]:
+    """The topic's subscriptions by id, those of the record that are not deleted among them.
+
+    publish    knows the new subscription ── stores it in the record
+    fan_out    has a list from before it, not yet a second old: asks before it skips any
+    """
+    wanted = [delivery.subscription_id for delivery in record.header.deliveries]
+    return {each.id: each for each in subscriptions_with(core, record.topic_id, wanted)}
+
+
+def _own_handout(
+    core: Core, entry: LogEntry, subscription: Subscription, record: TopicRecord, delivery: Delivery
+) -> Handout:
+    share = own_share(subscription, record, delivery)
+    parcels = cache(lambda: list(parcels_of(share)))
+    pushed = subscription.protocol == "http"
+    strictly = frozenset({subscription.id}) if subscription.pushed_in_order else frozenset()
+    return Handout(
+        reader_id=subscription.id,
+        entry=entry,
+        give=lambda: put_parcels(core, parcels()),
+        lanes=lanes_of(share) | strictly,
+        pushed=subscription if pushed else None,
+        start=min(each.sort_key for each in parcels()) if pushed else "",
+    )
+
+
+def _queue_handout(
+    core: Core, entry: LogEntry, queue: Queue, record: TopicRecord, delivery: Delivery
+) -> Handout:
+    if not _needs_a_send(core, queue):
+        share = _queue_share(queue, record, delivery)
+        return Handout(
+            reader_id=queue.id,
+            entry=entry,
+            give=lambda: put_parcels(core, list(parcels_of(share))),
+        )
+    lanes = frozenset(
+        f"{queue.id}#{_grouped(queue, record, place).group}" for place in delivery.places
+    )
+    return Handout(
+        reader_id=queue.id,
+        entry=entry,
+        give=lambda: _send(core, queue, record, delivery),
+        lanes=lanes if queue.attributes.ordered else frozenset(),
+    )
 
 
 def _joined(one: Sequence[int], other: Sequence[int]) -> list[int]:

@@ -24,7 +24,7 @@ from cirrusmq.core import Core
 from cirrusmq.errors import InvalidParameter
 from cirrusmq.message import show
 from cirrusmq.parcel import message_id
-from cirrusmq.storage.parcels import LOG, page_request, partition_key
+from cirrusmq.storage.parcels import LOG, log_key, page_request, partition_key
 from cirrusmq.storage.store import ConditionFailed, Item
 from cirrusmq.timestamps import format_time, parse_time
 from cirrusmq.topic import Subscription, Topic
@@ -73,21 +73,27 @@ def read_log(
     return {"messages": messages, "cursor": cursor}
 
 
-def show_again_if_late(core: Core, item: Item, came_ms: int) -> None:
-    """Put a pointer to what came into a log so late that readers may have passed its key.
+def came_late(core: Core, item: Item, came_ms: int) -> bool:
+    """Whether something came into a topic's log so late that readers may have passed its key.
 
-    A pointer may come late itself, and twice where the stream brings its record twice: some
-    readers get the messages again, none misses them. `came_ms` is in whole seconds, rounded down.
+    `came_ms`: when it came, in whole seconds, rounded down.
     """
     if not is_topic_record(item) and "a" not in item:
-        return
-    _, topic_id, _ = item["pk"]["S"].split("#")
-    own_id = item["sk"]["S"].partition("#")[2]
-    late_ms = came_ms + 999 - ulid.time_of(own_id)
-    if late_ms <= limits.LOG_HELD_BACK_MS * core.clock.scale:
-        return
+        return False
+    late_ms = came_ms + 999 - ulid.time_of(item["sk"]["S"].partition("#")[2])
+    return late_ms > limits.LOG_HELD_BACK_MS * core.clock.scale
+
+
+def show_again(core: Core, item: Item) -> None:
+    """Put a pointer to what came late, under a key that no reader has passed.
+
+    A pointer may come late itself, and twice where the stream brings its record twice: some
+    readers get the messages again, none misses them.
+    """
     now_ms = core.now_ms()
-    pk, sk = topic_log_key(topic_id, new_send_id(core, now_ms))
+    own_id = item["sk"]["S"].partition("#")[2]
+    log = item["pk"]["S"].partition("#")[2]
+    pk, sk = log_key(log, new_send_id(core, now_ms))
     pointer: Item = {
         "pk": {"S": pk},
         "sk": {"S": sk},

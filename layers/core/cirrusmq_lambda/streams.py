@@ -5,7 +5,9 @@ from __future__ import annotations
 import base64
 from typing import Any
 
+from cirrusmq.handouts import LogEntry
 from cirrusmq.metering import StreamRecord
+from cirrusmq.storage.parked import UNKNOWN_PLACE
 from cirrusmq.storage.store import Item
 
 
@@ -19,6 +21,14 @@ def read_record(record: dict[str, Any]) -> StreamRecord:
         after=_item(change.get("NewImage")),
         by_ttl=(record.get("userIdentity") or {}).get("type") == "Service",
     )
+
+
+def read_entry(record: dict[str, Any]) -> LogEntry:
+    """A log record that a stream event brings as new."""
+    read = read_record(record)
+    assert read.after is not None
+    place = record["dynamodb"]["SequenceNumber"].zfill(len(UNKNOWN_PLACE))
+    return LogEntry(item=read.after, place=place, came_ms=read.time_ms)
 
 
 def _item(image: dict[str, Any] | None) -> Item | None:

@@ -12,7 +12,6 @@ from cirrusmq import ulid
 from cirrusmq.message import Message, pack, unpack
 from cirrusmq.parcel import Parcel, where_differing
 from cirrusmq.storage.models import LogItem, ParcelItem
-from cirrusmq.storage.shards import shard_key
 from cirrusmq.storage.store import Item, key, put_if_absent
 
 PARCELS, ARCHIVE, LOG = "Q", "R", "L"
@@ -199,18 +198,6 @@ def read_messages(log: Item) -> dict[int, Message]:
     messages = unpack(log["b"]["B"])
     positions = log["p"]["B"] if "p" in log else range(len(messages))
     return dict(zip(positions, messages, strict=True))
-
-
-def parked_item(record: Item) -> Item:
-    """What makes the sweep deliver a log record that the stream does not bring."""
-    log, of = record["pk"]["S"], record["sk"]["S"]
-    name = f"{log}#{of}"
-    return {
-        **key(shard_key("P", name), name),
-        "log": {"S": log},
-        "of": {"S": of},
-        "expires_at": record["expires_at"],
-    }
 
 
 def read_positions(item: Item) -> Sequence[int]:

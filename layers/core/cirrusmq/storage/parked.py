@@ -1,0 +1,68 @@
+"""Items of what fan-out puts aside: the shares themselves, and a lot for each reader that has some.
+
+| pk | sk | item |
+| --- | --- | --- |
+| `P#<reader id>#<shard>` | `<place in the stream>#<record's sk>` | a share: `log`, `of`, `c` |
+| `P#<0-15>` | `<reader id>` | the reader's lot: `t`, when it was marked, and who holds it |
+
+What is in order lies under one key (shard `o`), in the order in which the stream brought it. The
+records' own keys would not do: their times are of the publishers' clocks, which differ. The rest
+is spread over 16, since thousands a second may be put aside. `log` and `of` are the record's key,
+`c` is when it came.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cirrusmq.storage.shards import shard_key, shard_keys
+from cirrusmq.storage.store import Item, key
+
+UNKNOWN_PLACE = "0" * 40
+"""Of a record that no stream brings."""
+
+
+def parked_item(
+    reader_id: str, record: Item, place: str = UNKNOWN_PLACE, came_ms: int = 0, *, in_order: bool
+) -> Item:
+    """A reader's share of a log record; of all its readers, where that is the log's own id."""
+    log, of = record["pk"]["S"], record["sk"]["S"]
+    sk = f"{place}#{of}"
+    pk = in_order_key(reader_id) if in_order else shard_key(f"P#{reader_id}", sk)
+    return {
+        **key(pk, sk),
+        "log": {"S": log},
+        "of": {"S": of},
+        "c": {"N": str(came_ms)},
+        "expires_at": record["expires_at"],
+    }
+
+
+def parked_keys(reader_id: str) -> list[str]:
+    """The partition keys of a reader's shares."""
+    return [in_order_key(reader_id), *shard_keys(f"P#{reader_id}")]
+
+
+def in_order_key(reader_id: str) -> str:
+    """The partition key of the shares of a reader that is promised an order."""
+    return f"P#{reader_id}#o"
+
+
+def lot_keys() -> list[str]:
+    """The partition keys that all lots lie under."""
+    return shard_keys("P")
+
+
+def lot_key(reader_id: str) -> Item:
+    """The key of a reader's lot."""
+    return key(shard_key("P", reader_id), reader_id)
+
+
+def lot_update(table: str, reader_id: str, now_ms: int) -> dict[str, Any]:
+    """The write that comes before a share is put aside: the lot is there for a while from now."""
+    return {
+        "TableName": table,
+        "Key": lot_key(reader_id),
+        "UpdateExpression": "SET t = :now",
+        "ExpressionAttributeValues": {":now": {"N": str(now_ms)}},
+    }

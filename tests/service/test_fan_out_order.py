@@ -1,0 +1,149 @@
+"""Fan-out where the store throttles: what is in order stays in order, and nobody else waits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.service.conftest import MakeQueue, TestQueue
+from tests.service.faults import Throttled, log_records, puts_into
+from tests.service.topics import Subscriber, TestTopic
+
+from cirrusmq_local.testing import World
+
+TRIES = 3
+Record = dict[str, Any]
+
+
+def publish(topic: TestTopic, *bodies: str, **fields: Any) -> list[Record]:
+    """Publish in calls of their own, without fan-out; answers the records so far."""
+    for body in bodies:
+        topic.client.world.clock.pass_seconds(0.001)
+        assert topic.try_publish([{"body": body, **fields}]).status == 201
+    return log_records(topic.client.world)
+
+
+class Consumer:
+    """Takes and deletes all there is, each time it is called."""
+
+    def __init__(self, queue: TestQueue, **fields: Any) -> None:
+        self._queue = queue
+        self._fields = fields
+        self.bodies: list[str] = []
+
+    def __call__(self) -> None:
+        while messages := self._queue.receive(**self._fields):
+            self.bodies += [message["body"] for message in messages]
+            self._queue.delete(*messages)
+
+
+def feed(world: World, records: list[Record], *consumers: Consumer) -> None:
+    """Give fan_out a batch as Lambda does: again from the first failure on, until none is left."""
+    left = records
+    for _ in range(20):
+        failures = world.run("fan_out", {"Records": left})["batchItemFailures"]
+        for consume in consumers:
+            consume()
+        if not failures:
+            break
+        failed = {each["itemIdentifier"] for each in failures}
+        first = min(
+            place
+            for place, record in enumerate(left)
+            if record["dynamodb"]["SequenceNumber"] in failed
+        )
+        left = left[first:]
+        world.clock.pass_seconds(1)
+    else:
+        raise AssertionError("the batch never ended")
+    settle(world, *consumers)
+
+
+def settle(world: World, *consumers: Consumer) -> None:
+    """Run what was invoked, the consumers being quick."""
+    while world.invoked:
+        role, event = world.invoked.popleft()
+        world.run(role, event)
+        for consume in consumers:
+            consume()
+
+
+BODIES = ["m1", "m2", "m3"]
+
+
+class TestInOrder:
+    """One put of m1's parcel is refused, more often than the SDK and fan_out try it."""
+
+    @pytest.mark.parametrize("times", [1, TRIES, TRIES + 1, 3 * TRIES])
+    def test_a_receiver_of_an_ordered_queue(
+        self, world: World, make_queue: MakeQueue, times: int
+    ) -> None:
+        queue = make_queue("ordered", ordered=True)
+        receiver = queue.add_receiver("second")
+        for body in BODIES:
+            assert queue.try_send([{"body": body, "group": "g"}]).status == 201
+        Throttled(world, puts_into(receiver["id"]), times)
+        consumer = Consumer(queue, receiver="second")
+        feed(world, log_records(world), consumer)
+        assert consumer.bodies == BODIES
+
+    @pytest.mark.parametrize("times", [1, TRIES, TRIES + 1, 3 * TRIES])
+    def test_an_ordered_group(self, world: World, topic: TestTopic, times: int) -> None:
+        group = topic.subscribe("group", ordered=True)
+        records = publish(topic, *BODIES, group="g")
+        Throttled(world, puts_into(group.id), times)
+        consumer = Consumer(group)
+        feed(world, records, consumer)
+        assert consumer.bodies == BODIES
+
+    @pytest.mark.parametrize("times", [1, TRIES, TRIES + 1, 3 * TRIES])
+    def test_an_ordered_queue_that_a_topic_feeds(
+        self, world: World, topic: TestTopic, make_queue: MakeQueue, times: int
+    ) -> None:
+        queue = make_queue("ordered", ordered=True)
+        topic.subscribe("to-queue", "queue", endpoint="ordered")
+        records = publish(topic, *BODIES, group="g")
+        Throttled(world, puts_into(queue.show()["id"]), times)
+        consumer = Consumer(queue)
+        feed(world, records, consumer)
+        assert consumer.bodies == BODIES
+
+    @pytest.mark.parametrize("times", [1, TRIES, TRIES + 1, 3 * TRIES])
+    def test_a_url_that_is_promised_order(
+        self, world: World, topic: TestTopic, subscriber: Subscriber, times: int
+    ) -> None:
+        web = topic.subscribe("web", "http", retry={"policy": "backoff"})
+        records = publish(topic, *BODIES)
+        Throttled(world, puts_into(web.id), times)
+        feed(world, records)
+        assert subscriber.bodies() == BODIES
+
+
+class TestNeighbours:
+    def test_they_get_nothing_twice_while_another_subscription_is_throttled(
+        self, world: World, topic: TestTopic
+    ) -> None:
+        throttled, healthy = topic.subscribe("throttled", ordered=True), topic.subscribe("healthy")
+        records = publish(topic, *BODIES, group="g")
+        fault = Throttled(world, puts_into(throttled.id))
+        consumer, late = Consumer(healthy), Consumer(throttled)
+        feed(world, records, consumer, late)
+        assert sorted(consumer.bodies) == BODIES
+        assert late.bodies == []
+
+        fault.end()
+        feed(world, publish(topic, "m4", group="g")[3:], consumer, late)
+        assert sorted(consumer.bodies) == [*BODIES, "m4"]
+        assert late.bodies == [*BODIES, "m4"]
+
+    def test_a_share_that_fails_costs_its_reader_three_tries_a_batch(
+        self, world: World, topic: TestTopic
+    ) -> None:
+        throttled = topic.subscribe("throttled")
+        records = publish(topic, *(f"{number}" for number in range(20)))
+        fault = Throttled(world, puts_into(throttled.id))
+        world.run("fan_out", {"Records": records})
+        assert fault.refused <= 16 * TRIES  # what was side by side with the first
+        fault.end()
+        settle(world)
+        assert len(throttled.receive_all()) == 20
