@@ -122,7 +122,7 @@ def test_what_was_put_aside_does_not_keep_the_sweep_from_the_rest(
     monkeypatch.setattr("cirrusmq.topic_fan_out.parcels_of", break_down)
     topic.subscribe("group")
     for number in range(150):
-        topic.publish(str(number))
+        assert topic.try_publish([{"body": str(number)}]).status == 201
     world.settle()
     world.clock.pass_seconds(3_600)
     slow_down()

@@ -81,7 +81,7 @@ class FanOut(StreamReader):
             self._environment,
             self._name,
             "",
-            {"records": [change.keys["sk"]["S"] for change in batch]},
+            {"records": " ".join(change.keys["sk"]["S"] for change in batch)},
             lambda core: hand_out(core, entries, 1_000 * FAN_OUT_SECONDS).records,
             FUNCTION_SECONDS,
         )
