@@ -180,7 +180,8 @@ def test_subscribing_changes_schedules_but_no_message(resources: dict[str, Any])
 
 def test_publishing_writes_records_and_removes_nothing(resources: dict[str, Any]) -> None:
     assert "dynamodb:DeleteItem" not in actions_on(resources, "Publish", "Messages.Arn")
-    assert "dynamodb:DeleteItem" not in actions_on(resources, "FanOut", "Messages.Arn")
+    # What it had put aside itself, and nothing else.
+    assert keys_of(resources, "FanOut", "Messages.Arn") == {"dynamodb:DeleteItem": ["P#*"]}
 
 
 def test_counting_never_sees_the_messages_table(resources: dict[str, Any]) -> None:
@@ -222,7 +223,9 @@ def test_functions_are_invoked_only_where_that_is_needed(resources: dict[str, An
         ("Manage", "Replay.Arn"),
         ("Sweep", "Replay.Arn"),
         ("Replay", REPLAY),
+        ("Replay", "Push.Arn"),
         ("FanOut", "Push.Arn"),
+        ("FanOut", "Replay.Arn"),
         ("Subscribe", PUSH),
         ("Push", PUSH),
         ("Sweep", "Push.Arn"),

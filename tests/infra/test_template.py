@@ -97,10 +97,16 @@ def test_no_reader_of_the_stream_can_be_blocked_for_good(resources: dict[str, An
         assert mapping["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
         assert mapping["BisectBatchOnFunctionError"] is True
         assert 0 < mapping["MaximumRecordAgeInSeconds"] < 86_400
-        assert 0 < mapping["MaximumRetryAttempts"] <= 100
         assert mapping["DestinationConfig"]["OnFailure"]["Destination"] == "Unprocessed.Arn"
         assert mapping["FilterCriteria"]["Filters"]
         assert "TumblingWindowInSeconds" not in mapping
+
+
+def test_no_published_message_is_given_up_for_the_number_of_tries(
+    resources: dict[str, Any],
+) -> None:
+    assert resources["FanOutLogRecords"]["Properties"]["MaximumRetryAttempts"] == -1
+    assert 0 < resources["CountParcels"]["Properties"]["MaximumRetryAttempts"] <= 100
 
 
 def test_counting_gathers_a_minute_and_fanning_out_does_not_wait(template: Template) -> None:
