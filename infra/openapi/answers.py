@@ -317,6 +317,7 @@ class TopicAttributes(Answer):
     id: str
     filter: TopicKind
     max_message_bytes: int
+    partitions: int
     description: str | None
     created_at: Time
     modified_at: Time

@@ -13,7 +13,12 @@ from cirrusmq_local.testing import Client, World
 
 GOOD_NAMES = ["abc", "Z" * 64, "a-b_9", "A1b"]
 BAD_NAMES = ["ab", "a" * 65, "9abc", "a.bc", "a bc", "-abc", "äbc", "a%2Fbc"]
-TOPIC_DEFAULTS = {"filter": "tags", "max_message_bytes": 65_536, "description": None}
+TOPIC_DEFAULTS = {
+    "filter": "tags",
+    "max_message_bytes": 65_536,
+    "partitions": 8,
+    "description": None,
+}
 PULL_DEFAULTS = {
     "protocol": "pull",
     "filter": None,
@@ -58,6 +63,17 @@ class TestTopics:
         reply = alice.put("/topics/news", {"max_message_bytes": value})
         assert (reply.status, reply.json["max_message_bytes"]) == (201, value)
 
+    @pytest.mark.parametrize("value", [1, 255])
+    def test_partitions_are_taken_at_both_edges_and_are_fixed_then(
+        self, alice: Client, value: int
+    ) -> None:
+        reply = alice.put("/topics/news", {"partitions": value})
+        assert (reply.status, reply.json["partitions"]) == (201, value)
+        reply = alice.patch("/topics/news", {"partitions": 8})
+        assert (reply.code, reply.json["parameter"]) == ("InvalidParameter", "partitions")
+        assert alice.patch("/topics/news", {"partitions": value}).status == 200
+        assert alice.put("/topics/news", {"partitions": 8}).code == "AlreadyExists"
+
     @pytest.mark.parametrize(
         ("attribute", "value"),
         [
@@ -67,6 +83,10 @@ class TestTopics:
             ("max_message_bytes", "2048"),
             ("max_message_bytes", True),
             ("max_message_bytes", None),
+            ("partitions", 0),
+            ("partitions", 256),
+            ("partitions", 8.0),
+            ("partitions", None),
             ("filter", "sql"),
             ("filter", "TAGS"),
             ("filter", None),

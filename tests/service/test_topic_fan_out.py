@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from tests.service.conftest import MakeQueue, TestQueue, to_ms
 from tests.service.topic_crashes import Crashes
-from tests.service.topics import Subscriber, TestSubscription, TestTopic
+from tests.service.topics import Subscriber, TestSubscription, TestTopic, log_bodies
 
-from cirrusmq import shares
+from cirrusmq import shares, ulid
 from cirrusmq_local.testing import Client, World
 
 Event = dict[str, Any]
@@ -362,3 +362,51 @@ def test_a_share_that_fails_is_put_aside_and_handed_out_when_it_can_be(
 def sweep(world: World) -> None:
     world.run("sweep")
     world.settle()
+
+
+class TestPartitions:
+    """Of a topic's log: as many as were asked for, wherever somebody reads it."""
+
+    @pytest.fixture
+    def wide(self, alice: Client) -> TestTopic:
+        return TestTopic(alice, "wide", partitions=200)
+
+    def test_records_and_parcels_are_spread_over_all(self, world: World, wide: TestTopic) -> None:
+        group = wide.subscribe("group")
+        for number in range(120):
+            wide.publish(f"{number}")
+        held = [item["pk"]["S"] for item in world.items()]
+        assert len({pk for pk in held if pk.startswith("L#")}) > 80
+        assert len({pk for pk in held if pk.startswith(f"Q#{group.id}#")}) > 80
+        assert len(group.receive_all()) == 120
+
+    def test_a_log_is_read_in_order_and_a_trace_finds_its_record(self, wide: TestTopic) -> None:
+        wide.subscribe("all")
+        sent = [wide.publish(f"{number:02d}")[0] for number in range(30)]
+        wide.client.world.clock.pass_seconds(3)
+        page = wide.log(limit=100)
+        assert log_bodies(page) == [f"{number:02d}" for number in range(30)]
+        assert {wide.trace(each["id"])["all"]["state"] for each in sent} == {"pending"}
+
+    def test_a_group_keeps_its_order(self, wide: TestTopic) -> None:
+        group = wide.subscribe("group", ordered=True)
+        for number in range(30):
+            wide.publish(f"{number:02d}", group=f"g{number % 3}")
+        got = []
+        while messages := group.receive():
+            got += messages
+            group.delete(*messages)
+        for name in ("g0", "g1", "g2"):
+            bodies = [message["body"] for message in got if message["group"] == name]
+            assert bodies == sorted(bodies)
+            assert len(bodies) == 10
+
+    def test_a_repeated_publish_is_found(self, world: World, wide: TestTopic) -> None:
+        group = wide.subscribe("group")
+        attempt = ulid.encode(world.clock.now_ms(), bytes(10))
+        messages = [{"body": "x"}]
+        first = wide.try_publish(messages, attempt=attempt)
+        world.clock.pass_seconds(5)
+        assert wide.try_publish(messages, attempt=attempt).json == first.json
+        world.settle()
+        assert len(group.receive_all()) == 1

@@ -15,7 +15,6 @@ from cirrusmq.topic import (
     Topic,
     TopicAttributes,
     checked,
-    log_partition,
     over,
 )
 
@@ -55,14 +54,24 @@ def test_a_topic_is_shown_with_its_times() -> None:
         "id": "0123456789ab",
         "filter": "tags",
         "max_message_bytes": 65_536,
+        "partitions": 8,
         "description": "x",
         "created_at": "2026-11-18T11:06:40.000Z",
         "modified_at": "2026-11-18T11:06:40.001Z",
     }
 
 
-def test_a_send_lies_in_one_of_the_logs_eight_partitions() -> None:
-    assert log_partition(SEND_ID) == zlib.crc32(SEND_ID.encode()) % 8
+@pytest.mark.parametrize("partitions", [1, 8, 255])
+def test_a_send_lies_in_one_of_the_logs_partitions(partitions: int) -> None:
+    topic = Topic(
+        account="alice",
+        name="news",
+        id="0123456789ab",
+        attributes=TopicAttributes(partitions=partitions),
+        created_ms=NOW_MS,
+        modified_ms=NOW_MS,
+    )
+    assert topic.log_partition(SEND_ID) == zlib.crc32(SEND_ID.encode()) % partitions
 
 
 def test_a_pull_subscription_is_shown_with_its_mode_and_without_an_endpoint() -> None:
@@ -210,6 +219,6 @@ def test_a_subscription_retries_by_its_policy_or_by_that_of_its_protocol(
     assert checked(subscription(protocol, **given), "tags").retry == given.get("retry")
 
 
-def test_posts_to_a_url_come_from_one_partition_and_the_others_from_eight() -> None:
+def test_posts_to_a_url_come_from_one_partition_and_the_others_from_as_many_as_the_log() -> None:
     assert subscription("http").partitions == 1
-    assert subscription("pull").partitions == subscription("queue").partitions == 8
+    assert subscription("pull", log_partitions=32).partitions == 32

@@ -18,13 +18,13 @@ from cirrusmq.batches import new_send_id
 from cirrusmq.core import Core
 from cirrusmq.errors import Unavailable
 from cirrusmq.storage.store import ConditionFailed, Item
-from cirrusmq.topic import Topic, log_partition
+from cirrusmq.topic import Topic
 from cirrusmq.topic_records import topic_log_key
 
 _TRIES = 8
 
 
-def new_id(core: Core, begun_ms: int, *, in_order: bool) -> str:
+def new_id(core: Core, topic: Topic, begun_ms: int, *, in_order: bool) -> str:
     """The id of a publish, which says in which partition of the log it lies.
 
     A stream keeps the order of one partition key only, and `fan_out` hands records on in the order
@@ -32,13 +32,13 @@ def new_id(core: Core, begun_ms: int, *, in_order: bool) -> str:
     """
     while True:
         send_id = new_send_id(core, begun_ms)
-        if not in_order or is_in_order(send_id):
+        if not in_order or is_in_order(topic, send_id):
             return send_id
 
 
-def is_in_order(send_id: str) -> bool:
+def is_in_order(topic: Topic, send_id: str) -> bool:
     """Whether a publish of this id lies where ordered consumers need it."""
-    return log_partition(send_id) == 0
+    return topic.log_partition(send_id) == 0
 
 
 def settle_id(core: Core, topic: Topic, send_id: str, *, in_order: bool) -> str:
@@ -47,10 +47,10 @@ def settle_id(core: Core, topic: Topic, send_id: str, *, in_order: bool) -> str:
         now_ms = core.now_ms()
         if now_ms - ulid.time_of(send_id) <= limits.ATTEMPT_FRESH_MS * core.clock.scale:
             return send_id
-        pk, sk = topic_log_key(topic.id, send_id)
+        pk, sk = topic_log_key(topic, send_id)
         there = core.store.get(core.tables.messages, pk, sk)
         if there is None:
-            later_id = new_id(core, now_ms, in_order=in_order)
+            later_id = new_id(core, topic, now_ms, in_order=in_order)
             try:
                 core.store.put_if_absent(
                     core.tables.messages, _marker(topic, send_id, later_id, now_ms)
@@ -73,7 +73,7 @@ def moved_to(item: Item) -> str | None:
 
 
 def _marker(topic: Topic, send_id: str, later_id: str, now_ms: int) -> Item:
-    pk, sk = topic_log_key(topic.id, send_id)
+    pk, sk = topic_log_key(topic, send_id)
     return {
         "pk": {"S": pk},
         "sk": {"S": sk},

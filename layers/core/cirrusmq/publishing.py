@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Annotated
 
 import msgspec
@@ -34,8 +35,8 @@ from cirrusmq.storage.parcels import log_item
 from cirrusmq.storage.sequences import take_sequence
 from cirrusmq.storage.store import ConditionFailed
 from cirrusmq.subscriptions import cached_subscriptions
-from cirrusmq.topic import Subscription, Topic, log_partition
-from cirrusmq.topic_records import Delivery, TopicHeader, TopicRecord, read_record
+from cirrusmq.topic import Subscription, Topic
+from cirrusmq.topic_records import Delivery, TopicRecord, make_header, read_record
 
 
 class PublishMessage(BatchMessage, forbid_unknown_fields=True, frozen=True):
@@ -97,10 +98,10 @@ def publish(core: Core, topic: Topic, request: PublishRequest) -> list[Published
     matched = [number for number in drafts if drafts[number].subscriptions]
     in_order = _has_ordered_readers(core, drafts.values(), begun_ms)
     if isinstance(request.attempt, UnsetType):
-        send_id = new_id(core, begun_ms, in_order=in_order)
+        send_id = new_id(core, topic, begun_ms, in_order=in_order)
     else:
         ids = repeatable_send_ids(topic.account, topic.id, request, begun_ms)
-        send_id = next(filter(is_in_order, ids) if in_order else ids)
+        send_id = next(filter(partial(is_in_order, topic), ids) if in_order else ids)
         if matched:
             send_id = settle_id(core, topic, send_id, in_order=in_order)
 
@@ -203,7 +204,7 @@ def _write(
     drafts = list(fresh.values())
     contents = {number: draft.message for number, draft in fresh.items()}
     deliveries = _deliveries(core, drafts)
-    header = TopicHeader(
+    header = make_header(
         topic=topic.name,
         account=topic.account,
         deliveries=deliveries,
@@ -215,7 +216,7 @@ def _write(
         limits.TOPIC_LIFE_SECONDS * 1000, *(delivery.life_ms for delivery in deliveries)
     )
     record = log_item(
-        f"{topic.id}#{log_partition(send_id)}",
+        f"{topic.id}#{topic.log_partition(send_id)}",
         send_id,
         contents,
         now_ms,
@@ -279,7 +280,7 @@ def _sequences(core: Core, topic: Topic, drafts: Sequence[_Draft]) -> list[int] 
     for draft in drafts:
         group = draft.message.group
         if group is not None:
-            partition = group_partition(group, limits.TOPIC_PARTITIONS)
+            partition = group_partition(group, topic.attributes.partitions)
             held = groups.setdefault(partition, [])
             if group not in held:
                 held.append(group)

@@ -199,6 +199,7 @@ def _read(core: Core, topic: Topic, name: str, given: SubscriptionInput) -> Subs
         endpoint=endpoint,
         mode="clustering" if isinstance(given.mode, msgspec.UnsetType) else given.mode,
         ordered=False if isinstance(given.ordered, msgspec.UnsetType) else given.ordered,
+        log_partitions=topic.attributes.partitions,
     )
     if given.protocol == "pull":
         if endpoint is not None:

@@ -35,6 +35,9 @@ class TopicAttributes(msgspec.Struct, frozen=True, kw_only=True):
 
     filter: TopicKind = "tags"
     max_message_bytes: int = limits.TOPIC_MESSAGE_BYTES[1]
+    partitions: int = limits.TOPIC_PARTITIONS_DEFAULT
+    """Of its log. Fixed: the place of a record follows from its id alone, for whoever traces or
+    repeats a publish, and a group's counter from the group's name."""
     description: str | None = None
 
 
@@ -45,6 +48,9 @@ class TopicInput(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     max_message_bytes: (
         Annotated[int, Meta(ge=1_024, le=65_536, description="an integer from 1,024 to 65,536")]
         | UnsetType
+    ) = UNSET
+    partitions: (
+        Annotated[int, Meta(ge=1, le=255, description="an integer from 1 to 255")] | UnsetType
     ) = UNSET
     description: _Description | UnsetType | None = UNSET
 
@@ -59,6 +65,10 @@ class Topic(msgspec.Struct, frozen=True, kw_only=True):
     created_ms: int
     modified_ms: int
 
+    def log_partition(self, send_id: str) -> int:
+        """The partition of the topic's log in which a send lies."""
+        return zlib.crc32(send_id.encode()) % self.attributes.partitions
+
     def show(self) -> dict[str, Any]:
         """Attributes as answers show them."""
         return {
@@ -68,11 +78,6 @@ class Topic(msgspec.Struct, frozen=True, kw_only=True):
             "created_at": format_time(self.created_ms),
             "modified_at": format_time(self.modified_ms),
         }
-
-
-def log_partition(send_id: str) -> int:
-    """The partition of a topic's log in which a send lies."""
-    return zlib.crc32(send_id.encode()) % limits.TOPIC_PARTITIONS
 
 
 class SubscriptionInput(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -108,6 +113,8 @@ class Subscription(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     dead_letter_queue: str | None = None
     mode: Mode = "clustering"
     ordered: bool = False
+    log_partitions: int = limits.TOPIC_PARTITIONS_DEFAULT
+    """How many the topic's log has."""
     confirmed: bool = True
     token_sha256: str | None = None
     token_expires_ms: int = 0
@@ -129,7 +136,7 @@ class Subscription(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
         A URL is pushed to in one order, from one partition; the others have the log's.
         """
-        return 1 if self.protocol == "http" else limits.TOPIC_PARTITIONS
+        return 1 if self.protocol == "http" else self.log_partitions
 
     def selection(self, kind: TopicKind) -> Filter:
         """What it lets through."""

@@ -121,6 +121,7 @@ def own_share(subscription: Subscription, record: TopicRecord, delivery: Deliver
         share,
         partition=record.partition if pull else 0,
         sequences=record.header.sequences if ordered else None,
+        group_partitions=subscription.log_partitions,
         log_is_own=True,
     )
 
@@ -147,7 +148,7 @@ def _share(source_id: str, record: TopicRecord, delivery: Delivery) -> Share:
         skew_ms=ulid.time_of(record.send_id) - record.sent_ms,
         visibility_seconds=[0] * count,
         sequences=None,
-        group_partitions=limits.TOPIC_PARTITIONS,
+        group_partitions=limits.TOPIC_PARTITIONS_DEFAULT,
         inline=True,
         log_is_own=False,
     )

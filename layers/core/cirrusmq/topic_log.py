@@ -127,7 +127,7 @@ def _records(core: Core, topic: Topic, start: str, until: str) -> Iterator[Item]
     """The records with keys from `start` to before `until`, of all partitions in order."""
     partitions = [
         _partition(core, partition_key(LOG, topic.id, number), start, until)
-        for number in range(limits.TOPIC_PARTITIONS)
+        for number in range(topic.attributes.partitions)
     ]
     return heapq.merge(*partitions, key=lambda item: item["sk"]["S"])
 
@@ -150,7 +150,7 @@ def _messages(
 ) -> Iterator[tuple[int, bytes]]:
     """(place, message as JSON) of a record's messages that are to be shown."""
     if "a" in item:
-        pk, sk = topic_log_key(topic.id, item["a"]["S"])
+        pk, sk = topic_log_key(topic, item["a"]["S"])
         item = core.store.get(core.tables.messages, pk, sk) or item
     if not holds_messages(item):
         return

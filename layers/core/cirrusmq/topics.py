@@ -78,7 +78,7 @@ def create_topic(core: Core, account: str, name: str, given: TopicInput) -> tupl
 
 
 def change_topic(core: Core, account: str, name: str, given: TopicInput) -> Topic:
-    """Change some attributes; `filter` is fixed."""
+    """Change some attributes; `filter` and `partitions` are fixed."""
     place = topic_place(account, name)
     for _ in tries(core):
         found = find_topic(core, account, name)
@@ -86,6 +86,8 @@ def change_topic(core: Core, account: str, name: str, given: TopicInput) -> Topi
         attributes = _over(before.attributes, given)
         if attributes.filter != before.attributes.filter:
             raise InvalidParameter("filter", "is fixed when the topic is created")
+        if attributes.partitions != before.attributes.partitions:
+            raise InvalidParameter("partitions", "are fixed when the topic is created")
         topic = msgspec.structs.replace(before, attributes=attributes, modified_ms=core.now_ms())
         try:
             core.store.transact([directory.put_over(core, place, topic, found.version)])

@@ -68,7 +68,7 @@ def _record(core: Core, topic: Topic, send_id: str) -> dict[str, Any] | None:
         ulid.time_of(send_id)
     except ValueError:
         return None
-    pk, sk = topic_log_key(topic.id, send_id)
+    pk, sk = topic_log_key(topic, send_id)
     return core.store.get(core.tables.messages, pk, sk)
 
 
