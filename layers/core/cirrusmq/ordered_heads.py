@@ -54,6 +54,7 @@ def take_from_groups(
     """Claim up to what is wanted, of each group its first messages in order."""
     taking = Taking(wanted)
     pages = _Pages(core, partition_key(PARCELS, source.id, partition), walk, wanted.most)
+    free: list[str] = []
     try:
         if partition not in walk.reached:
             free, _ = _free_groups(core, source, pages.read(_FIRST_KEY, LAST_KEY), "")
@@ -63,6 +64,8 @@ def take_from_groups(
         _look_around(core, source, pages, walk.reached.pop(partition, walk.start), taking)
         if walk.units_left <= 0:
             walk.reached[partition] = pages.behind or _FIRST_KEY
+        if not taking.claims:  # what there is may lie in front of where the look began
+            _take_of(core, source, pages, free, taking)
     except Unavailable as error:  # of a page, when something may have been claimed already
         taking.refused = error
     return taking.settled()

@@ -24,6 +24,8 @@ from cirrusmq.unclaiming import read_claimed
 
 LOOK_UNITS = 8.0
 """What a look at the groups of an ordered source may cost before it is cut off."""
+PARTITION_UNITS = 1.0
+"""Of it, what a look at one partition may cost at least, however many there are."""
 
 
 class ReceiveRequest(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
@@ -149,9 +151,10 @@ class _Looking:
     def _look(self, source: Source, partitions: Sequence[int]) -> list[Received]:
         refused: Unavailable | None = None
         before = self._walk.units
+        units = max(PARTITION_UNITS, LOOK_UNITS / len(partitions))
         for partition in partitions:
             try:
-                claims = self._take(source, partition, LOOK_UNITS / len(partitions))
+                claims = self._take(source, partition, units)
                 received = _with_contents(self._core, source, claims)
             except Unavailable as error:
                 refused = error
