@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from cirrusmq.core import Core
 from cirrusmq.parcel import Parcel
+from cirrusmq.scan import LAST_KEY
 from cirrusmq.storage.parcels import Page, page_request, read_parcel
 from cirrusmq.storage.store import key
 
@@ -74,7 +75,7 @@ def first_time(
     `begun` is false at first and true from there on, but for what was re-keyed, which is left out:
     it stands among others than those with which it was sent.
     """
-    low, high = (int(each.partition("#")[0].rstrip("~")) for each in between)
+    low, high = map(key_time, between)
     while high - low > _NEAR_MS and budget.pays(0.5):
         middle = (low + high) // 2
         after, until = f"{middle:013d}", f"{high:013d}"
@@ -82,12 +83,13 @@ def first_time(
         if not page.parcels or any(begun(each) for each in page.parcels if not _rekeyed(each)):
             high = middle
         else:
-            low = max(middle, _time_of(page.parcels[-1]))
+            low = max(middle, key_time(page.parcels[-1].sort_key))
     return f"{low:013d}"
 
 
-def _time_of(parcel: Parcel) -> int:
-    return int(parcel.sort_key.partition("#")[0])
+def key_time(sort_key: str) -> int:
+    """Milliseconds in a key of an unordered source, or in a bound of such keys."""
+    return int(sort_key.partition("#")[0].rstrip(LAST_KEY))
 
 
 def _rekeyed(parcel: Parcel) -> bool:
