@@ -61,7 +61,10 @@ class ScaledClock:
         self._system_ms = system_ms
         self._monotonic = monotonic
         self._started = monotonic()
-        self._started_ms = max(system_ms(), _read(kept))
+        kept_ms = _read(kept)
+        self._started_ms = max(system_ms(), kept_ms)
+        self.started_ahead_ms = self._started_ms - system_ms()
+        """How far it was ahead of the machine's clock when it started."""
         self._bound_ms: int | None = None
         self._said_ms = 0
         self._saying = threading.Lock()
@@ -79,14 +82,11 @@ class ScaledClock:
             self._said_ms = max(self._said_ms, now_ms)
             return self._said_ms
 
-    @property
-    def ahead_ms(self) -> int:
-        """How far it is ahead of the machine's clock; 0 where it is not."""
-        return max(0, self.now_ms() - self._system_ms())
-
     def start_after(self, moment_ms: int) -> None:
         """Go on from `moment_ms` at least: something that is kept says that it was passed."""
-        self._started_ms += max(0, moment_ms - self._running_ms())
+        missing_ms = max(0, moment_ms - self._running_ms())
+        self._started_ms += missing_ms
+        self.started_ahead_ms += missing_ms
 
     def sleep(self, seconds: float) -> None:
         """Let `seconds` of the stack's time pass; ClockStopped if the stack ends meanwhile."""

@@ -123,7 +123,7 @@ class Stack:
         self._introduce(functions)
         server.start()
         self._spawn(self._executions.warm_up)
-        if clock.ahead_ms > TOLD_AHEAD_MS:
+        if clock.started_ahead_ms > TOLD_AHEAD_MS:
             self._tell(
                 f"{self._data.path}: its time is {format_time(clock.now_ms())}, ahead of this"
                 " machine's, and goes on from there: for the time of today take another --data"
