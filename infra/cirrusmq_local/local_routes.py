@@ -14,8 +14,10 @@ from cirrusmq.errors import (
     InvalidParameter,
     MalformedRequest,
     NotFound,
+    Unavailable,
 )
 from cirrusmq.timestamps import parse_time
+from cirrusmq_local.engine import EngineError
 from cirrusmq_local.template import Route
 
 FUNCTION_NAME = "local"
@@ -97,11 +99,21 @@ class LocalRoutes:
         if since is not None and not isinstance(since, str):
             raise InvalidParameter("since", "must be a time")
         since_ms = None if since is None else parse_time("since", since)
-        self._exports.mkdir(parents=True, exist_ok=True)
-        return {
-            table: str(self._store.export(table, self._exports / table, since_ms=since_ms))
-            for table in self._tables
-        }
+        try:
+            self._exports.mkdir(parents=True, exist_ok=True)
+            return {
+                table: str(self._store.export(table, self._exports / table, since_ms=since_ms))
+                for table in self._tables
+            }
+        except OSError as error:
+            # The table whose export failed has left nothing, those before it are whole.
+            raise Unavailable(
+                f"The export cannot be written to {self._exports}: {error.strerror}."
+            ) from error
+        except EngineError as error:
+            if error.status >= 500:
+                raise Unavailable from error
+            raise InvalidParameter("since", error.message) from error
 
     def _run(self, name: str) -> dict[str, Any]:
         if name not in self._runs:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import hashlib
 import json
@@ -240,3 +241,44 @@ def test_a_table_that_keeps_no_changes_exports_only_in_full(tmp_path: Path, cloc
         engine.export("Messages", tmp_path / "bucket", since_ms=clock() - 1)
     engine.export("Messages", tmp_path / "bucket", since_ms=clock())
     engine.close()
+
+
+@pytest.mark.parametrize("incremental", [False, True])
+def test_an_export_that_finds_no_space_leaves_nothing(
+    stored: Any, tmp_path: Path, clock: Any, monkeypatch: pytest.MonkeyPatch, incremental: bool
+) -> None:
+    """The disk is full at every write in turn, until it is large enough."""
+    monkeypatch.setattr(exported_files, "ITEMS_IN_A_FILE", 2)
+    for number in range(5):
+        stored.put({"pk": "p", "sk": str(number)})
+    bucket = tmp_path / "bucket"
+    stored.engine.export("Messages", bucket)
+    before = {path for path in bucket.rglob("*") if path.is_file()}
+    since_ms = clock() if incremental else None
+    clock.advance(seconds=1)
+    written = room = 0
+
+    def limited(write: Any) -> Any:
+        def write_or_fail(*arguments: Any) -> Any:
+            nonlocal written
+            written += 1
+            if written > room:
+                raise OSError(errno.ENOSPC, "No space left on device")
+            return write(*arguments)
+
+        return write_or_fail
+
+    monkeypatch.setattr(gzip.GzipFile, "write", limited(gzip.GzipFile.write))
+    monkeypatch.setattr(Path, "write_bytes", limited(Path.write_bytes))
+    failures = 0
+    while True:
+        written = 0
+        try:
+            stored.engine.export("Messages", bucket, since_ms=since_ms)
+        except OSError:
+            failures += 1
+            assert {path for path in bucket.rglob("*") if path.is_file()} == before
+            room += 1
+        else:
+            break
+    assert failures > 4

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import base64
+import errno
 import json
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 
 from cirrusmq.errors import CirrusMQError, Unauthenticated
+from cirrusmq_local.engine import EngineError
 from cirrusmq_local.local_routes import LocalRoutes
 
 KEYS = {"Bearer admin": True, "Bearer user": False}
@@ -169,3 +171,22 @@ def test_an_error_of_a_function_is_told(stand: Stand, tmp_path: Path) -> None:
         stand.store, [], tmp_path, {"sweep": fail}, stand._verify, lambda e, r: {"code": e.detail}
     )
     assert stand.call("POST /local/run/{name}", name="sweep") == {"code": "told to fail"}
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (OSError(errno.ENOSPC, "No space left on device"), "Unavailable"),
+        (EngineError("InternalServerError", "disk I/O error", 500), "Unavailable"),
+        (EngineError("InvalidExportTimeException", "Changes are kept a day"), "InvalidParameter"),
+    ],
+)
+def test_an_export_that_fails_is_a_problem(
+    stand: Stand, monkeypatch: pytest.MonkeyPatch, error: Exception, code: str
+) -> None:
+    def fail(*_: Any, **__: Any) -> Path:
+        raise error
+
+    monkeypatch.setattr(stand.store, "export", fail)
+    body = '{"since": "1970-01-01T00:00:01.500Z"}'
+    assert stand.call("POST /local/export", body)["code"] == code

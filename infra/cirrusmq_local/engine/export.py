@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import shutil
 import sqlite3
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -33,7 +34,10 @@ class _Window:
 
 
 def export_table(core: Core, table: Table, folder: Path, *, since_ms: int | None) -> Path:
-    """Write an export under `folder`, which stands for the bucket; the export's own folder."""
+    """Write an export under `folder`, which stands for the bucket; the export's own folder.
+
+    Where that fails, as with OSError on a full disk, nothing of it is left.
+    """
     # The time comes from a commit, not from the clock: a write that took an earlier time and is
     # not committed yet would be in no window, neither in this one nor in the next.
     now_ms = core.store.write(lambda transaction: transaction.now_ms)
@@ -41,28 +45,34 @@ def export_table(core: Core, table: Table, folder: Path, *, since_ms: int | None
     home = folder / ROOT / export_id
     # Incremental exports of a bucket share one folder of data; a full one has its own.
     data = home / "data" if since_ms is None else folder / ROOT / "data"
-    with core.store.snapshot() as connection:
-        if since_ms is None:
-            records = _items(connection, table)
-        else:
-            window = _Window(since_ms, now_ms)
-            _check_window(connection, table, window)
-            records = _changes(connection, table, window)
-        home.mkdir(parents=True)
-        (home / "_started").touch()
-        with DataFiles(folder, data) as files:
-            for record, size in records:
-                files.add(record, size)
-    manifest = home / "manifest-files.json"
-    write_with_checksum(manifest, files.manifest())
-    summary = _summary(table, export_id, now_ms, since_ms) | {
-        "s3Bucket": folder.name,
-        "s3Prefix": None,
-        "manifestFilesS3Key": manifest.relative_to(folder).as_posix(),
-        "billedSizeBytes": files.bytes_exported,
-        "itemCount": files.items_exported,
-    }
-    write_with_checksum(home / "manifest-summary.json", msgspec.json.encode(summary))
+    files = DataFiles(folder, data)
+    try:
+        with core.store.snapshot() as connection:
+            if since_ms is None:
+                records = _items(connection, table)
+            else:
+                window = _Window(since_ms, now_ms)
+                _check_window(connection, table, window)
+                records = _changes(connection, table, window)
+            home.mkdir(parents=True)
+            (home / "_started").touch()
+            with files:
+                for record, size in records:
+                    files.add(record, size)
+        manifest = home / "manifest-files.json"
+        write_with_checksum(manifest, files.manifest())
+        summary = _summary(table, export_id, now_ms, since_ms) | {
+            "s3Bucket": folder.name,
+            "s3Prefix": None,
+            "manifestFilesS3Key": manifest.relative_to(folder).as_posix(),
+            "billedSizeBytes": files.bytes_exported,
+            "itemCount": files.items_exported,
+        }
+        write_with_checksum(home / "manifest-summary.json", msgspec.json.encode(summary))
+    except BaseException:
+        files.discard()
+        shutil.rmtree(home, ignore_errors=True)
+        raise
     return home
 
 

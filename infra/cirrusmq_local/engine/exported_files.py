@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import hashlib
 import secrets
@@ -30,6 +31,7 @@ class DataFiles:
         self._root = root
         self._folder = folder
         self._listed: list[dict[str, Any]] = []
+        self._paths: list[Path] = []
         self._path: Path | None = None
         self._lines: gzip.GzipFile | None = None
         self._count = 0
@@ -45,7 +47,8 @@ class DataFiles:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._finish()
+        if error is None:
+            self._finish()
 
     def add(self, record: dict[str, Any], size: int) -> None:
         """Write one record; `size` is what is billed for it, in bytes."""
@@ -58,12 +61,21 @@ class DataFiles:
         self.items_exported += 1
         self.bytes_exported += size
 
+    def discard(self) -> None:
+        """Remove every file: what was to be written failed."""
+        if self._lines is not None:
+            with contextlib.suppress(OSError):
+                self._lines.close()
+        for path in self._paths:
+            path.unlink(missing_ok=True)
+
     def manifest(self) -> bytes:
         """One line of JSON for each file."""
         return b"".join(_encode(entry) + b"\n" for entry in self._listed)
 
     def _open(self) -> None:
         self._path = self._folder / f"{secrets.token_hex(13)}.json.gz"
+        self._paths.append(self._path)
         # No time of its own in the header: equal content is an equal file.
         self._lines = gzip.GzipFile(self._path, "wb", compresslevel=6, mtime=0)
         self._count = 0
