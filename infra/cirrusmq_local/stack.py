@@ -9,11 +9,12 @@ import resource
 import sqlite3
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
 from cirrusmq import bootstrap, keys
-from cirrusmq.errors import Unauthenticated
+from cirrusmq.errors import Unauthenticated, Unavailable
 from cirrusmq.timestamps import format_time
 from cirrusmq_lambda.problems import problem
 from cirrusmq_local.aws import isolate_environment, make_session
@@ -217,6 +218,7 @@ class Stack:
             folders[repeater.schedule.function]: repeater.run_now for repeater in repeaters
         }
         runs |= {folders[pump.source.function]: pump.flush for pump in pumps}
+        runs = {name: partial(self._run_unless_in_trouble, run) for name, run in runs.items()}
         routes = LocalRoutes(
             engine,
             [table.name for table in self._template.tables],
@@ -234,6 +236,12 @@ class Stack:
             environment={},
         )
         return function, routes
+
+    def _run_unless_in_trouble(self, run: Callable[[], None]) -> None:
+        """What cannot be done at the moment would be waited for until it can."""
+        if self._trouble.reason is not None:
+            raise Unavailable(self._trouble.reason)
+        run()
 
     def _make_server(self, functions: Functions, ending: contextlib.ExitStack) -> Server:
         router = Router([*self._template.routes, *ROUTES])

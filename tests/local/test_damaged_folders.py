@@ -229,6 +229,7 @@ def test_a_disk_without_space_is_one_line_and_no_end(start: Start) -> None:
         assert answer.json()["detail"].startswith("The service's data cannot be stored: ")
         assert "log" not in answer.json()["detail"]
     assert client.get("/health").status_code == 200
+    assert client.post("/local/run/meter").status_code == 503
     assert stack.errors().count("\n") == 1, stack.errors()
     said = datetime.fromisoformat(client.get("/health").json()["time"])
 
