@@ -10,6 +10,7 @@ from . import (
     cost,
     delay,
     growth,
+    heat,
     imports,
     isolation,
     spark_backlog,
@@ -28,6 +29,7 @@ DEFAULT = {
     "client": client_bench.run,
 }
 BY_NAME_ALONE = {
+    "heat": heat.run,
     "charts": growth.run_charts,
     "backlog": spark_backlog.run,
 }

@@ -1,0 +1,258 @@
+"""The hottest partition key of a topic at 5,000 single messages a second, from the code's own keys.
+
+A key takes 1,000 write and 3,000 read units a second. What a message costs on each kind of key is
+counted by the engine, over its whole life; how many of the messages of a second meet on the hottest
+key of a kind is counted over 5,000 ids, by the code that chooses their partitions.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from msgspec.structs import replace
+
+from cirrusmq.publish_ids import new_id
+from cirrusmq.queues import get_queue
+from cirrusmq.storage.shards import SHARDS
+from cirrusmq.storage.sizes import UNIT_BYTES, item_bytes
+from cirrusmq.subscriptions import list_subscriptions
+from cirrusmq.topic import Subscription, Topic
+from cirrusmq.topic_fan_out import own_share
+from cirrusmq.topic_records import read_record
+from cirrusmq.topics import find_topic
+from cirrusmq_local.testing import Client, World
+
+from . import bodies
+from .lives import subscribe
+from .table import show
+
+RATE = 5_000
+MOST_WRITES, MOST_READS = 1_000.0, 3_000.0
+PARTITIONS = {1: 32, 20: 32, 100: 192}
+"""Of the topic, by its subscriptions."""
+QUEUE_PARTITIONS = 32
+PROTOCOLS = ("pull", "queue", "http")
+SAMPLE = 48
+"""Messages of one batch of fan_out."""
+ENVIRONMENTS = 100
+"""Of the function that publishes: 5,000 calls a second of 20 ms. Each reads attributes anew once a
+second."""
+METERED = 1_000
+"""Changes in a batch of the meter. A shard of the stream has no more in a second."""
+
+
+@dataclass(frozen=True)
+class Units:
+    """Write and read units."""
+
+    writes: float = 0.0
+    reads: float = 0.0
+
+    def __add__(self, other: Units) -> Units:
+        return Units(self.writes + other.writes, self.reads + other.reads)
+
+    def times(self, factor: float) -> Units:
+        """So much more of both."""
+        return Units(self.writes * factor, self.reads * factor)
+
+
+class Keys:
+    """Counts the units that calls of the store consume, by partition key."""
+
+    def __init__(self, world: World) -> None:
+        self.units: dict[str, Units] = {}
+        self._world = world
+        self._execute = world.engine.execute
+        world.engine.execute = self._count  # type: ignore[method-assign]
+
+    def take(self) -> dict[str, Units]:
+        """What was counted since the last time."""
+        taken, self.units = self.units, {}
+        return taken
+
+    def _count(self, operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
+        before = self._world.engine.capacity()
+        try:
+            answer: dict[str, Any] = self._execute(operation, request)
+        finally:
+            after = self._world.engine.capacity()
+            keys = _partition_keys(request)
+            used = Units(
+                after["write_units"] - before["write_units"],
+                after["read_units"] - before["read_units"],
+            ).times(1 / max(1, len(keys)))
+            for pk in keys:
+                self.units[pk] = self.units.get(pk, Units()) + used
+        return answer
+
+
+def run() -> None:
+    """Print the tables."""
+    rows = []
+    for count, partitions in PARTITIONS.items():
+        for protocol in PROTOCOLS:
+            heat = hottest(protocol, count, partitions)
+            rows += [
+                (count, protocol, partitions, kind, units.writes, units.reads)
+                for kind, units in heat.items()
+            ]
+    show(
+        f"Units a second on the hottest key of each kind, {RATE:,} messages of 1 KB a second",
+        ["subscriptions", "to", "partitions", "key", "writes", "reads"],
+        rows,
+    )
+    print(
+        f"\nA key takes {MOST_WRITES:,.0f} writes and {MOST_READS:,.0f} reads a second. Queues of"
+    )
+    print(f"subscriptions have {QUEUE_PARTITIONS} partitions each.")
+
+
+def hottest(protocol: str, count: int, partitions: int) -> dict[str, Units]:
+    """Units a second on the hottest key of each kind: of a topic with so many subscriptions.
+
+    The sample lies in one partition, so that its batches are full as those of a busy topic are.
+    """
+    world = World()
+    alice = world.client("alice")
+    alice.put("/topics/news", {"partitions": 1})
+    for number in range(count):
+        subscribe(alice, protocol, number)
+    keys = Keys(world)
+    _live(world, alice, protocol, count, 1)
+    world.clock.pass_seconds(61)
+    keys.take()
+    _publish(alice, 1)
+    cold = keys.take()
+    _live(world, alice, protocol, count, 0)
+    world.run_stream("meter")
+    keys.take()
+    before = world.engine.stream_position(world.tables.messages)
+    _live(world, alice, protocol, count, SAMPLE)
+    changes = world.engine.stream_position(world.tables.messages) - before
+    by_key = keys.take()
+    topic = find_topic(world.core, "alice", "news").value
+    subscription = list_subscriptions(world.core, topic)[0]
+    source_id = subscription.endpoint_id or subscription.id
+    met = _meetings(world, topic, subscription, partitions)
+    log, parcels = (_family(by_key, f"{kind}#") for kind in (f"L#{topic.id}", f"Q#{source_id}"))
+    heat = {
+        "log": log.times(met.in_log / SAMPLE),
+        "parcels": parcels.times(met.in_source / SAMPLE),
+        "attributes": _hottest(cold, ("A#", "K#", "T#")).times(ENVIRONMENTS),
+        **_metered(world, changes * RATE / SAMPLE, parcels.writes * RATE / SAMPLE, met.sources),
+    }
+    if protocol == "http":
+        heat["schedules"] = _hottest(by_key, ("S#",)).times(RATE / SAMPLE)
+    world.engine.close()
+    return heat
+
+
+def _partition_keys(request: Mapping[str, Any]) -> list[str]:
+    if "RequestItems" in request:
+        held = [each for table in request["RequestItems"].values() for each in table["Keys"]]
+        return [each["pk"]["S"] for each in held]
+    if "TransactItems" in request:
+        parts = [part for item in request["TransactItems"] for part in item.values()]
+        return [(part.get("Key") or part["Item"])["pk"]["S"] for part in parts]
+    values = request.get("ExpressionAttributeValues", {})
+    place = request.get("Key") or request.get("Item") or {"pk": values.get(":pk")}
+    return [place["pk"]["S"]] if place["pk"] else []  # a scan, of the tests' own
+
+
+def _publish(client: Client, messages: int) -> None:
+    for _ in range(messages):
+        reply = client.post("/topics/news/messages", {"messages": [bodies.binary(1_024)]})
+        if reply.status != 201:
+            raise RuntimeError(reply.text)
+
+
+def _live(world: World, client: Client, protocol: str, count: int, messages: int) -> None:
+    """So many messages are published, and everything is received and deleted, or posted."""
+    _publish(client, messages)
+    world.run_stream("fan_out")
+    if protocol == "http":
+        while world.invoked:
+            world.run(*world.invoked.popleft())
+        return
+    world.invoked.clear()
+    for number in range(count):
+        source = (
+            f"queues/in{number}"
+            if protocol == "queue"
+            else f"topics/news/subscriptions/sub{number}"
+        )
+        _take_all(client, f"/{source}")
+
+
+def _take_all(client: Client, source: str) -> None:
+    asked = {"max": 16, "wait_seconds": 0}
+    while held := client.post(f"{source}/messages/receive", asked).json["messages"]:
+        receipts = [message["receipt"] for message in held]
+        client.post(f"{source}/messages/delete", {"receipts": receipts})
+
+
+@dataclass(frozen=True)
+class Meetings:
+    """Of the messages of a second, how many meet on one key."""
+
+    in_log: int
+    in_source: int
+    sources: int
+    """Keys of one subscription's parcels."""
+
+
+def _meetings(world: World, topic: Topic, subscription: Subscription, partitions: int) -> Meetings:
+    """Counted over new ids, of a topic with so many partitions."""
+    records = [item for item in world.items() if item["pk"]["S"].startswith(f"L#{topic.id}#")]
+    record = read_record(next(item for item in records if "g" in item))
+    delivery = record.header.deliveries[0]
+    wide = replace(topic, attributes=replace(topic.attributes, partitions=partitions))
+    queue = None
+    if subscription.protocol == "queue":
+        queue = get_queue(world.core, "alice", subscription.endpoint or "")
+        attributes = replace(queue.attributes, partitions=QUEUE_PARTITIONS)
+        queue = replace(queue, attributes=attributes)
+    in_log: Counter[int] = Counter()
+    in_source: Counter[int] = Counter()
+    for _ in range(RATE):
+        send_id = new_id(world.core, wide, world.clock.now_ms(), in_order=False)
+        partition = wide.log_partition(send_id)
+        in_log[partition] += 1
+        other = replace(record, send_id=send_id, partition=partition)
+        share = own_share(subscription, other, delivery)
+        in_source[queue.partition_of(send_id) if queue else share.partition] += 1
+    return Meetings(max(in_log.values()), max(in_source.values()), len(in_source))
+
+
+def _metered(world: World, changes: float, writes: float, sources: int) -> dict[str, Units]:
+    """What the meter writes, given the changes a second, and the writes and keys of a source.
+
+    A shard of the stream has the keys of one partition of the table, which takes 1,000 writes a
+    second: it fills one batch of the meter in a second, of few resources where keys are busy. A
+    source is in no more batches a second than it has keys.
+    """
+    batches = changes / METERED
+    keys_of_a_shard = 1 + MOST_WRITES * sources / writes
+    world.run_stream("meter")
+    items = [item for item in world.items("usage") if "counters" in item]
+    item = max(items, key=item_bytes)
+    one = item_bytes(item) / max(1, len(item["counters"]["M"]))
+    return {
+        "usage": Units(2 * -(-one * keys_of_a_shard // UNIT_BYTES) * batches / SHARDS),
+        "counters": Units(2 * min(batches, sources)),
+    }
+
+
+def _family(by_key: Mapping[str, Units], prefix: str) -> Units:
+    return sum((units for pk, units in by_key.items() if pk.startswith(prefix)), Units())
+
+
+def _hottest(by_key: Mapping[str, Units], prefixes: tuple[str, ...]) -> Units:
+    units = [units for pk, units in by_key.items() if pk.startswith(prefixes)]
+    return Units(
+        max((each.writes for each in units), default=0.0),
+        max((each.reads for each in units), default=0.0),
+    )
