@@ -29,8 +29,7 @@ from cirrusmq.message import Message, check_body_size
 from cirrusmq.parcel import message_id
 from cirrusmq.publish_ids import is_in_order, moved_to, new_id, settle_id
 from cirrusmq.queue import Queue
-from cirrusmq.storage import directory
-from cirrusmq.storage.directory import queue_place
+from cirrusmq.queues import endpoint_queue
 from cirrusmq.storage.parcels import log_item
 from cirrusmq.storage.sequences import take_sequence
 from cirrusmq.storage.store import ConditionFailed
@@ -265,8 +264,8 @@ def _deliveries(core: Core, drafts: Sequence[_Draft]) -> list[Delivery]:
 
 def _endpoint(core: Core, subscription: Subscription) -> Queue | None:
     assert subscription.endpoint is not None
-    place = queue_place(subscription.account, subscription.endpoint)
-    return directory.read_cached(core, place, Queue)
+    place = subscription.account, subscription.endpoint
+    return endpoint_queue(core, *place, subscription.endpoint_id)
 
 
 def _sequences(core: Core, topic: Topic, drafts: Sequence[_Draft]) -> list[int] | None:

@@ -21,7 +21,7 @@ from cirrusmq.names import check_name, new_id
 from cirrusmq.pages import read_page
 from cirrusmq.queue import Queue, QueueInput, change_attributes, create_attributes
 from cirrusmq.storage import directory
-from cirrusmq.storage.directory import Document, queue_place
+from cirrusmq.storage.directory import Document, queue_changes_place, queue_place
 from cirrusmq.storage.store import TransactionRefused
 
 RESOURCE_SECONDS = 60 * 86_400
@@ -43,6 +43,24 @@ def get_queue(core: Core, account: str, name: str) -> Queue:
     if queue is None or queue.name != name:
         raise QueueNotFound(f"account {account} has no queue {name}")
     return queue
+
+
+def endpoint_queue(core: Core, account: str, name: str, queue_id: str | None) -> Queue | None:
+    """The queue of this id that a subscription delivers to; None where it is gone.
+
+    A topic may have a hundred of them, and as many environments ask each second. So they read
+    that no queue of the account has changed, which is one small item, and keep the queues longer:
+
+        a change       queue, and one change more, in one transaction ── a second later: answered
+        environments   have read the number again by then, and read their queues anew
+    """
+    changes = directory.read_count(core, queue_changes_place(account))
+
+    def load() -> Queue | None:
+        found = directory.read(core, queue_place(account, name), Queue)
+        return found.value if found and found.value.id == queue_id else None
+
+    return core.slow_cache.get(("endpoint", queue_id, changes), load)
 
 
 def create_queue(core: Core, account: str, name: str, given: QueueInput) -> tuple[Queue, bool]:
@@ -111,12 +129,13 @@ def update_queue(core: Core, account: str, name: str, change: Callable[[Queue], 
             ),
             *_refer(core, queue, found.value, target),
             *_age_pointer(core, queue, found.value),
+            directory.change_count(core, queue_changes_place(account), 1),
         ]
         try:
             core.store.transact(writes)
         except TransactionRefused:
             continue
-        core.cache.turn_over(place)
+        core.cache.turn_over(place, queue_changes_place(account))
         return queue
     raise contended()
 

@@ -13,12 +13,11 @@ from cirrusmq.batches import stored
 from cirrusmq.core import Core
 from cirrusmq.deduplication import Duplicate
 from cirrusmq.enqueue import Entry, ship
-from cirrusmq.errors import QueueNotFound
 from cirrusmq.handouts import Handout, LogEntry
 from cirrusmq.message import Message
 from cirrusmq.parcel import lone_parcel_id, message_id
 from cirrusmq.queue import Queue
-from cirrusmq.queues import get_queue
+from cirrusmq.queues import endpoint_queue
 from cirrusmq.receivers import cached_receivers
 from cirrusmq.shares import Share, lanes_of, parcels_of, put_parcels
 from cirrusmq.storage.sequences import take_sequence
@@ -106,10 +105,8 @@ def _joined(one: Sequence[int], other: Sequence[int]) -> list[int]:
 
 def _endpoint(core: Core, subscription: Subscription) -> Queue | None:
     assert subscription.endpoint is not None
-    with contextlib.suppress(QueueNotFound):
-        queue = get_queue(core, subscription.account, subscription.endpoint)
-        return queue if queue.id == subscription.endpoint_id else None
-    return None
+    place = subscription.account, subscription.endpoint
+    return endpoint_queue(core, *place, subscription.endpoint_id)
 
 
 def own_share(subscription: Subscription, record: TopicRecord, delivery: Delivery) -> Share:

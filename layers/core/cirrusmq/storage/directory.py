@@ -55,6 +55,11 @@ def queue_place(account: str, name: str) -> Place:
     return Place(f"A#{account}", f"queue#{name.lower()}")
 
 
+def queue_changes_place(account: str) -> Place:
+    """How often queues of the account have changed."""
+    return Place(f"A#{account}", "queue_changes")
+
+
 def queue_users_place(queue_id: str) -> Place:
     """What refers to a queue, by use, so that it cannot be deleted."""
     return Place(f"Q#{queue_id}", "users")
@@ -269,6 +274,16 @@ def change_count(
         request["ConditionExpression"] = condition
         request["ExpressionAttributeValues"][":bound"] = {"N": str(bound)}
     return {"Update": request}
+
+
+def read_count(core: Core, place: Place) -> int:
+    """A counter, as the cache has it."""
+
+    def load() -> int:
+        item = core.store.get(core.tables.directory, *place)
+        return int(item["count"]["N"]) if item else 0
+
+    return core.cache.get(place, load)
 
 
 def delete_count(core: Core, place: Place) -> dict[str, Any]:
