@@ -17,7 +17,7 @@ from cirrusmq.parcel import DELETED, DROPPED, GONE, MOVED, Parcel
 from cirrusmq.scan import scan_pages
 from cirrusmq.shares import parcels_of
 from cirrusmq.storage.parcels import PARCELS, partition_key, read_parcel
-from cirrusmq.subscriptions import cached_subscriptions
+from cirrusmq.subscriptions import subscriptions_with
 from cirrusmq.timestamps import format_time
 from cirrusmq.topic import Subscription, Topic
 from cirrusmq.topic_fan_out import own_share
@@ -49,7 +49,8 @@ def trace(core: Core, topic: Topic, message_id: str) -> dict[str, Any]:
     place = record.positions.index(position)
     if core.now_ms() >= record.sent_ms + limits.TOPIC_LIFE_SECONDS * 1000:
         raise MessageNotFound
-    subscriptions = {each.id: each for each in cached_subscriptions(core, topic.id)}
+    wanted = [delivery.subscription_id for delivery in record.header.deliveries]
+    subscriptions = {each.id: each for each in subscriptions_with(core, topic.id, wanted)}
     deliveries = []
     for delivery in record.header.deliveries:
         subscription = subscriptions.get(delivery.subscription_id)
