@@ -52,7 +52,7 @@ class Usage:
             draw = randomness.random()
             if draw < 0.01:
                 # Counters stand in the same table.
-                key = f'"pk":{{"S":"C#{number}"}},"sk":{{"S":"kept"}}'
+                key = f'"pk":{{"S":"C#{number % 16}"}},"sk":{{"S":"q{number}"}}'
                 yield f'{{{key},"messages":{{"N":"5"}},"bytes":{{"N":"-3"}}}}', written_ms
                 continue
             entries, sort_key = self._entries(number, written_ms, randomness, gauge=draw < 0.1)

@@ -1,5 +1,5 @@
-"""Runs operations (purge, rewind, redrive, backfill) step by step, and hands out what fan_out put
-aside; invoked asynchronously."""
+"""What takes long, step by step: operations (purge, rewind, redrive, backfill), handing out what
+fan_out put aside, giving up by age; invoked asynchronously."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from cirrusmq import bootstrap
 from cirrusmq.operations import Pointer
 from cirrusmq.parking import drain
 from cirrusmq.replays import run
+from cirrusmq.visiting import give_up_on
 from cirrusmq_lambda.http import Context
 
 SAVE_MS = 10_000
 """Kept back, to save the progress and to start the next run."""
 CALLS_MS = 30_000
-"""Kept back for a page of shares that is under way."""
+"""Kept back for a page that is under way."""
 
 
 def handler(event: dict[str, Any], context: Context) -> None:
@@ -22,5 +23,8 @@ def handler(event: dict[str, Any], context: Context) -> None:
     most_ms = context.get_remaining_time_in_millis() - SAVE_MS
     if "parked" in event:
         drain(core, event["parked"], most_ms - CALLS_MS)
+    elif "aged" in event:
+        aged = event["aged"]
+        give_up_on(core, aged["resource"], aged["partition"], most_ms - CALLS_MS)
     else:
         run(core, Pointer(**event["operation"]), most_ms)

@@ -29,6 +29,7 @@ WATCHED = {
     (OWN, "ErrorsLogged"),
     (OWN, "OldestMessageAge"),
     (OWN, "StuckSchedules"),
+    (OWN, "SweepBehind"),
 }
 HOT = {"Send", "Receive", "Delete", "Publish"}
 
@@ -171,7 +172,7 @@ def test_the_dashboard_shows_what_there_is(resources: dict[str, Any], template: 
     assert len({(widget["x"], widget["y"]) for widget in widgets}) == len(widgets)
     for function in template.functions:
         assert f'"{function.name}"' in body
-    for told in ("DeadLetters", "OldestMessageAge", "StuckSchedules"):
+    for told in ("DeadLetters", "OldestMessageAge", "StuckSchedules", "SweepBehind"):
         assert f'["{OWN}", "{told}"' in body or f'[".", "{told}"' in body
 
 

@@ -7,15 +7,12 @@ from collections.abc import Callable
 import pytest
 from tests.service.conftest import MakeQueue, TestQueue, usage
 
+from cirrusmq.counters import read_kept
 from cirrusmq_local.testing import Client, World
 
 
 def kept(world: World, queue: TestQueue) -> int:
-    resource = f"C#{queue.show()['id']}"
-    for item in world.items("usage"):
-        if item["pk"]["S"] == resource:
-            return int(item["messages"]["N"])
-    return 0
+    return read_kept(world.core, queue.show()["id"]).messages
 
 
 def test_a_message_is_counted_as_sent_received_and_deleted(world: World, queue: TestQueue) -> None:

@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 from tests.service.conftest import MakeQueue, TestQueue, to_ms
 
+from cirrusmq.counters import counter_place
+from cirrusmq.storage.store import key
 from cirrusmq_local.testing import Client, World
 
 DEFAULTS: dict[str, Any] = {
@@ -330,7 +332,7 @@ def test_a_queue_keeps_at_most_so_many_messages(world: World, make_queue: MakeQu
     queue = make_queue(max_messages=1_000_000)
     queue.send("a")
     world.settle()
-    place = {"pk": {"S": f"C#{queue.show()['id']}"}, "sk": {"S": "kept"}}
+    place = key(*counter_place(queue.show()["id"]))
     request = {
         "TableName": world.tables.usage,
         "Key": place,

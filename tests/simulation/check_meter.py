@@ -35,7 +35,7 @@ def check_counters(deployment: Deployment) -> Iterator[Violation]:
     for item in _scan(deployment, deployment.tables.usage):
         if item["pk"]["S"].startswith("C#"):
             for name in ("messages", "bytes", "rewindable"):
-                counted[item["pk"]["S"][2:], name] += int(item.get(name, {"N": "0"})["N"])
+                counted[item["sk"]["S"], name] += int(item.get(name, {"N": "0"})["N"])
     wrong = {key for key in {*held, *counted} if held[key] != counted[key]}
     for key in sorted(wrong):
         yield Violation(f"the counter {key} shows {counted[key]}, the store holds {held[key]}")

@@ -21,6 +21,7 @@ from cirrusmq.pushing import deliver, retry
 from cirrusmq.replays import run
 from cirrusmq.storage.directory import RUNNING
 from cirrusmq.sweeping import sweep
+from cirrusmq.visiting import give_up_on
 
 _REPLAY_SECONDS = (0.0, 0.05, 60.0)
 _PUSH_SECONDS = 120
@@ -93,7 +94,17 @@ class Functions:
 
     def _spawn(self, name: str, role: str, event: dict[str, Any], draw: Random) -> None:
         def body() -> None:
-            if role == "replay":
+            if role == "replay" and "aged" in event:
+                aged = event["aged"]
+                self._run(
+                    name,
+                    "replay",
+                    "",
+                    aged,
+                    lambda core: give_up_on(core, **aged, most_ms=60_000),
+                    900,
+                )
+            elif role == "replay":
                 self._replay(name, event, draw)
             else:
                 self._push(name, "push", event["deliver"], deliver)

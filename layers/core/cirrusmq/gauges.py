@@ -1,24 +1,25 @@
-"""Hourly gauges: what each resource keeps, as usage records that billing multiplies by hours."""
+"""Hourly gauges: what each resource keeps, as usage records that billing multiplies by hours.
+
+Only what keeps something has a counter, and is looked at.
+"""
 
 from __future__ import annotations
 
 from cirrusmq.core import Core
-from cirrusmq.counters import Kept, read_kept
+from cirrusmq.counters import Counter, CounterPlace, Kept, walk
 from cirrusmq.decoding import decode_json
 from cirrusmq.errors import QueueNotFound
 from cirrusmq.metering import RECORD_SECONDS, usage_entry, usage_place
 from cirrusmq.queues import Resource, get_queue
-from cirrusmq.storage.directory import RESOURCES
-from cirrusmq.storage.shards import shard_keys
+from cirrusmq.storage.directory import resource_place
 from cirrusmq.storage.store import ConditionFailed, Item, key
 
 HOUR_MS = 3_600_000
 _DONE = ("gauges", "done")
-_TOGETHER = 32
 
 
-def write_gauges(core: Core, deadline_ms: int) -> None:
-    """Write this hour's gauges, unless they are there, until `deadline_ms`.
+def write_gauges(core: Core, deadline_ms: int) -> bool:
+    """Write this hour's gauges, unless they are there, until `deadline_ms`; whether all are.
 
     The next sweep goes on from there, so that every sweep comes nearer to the end. Each gauge has
     a key of its resource and hour and is put if absent, so that a sweep that stopped, or two at
@@ -27,23 +28,16 @@ def write_gauges(core: Core, deadline_ms: int) -> None:
     hour = core.now_ms() // HOUR_MS
     note = core.store.get(core.tables.usage, *_DONE) or {}
     if "hour" in note and int(note["hour"]["N"]) >= hour:
-        return
-    shard, after = 0, ""
+        return True
+    place = CounterPlace()
     if "begun" in note and int(note["begun"]["N"]) == hour:
-        shard, after = int(note["shard"]["N"]), note["after"]["S"]
-    shards = shard_keys(RESOURCES)
-    while shard < len(shards):
-        items = core.store.query_all(core.tables.directory, shards[shard])
-        left = [item for item in items if item["sk"]["S"] > after]
-        for first in range(0, len(left), _TOGETHER):
-            some = left[first : first + _TOGETHER]
-            list(core.together(lambda item: _write_gauge(core, item, hour), some))
-            if core.now_ms() >= deadline_ms:
-                reached = {"begun": hour, "shard": shard, "after": some[-1]["sk"]["S"]}
-                _note(core, reached)
-                return
-        shard, after = shard + 1, ""
-    _note(core, {"hour": hour})
+        place = CounterPlace(int(note["shard"]["N"]), note["after"]["S"])
+    reached = walk(core, place, deadline_ms, lambda counter: _write_gauge(core, counter, hour))
+    if reached is None:
+        _note(core, {"hour": hour})
+    else:
+        _note(core, {"begun": hour, "shard": reached.shard, "after": reached.after})
+    return reached is None
 
 
 def _note(core: Core, values: dict[str, int | str]) -> None:
@@ -63,12 +57,12 @@ def _note(core: Core, values: dict[str, int | str]) -> None:
     )
 
 
-def _write_gauge(core: Core, item: Item, hour: int) -> None:
-    resource_id = item["sk"]["S"]
-    resource = decode_json(item["document"]["S"], Resource)
-    if "expires_at" in item:  # deleted
+def _write_gauge(core: Core, counter: Counter, hour: int) -> None:
+    resource_id, kept = counter.resource_id, counter.kept
+    item = core.store.get(core.tables.directory, *resource_place(resource_id))
+    if item is None or "expires_at" in item:  # deleted
         return
-    kept = read_kept(core, resource_id)
+    resource = decode_json(item["document"]["S"], Resource)
     if kept.rewindable and not _rewinds(core, resource):
         kept = kept._replace(rewindable=0)
     entries = _entries(resource, kept, hour)

@@ -2,8 +2,29 @@
 
 from __future__ import annotations
 
+from cirrusmq import limits
 from cirrusmq.parcel import Parcel
 from cirrusmq.source import Source
+
+
+def age_limit_ms(source: Source) -> int | None:
+    """The age at which messages are given up; None where it is no reason.
+
+    In a queue its `max_age_seconds`. In a subscription with a dead-letter queue two minutes before
+    the end of a message's life: what would expire while retries remain is not lost in silence.
+    """
+    if source.dead_letter is None:
+        return None
+    if source.subscription is not None:
+        return limits.TOPIC_LIFE_SECONDS * 1000 - limits.RESCUE_MS
+    max_age = source.dead_letter.max_age_seconds
+    return None if max_age is None else max_age * 1000
+
+
+def too_old(source: Source, parcel: Parcel, now_ms: int) -> bool:
+    """Whether the parcel's messages have reached the source's limit of age."""
+    limit_ms = age_limit_ms(source)
+    return limit_ms is not None and now_ms - parcel.sent_ms > limit_ms
 
 
 def reason_to_give_up(source: Source, parcel: Parcel, place: int, now_ms: int) -> str | None:
@@ -11,7 +32,9 @@ def reason_to_give_up(source: Source, parcel: Parcel, place: int, now_ms: int) -
 
     It moves to the dead-letter queue; a subscription that has none may drop it.
 
-    Never one that is held, or still delayed; one that waits for a retry may be too old.
+    Never one that is held, or still delayed; one that waits for a retry may be too old. Near its
+    expiry a published message is given up if it was received before: if it was not, it has no
+    retries ahead of it, and can be received to the end.
     """
     dead_letter = source.dead_letter
     if dead_letter is None and not source.drops:
@@ -20,9 +43,11 @@ def reason_to_give_up(source: Source, parcel: Parcel, place: int, now_ms: int) -
         return None
     if parcel.held(place, now_ms) or parcel.delayed(place, now_ms):
         return None
-    max_age = dead_letter.max_age_seconds if dead_letter else None
-    if max_age is not None and now_ms - parcel.sent_ms > max_age * 1000:
-        return "max_age"
+    if too_old(source, parcel, now_ms):
+        if source.subscription is None:
+            return "max_age"
+        if parcel.receives[place]:
+            return "retries"
     if parcel.ready_ms(place) > now_ms:
         return None
     receives = parcel.receives[place]

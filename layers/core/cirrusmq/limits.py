@@ -55,6 +55,9 @@ MOVE_WAIT_MS = 60_000
 """A message that waits longer than this for a retry is re-keyed to its due time."""
 LONGEST_WAIT_MS = 43_200_000
 """No give-back's delay and no wait of a ladder is longer."""
+RESCUE_MS = 120_000
+"""So long before its expiry a published message moves to the dead-letter queue: the sweep, which
+comes each minute, has two looks at it."""
 GIVEN_ID_CHARACTERS = 128
 """Of an id in a path: none is longer, and the store refuses calls with far longer keys."""
 OPERATION_SECONDS = 7 * 86_400

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, TypeAlias
 import msgspec
 
 from cirrusmq.core import Core
-from cirrusmq.counters import counter_place
+from cirrusmq.counters import Kept, change_counter
 from cirrusmq.errors import Unavailable
 from cirrusmq.queues import Resource
 from cirrusmq.storage import directory
@@ -34,7 +34,6 @@ _TRIES = 5
 _BILLED = ("count", "bytes", "attempts")
 Billed: TypeAlias = Counter[tuple[tuple[str, str, int], str]]
 """((resource id, kind, minute), name of a number) -> the number."""
-_COUNTERS = ("messages", "bytes", "rewindable")
 
 
 class StreamRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -217,22 +216,12 @@ def _steps(
     for source_id in sorted({*counters, *before}):
         held = counters.get(source_id, Counter())
         counted = before.get(source_id, {}).get("M", {})
-        steps = {name: held[name] - int(counted.get(name, {"N": "0"})["N"]) for name in _COUNTERS}
+        steps = {
+            name: held[name] - int(counted.get(name, {"N": "0"})["N"]) for name in Kept._fields
+        }
         if any(steps.values()):
-            yield {
-                "Update": {
-                    "TableName": core.tables.usage,
-                    "Key": key(*counter_place(source_id)),
-                    "UpdateExpression": "ADD #m :m, #b :b, #r :r",
-                    "ExpressionAttributeNames": dict(
-                        zip(("#m", "#b", "#r"), _COUNTERS, strict=True)
-                    ),
-                    "ExpressionAttributeValues": {
-                        f":{name[0]}": {"N": str(step)} for name, step in steps.items()
-                    },
-                }
-            }
+            yield change_counter(core, source_id, steps, core.now_ms() // 60_000)
 
 
 def _to_map(held: Counter[str]) -> dict[str, Any]:
-    return {"M": {name: {"N": str(held[name])} for name in _COUNTERS}}
+    return {"M": {name: {"N": str(held[name])} for name in Kept._fields}}

@@ -94,7 +94,6 @@ def create_queue(core: Core, account: str, name: str, given: QueueInput) -> tupl
                 Resource(account, "queue", name),
             ),
             *_refer(core, queue, None, target),
-            *_age_pointer(core, queue, None),
         ]
         try:
             core.store.transact(writes)
@@ -128,7 +127,6 @@ def update_queue(core: Core, account: str, name: str, change: Callable[[Queue], 
                 core, place, queue, found.version, dead_letter_id=target and target.id
             ),
             *_refer(core, queue, found.value, target),
-            *_age_pointer(core, queue, found.value),
             directory.change_count(core, queue_changes_place(account), 1),
         ]
         try:
@@ -163,7 +161,6 @@ def remove_queue(core: Core, found: Document[Queue]) -> bool:
             expires_at=core.now_ms() // 1000 + RESOURCE_SECONDS,
         ),
         *_refer(core, None, queue, None),
-        *_age_pointer(core, None, queue),
     ]
     try:
         core.store.transact(writes)
@@ -253,23 +250,6 @@ def _refer(
     if target is not None:
         writes.append(directory.change_users(core, target.id, "dead_letters_of", "ADD", owner.id))
     return writes
-
-
-def _age_pointer(core: Core, queue: Queue | None, before: Queue | None) -> list[dict[str, Any]]:
-    """Tell the sweep which queues give messages up by age."""
-    if _gives_up_by_age(queue) == _gives_up_by_age(before):
-        return []
-    owner = queue or before
-    assert owner is not None
-    place = directory.Place(directory.AGED, owner.id)
-    if _gives_up_by_age(queue):
-        return [directory.put(core, place, Resource(owner.account, "queue", owner.name))]
-    return [directory.delete(core, place)]
-
-
-def _gives_up_by_age(queue: Queue | None) -> bool:
-    dead_letter = queue.attributes.dead_letter if queue else None
-    return dead_letter is not None and dead_letter.max_age_seconds is not None
 
 
 def _count_queues(core: Core, account: str, by: int) -> dict[str, Any]:

@@ -1,67 +1,153 @@
-"""The minute's sweep: what nobody else will come by to do."""
+"""The minute's sweep: what nobody else will come by to do.
+
+It has parts, which share its time and come in a new order each time. One that fails, or does not
+come to its end, costs none of the others theirs; the next sweep goes on with it. What gets round
+says so, and an alarm rings where a part has not for ten minutes.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+import msgspec
+
 from cirrusmq import operations, parking, pushing, schedules
+from cirrusmq.apart import apart_from_others
 from cirrusmq.core import Core
-from cirrusmq.dead_letters import give_up
-from cirrusmq.errors import CirrusMQError, OperationNotFound
+from cirrusmq.counters import CounterPlace, read_counters
+from cirrusmq.errors import OperationNotFound
 from cirrusmq.gauges import write_gauges
-from cirrusmq.giving_up import reason_to_give_up
-from cirrusmq.limits import LONGEST_WAIT_MS
 from cirrusmq.pushes import Push, expiring, has_waiting, push_of
-from cirrusmq.queues import Resource, get_queue
-from cirrusmq.receivers import all_sources
-from cirrusmq.scan import scan_partition
 from cirrusmq.schedules import Schedule
-from cirrusmq.source import Source
-from cirrusmq.storage import directory
+from cirrusmq.storage.store import key
+from cirrusmq.visiting import visit_all
+
+_ROUNDS = ("sweep", "rounds")
 
 
-def sweep(core: Core, most_ms: int) -> int:
-    """Start again what stopped: operations, retries; give messages up that grew too old.
+class Swept(msgspec.Struct, kw_only=True):
+    """What a sweep tells an operator."""
 
-    Works for at most about `most_ms`; the next minute's sweep starts elsewhere. What may take
-    long gets half of the time that is left, so that what comes behind it always has some. Answers
-    how many retry schedules nobody was at.
+    stuck: int = 0
+    """Retry schedules that nobody was at."""
+    oldest_age_ms: int = 0
+    """Age of the oldest message that could be received and is not."""
+    behind_ms: int = 0
+    """How long ago the part that is furthest behind came round the last time."""
+
+
+Part = Callable[[Core, int, Swept], bool]
+"""Works until a deadline; whether it came to its end."""
+
+
+def sweep(core: Core, most_ms: int) -> Swept:
+    """Start again what stopped, give messages up that grew too old, and look how all is.
+
+    Works for at most about `most_ms`.
     """
+    swept = Swept()
     deadline_ms = core.now_ms() + most_ms
-    for pointer in operations.running(core):
-        try:
-            operation = operations.get(core, pointer.account, pointer.id)
-        except OperationNotFound:
-            continue
-        if core.now_ms() >= operation.held_until_ms:
-            operations.resume(core, pointer)
-    parking.resume(core)
-    stuck = _push_on(core)
-    _give_up_aged(core, _half(core, deadline_ms))
-    write_gauges(core, _half(core, deadline_ms))
-    return stuck
+    parts = list(_PARTS.items())
+    core.random.shuffle(parts)
+    finished = {}
+    for left, (name, part) in zip(range(len(parts), 0, -1), parts, strict=True):
+        now_ms = core.now_ms()
+        finished[name] = False
+        with apart_from_others(f"the sweep's {name} failed"):
+            finished[name] = part(core, now_ms + (deadline_ms - now_ms) // left, swept)
+    swept.behind_ms = _note_rounds(core, finished)
+    return swept
 
 
-def _half(core: Core, deadline_ms: int) -> int:
+def _note_rounds(core: Core, finished: dict[str, bool]) -> int:
+    """Write down which parts came round now; how long ago the last one of the others did."""
     now_ms = core.now_ms()
-    return now_ms + (deadline_ms - now_ms) // 2
+    changes = [
+        f"#{name} = :now" if done else f"#{name} = if_not_exists(#{name}, :now)"
+        for name, done in finished.items()
+    ]
+    rounds = core.store.write(
+        "UpdateItem",
+        {
+            "TableName": core.tables.usage,
+            "Key": key(*_ROUNDS),
+            "UpdateExpression": "SET " + ", ".join(changes),
+            "ExpressionAttributeNames": {f"#{name}": name for name in finished},
+            "ExpressionAttributeValues": {":now": {"N": str(now_ms)}},
+            "ReturnValues": "ALL_NEW",
+        },
+    )
+    assert rounds is not None
+    return now_ms - min(int(rounds[name]["N"]) for name in finished)
 
 
-def _push_on(core: Core) -> int:
+def _resume_operations(core: Core, deadline_ms: int, swept: Swept) -> bool:
+    """Have operations run again whose runner stopped."""
+    pointers = list(operations.running(core))
+    core.random.shuffle(pointers)
+    for pointer in pointers:
+        if core.now_ms() >= deadline_ms:
+            return False
+        with apart_from_others(f"operation {pointer.id} could not be resumed"):
+            _resume(core, pointer)
+    return True
+
+
+def _resume(core: Core, pointer: operations.Pointer) -> None:
+    try:
+        operation = operations.get(core, pointer.account, pointer.id)
+    except OperationNotFound:
+        return
+    if core.now_ms() >= operation.held_until_ms:
+        operations.resume(core, pointer)
+
+
+def _resume_parked(core: Core, deadline_ms: int, swept: Swept) -> bool:
+    """Have what fan_out put aside handed out by `replay`."""
+    parking.resume(core)
+    return True
+
+
+def _push_on(core: Core, deadline_ms: int, swept: Swept) -> bool:
     """Start retry schedules again that nobody is at, and deliveries whose event was lost.
 
-    Answers how many of the former there were.
+    Only a subscription that keeps messages is looked into for the latter.
     """
-    stuck = 0
-    for schedule in schedules.read_all(core):
-        push = push_of(core, schedule)
-        if push is None:
-            continue
-        if schedule.stuck(core.now_ms()):
-            stuck += 1
-            error = schedule.last_error or ""
-            pushing.begin_retrying(push, schedule, schedule.next_due_ms, error)
-        elif _has_work(push, schedule):
-            pushing.notify(core, push.subscription)
-    return stuck
+    keeping = _keeping(core)
+    found = list(schedules.read_all(core))
+    core.random.shuffle(found)
+    for schedule in found:
+        if core.now_ms() >= deadline_ms:
+            return False
+        if schedule.state == "retrying" or schedule.subscription_id in keeping:
+            with apart_from_others(
+                f"subscription {schedule.subscription_id} could not be pushed on"
+            ):
+                swept.stuck += _push(core, schedule)
+    return True
+
+
+def _keeping(core: Core) -> set[str]:
+    """Ids of all that keeps messages."""
+    keeping: set[str] = set()
+    place: CounterPlace | None = CounterPlace()
+    while place is not None:
+        counters, place = read_counters(core, place)
+        keeping.update(each.resource_id for each in counters if each.kept.messages)
+    return keeping
+
+
+def _push(core: Core, schedule: Schedule) -> bool:
+    """See to one subscription; whether it was stuck."""
+    push = push_of(core, schedule)
+    if push is None:
+        return False
+    if schedule.stuck(core.now_ms()):
+        pushing.begin_retrying(push, schedule, schedule.next_due_ms, schedule.last_error or "")
+        return True
+    if _has_work(push, schedule):
+        pushing.notify(core, push.subscription)
+    return False
 
 
 def _has_work(push: Push, schedule: Schedule) -> bool:
@@ -70,42 +156,21 @@ def _has_work(push: Push, schedule: Schedule) -> bool:
     return any(True for _ in expiring(push, schedule))
 
 
-def _give_up_aged(core: Core, deadline_ms: int) -> None:
-    aged = list(directory.read_list(core, directory.AGED, "", Resource))
-    core.random.shuffle(aged)
-    for resource in aged:
-        if core.now_ms() >= deadline_ms:
-            return
-        _give_up_by_age(core, resource, deadline_ms)
+def _visit(core: Core, deadline_ms: int, swept: Swept) -> bool:
+    visits = visit_all(core, deadline_ms)
+    if visits.oldest_ms is not None:
+        swept.oldest_age_ms = max(0, core.now_ms() - visits.oldest_ms)
+    return visits.done
 
 
-def _give_up_by_age(core: Core, resource: Resource, deadline_ms: int) -> None:
-    try:
-        queue = get_queue(core, resource.account, resource.name)
-    except CirrusMQError:
-        return  # deleted meanwhile
-    # What was re-keyed to a retry's due time before max_age_seconds was set may lie ahead of now.
-    until_ms = queue.modified_ms + LONGEST_WAIT_MS
-    for source in all_sources(core, queue):
-        partitions = list(range(source.partitions))
-        core.random.shuffle(partitions)
-        for partition in partitions:
-            if core.now_ms() >= deadline_ms:
-                return
-            _give_up_in_partition(core, source, partition, until_ms, deadline_ms)
+def _write_gauges(core: Core, deadline_ms: int, swept: Swept) -> bool:
+    return write_gauges(core, deadline_ms)
 
 
-def _give_up_in_partition(
-    core: Core, source: Source, partition: int, until_ms: int, deadline_ms: int
-) -> None:
-    now_ms = core.now_ms()
-    for parcel in scan_partition(core, source, partition, now_ms, until_ms):
-        if core.now_ms() >= deadline_ms:
-            return
-        if parcel.sent_ms <= source.purged_ms:
-            continue
-        reasons = [
-            reason_to_give_up(source, parcel, place, now_ms) for place in range(parcel.count)
-        ]
-        if "max_age" in reasons:
-            give_up(core, source, parcel, now_ms)
+_PARTS: dict[str, Part] = {
+    "operations": _resume_operations,
+    "parked": _resume_parked,
+    "pushes": _push_on,
+    "visits": _visit,
+    "gauges": _write_gauges,
+}

@@ -6,6 +6,7 @@ from msgspec.structs import replace
 
 from cirrusmq import limits
 from cirrusmq.core import Core
+from cirrusmq.giving_up import age_limit_ms
 from cirrusmq.message import pack, unpack
 from cirrusmq.moves import move_out, origin
 from cirrusmq.parcel import MOVED, Parcel, sort_key
@@ -74,8 +75,8 @@ def _single(
 
 def _key_ms(source: Source, parcel: Parcel, due_ms: int) -> int:
     """Where the parcel stands: at its due time, or earlier where it grows too old before that."""
-    max_age = source.dead_letter.max_age_seconds if source.dead_letter else None
-    return due_ms if max_age is None else min(due_ms, parcel.sent_ms + max_age * 1000)
+    limit_ms = age_limit_ms(source)
+    return due_ms if limit_ms is None else min(due_ms, parcel.sent_ms + limit_ms)
 
 
 def _long(parcel: Parcel, place: int, now_ms: int) -> bool:

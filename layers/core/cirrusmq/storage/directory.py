@@ -122,8 +122,6 @@ RESOURCES = "I"
 """Kind of the partition keys that all resources lie under, for the sweep."""
 RUNNING = "running"
 """Partition with a pointer to each running operation, for the sweep."""
-AGED = "aged"
-"""Partition with a pointer to each queue whose messages are given up by age, for the sweep."""
 DEPLOYMENT = Place("deployment", "secret")
 ADMIN_KEYS = Place("deployment", "admin_keys")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cirrusmq import operations
+from cirrusmq import counters, operations
 from cirrusmq.access import authorize, find_queue
 from cirrusmq.counting import count
 from cirrusmq.errors import Forbidden
@@ -20,6 +20,8 @@ def put_queue(request: Request) -> Answer:
     """Create a queue, or find it with the same attributes."""
     account, name = authorize(request.core, request.caller, request.path("queue"), "admin")
     queue, created = create_queue(request.core, account, name, request.body(QueueInput))
+    if created:
+        counters.note_use(request.core, queue.id)
     return answer(201 if created else 200, queue.show())
 
 

@@ -1,0 +1,215 @@
+"""What would expire in a pull group while retries remain moves to its dead-letter queue."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.service.conftest import TestQueue
+from tests.service.topics import TestSubscription, TestTopic
+
+from cirrusmq_local.testing import Client, World
+
+DAY = 86_400
+WAITS = {"policy": "custom", "waits": [100, 100]}
+
+
+@pytest.fixture
+def dead(alice: Client) -> TestQueue:
+    assert alice.put("/queues/dead").status == 201
+    return TestQueue(alice, "dead")
+
+
+def sweep(world: World) -> None:
+    """A minute passes, and what the sweep has others do is done."""
+    world.clock.pass_seconds(60)
+    world.settle()
+    world.run("sweep")
+    world.settle()
+
+
+def fail(world: World, group: TestSubscription, seconds: float, step: float) -> int:
+    """Receive and give back all for so long; how many deliveries that made."""
+    delivered = 0
+    for _ in range(round(seconds / step)):
+        held = group.receive()
+        delivered += len(held)
+        if held:
+            group.give_back(*held)
+        world.clock.pass_seconds(step)
+    return delivered
+
+
+def test_http_unordered_reaches_its_dead_letter_queue(
+    world: World, alice: Client, topic: TestTopic
+) -> None:
+    group = topic.subscribe("group", retry={"policy": "http_unordered"})
+    topic.publish("x")
+
+    assert 280 <= fail(world, group, DAY - 100, 100) <= 289
+    assert group.receive() == []
+
+    (letter,) = TestQueue(alice, f"dlq-{group.id}").receive()
+    assert (letter["body"], letter["dead_letter"]["reason"]) == ("x", "retries")
+    assert letter["dead_letter"]["receive_count"] >= 280
+
+
+def last_minutes(world: World, published_ms: int, minutes: int = 6) -> None:
+    """Go to the end of a message's life, with the sweeps of its last minutes."""
+    end_ms = published_ms + DAY * 1000
+    world.clock.pass_seconds((end_ms - world.clock.now_ms()) / 1000 - 60 * minutes)
+    for _ in range(minutes + 2):
+        sweep(world)
+
+
+@pytest.mark.parametrize(
+    "retry",
+    [
+        {"policy": "custom", "waits": [43_200, 43_200]},
+        {"policy": "custom", "waits": [43_200] * 9, "jitter": 0.5},
+        {"policy": "custom", "waits": [30] * 200},
+        {"policy": "unordered", "max_retries": 1_000},
+        {"policy": "exponential_decay"},
+    ],
+)
+@pytest.mark.parametrize("comes_back", [True, False])
+@pytest.mark.parametrize("received_again", [True, False])
+def test_a_message_whose_consumers_are_gone_is_not_lost_in_silence(
+    world: World,
+    topic: TestTopic,
+    dead: TestQueue,
+    retry: dict[str, Any],
+    comes_back: bool,
+    received_again: bool,
+) -> None:
+    group = topic.subscribe("group", retry=retry, dead_letter_queue="dead")
+    published_ms = world.clock.now_ms()
+    topic.publish("x")
+    held = group.receive(visibility_timeout_seconds=20)
+    if comes_back:
+        group.give_back(*held)
+    sweep(world)
+    if received_again:
+        world.clock.pass_seconds(43_300)
+        group.receive(visibility_timeout_seconds=20)
+        world.clock.pass_seconds(21)
+        group.receive(visibility_timeout_seconds=20)  # which re-keys what waits for long
+        sweep(world)
+
+    last_minutes(world, published_ms)
+
+    assert [each["body"] for each in dead.receive_all()] == ["x"]
+    assert group.show()["counts"] == {"active": 0, "inactive": 0, "delayed": 0}
+
+
+def test_what_was_never_received_can_be_received_to_its_end(
+    world: World, topic: TestTopic, dead: TestQueue
+) -> None:
+    group = topic.subscribe("group", dead_letter_queue="dead")
+    published_ms = world.clock.now_ms()
+    topic.publish("x")
+    sweep(world)
+    end_ms = published_ms + DAY * 1000
+    world.clock.pass_seconds((end_ms - world.clock.now_ms()) / 1000 - 100)
+    sweep(world)
+
+    assert [each["body"] for each in group.receive()] == ["x"]
+    assert dead.counts() == {}
+
+
+@pytest.mark.parametrize("alive", [True, False])
+def test_what_waits_behind_an_endless_retry_is_not_lost(
+    world: World, topic: TestTopic, dead: TestQueue, alive: bool
+) -> None:
+    retry = {"policy": "ordered", "interval_seconds": 30}
+    group = topic.subscribe("group", ordered=True, retry=retry, dead_letter_queue="dead")
+    published_ms = world.clock.now_ms()
+    topic.publish("sick", group="g")
+    topic.publish("1", "2", group="g")
+    topic.publish("other", group="h")
+    group.delete(*(each for each in group.receive() if each["body"] == "other"))
+    sweep(world)
+    world.clock.pass_seconds(40_000)
+    (held,) = group.receive(1)
+    assert held["body"] == "sick"
+    group.give_back(held)
+    if alive:
+        world.clock.pass_seconds(40_000)
+        fail(world, group, 6_000, 60)
+
+    last_minutes(world, published_ms)
+
+    assert sorted(each["body"] for each in dead.receive_all()) == ["1", "2", "sick"]
+    assert group.show()["counts"] == {"active": 0, "inactive": 0, "delayed": 0}
+
+
+def test_a_group_whose_head_was_never_received_is_left_alone(
+    world: World, topic: TestTopic, dead: TestQueue
+) -> None:
+    topic.subscribe("group", ordered=True, dead_letter_queue="dead")
+    published_ms = world.clock.now_ms()
+    topic.publish("1", "2", group="g")
+    sweep(world)
+
+    last_minutes(world, published_ms)
+
+    assert dead.counts() == {}
+
+
+def test_the_first_of_an_own_queue_is_made_by_the_sweep(
+    world: World, alice: Client, topic: TestTopic
+) -> None:
+    group = topic.subscribe("group", retry={"policy": "http_unordered"})
+    published_ms = world.clock.now_ms()
+    topic.publish("x")
+    group.give_back(*group.receive())
+    sweep(world)
+
+    last_minutes(world, published_ms)
+
+    assert TestQueue(alice, f"dlq-{group.id}").counts() == {"active": 1}
+
+
+class TestWaits:
+    """A wait counts from the moment the message comes back."""
+
+    def test_from_the_give_back(self, world: World, topic: TestTopic) -> None:
+        group = topic.subscribe("group", retry=WAITS)
+        topic.publish("x")
+        held = group.receive(visibility_timeout_seconds=500)
+        world.clock.pass_seconds(300)
+        group.give_back(*held)
+        world.clock.pass_seconds(99.9)
+        assert group.receive() == []
+        world.clock.pass_seconds(0.1)
+        assert len(group.receive()) == 1
+
+    def test_from_the_end_of_the_lease(self, world: World, topic: TestTopic) -> None:
+        group = topic.subscribe("group", retry=WAITS)
+        topic.publish("x")
+        (held,) = group.receive(visibility_timeout_seconds=200)
+        group.hold(held, 300)
+        world.clock.pass_seconds(399.9)
+        assert group.receive() == []
+        world.clock.pass_seconds(0.1)
+        assert len(group.receive()) == 1
+
+    @pytest.mark.parametrize("ordered", [True, False])
+    @pytest.mark.parametrize("ends", ["given back", "by itself"])
+    def test_in_queues_as_well(self, world: World, alice: Client, ordered: bool, ends: str) -> None:
+        alice.put("/queues/dead", {"ordered": ordered})
+        attributes = {"dead_letter": {"queue": "dead", "max_receives": 9}, "ordered": ordered}
+        alice.put("/queues/orders", {"retry": WAITS, **attributes})
+        queue = TestQueue(alice, "orders")
+        queue.send("x", **({"group": "g"} if ordered else {}))
+        held = queue.receive(visibility_timeout_seconds=300)
+        world.clock.pass_seconds(300)
+        if ends == "given back":
+            world.clock.pass_seconds(100)
+            held = queue.receive(visibility_timeout_seconds=300)
+            world.clock.pass_seconds(250)
+            queue.give_back(*held)
+        world.clock.pass_seconds(99.9)
+        assert queue.receive() == []
+        world.clock.pass_seconds(0.1)
+        assert len(queue.receive()) == 1
