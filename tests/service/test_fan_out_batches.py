@@ -1,4 +1,4 @@
-"""Batches of the stream: notices, time, what stops them; subscriptions that fan_out does not know."""
+"""Batches of the stream: notices, time, what stops them, subscriptions that are not known yet."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -12,7 +12,7 @@ import msgspec
 from cirrusmq.contents import read_contents
 from cirrusmq.core import Core
 from cirrusmq.enqueue import Entry, Origin, ship
-from cirrusmq.errors import InvalidParameter, LimitExceeded, QueueNotFound
+from cirrusmq.errors import InvalidParameter, LimitExceeded, QueueNotFound, Unavailable
 from cirrusmq.giving_up import reason_to_give_up
 from cirrusmq.moves import move_out, origin
 from cirrusmq.parcel import DROPPED, Parcel, lone_parcel_id
@@ -27,21 +27,52 @@ from cirrusmq.subscription_source import make_dead_letter_queue
 _logger = logging.getLogger(__name__)
 
 
-def give_up(core: Core, source: Source, parcel: Parcel, now_ms: int) -> Parcel:
-    """Move every message of the parcel that is to be given up; answers what is left of it."""
+def give_up(
+    core: Core,
+    source: Source,
+    parcel: Parcel,
+    now_ms: int,
+    may: Callable[[], bool] = lambda: True,
+) -> Parcel:
+    """Move every message of the parcel that is to be given up; answers what is left of it.
+
+    `may` is asked before each.
+    """
     for place in range(parcel.count):
-        parcel = _give_up_place(core, source, parcel, place, now_ms)
+        reason = reason_to_give_up(source, parcel, place, now_ms)
+        if reason is not None:
+            if not may():
+                return parcel
+            parcel = _give_up_place(core, source, parcel, place, reason, now_ms)
     return parcel
 
 
-def give_up_first(core: Core, source: Source, parcel: Parcel, now_ms: int) -> Parcel:
-    """As `give_up`, but only up to the first message that stays: for ordered sources."""
+def give_up_first(
+    core: Core, source: Source, parcel: Parcel, now_ms: int, may: Callable[[], bool]
+) -> Parcel | None:
+    """As `give_up`, but only up to the first message that stays: for ordered sources.
+
+    None where `may` forbade to go on: who knows what comes first then.
+    """
     for place in range(parcel.count):
+        if not parcel.live(place):
+            continue
+        reason = reason_to_give_up(source, parcel, place, now_ms)
+        if reason is not None:
+            if not may():
+                return None
+            parcel = _give_up_place(core, source, parcel, place, reason, now_ms)
         if parcel.live(place):
-            parcel = _give_up_place(core, source, parcel, place, now_ms)
-            if parcel.live(place):
-                break
+            break
     return parcel
+
+
+def has_place(core: Core, source: Source) -> bool:
+    """Whether there is a place for what is given up; yes, where that cannot be told now."""
+    try:
+        return source.drops or dead_letter_queue(core, source) is not None
+    except Unavailable:
+        return True
 
 
 def move_to_queue(
@@ -99,17 +130,14 @@ def move_to_queue(
         now_ms=now_ms,
         take_sequence=lambda partition, count: take_sequence(core, target.id, partition, count),
         origin=Origin(
-            moved_from=origin(core, source, parcel, now_ms),
+            moved_from=origin(core, source, parcel, [place], now_ms),
             dead_letter=dead_letter,
             back_to=back_to,
         ),
     )
     arrivals = [*shipment.parcels, *([shipment.log] if shipment.log else [])]
-    left = move_out(core, source, parcel, place, arrivals, now_ms, nonce, alongside=alongside)
-    if left is not None:
-        arrived = shipment.parcels[0]
-        core.hints.forget(arrived["pk"]["S"], arrived["sk"]["S"])
-    return left
+    nonces = {} if nonce is None else {place: nonce}
+    return move_out(core, source, parcel, [place], arrivals, now_ms, nonces, alongside=alongside)
 
 
 def dead_letter_queue(core: Core, source: Source) -> Queue | None:
@@ -136,11 +164,12 @@ def dead_letter_queue(core: Core, source: Source) -> Queue | None:
     return None
 
 
-def _give_up_place(core: Core, source: Source, parcel: Parcel, place: int, now_ms: int) -> Parcel:
-    reason = reason_to_give_up(source, parcel, place, now_ms)
-    if reason and source.drops:
+def _give_up_place(
+    core: Core, source: Source, parcel: Parcel, place: int, reason: str, now_ms: int
+) -> Parcel:
+    if source.drops:
         return _drop(core, parcel, place)
-    target = dead_letter_queue(core, source) if reason else None
+    target = dead_letter_queue(core, source)
     if target is None:
         return parcel
     return move_to_queue(core, source, parcel, place, target, reason, now_ms) or parcel

@@ -28,6 +28,8 @@ _CLAIMED_MS = 1_111_111_111_111
 _CLAIMED_WAIT_MS = 11_111_111
 _CLAIMED_RECEIVES = 111
 _CLAIMED_NONCE = bytes(NONCE_BYTES)
+_MOVED_FROM = "twelve digits/removed"
+"""As long as what a parcel says that was re-keyed."""
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True):
@@ -222,7 +224,7 @@ def _with_content(parcel: Parcel, lot: _Lot) -> Parcel:
 
 
 def fits(parcel: Parcel, *, retries: bool) -> bool:
-    """Whether the parcel stays within one write unit through claims of all its messages.
+    """Whether the parcel stays within one write unit through claims and moves of all its messages.
 
     `retries`: whether each claim also writes a retry's wait down.
     """
@@ -234,6 +236,7 @@ def fits(parcel: Parcel, *, retries: bool) -> bool:
         receives=(_CLAIMED_RECEIVES,) * count,
         first_received_ms=(_CLAIMED_MS,) * count,
         waits_ms=(_CLAIMED_WAIT_MS,) * count if retries else (),
+        moved_from=parcel.moved_from or _MOVED_FROM,
     )
     return item_bytes(parcel_item(claimed)) <= UNIT_BYTES
 

@@ -1,36 +1,53 @@
-"""What an execution environment remembers of the heads of partitions, to read them less often.
+"""What an execution environment remembers of the heads of partitions. Nothing depends on it.
 
-Parcels in flight stay at the head of their partition. A hint says: "nothing to take before this
-key until that time". Re-reading a skipped stretch costs at most `UNITS_PER_SECOND` read units a
-second, however much is in flight; where the stretch is short the hint ends with its first lease.
+All of it may be lost, or known to one environment alone; it saves units, and spreads what several
+do at once.
 """
 
 from __future__ import annotations
 
 import threading
-from collections import defaultdict, deque
+from collections import defaultdict
+from collections.abc import Iterable
 
 import msgspec
-from msgspec import field
 
-UNITS_PER_SECOND = 20
-FREE_UNITS = 1.0
-"""A stretch that costs no more than that is read again as soon as its first lease ends: reading
-behind it would hardly cost less."""
-SHORTEST_MS = 1_000
-LONGEST_MS = 64_000
-"""Enough for the bound to hold at 10,000 parcels of 1 KiB in flight in one partition."""
-_SCAN_MS = 2_000
+from cirrusmq import limits
+from cirrusmq.marks import Mark
+from cirrusmq.parcel import Parcel
+
 _CONTENDED_MS = 1_000
-_CHANGES_KEPT = 256
+_CROWDED_MS = 60_000
+_MOST_CHORES = 4_000
+_PAUSE_MS = 5_000
+
+
+class Seen(msgspec.Struct, frozen=True):
+    """Nothing to take from behind `start` to `end`, until that time."""
+
+    start: str = ""
+    end: str = ""
+    until_ms: int = 0
+
+
+class KnownMark(msgspec.Struct, frozen=True):
+    """A copy of a mark; None: there is none."""
+
+    mark: Mark | None
+    read_ms: int
+    jitter: float
+    """From 0 to 1: by how much this environment is later than others to find it due."""
 
 
 class _Head(msgspec.Struct):
-    before: str = ""
-    until_ms: int = 0
     contended_until_ms: int = 0
-    changes: int = 0
-    changed: deque[tuple[int, str]] = field(default_factory=lambda: deque(maxlen=_CHANGES_KEPT))
+    crowded_until_ms: int = 0
+    mark: KnownMark | None = None
+    seen: Seen = Seen()
+    moves: float = limits.MOVES_PER_SECOND
+    moves_ms: int = 0
+    chores: dict[str, Parcel] = {}
+    chores_from_ms: int = 0
 
 
 class Hints:
@@ -38,50 +55,8 @@ class Hints:
 
     def __init__(self) -> None:
         self._heads: defaultdict[str, _Head] = defaultdict(_Head)
+        self._chores = 0
         self._lock = threading.Lock()
-
-    def start(self, pk: str, now_ms: int) -> tuple[str, int]:
-        """The key to start reading behind ("" = the beginning), and a mark to give to `skip`.
-
-        The first to ask after a hint has ended is sent to the beginning; while it reads, the
-        others go on with the old hint, so that one stretch is not read by all of them at once.
-        """
-        with self._lock:
-            head = self._heads[pk]
-            if head.before and now_ms >= head.until_ms:
-                head.until_ms = now_ms + _SCAN_MS
-                return "", head.changes
-            return head.before, head.changes
-
-    def skip(
-        self, pk: str, mark: int, before: str, units: float, ready_ms: int, now_ms: int
-    ) -> None:
-        """From the beginning to the key `before` nothing was found; reading that cost `units`.
-
-        `ready_ms` is when the first message in the stretch can be received again.
-        """
-        by_cost_ms = int(units * 1000 / UNITS_PER_SECOND) if units > FREE_UNITS else 0
-        life_ms = max(by_cost_ms, min(SHORTEST_MS, ready_ms - now_ms))
-        with self._lock:
-            head = self._heads[pk]
-            if not _changed_before(head, mark, before):
-                head.before, head.until_ms = before, now_ms + min(LONGEST_MS, life_ms)
-
-    def extend(self, pk: str, mark: int, before: str) -> None:
-        """From the hint to the key `before` nothing was found: the hint reaches to there."""
-        with self._lock:
-            head = self._heads[pk]
-            if head.before and not _changed_before(head, mark, before):
-                head.before = max(head.before, before)
-
-    def forget(self, pk: str, sort_key: str) -> None:
-        """Something at `sort_key` can be received, or soon can: no hint may hide it."""
-        with self._lock:
-            head = self._heads[pk]
-            head.changes += 1
-            head.changed.append((head.changes, sort_key))
-            if sort_key <= head.before:
-                head.before = sort_key[:-1]  # sorts right in front of it
 
     def contend(self, pk: str, now_ms: int) -> None:
         """A claim failed because another receiver was faster."""
@@ -93,8 +68,81 @@ class Hints:
         with self._lock:
             return now_ms < self._heads[pk].contended_until_ms
 
+    def crowd(self, pk: str, now_ms: int) -> None:
+        """Much stands at the head that cannot be taken: there is, or should be, a mark."""
+        with self._lock:
+            self._heads[pk].crowded_until_ms = now_ms + _CROWDED_MS
 
-def _changed_before(head: _Head, mark: int, before: str) -> bool:
-    """Whether something in front of `before` changed since `mark`, or may have."""
-    recent = [key for number, key in head.changed if number > mark]
-    return len(recent) < head.changes - mark or any(key <= before for key in recent)
+    def crowded(self, pk: str, now_ms: int) -> bool:
+        """Whether a look should begin with the mark."""
+        with self._lock:
+            return now_ms < self._heads[pk].crowded_until_ms
+
+    def know(self, pk: str, known: KnownMark) -> KnownMark:
+        """Keep a copy of the mark; where there is none the partition is not crowded."""
+        with self._lock:
+            self._heads[pk].mark = known
+            if known.mark is None:
+                self._heads[pk].crowded_until_ms = 0
+            return known
+
+    def known_mark(self, pk: str) -> KnownMark | None:
+        """The copy of the mark that was read last."""
+        with self._lock:
+            return self._heads[pk].mark
+
+    def see(self, pk: str, start: str, end: str, now_ms: int, life_ms: int) -> None:
+        """A look of this environment found nothing from behind `start` to `end`.
+
+        One that began where an earlier one ended does not make that one's part any younger.
+        """
+        with self._lock:
+            head = self._heads[pk]
+            earlier = head.seen
+            goes_on = now_ms < earlier.until_ms and earlier.start <= start <= earlier.end
+            until_ms = earlier.until_ms if goes_on else now_ms + life_ms
+            head.seen = Seen(start, max(end, earlier.end) if goes_on else end, until_ms)
+
+    def seen(self, pk: str, start: str, now_ms: int) -> str:
+        """The key to begin behind, for who would begin behind `start`."""
+        with self._lock:
+            seen = self._heads[pk].seen
+        known = now_ms < seen.until_ms and seen.start <= start
+        return max(start, seen.end) if known else start
+
+    def may_move(self, pk: str, now_ms: int) -> bool:
+        """Whether one more give-back of this second may move, which then counts."""
+        with self._lock:
+            head = self._heads[pk]
+            gained = max(0, now_ms - head.moves_ms) * limits.MOVES_PER_SECOND / 1000
+            moves = min(limits.MOVES_PER_SECOND, head.moves + gained)
+            head.moves, head.moves_ms = max(0.0, moves - 1), now_ms
+            if moves < 1:
+                head.moves = moves
+            return moves >= 1
+
+    def remember_chores(self, pk: str, parcels: Iterable[Parcel]) -> None:
+        """Parcels that somebody should tidy up; those beyond a bound will be met again."""
+        with self._lock:
+            chores = self._heads[pk].chores
+            for parcel in parcels:
+                if self._chores < _MOST_CHORES and parcel.sort_key not in chores:
+                    self._chores += 1
+                    chores[parcel.sort_key] = parcel
+
+    def take_chores(self, pk: str, most: int, now_ms: int) -> list[Parcel]:
+        """Some of them, with `most` messages or a few more; nobody else gets these."""
+        with self._lock:
+            head = self._heads[pk]
+            taken: list[Parcel] = []
+            while head.chores and now_ms >= head.chores_from_ms and most > 0:
+                first = head.chores.pop(next(iter(head.chores)))
+                taken.append(first)
+                most -= first.count
+            self._chores -= len(taken)
+            return taken
+
+    def pause_chores(self, pk: str, now_ms: int) -> None:
+        """The store refused one."""
+        with self._lock:
+            self._heads[pk].chores_from_ms = now_ms + _PAUSE_MS

@@ -48,11 +48,23 @@ ATTEMPT_AGE_MS = 120_000
 ATTEMPT_AHEAD_MS = 2_000
 KEY_SLACK_MS = 130_000
 """How far a parcel's key may lie before its sending: the age of an attempt and some skew."""
-TOMBSTONE_MS = ATTEMPT_AGE_MS + 10_000
-"""How long a parcel whose messages moved away stays, so that a repeated send still finds it."""
+TOMBSTONE_MS = ATTEMPT_AGE_MS + 40_000
+"""How long a parcel whose messages moved away stays, so that a repeated send still finds it: an
+attempt of 119 s may be stored by a call that takes 29 s more."""
+FAN_OUT_TOMBSTONE_MS = 86_400_000
+"""The same for a parcel that fan-out made: a batch of the stream can come again as long."""
 
 MOVE_WAIT_MS = 60_000
 """A message that waits longer than this for a retry is re-keyed to its due time."""
+FRESH_KEY_MS = 1_000
+"""A key so young says when its parcel was written; a wait so short is over before it does not."""
+TURN_MS = 3_000
+"""What a message that is given back goes back in its partition, at least."""
+LAG_MS = 30_000
+"""A message that waited longer for its first receive is given back behind its like, not at the
+end."""
+MOVES_PER_SECOND = 20
+"""Give-backs that an execution environment moves in a partition; the others stay in place."""
 LONGEST_WAIT_MS = 43_200_000
 """No give-back's delay and no wait of a ladder is longer."""
 RESCUE_MS = 120_000

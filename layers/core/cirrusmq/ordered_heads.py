@@ -12,10 +12,13 @@ an earlier message, which a rewind brought back, could hand out a later one.
 
 from __future__ import annotations
 
+import logging
+
 import msgspec
 from msgspec import field
 
 from cirrusmq import dead_letters, rewound, spent
+from cirrusmq.chores import Budget
 from cirrusmq.claims import Claim, try_claim
 from cirrusmq.core import Core
 from cirrusmq.errors import Unavailable
@@ -26,6 +29,7 @@ from cirrusmq.scan import LAST_KEY, read_page
 from cirrusmq.source import Source
 from cirrusmq.storage.parcels import PARCELS, Page, partition_key
 
+_logger = logging.getLogger(__name__)
 _FIRST_KEY = "!"
 _FEWEST_PER_PAGE = 4
 """Half a read unit pays for so many: a parcel has at most 1 KiB."""
@@ -79,6 +83,8 @@ class _Pages:
         self.start = walk.start
         self._limit = max(_FIRST_PAGE, most)
         self.consistent = False
+        self.budget = Budget(core)
+        """What may be tidied up on the way."""
         self.behind: str | None = None
         """The key to go on behind; None at the end."""
 
@@ -184,7 +190,7 @@ def _take_between(
             group = _group(parcel.sort_key)
             if group == done_with:
                 continue
-            if not _take_first(core, source, parcel, taking):
+            if not _take_first(core, source, parcel, taking, pages.budget):
                 done_with = group
             if taking.full:
                 return
@@ -194,16 +200,20 @@ def _take_between(
         parcels = pages.read(behind, until)
 
 
-def _take_first(core: Core, source: Source, parcel: Parcel, taking: Taking) -> bool:
+def _take_first(core: Core, source: Source, parcel: Parcel, taking: Taking, budget: Budget) -> bool:
     """Take what can be had of a group's next parcel; whether the group's next one may follow."""
     now_ms = core.now_ms()
     if _over(source, parcel, now_ms):
         return True
     if parcel.spent():
-        spent.clear(core, source, parcel, now_ms)
+        scale = core.clock.scale
+        if spent.may_vanish(source, parcel.visible_ms, parcel, now_ms, scale) and budget.spend():
+            spent.clear(core, source, parcel, now_ms)
         return True
-    parcel = dead_letters.give_up_first(core, source, parcel, now_ms)
-    parcel = rewound.let_in(core, parcel, now_ms)
+    left = _give_up_first(core, source, parcel, now_ms, budget)
+    if left is None:
+        return False
+    parcel = rewound.let_in(core, left, now_ms)
     live = [place for place in range(parcel.count) if parcel.live(place)]
     free = []
     for place in live:
@@ -223,6 +233,18 @@ def _take_first(core: Core, source: Source, parcel: Parcel, taking: Taking) -> b
         return False
     taking.claims.append(outcome)
     return places == live
+
+
+def _give_up_first(
+    core: Core, source: Source, parcel: Parcel, now_ms: int, budget: Budget
+) -> Parcel | None:
+    """What is left of the parcel when its first messages are given up; None: not now."""
+    try:
+        return dead_letters.give_up_first(core, source, parcel, now_ms, budget.spend)
+    except Unavailable as error:
+        _logger.warning("a message of %s is not given up: %r", source.id, error.__cause__)
+        budget.end()
+        return None
 
 
 def _over(source: Source, parcel: Parcel, now_ms: int) -> bool:

@@ -35,8 +35,8 @@ class Parcel(msgspec.Struct, frozen=True, kw_only=True):
     sort_key: str
     """`<available at, 13 digits of ms>#<parcel id>`; in ordered sources by group and sequence."""
     parcel_id: str
-    """The send's id. `.<position>` behind it: a message re-keyed by itself in its source; and
-    `.<time>` behind that: a message put into another queue by itself."""
+    """The send's id. `.<position>` behind it: re-keyed in its source, with the first message of
+    this position; and `.<time>` behind that: a message put into another queue by itself."""
     sent_ms: int
     expires_ms: int
     visible_ms: tuple[int, ...]
@@ -62,6 +62,8 @@ class Parcel(msgspec.Struct, frozen=True, kw_only=True):
     moved_from: str | None = None
     """Id of the source that these messages were moved from, for the meter."""
     dead_letter: dict[str, Any] | None = None
+    fanned_out: bool = False
+    """Whether fan-out made it, under a key that it may want to use again for 24 hours."""
 
     @property
     def count(self) -> int:
@@ -72,6 +74,16 @@ class Parcel(msgspec.Struct, frozen=True, kw_only=True):
     def send_id(self) -> str:
         """Id of the send: a ULID."""
         return self.parcel_id[: ulid.CHARACTERS]
+
+    @property
+    def key_ms(self) -> int:
+        """The time in its key, in an unordered source."""
+        return key_ms(self.sort_key)
+
+    @property
+    def first_key(self) -> bool:
+        """Whether its key derives from what a client or the stream may show again."""
+        return self.fanned_out or "." not in self.parcel_id
 
     @property
     def record_id(self) -> str:
@@ -147,6 +159,11 @@ def where_differing(positions: tuple[int, ...]) -> tuple[int, ...]:
 def sort_key(available_ms: int, parcel_id: str) -> str:
     """The key of a parcel in its partition: in order of when it can first be received."""
     return f"{available_ms:013d}#{parcel_id}"
+
+
+def key_ms(sort_key: str) -> int:
+    """The time in the sort key of a parcel of an unordered source."""
+    return int(sort_key[:13])
 
 
 def lone_parcel_id(send_id: str, position: int, now_ms: int, came_from: str) -> str:

@@ -9,8 +9,8 @@ from msgspec import Meta
 
 from cirrusmq.contents import read_contents
 from cirrusmq.core import Core
-from cirrusmq.heads import receivable_places
 from cirrusmq.limits import ANSWER_BYTES
+from cirrusmq.looking import receivable_places
 from cirrusmq.parcel import Parcel
 from cirrusmq.receiving import show_received
 from cirrusmq.scan import scan_partition

@@ -14,7 +14,7 @@ from cirrusmq.contents import read_contents
 from cirrusmq.core import Core
 from cirrusmq.dead_letters import move_to_queue
 from cirrusmq.errors import InvalidParameter, QueueNotFound, ReceiverNotFound
-from cirrusmq.heads import receivable_places
+from cirrusmq.looking import receivable_places
 from cirrusmq.names import check_name
 from cirrusmq.operations import Operation, Progress, Run, Step
 from cirrusmq.parcel import Parcel

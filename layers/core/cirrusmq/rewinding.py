@@ -133,7 +133,6 @@ def _restore(core: Core, active: Parcel, parcel: Parcel, places: Sequence[int]) 
         core.store.transact([{"Delete": removal}, {"Put": put}])
     except TransactionRefused:
         return False
-    core.hints.forget(partition_key(PARCELS, parcel.source_id, parcel.partition), parcel.sort_key)
     return True
 
 
@@ -167,7 +166,6 @@ def _reopen(core: Core, active: Parcel, parcel: Parcel, places: Sequence[int]) -
         )
     except ConditionFailed:
         return False
-    core.hints.forget(partition_key(PARCELS, parcel.source_id, parcel.partition), parcel.sort_key)
     return True
 
 

@@ -230,8 +230,6 @@ def _write(
         )
     else:
         earlier = store_shipment(core, queue, shipment, now_ms)
-    for item in shipment.parcels:
-        core.hints.forget(item["pk"]["S"], item["sk"]["S"])
     if earlier is None:
         return _Outcome(sent_ms=now_ms, stored=places)
     taken = {_key(item) for item in earlier.items}

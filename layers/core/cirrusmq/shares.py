@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Hashable, Iterator, Sequence
 from typing import Any
 
@@ -82,11 +83,8 @@ def put_parcels(core: Core, parcels: Sequence[Parcel]) -> None:
 def _put(core: Core, parcel: Parcel) -> None:
     item = parcel_item(parcel)
     put = put_unless_sent(core.tables.messages, item, parcel.sent_ms - 1)
-    try:
+    with contextlib.suppress(ConditionFailed):
         core.store.write("PutItem", put)
-    except ConditionFailed:
-        return
-    core.hints.forget(item["pk"]["S"], item["sk"]["S"])
 
 
 def _parcel(share: Share, places: Sequence[int]) -> Parcel:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from typing import Any
 
 from cirrusmq import limits, ulid
 from cirrusmq.core import Core
+from cirrusmq.errors import Unavailable
 from cirrusmq.parcel import DELETED, DROPPED, GONE, MOVED, Parcel
 from cirrusmq.source import Source
 from cirrusmq.storage.parcels import PARCELS, archive_item, partition_key
 from cirrusmq.storage.store import ConditionFailed, TransactionRefused, key
+
+_logger = logging.getLogger(__name__)
 
 
 def parcel_key(parcel: Parcel) -> dict[str, Any]:
@@ -26,18 +30,31 @@ def may_vanish(
         client    send (attempt) ──> answer lost ............ the same send again
         store     stored ──> received ──> moved to a retry    key taken? else a second copy
 
-    Until no attempt can be that old, the empty parcel stays and holds the key. One that says of a
+    Until no attempt can be that old, and no batch of the stream come again, the empty parcel stays
+    and holds the key. The key of one that was moved is nobody's to show again. One that says of a
     published message that it is dead stays for the message's trace, until TTL removes it.
     """
     if source.traced and (GONE in states or DROPPED in states):
         return False
     moved = GONE in states or MOVED in states
-    age_ms = now_ms - ulid.time_of(parcel.send_id)
-    return not moved or age_ms > limits.TOMBSTONE_MS * scale
+    return not (moved and parcel.first_key) or now_ms > tombstone_until(parcel, scale)
+
+
+def tombstone_until(parcel: Parcel, scale: float) -> int:
+    """Until when a parcel's first key must stay taken, once its messages moved away.
+
+    An attempt's age is of real seconds, of which each is `scale` of the service's.
+    """
+    if parcel.fanned_out:
+        return ulid.time_of(parcel.send_id) + limits.FAN_OUT_TOMBSTONE_MS
+    return ulid.time_of(parcel.send_id) + int(limits.TOMBSTONE_MS * scale)
 
 
 def clear(core: Core, source: Source, parcel: Parcel, now_ms: int) -> None:
-    """Remove a spent parcel, into the archive where its deleted messages can be rewound."""
+    """Remove a spent parcel, into the archive where its deleted messages can be rewound.
+
+    That is tidying: where the store refuses, somebody else comes by.
+    """
     deleted = any(rewindable(source, parcel, place) for place in range(parcel.count))
     if not may_vanish(source, parcel.visible_ms, parcel, now_ms, core.clock.scale):
         return
@@ -60,6 +77,8 @@ def clear(core: Core, source: Source, parcel: Parcel, now_ms: int) -> None:
             core.store.write("DeleteItem", removal)
     except (ConditionFailed, TransactionRefused):
         return  # somebody else removed it, or rewound it meanwhile
+    except Unavailable:
+        _logger.warning("parcel %s is spent and could not be removed", parcel.sort_key)
 
 
 def rewindable(source: Source, parcel: Parcel, place: int) -> bool:

@@ -196,8 +196,6 @@ def _send(core: Core, queue: Queue, record: TopicRecord, delivery: Delivery) -> 
         items = [*shipment.parcels, *([shipment.log] if shipment.log else [])]
         with contextlib.suppress(Duplicate):
             deduplication.transact(core, items, reminders, begun_ms=now_ms, now_ms=now_ms)
-        for item in shipment.parcels:
-            core.hints.forget(item["pk"]["S"], item["sk"]["S"])
 
 
 def _grouped(queue: Queue, record: TopicRecord, place: int) -> Message:

@@ -90,7 +90,7 @@ def _state(
     if subscription.protocol == "http" and parcel is not None:
         return _push_state(core, subscription, parcel, index)
     if parcel is None or parcel.visible_ms[index] == MOVED:
-        parcel, index = _rekeyed(core, made, index), 0
+        parcel, index = _rekeyed(core, made, index)
     return {"state": "delivered", "attempts": 0} if parcel is None else _pull_state(parcel, index)
 
 
@@ -105,23 +105,27 @@ def _made(
     raise AssertionError("a delivery's places all have parcels")
 
 
-def _rekeyed(core: Core, made: Parcel, index: int) -> Parcel | None:
-    """The parcel of its own that the message has since a long wait; None where there is none.
+def _rekeyed(core: Core, made: Parcel, index: int) -> tuple[Parcel | None, int]:
+    """The parcel with the message since it was moved, and its place there; None where it is gone.
 
-    It stands at its due time, which nobody else knows: this reads the partition, up to a bound
+    It stands where it is due, which nobody else knows: this reads the partition, up to a bound
     beyond which counts are approximate too. A dead letter's parcel stays, so that it is found.
     """
-    parcel_id = f"{made.parcel_id}.{made.position(index):X}"
+    position = made.position(index)
     pk = partition_key(PARCELS, made.source_id, made.partition)
     seen = 0
     for page in scan_pages(core, pk, made.sort_key):
         for parcel in page.parcels:
-            if parcel.parcel_id == parcel_id:
-                return parcel
+            if parcel.send_id != made.send_id:
+                continue
+            for place in range(parcel.count):
+                # Each place that it left on its way says so.
+                if parcel.position(place) == position and parcel.visible_ms[place] != MOVED:
+                    return parcel, place
         seen += len(page.parcels)
         if seen > limits.COUNT_EXACT_MESSAGES:
-            return None
-    return None
+            break
+    return None, 0
 
 
 def _pull_state(parcel: Parcel, index: int) -> dict[str, Any]:

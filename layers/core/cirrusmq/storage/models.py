@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from pynamodb.attributes import (
     BinaryAttribute,
+    BooleanAttribute,
     ListAttribute,
     NumberAttribute,
     UnicodeAttribute,
@@ -67,6 +68,7 @@ class ParcelItem(Model):
     """Where the sort key does not hold it: in ordered sources."""
     moved_from = UnicodeAttribute(attr_name="m", null=True)
     dead_letter = BinaryAttribute(legacy_encoding=False, attr_name="d", null=True)
+    fanned_out = BooleanAttribute(attr_name="s", null=True)
     expires_at = NumberAttribute()
 
 

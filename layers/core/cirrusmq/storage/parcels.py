@@ -29,10 +29,7 @@ class Page(NamedTuple):
 
 
 def partition_key(kind: str, source_id: str, partition: int) -> str:
-    """The pk of a source's parcels (`Q`), archive (`R`), log (`L`), notes of age (`A`), mark (`H`).
-
-    All of them know the partition; the log's may be a queue's or topic's.
-    """
+    """The pk of a source's parcels (`Q`), archive (`R`), log (`L`), ages (`A`) or mark (`H`)."""
     return f"{kind}#{source_id}#{partition}"
 
 
@@ -62,6 +59,7 @@ def parcel_item(parcel: Parcel) -> Item:
         parcel_id=None if parcel.sort_key.endswith(parcel.parcel_id) else parcel.parcel_id,
         moved_from=parcel.moved_from,
         dead_letter=msgspec.msgpack.encode(parcel.dead_letter) if parcel.dead_letter else None,
+        fanned_out=parcel.fanned_out or None,
         expires_at=ttl_seconds(parcel.expires_ms),
     )
     return dict(item.serialize())
@@ -130,6 +128,7 @@ def read_parcel(item: Item) -> Parcel:
         log=stored.log,
         moved_from=stored.moved_from,
         dead_letter=msgspec.msgpack.decode(stored.dead_letter) if stored.dead_letter else None,
+        fanned_out=bool(stored.fanned_out),
     )
 
 

@@ -1,0 +1,238 @@
+"""Receivers in environments of their own, on one partition with thousands in flight."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+from tests.service.conftest import MakeQueue, Message, TestQueue
+from tests.service.test_costs import fill
+
+from cirrusmq.hints import Hints
+from cirrusmq_local.testing import World
+
+LEASE_SECONDS = 43_200
+
+
+class Environments:
+    """Calls of a queue from several environments, each of which knows only what it met itself."""
+
+    def __init__(self, world: World, queue: TestQueue, count: int) -> None:
+        self._world, self.queue = world, queue
+        self._cores = [replace(world.core, hints=Hints()) for _ in range(count)]
+
+    def run(self, number: int, call: Callable[[TestQueue], Any]) -> Any:
+        self._world.core = self._cores[number % len(self._cores)]
+        return call(self.queue)
+
+    def receive(self, number: int, most: int = 16, **fields: Any) -> list[Message]:
+        received: list[Message] = self.run(number, lambda queue: queue.receive(most, **fields))
+        return received
+
+    def look(self, seconds: float, pause_seconds: float = 0.1) -> dict[str, float]:
+        """All look in turn, each as often; for each body when it was received, in seconds."""
+        received: dict[str, float] = {}
+        begun_ms = self._world.clock.now_ms()
+        number = 0
+        while self._world.clock.now_ms() < begun_ms + seconds * 1000:
+            for message in self.receive(number, visibility_timeout_seconds=LEASE_SECONDS):
+                passed_ms = self._world.clock.now_ms() - begun_ms
+                received.setdefault(str(message["body"]), passed_ms / 1000)
+            self._world.clock.pass_seconds(pause_seconds / len(self._cores))
+            number += 1
+        return received
+
+
+@pytest.fixture
+def queue(make_queue: MakeQueue) -> TestQueue:
+    return make_queue(partitions=1)
+
+
+def put_in_flight(
+    world: World, queue: TestQueue, count: int, ends: Callable[[int], float] = lambda n: 43_200
+) -> None:
+    """Messages of the last ten seconds, in flight; number n's lease ends in `ends(n)` seconds."""
+    queue.send("in flight")
+    (held,) = queue.receive(visibility_timeout_seconds=LEASE_SECONDS)
+    (item,) = (item for item in world.items() if item["pk"]["S"].startswith("Q#"))
+    now_ms = world.clock.now_ms()
+    first_ms, behind = now_ms - 14_000, item["sk"]["S"][13:]
+    fill(
+        world,
+        [
+            {
+                **item,
+                "sk": {"S": f"{first_ms + n * 10_000 // count:013d}{behind}{n:05d}"},
+                "i": {"S": behind[1:]},
+                "v": {"L": [{"N": str(now_ms + round(ends(n) * 1000))}]},
+            }
+            for n in range(count)
+        ],
+    )
+    queue.delete(held)
+
+
+@pytest.mark.parametrize("environments", [1, 10])
+@pytest.mark.parametrize("delay_seconds", [0, 5])
+def test_a_first_delivery_is_seen_within_half_a_second(
+    world: World, queue: TestQueue, environments: int, delay_seconds: int
+) -> None:
+    put_in_flight(world, queue, 900)
+    receivers = Environments(world, queue, environments)
+    receivers.look(2)
+    late = {}
+    for number in range(6):
+        body = f"{number}"
+        queue.send(body, delay_seconds=delay_seconds)
+        late |= receivers.look(delay_seconds + 0.77)
+
+    assert len(late) == 6
+    assert max(late.values()) <= delay_seconds + 0.5
+
+
+def test_a_first_delivery_is_seen_though_thousands_were_just_received(
+    world: World, queue: TestQueue
+) -> None:
+    for number in range(300):
+        queue.send(f"{number}")
+    receivers = Environments(world, queue, 5)
+    assert len(receivers.look(1)) == 300
+    late = {}
+    for number in range(6):
+        queue.send(f"late {number}")
+        late |= receivers.look(0.55, pause_seconds=0.05)
+
+    assert max(late.values()) <= 0.5
+    assert len(late) == 6
+
+
+@pytest.mark.parametrize("environments", [1, 10])
+def test_leases_that_end_are_all_seen_within_30_seconds(
+    world: World, queue: TestQueue, environments: int
+) -> None:
+    """40 at once, in several places of the head."""
+    put_in_flight(world, queue, 900, lambda n: 5 if n % 23 == 0 else 43_200)
+    receivers = Environments(world, queue, environments)
+    receivers.look(5)
+
+    received = 0
+    begun_ms = world.clock.now_ms()
+    number = 0
+    while received < 40 and world.clock.now_ms() < begun_ms + 30_000:
+        received += len(receivers.receive(number, 16, visibility_timeout_seconds=600))
+        world.clock.pass_seconds(0.1 / environments)
+        number += 1
+
+    assert received == 40
+
+
+def test_once_the_first_is_seen_the_others_follow_without_an_empty_answer(
+    world: World, queue: TestQueue
+) -> None:
+    put_in_flight(world, queue, 600, lambda n: 5 if n < 40 else 43_200)
+    receivers = Environments(world, queue, 4)
+    receivers.look(4.9)
+    answers = []
+    for number in range(300):
+        answers.append(len(receivers.receive(number, 1, visibility_timeout_seconds=600)))
+        world.clock.pass_seconds(0.1)
+
+    first = answers.index(1)
+    assert answers[first : first + 40] == [1] * 40
+    assert sum(answers) == 40
+
+
+@pytest.mark.parametrize("how", ["give-back", "visibility"])
+@pytest.mark.parametrize("held_seconds", [0.2, 5])
+def test_a_give_back_is_seen_by_another_environment_within_half_a_second(
+    world: World, queue: TestQueue, how: str, held_seconds: float
+) -> None:
+    put_in_flight(world, queue, 900)
+    receivers = Environments(world, queue, 3)
+    receivers.look(2)
+    for number in range(4):
+        queue.send(f"{number}")
+        held: list[Message] = []
+        while not held:
+            held = receivers.receive(number)
+            world.clock.pass_seconds(0.1)
+        world.clock.pass_seconds(held_seconds)
+        if how == "give-back":
+            receivers.run(number + 1, lambda queue, held=held: queue.give_back(*held))
+        else:
+            receivers.run(number + 1, lambda queue, held=held: queue.hold(held[0], 0))
+
+        assert receivers.look(0.7)[f"{number}"] <= 0.5
+
+
+@pytest.mark.parametrize("environments", [1, 10])
+def test_what_is_older_costs_20_units_a_second_in_all(
+    world: World, queue: TestQueue, environments: int
+) -> None:
+    put_in_flight(world, queue, 2_000, lambda n: n / 25)  # 25 end in each second
+    receivers = Environments(world, queue, environments)
+    receivers.look(1, 1)
+    looks = 0
+    before = read_units(world)
+    for number in range(20 * max(5, environments)):
+        receivers.receive(number, visibility_timeout_seconds=LEASE_SECONDS)
+        world.clock.pass_seconds(1 / max(5, environments))
+        looks += 1
+
+    units = read_units(world) - before
+    own = 3.0 * looks  # the look itself, asking for the mark, what was taken in it
+    assert units - own <= 20 * 20 * 1.25
+
+
+def test_a_small_queue_has_no_mark(world: World, queue: TestQueue) -> None:
+    queue.send(*"abcdefghijklmnop")
+    queue.receive()
+    before = world.items()
+
+    assert world.write_units(lambda: [queue.receive() for _ in range(20)]) == 0
+
+    assert world.items() == before
+
+
+def test_a_mark_goes_when_nothing_is_in_the_way_any_more(world: World, queue: TestQueue) -> None:
+    put_in_flight(world, queue, 200, lambda n: 3)
+    assert queue.receive() == []
+    assert marks(world) == 1
+    world.clock.pass_seconds(4)
+    queue.delete(*queue.receive_all())
+
+    for _ in range(40):
+        world.clock.pass_seconds(1)
+        assert queue.receive() == []
+
+    assert marks(world) == 0
+
+
+def test_a_store_that_refuses_marks_fails_no_receive(
+    world: World, queue: TestQueue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from cirrusmq_local.engine import EngineError
+
+    put_in_flight(world, queue, 500)
+    execute = world.engine.execute
+
+    def refuse(operation: str, request: Any) -> dict[str, Any]:
+        if "H#" in str(request):
+            raise EngineError("ThrottlingException", "too much")
+        return execute(operation, request)
+
+    monkeypatch.setattr(world.engine, "execute", refuse)
+    queue.send("x")
+
+    assert queue.bodies() == ["x"]
+    assert queue.receive() == []
+
+
+def marks(world: World) -> int:
+    return sum(item["pk"]["S"].startswith("H#") for item in world.items())
+
+
+def read_units(world: World) -> float:
+    return float(world.engine.capacity()["by_table"][world.tables.messages]["read_units"])
