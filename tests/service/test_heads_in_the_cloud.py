@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from tests.service.conftest import MakeQueue, Message, TestQueue
 from tests.service.test_costs import fill
 
+from cirrusmq import ulid
 from cirrusmq.hints import Hints
 from cirrusmq_local.testing import World
 
@@ -23,13 +24,13 @@ class Environments:
         self._world, self.queue = world, queue
         self._cores = [replace(world.core, hints=Hints()) for _ in range(count)]
 
-    def run(self, number: int, call: Callable[[TestQueue], Any]) -> Any:
+    def use(self, number: int) -> None:
+        """The calls that follow come to this one."""
         self._world.core = self._cores[number % len(self._cores)]
-        return call(self.queue)
 
     def receive(self, number: int, most: int = 16, **fields: Any) -> list[Message]:
-        received: list[Message] = self.run(number, lambda queue: queue.receive(most, **fields))
-        return received
+        self.use(number)
+        return self.queue.receive(most, **fields)
 
     def look(self, seconds: float, pause_seconds: float = 0.1) -> dict[str, float]:
         """All look in turn, each as often; for each body when it was received, in seconds."""
@@ -82,7 +83,7 @@ def test_a_first_delivery_is_seen_within_half_a_second(
     put_in_flight(world, queue, 900)
     receivers = Environments(world, queue, environments)
     receivers.look(2)
-    late = {}
+    late: dict[str, float] = {}
     for number in range(6):
         body = f"{number}"
         queue.send(body, delay_seconds=delay_seconds)
@@ -99,13 +100,30 @@ def test_a_first_delivery_is_seen_though_thousands_were_just_received(
         queue.send(f"{number}")
     receivers = Environments(world, queue, 5)
     assert len(receivers.look(1)) == 300
-    late = {}
+    late: dict[str, float] = {}
     for number in range(6):
         queue.send(f"late {number}")
         late |= receivers.look(0.55, pause_seconds=0.05)
 
     assert max(late.values()) <= 0.5
     assert len(late) == 6
+
+
+def test_a_send_that_was_long_on_its_way_is_seen_within_half_a_second_of_being_stored(
+    world: World, queue: TestQueue
+) -> None:
+    put_in_flight(world, queue, 900)
+    receivers = Environments(world, queue, 3)
+    receivers.look(2)
+    for age_seconds in (1, 2, 30, 119):
+        attempt = ulid.encode(world.clock.now_ms() - age_seconds * 1000, bytes(10))
+        messages = [{"body": f"{age_seconds}"}]
+        assert queue.try_send(messages, attempt=attempt).status == 201
+        seen = receivers.look(0.7)
+        assert queue.try_send(messages, attempt=attempt).status == 201
+
+        assert seen[f"{age_seconds}"] <= 0.5
+        assert receivers.look(2) == {}
 
 
 @pytest.mark.parametrize("environments", [1, 10])
@@ -159,10 +177,11 @@ def test_a_give_back_is_seen_by_another_environment_within_half_a_second(
             held = receivers.receive(number)
             world.clock.pass_seconds(0.1)
         world.clock.pass_seconds(held_seconds)
+        receivers.use(number + 1)
         if how == "give-back":
-            receivers.run(number + 1, lambda queue, held=held: queue.give_back(*held))
+            queue.give_back(*held)
         else:
-            receivers.run(number + 1, lambda queue, held=held: queue.hold(held[0], 0))
+            queue.hold(held[0], 0)
 
         assert receivers.look(0.7)[f"{number}"] <= 0.5
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from tests.service.conftest import MakeQueue, TestQueue
+from tests.service.conftest import MakeQueue, TestQueue, usage
 
 from cirrusmq import ulid
 from cirrusmq_local.engine import EngineError
@@ -463,3 +463,51 @@ class TestDeduplication:
         again.send("y", deduplication_id="k")
 
         assert again.bodies() == ["y"]
+
+
+class TestLongOnTheirWay:
+    """Sends whose attempt is more than a second old: stored under a later key."""
+
+    @pytest.mark.parametrize("size", [1, 3_000])
+    def test_a_send_that_comes_late_is_stored_once_however_often_it_is_repeated(
+        self, world: World, queue: TestQueue, size: int
+    ) -> None:
+        attempt = ulid.encode(world.clock.now_ms(), bytes(10))
+        messages = [{"body": "a" * size}, {"body": "b" * size}, {"body": "c", "delay_seconds": 9}]
+        world.clock.pass_seconds(5)
+        first = queue.try_send(messages, attempt=attempt)
+        assert first.status == 201
+        for _ in range(3):
+            world.clock.pass_seconds(10)
+            again = queue.try_send(messages, attempt=attempt)
+            assert again.json == first.json
+        received = queue.receive_all(visibility_timeout_seconds=1_000)
+        assert sorted(message["body"][0] for message in received) == ["a", "b", "c"]
+        assert {m["id"] for m in received} == {m["id"] for m in first.json["messages"]}
+        queue.delete(*received)
+        assert queue.try_send(messages, attempt=attempt).json == first.json
+        assert queue.receive() == []
+        world.settle()
+        assert usage(world) == {
+            "queue:orders deleted": 3,
+            "queue:orders received": 3,
+            "queue:orders sent": 3,
+        }
+
+    def test_it_costs_four_write_units(self, world: World, queue: TestQueue) -> None:
+        attempt = ulid.encode(world.clock.now_ms() - 60_000, bytes(10))
+
+        units = world.write_units(lambda: queue.try_send([{"body": "x"}], attempt=attempt))
+
+        assert units == 4
+
+    def test_one_that_was_stored_in_time_is_found_by_a_late_repetition(
+        self, world: World, queue: TestQueue
+    ) -> None:
+        attempt = ulid.encode(world.clock.now_ms(), bytes(10))
+        first = queue.try_send([{"body": "x"}], attempt=attempt)
+        world.clock.pass_seconds(60)
+
+        assert queue.try_send([{"body": "x"}], attempt=attempt).json == first.json
+
+        assert len(queue.receive_all()) == 1

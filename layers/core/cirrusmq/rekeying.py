@@ -55,6 +55,14 @@ def rekeyed(
     now_ms: int,
 ) -> Parcel:
     """The messages at `places` in a parcel of their own, active at `due_ms`."""
+    came_from = origin(core, source, parcel, places, now_ms, MOVED)
+    return under_key(parcel, places, key_ms, due_ms, came_from)
+
+
+def under_key(
+    parcel: Parcel, places: Sequence[int], key_ms: int, due_ms: int, moved_from: str | None
+) -> Parcel:
+    """As `rekeyed`, whatever is said of where they came from."""
     positions = tuple(parcel.position(place) for place in places)
     alone = parcel.parcel_id.count(".") == 2
     parcel_id = parcel.parcel_id if alone else f"{parcel.send_id}.{positions[0]:X}"
@@ -80,7 +88,7 @@ def rekeyed(
         positions=where_differing(positions),
         visibility_seconds=picked(parcel.visibility_seconds),
         content=content,
-        moved_from=origin(core, source, parcel, places, now_ms, MOVED),
+        moved_from=moved_from,
         fanned_out=False,
     )
 

@@ -24,6 +24,7 @@ from cirrusmq.core import Core
 from cirrusmq.deduplication import Earlier
 from cirrusmq.enqueue import Entry, ship
 from cirrusmq.errors import CirrusMQError, InvalidParameter, LimitExceeded, Unavailable
+from cirrusmq.late_sends import under_present_keys
 from cirrusmq.message import Message, check_body_size
 from cirrusmq.parcel import sort_key
 from cirrusmq.queue import Queue
@@ -212,6 +213,8 @@ def _write(
         now_ms=now_ms,
         take_sequence=lambda partition, count: take_sequence(core, queue.id, partition, count),
     )
+    if not queue.attributes.ordered:
+        shipment = under_present_keys(shipment, now_ms, core.clock.scale)
     reminders = deduplication.reminders(
         queue.id,
         [draft.deduplication_id for draft in drafts],
