@@ -10,6 +10,7 @@ from . import (
     cost,
     delay,
     growth,
+    heads,
     heat,
     imports,
     isolation,
@@ -31,6 +32,7 @@ DEFAULT = {
 BY_NAME_ALONE = {
     "heat": heat.run,
     "charts": growth.run_charts,
+    "heads": heads.run,
     "backlog": spark_backlog.run,
 }
 """They take longer."""

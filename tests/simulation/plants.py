@@ -10,12 +10,14 @@ from typing import Any
 import pytest
 
 from cirrusmq import (
+    chores,
     claims,
     dead_letters,
     deduplication,
     deleting,
     heads,
     holding,
+    looking,
     moves,
     ordered_heads,
     parcel,
@@ -115,12 +117,12 @@ def a_hold_does_not_compare_the_nonce(patch: pytest.MonkeyPatch) -> None:
 def expired_messages_are_received(patch: pytest.MonkeyPatch) -> None:
     """The check of expiry is dropped."""
 
-    def places(source: Any, held: parcel.Parcel, now_ms: int) -> list[int]:
+    def places(source: Any, held: parcel.Parcel, now_ms: int, *_: Any) -> list[int]:
         ready = [place for place in range(held.count) if held.ready_ms(place) <= now_ms]
         return [place for place in ready if held.live(place)]
 
-    patch.setattr(heads, "receivable_places", places)
-    patch.setattr(heads, "_tend", lambda *args: bool(places(*args[1:])))
+    patch.setattr(heads, "takeable_places", places)
+    patch.setattr(looking, "takeable_places", places)
 
 
 @plant("retries", "dead")
@@ -208,6 +210,7 @@ def held_messages_become_dead_letters(patch: pytest.MonkeyPatch) -> None:
         return reason_to_give_up(source, held, place, max(now_ms, held.ready_ms(place)))
 
     patch.setattr(dead_letters, "reason_to_give_up", careless)
+    patch.setattr(chores, "reason_to_give_up", careless)
 
 
 @plant("ordered")

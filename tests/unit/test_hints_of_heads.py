@@ -1,0 +1,95 @@
+"""What an environment remembers of the heads of partitions."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+from tests.unit.parcels import parcel
+
+from cirrusmq.hints import Hints, KnownMark
+from cirrusmq.limits import MOVES_PER_SECOND
+from cirrusmq.parcel import Parcel
+
+PK, OTHER = "Q#queue#0", "Q#queue#1"
+
+
+def numbered(*numbers: int) -> list[Parcel]:
+    return [replace(parcel(1), sort_key=f"{number}") for number in numbers]
+
+
+def test_a_claim_that_failed_makes_claims_be_spread_for_a_second() -> None:
+    hints = Hints()
+    assert not hints.contended(PK, 0)
+
+    hints.contend(PK, 5_000)
+
+    assert hints.contended(PK, 5_999)
+    assert not hints.contended(PK, 6_000)
+    assert not hints.contended(OTHER, 5_999)
+
+
+def test_a_partition_is_crowded_until_its_mark_is_gone() -> None:
+    hints = Hints()
+    hints.crowd(PK, 0)
+    assert hints.crowded(PK, 59_999)
+    assert not hints.crowded(PK, 60_000)
+    assert not hints.crowded(OTHER, 0)
+
+    hints.know(PK, KnownMark(None, 0, 0.0))
+
+    assert not hints.crowded(PK, 1)
+
+
+def test_what_was_seen_is_passed_over_for_a_moment() -> None:
+    hints = Hints()
+    hints.see(PK, "3", "5", 1_000, 300)
+
+    assert hints.seen(PK, "3", 1_299) == "5"
+    assert hints.seen(PK, "4", 1_299) == "5"
+    assert hints.seen(PK, "6", 1_299) == "6"
+    assert hints.seen(PK, "2", 1_299) == "2"
+    assert hints.seen(PK, "3", 1_300) == "3"
+
+
+def test_a_look_that_goes_on_does_not_make_what_was_seen_before_any_younger() -> None:
+    hints = Hints()
+    hints.see(PK, "3", "5", 1_000, 300)
+    hints.see(PK, "3", "7", 1_200, 300)
+
+    assert hints.seen(PK, "3", 1_299) == "7"
+    assert hints.seen(PK, "3", 1_300) == "3"
+
+
+def test_so_many_give_backs_of_a_second_may_move() -> None:
+    hints = Hints()
+    assert sum(hints.may_move(PK, 1_000) for _ in range(100)) == MOVES_PER_SECOND
+    assert sum(hints.may_move(PK, 1_500) for _ in range(100)) == MOVES_PER_SECOND // 2
+    assert sum(hints.may_move(PK, 60_000) for _ in range(100)) == MOVES_PER_SECOND
+    assert hints.may_move(OTHER, 60_000)
+
+
+def test_chores_are_taken_a_few_at_a_time_and_once() -> None:
+    hints = Hints()
+    hints.remember_chores(PK, numbered(1, 2, 3))
+    hints.remember_chores(PK, numbered(2, 3, 4))
+
+    assert [each.sort_key for each in hints.take_chores(PK, 3, 0)] == ["1", "2", "3"]
+    assert hints.take_chores(OTHER, 3, 0) == []
+    assert [each.sort_key for each in hints.take_chores(PK, 3, 0)] == ["4"]
+
+
+def test_chores_rest_for_a_while_when_the_store_refused_one() -> None:
+    hints = Hints()
+    hints.remember_chores(PK, numbered(1))
+    hints.pause_chores(PK, 1_000)
+
+    assert hints.take_chores(PK, 1, 5_999) == []
+    assert len(hints.take_chores(PK, 1, 6_000)) == 1
+
+
+def test_chores_without_end_are_not_all_remembered() -> None:
+    hints = Hints()
+    hints.remember_chores(PK, numbered(*range(10_000)))
+
+    assert len(hints.take_chores(PK, 10_000, 0)) == 4_000
+    hints.remember_chores(OTHER, numbered(1))
+    assert len(hints.take_chores(OTHER, 1, 0)) == 1
