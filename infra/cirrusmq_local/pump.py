@@ -6,7 +6,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 from cirrusmq.clock import Clock
 from cirrusmq_local.clock import ClockStopped
@@ -14,6 +14,7 @@ from cirrusmq_local.patterns import compile_patterns
 from cirrusmq_local.template import StreamSource
 
 LambdaRecord: TypeAlias = dict[str, Any]
+T = TypeVar("T")
 Run: TypeAlias = Callable[[str, Any], Any]
 Park: TypeAlias = Callable[[StreamSource, Sequence[LambdaRecord]], None]
 
@@ -173,52 +174,86 @@ class Pump:
 
     def _process(self, batch: Sequence[LambdaRecord]) -> None:
         """Have every record of the batch processed, or parked after its last retry."""
-        pieces = [(batch, 0)]
+        plan = Plan(self.source, batch)
         failures = 0
-        while pieces:
-            records, tries = pieces.pop()
-            done = self._try(records)
-            if done == len(records):
+        while (piece := plan.next()) is not None:
+            done, raised = self._try(piece)
+            given_up = plan.settle(done, raised, self._age_seconds(piece))
+            if given_up:
+                self._park(self.source, given_up)
+            elif done == len(piece):
                 failures = 0
-                continue
-            rest = records[done:]
-            # What was reached only now has not been tried before.
-            tries = 0 if done else tries
-            if len(rest) > 1 and self.source.bisect:
-                middle = (len(rest) + 1) // 2
-                pieces += [(rest[middle:], 0), (rest[:middle], tries)]
-            elif self._is_over(rest, tries):
-                self._park(self.source, rest)
-                continue
             else:
-                pieces.append((rest, tries + 1))
-            self._clock.sleep(min(RETRY_SECONDS[0] * 2**failures, RETRY_SECONDS[1]))
-            failures += 1
+                self._clock.sleep(min(RETRY_SECONDS[0] * 2**failures, RETRY_SECONDS[1]))
+                failures += 1
 
-    def _try(self, records: Sequence[LambdaRecord]) -> int:
-        """How many of the records, from the first, the function is done with."""
+    def _try(self, records: Sequence[LambdaRecord]) -> tuple[int, bool]:
+        """How many of the records, from the first, the function is done with; whether it raised."""
         try:
             answer = self._run(self.source.function, {"Records": list(records)})
         except Exception:
             _log.exception("%s failed on %d records", self.source.function, len(records))
-            return 0
-        if not self.source.reports_failures or not answer:
-            return len(records)
-        failed = {held.get("itemIdentifier") for held in answer.get("batchItemFailures") or []}
-        if not failed:
-            return len(records)
-        for place, record in enumerate(records):
-            if record["dynamodb"]["SequenceNumber"] in failed:
-                return place
-        # It names none of ours: as in the cloud, the whole batch counts as failed.
-        return 0
+            return 0, True
+        return records_done(self.source, records, answer), False
 
-    def _is_over(self, records: Sequence[LambdaRecord], tries: int) -> bool:
-        if 0 <= self.source.retries <= tries:
-            return True
+    def _age_seconds(self, records: Sequence[LambdaRecord]) -> float:
         created = float(records[0]["dynamodb"]["ApproximateCreationDateTime"])
-        age_seconds = self._clock.now_ms() / 1_000 - created
-        return 0 <= self.source.max_age_seconds < age_seconds
+        return self._clock.now_ms() / 1_000 - created
+
+
+class Plan(Generic[T]):
+    """How a batch is tried until every record of it is done or given up.
+
+    a b c d ──c raises──> a b ──> c d ──c raises──> c ──c raises──> given up ──> d
+    a b c d ──c reported──> c d ──c reported──> c d … given up
+
+    Where the function raises, what is left is halved, which counts as no retry. Where it reports
+    its first failure, what is left from there on is tried again whole.
+    Source: https://docs.aws.amazon.com/lambda/latest/dg/services-ddb-batchfailurereporting.html
+    """
+
+    def __init__(self, source: StreamSource, batch: Sequence[T]) -> None:
+        self._source = source
+        self._pieces: list[tuple[Sequence[T], int]] = [(batch, 0)]
+        """What is left, the next piece at the end, each with its retries so far."""
+
+    def next(self) -> Sequence[T] | None:
+        """The records to try now; None when nothing is left."""
+        return self._pieces[-1][0] if self._pieces else None
+
+    def settle(self, done: int, raised: bool, age_seconds: float) -> Sequence[T]:
+        """Of the piece that was tried the first `done` records are done; answers what is given up.
+
+        `age_seconds`: how old its first record is.
+        """
+        records, tries = self._pieces.pop()
+        rest = records[done:]
+        # What was reached only now has not been tried before.
+        tries = 0 if done else tries
+        if not rest:
+            return ()
+        if raised and len(rest) > 1 and self._source.bisect:
+            middle = (len(rest) + 1) // 2
+            self._pieces += [(rest[middle:], 0), (rest[:middle], tries)]
+            return ()
+        if 0 <= self._source.retries <= tries or 0 <= self._source.max_age_seconds < age_seconds:
+            return rest
+        self._pieces.append((rest, tries + 1))
+        return ()
+
+
+def records_done(source: StreamSource, records: Sequence[LambdaRecord], answer: Any) -> int:
+    """How many of the records, from the first, a function's answer says are done."""
+    if not source.reports_failures or not answer:
+        return len(records)
+    failed = {held.get("itemIdentifier") for held in answer.get("batchItemFailures") or []}
+    if not failed:
+        return len(records)
+    for place, record in enumerate(records):
+        if record["dynamodb"]["SequenceNumber"] in failed:
+            return place
+    # It names none of ours: as in the cloud, the whole batch counts as failed.
+    return 0
 
 
 def _head(record: StreamRecord) -> LambdaRecord:

@@ -13,8 +13,14 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 READS = frozenset({"Query", "GetItem", "BatchGetItem"})
+HTTP = "HTTP"
+"""In place of a store's operation: the call of a client."""
 FAULTS = (
+    "deserted",
+    "answer lost",
     "throttled",
+    "hot",
+    "unprocessed",
     "unsent",
     "lost",
     "twice",
@@ -27,8 +33,24 @@ FAULTS = (
     "slow",
     "jump",
 )
-_OF_READS = frozenset({"throttled", "unsent", "crash before", "stale", "short", "slow", "jump"})
-_OF_WRITES = frozenset(FAULTS) - {"stale", "short"}
+_OF_CALLS = frozenset({"deserted", "answer lost"})
+"""The gateway tells the client 503 while the function goes on; or the client never hears of it."""
+_OF_READS = frozenset(
+    {"throttled", "unsent", "lost", "crash before", "stale", "short", "slow", "jump"}
+)
+_OF_WRITES = frozenset(FAULTS) - _OF_CALLS - {"stale", "short", "unprocessed", "hot"}
+_POSSIBLE = {
+    HTTP: _OF_CALLS,
+    "Query": _OF_READS,
+    "GetItem": _OF_READS - {"short"},
+    "BatchGetItem": _OF_READS - {"short"} | {"unprocessed"},
+    "BatchWriteItem": _OF_WRITES | {"unprocessed"},
+    "UpdateItem": _OF_WRITES | {"hot"},
+    "PutItem": _OF_WRITES | {"hot"},
+    "DeleteItem": _OF_WRITES | {"hot"},
+    "TransactWriteItems": _OF_WRITES | {"hot"},
+}
+"""`hot`: throttled as `throttled` is, but writes alone, and many of them."""
 _PACES = ((0, 2), (1, 9), (2, 60), (20, 700))
 SCALE = 10_000
 SDK_MS = 36_000
@@ -73,6 +95,11 @@ def draw_profile(seed: int) -> Profile:
     elif kind < 0.93:
         chances = {"slow": 2_000, "ghost": 1_000}
     chances.pop("jump", None)
+    chances.pop("hot", None)
+    if "deserted" in chances:
+        chances |= {"deserted": 300, "answer lost": 300}
+    if draw.random() < 0.2:
+        chances["hot"] = draw.choice((300, 1_500))
     if draw.random() < 0.2:
         chances["jump"] = 30
     return Profile(chances, draw.choice(_PACES))
@@ -115,6 +142,8 @@ class Chaos:
         wait_ms = low + draw % span
         before = bool(draw & 0x10000)
         fault = self._fault(name, operation)
+        if operation == HTTP:
+            return Fate(fault, 0, 0, draw)
         if fault == "slow":
             longest_ms = SDK_MS if draw & 0x20000 else SDK_MS // 8
             wait_ms = 200 + (draw >> 4) % longest_ms
@@ -124,7 +153,7 @@ class Chaos:
         if self._only is not None and name not in self._only:
             return None
         left = self.draw(name.actor, name.step, name.call, 7) % SCALE
-        possible = _OF_READS if operation in READS else _OF_WRITES
+        possible = _POSSIBLE.get(operation, _OF_READS)
         for fault in FAULTS:
             left -= self._profile.chances.get(fault, 0)
             if left < 0:

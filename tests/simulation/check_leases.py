@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
+from tests.simulation.environments import MOST_SKEW_MS
 from tests.simulation.history import Violation
 from tests.simulation.places import Delivery
 from tests.simulation.tracks import ENDING, Act, Book, Track
@@ -18,7 +19,7 @@ def check_leases(book: Book) -> Iterator[Violation]:
     """Expiry, one holder at a time, stale receipts, receipts refused without a reason."""
     for track in book.tracks.values():
         for delivery in track.deliveries:
-            if delivery.call.begun_ms >= delivery.expires_ms:
+            if delivery.call.begun_ms + delivery.call.skew_ms >= delivery.expires_ms:
                 yield Violation("received after its expiry", (delivery.call,))
             if delivery.visible_ms > delivery.expires_ms:
                 yield Violation("a lease outlives its message", (delivery.call,))
@@ -94,7 +95,7 @@ def _receipts(book: Book, track: Track) -> Iterator[Violation]:
             each
             for each in track.deliveries
             if each.receipt != act.delivery.receipt
-            and each.claim_ms >= act.delivery.claim_ms
+            and each.true_claim_ms >= act.delivery.true_claim_ms
             and each.call.ended < act.call.begun
         ]
         used = [
@@ -125,9 +126,10 @@ def _good(book: Book, track: Track, act: Act) -> bool:
     """Whether a receipt was beyond doubt the newest, and its lease still running."""
     delivery, call = act.delivery, act.call
     queue = track.reader.partition("/")[0]
-    if act.result != "ReceiptExpired" or call.ended_ms >= delivery.expires_ms:
+    ended_ms = call.ended_ms + MOST_SKEW_MS  # by whoever may have taken it since
+    if act.result != "ReceiptExpired" or ended_ms >= delivery.expires_ms:
         return False
-    if call.ended_ms >= free_ms(track, delivery, call.ended):
+    if ended_ms >= free_ms(track, delivery, call.ended):
         return False
     if any(each.begun < call.ended for each in book.effective("purge", queue)):
         return False

@@ -8,6 +8,7 @@ from itertools import pairwise
 
 from tests.simulation.check_leases import first_gone, free_ms, returns, revived
 from tests.simulation.draining import Drain
+from tests.simulation.environments import MOST_SKEW_MS
 from tests.simulation.history import Call, Violation
 from tests.simulation.places import Delivery
 from tests.simulation.scenario import Scenario
@@ -47,7 +48,7 @@ def _gone(book: Book, track: Track, delivery: Delivery) -> Iterator[Violation]:
     for call in book.by_kind["purge"]:
         in_reach = delivery.call.place.partition("/")[0] == call.place
         in_force = call.known and call.ended < delivery.call.begun
-        if in_reach and in_force and delivery.sent_ms < call.begun_ms:
+        if in_reach and in_force and delivery.sent_ms < call.begun_ms + call.skew_ms:
             yield Violation("received after the queue was purged", (call, delivery.call))
 
 
@@ -134,7 +135,8 @@ def _ids(book: Book) -> Iterator[Violation]:
 def _lost(scenario: Scenario, book: Book, drain: Drain, sent: Sent) -> Iterator[Violation]:
     for message_id, (call, sent_ms) in sent.ids.items():
         for reader in _readers(scenario, sent):
-            if _excused(scenario, book, drain, reader.partition("/")[0], sent_ms):
+            queue = reader.partition("/")[0]
+            if _excused(scenario, book, drain, queue, sent_ms, call, sent):
                 continue
             track = book.track(reader, message_id)
             if not track.deliveries:
@@ -163,8 +165,20 @@ def _readers(scenario: Scenario, sent: Sent) -> Iterator[str]:
                 yield f"{target}/{name}"
 
 
-def _excused(scenario: Scenario, book: Book, drain: Drain, queue: str, sent_ms: int) -> bool:
-    """Whether a message may be gone without having been received."""
+def _excused(
+    scenario: Scenario,
+    book: Book,
+    drain: Drain,
+    queue: str,
+    sent_ms: int,
+    sending: Call,
+    sent: Sent,
+) -> bool:
+    """Whether a message may be gone without having been received.
+
+    `sending`: the call that told its sender that it is stored. A purge takes nothing of what was
+    sent after its answer, whatever the clocks show.
+    """
     if queue not in scenario.queues:
         return False
     lives = [scenario.queues[queue]["message_retention_seconds"]]
@@ -177,9 +191,11 @@ def _excused(scenario: Scenario, book: Book, drain: Drain, queue: str, sent_ms: 
     wait_seconds = max(scenario.queues[queue].get("retry", {}).get("waits", [0]))
     waits = wait_seconds or scenario.queues[queue].get("ordered")
     slack_seconds = wait_seconds + LONGEST_LEASE_SECONDS if waits else 0
-    if sent_ms + 1_000 * (min(lives) - slack_seconds) <= drain.begun_ms:
+    # One with a deduplication id is the first one's, which nobody may have answered.
+    begun = min([sending.begun, *(each.begun for each in book.sends_labelled(sent) if sent.key)])
+    if sent_ms + 1_000 * (min(lives) - slack_seconds) <= drain.begun_ms + MOST_SKEW_MS:
         return True
-    return any(call.ended_ms >= sent_ms for call in book.effective("purge", queue))
+    return any(begun < call.ended for call in book.effective("purge", queue))
 
 
 def _not_rewound(scenario: Scenario, book: Book, drain: Drain, track: Track) -> Iterator[Violation]:
@@ -191,10 +207,12 @@ def _not_rewound(scenario: Scenario, book: Book, drain: Drain, track: Track) -> 
             sent_ms = act.delivery.sent_ms
             if not act.done or act.call.ended > rewind.begun or act.delivery.dead is not None:
                 continue
-            if sent_ms < rewind.given["to_ms"] or sent_ms + kept_ms <= drain.begun_ms:
+            if sent_ms < rewind.given["to_ms"]:
+                continue
+            if sent_ms + kept_ms <= drain.begun_ms + MOST_SKEW_MS:
                 continue
             again = [each for each in track.deliveries if each.call.ended > act.call.ended]
-            if not again and act.delivery.expires_ms > drain.begun_ms:
+            if not again and act.delivery.expires_ms > drain.begun_ms + MOST_SKEW_MS:
                 yield Violation("a rewind did not bring a message back", (act.call, rewind))
 
 

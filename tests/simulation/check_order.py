@@ -52,7 +52,8 @@ def _group(
                     break
                 continue
             moment, moment_ms = done[earlier.label]
-            gone = moment < delivery.call.ended or moment_ms <= delivery.call.ended_ms
+            ended_ms = delivery.call.ended_ms + delivery.call.skew_ms
+            gone = moment < delivery.call.ended or moment_ms <= ended_ms
             if not gone and earlier.label not in in_front:
                 calls = (earlier.calls[0], sent.calls[0], delivery.call)
                 yield Violation(f"{sent.label} came before {earlier.label} of its group", calls)

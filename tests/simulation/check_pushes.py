@@ -9,11 +9,12 @@ from collections import defaultdict
 from collections.abc import Iterator
 from itertools import pairwise
 
+from tests.simulation.environments import MOST_SKEW_MS
 from tests.simulation.history import Call, Violation
 from tests.simulation.scenario import Scenario
 from tests.simulation.tracks import Book, Sent
 
-HOLD_MS = 30_000
+HOLD_MS = 30_000 - 2 * MOST_SKEW_MS
 BACKOFF_POSTS = 4
 
 

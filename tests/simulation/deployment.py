@@ -1,131 +1,53 @@
-"""The service as it is deployed: one store, and execution environments that come and go."""
+"""The service as it is deployed: one store, functions behind their handlers, and their clients."""
 
 from __future__ import annotations
 
+import contextlib
+import contextvars
+import json
+import logging
+import os
+import threading
 import traceback
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache, partial
-from random import Random
 from typing import Any, TypeVar
 
+import msgspec
 from botocore.exceptions import BotoCoreError
-from tests.simulation.chaos import CallName, Chaos
-from tests.simulation.history import Call, History
+from tests.simulation.chaos import HTTP, Chaos
+from tests.simulation.environments import (
+    MOST_SKEW_MS,
+    Client,
+    Context,
+    Environment,
+    Event,
+    Fleet,
+)
+from tests.simulation.history import Call, History, Outcome
 from tests.simulation.stage import Stage
-from tests.simulation.wire import Crashed, Wire
+from tests.simulation.wire import Crashed
 
-from cirrusmq.cache import Cache
-from cirrusmq.core import Core, Settings, Tables
-from cirrusmq.deployment import load_secret
+from cirrusmq import bootstrap
+from cirrusmq.core import Core, Tables
 from cirrusmq.errors import CirrusMQError, Unavailable
-from cirrusmq.limits import CACHE_MS, SLOW_CACHE_MS
-from cirrusmq.storage.store import Store
+from cirrusmq_lambda.observability import logger
 from cirrusmq_local.engine import Engine, TableSpec
-from cirrusmq_local.template import Template, load
+from cirrusmq_local.events import read_answer
+from cirrusmq_local.template import Function, Template, load
 from cirrusmq_local.testing import START_MS, TEMPLATE, Posting
 
 A = TypeVar("A")
 B = TypeVar("B")
 ACCOUNT = "acme"
-ANSWER_SECONDS = 29
-"""The time that a function behind the gateway has."""
-
-
-class Environment:
-    """One execution environment: caches, hints, and a thread that may end at any call."""
-
-    def __init__(self, deployment: Deployment, name: str) -> None:
-        self.deployment = deployment
-        self.name = name
-        self.actor = name
-        self.under_way: Call
-        """What it is doing, or did last."""
-        self.written_ms = 0
-        """When it last began to write an item."""
-        self._step = self._call = self.lives = 0
-        self._deadline_ms = 1 << 60
-        self.core = self._start()
-
-    def begin(self, actor: str, step: int) -> None:
-        """Its calls are that actor's from now on."""
-        if (actor, step) != (self.actor, self._step):
-            self.actor, self._step, self._call = actor, step, 0
-
-    def allow(self, seconds: float) -> None:
-        """The function called now is stopped after so long."""
-        self._deadline_ms = self.deployment.stage.now_ms() + int(seconds * 1000)
-
-    def on_call(self, operation: str) -> None:
-        """Takes note of the calls after which posts are made."""
-        if operation == "UpdateItem":
-            self.written_ms = self.deployment.stage.now_ms()
-
-    def name_call(self) -> CallName:
-        """The name of the next store call."""
-        self._call += 1
-        return CallName(self.actor, self._step, self._call)
-
-    def check_alive(self, life: int) -> None:
-        """Raises Crashed where the function's time is over, or that life of the environment."""
-        if self.deployment.stage.now_ms() > self._deadline_ms or life != self.lives:
-            raise Crashed
-
-    def note(self, fault: str, operation: str) -> None:
-        """Something goes wrong with a store call."""
-        self.under_way.disturbed = True
-        self.under_way.repeated |= fault == "twice"
-        what = f"{self.actor:<12} {operation}: {fault}"
-        self.deployment.history.faults.append((self.deployment.stage.now_ms(), what))
-
-    def restart(self) -> None:
-        """What it remembered is gone."""
-        self.lives += 1
-        self.core = self._start()
-
-    def _start(self) -> Core:
-        """The core as `bootstrap` wires it in the cloud: no cache is shared."""
-        deployment, stage = self.deployment, self.deployment.stage
-        chance = Random(deployment.chaos.draw(self.name, -2, self.lives))
-        life = Life(self, self.lives)
-        wire = Wire(stage, deployment.engine, deployment.chaos, life, lambda: deployment.on_write())
-        store = Store(wire, chance, stage.sleep)  # type: ignore[arg-type]
-        directory = deployment.tables.directory
-        return Core(
-            store=store,
-            tables=deployment.tables,
-            clock=stage,
-            random=chance,
-            cache=Cache(stage, CACHE_MS, shared=False),
-            slow_cache=Cache(stage, SLOW_CACHE_MS, shared=True),
-            secret=cache(lambda: load_secret(store, directory, chance.randbytes)),
-            invoke=lambda role, event: deployment.invoke(self, role, event),
-            together=deployment.together,
-            apart=deployment.side_by_side,
-            start_execution=lambda name, given: deployment.start_execution(self, name, given),
-            post=lambda url, headers, body: deployment.post(self, url, headers, body),
-            read_report=lambda path: None,
-            real_seconds=lambda: stage.now_ms() // 1000,
-            settings=Settings(confirm_endpoints=False, http_endpoints=True),
-        )
-
-
-class Life:
-    """One life of an environment, as its calls know it: threads of an earlier one are dead."""
-
-    def __init__(self, environment: Environment, number: int) -> None:
-        self._environment = environment
-        self._number = number
-        self.name_call = environment.name_call
-        self.on_call = environment.on_call
-        self.note = environment.note
-
-    def check_alive(self) -> None:
-        """Raises Crashed where this life is over."""
-        self._environment.check_alive(self._number)
+_PATIENCE_MS = 30_000
+"""What the gateway waits for a function."""
+_TURNOVERS = (0, 5, 40)
+_SKEWS_MS = (0, 0, 300, MOST_SKEW_MS, MOST_SKEW_MS)
 
 
 class Deployment:
-    """What all environments share: tables, stream, clock; and the history of their clients."""
+    """What all environments share: tables, stream, true time; and the history of their clients."""
 
     def __init__(self, chaos: Chaos) -> None:
         self.chaos = chaos
@@ -134,59 +56,181 @@ class Deployment:
         self.tables, specs = _tables()
         self.engine = Engine(None, specs, now_ms=self.stage.now_ms)
         self.on_write: Callable[[], None] = lambda: None
-        self.invoke: Callable[[Environment, str, dict[str, Any]], None] = _nobody
-        self.start_execution: Callable[[Environment, str, dict[str, Any]], None] = _nobody
+        self.invoke: Callable[[Environment, str, Event], None] = _nobody
+        self.start_execution: Callable[[Environment, str, Event], None] = _nobody
         self.post: Callable[[Environment, str, Mapping[str, str], bytes], Posting] = _nobody
-        self._idle: dict[str, list[Environment]] = {}
+        self.authorization = ""
+        """Of the account's key."""
+        self.turnover = _TURNOVERS[chaos.draw("turnover") % len(_TURNOVERS)]
+        """In how many of a hundred calls a new environment answers though one is idle."""
+        self.most_skew_ms = _SKEWS_MS[chaos.draw("skew") % len(_SKEWS_MS)]
+        self._fleets = {role: Fleet(self, role, function) for role, function in functions().items()}
         threaded = chaos.draw("together", 0) % 4 == 0
         self.together = self.side_by_side if threaded else _one_by_one
 
-    def call(
-        self,
-        environment: Environment,
-        kind: str,
-        place: str,
-        given: dict[str, Any],
-        work: Callable[[Core], Any],
-        seconds: float = ANSWER_SECONDS,
-    ) -> Call:
-        """Have a function of the service called, and note what its client sees."""
-        call = self.history.begin(environment.actor, kind, place, given, self.stage.now_ms())
-        environment.under_way = call
-        environment.allow(seconds)
-        try:
-            self._end(call, "answered", work(environment.core))
-        except Unavailable:
-            self._end(call, "failed", None)
-        except CirrusMQError as error:
-            self._end(call, "refused", f"{error.code} {error.detail or ''}")
-        except BotoCoreError:  # of another service than the store
-            self._end(call, "failed", None)
-        except Crashed:
-            environment.restart()
-            self._end(call, "crashed", None)
-        except Exception:
-            self._end(call, "broken", traceback.format_exc(limit=-6))
-        return call
+    def written(self) -> None:
+        """Something was written."""
+        self.on_write()
+
+    def auditor(self) -> Core:
+        """A core that nothing happens to, for whoever looks into the store."""
+        return Environment(self, "auditor", None).core
 
     def side_by_side(self, call: Callable[[A], B], values: Iterable[A]) -> Iterable[B]:
         """Calls in threads of their own, which the scheduler may run in any order."""
         listed = list(values)
         if len(listed) <= 1:
             return [call(value) for value in listed]
-        return self.stage.side_by_side([partial(call, value) for value in listed])
+        bodies = [partial(contextvars.copy_context().run, call, value) for value in listed]
+        return self.stage.side_by_side(bodies)
 
-    def borrow(self, role: str) -> Environment:
-        """An environment of a function, warm where one is idle."""
-        idle = self._idle.setdefault(role, [])
-        return idle.pop() if idle else Environment(self, f"{role}~{self.history.tick()}")
+    def http(
+        self,
+        client: Client,
+        kind: str,
+        place: str,
+        given: dict[str, Any],
+        route: str,
+        path: dict[str, str],
+        body: object = None,
+        query: dict[str, str] | None = None,
+        read: Callable[[Call, Any], Any] = lambda call, answer: answer,
+    ) -> Call:
+        """One HTTP call; `read` makes of its answer what the history keeps.
 
-    def give_back(self, role: str, environment: Environment) -> None:
-        """The environment is idle again."""
-        self._idle[role].append(environment)
+        The gateway may tell the client 503 at any time while the function goes on, and its answer
+        may be lost.
+        """
+        event = self._event(route, path, body, query)
+        role = _roles()[route]
+        call = self.history.begin(client.name, kind, place, given, self.stage.now_ms())
+        name = client.name_call()
+        fate = self.chaos.fate(name, HTTP)
+        if fate.fault is not None:
+            call.faults.append(fate.fault)
+        if fate.fault == "deserted":
+            abandoned = Client(f"{client.name}.{name.step}.{name.call}~")
+            self.stage.spawn(abandoned.name, lambda: self._go_on(abandoned, role, call, event))
+            self.stage.pause(fate.draw % (_PATIENCE_MS if fate.draw & 0x1000 else 1_000))
+            self._end(call, "failed", None)
+            return call
+        outcome, answer = self._invoke(client, role, call, event)
+        if outcome == "answered":
+            outcome, answer = self._read_answer(answer)
+        if fate.fault == "answer lost":
+            outcome, answer = ("broken", answer) if outcome == "broken" else ("failed", None)
+        self._end(call, outcome, read(call, answer) if outcome == "answered" else answer)
+        return call
 
-    def _end(self, call: Call, outcome: Any, answer: Any) -> None:
+    def _go_on(self, client: Client, role: str, call: Call, event: Event) -> None:
+        """Work on a call that its client knows the end of already."""
+        outcome, answer = self._invoke(client, role, call, event)
+        if outcome == "answered":
+            outcome, answer = self._read_answer(answer)
+        if outcome == "broken":
+            call.outcome, call.answer = outcome, answer
+
+    def run(
+        self,
+        client: Client,
+        role: str,
+        kind: str,
+        place: str,
+        given: dict[str, Any],
+        event: Event,
+        less_ms: int = 0,
+    ) -> Call:
+        """Run a function with an event of its own kind; `less_ms` of its time are taken away."""
+        call = self.history.begin(client.name, kind, place, given, self.stage.now_ms())
+        self._end(call, *self._invoke(client, role, call, event, less_ms))
+        return call
+
+    def _invoke(
+        self, client: Client, role: str, call: Call, event: Event, less_ms: int = 0
+    ) -> tuple[Outcome, Any]:
+        """What came of an invocation: its outcome, and the handler's answer."""
+        name = client.name_call()
+        fleet, function = self._fleets[role], functions()[role]
+        environment = fleet.take(name)
+        environment.client, environment.under_way = client, call
+        call.skew_ms = environment.skew_ms
+        environment.allow_until(self.stage.now_ms() + 1_000 * function.timeout_seconds)
+        context = Context(environment, function, "{}.{}.{}".format(*name))
+        context.less_ms = less_ms
+        _raised.pop(threading.get_ident(), None)
+        assert environment.handler is not None
+        try:
+            with bootstrap.serving(environment.core):
+                return "answered", environment.handler(event, context)
+        except (Unavailable, BotoCoreError):  # of another service than the store
+            return "failed", None
+        except CirrusMQError as error:
+            return "refused", f"{error.code} {error.detail or ''}"
+        except Crashed:
+            environment.ended = True
+            return "crashed", None
+        except Exception:
+            return "broken", traceback.format_exc(limit=-6)
+        finally:
+            fleet.give_back(environment, name)
+
+    def _read_answer(self, answer: Any) -> tuple[Outcome, Any]:
+        """What the client makes of an answer of the HTTP API."""
+        told = read_answer(answer)
+        shown: Any = json.loads(told.body) if told.body else None
+        if told.status < 400:
+            return "answered", shown
+        raised = _raised.pop(threading.get_ident(), None)
+        if raised is not None and not isinstance(raised, BotoCoreError):
+            return "broken", "".join(traceback.format_exception(raised, limit=-6))
+        if told.status >= 500:
+            return "failed", None
+        return "refused", f"{shown['code']} {shown['detail'] or ''}"
+
+    def _event(
+        self, route: str, path: dict[str, str], body: object, query: dict[str, str] | None
+    ) -> Event:
+        event: Event = {
+            "routeKey": route,
+            "headers": {"authorization": self.authorization, "content-type": "application/json"},
+            "pathParameters": path,
+            "requestContext": {"requestId": "request"},
+            "isBase64Encoded": False,
+        }
+        if body is not None:
+            event["body"] = msgspec.json.encode(body).decode()
+        if query:
+            event["queryStringParameters"] = query
+        return event
+
+    def _end(self, call: Call, outcome: Outcome, answer: Any) -> None:
         self.history.end(call, outcome, answer, self.stage.now_ms())
+
+
+_raised: dict[int, BaseException] = {}
+"""Thread -> the error that a handler logged as unexpected."""
+
+
+class _Listener(logging.Handler):
+    """Keeps what handlers log as unexpected, in place of the lines."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if record.getMessage() == "unexpected" and record.exc_info and record.exc_info[1]:
+            _raised[threading.get_ident()] = record.exc_info[1]
+
+
+@contextlib.contextmanager
+def listening() -> Iterator[None]:
+    """While functions run here, what they log goes nowhere else."""
+    os.environ.setdefault("POWERTOOLS_METRICS_DISABLED", "true")
+    log = logging.getLogger(logger.name)
+    handlers, propagate = log.handlers, log.propagate
+    log.handlers, log.propagate = [_Listener()], False
+    try:
+        yield
+    finally:
+        log.handlers, log.propagate = handlers, propagate
+        _raised.clear()
 
 
 def _one_by_one(call: Callable[[A], B], values: Iterable[A]) -> Iterable[B]:
@@ -198,9 +242,27 @@ def _nobody(*_: Any) -> Any:
 
 
 @cache
+def template() -> Template:
+    """What is deployed."""
+    return load(TEMPLATE)
+
+
+@cache
+def functions() -> dict[str, Function]:
+    """The functions by the names of their folders."""
+    return {function.folder.name: function for function in template().functions}
+
+
+@cache
+def _roles() -> dict[str, str]:
+    """Route key -> the function behind it."""
+    names = {function.name: role for role, function in functions().items()}
+    return {route.key: names[route.function] for route in template().routes}
+
+
+@cache
 def _tables() -> tuple[Tables, list[TableSpec]]:
-    template: Template = load(TEMPLATE)
-    environment = template.environment()
+    environment = template().environment()
     specs = [
         TableSpec(
             table.name,
@@ -210,7 +272,7 @@ def _tables() -> tuple[Tables, list[TableSpec]]:
             stream=table.stream,
             point_in_time_recovery=False,
         )
-        for table in template.tables
+        for table in template().tables
     ]
     names = {name: environment[f"{name.upper()}_TABLE"] for name in Tables.__struct_fields__}
     return Tables(**names), specs

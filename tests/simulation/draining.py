@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tests.simulation.consumers import act, take
-from tests.simulation.deployment import Deployment, Environment
+from tests.simulation.deployment import Deployment
+from tests.simulation.environments import MOST_SKEW_MS, Client
 from tests.simulation.places import Place
 from tests.simulation.scenario import Scenario
 
@@ -45,13 +46,13 @@ class Drain:
         """Drain every place."""
         self.begun = self._deployment.history.tick()
         self.begun_ms = self._deployment.stage.now_ms()
-        environment = Environment(self._deployment, "drain")
+        client = Client("drain")
+        auditor = self._deployment.auditor()
         for place in self._places:
-            source = place.source(environment.core)
-            self.left[place.name] = Left(count(environment.core, source).kept)
+            self.left[place.name] = Left(count(auditor, place.source(auditor)).kept)
         fruitless = 0
         while fruitless < 4:
-            drained = sum(self._drain(environment, place) for place in self._places)
+            drained = sum(self._drain(client, place) for place in self._places)
             waiting = [parcel for place in self._places for parcel in self._live(place)]
             if not waiting:
                 return
@@ -63,23 +64,24 @@ class Drain:
                 if parcel.live(n)
             )
             fruitless = 0 if drained else fruitless + 1
-            self._deployment.stage.pause(max(due_ms - now_ms, HINT_MS if fruitless > 1 else 1))
+            wait_ms = due_ms - now_ms + MOST_SKEW_MS
+            self._deployment.stage.pause(max(wait_ms, HINT_MS if fruitless > 1 else 1))
         self.blocked += [f"{parcel.source_id} {parcel.sort_key}" for parcel in waiting]
 
-    def _drain(self, environment: Environment, place: Place) -> int:
+    def _drain(self, client: Client, place: Place) -> int:
         drained = 0
         for _ in range(MOST_ROUNDS):
             asked = {"max": 16, "timeout": 3_600, "wait": 0.1}
-            call = take(environment, place, asked)
+            call = take(self._deployment, client, place, asked)
             if not call.answer:
                 break
-            act(environment, place, "delete", call.answer, {})
+            act(self._deployment, client, place, "delete", call.answer, {})
             drained += len(call.answer)
             self.left[place.name].received += len(call.answer)
         return drained
 
     def _live(self, place: Place) -> list[Parcel]:
-        core = Environment(self._deployment, "auditor").core
+        core = self._deployment.auditor()
         return live_parcels(core, place.source(core))
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tests.simulation.deployment import Deployment, Environment
+from tests.simulation.deployment import Deployment
+from tests.simulation.environments import Environment
 from tests.simulation.scenario import Scenario
 from tests.simulation.wire import Crashed
 
@@ -37,10 +38,9 @@ class Endpoints:
             "invocation": caller.under_way,
             "claimed_ms": caller.written_ms,
         }
-        life = caller.lives
-        call = history.begin(caller.actor, "post", place, given, stage.now_ms())
+        call = history.begin(caller.client.name, "post", place, given, stage.now_ms())
         stage.pause(draw.choice((1, 40, 900, POST_MS - 1)) if draw.random() < 0.3 else 5)
-        caller.check_alive(life)
+        caller.check_alive()
         error = self._error(draw.random())
         if not chaos.calm and draw.random() < 0.02:
             caller.note("crash after", "post")

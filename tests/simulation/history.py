@@ -26,10 +26,20 @@ class Call:
     ended_ms: int = 1 << 60
     outcome: Outcome = "running"
     answer: Any = None
-    repeated: bool = False
-    """Whether the SDK sent one of its store calls twice."""
-    disturbed: bool = False
-    """Whether anything went wrong in it."""
+    skew_ms: int = 0
+    """How far the clock of the environment that worked on it was ahead of the true time."""
+    faults: list[str] = field(default_factory=list)
+    """What went wrong in it: `<store operation>: <fault>`, or what became of the call itself."""
+
+    @property
+    def repeated(self) -> bool:
+        """Whether the SDK sent one of its store calls twice."""
+        return any(fault.endswith(": twice") for fault in self.faults)
+
+    @property
+    def disturbed(self) -> bool:
+        """Whether anything went wrong in it."""
+        return bool(self.faults)
 
     @property
     def effective(self) -> bool:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from random import Random
+from typing import Any
 
-from tests.simulation.deployment import ACCOUNT, Deployment, Environment
+from tests.simulation.deployment import Deployment
+from tests.simulation.environments import Client
 from tests.simulation.history import Call
 from tests.simulation.scenario import Cast, Scenario
-
-from cirrusmq.core import Core
-from cirrusmq.topic_log import read_log
-from cirrusmq.topics import get_topic
 
 READ = "read log"
 
@@ -21,13 +19,12 @@ class LogReader:
     def __init__(self, deployment: Deployment, scenario: Scenario, cast: Cast) -> None:
         self._deployment = deployment
         self._topic = cast.place.name
-        self._name = cast.name
-        self._environment = Environment(deployment, cast.name)
+        self._client = Client(cast.name)
         self._cursor: str | None = None
 
     def step(self, number: int, draw: Random) -> None:
         """Some pages, as quickly as a consumer asks for them."""
-        self._environment.begin(self._name, number)
+        self._client.begin(number)
         for _ in range(draw.choice((1, 3, 6))):
             self._read(draw.choice((1, 2, 100)))
             self._deployment.stage.pause(draw.choice((10, 1_000, 2_500)))
@@ -38,15 +35,14 @@ class LogReader:
             pass
 
     def _read(self, limit: int) -> Call:
-        def work(core: Core) -> list[tuple[str, str]]:
-            topic = get_topic(core, ACCOUNT, self._topic)
-            page = read_log(core, topic, None, self._cursor, limit)
-            cursors.append(page["cursor"])
+        def read(call: Call, answer: Any) -> list[tuple[str, str]]:
+            self._cursor = answer["cursor"]
             # The beginning of a body: which message of which step of which actor it is.
-            return [(each["id"], each["body"].split(" ")[0]) for each in page["messages"]]
+            return [(each["id"], each["body"].split(" ")[0]) for each in answer["messages"]]
 
-        cursors: list[str] = []
-        call = self._deployment.call(self._environment, READ, self._topic, {"limit": limit}, work)
-        if call.known:
-            self._cursor = cursors[-1]
-        return call
+        route, path = "GET /topics/{topic}/messages", {"topic": self._topic}
+        query = {"limit": str(limit)} | ({"after": self._cursor} if self._cursor else {})
+        given = {"limit": limit}
+        return self._deployment.http(
+            self._client, READ, self._topic, given, route, path, query=query, read=read
+        )

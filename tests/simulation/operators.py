@@ -6,16 +6,10 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
-import msgspec
-from tests.simulation.deployment import ACCOUNT, Deployment, Environment
+from tests.simulation.deployment import Deployment
+from tests.simulation.environments import Client
 from tests.simulation.scenario import Cast, Scenario
 
-from cirrusmq.core import Core
-from cirrusmq.purging import purge
-from cirrusmq.queue import QueueInput
-from cirrusmq.queues import change_queue, get_queue
-from cirrusmq.redriving import RedriveRequest, redrive
-from cirrusmq.rewinding import RewindRequest, rewind
 from cirrusmq.timestamps import format_time
 
 KINDS = {"rewinder": "rewind", "redriver": "redrive", "purger": "purge", "changer": "change"}
@@ -29,37 +23,34 @@ class Operator:
         self._deployment = deployment
         self._scenario = scenario
         self._queue = cast.place.name
-        self._name = cast.name
         self._part = cast.part
-        self._environment = Environment(deployment, cast.name)
+        self._client = Client(cast.name)
 
     def step(self, number: int, draw: Random) -> None:
         """One operation, somewhat later than its turn: there is to be something to operate on."""
         self._deployment.stage.pause(draw.choice((500, 3_000, 10_000)))
-        self._environment.begin(self._name, number)
-        draws: dict[str, Callable[[Random], tuple[dict[str, Any], Callable[[Core], Any]]]] = {
+        self._client.begin(number)
+        draws: dict[str, Callable[[Random], tuple[dict[str, Any], dict[str, Any]]]] = {
             "rewinder": self._rewind,
             "redriver": self._redrive,
-            "purger": self._purge,
+            "purger": lambda draw: ({}, {}),
             "changer": self._change,
         }
-        given, work = draws[self._part](draw)
-        self._deployment.call(self._environment, KINDS[self._part], self._queue, given, work)
+        given, body = draws[self._part](draw)
+        kind = KINDS[self._part]
+        route = "PATCH /queues/{queue}" if kind == "change" else f"POST /queues/{{queue}}/{kind}"
+        path = {"queue": self._queue}
+        self._deployment.http(self._client, kind, self._queue, given, route, path, body)
 
-    def _rewind(self, draw: Random) -> tuple[dict[str, Any], Callable[[Core], Any]]:
+    def _rewind(self, draw: Random) -> tuple[dict[str, Any], dict[str, Any]]:
         to_ms = self._deployment.stage.now_ms() - draw.choice((100, 2_000, 20_000, 60_000))
-        request = RewindRequest(to=format_time(to_ms))
-        return {"to_ms": to_ms}, lambda core: rewind(core, self._find(core), request).id
+        return {"to_ms": to_ms}, {"to": format_time(to_ms)}
 
-    def _redrive(self, draw: Random) -> tuple[dict[str, Any], Callable[[Core], Any]]:
+    def _redrive(self, draw: Random) -> tuple[dict[str, Any], dict[str, Any]]:
         given = {"max_messages": draw.choice((1, 3))} if draw.random() < 0.3 else {}
-        request = msgspec.convert(given, RedriveRequest)
-        return dict(given), lambda core: redrive(core, self._find(core), request).id
+        return given, given
 
-    def _purge(self, draw: Random) -> tuple[dict[str, Any], Callable[[Core], Any]]:
-        return {}, lambda core: purge(core, self._find(core)).id
-
-    def _change(self, draw: Random) -> tuple[dict[str, Any], Callable[[Core], Any]]:
+    def _change(self, draw: Random) -> tuple[dict[str, Any], dict[str, Any]]:
         attributes = self._scenario.queues[self._queue]
         changes: list[dict[str, Any]] = [
             {"message_retention_seconds": draw.choice((70, 200, 345_600))},
@@ -69,8 +60,4 @@ class Operator:
             changes.append({"partitions": attributes["partitions"] + 1 + draw.randrange(2)})
             changes.append({"delay_seconds": draw.choice((0, 1, 4))})
         given = draw.choice(changes)
-        change = msgspec.convert(given, QueueInput)
-        return given, lambda core: change_queue(core, ACCOUNT, self._queue, change).id
-
-    def _find(self, core: Core) -> Any:
-        return get_queue(core, ACCOUNT, self._queue)
+        return given, given

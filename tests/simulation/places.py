@@ -10,12 +10,11 @@ from tests.simulation.history import Call
 
 from cirrusmq.core import Core
 from cirrusmq.queues import get_queue
-from cirrusmq.receipts import SourceOf
-from cirrusmq.receivers import source_named, source_with_id
-from cirrusmq.receiving import Received
+from cirrusmq.receivers import source_named
 from cirrusmq.source import Source
 from cirrusmq.subscription_source import subscription_source
 from cirrusmq.subscriptions import get_subscription
+from cirrusmq.timestamps import parse_time
 from cirrusmq.topics import get_topic
 
 
@@ -31,21 +30,25 @@ class Place:
         """The queue or topic."""
         return self.name.partition("/")[0]
 
+    @property
+    def receiver(self) -> str:
+        """The receiver's name; empty where it is none."""
+        return "" if self.topic else self.name.partition("/")[2]
+
+    def route(self, call: str) -> tuple[str, dict[str, str]]:
+        """Route key and path parameters of a call on the place's messages."""
+        if self.topic:
+            names = {"topic": self.holder, "subscription": self.name.partition("/")[2]}
+            return f"POST /topics/{{topic}}/subscriptions/{{subscription}}/messages/{call}", names
+        return f"POST /queues/{{queue}}/messages/{call}", {"queue": self.holder}
+
     def source(self, core: Core) -> Source:
         """The source, found as the functions find it."""
-        inner = self.name.partition("/")[2]
         if self.topic:
             topic = get_topic(core, ACCOUNT, self.holder)
-            return subscription_source(get_subscription(core, topic, inner))
-        return source_named(core, get_queue(core, ACCOUNT, self.holder), inner or None)
-
-    def source_of(self, core: Core) -> SourceOf:
-        """Which source a receipt is of, where it is of this place at all."""
-        if self.topic:
-            source = self.source(core)
-            return lambda source_id: source if source_id == source.id else None
-        queue = get_queue(core, ACCOUNT, self.holder)
-        return lambda source_id: source_with_id(core, queue, source_id)
+            subscription = self.name.partition("/")[2]
+            return subscription_source(get_subscription(core, topic, subscription))
+        return source_named(core, get_queue(core, ACCOUNT, self.holder), self.receiver or None)
 
 
 @dataclass(slots=True, eq=False)
@@ -64,13 +67,20 @@ class Delivery:
     visible_ms: int
     dead: dict[str, Any] | None
     """Of a dead letter: where it came from."""
+    skew_ms: int = 0
+    """Of the clock of the environment that claimed it."""
+
+    @property
+    def true_claim_ms(self) -> int:
+        """When it was claimed, by the true time."""
+        return self.claim_ms - self.skew_ms
 
     @property
     def claim_ms(self) -> int:
-        """When it was claimed, by the server's clock; the latest possible, where its expiry cut
-        the lease short."""
+        """When it was claimed, by its environment's clock; the latest possible, where its expiry
+        cut the lease short."""
         if self.visible_ms >= self.expires_ms:
-            return self.call.ended_ms
+            return self.call.ended_ms + self.call.skew_ms
         return self.visible_ms - 1_000 * int(self.call.given["timeout"])
 
     def __str__(self) -> str:
@@ -78,20 +88,25 @@ class Delivery:
         return f"{self.label} #{self.count} {self.receipt[-8:]} held {until} ms"
 
 
-def read_deliveries(call: Call, received: list[Received]) -> list[Delivery]:
+def read_deliveries(call: Call, answer: Any) -> list[Delivery]:
     """What a receive answered."""
     return [
         Delivery(
             call=call,
-            id=each.parcel.message_id(each.place),
-            label=each.message.body_bytes.decode().split(" ")[0],
-            group=each.message.group,
-            receipt=each.receipt,
-            count=each.parcel.receives[each.place],
-            sent_ms=each.parcel.sent_ms,
-            expires_ms=each.parcel.expires_ms,
-            visible_ms=each.parcel.visible_ms[each.place],
-            dead=each.parcel.dead_letter,
+            id=each["id"],
+            label=each["body"].split(" ")[0],
+            group=each.get("group"),
+            receipt=each["receipt"],
+            count=each["receive_count"],
+            sent_ms=parse_time("sent_at", each["sent_at"]),
+            expires_ms=parse_time("expires_at", each["expires_at"]),
+            visible_ms=parse_time("visible_at", each["visible_at"]),
+            dead=_dead_letter(each.get("dead_letter")),
+            skew_ms=call.skew_ms,
         )
-        for each in received
+        for each in answer["messages"]
     ]
+
+
+def _dead_letter(shown: dict[str, Any] | None) -> dict[str, Any] | None:
+    return shown and {**shown, "dead_at": parse_time("dead_at", shown["dead_at"])}

@@ -5,17 +5,13 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
-import msgspec
-from tests.simulation.deployment import ACCOUNT, Deployment, Environment
+from tests.simulation.deployment import Deployment
+from tests.simulation.environments import Client
 from tests.simulation.history import Call
 from tests.simulation.scenario import Cast, Scenario
 
 from cirrusmq import ulid
-from cirrusmq.core import Core
-from cirrusmq.publishing import PublishRequest, publish
-from cirrusmq.queues import get_queue
-from cirrusmq.sending import SendRequest, send
-from cirrusmq.topics import get_topic
+from cirrusmq.timestamps import parse_time
 
 GROUPS = ("red", "blue")
 PADDING = "".join(f"{n * 2_654_435_761 % 2**32:08x}" for n in range(400))
@@ -30,14 +26,12 @@ class Sender:
         self._scenario = scenario
         self._target = cast.place.name
         self._topic = cast.place.topic
-        attributes = scenario.queues.get(self._target, {})
-        self._ordered = bool(attributes.get("ordered"))
         self._name = cast.name
-        self._environment = Environment(deployment, cast.name)
+        self._client = Client(cast.name)
 
     def step(self, number: int, draw: Random) -> None:
         """One send, and its repetitions."""
-        self._environment.begin(self._name, number)
+        self._client.begin(number)
         given = self._draw(number, draw)
         call = self._send(given, "send")
         repeats = 0
@@ -62,17 +56,16 @@ class Sender:
                 message = {"body": f"{label} ", "deduplication_id": key}
             if scenario.big_bodies and draw.random() < 0.7:
                 message["body"] += PADDING
-            if self._ordered:
+            if scenario.grouped:
                 message["group"] = draw.choice(GROUPS)
-            elif self._topic:
+            if self._topic:
                 tags = draw.choice(([], ["a"], ["a", "b"], ["b"]))
                 message["tags"] = ["a"] if deduplicated else tags
-                message |= draw.choice(({}, {"group": draw.choice(GROUPS)}))
-            elif draw.random() < 0.15:
+            elif not scenario.grouped and draw.random() < 0.15:
                 message["delay_seconds"] = draw.choice((0, 1, 3))
             messages.append(message)
         request: dict[str, Any] = {"messages": messages}
-        with_attempt = not self._ordered and draw.random() < scenario.attempts
+        with_attempt = draw.random() < scenario.attempts
         if with_attempt:
             skew_ms = draw.choice((0, 0, -1_000, 1_500))
             request["attempt"] = ulid.encode(now_ms + skew_ms, draw.randbytes(10))
@@ -84,16 +77,6 @@ class Sender:
         }
 
     def _send(self, given: dict[str, Any], kind: str) -> Call:
-        def work(core: Core) -> list[tuple[str, int]]:
-            results: Any
-            if self._topic:
-                publication = msgspec.convert(given["request"], PublishRequest)
-                results = publish(core, get_topic(core, ACCOUNT, self._target), publication)
-            else:
-                request = msgspec.convert(given["request"], SendRequest)
-                results = send(core, get_queue(core, ACCOUNT, self._target), request)
-            return [(each.id, each.sent_ms) for each in results]
-
         shown = {key: given[key] for key in ("labels", "name")} | {
             "attempt": given["request"].get("attempt"),
             "groups": [message.get("group") for message in given["request"]["messages"]],
@@ -101,4 +84,18 @@ class Sender:
             "delays": [message.get("delay_seconds") for message in given["request"]["messages"]],
             "tags": [message.get("tags", []) for message in given["request"]["messages"]],
         }
-        return self._deployment.call(self._environment, kind, self._target, shown, work)
+        holder = "topic" if self._topic else "queue"
+        route, path = f"POST /{holder}s/{{{holder}}}/messages", {holder: self._target}
+        return self._deployment.http(
+            self._client,
+            kind,
+            self._target,
+            shown,
+            *(route, path, given["request"]),
+            read=read_stored,
+        )
+
+
+def read_stored(call: Call, answer: Any) -> list[tuple[str, int]]:
+    """Id and time of sending of each message that a send stored."""
+    return [(each["id"], parse_time("sent_at", each["sent_at"])) for each in answer["messages"]]

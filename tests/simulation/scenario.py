@@ -8,8 +8,27 @@ from typing import Any
 
 from tests.simulation.places import Place
 
-FAMILIES = ("plain", "retries", "dead", "rewinding", "ordered", "receivers", "pull", "http")
-_WEIGHTS = (18, 13, 13, 13, 13, 9, 9, 12)
+FAMILIES = {
+    "plain": 16,
+    "retries": 11,
+    "dead": 10,
+    "poison": 5,
+    "rewinding": 12,
+    "ordered": 9,
+    "ordered receivers": 6,
+    "receivers": 7,
+    "pull": 6,
+    "ordered pull": 6,
+    "ordered copies": 4,
+    "http": 11,
+    "crowd": 0.5,
+}
+"""Family -> its share of a hundred seeds or so.
+
+`poison`: consumers fail at most messages and take one at a time; `ordered copies`: a topic's
+subscription is an ordered queue; `crowd`: thousands are in flight.
+"""
+_OF_TOPICS = ("pull", "ordered pull", "ordered copies", "http")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +64,18 @@ class Scenario:
     """The share of posts that fail at any other time."""
     deduplication: float
     """The share of sends with deduplication ids."""
+    poisoned: bool = False
+    """Whether consumers take one at a time and fail at most."""
+    in_flight: int = 0
+    """How many parcels are held in `orders` from the beginning to the end of their lives."""
+
+    @property
+    def grouped(self) -> bool:
+        """Whether every message has a group: somebody receives them in order."""
+        return any(
+            attributes.get("ordered")
+            for attributes in (*self.queues.values(), *self.subscriptions.values())
+        )
 
     @property
     def places(self) -> list[Place]:
@@ -66,8 +97,8 @@ NEWS = Place("news", topic=True)
 def draw_scenario(seed: int) -> Scenario:
     """The scenario of a seed."""
     draw = random.Random(f"scenario {seed}")
-    family = draw.choices(FAMILIES, _WEIGHTS)[0]
-    if family in ("pull", "http"):
+    family = draw.choices(list(FAMILIES), list(FAMILIES.values()))[0]
+    if family in _OF_TOPICS:
         return _topic_scenario(draw, family)
     orders = _attributes(draw, family)
     queues = {"orders": orders}
@@ -76,24 +107,30 @@ def draw_scenario(seed: int) -> Scenario:
     return Scenario(
         family=family,
         queues=queues,
-        receivers=("audit", "copies")[: draw.choice((1, 2))] if family == "receivers" else (),
+        receivers=("audit", "copies")[: draw.choice((1, 2))] if "receivers" in family else (),
         cast=tuple(_cast(draw, family, orders)),
         pause_ms=draw.choice((0, 300, 1_500, 4_000)),
         big_bodies=draw.random() < 0.3,
-        attempts=0 if family == "ordered" else draw.choice((0.3, 0.8)),
+        attempts=0 if orders.get("ordered") else draw.choice((0.3, 0.8)),
         deduplication=draw.choice((0, 0, 0.3)),
+        poisoned=family == "poison",
+        in_flight=1_000 if family == "crowd" else 0,
     )
 
 
 def _topic_scenario(draw: random.Random, family: str) -> Scenario:
     """A topic: pulled by a group and copied to a queue, or pushed to URLs that fail for a while."""
     orders: dict[str, Any] = {"message_retention_seconds": 345_600, "partitions": 1}
-    if draw.random() < 0.3:
+    if family == "ordered copies":
+        orders["ordered"] = True
+    elif draw.random() < 0.3:
         orders["rewind_seconds"] = 3_600
     subscriptions: dict[str, dict[str, Any]] = {"copy": {"protocol": "queue", "endpoint": "orders"}}
     cast = [Cast(f"publisher{n}", "publisher", NEWS, draw.choice((2, 4))) for n in range(2)]
-    if family == "pull":
-        group = _group(draw)
+    if family == "ordered copies":
+        cast += [Cast(f"receiver{n}", "receiver", ORDERS, draw.choice((4, 8))) for n in range(2)]
+    elif family != "http":
+        group = _group(draw, family == "ordered pull")
         subscriptions["group"] = group
         cast += [
             Cast(f"member{n}", "receiver", Place("news/group", topic=True), 4) for n in range(2)
@@ -120,9 +157,9 @@ def _topic_scenario(draw: random.Random, family: str) -> Scenario:
     )
 
 
-def _group(draw: random.Random) -> dict[str, Any]:
+def _group(draw: random.Random, ordered: bool) -> dict[str, Any]:
     group: dict[str, Any] = {"protocol": "pull", "dead_letter_queue": "dead"}
-    if draw.random() < 0.4:
+    if ordered:
         group["ordered"] = True
     elif draw.random() < 0.6:
         group["retry"] = _ladder(draw)
@@ -150,7 +187,9 @@ def _attributes(draw: random.Random, family: str) -> dict[str, Any]:
     }
     if family == "retries":
         attributes["retry"] = _ladder(draw)
-    if family in ("retries", "dead") or draw.random() < 0.15:
+    if family == "crowd":
+        return attributes | {"partitions": 1, "message_retention_seconds": 345_600}
+    if family in ("retries", "dead", "poison") or draw.random() < 0.15:
         attributes["dead_letter"] = {"queue": "dead", "max_receives": draw.choice((1, 2, 3))}
         if draw.random() < 0.3 and attributes["message_retention_seconds"] > 400:
             attributes["dead_letter"]["max_age_seconds"] = 300
@@ -158,11 +197,11 @@ def _attributes(draw: random.Random, family: str) -> dict[str, Any]:
         attributes["rewind_seconds"] = min(
             draw.choice((30, 3_600)), attributes["message_retention_seconds"]
         )
-    if family == "ordered":
+    if family in ("ordered", "ordered receivers"):
         attributes["ordered"] = True
         if draw.random() < 0.3:
             attributes["retry"] = {"policy": "ordered", "interval_seconds": draw.choice((1, 5))}
-        if draw.random() < 0.25:
+        if draw.random() < 0.25 and family == "ordered":
             attributes["rewind_seconds"] = min(3_600, attributes["message_retention_seconds"])
     return attributes
 
@@ -174,6 +213,9 @@ def _ladder(draw: random.Random) -> dict[str, Any]:
 
 def _cast(draw: random.Random, family: str, orders: dict[str, Any]) -> list[Cast]:
     cast = [Cast(f"sender{n}", "sender", ORDERS, draw.choice((3, 5))) for n in range(2)]
+    if family == "crowd":
+        cast += [Cast(f"receiver{n}", "receiver", ORDERS, 8) for n in range(2)]
+        return cast
     consumers = draw.choice((2, 3))
     cast += [
         Cast(f"receiver{n}", "receiver", ORDERS, draw.choice((4, 7))) for n in range(consumers)
@@ -181,12 +223,14 @@ def _cast(draw: random.Random, family: str, orders: dict[str, Any]) -> list[Cast
     if "dead_letter" in orders:
         cast.append(Cast("undertaker", "receiver", DEAD, 3))
         # A message that is redriven into a queue with receivers goes to all of them.
-        if draw.random() < 0.5 and family != "receivers":
+        if draw.random() < 0.5 and "receivers" not in family:
             cast.append(Cast("redriver", "redriver", DEAD, 2))
     if orders.get("rewind_seconds"):
         cast.append(Cast("rewinder", "rewinder", ORDERS, 2))
-    if family == "receivers":
+    if "receivers" in family:
         cast.append(Cast("auditor", "receiver", Place("orders/audit"), 5))
+    if family == "ordered receivers":
+        cast.append(Cast("second auditor", "receiver", Place("orders/audit"), 5))
     if draw.random() < 0.12:
         cast.append(Cast("purger", "purger", ORDERS, 1))
     if draw.random() < 0.2:

@@ -9,13 +9,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import msgspec
 from tests.simulation.chaos import CallName, Chaos, draw_profile
 from tests.simulation.checks import check
 from tests.simulation.consumers import Receiver
-from tests.simulation.deployment import ACCOUNT, Deployment, Environment
+from tests.simulation.crowd import hold_for_good
+from tests.simulation.deployment import ACCOUNT, Deployment, listening
 from tests.simulation.draining import Drain, live_parcels
 from tests.simulation.endpoints import Endpoints
+from tests.simulation.environments import Client
 from tests.simulation.history import History, Violation
 from tests.simulation.log_readers import LogReader
 from tests.simulation.machinery import Functions, Sweeper
@@ -23,15 +24,9 @@ from tests.simulation.operators import Operator
 from tests.simulation.places import Place
 from tests.simulation.producers import Sender
 from tests.simulation.scenario import Cast, Scenario, draw_scenario
-from tests.simulation.streams import FanOut, Meter, StreamReader
+from tests.simulation.streams import Mapping
 
 from cirrusmq.limits import LOG_HELD_BACK_MS
-from cirrusmq.queue import QueueInput
-from cirrusmq.queues import create_queue, get_queue
-from cirrusmq.receivers import ReceiverInput, put_receiver
-from cirrusmq.subscriptions import put_subscription
-from cirrusmq.topic import SubscriptionInput, TopicInput
-from cirrusmq.topics import create_topic
 
 CALM_MINUTES = 12
 _PARTS: dict[str, Callable[[Deployment, Scenario, Cast], Any]] = {
@@ -70,7 +65,8 @@ def play(seed: int, cut: Cut = Cut()) -> Run:
     chaos = Chaos(seed, draw_profile(seed), cut.faults)
     deployment = Deployment(chaos)
     try:
-        violation = _Play(deployment, draw_scenario(seed), cut).run()
+        with listening():
+            violation = _Play(deployment, draw_scenario(seed), cut).run()
     finally:
         deployment.stage.close()
     return Run(deployment.history, violation, tuple(chaos.fired))
@@ -82,7 +78,7 @@ class _Play:
         self._scenario = scenario
         self._cut = cut
         self._functions = Functions(deployment)
-        self._readers: list[StreamReader] = []
+        self._readers: list[Mapping] = []
         self._log_readers: list[LogReader] = []
         self._stuck: list[str] = []
 
@@ -108,18 +104,26 @@ class _Play:
         return check(scenario, self._deployment, drain)
 
     def _set_up(self) -> None:
-        environment = Environment(self._deployment, "owner")
+        deployment, client = self._deployment, Client("owner")
+        asked = {"create_admin_key": {"account": ACCOUNT}}
+        made = deployment.run(client, "manage", "key", "", {}, asked).answer
+        deployment.authorization = f"Bearer {made['access_key_id']}:{made['secret']}"
+
+        def put(route: str, body: dict[str, Any], **path: str) -> None:
+            call = deployment.http(client, "create", "", {}, f"PUT {route}", path, body)
+            assert call.known, call.line()
+
         for name, attributes in self._scenario.queues.items():
-            given = msgspec.convert(attributes, QueueInput)
-            create_queue(environment.core, ACCOUNT, name, given)
+            put("/queues/{queue}", attributes, queue=name)
         for name in self._scenario.receivers:
-            queue = get_queue(environment.core, ACCOUNT, "orders")
-            put_receiver(environment.core, queue, name, ReceiverInput())
+            put("/queues/{queue}/receivers/{receiver}", {}, queue="orders", receiver=name)
         if self._scenario.subscriptions:
-            topic, _ = create_topic(environment.core, ACCOUNT, "news", TopicInput())
+            put("/topics/{topic}", {}, topic="news")
         for name, attributes in self._scenario.subscriptions.items():
-            wanted = msgspec.convert(attributes, SubscriptionInput)
-            put_subscription(environment.core, topic, name, wanted)
+            path = {"topic": "news", "subscription": name}
+            put("/topics/{topic}/subscriptions/{subscription}", attributes, **path)
+        if self._scenario.in_flight:
+            hold_for_good(deployment, client, self._scenario.in_flight)
 
     def _raise_curtain(self) -> None:
         stage, chaos = self._deployment.stage, self._deployment.chaos
@@ -127,7 +131,7 @@ class _Play:
             if cast.name in self._cut.actors:
                 continue
             if cast.part == "meter":
-                self._readers.append(Meter(self._deployment, "meter"))
+                self._read_stream("meter")
                 continue
             part = _PARTS[cast.part](self._deployment, self._scenario, cast)
             if isinstance(part, LogReader):
@@ -135,10 +139,16 @@ class _Play:
             body = lambda cast=cast, part=part: self._live(cast, part)  # noqa: E731
             stage.spawn(cast.name, body, chaos.draw(cast.name) % (self._scenario.pause_ms + 1))
         if self._scenario.receivers or self._scenario.subscriptions:
-            self._readers.append(FanOut(self._deployment, "fan_out"))
+            self._read_stream("fan_out")
         for reader in self._readers:
             reader.actor = stage.spawn("reader", reader.live)
         self._deployment.on_write = self._wake_readers
+
+    def _read_stream(self, role: str) -> None:
+        """A stream has one shard or two, each read on its own."""
+        shards = 1 + self._deployment.chaos.draw(role, 0) % 2
+        for shard in range(shards):
+            self._readers.append(Mapping(self._deployment, role, shard, shards))
 
     def _live(self, cast: Cast, part: Any) -> None:
         chaos = self._deployment.chaos
@@ -173,7 +183,7 @@ class _Play:
 
     def _pushed(self) -> list[str]:
         """Messages that are still to be pushed."""
-        core = Environment(self._deployment, "auditor").core
+        core = self._deployment.auditor()
         left = []
         for name, attributes in self._scenario.subscriptions.items():
             if attributes["protocol"] == "http":

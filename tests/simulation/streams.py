@@ -1,125 +1,101 @@
-"""The readers of the stream, fed as Lambda feeds them."""
+"""The readers of the stream: the deployed handlers, fed as the event source mappings feed them."""
 
 from __future__ import annotations
 
+import json
+import zlib
 from collections import deque
+from collections.abc import Sequence
 
-from tests.simulation.deployment import Deployment, Environment
+from tests.simulation.deployment import Deployment, functions, template
+from tests.simulation.environments import Client
 from tests.simulation.stage import Actor
 
-from cirrusmq.handing_out import hand_out
-from cirrusmq.handouts import LogEntry
-from cirrusmq.metering import StreamRecord, meter
 from cirrusmq_local.engine.changes import StreamRecord as Change
+from cirrusmq_local.patterns import compile_patterns
+from cirrusmq_local.pump import Plan, records_done
+from cirrusmq_local.template import StreamSource
 
-_METERED = ("Q#", "R#", "L#")
-FUNCTION_SECONDS = 60
-FAN_OUT_SECONDS = 40
+RETRY_MS = (10, 500)
+_RESTARTS = 0.05
+"""The share of batches after which the mapping forgets how far it came in them."""
 
 
-class StreamReader:
-    """Feeds a function from the stream, as Lambda does: from where the last batch was done.
+class Mapping:
+    """An event source mapping on one shard of the stream.
 
-    Batches are cut anew each time, and one that failed or whose answer was lost comes again.
+    A batch is tried by `Plan` until it is done, halved, or given up; those that are given up lie in
+    `unprocessed`. Now and then the mapping starts anew from where its last batch began, and cuts
+    the records in another way.
     """
 
-    def __init__(self, deployment: Deployment, name: str) -> None:
+    def __init__(self, deployment: Deployment, role: str, shard: int, shards: int) -> None:
         self._deployment = deployment
-        self._name = name
-        self._environment = Environment(deployment, name)
+        self._role = role
+        self._source = source_of(role)
+        self._wanted = compile_patterns(self._source.filters)
+        self._client = Client(f"{role}-{shard}")
+        self._shard, self._shards = shard, shards
         self._records: deque[Change] = deque()
         self._read_to = 0
-        self._batch = 0
+        self.unprocessed: list[Change] = []
         self.actor: Actor | None = None
 
     def live(self) -> None:
         """Read whenever somebody wakes this."""
-        stage, chaos = self._deployment.stage, self._deployment.chaos
+        number = 0
         while True:
             self._read()
             while self._records:
-                self._batch += 1
-                draw = chaos.rng(self._name, self._batch)
-                most = draw.choice((1, 3, 10, 1_000))
-                batch = [self._records[n] for n in range(min(most, len(self._records)))]
-                self._environment.begin(self._name, self._batch)
-                done = self._process(batch)
-                if not chaos.calm and draw.random() < 0.05:
-                    done = 0  # the answer was lost
-                for _ in range(done):
-                    self._records.popleft()
-                if done < len(batch):
-                    stage.pause(draw.choice((10, 500)))
+                number += 1
+                self._client.begin(number)
+                self._process_batch(number)
                 self._read()
-            stage.park()
+            self._deployment.stage.park()
 
-    def wanted(self, change: Change) -> bool:
-        """Whether the function's filter lets a change through."""
-        raise NotImplementedError
+    def _process_batch(self, number: int) -> None:
+        chaos = self._deployment.chaos
+        draw = chaos.rng(self._client.name, number)
+        most = min(draw.choice((1, 3, 10, 1_000)), self._source.batch_size, len(self._records))
+        batch = [self._records[place] for place in range(most)]
+        plan = Plan(self._source, batch)
+        while (piece := plan.next()) is not None:
+            done, raised = self._try(piece)
+            if not chaos.calm and draw.random() < _RESTARTS:
+                return  # what was done of it was not noted down
+            given_up = plan.settle(done, raised, self._age_seconds(piece))
+            self.unprocessed += given_up
+            for _ in range(done + len(given_up)):
+                self._records.popleft()
+            if done < len(piece):
+                self._deployment.stage.pause(draw.choice(RETRY_MS))
 
-    def _process(self, batch: list[Change]) -> int:
-        """How many records, from the first, are done."""
-        raise NotImplementedError
+    def _try(self, piece: Sequence[Change]) -> tuple[int, bool]:
+        """How many records the function is done with, and whether it raised an error."""
+        records = [change.as_lambda_record() for change in piece]
+        event = json.loads(json.dumps({"Records": records}))
+        shown = " ".join(f"{each.keys['pk']['S']} {each.keys['sk']['S']}" for each in piece)
+        call = self._deployment.run(
+            self._client, self._role, self._role, "", {"record": shown}, event
+        )
+        if not call.known:
+            return 0, True
+        return records_done(self._source, records, call.answer), False
+
+    def _age_seconds(self, piece: Sequence[Change]) -> float:
+        return (self._deployment.stage.now_ms() - piece[0].approximate_creation_ms) / 1_000
 
     def _read(self) -> None:
         table = self._deployment.tables.messages
         for change in self._deployment.engine.read_stream(table, self._read_to, 1_000):
             self._read_to = change.sequence
-            if self.wanted(change):
+            head = {"eventName": change.event_name, "dynamodb": {"Keys": change.keys}}
+            mine = zlib.crc32(change.keys["pk"]["S"].encode()) % self._shards == self._shard
+            if mine and self._wanted(head):
                 self._records.append(change)
 
 
-class FanOut(StreamReader):
-    """Feeds log records to `fan_out`."""
-
-    def wanted(self, change: Change) -> bool:
-        return change.event_name != "REMOVE" and change.keys["pk"]["S"].startswith("L#")
-
-    def _process(self, batch: list[Change]) -> int:
-        entries = [to_entry(change) for change in batch]
-        call = self._deployment.call(
-            self._environment,
-            self._name,
-            "",
-            {"records": " ".join(change.keys["sk"]["S"] for change in batch)},
-            lambda core: hand_out(core, entries, 1_000 * FAN_OUT_SECONDS).records,
-            FUNCTION_SECONDS,
-        )
-        return int(call.answer) if call.known else 0
-
-
-class Meter(StreamReader):
-    """Feeds batches to `meter`."""
-
-    def wanted(self, change: Change) -> bool:
-        return change.keys["pk"]["S"][:2] in _METERED
-
-    def _process(self, batch: list[Change]) -> int:
-        records = [to_record(change) for change in batch]
-        call = self._deployment.call(
-            self._environment,
-            self._name,
-            "",
-            {"records": len(records)},
-            lambda core: meter(core, records).records,
-            FUNCTION_SECONDS,
-        )
-        return int(call.answer) if call.known else 0
-
-
-def to_entry(change: Change) -> LogEntry:
-    """A new log record as fan_out reads it."""
-    assert change.new_image is not None
-    came_ms = change.approximate_creation_ms // 1000 * 1000
-    return LogEntry(item=change.new_image, place=f"{change.sequence:040d}", came_ms=came_ms)
-
-
-def to_record(change: Change) -> StreamRecord:
-    """A change as the functions read it."""
-    return StreamRecord(
-        event_id=f"e{change.sequence:09d}",
-        time_ms=change.approximate_creation_ms,
-        before=change.old_image,
-        after=change.new_image,
-        by_ttl=change.user_identity is not None,
-    )
+def source_of(role: str) -> StreamSource:
+    """How the template has the function read the stream."""
+    name = functions()[role].name
+    return next(source for source in template().streams if source.function == name)

@@ -44,7 +44,11 @@ class Act:
         """The earliest time from which the message may be received again because of this."""
         if isinstance(self.result, int) and self.result:
             return self.result
-        return self.call.begun_ms + 1_000 * int(self.call.given.get("seconds") or 0)
+        return (
+            self.call.begun_ms
+            + self.call.skew_ms
+            + 1_000 * int(self.call.given.get("seconds") or 0)
+        )
 
 
 @dataclass(slots=True)
@@ -101,16 +105,19 @@ class Book:
         """(send, label) -> the message."""
         self.label_of: dict[str, str] = {}
         self.tracks: dict[tuple[str, str], Track] = {}
+        self._of_attempt: dict[str, Call] = {}
         for call in history.calls:
             self.by_kind[call.kind].append(call)
             if call.kind in ("send", "send again") and call.effective:
                 self._add_send(call)
             elif call.kind == "receive" and call.known:
                 self._add_deliveries(call)
+            elif call.kind == "receive" and "attempt" in call.given:
+                self._of_attempt.setdefault(call.given["attempt"], call)
             elif call.kind in _ACTS:
                 self._add_acts(call)
         for track in self.tracks.values():
-            track.deliveries.sort(key=lambda each: (each.claim_ms, each.call.ended))
+            track.deliveries.sort(key=lambda each: (each.true_claim_ms, each.call.ended))
 
     def effective(self, kind: str, queue: str) -> list[Call]:
         """Calls of a kind on a queue that may have changed something."""
@@ -124,6 +131,12 @@ class Book:
         """All calls that may have sent this message."""
         label = self.label_of.get(message_id)
         return [call for sent in self.sent.values() if sent.label == label for call in sent.calls]
+
+    def sends_labelled(self, sent: Sent) -> list[Call]:
+        """All calls that sent what has this message's label."""
+        return [
+            call for each in self.sent.values() if each.label == sent.label for call in each.calls
+        ]
 
     def _add_send(self, call: Call) -> None:
         given = call.given
@@ -139,7 +152,11 @@ class Book:
                 self.label_of.setdefault(message_id, label)
 
     def _add_deliveries(self, call: Call) -> None:
+        attempt = call.given.get("attempt")
+        earlier = self._of_attempt.setdefault(attempt, call) if attempt else call
         for delivery in call.answer:
+            if delivery.true_claim_ms < call.begun_ms:  # claimed by the receive that it repeats
+                delivery.skew_ms = earlier.skew_ms
             self.label_of.setdefault(delivery.id, delivery.label)
             self._track(delivery).deliveries.append(delivery)
 

@@ -82,11 +82,13 @@ class Wire:
 
     def _with_fault(self, operation: str, request: dict[str, Any], fate: Fate) -> dict[str, Any]:
         match fate.fault:
-            case "throttled":
+            case "throttled" | "hot":
                 raise _refused(operation, "ThrottlingException", "slow down")
             case "unsent":
                 self._wait(2_000, fate.draw)
                 raise ConnectTimeoutError(endpoint_url=ENDPOINT)
+            case "unprocessed":
+                return self._half(operation, request, fate)
             case "lost":
                 self._execute(operation, request, swallow=True)
                 self._wait(fate.draw % 5_000, fate.draw)
@@ -113,6 +115,24 @@ class Wire:
             case "jump":
                 self._stage.jump(1_000 + fate.draw % 90_000)
         return self._execute(operation, request)
+
+    def _half(self, operation: str, request: dict[str, Any], fate: Fate) -> dict[str, Any]:
+        """A batch of which a part is not done: none of it, half, or all but one."""
+        ((table, asked),) = request["RequestItems"].items()
+        keys = asked["Keys"] if operation == "BatchGetItem" else asked
+        done = (0, len(keys) // 2, len(keys) - 1)[fate.draw % 3]
+        first, rest = keys[:done], keys[done:]
+        if operation == "BatchGetItem":
+            kept = {table: {**asked, "Keys": rest}}
+            answer: dict[str, Any] = {"Responses": {table: []}}
+            if first:
+                answer = self._execute(
+                    operation, {"RequestItems": {table: {**asked, "Keys": first}}}
+                )
+            return {**answer, "UnprocessedKeys": kept}
+        if first:
+            self._execute(operation, {"RequestItems": {table: first}})
+        return {"UnprocessedItems": {table: rest}}
 
     def _stale(self, operation: str, request: dict[str, Any], fate: Fate) -> dict[str, Any]:
         changes = 1 + fate.draw % 6

@@ -1,0 +1,58 @@
+"""Dead letters: none that nobody ever got. Each receive counted was answered, or its answer lost.
+
+receive: claims m1 ── m2 is throttled ──> answers m1           m1 was received once
+receive: claims m1 ── m2 is throttled ──> 503                  m1 counts as received: by nobody
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tests.simulation.history import Call, Violation
+from tests.simulation.tracks import Book, Track
+
+_SURVIVABLE = ("throttled", "hot", "conflict", "stale", "short", "unprocessed")
+"""Faults of store calls that say that nothing was done: a receive must tell what it has claimed."""
+_OF_WRITES = ("UpdateItem", "PutItem", "DeleteItem", "TransactWriteItems", "BatchWriteItem")
+
+
+def check_dead_letters(book: Book) -> Iterator[Violation]:
+    """Those that left for having been received too often, as long as nothing is redriven."""
+    if book.by_kind["redrive"] or book.by_kind["rewind"]:
+        return
+    for track in book.tracks.values():
+        dead = next((each for each in track.deliveries if each.dead is not None), None)
+        if dead is None or dead.dead is None or dead.dead["reason"] != "max_receives":
+            continue
+        counted = int(dead.dead["receive_count"])
+        counts = {each.count for each in track.deliveries if each.dead is None}
+        lost = [call for call in _receives(book, track) if _may_have_lost(call)]
+        if len(counts) + len(lost) < counted:
+            calls = tuple(each.call for each in track.deliveries)
+            yield Violation("a dead letter that nobody ever got", (*calls, *_failed(book, track)))
+
+
+def _receives(book: Book, track: Track) -> Iterator[Call]:
+    return (call for call in book.by_kind["receive"] if call.place == track.reader)
+
+
+def _failed(book: Book, track: Track) -> list[Call]:
+    return [call for call in _receives(book, track) if not call.known]
+
+
+def _may_have_lost(call: Call) -> bool:
+    """Whether a call may have claimed what it could not answer.
+
+    A refused write does not excuse it, nor bodies that cannot be read: what cannot be answered is
+    given back. Where the give-back is refused too, nothing can be done.
+    """
+    if call.repeated:
+        return True  # another receiver may have come between the two tries of a claim
+    if call.known or not call.effective:
+        return False
+    kinds = [fault.partition(": ") for fault in call.faults]
+    if not kinds or any(fault not in _SURVIVABLE for _, _, fault in kinds):
+        return True
+    reads = any(operation in ("BatchGetItem", "GetItem", "Query") for operation, _, _ in kinds)
+    writes = sum(operation in _OF_WRITES for operation, _, _ in kinds)
+    return reads and writes > 0

@@ -1,0 +1,68 @@
+"""No message is hidden from who looks: neither a fresh one nor one whose hold has ended.
+
+send ──answered──                 ended ──lease of a receiver──
+          0.5 s, and the clocks' differences            30 s, and the clocks' differences
+                 ── receive that looks ──> not empty             ── receive ──> not empty
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tests.simulation.deployment import Deployment
+from tests.simulation.history import Call, Violation
+from tests.simulation.places import Delivery
+from tests.simulation.scenario import Scenario
+from tests.simulation.tracks import Book, Sent, Track
+
+FIRST_MS, AGAIN_MS = 500, 30_000
+"""How late a message may be seen: for the first time, and after that."""
+_CHANGES = ("purge", "change", "redrive", "rewind")
+
+
+def check_heads(scenario: Scenario, deployment: Deployment, book: Book) -> Iterator[Violation]:
+    """Queues that have no order, ladder or dead letters: a message has one place to be in."""
+    for name, attributes in scenario.queues.items():
+        if attributes.get("ordered") or "retry" in attributes or "dead_letter" in attributes:
+            continue
+        if scenario.subscriptions or any(book.by_kind[kind] for kind in _CHANGES):
+            continue
+        vain = [call for call in book.by_kind["receive"] if call.place == name and _vain(call)]
+        skew_ms = 2 * deployment.most_skew_ms
+        for sent in book.sent.values():
+            if sent.calls[0].place == name and sent.key is None:
+                yield from _hidden(book, sent, vain, skew_ms, 1_000 * attributes["delay_seconds"])
+
+
+def _vain(call: Call) -> bool:
+    """Whether a call looked everywhere, undisturbed, and found nothing."""
+    return call.known and not call.answer and not call.faults and call.given["wait"] > 0
+
+
+def _hidden(
+    book: Book, sent: Sent, vain: list[Call], skew_ms: int, delay_ms: int
+) -> Iterator[Violation]:
+    first = sent.calls[0]
+    if len(sent.calls) > 1 or first.given["attempt"] or first.given["delays"][sent.place]:
+        return
+    for message_id, (call, _) in sent.ids.items():
+        track = book.track(call.place, message_id)
+        before, seen_ms = None, call.ended_ms + delay_ms + FIRST_MS + skew_ms
+        for delivery in track.deliveries:
+            counted = delivery.count == (1 if before is None else before.count + 1)
+            for looked in vain if counted else ():
+                if seen_ms <= looked.begun_ms and looked.ended < delivery.call.begun:
+                    calls = (call if before is None else before.call, looked, delivery.call)
+                    yield Violation(f"{sent.label} was hidden from a receive", calls)
+                    return
+            before = delivery
+            seen_ms = _free_ms(track, delivery) + AGAIN_MS + skew_ms
+
+
+def _free_ms(track: Track, delivery: Delivery) -> int:
+    """The latest time at which a delivery's hold can have ended."""
+    ends = [delivery.visible_ms]
+    for act in track.acts_on(delivery):
+        if act.effective:
+            ends.append(act.result if isinstance(act.result, int) else 1 << 60)
+    return max(ends)

@@ -1,0 +1,198 @@
+"""Execution environments: each with a clock, caches and hints of its own, and one call at a time.
+
+    send     ~1 ──call──call──x          ~3 ──call──
+    receive        ~2 ──call──────call──────
+
+Nothing is shared between two of them but the store.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+from tests.simulation.chaos import CallName
+from tests.simulation.history import Call
+from tests.simulation.stage import Stage
+from tests.simulation.wire import Crashed, Wire
+
+from cirrusmq.cache import Cache
+from cirrusmq.core import Core, Settings
+from cirrusmq.deployment import load_secret
+from cirrusmq.limits import CACHE_MS, SLOW_CACHE_MS
+from cirrusmq.storage.store import Store
+from cirrusmq_local.functions import Handler, load_handler
+from cirrusmq_local.template import Function
+
+if TYPE_CHECKING:
+    from tests.simulation.deployment import Deployment
+
+MOST_SKEW_MS = 1_000
+"""Of a clock against the true time, so that two differ by 2 s at most."""
+
+
+class Client:
+    """Who calls: its steps and calls have names, by which their fates are drawn."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.step = self._calls = 0
+
+    def begin(self, step: int) -> None:
+        """The calls that follow are of this step."""
+        if step != self.step:
+            self.step, self._calls = step, 0
+
+    def name_call(self) -> CallName:
+        """The name of the next call."""
+        self._calls += 1
+        return CallName(self.name, self.step, self._calls)
+
+
+class SkewedClock:
+    """The clock of one machine: the stage's, and its own error."""
+
+    scale = 1.0
+
+    def __init__(self, stage: Stage, skew_ms: int) -> None:
+        self._stage = stage
+        self._skew_ms = skew_ms
+        self.sleep = stage.sleep
+
+    def now_ms(self) -> int:
+        """Milliseconds since the epoch, as this machine believes."""
+        return self._stage.now_ms() + self._skew_ms
+
+
+class Environment:
+    """One execution environment of a function: it may end at any call of the store."""
+
+    def __init__(
+        self, deployment: Deployment, name: str, handler: Handler | None, skew_ms: int = 0
+    ) -> None:
+        self.deployment = deployment
+        self.name = name
+        self.client = Client(name)
+        """Whose call it works on."""
+        self.under_way: Call
+        """What it is doing, or did last."""
+        self.written_ms = 0
+        """When it last began to write an item."""
+        self.skew_ms = skew_ms
+        self.ended = False
+        self._deadline_ms = 1 << 60
+        self.core = self._start(SkewedClock(deployment.stage, skew_ms))
+        self.handler = handler
+
+    def allow_until(self, deadline_ms: int) -> None:
+        """The function called now is stopped at that time."""
+        self._deadline_ms = deadline_ms
+
+    def remaining_ms(self) -> int:
+        """What is left until then."""
+        return max(0, self._deadline_ms - self.deployment.stage.now_ms())
+
+    def on_call(self, operation: str) -> None:
+        """Takes note of the calls after which posts are made."""
+        if operation == "UpdateItem":
+            self.written_ms = self.deployment.stage.now_ms()
+
+    def name_call(self) -> CallName:
+        """The name of the next store call."""
+        return self.client.name_call()
+
+    def check_alive(self) -> None:
+        """Raises Crashed where the environment, or the time of its function, is over."""
+        if self.ended or self.deployment.stage.now_ms() > self._deadline_ms:
+            raise Crashed
+
+    def note(self, fault: str, operation: str) -> None:
+        """Something goes wrong with a store call."""
+        self.under_way.faults.append(f"{operation}: {fault}")
+        what = f"{self.client.name:<12} {operation}: {fault}"
+        self.deployment.history.faults.append((self.deployment.stage.now_ms(), what))
+
+    def _start(self, clock: SkewedClock) -> Core:
+        """The core as `bootstrap` wires it in the cloud: no cache is shared."""
+        deployment = self.deployment
+        chance = Random(deployment.chaos.draw(self.name, -2))
+        wire = Wire(deployment.stage, deployment.engine, deployment.chaos, self, deployment.written)
+        store = Store(wire, chance, clock.sleep)  # type: ignore[arg-type]
+        directory = deployment.tables.directory
+        return Core(
+            store=store,
+            tables=deployment.tables,
+            clock=clock,
+            random=chance,
+            cache=Cache(clock, CACHE_MS, shared=False),
+            slow_cache=Cache(clock, SLOW_CACHE_MS, shared=True),
+            secret=cache(lambda: load_secret(store, directory, chance.randbytes)),
+            invoke=lambda role, event: deployment.invoke(self, role, event),
+            together=deployment.together,
+            apart=deployment.side_by_side,
+            start_execution=lambda name, given: deployment.start_execution(self, name, given),
+            post=lambda url, headers, body: deployment.post(self, url, headers, body),
+            read_report=lambda path: None,
+            real_seconds=lambda: deployment.stage.now_ms() // 1000,
+            settings=Settings(confirm_endpoints=False, http_endpoints=True),
+        )
+
+
+_loaded: dict[str, Handler] = {}
+
+
+def _load(function: Function) -> Handler:
+    """The function's handler, loaded once: all that one environment remembers is in its core."""
+    if function.name not in _loaded:
+        _loaded[function.name] = load_handler(function)
+    return _loaded[function.name]
+
+
+class Fleet:
+    """The environments of one function: who is idle takes the next call, or a new one does."""
+
+    def __init__(self, deployment: Deployment, role: str, function: Function) -> None:
+        self._deployment = deployment
+        self._role = role
+        self._handler = _load(function)
+        self._idle: list[Environment] = []
+
+    def take(self, name: CallName) -> Environment:
+        """An environment for the call of this name."""
+        chaos = self._deployment.chaos
+        draw = chaos.draw(name.actor, name.step, name.call, 11)
+        if not self._idle or draw % 100 < self._deployment.turnover:
+            unique = f"{self._role}~{name.actor}.{name.step}.{name.call}"
+            skew_ms = 0
+            if self._deployment.most_skew_ms:
+                span_ms = 2 * self._deployment.most_skew_ms + 1
+                skew_ms = chaos.draw(unique, -3) % span_ms - self._deployment.most_skew_ms
+            return Environment(self._deployment, unique, self._handler, skew_ms)
+        return self._idle.pop((draw >> 8) % len(self._idle))
+
+    def give_back(self, environment: Environment, name: CallName) -> None:
+        """Its call is over; some environments are ended then."""
+        draw = self._deployment.chaos.draw(name.actor, name.step, name.call, 12)
+        if not environment.ended and draw % 100 >= self._deployment.turnover // 2:
+            self._idle.append(environment)
+
+
+class Context:
+    """What a handler is told about its invocation."""
+
+    def __init__(self, environment: Environment, function: Function, request_id: str) -> None:
+        self.function_name = function.name
+        self.memory_limit_in_mb = function.memory_mb
+        self.invoked_function_arn = function.arn
+        self.aws_request_id = request_id
+        self.less_ms = 0
+        """Told to be gone already, so that long work is done in short runs too."""
+        self._environment = environment
+
+    def get_remaining_time_in_millis(self) -> int:
+        """Milliseconds until the function is stopped."""
+        return max(0, self._environment.remaining_ms() - self.less_ms)
+
+
+Event = dict[str, Any]
