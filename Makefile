@@ -1,7 +1,7 @@
 # CirrusMQ: everything a developer does, by name. Needs make and a python3 of 3.11 or newer.
 #   make up            install what is missing and start the service on this machine
 #   make test          install what is missing and run every check
-# Overridable: PYTHON=python3.12 HOST=0.0.0.0 PORT=9000 DATA=/var/lib/cirrusmq SCALE=60
+# Overridable: PYTHON=python3.12 HOST=0.0.0.0 PORT=9000 DATA=/var/lib/cirrusmq SCALE=60 ENVIRONMENTS=cloud
 
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
@@ -12,6 +12,7 @@ HOST ?= 127.0.0.1
 PORT ?= 8080
 DATA ?= .local
 SCALE ?= 1
+ENVIRONMENTS ?= shared
 WORKERS ?= 2
 
 VENV := .venv
@@ -77,7 +78,7 @@ $(MUTANTS_VENV)/.installed: infra/requirements-mutants.lock
 	@touch $@
 
 up: install ## start the service on this machine
-	@$(BIN)/cirrusmq up --host $(HOST) --port $(PORT) --data $(DATA) --time-scale $(SCALE)
+	@$(BIN)/cirrusmq up --host $(HOST) --port $(PORT) --data $(DATA) --time-scale $(SCALE) --environments $(ENVIRONMENTS)
 
 test: lint types pytest ## every check but the long ones
 

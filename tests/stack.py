@@ -27,9 +27,13 @@ class Stack:
         self.folder = folder
         # A pipe that nobody empties would stop it one day.
         self._told = tempfile.TemporaryFile("w+")  # noqa: SIM115 - closed in clean_up
-        port = () if "--port" in arguments else ("--port", "0")
+        chosen = ["--data", str(folder), *arguments]
+        # As unkind as the cloud, unless a test asks for the layout that users get.
+        for option, value in (("--port", "0"), ("--environments", "cloud")):
+            if option not in arguments:
+                chosen += [option, value]
         self.process = subprocess.Popen(
-            [COMMAND, "up", "--data", folder, *port, *arguments],
+            [COMMAND, "up", *chosen],
             stdout=subprocess.PIPE,
             stderr=self._told,
             text=True,

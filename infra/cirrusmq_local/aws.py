@@ -20,7 +20,8 @@ from cirrusmq_local.executions import (
     Executions,
     UnknownStateMachineError,
 )
-from cirrusmq_local.functions import Functions, UnknownFunctionError, running
+from cirrusmq_local.functions import Functions, UnknownFunctionError
+from cirrusmq_local.invocation import EventTooLargeError, Invocation, running
 from cirrusmq_local.template import REGION
 
 
@@ -76,14 +77,18 @@ def _invoke(functions: Functions, params: dict[str, Any]) -> tuple[AWSResponse, 
         called = functions.find(name)
     except UnknownFunctionError as error:
         return _error(404, "ResourceNotFoundException", str(error))
-    caller = running.get()
-    if caller and not caller.may("lambda:InvokeFunction", called.arn, f"{called.logical_id}.Arn"):
-        return _not_allowed(caller.name, "lambda:InvokeFunction", name)
+    invocation = running.get()
+    if not _may(invocation, "lambda:InvokeFunction", called.arn, f"{called.logical_id}.Arn"):
+        return _not_allowed(invocation, "lambda:InvokeFunction", name)
+    chain = invocation.chain if invocation else ()
     status, payload = 202, b""
-    if params["headers"].get("X-Amz-Invocation-Type") == "Event":
-        functions.send(name, event)
-    else:
-        status, payload = 200, json.dumps(functions.run(name, event)).encode()
+    try:
+        if params["headers"].get("X-Amz-Invocation-Type") == "Event":
+            functions.send(name, event, chain)
+        else:
+            status, payload = 200, json.dumps(functions.run(name, event, chain)).encode()
+    except EventTooLargeError as error:
+        return _error(413, "RequestTooLargeException", str(error))
     return _answer(
         status,
         {
@@ -100,10 +105,10 @@ def _start_execution(
     asked = json.loads(params["body"])
     try:
         machine = executions.find(asked["stateMachineArn"])
-        caller = running.get()
+        invocation = running.get()
         allowed = (machine.arn, f"{machine.logical_id}.Arn")
-        if caller and not caller.may("states:StartExecution", *allowed):
-            return _not_allowed(caller.name, "states:StartExecution", machine.arn)
+        if not _may(invocation, "states:StartExecution", *allowed):
+            return _not_allowed(invocation, "states:StartExecution", machine.arn)
         arn = executions.start(machine.arn, asked["name"], asked.get("input", "{}"))
     except UnknownStateMachineError as error:
         return _error(400, "StateMachineDoesNotExist", str(error))
@@ -112,8 +117,19 @@ def _start_execution(
     return _answer(200, {"executionArn": arn, "startDate": datetime.now(UTC)})
 
 
-def _not_allowed(function: str, action: str, target: str) -> tuple[AWSResponse, dict[str, Any]]:
-    text = f"{function} is not allowed {action} on {target}: see template.yaml"
+def _may(invocation: Invocation | None, action: str, *targets: str) -> bool:
+    """Whether the running function may do this, and still has time to."""
+    if invocation is None:
+        return True
+    invocation.check_time()
+    return invocation.function.may(action, *targets)
+
+
+def _not_allowed(
+    invocation: Invocation | None, action: str, target: str
+) -> tuple[AWSResponse, dict[str, Any]]:
+    name = invocation.function.name if invocation else ""
+    text = f"{name} is not allowed {action} on {target}: see template.yaml"
     return _error(403, "AccessDeniedException", text)
 
 

@@ -7,7 +7,7 @@ import os
 import sys
 import threading
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -54,6 +54,10 @@ def up(
     time_scale: Annotated[
         float, typer.Option(help="How much faster than real time its time runs.", min=1)
     ] = 1.0,
+    environments: Annotated[
+        Literal["shared", "cloud"],
+        typer.Option(help="Whether functions share caches, or have their own as in the cloud."),
+    ] = "shared",
 ) -> None:
     """Start the whole service on this machine."""
     # What runs the service takes longer to import than most commands to run.
@@ -69,7 +73,13 @@ def up(
     console = sys.stdout
     try:
         stack = Stack(
-            data, host=host, port=port, scale=time_scale, tell=tell, give_up=ending.give_up
+            data,
+            host=host,
+            port=port,
+            scale=time_scale,
+            environments=environments,
+            tell=tell,
+            give_up=ending.give_up,
         )
         stack.start()
     except (DataError, AddressError) as error:

@@ -6,6 +6,7 @@ Source: https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-de
 from __future__ import annotations
 
 import base64
+import json
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from typing import Any
 from urllib.parse import parse_qsl, unquote
 
 from cirrusmq_local.cloudformation import ACCOUNT_ID
+from cirrusmq_local.invocation import EventTooLargeError, FunctionError, TooManyRequestsError
 from cirrusmq_local.routing import Match
 
 _TEXT_TYPES = ("text/", "application/json", "application/xml", "application/javascript")
@@ -99,6 +101,19 @@ def read_answer(answer: Any) -> Answer:
         return Answer(status=int(answer["statusCode"]), headers=headers, body=body)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise BadAnswerError(f"not an answer of payload format 2.0: {error!r}") from error
+
+
+_FAILURES: dict[type[FunctionError], tuple[int, str]] = {
+    EventTooLargeError: (413, "Request Too Long"),
+    TooManyRequestsError: (503, "Service Unavailable"),
+}
+
+
+def answer_failure(error: FunctionError) -> Answer:
+    """What an HTTP API answers where Lambda has no answer of the function's for it."""
+    status, message = _FAILURES.get(type(error), (500, "Internal Server Error"))
+    body = json.dumps({"message": message}).encode()
+    return Answer(status=status, headers=[("content-type", "application/json")], body=body)
 
 
 def _joined(pairs: Sequence[tuple[str, str]]) -> dict[str, str]:

@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import json
 import logging
 import sys
 import threading
 import time
-import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextvars import ContextVar
-from typing import Any, TypeAlias
+from typing import Any
 
 from cirrusmq_local.clock import ClockStopped
+from cirrusmq_local.environments import Environments, SharedEnvironment
+from cirrusmq_local.invocation import Handler, TooManyRequestsError, check_event, goes_on, invoke
 from cirrusmq_local.template import Function
-
-Handler: TypeAlias = Callable[[Any, Any], Any]
 
 # Every long poll holds a thread, and every function that is invoked asynchronously another.
 CALL_THREADS = 512
 EVENT_THREADS = 128
-
-running: ContextVar[Function | None] = ContextVar("running", default=None)
-"""The function that runs in this context; None outside of any."""
 
 _log = logging.getLogger(__name__)
 
@@ -35,24 +31,6 @@ class UnknownFunctionError(Exception):
 
 class StackStoppingError(Exception):
     """The stack ended before the function did."""
-
-
-class Context:
-    """What a handler is told about its invocation."""
-
-    def __init__(self, function: Function) -> None:
-        self.function_name = function.name
-        self.function_version = "$LATEST"
-        self.memory_limit_in_mb = function.memory_mb
-        self.aws_request_id = str(uuid.uuid4())
-        self.invoked_function_arn = function.arn
-        self.log_group_name = "/aws/lambda/cirrusmq"
-        self.log_stream_name = function.name
-        self._ends = time.monotonic() + function.timeout_seconds
-
-    def get_remaining_time_in_millis(self) -> int:
-        """Real milliseconds until the function would be cut off."""
-        return max(0, int((self._ends - time.monotonic()) * 1_000))
 
 
 def load_handler(function: Function) -> Handler:
@@ -73,16 +51,28 @@ def load_handler(function: Function) -> Handler:
 class Functions:
     """The functions of the template, by name, and the threads they run in."""
 
-    def __init__(self, handlers: Mapping[str, tuple[Function, Handler]]) -> None:
+    def __init__(
+        self,
+        handlers: Mapping[str, tuple[Function, Handler]],
+        environments: Environments | None = None,
+    ) -> None:
         self._handlers = dict(handlers)
+        self._environments = environments or SharedEnvironment()
+        self._reserved = {
+            name: threading.BoundedSemaphore(function.reserved)
+            for name, (function, _) in self._handlers.items()
+            if function.reserved is not None
+        }
         self._calls = ThreadPoolExecutor(CALL_THREADS, thread_name_prefix="call")
         self._events = ThreadPoolExecutor(EVENT_THREADS, thread_name_prefix="event")
         self._stopping = threading.Event()
 
     @classmethod
-    def load(cls, functions: Sequence[Function]) -> Functions:
+    def load(
+        cls, functions: Sequence[Function], environments: Environments | None = None
+    ) -> Functions:
         """Import every function's module."""
-        return cls({each.name: (each, load_handler(each)) for each in functions})
+        return cls({each.name: (each, load_handler(each)) for each in functions}, environments)
 
     def add(self, function: Function, handler: Handler) -> None:
         """Take in a function that no folder holds."""
@@ -94,32 +84,39 @@ class Functions:
             raise UnknownFunctionError(f"the template has no function {name}")
         return self._handlers[name][0]
 
-    def run(self, name: str, event: Any) -> Any:
-        """Run a function in this thread and return its answer."""
-        self.find(name)
-        function, handler = self._handlers[name]
-        before = running.set(function)
-        try:
-            return handler(event, Context(function))
-        finally:
-            running.reset(before)
+    def run(self, name: str, event: Any, chain: tuple[str, ...] = ()) -> Any:
+        """Run a function in this thread and return its answer.
+
+        Raises a FunctionError where Lambda would end it, pass its answer by or not run it at all.
+        `chain`: the functions that led here.
+        """
+        with self._reserve(name, wait=False):
+            return self._invoke(name, event, chain)
+
+    def run_in_turn(self, name: str, event: Any, chain: tuple[str, ...] = ()) -> Any:
+        """As `run`; where as many run as are reserved, wait, as Lambda's own queue does."""
+        with self._reserve(name, wait=True):
+            return self._invoke(name, event, chain)
 
     def call(self, name: str, event: Any) -> Future[Any]:
         """Run a function in a thread of its own."""
         return self._calls.submit(self._run_until_stopped, name, event)
 
-    def send(self, name: str, event: Any) -> None:
+    def send(self, name: str, event: Any, chain: tuple[str, ...] = ()) -> None:
         """Run a function later and forget its answer.
 
         Lambda would try again after an error; here nothing does but what the product does itself
         about a lost event, so that is tried all the time.
         """
-        self.find(name)
+        check_event(self.find(name), event)
         if self._stopping.is_set():
+            return
+        if not goes_on(self.find(name), chain):
+            _log.error("%s invokes itself on and on: this event is dropped", name)
             return
         # Through JSON, as in the cloud: what cannot travel must not work here either.
         copied = json.loads(json.dumps(event))
-        self._events.submit(self._run_and_log, name, copied)
+        self._events.submit(self._run_and_log, name, copied, chain)
 
     def stop(self) -> None:
         """Wait for what runs; what has not started is dropped. Stop the clock before."""
@@ -127,15 +124,35 @@ class Functions:
         self._events.shutdown(cancel_futures=True)
         self._calls.shutdown(cancel_futures=True)
 
+    def _invoke(self, name: str, event: Any, chain: tuple[str, ...]) -> Any:
+        function, handler = self._handlers[name]
+        with self._environments.serving(name):
+            return invoke(function, handler, event, time.monotonic, chain)
+
+    @contextlib.contextmanager
+    def _reserve(self, name: str, *, wait: bool) -> Iterator[None]:
+        """Be one of those that may run at once."""
+        self.find(name)
+        reserved = self._reserved.get(name)
+        if reserved is None:
+            yield
+            return
+        if not reserved.acquire(blocking=wait):
+            raise TooManyRequestsError(f"{name}: as many run as are reserved for it")
+        try:
+            yield
+        finally:
+            reserved.release()
+
     def _run_until_stopped(self, name: str, event: Any) -> Any:
         try:
             return self.run(name, event)
         except ClockStopped as stopped:
             raise StackStoppingError from stopped
 
-    def _run_and_log(self, name: str, event: Any) -> None:
+    def _run_and_log(self, name: str, event: Any, chain: tuple[str, ...]) -> None:
         try:
-            self.run(name, event)
+            self.run_in_turn(name, event, chain)
         except ClockStopped:
             return
         except Exception:

@@ -11,8 +11,9 @@ from typing import Any, Protocol, TypeAlias
 
 from cirrusmq.errors import CirrusMQError, MalformedRequest, RequestTooLarge, Unavailable
 from cirrusmq_local.clock import ScaledClock
-from cirrusmq_local.events import Answer, Request, make_event, read_answer
+from cirrusmq_local.events import Answer, Request, answer_failure, make_event, read_answer
 from cirrusmq_local.functions import Functions, StackStoppingError
+from cirrusmq_local.invocation import FunctionError, TimedOutError
 from cirrusmq_local.routing import Router
 
 Message: TypeAlias = dict[str, Any]
@@ -92,12 +93,19 @@ class Gateway:
         name = match.route.function
         event = make_event(request, match, request_id, self._clock.now_ms())
         running = asyncio.wrap_future(self._functions.call(name, event))
+        timeout_seconds = self._functions.find(name).timeout_seconds
         try:
-            return read_answer(await asyncio.wait_for(running, self._call_seconds))
+            seconds = min(self._call_seconds, timeout_seconds)
+            return read_answer(await asyncio.wait_for(running, seconds))
         except TimeoutError:
+            if timeout_seconds <= self._call_seconds:
+                return answer_failure(TimedOutError(name))
             return self._refuse(
                 Unavailable(f"no answer within {self._call_seconds:g} s"), request_id
             )
+        except FunctionError as error:
+            _log.error("%s: %s", match.route.key, error)
+            return answer_failure(error)
         except (StackStoppingError, asyncio.CancelledError):
             return self._refuse(Unavailable("the service is stopping"), request_id)
         except Exception:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from cirrusmq_local.engine import Engine, EngineError
-from cirrusmq_local.functions import running
+from cirrusmq_local.invocation import running
 
 PARTITION_KEY = "pk"
 
@@ -24,9 +24,11 @@ class GuardedEngine:
         self._engine = engine
 
     def execute(self, operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
-        """Do one operation, or raise AccessDeniedException."""
-        function = running.get()
-        if function is not None:
+        """Do one operation, or raise AccessDeniedException; none after the function's timeout."""
+        invocation = running.get()
+        if invocation is not None:
+            invocation.check_time()
+            function = invocation.function
             for table, action, partition in _needs(operation, request):
                 if not function.may(action, f"{table}.Arn", partition=partition):
                     where = f"{table} {partition}".rstrip()

@@ -8,8 +8,11 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
+import msgspec
+
 from cirrusmq.clock import Clock
 from cirrusmq_local.clock import ClockStopped
+from cirrusmq_local.invocation import PAYLOAD_BYTES
 from cirrusmq_local.patterns import compile_patterns
 from cirrusmq_local.template import StreamSource
 
@@ -19,6 +22,8 @@ Run: TypeAlias = Callable[[str, Any], Any]
 Park: TypeAlias = Callable[[StreamSource, Sequence[LambdaRecord]], None]
 
 READ_RECORDS = 1_000
+_EVENT_BYTES = 100
+"""Of an event beside its records."""
 # A stop or a flush is noticed within this time.
 WAKE_SECONDS = 0.25
 # Where records flow that the function does not want, reading each alone would cost more than they.
@@ -140,16 +145,21 @@ class Pump:
     def _collect(self) -> tuple[list[LambdaRecord], int, bool]:
         """A batch, how far it reaches, and whether that was the end of the stream."""
         batch: list[LambdaRecord] = []
+        size = _EVENT_BYTES
         read_to = self._position
         waited_until = 0.0
         while True:
             records = self._stream.read_stream(self.source.table, read_to, READ_RECORDS)
             for record in records:
-                read_to = record.sequence
                 if self._wanted(_head(record)):
-                    batch.append(record.as_lambda_record())
-                    if len(batch) == self.source.batch_size:
+                    made = record.as_lambda_record()
+                    size += len(msgspec.json.encode(made)) + 1
+                    if batch and size > PAYLOAD_BYTES:
                         return batch, read_to, False
+                    batch.append(made)
+                read_to = record.sequence
+                if len(batch) == self.source.batch_size:
+                    return batch, read_to, False
             if len(records) == READ_RECORDS:
                 continue
             if batch and not waited_until:

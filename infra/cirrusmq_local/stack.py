@@ -23,6 +23,13 @@ from cirrusmq_local.data import DataFolder
 from cirrusmq_local.data_errors import DataError, explain_store, naming
 from cirrusmq_local.engine import Engine, TableSpec, attach
 from cirrusmq_local.engine.errors import OtherFormError
+from cirrusmq_local.environments import (
+    Environments,
+    Layout,
+    SeparateEnvironments,
+    SharedEnvironment,
+    start_environment,
+)
 from cirrusmq_local.executions import Executions
 from cirrusmq_local.functions import Functions
 from cirrusmq_local.gateway import Gateway
@@ -62,6 +69,7 @@ class Stack:
         template: Path = TEMPLATE,
         tell: Callable[[str], None] = lambda line: None,
         give_up: Callable[[str], None] = lambda reason: None,
+        environments: Layout = "shared",
     ) -> None:
         """`tell` gets lines for whoever runs it, `give_up` why it has to be stopped."""
         self._data = DataFolder(data)
@@ -72,6 +80,7 @@ class Stack:
         self._port = port
         self._scale = scale
         self._template = load(template)
+        self._layout = environments
         self._ending = contextlib.ExitStack()
         self._threads: list[threading.Thread] = []
 
@@ -102,7 +111,7 @@ class Stack:
         self._clock = clock = ScaledClock(self._data.clock, self._scale)
         # However the start goes on, nobody sleeps on this clock any longer than it.
         ending.callback(clock.stop)
-        _set_environment(self._template, self._data)
+        _set_environment(self._template, self._data, self._layout)
         engine = self._open_engine(ending)
         clock.start_after(engine.newest_write_ms())
         with naming(self._data.clock):
@@ -110,7 +119,9 @@ class Stack:
         functions = self._load_functions(engine, ending)
         release_posts(bootstrap.service())
         pumps = self._make_pumps(engine, functions)
-        repeaters = [Repeater(each, functions.run, clock) for each in self._template.schedules]
+        repeaters = [
+            Repeater(each, functions.run_in_turn, clock) for each in self._template.schedules
+        ]
         functions.add(*self._local_function(engine, pumps, repeaters))
         server = self._make_server(functions, ending)
         os.environ["PUBLIC_URL"] = self.url
@@ -179,7 +190,10 @@ class Stack:
         bootstrap.configure(clock=self._clock, session=session)
         for client in bootstrap.dynamodb_clients():
             attach(guarded, client)
-        functions = Functions.load(self._template.functions)
+        environments: Environments = SharedEnvironment()
+        if self._layout == "cloud":
+            environments = SeparateEnvironments(start_environment)
+        functions = Functions.load(self._template.functions, environments)
         # Before the engine closes, whatever uses it has to end.
         ending.callback(self._join)
         ending.callback(executions.stop)
@@ -313,12 +327,12 @@ class Stack:
             thread.join()
 
 
-def _set_environment(template: Template, data: DataFolder) -> None:
+def _set_environment(template: Template, data: DataFolder, layout: Layout) -> None:
     isolate_environment()
     own = {name: os.environ[name] for name in _OWN_VARIABLES if name in os.environ}
     os.environ |= template.environment() | {
-        # All functions share one process here, so what one changes the others see at once.
-        "SHARED_CACHES": "true",
+        # Where all functions share one cache, the others see at once what one changes.
+        "SHARED_CACHES": "true" if layout == "shared" else "false",
         # Whoever tries the service out has the subscriber on the same machine.
         "CONFIRM_ENDPOINTS": "false",
         "HTTP_ENDPOINTS": "true",

@@ -38,6 +38,10 @@ class Function:
     """What the template calls it."""
     permissions: Permissions = field(default_factory=dict)
     """What its own policies allow."""
+    reserved: int | None = None
+    """How many of it may run at once; None where it has no bound of its own."""
+    may_loop: bool = False
+    """Whether Lambda lets it invoke itself on and on."""
 
     @property
     def arn(self) -> str:
@@ -196,6 +200,8 @@ class _Reader:
                 name: str(self._resolver.resolve(value)) for name, value in variables.items()
             },
             permissions=self._permissions(properties),
+            reserved=_optional_int(merged.get("ReservedConcurrentExecutions")),
+            may_loop=merged.get("RecursiveLoop") == "Allow",
         )
 
     def _permissions(self, properties: Mapping[str, Any]) -> Permissions:
@@ -279,6 +285,10 @@ def _keys(statement: Mapping[str, Any]) -> frozenset[str]:
         case {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": [*patterns]}}:
             return frozenset(str(pattern).removesuffix("*") for pattern in patterns)
     raise TemplateError(f"the condition of {statement.get('Sid')} is not understood")
+
+
+def _optional_int(value: Any) -> int | None:
+    return None if value is None else int(value)
 
 
 def _as_list(value: Any) -> list[str]:

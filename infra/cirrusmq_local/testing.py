@@ -35,9 +35,10 @@ from cirrusmq.limits import CACHE_MS, SLOW_CACHE_MS
 from cirrusmq.storage.store import Store
 from cirrusmq_local.aws import isolate_environment
 from cirrusmq_local.engine import Engine, TableSpec, attach
-from cirrusmq_local.events import Request, make_event, read_answer
-from cirrusmq_local.functions import Context, Handler, load_handler, running
+from cirrusmq_local.events import Request, answer_failure, make_event, read_answer
+from cirrusmq_local.functions import load_handler
 from cirrusmq_local.guard import GuardedEngine
+from cirrusmq_local.invocation import FunctionError, Handler, goes_on, invoke, running
 from cirrusmq_local.pump import Pump
 from cirrusmq_local.routing import Router
 from cirrusmq_local.template import Function, Template, load
@@ -96,6 +97,18 @@ class Posting:
     error: str | None
 
 
+class Invoked(tuple[str, dict[str, Any]]):
+    """An invocation that waits: the function's role and its event."""
+
+    chain: tuple[str, ...]
+    """The functions that led to it."""
+
+    def __new__(cls, invoked: tuple[str, dict[str, Any]], chain: tuple[str, ...]) -> Invoked:
+        made = super().__new__(cls, invoked)
+        made.chain = chain
+        return made
+
+
 class World:
     """The service, its clock and its store."""
 
@@ -119,6 +132,8 @@ class World:
         self.engine = Engine(path, tables, now_ms=self.clock.now_ms)
         self.random = random.Random(seed)
         self.invoked: deque[tuple[str, dict[str, Any]]] = deque()
+        self.dropped: list[tuple[str, dict[str, Any]]] = []
+        """Invocations that Lambda held to be an endless loop."""
         self.parked: list[Any] = []
         self.reports: dict[str, bytes] = {}
         """The data pipeline's output: path -> content."""
@@ -143,7 +158,7 @@ class World:
             cache=Cache(self.clock, life_ms, shared=shared_caches),
             slow_cache=Cache(self.clock, SLOW_CACHE_MS, shared=True),
             secret=cache(lambda: load_secret(store, named["directory"], self.random.randbytes)),
-            invoke=lambda role, event: self.invoked.append((role, event)),
+            invoke=self._invoke_later,
             together=_one_by_one,
             apart=_one_by_one,
             start_execution=lambda name, given: self.executions.append((name, given)),
@@ -181,8 +196,11 @@ class World:
         while busy:
             busy = False
             while self.invoked:
-                role, event = self.invoked.popleft()
-                self.run(role, msgspec.json.decode(msgspec.json.encode(event)))
+                invoked = self.invoked.popleft()
+                role, event = invoked
+                copied = msgspec.json.decode(msgspec.json.encode(event))
+                chain = invoked.chain if isinstance(invoked, Invoked) else ()
+                self._run_function(self._names[role], copied, chain)
                 busy = True
             positions = [pump.saved for pump in self._pumps]
             for pump in self._pumps:
@@ -228,18 +246,25 @@ class World:
             http_version="1.1",
         )
         event = make_event(request, match, str(uuid.UUID(int=0)), self.clock.now_ms())
-        answer = self._run_function(match.route.function, event)
-        read = read_answer(answer)
+        try:
+            read = read_answer(self._run_function(match.route.function, event))
+        except FunctionError as error:
+            read = answer_failure(error)
         return Reply(read.status, dict(read.headers), read.body.decode())
 
-    def _run_function(self, name: str, event: Any) -> Any:
+    def _run_function(self, name: str, event: Any, chain: tuple[str, ...] = ()) -> Any:
         function, handler = self._handlers[name]
-        before = running.set(function)
-        try:
-            with bootstrap.serving(self.core):
-                return handler(event, Context(function))
-        finally:
-            running.reset(before)
+        with bootstrap.serving(self.core):
+            return invoke(function, handler, event, lambda: self.clock.now_ms() / 1_000, chain)
+
+    def _invoke_later(self, role: str, event: dict[str, Any]) -> None:
+        invocation = running.get()
+        chain = invocation.chain if invocation else ()
+        function, _ = self._handlers[self._names[role]]
+        if goes_on(function, chain):
+            self.invoked.append(Invoked((role, event), chain))
+        else:
+            self.dropped.append((role, event))
 
     def _park(self, source: Any, records: Any) -> None:
         self.parked.append((source.function, list(records)))

@@ -9,15 +9,16 @@ from pathlib import Path
 from typing import Any
 
 from cirrusmq_local import guard
-from cirrusmq_local.functions import running
+from cirrusmq_local.invocation import running
 
 _used: set[tuple[str, str, str]] = set()
 _execute = guard.GuardedEngine.execute
 
 
 def _noted(self: guard.GuardedEngine, operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
-    function = running.get()
-    if function is not None:
+    invocation = running.get()
+    if invocation is not None:
+        function = invocation.function
         needs = guard._needs(operation, request)
         _used.update((function.logical_id, f"{table}.Arn", action) for table, action, _ in needs)
     return _execute(self, operation, request)

@@ -14,8 +14,9 @@ from tests.local.subscriber import Subscriber
 
 from cirrusmq.errors import CirrusMQError
 from cirrusmq_local.clock import ScaledClock
-from cirrusmq_local.functions import Functions, Handler
+from cirrusmq_local.functions import Functions
 from cirrusmq_local.gateway import Gateway
+from cirrusmq_local.invocation import Handler
 from cirrusmq_local.routing import Router
 from cirrusmq_local.server import Server
 from cirrusmq_local.template import Function, Route

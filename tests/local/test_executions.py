@@ -21,7 +21,8 @@ from cirrusmq_local.executions import (
     Executions,
     UnknownStateMachineError,
 )
-from cirrusmq_local.functions import Functions, Handler
+from cirrusmq_local.functions import Functions
+from cirrusmq_local.invocation import Handler
 from cirrusmq_local.template import Function, StateMachine
 from cirrusmq_local.testing import ManualClock
 

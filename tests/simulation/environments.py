@@ -22,7 +22,8 @@ from cirrusmq.core import Core, Settings
 from cirrusmq.deployment import load_secret
 from cirrusmq.limits import CACHE_MS, SLOW_CACHE_MS
 from cirrusmq.storage.store import Store
-from cirrusmq_local.functions import Handler, load_handler
+from cirrusmq_local.functions import load_handler
+from cirrusmq_local.invocation import Handler
 from cirrusmq_local.template import Function
 
 if TYPE_CHECKING:

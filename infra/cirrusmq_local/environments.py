@@ -1,0 +1,73 @@
+"""Execution environments on one machine: one for all functions, or as the cloud has them.
+
+shared   send ── receive ── delete            one cache: a change is seen at once
+cloud    send 1 | send 2 | receive 1 | …      each call its own while it runs, idle ones again
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from typing import Literal, Protocol, TypeAlias
+
+from msgspec.structs import replace
+
+from cirrusmq import bootstrap
+from cirrusmq.core import Core
+
+Layout: TypeAlias = Literal["shared", "cloud"]
+
+
+class Environments(Protocol):
+    """Where functions run."""
+
+    def serving(self, function: str) -> contextlib.AbstractContextManager[None]:
+        """The environment of one invocation of a function, as a context."""
+        ...
+
+
+class SharedEnvironment:
+    """All functions remember together what one of them has seen."""
+
+    def serving(self, function: str) -> contextlib.AbstractContextManager[None]:
+        return contextlib.nullcontext()
+
+
+class SeparateEnvironments:
+    """Caches and hints of their own for each function, and for each call that runs beside others.
+
+    `start` makes a core that remembers nothing.
+    """
+
+    def __init__(self, start: Callable[[], Core]) -> None:
+        self._start = start
+        self._idle: defaultdict[str, list[Core]] = defaultdict(list)
+        self._lock = threading.Lock()
+
+    @contextlib.contextmanager
+    def serving(self, function: str) -> Iterator[None]:
+        with self._lock:
+            idle = self._idle[function]
+            core = idle.pop() if idle else None
+        core = core or self._start()
+        try:
+            with bootstrap.serving(core):
+                yield
+        finally:
+            with self._lock:
+                idle.append(core)
+
+
+def start_environment() -> Core:
+    """A core that remembers nothing; what only carries calls is this process's one of each kind."""
+    first = bootstrap.service()
+    return replace(
+        bootstrap.wire(),
+        together=first.together,
+        invoke=first.invoke,
+        start_execution=first.start_execution,
+        post=first.post,
+        read_report=first.read_report,
+    )

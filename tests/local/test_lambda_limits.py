@@ -1,0 +1,168 @@
+"""What Lambda refuses and ends, this machine refuses and ends too."""
+
+from __future__ import annotations
+
+import base64
+import json
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from tests.local.conftest import function
+
+from cirrusmq_local.aws import make_session
+from cirrusmq_local.engine import Engine, TableSpec
+from cirrusmq_local.functions import Functions
+from cirrusmq_local.guard import GuardedEngine
+from cirrusmq_local.invocation import (
+    LINKS,
+    PAYLOAD_BYTES,
+    AnswerTooLargeError,
+    EventTooLargeError,
+    Handler,
+    TimedOutError,
+    TooManyRequestsError,
+    invoke,
+)
+
+PUT = {"TableName": "Items", "Item": {"pk": {"S": "a"}, "sk": {"S": "b"}}}
+GET = {"TableName": "Items", "Key": PUT["Item"]}
+
+
+class HandTime:
+    """Seconds that pass when a test says so."""
+
+    def __init__(self) -> None:
+        self.seconds = 100.0
+
+    def now(self) -> float:
+        return self.seconds
+
+
+@pytest.fixture
+def time() -> HandTime:
+    return HandTime()
+
+
+@pytest.fixture
+def engine() -> Iterator[Engine]:
+    made = Engine(None, [TableSpec("Items")], now_ms=lambda: 1)
+    yield made
+    made.close()
+
+
+def text_answer(body: str) -> dict[str, Any]:
+    return {"statusCode": 200, "headers": {}, "body": body, "isBase64Encoded": False}
+
+
+def run(time: HandTime, handler: Handler, event: Any = None) -> Any:
+    return invoke(function("reader"), handler, event or {}, time.now)
+
+
+@pytest.mark.parametrize("character", ["é", "語", '"'])
+def test_an_answer_counts_as_the_runtime_encodes_it(time: HandTime, character: str) -> None:
+    one = len(json.dumps(character)) - 2
+    fits = text_answer(character * ((PAYLOAD_BYTES - 200) // one))
+    assert run(time, lambda event, context: fits) == fits
+    with pytest.raises(AnswerTooLargeError):
+        run(time, lambda event, context: text_answer(character * (PAYLOAD_BYTES // one)))
+
+
+def test_what_base64_has_no_need_to_escape_may_be_larger(time: HandTime) -> None:
+    body = base64.b64encode("語".encode() * 1_500_000).decode()
+    answer = text_answer(body) | {"isBase64Encoded": True}
+    assert run(time, lambda event, context: answer) == answer
+
+
+def test_an_event_that_is_too_large_does_not_reach_the_function(time: HandTime) -> None:
+    calls: list[Any] = []
+    with pytest.raises(EventTooLargeError):
+        run(time, lambda event, context: calls.append(event), {"body": "a" * PAYLOAD_BYTES})
+    assert calls == []
+
+
+def test_the_context_counts_down_to_the_timeout(time: HandTime) -> None:
+    def handler(event: Any, context: Any) -> Any:
+        time.seconds += 28.5
+        return context.get_remaining_time_in_millis()
+
+    assert run(time, handler) == 500
+
+
+def test_a_function_that_answers_after_its_timeout_has_not_answered(time: HandTime) -> None:
+    def handler(event: Any, context: Any) -> Any:
+        time.seconds += 29.1
+        return {}
+
+    with pytest.raises(TimedOutError, match="29 s"):
+        run(time, handler)
+
+
+def test_what_a_function_writes_after_its_timeout_takes_no_effect(
+    time: HandTime, engine: Engine
+) -> None:
+    guarded, caught = GuardedEngine(engine), []
+
+    def handler(event: Any, context: Any) -> Any:
+        guarded.execute("PutItem", PUT)
+        time.seconds += 29.1
+        try:
+            guarded.execute("DeleteItem", GET)
+        except Exception as error:  # as a handler does that turns errors into answers
+            caught.append(error)
+
+    with pytest.raises(TimedOutError):
+        run(time, handler)
+    assert caught == []
+    assert engine.execute("GetItem", GET)["Item"] == PUT["Item"]
+
+
+@pytest.mark.parametrize(("may_loop", "runs"), [(False, LINKS), (True, 40)])
+def test_a_function_that_invokes_itself_is_stopped_unless_it_may(may_loop: bool, runs: int) -> None:
+    came: list[int] = []
+    enough = threading.Event()
+
+    def handler(event: Any, context: Any) -> None:
+        came.append(event["number"])
+        if len(came) == 40:
+            enough.set()
+            return
+        payload = json.dumps({"number": event["number"] + 1}).encode()
+        client.invoke(FunctionName="loop", InvocationType="Event", Payload=payload)
+
+    looping = replace(function("loop"), may_loop=may_loop)
+    functions = Functions({"loop": (looping, handler)})
+    client = make_session(lambda: functions).create_client("lambda")
+    functions.send("loop", {"number": 0})
+    enough.wait(0.5 if not may_loop else 20)
+    functions.stop()
+    assert came == list(range(runs))
+
+
+def test_no_more_run_at_once_than_are_reserved() -> None:
+    began, go_on = threading.Event(), threading.Event()
+
+    def handler(event: Any, context: Any) -> str:
+        began.set()
+        assert go_on.wait(20)
+        return "done"
+
+    functions = Functions({"sweep": (replace(function("sweep"), reserved=1), handler)})
+    first = functions.call("sweep", {})
+    assert began.wait(20)
+    with pytest.raises(TooManyRequestsError):
+        functions.run("sweep", {})
+    functions.send("sweep", {})  # waits for its turn, as in Lambda's own queue
+    go_on.set()
+    assert first.result() == "done"
+    functions.stop()
+
+
+def test_the_caller_sees_what_an_http_api_answers_for_lambda(serve: Any) -> None:
+    gateway = serve({"POST /a": lambda event, context: text_answer("語" * 2_000_000)})
+    answered = gateway.client.post("/a")
+    assert (answered.status_code, answered.json()) == (500, {"message": "Internal Server Error"})
+    answered = gateway.client.post("/a", content=b"a" * (PAYLOAD_BYTES + 1))
+    assert (answered.status_code, answered.json()) == (413, {"message": "Request Too Long"})

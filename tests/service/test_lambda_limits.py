@@ -1,0 +1,68 @@
+"""The whole service within Lambda's limits: what is over them is lost, but never half done."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from cirrusmq_lambda import envelopes
+from cirrusmq_local.invocation import LINKS, TimedOutError
+from cirrusmq_local.testing import World
+
+if TYPE_CHECKING:
+    from tests.service.conftest import MakeQueue
+    from tests.service.topics import Subscriber, TestTopic
+
+
+def test_an_answer_that_lambda_cannot_pass_on_is_lost_and_its_messages_stay_claimed(
+    make_queue: MakeQueue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    queue = make_queue(max_message_bytes=262_144, partitions=1)
+    for _ in range(16):
+        queue.send("語" * 87_000)
+    monkeypatch.setattr(envelopes, "TEXT_ANSWER_BYTES", 100_000_000)
+    request = {"max": 16, "wait_seconds": 0}
+    reply = queue.client.post(f"{queue.path}/messages/receive", request)
+    assert (reply.status, reply.json) == (500, {"message": "Internal Server Error"})
+    assert queue.counts()["inactive"] > 10
+
+
+def test_a_push_that_lasts_too_long_is_ended_where_it_stands(
+    world: World, topic: TestTopic, subscriber: Subscriber
+) -> None:
+    topic.subscribe("hook", protocol="http", endpoint="http://hook.example/hook")
+
+    def slowly(url: str) -> str | None:
+        world.clock.pass_seconds(130)
+        return None
+
+    world.endpoint = slowly
+    with pytest.raises(TimedOutError):
+        topic.publish("hello")
+    assert len(world.posts) == 1
+    world.endpoint = lambda url: None
+    world.run("sweep")
+    world.settle()
+    assert len(world.posts) == 2  # for all that anybody knows the first one was not taken
+
+
+def test_an_invocation_that_leads_to_itself_is_dropped_in_the_end(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs: list[Any] = []
+
+    def again(event: Any, context: Any) -> None:
+        runs.append(event)
+        world.core.invoke("push", {"deliver": {}})
+
+    name = world._names["push"]
+    function, _ = world._handlers[name]
+    handlers = {**world._handlers, name: (function, again)}
+    monkeypatch.setattr(world, "_handlers", handlers)
+    world.core.invoke("push", {"deliver": {}})
+    if function.may_loop:
+        pytest.skip("the template lets push loop")
+    world.settle()
+    assert len(runs) == LINKS
+    assert world.dropped == [("push", {"deliver": {}})]
