@@ -98,8 +98,8 @@ def draw_profile(seed: int) -> Profile:
     chances.pop("hot", None)
     if "deserted" in chances:
         chances |= {"deserted": 300, "answer lost": 300}
-    if draw.random() < 0.2:
-        chances["hot"] = draw.choice((300, 1_500))
+    if draw.random() < 0.3:
+        chances["hot"] = draw.choice((300, 1_500, 3_000))
     if draw.random() < 0.2:
         chances["jump"] = 30
     return Profile(chances, draw.choice(_PACES))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from tests.simulation import topic_plants
+from tests.simulation import cloud_plants, topic_plants
 from tests.simulation.checks import RAISED
 from tests.simulation.history import Violation
 from tests.simulation.plants import PLANTS, Plant
@@ -41,8 +41,15 @@ def _find(fault: str, patch: pytest.MonkeyPatch) -> tuple[int, Violation]:
 
 
 def test_the_planted_faults_are_there() -> None:
-    assert len(PLANTS) >= 20
+    assert len(PLANTS) >= 25
     assert topic_plants.__doc__
+    assert cloud_plants.__doc__
+
+
+@pytest.mark.parametrize("fault", PLANTS)
+def test_a_fault_can_still_be_planted(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it takes away has the name that it had when the fault was written down."""
+    PLANTS[fault].patch(monkeypatch)
 
 
 @pytest.mark.parametrize("fault", _FAULTS)
