@@ -226,10 +226,13 @@ def listening() -> Iterator[None]:
     log = logging.getLogger(logger.name)
     handlers, propagate = log.handlers, log.propagate
     log.handlers, log.propagate = [_Listener()], False
+    core, level = logging.getLogger("cirrusmq"), logging.getLogger("cirrusmq").level
+    core.setLevel(logging.CRITICAL)
     try:
         yield
     finally:
         log.handlers, log.propagate = handlers, propagate
+        core.setLevel(level)
         _raised.clear()
 
 
