@@ -90,10 +90,14 @@ class Functions:
         self._deployment.stage.spawn(name, body, after_ms=draw.choice((1, 30, 400)))
 
     def _replay(self, name: str, event: Event, draw: Random) -> None:
+        client = Client(name)
+        if "operation" not in event:
+            self._deployment.run(client, "replay", "replay", "", dict(event), event)
+            return
         less_ms = 1_000 * functions()["replay"].timeout_seconds
         less_ms -= int(1_000 * draw.choice(_REPLAY_SECONDS))
         given = {"operation": event["operation"]["id"]}
-        self._deployment.run(Client(name), "replay", "replay", "", given, event, less_ms)
+        self._deployment.run(client, "replay", "replay", "", given, event, less_ms)
 
     def _run(self, name: str, role: str, event: Event) -> Call:
         kind = "retry" if "retry" in event else role

@@ -76,7 +76,7 @@ class Mapping:
         event = json.loads(json.dumps({"Records": records}))
         shown = " ".join(f"{each.keys['pk']['S']} {each.keys['sk']['S']}" for each in piece)
         call = self._deployment.run(
-            self._client, self._role, self._role, "", {"record": shown}, event
+            self._client, self._role, self._role, "", {"records": shown}, event
         )
         if not call.known:
             return 0, True
