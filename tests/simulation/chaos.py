@@ -20,6 +20,7 @@ FAULTS = (
     "answer lost",
     "throttled",
     "hot",
+    "unread",
     "unprocessed",
     "unsent",
     "lost",
@@ -38,19 +39,19 @@ _OF_CALLS = frozenset({"deserted", "answer lost"})
 _OF_READS = frozenset(
     {"throttled", "unsent", "lost", "crash before", "stale", "short", "slow", "jump"}
 )
-_OF_WRITES = frozenset(FAULTS) - _OF_CALLS - {"stale", "short", "unprocessed", "hot"}
+_OF_WRITES = frozenset(FAULTS) - _OF_CALLS - {"stale", "short", "unprocessed", "hot", "unread"}
 _POSSIBLE = {
     HTTP: _OF_CALLS,
     "Query": _OF_READS,
     "GetItem": _OF_READS - {"short"},
-    "BatchGetItem": _OF_READS - {"short"} | {"unprocessed"},
+    "BatchGetItem": _OF_READS - {"short"} | {"unprocessed", "unread"},
     "BatchWriteItem": _OF_WRITES | {"unprocessed"},
     "UpdateItem": _OF_WRITES | {"hot"},
     "PutItem": _OF_WRITES | {"hot"},
     "DeleteItem": _OF_WRITES | {"hot"},
     "TransactWriteItems": _OF_WRITES | {"hot"},
 }
-"""`hot`: throttled as `throttled` is, but writes alone, and many of them."""
+"""`hot`: throttled as `throttled` is, but writes alone, and many of them; `unread`: bodies are."""
 _PACES = ((0, 2), (1, 9), (2, 60), (20, 700))
 SCALE = 10_000
 SDK_MS = 36_000
@@ -96,10 +97,13 @@ def draw_profile(seed: int) -> Profile:
         chances = {"slow": 2_000, "ghost": 1_000}
     chances.pop("jump", None)
     chances.pop("hot", None)
+    chances.pop("unread", None)
     if "deserted" in chances:
         chances |= {"deserted": 300, "answer lost": 300}
     if draw.random() < 0.3:
         chances["hot"] = draw.choice((300, 1_500, 3_000))
+    if draw.random() < 0.1:
+        chances["unread"] = draw.choice((500, 2_000))
     if draw.random() < 0.2:
         chances["jump"] = 30
     return Profile(chances, draw.choice(_PACES))

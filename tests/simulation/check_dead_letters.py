@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from tests.simulation.history import Call, Violation
 from tests.simulation.tracks import Book, Track
 
-_SURVIVABLE = ("throttled", "hot", "conflict", "stale", "short", "unprocessed")
+_SURVIVABLE = ("throttled", "hot", "unread", "conflict", "stale", "short", "unprocessed")
 """Faults of store calls that say that nothing was done: a receive must tell what it has claimed."""
 _OF_WRITES = ("UpdateItem", "PutItem", "DeleteItem", "TransactWriteItems", "BatchWriteItem")
 

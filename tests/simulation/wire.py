@@ -82,7 +82,7 @@ class Wire:
 
     def _with_fault(self, operation: str, request: dict[str, Any], fate: Fate) -> dict[str, Any]:
         match fate.fault:
-            case "throttled" | "hot":
+            case "throttled" | "hot" | "unread":
                 raise _refused(operation, "ThrottlingException", "slow down")
             case "unsent":
                 self._wait(2_000, fate.draw)
