@@ -83,9 +83,14 @@ class Profile:
     pace_ms: tuple[int, int]
 
 
-def draw_profile(seed: int) -> Profile:
-    """Some runs are calm, some have few kinds of fault, some all; in some much comes too late."""
+def draw_profile(seed: int, *, storm: bool = False) -> Profile:
+    """Some runs are calm, some have few kinds of fault, some all; in some much comes too late.
+
+    In a storm the store refuses a lot, and nothing else goes wrong.
+    """
     draw = random.Random(f"profile {seed}")
+    if storm:
+        return Profile({draw.choice(("hot", "unread")): draw.choice((500, 2_000))}, (1, 9))
     kind = draw.random()
     chances: dict[str, int] = {}
     if kind < 0.35:
@@ -100,10 +105,8 @@ def draw_profile(seed: int) -> Profile:
     chances.pop("unread", None)
     if "deserted" in chances:
         chances |= {"deserted": 300, "answer lost": 300}
-    if draw.random() < 0.3:
-        chances["hot"] = draw.choice((300, 1_500, 3_000))
-    if draw.random() < 0.1:
-        chances["unread"] = draw.choice((500, 2_000))
+    if draw.random() < 0.2:
+        chances["hot"] = draw.choice((300, 1_500))
     if draw.random() < 0.2:
         chances["jump"] = 30
     return Profile(chances, draw.choice(_PACES))

@@ -29,14 +29,14 @@ def a_purge_removes_whatever_has_the_key(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(purging, "_remove", remove)
 
 
-@plant("dead", "retries", rare=True)
+@plant("storm")
 def one_refused_claim_fails_the_whole_receive(patch: pytest.MonkeyPatch) -> None:
     """The others stay claimed, and nobody is told of them."""
     patch.setattr(heads, "try_claim", claims.claim)
     patch.setattr(ordered_heads, "try_claim", claims.claim)
 
 
-@plant("dead", "retries", rare=True)
+@plant("storm")
 def what_cannot_be_read_stays_claimed(patch: pytest.MonkeyPatch) -> None:
     """A receive that is refused the bodies says 503 and leaves its claims behind."""
     patch.setattr(unclaiming, "_undo", lambda *_: None)

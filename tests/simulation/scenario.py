@@ -21,12 +21,14 @@ FAMILIES = {
     "ordered pull": 6,
     "ordered copies": 4,
     "http": 11,
+    "storm": 3,
     "crowd": 0.5,
 }
 """Family -> its share of a hundred seeds or so.
 
 `poison`: consumers fail at most messages and take one at a time; `ordered copies`: a topic's
-subscription is an ordered queue; `crowd`: thousands are in flight.
+subscription is an ordered queue; `storm`: the store refuses a lot, and a message may be received
+once; `crowd`: thousands are in flight.
 """
 _OF_TOPICS = ("pull", "ordered pull", "ordered copies", "http")
 
@@ -110,7 +112,7 @@ def draw_scenario(seed: int) -> Scenario:
         receivers=("audit", "copies")[: draw.choice((1, 2))] if "receivers" in family else (),
         cast=tuple(_cast(draw, family, orders)),
         pause_ms=draw.choice((0, 300, 1_500, 4_000)),
-        big_bodies=draw.random() < 0.3,
+        big_bodies=family == "storm" or draw.random() < 0.3,
         attempts=0 if orders.get("ordered") else draw.choice((0.3, 0.8)),
         deduplication=draw.choice((0, 0, 0.3)),
         poisoned=family == "poison",
@@ -187,6 +189,9 @@ def _attributes(draw: random.Random, family: str) -> dict[str, Any]:
     }
     if family == "retries":
         attributes["retry"] = _ladder(draw)
+    if family == "storm":
+        one = {"queue": "dead", "max_receives": 1}
+        return attributes | {"partitions": 1, "dead_letter": one}
     if family == "crowd":
         return attributes | {"partitions": 1, "message_retention_seconds": 345_600}
     if family in ("retries", "dead", "poison") or draw.random() < 0.15:

@@ -62,11 +62,13 @@ class Run:
 
 def play(seed: int, cut: Cut = Cut()) -> Run:
     """Play the scenario of a seed."""
-    chaos = Chaos(seed, draw_profile(seed), cut.faults)
+    scenario = draw_scenario(seed)
+    profile = draw_profile(seed, storm=scenario.family == "storm")
+    chaos = Chaos(seed, profile, cut.faults)
     deployment = Deployment(chaos)
     try:
         with listening():
-            violation = _Play(deployment, draw_scenario(seed), cut).run()
+            violation = _Play(deployment, scenario, cut).run()
     finally:
         deployment.stage.close()
     return Run(deployment.history, violation, tuple(chaos.fired))
