@@ -100,19 +100,19 @@ def _dead_letter(before: Delivery, after: Delivery, free: int) -> Iterator[Viola
 
 def _consumed(book: Book, track: Track, before: Delivery, after: Delivery) -> bool:
     """Whether a send repeated just before `after` may have found its message gone."""
-    until = after.call.ended
+    until, queue = after.call.ended, track.reader.partition("/")[0]
     if not any(call.begun > before.call.begun for call in book.sends_of(track.id)) and not any(
         call.ended > before.call.begun for call in book.sends_of(track.id)
     ):
         return False
     gone = any(True for verb in ("delete", "dead letter") for _ in track.acts_before(verb, until))
-    purged = any(call.begun < until for call in book.effective("purge", before.call.place))
+    purged = any(call.begun < until for call in book.effective("purge", queue))
     return gone or purged or after.claim_ms >= before.expires_ms
 
 
 def _purged_and_sent_again(book: Book, track: Track, after: Delivery) -> bool:
     """Whether a repeated send found nothing left of the first one, not even its empty parcel."""
-    purges = [call.begun for call in book.effective("purge", after.call.place)]
+    purges = [call.begun for call in book.effective("purge", track.reader.partition("/")[0])]
     return bool(purges) and any(call.ended > min(purges) for call in book.sends_of(track.id))
 
 

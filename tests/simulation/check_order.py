@@ -87,7 +87,7 @@ def _done(book: Book, reader: str, sent: Sent, most_receives: int) -> tuple[int,
                 moment_ms = min(moment_ms, delivery.dead["dead_at"])
             if delivery.count >= most_receives:  # given up, and perhaps never seen again
                 moment_ms = min(moment_ms, free_ms(track, delivery, _NEVER))
-        for call in book.effective("purge", reader):
+        for call in book.effective("purge", reader.partition("/")[0]):
             moment = min(moment, call.begun)
         if not track.deliveries:  # it expired in its place
             moment = 0
