@@ -4,23 +4,21 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any
 
-from tests.simulation.deployment import Deployment
+from tests.simulation.deployment import Deployment, scan
 from tests.simulation.history import Call, Violation
 from tests.simulation.tracks import Book
 
 from cirrusmq.parcel import DELETED
 from cirrusmq.storage.parcels import ARCHIVE, PARCELS, read_parcel
 
-Item = dict[str, Any]
 MOST_PER_RECEIVE = 16
 
 
 def check_counters(deployment: Deployment) -> Iterator[Violation]:
     """Counters say what the store holds: messages not deleted, their bytes, what can be rewound."""
     held: Counter[tuple[str, str]] = Counter()
-    for item in _scan(deployment, deployment.tables.messages):
+    for item in scan(deployment.engine, deployment.tables.messages):
         kind, source_id, _ = (item["pk"]["S"] + "##").split("#", 3)[:3]
         if kind not in (PARCELS, ARCHIVE):
             continue
@@ -32,7 +30,7 @@ def check_counters(deployment: Deployment) -> Iterator[Violation]:
         held[source_id, "messages"] += len(live)
         held[source_id, "bytes"] += sum(parcel.sizes[place] for place in live)
     counted: Counter[tuple[str, str]] = Counter()
-    for item in _scan(deployment, deployment.tables.usage):
+    for item in scan(deployment.engine, deployment.tables.usage):
         if item["pk"]["S"].startswith("C#"):
             for name in ("messages", "bytes", "rewindable"):
                 counted[item["sk"]["S"], name] += int(item.get(name, {"N": "0"})["N"])
@@ -44,7 +42,7 @@ def check_counters(deployment: Deployment) -> Iterator[Violation]:
 def check_usage(deployment: Deployment, book: Book) -> Iterator[Violation]:
     """What is billed lies between what clients know was done and what may have been done."""
     billed: Counter[tuple[str, str]] = Counter()
-    for item in _scan(deployment, deployment.tables.usage):
+    for item in scan(deployment.engine, deployment.tables.usage):
         for record in item.get("records", {"L": []})["L"]:
             entry = record["M"]
             place = entry["resource"]["S"].partition(":")[2]
@@ -91,13 +89,3 @@ def _by_place(calls: list[Call]) -> dict[str, list[Call]]:
     for call in calls:
         places.setdefault(call.place, []).append(call)
     return places
-
-
-def _scan(deployment: Deployment, table: str) -> Iterator[Item]:
-    request: dict[str, Any] = {"TableName": table}
-    while True:
-        answer = deployment.engine.execute("Scan", request)
-        yield from answer["Items"]
-        if "LastEvaluatedKey" not in answer:
-            return
-        request["ExclusiveStartKey"] = answer["LastEvaluatedKey"]

@@ -40,6 +40,8 @@ from cirrusmq_local.testing import START_MS, TEMPLATE, Posting
 A = TypeVar("A")
 B = TypeVar("B")
 ACCOUNT = "acme"
+Item = dict[str, Any]
+"""In wire shapes."""
 _PATIENCE_MS = 30_000
 """What the gateway waits for a function."""
 _TURNOVERS = (0, 5, 40)
@@ -234,6 +236,17 @@ def listening() -> Iterator[None]:
         log.handlers, log.propagate = handlers, propagate
         core.setLevel(level)
         _raised.clear()
+
+
+def scan(engine: Engine, table: str) -> Iterator[Item]:
+    """Every item of a table."""
+    request: dict[str, Any] = {"TableName": table}
+    while True:
+        answer = engine.execute("Scan", request)
+        yield from answer["Items"]
+        if "LastEvaluatedKey" not in answer:
+            return
+        request["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
 
 
 def _one_by_one(call: Callable[[A], B], values: Iterable[A]) -> Iterable[B]:

@@ -6,7 +6,7 @@ import json
 from random import Random
 
 from botocore.exceptions import ConnectTimeoutError
-from tests.simulation.deployment import Deployment, functions
+from tests.simulation.deployment import Deployment, Item, functions, scan
 from tests.simulation.environments import Client, Environment, Event
 from tests.simulation.history import Call
 from tests.simulation.scenario import Cast, Scenario
@@ -16,6 +16,12 @@ from cirrusmq.storage.directory import RUNNING
 
 _REPLAY_SECONDS = (10.0, 10.05, 70.0)
 """What an operation's function is told that it has left, when it begins."""
+
+
+def _parked(item: Item) -> bool:
+    """Whether an item is a share of a record, put aside; its reader's mark may stay longer."""
+    pk = item["pk"]["S"]
+    return bool(pk.startswith("P#") and pk.count("#") > 1)
 
 
 class Sweeper:
@@ -75,6 +81,11 @@ class Functions:
             "ExpressionAttributeValues": {":pk": {"S": RUNNING}},
         }
         return int(self._deployment.engine.execute("Query", request)["Count"])
+
+    def parked(self) -> list[str]:
+        """What fan_out put aside, and nobody has handed out yet."""
+        items = scan(self._deployment.engine, self._deployment.tables.messages)
+        return [f"{each['pk']['S']} {each['sk']['S']}" for each in items if _parked(each)]
 
     def _name(self, caller: Environment, role: str) -> tuple[str, Random]:
         name = role + "<{}.{}.{}".format(*caller.name_call())

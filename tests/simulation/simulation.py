@@ -174,9 +174,10 @@ class _Play:
         for _ in range(CALM_MINUTES):
             part.sweep()
             stage.pause(61_000)
-            if not self._functions.running() and not self._pushed():
+            left = self._pushed() + self._functions.parked()
+            if not self._functions.running() and not left:
                 return
-        self._stuck = self._pushed() or ["an operation"]
+        self._stuck = left or ["an operation"]
 
     def _finish_logs(self) -> None:
         self._deployment.stage.pause(LOG_HELD_BACK_MS + 1)
