@@ -1,8 +1,9 @@
 """What the head of a busy partition costs, and how late messages are seen there.
 
-Receivers in environments of their own share one partition, in simulated time. So many messages are
-in flight for long; a steady rate of others is sent, received, held for some seconds and deleted, but
-for one of a hundred, which is abandoned: its lease ends. All is counted and deterministic.
+Receivers in environments of their own share one partition, in simulated time. So many messages
+are in flight for long; a steady rate of others is sent, received, held for some seconds and
+deleted, but for one of a hundred, which is abandoned: its lease ends. All is counted and
+deterministic.
 """
 
 from __future__ import annotations

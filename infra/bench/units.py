@@ -26,6 +26,7 @@ from .table import show
 def run() -> None:
     """Print the tables."""
     _show_lives()
+    _show_failures()
     _show_reads()
     _show_published()
 
@@ -44,6 +45,56 @@ def _show_lives() -> None:
         show(f"{kind} units of messages that travel together, by the queue's design", heads, rows)
     once = our_life(WORKLOADS[0], deduplication_id="one")
     print(f"\nOne of 100 bytes, strictly deduplicated: {once[0]:g} write, {once[1]:g} read units.")
+
+
+def _show_failures() -> None:
+    """What it costs that messages were not dealt with, beside their receives."""
+    rows = [
+        ("one, within a second of its sending", failure_units(1, held_seconds=0.5)),
+        ("one, later", failure_units(1)),
+        ("16 of one send, given back together", failure_units(16)),
+        ("one, to wait for two hours", failure_units(1, delay_seconds=7_200)),
+        ("one of a queue that gives up by age", failure_units(1, max_age_seconds=300)),
+        ("one of an ordered queue", failure_units(1, ordered=True)),
+    ]
+    show(
+        "Units of a failure: a give-back, or a visibility of 0, of messages of 100 bytes",
+        ["given back", "write units", "read units"],
+        [(name, *units) for name, units in rows],
+    )
+    print(
+        "\nAn environment moves 20 a second in a partition; beyond it each costs one unit. A lease"
+    )
+    print("that ends costs nothing.")
+
+
+def failure_units(
+    count: int,
+    *,
+    held_seconds: float = 5,
+    delay_seconds: int = 0,
+    max_age_seconds: int | None = None,
+    ordered: bool = False,
+) -> tuple[float, float]:
+    """(write units, read units) of giving messages of one send back together."""
+    world = World()
+    alice = world.client("alice")
+    attributes: dict[str, Any] = {"partitions": 1, "ordered": ordered}
+    if max_age_seconds is not None:
+        alice.put("/queues/dead")
+        attributes["dead_letter"] = {"queue": "dead", "max_age_seconds": max_age_seconds}
+    alice.put("/queues/work", attributes)
+    alice.send("work", *["x" * 100] * count, group="g")
+    receipts = [message["receipt"] for message in alice.receive("work")]
+    alice.post("/queues/work/messages/delete", {"receipts": ["none"]})  # attributes are at hand
+    world.clock.pass_seconds(held_seconds)
+    world.engine.reset_capacity()
+    body = {"receipts": receipts, "delay_seconds": delay_seconds}
+    given = alice.post("/queues/work/messages/give-back", body).json["given_back"]
+    if len(given) != count:
+        raise RuntimeError(f"gave back {len(given)} of {count}")
+    used = world.engine.capacity()["by_table"][world.tables.messages]
+    return float(used["write_units"]), float(used["read_units"])
 
 
 def _show_reads() -> None:
