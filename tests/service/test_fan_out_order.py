@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 from tests.service.conftest import MakeQueue, TestQueue
 from tests.service.faults import Throttled, log_records, puts_into
+from tests.service.topic_crashes import Crashes
 from tests.service.topics import Subscriber, TestTopic
 
+from cirrusmq import lots
 from cirrusmq_local.testing import World
 
 TRIES = 3
@@ -117,6 +119,66 @@ class TestInOrder:
         Throttled(world, puts_into(web.id), times)
         feed(world, records)
         assert subscriber.bodies() == BODIES
+
+
+class TestCrashes:
+    """fan_out or the drainer ends at any call of the store, in the midst of what is put aside."""
+
+    @pytest.mark.parametrize("role", ["fan_out", "replay"])
+    def test_nothing_is_lost_and_nothing_overtakes(self, role: str) -> None:
+        at = 0
+        while True:
+            world = World()
+            topic = TestTopic(world.client("alice"))
+            group = topic.subscribe("group", ordered=True)
+            records = publish(topic, *BODIES, group="g")
+            Throttled(world, puts_into(group.id), TRIES)
+            crashes = Crashes(world, role, at)
+            consumer = Consumer(group)
+            world.run("fan_out", {"Records": records})
+            settle(world, consumer)
+            if crashes.crashed_ms is None:
+                assert consumer.bodies == BODIES
+                break
+            if role == "fan_out":  # nobody was told that the batch is done
+                feed(world, records, consumer)
+            else:  # the hold ends, and the sweep comes by
+                world.clock.pass_seconds(61)
+                world.run("sweep")
+                settle(world, consumer)
+            assert list(dict.fromkeys(consumer.bodies)) == BODIES, at
+            world.engine.close()
+            at += 1
+        assert at >= 8
+
+    def test_the_lot_stays_while_its_writer_may_be_at_it(
+        self, world: World, topic: TestTopic
+    ) -> None:
+        """A drainer that finds nothing yet does not take the lot of what is still to come."""
+        group = topic.subscribe("group", ordered=True)
+        lots.mark(world.core, group.id)
+        world.run("replay", {"parked": group.id})
+        assert lots.exists(world.core, group.id)
+        world.clock.pass_seconds(lots.KEEP_MS / 1000 + 1)
+        world.run("replay", {"parked": group.id})
+        assert not lots.exists(world.core, group.id)
+
+    def test_what_is_aside_is_handed_out_by_one_at_a_time(
+        self, world: World, topic: TestTopic
+    ) -> None:
+        group = topic.subscribe("group", ordered=True)
+        records = publish(topic, *BODIES, group="g")
+        Throttled(world, puts_into(group.id), TRIES)
+        world.run("fan_out", {"Records": records})
+        assert lots.hold(world.core, group.id, "another")
+        settle(world)
+        world.run("fan_out", {"Records": publish(topic, "m4", group="g")[3:]})
+        settle(world)
+        assert group.receive_all() == []
+        lots.release(world.core, group.id, "another")
+        consumer = Consumer(group)
+        feed(world, publish(topic, "m5", group="g")[4:], consumer)
+        assert consumer.bodies == [*BODIES, "m4", "m5"]
 
 
 class TestNeighbours:

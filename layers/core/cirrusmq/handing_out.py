@@ -125,11 +125,11 @@ class _Batch:
             until_ms = self._core.now_ms() + int(CLEAR_MS * self._core.clock.scale)
             deadline_ms = min(until_ms, self._deadline_ms)
             try:
-                left = clear_the_way(self._core, reader_id, deadline_ms, self._notices)
+                is_clear = clear_the_way(self._core, reader_id, deadline_ms, self._notices)
             except Exception as error:
                 self._errors.append(error)
-                left = "something"
-            if left != "nothing":
+                is_clear = False
+            if not is_clear:
                 self._aside.add(reader_id)
 
     def _is_marked(self, reader_id: str) -> bool:

@@ -11,11 +11,12 @@ a time, under a hold on the reader's lot; else m2 could pass m1.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
-from typing import Any, Literal, TypeAlias
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from cirrusmq import lots
 from cirrusmq.core import Core
+from cirrusmq.errors import Unavailable
 from cirrusmq.fan_out import handouts_of
 from cirrusmq.handouts import Handout, LogEntry, levels
 from cirrusmq.names import new_id
@@ -27,7 +28,6 @@ PATIENCE_MS = 60_000
 """A drainer that has tried for so long leaves what fails to the next one: the sweep starts it."""
 WAIT_MS = (100, 10_000)
 _PAGE = 25
-Left: TypeAlias = Literal["nothing", "something", "held by another"]
 
 
 def put_aside(core: Core, handout: Handout) -> None:
@@ -40,34 +40,41 @@ def put_aside(core: Core, handout: Handout) -> None:
         core.store.put_if_absent(core.tables.messages, item)
 
 
-def clear_the_way(core: Core, reader_id: str, deadline_ms: int, notices: Notices) -> Left:
-    """Hand out what lies aside of a reader that is promised an order; what is left then."""
+def clear_the_way(core: Core, reader_id: str, deadline_ms: int, notices: Notices) -> bool:
+    """Hand out what lies aside of a reader that is promised an order; whether nothing is left."""
     if not lots.exists(core, reader_id):
-        return "nothing"
-    keys = [in_order_key(reader_id)]
-    if _is_empty(core, keys):
-        return "nothing"
-    return _drain(core, reader_id, keys, deadline_ms, notices)
+        return True
+    drainer = _Drainer(core, reader_id, [in_order_key(reader_id)], deadline_ms, notices)
+    return drainer.is_done() or drainer.run(drainer.hand_out)
 
 
 def drain(core: Core, reader_id: str, most_ms: int) -> None:
-    """Hand out all that lies aside of a reader; what fails is tried again, for a while."""
-    scale = core.clock.scale
+    """Hand out all that lies aside of a reader; what fails is tried again, for a while.
+
+    Where the store is out, or the while is over, the sweep starts another drainer.
+    """
+    scale, notices = core.clock.scale, Notices(core)
     deadline_ms = core.now_ms() + int(most_ms * scale)
-    patient_until_ms = core.now_ms() + int(PATIENCE_MS * scale)
-    wait_ms = WAIT_MS[0]
-    while core.now_ms() < deadline_ms:
-        notices = Notices(core)
-        try:
-            left = _drain(core, reader_id, parked_keys(reader_id), deadline_ms, notices)
-        finally:
+    patient_until_ms = min(deadline_ms, core.now_ms() + int(PATIENCE_MS * scale))
+    drainer = _Drainer(core, reader_id, parked_keys(reader_id), deadline_ms, notices)
+
+    def persist() -> bool:
+        wait_ms = WAIT_MS[0]
+        while True:
+            done = drainer.hand_out()
             notices.send()
-        if left == "nothing":
+            if done or core.now_ms() >= patient_until_ms:
+                return done
+            core.clock.sleep(core.random.uniform(0.5, 1) * wait_ms * scale / 1000)
+            wait_ms = min(2 * wait_ms, WAIT_MS[1])
+
+    try:
+        if drainer.run(persist):
             lots.remove(core, reader_id)
-        if left != "something" or core.now_ms() >= patient_until_ms:
-            return
-        core.clock.sleep(core.random.uniform(0.5, 1) * wait_ms * scale / 1000)
-        wait_ms = min(2 * wait_ms, WAIT_MS[1])
+    except Unavailable:
+        return
+    finally:
+        notices.send()
 
 
 def start_draining(core: Core, reader_id: str) -> None:
@@ -81,93 +88,104 @@ def resume(core: Core) -> None:
         start_draining(core, reader_id)
 
 
-def _drain(
-    core: Core, reader_id: str, keys: Sequence[str], deadline_ms: int, notices: Notices
-) -> Left:
-    """Hand out what lies under these keys, as the only one; what is left of it.
+class _Drainer:
+    """Hands out what lies aside of a reader, under some of its keys."""
 
-    fan_out    puts m5 aside ── starts a drainer B
-    B                           refused: A holds, and looks again behind its release
-    A          finds no more ─────────────────── releases ── looks: m5 ── holds
-    """
-    holder = new_id(core.random)
-    while True:
-        if not lots.hold(core, reader_id, holder):
-            return "held by another"
-        try:
-            done = [_drain_key(core, reader_id, holder, pk, deadline_ms, notices) for pk in keys]
-        finally:
-            lots.release(core, reader_id, holder)
-        if not all(done):
-            return "something"
-        if _is_empty(core, keys):
-            return "nothing"
+    def __init__(
+        self, core: Core, reader_id: str, keys: list[str], deadline_ms: int, notices: Notices
+    ) -> None:
+        self._core = core
+        self._reader_id = reader_id
+        self._keys = keys
+        self._deadline_ms = deadline_ms
+        self._notices = notices
+        self._holder = new_id(core.random)
 
+    def run(self, work: Callable[[], bool]) -> bool:
+        """Do the work as the only one, until nothing is left; whether that is so.
 
-def _drain_key(
-    core: Core, reader_id: str, holder: str, pk: str, deadline_ms: int, notices: Notices
-) -> bool:
-    """Hand out what lies under a key, in order where one is promised; whether all of it is done."""
-    after: Item | None = None
-    all_done = True
-    while True:
-        page, after = _page(core, pk, after)
-        if page and (core.now_ms() >= deadline_ms or not lots.hold(core, reader_id, holder)):
-            return False
-        in_order = pk == in_order_key(reader_id)
-        left = _give_page(core, reader_id, page, in_order, deadline_ms, notices)
-        done = [each for each in page if each["sk"]["S"] not in left]
-        list(core.together(lambda each: _forget(core, each), done))
-        all_done = all_done and not left
-        if after is None or (left and in_order):
-            return all_done
-
-
-def _give_page(
-    core: Core,
-    reader_id: str,
-    page: Sequence[Item],
-    in_order: bool,
-    deadline_ms: int,
-    notices: Notices,
-) -> set[str]:
-    """Hand out what these parked items stand for; the sort keys of those that are left.
-
-    Where an order is promised, what is behind a failure waits.
-    """
-    places = [(each["log"]["S"], each["of"]["S"]) for each in page]
-    records = core.store.get_many(core.tables.messages, sorted(set(places)), consistent=True)
-    left: set[str] = set()
-    handouts: list[Handout] = []
-    for parked, place in zip(page, places, strict=True):
-        name = parked["sk"]["S"]
-        if in_order and left:
-            left.add(name)
-        elif place in records:  # else it has expired
+        fan_out    puts m5 aside ── starts a drainer B
+        B                           refused: A holds, and looks again behind its release
+        A          finds no more ─────────────────── releases ── looks: m5 ── holds
+        """
+        while lots.hold(self._core, self._reader_id, self._holder):
             try:
-                came_ms = int(parked["c"]["N"])
-                entry = LogEntry(item=records[place], place=name, came_ms=came_ms)
-                handouts += _shares(core, reader_id, entry)
-            except Exception:
+                done = work()
+            finally:
+                lots.release(self._core, self._reader_id, self._holder)
+            if not done:
+                return False
+            if self.is_done():
+                return True
+        return False
+
+    def is_done(self) -> bool:
+        """Whether nothing lies under the keys."""
+        return not any(_page(self._core, pk, None, most=1)[0] for pk in self._keys)
+
+    def hand_out(self) -> bool:
+        """Hand out what lies there now, as the holder; whether all of it is done."""
+        done = [self._hand_out_of(pk) for pk in self._keys]
+        return all(done)
+
+    def _hand_out_of(self, pk: str) -> bool:
+        in_order = pk == in_order_key(self._reader_id)
+        after: Item | None = None
+        all_done = True
+        while True:
+            page, after = _page(self._core, pk, after)
+            if page and not self._may_go_on():
+                return False
+            left = self._hand_out_page(page, in_order)
+            done = [each for each in page if each["sk"]["S"] not in left]
+            list(self._core.together(lambda each: _forget(self._core, each), done))
+            all_done = all_done and not left
+            if after is None or (left and in_order):
+                return all_done
+
+    def _may_go_on(self) -> bool:
+        in_time = self._core.now_ms() < self._deadline_ms
+        return in_time and lots.hold(self._core, self._reader_id, self._holder)
+
+    def _hand_out_page(self, page: Sequence[Item], in_order: bool) -> set[str]:
+        """Hand out what these parked items stand for; the sort keys of those that are left.
+
+        Where an order is promised, what is behind a failure waits.
+        """
+        places = [(each["log"]["S"], each["of"]["S"]) for each in page]
+        table = self._core.tables.messages
+        records = self._core.store.get_many(table, sorted(set(places)), consistent=True)
+        left: set[str] = set()
+        handouts: list[Handout] = []
+        for parked, place in zip(page, places, strict=True):
+            name = parked["sk"]["S"]
+            if in_order and left:
                 left.add(name)
-    for step in levels(handouts):
-        if core.now_ms() >= deadline_ms or (in_order and left):
-            left |= {each.entry.place for each in step}
-            continue
-        done = core.together(_try, step)
-        given = [each for each, is_done in zip(step, done, strict=True) if is_done]
-        given_for_good = {id(each) for each in given} - {id(each) for each in notices.add(given)}
-        left |= {each.entry.place for each in step if id(each) not in given_for_good}
-    return left
+            elif place in records:  # else it has expired
+                entry = LogEntry(item=records[place], place=name, came_ms=int(parked["c"]["N"]))
+                try:
+                    handouts += self._shares(entry)
+                except Exception:
+                    left.add(name)
+        for step in levels(handouts):
+            if self._core.now_ms() >= self._deadline_ms or (in_order and left):
+                left |= {each.entry.place for each in step}
+                continue
+            done = self._core.together(_try, step)
+            given = [each for each, is_done in zip(step, done, strict=True) if is_done]
+            lost = {id(each) for each in self._notices.add(given)}
+            given_for_good = {id(each) for each in given} - lost
+            left |= {each.entry.place for each in step if id(each) not in given_for_good}
+        return left
 
+    def _shares(self, entry: LogEntry) -> list[Handout]:
+        """The reader's share of a record, none where the reader is gone.
 
-def _shares(core: Core, reader_id: str, entry: LogEntry) -> list[Handout]:
-    """The reader's share of a record, none where the reader is gone.
-
-    Everybody's, where it is the log's own id: such a record came by no stream.
-    """
-    everybody = entry.log_id == reader_id
-    return [each for each in handouts_of(core, entry) if everybody or each.reader_id == reader_id]
+        Everybody's, where it is the log's own id: such a record came by no stream.
+        """
+        everybody = entry.log_id == self._reader_id
+        handouts = handouts_of(self._core, entry)
+        return [each for each in handouts if everybody or each.reader_id == self._reader_id]
 
 
 def _try(handout: Handout) -> bool:
@@ -181,10 +199,6 @@ def _try(handout: Handout) -> bool:
 def _forget(core: Core, parked: Item) -> None:
     place = {name: parked[name] for name in ("pk", "sk")}
     core.store.write("DeleteItem", {"TableName": core.tables.messages, "Key": place})
-
-
-def _is_empty(core: Core, keys: Sequence[str]) -> bool:
-    return not any(_page(core, pk, None, most=1)[0] for pk in keys)
 
 
 def _page(

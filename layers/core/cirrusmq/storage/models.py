@@ -12,6 +12,7 @@
 | Messages | `H#<source id>#<partition>` | `H` | the mark of a partition's head |
 | Messages | `D#<queue id>#<hash>` | `D` | `DeduplicationItem` |
 | Messages | `N#<queue id>#<partition>` | `N` | a sequence's counter |
+| Messages | `P#…` | | what fan-out put aside: `cirrusmq.storage.parked` |
 | Usage | `U#<shard>` | first event's id | usage records and counters |
 """
 
