@@ -54,6 +54,8 @@ _POSSIBLE = {
 """`hot`: throttled as `throttled` is, but writes alone, and many of them; `unread`: bodies are."""
 _PACES = ((0, 2), (1, 9), (2, 60), (20, 700))
 SCALE = 10_000
+HOT_MS = 3_000
+"""How long a partition stays hot, or does not."""
 SDK_MS = 36_000
 """Five tries, each with 2 s to connect and 5 s to read."""
 
@@ -81,6 +83,8 @@ class Profile:
 
     chances: dict[str, int]
     pace_ms: tuple[int, int]
+    hot_percent: int = 0
+    """So many of the partitions that are written to are throttled at any time."""
 
 
 def draw_profile(seed: int, *, storm: bool = False) -> Profile:
@@ -90,7 +94,8 @@ def draw_profile(seed: int, *, storm: bool = False) -> Profile:
     """
     draw = random.Random(f"profile {seed}")
     if storm:
-        return Profile({draw.choice(("hot", "unread")): draw.choice((500, 2_000))}, (1, 9))
+        refused = {draw.choice(("hot", "unread")): draw.choice((500, 2_000))}
+        return Profile(refused, (1, 9), draw.choice((0, 20)))
     kind = draw.random()
     chances: dict[str, int] = {}
     if kind < 0.35:
@@ -109,7 +114,7 @@ def draw_profile(seed: int, *, storm: bool = False) -> Profile:
         chances["hot"] = draw.choice((300, 1_500))
     if draw.random() < 0.2:
         chances["jump"] = 30
-    return Profile(chances, draw.choice(_PACES))
+    return Profile(chances, draw.choice(_PACES), draw.choice((0, 0, 0, 0, 10, 30)))
 
 
 class Chaos:
@@ -155,6 +160,17 @@ class Chaos:
             longest_ms = SDK_MS if draw & 0x20000 else SDK_MS // 8
             wait_ms = 200 + (draw >> 4) % longest_ms
         return Fate(fault, wait_ms if before else 0, 0 if before else wait_ms, draw)
+
+    def is_hot(self, name: CallName, pk: str, now_ms: int) -> bool:
+        """Whether the partition of a key that a call writes to is throttled now."""
+        if self.calm or not self._profile.hot_percent:
+            return False
+        if self._only is not None and name not in self._only:
+            return False
+        hot = self.draw(pk, now_ms // HOT_MS, 13) % 100 < self._profile.hot_percent
+        if hot:
+            self.fired.append((name, "hot"))
+        return hot
 
     def _fault(self, name: CallName, operation: str) -> str | None:
         if self._only is not None and name not in self._only:

@@ -9,7 +9,17 @@ from typing import Any
 import pytest
 from tests.simulation.plants import plant
 
-from cirrusmq import claims, heads, ordered_heads, publishing, purging, sending, ulid, unclaiming
+from cirrusmq import (
+    claims,
+    handing_out,
+    heads,
+    ordered_heads,
+    publishing,
+    purging,
+    sending,
+    ulid,
+    unclaiming,
+)
 from cirrusmq.core import Core
 
 
@@ -54,3 +64,28 @@ def a_send_that_is_repeated_gets_another_id(patch: pytest.MonkeyPatch) -> None:
 
     patch.setattr(sending, "repeatable_send_ids", ids)
     patch.setattr(publishing, "repeatable_send_ids", ids)
+
+
+class _Nobody(set[str]):
+    """A set that holds nothing, whatever is put into it."""
+
+    def __contains__(self, _: object) -> bool:
+        return False
+
+
+@plant("ordered receivers", "ordered pull", "ordered copies")
+def fan_out_goes_on_after_a_share_that_failed(patch: pytest.MonkeyPatch) -> None:
+    """A reader with an order gets its next message, though the one before it is put aside."""
+    make = handing_out._Batch.__init__
+
+    def forgetful(batch: Any, *given: Any) -> None:
+        make(batch, *given)
+        batch._aside = _Nobody()
+
+    patch.setattr(handing_out._Batch, "__init__", forgetful)
+
+
+@plant("ordered receivers", "ordered pull", "ordered copies")
+def what_lies_aside_is_passed(patch: pytest.MonkeyPatch) -> None:
+    """A later batch does not look whether something of its reader was put aside before."""
+    patch.setattr(handing_out._Batch, "_is_marked", lambda *_: False)

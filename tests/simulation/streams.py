@@ -16,7 +16,8 @@ from cirrusmq_local.patterns import compile_patterns
 from cirrusmq_local.pump import Plan, records_done
 from cirrusmq_local.template import StreamSource
 
-RETRY_MS = (10, 500)
+FIRST_RETRY_MS, LAST_RETRY_MS = 100, 30_000
+"""Before a batch that failed is tried again; doubled each time."""
 _RESTARTS = 0.05
 """The share of batches after which the mapping forgets how far it came in them."""
 
@@ -59,6 +60,7 @@ class Mapping:
         most = min(draw.choice((1, 3, 10, 1_000)), self._source.batch_size, len(self._records))
         batch = [self._records[place] for place in range(most)]
         plan = Plan(self._source, batch)
+        failures = 0
         while (piece := plan.next()) is not None:
             done, raised = self._try(piece)
             if not chaos.calm and draw.random() < _RESTARTS:
@@ -67,8 +69,10 @@ class Mapping:
             self.unprocessed += given_up
             for _ in range(done + len(given_up)):
                 self._records.popleft()
-            if done < len(piece):
-                self._deployment.stage.pause(draw.choice(RETRY_MS))
+            failures = failures + 1 if done < len(piece) else 0
+            if failures:
+                most_ms = min(FIRST_RETRY_MS * 2**failures, LAST_RETRY_MS)
+                self._deployment.stage.pause(draw.randrange(most_ms // 2, most_ms))
 
     def _try(self, piece: Sequence[Change]) -> tuple[int, bool]:
         """How many records the function is done with, and whether it raised an error."""

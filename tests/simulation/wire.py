@@ -7,7 +7,7 @@ which is most of what a call costs.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
 from botocore.exceptions import ClientError, ConnectTimeoutError, ReadTimeoutError
@@ -68,6 +68,9 @@ class Wire:
         fate = self._chaos.fate(name, operation)
         self._caller.check_alive()
         self._caller.on_call(operation)
+        hot = (self._chaos.is_hot(name, pk, self._stage.now_ms()) for pk in _written(request))
+        if fate.fault is None and any(hot):
+            fate = fate._replace(fault="hot")
         if fate.fault is not None:
             self._caller.note(fate.fault, operation)
         if operation == "TransactWriteItems":
@@ -172,6 +175,19 @@ class Wire:
     def _wait(self, ms: int, tie: int) -> None:
         self._stage.pause(ms, tie)
         self._caller.check_alive()
+
+
+def _written(request: dict[str, Any]) -> Iterator[str]:
+    """Partition keys that a request writes to."""
+    writes = [request]
+    if "TransactItems" in request:
+        writes = [next(iter(part.values())) for part in request["TransactItems"]]
+    for write in writes:
+        item = write.get("Item")
+        if item is None and ("UpdateExpression" in write or "ConditionExpression" in write):
+            item = write.get("Key")
+        if item is not None:
+            yield item["pk"]["S"]
 
 
 def _refused(operation: str, code: str, message: str, **extra: Any) -> Exception:
