@@ -80,8 +80,13 @@ def returns(book: Book, track: Track, after: Delivery, gone: int) -> bool:
         meanwhile = gone < call.ended and call.begun < after.call.ended
         if meanwhile and call.given["to_ms"] <= after.sent_ms:
             return True
-    if any(gone < call.ended and call.begun < after.call.ended for call in book.sends_of(track.id)):
-        return True
+    earlier = [each for each in track.deliveries if each.sent_ms < after.sent_ms]
+    lapsed_ms = min((each.expires_ms for each in earlier), default=1 << 60)
+    for call in book.sends_of(track.id):
+        # Where its first life is over, a dead letter of it does not keep a repetition away.
+        lapsed = call.ended_ms + MOST_SKEW_MS >= lapsed_ms
+        if (gone < call.ended or lapsed) and call.begun < after.call.ended:
+            return True
     handed_out = [
         call for call in book.by_kind["fan_out"] if track.id[4:-1] in call.given["records"]
     ]

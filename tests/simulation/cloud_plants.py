@@ -13,6 +13,7 @@ from cirrusmq import (
     claims,
     handing_out,
     heads,
+    marks,
     ordered_heads,
     publishing,
     purging,
@@ -89,3 +90,15 @@ def fan_out_goes_on_after_a_share_that_failed(patch: pytest.MonkeyPatch) -> None
 def what_lies_aside_is_passed(patch: pytest.MonkeyPatch) -> None:
     """A later batch does not look whether something of its reader was put aside before."""
     patch.setattr(handing_out._Batch, "_is_marked", lambda *_: False)
+
+
+@plant("crowd", rare=True)
+def what_is_young_is_not_looked_at_again(patch: pytest.MonkeyPatch) -> None:
+    """Behind the mark of a head, what was written by a clock that is behind is passed over."""
+    patch.setattr(marks, "young_due", lambda *_: False)
+
+
+@plant("crowd", rare=True)
+def a_pass_through_a_head_is_never_due(patch: pytest.MonkeyPatch) -> None:
+    """What comes free in front of the mark stays unseen."""
+    patch.setattr(marks, "due", lambda *_: False)
