@@ -30,6 +30,8 @@ COUNTS = (100, 1_000, 10_000)
 LONG_COUNTS = (*COUNTS, 100_000)
 SUBSCRIBERS = (1, 3, 10, 30, 100)
 PARTITIONS = (1, 2, 4, 8, 16, 32, 64, 128, 255)
+IDLE = (0, 10, 100, 1_000)
+BUSY = 10
 LOOKS_A_SECOND = 5
 SECONDS = 120
 LEASE_SECONDS = 43_200
@@ -93,6 +95,11 @@ def _measure(counts: Sequence[int]) -> dict[str, str]:
         "Read units of one receive, by partitions",
         ["partitions", "nothing waits", "one waits alone (mean)", "enough wait (mean)"],
         spread,
+    )
+    show(
+        "Read units of a minute's sweep, by queues that hold nothing, beside ten that do",
+        ["idle queues", "units", "units a queue that holds something"],
+        [(count, units, units / BUSY) for count, units in ((n, sweep_units(n)) for n in IDLE)],
     )
     looks: dict[str, Points] = {
         "ours": [(count, second / LOOKS_A_SECOND) for count, _, second in held]
@@ -195,6 +202,26 @@ def receive_units(partition_count: int, *, waiting: int) -> float:
         world.clock.pass_seconds(31)
         used += _read(world, lambda: alice.receive("work", 1, visibility_timeout_seconds=1))
     return used / LOOKS
+
+
+def sweep_units(idle: int) -> float:
+    """Read units of a sweep with so many idle queues, half of which give up by age."""
+    world = World()
+    alice = world.client("alice")
+    alice.put("/queues/dead")
+    by_age = {"dead_letter": {"queue": "dead", "max_age_seconds": LEASE_SECONDS}}
+    for number in range(idle):
+        alice.put(f"/queues/idle-{number}", by_age if number % 2 else {})
+    for number in range(BUSY):
+        alice.put(f"/queues/busy-{number}", by_age if number % 2 else {})
+        alice.send(f"busy-{number}", "x" * BODY_BYTES)
+    world.settle()
+    world.clock.pass_seconds(7_200)
+    for _ in range(2):  # what has become idle is forgotten, and the hour's gauges are written
+        world.run("sweep")
+    before = world.engine.capacity()["read_units"]
+    world.run("sweep")
+    return float(world.engine.capacity()["read_units"] - before)
 
 
 def _looking(world: World, client: Client) -> float:

@@ -141,6 +141,10 @@ def test_what_is_in_flight_costs_a_filter_and_not_an_index() -> None:
     assert filtered[1_000] > 8 * filtered[100]
 
 
+def test_a_sweep_costs_nothing_for_what_is_idle() -> None:
+    assert growth.sweep_units(40) == growth.sweep_units(0)
+
+
 # --- tables in the place of indexes
 
 

@@ -113,9 +113,9 @@ def _push_on(core: Core, deadline_ms: int, swept: Swept) -> bool:
 
     Only a subscription that keeps messages is looked into for the latter.
     """
-    keeping = _keeping(core)
     found = list(schedules.read_all(core))
     core.random.shuffle(found)
+    keeping = _keeping(core) if found else set()
     for schedule in found:
         if core.now_ms() >= deadline_ms:
             return False
