@@ -140,8 +140,9 @@ class RetryPolicy:
     def wait_ms(self, receive_count: int, draw: Callable[[], float]) -> int | None:
         """The wait between the `receive_count`-th delivery (from 1) and the next one.
 
-        It counts from the start of that delivery. `draw` gives uniform numbers in [0, 1) and is
-        asked only where the policy has jitter. None: the retries are used up.
+        For URLs it counts from the start of that delivery, elsewhere from the moment the message
+        comes back: given back, or by the end of its lease. `draw` gives uniform numbers in [0, 1)
+        and is asked only where the policy has jitter. None: the retries are used up.
         """
         if receive_count < 1:
             raise ValueError("deliveries are counted from 1")
