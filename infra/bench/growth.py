@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+from cirrusmq import ulid
 from cirrusmq_local.testing import Client, World
 
 from . import bodies
@@ -84,6 +85,15 @@ def _measure(counts: Sequence[int]) -> dict[str, str]:
             for count, first, second in held
         ],
     )
+    show(
+        "Read units of calls with a bound of their own, by the messages of one partition",
+        ["messages", "GET of the queue", "repeat of a receive", "look at as many held groups"],
+        [
+            (count, *shown_and_repeated(count), held_groups(count))
+            for count in counts
+            if count <= COUNTS[-1]
+        ],
+    )
     fanned = [(count, *subscriptions(count)) for count in SUBSCRIBERS]
     show(
         "Write units from publishing to the last deletion, by subscriptions that pull",
@@ -157,6 +167,35 @@ def in_flight(counts: Sequence[int]) -> Iterator[tuple[int, float, float]]:
         world.clock.pass_seconds(60)  # receivers have forgotten what they know of the head
         first = _read(world, lambda: alice.receive("work", 1))
         yield count, first, _looking(world, alice)
+
+
+def shown_and_repeated(count: int) -> tuple[float, float]:
+    """Read units of a GET of a queue, and of a receive's repeat 20 receives later."""
+    world, alice = _world_with_queue()
+    world.client("operator", admin=True)  # a deployment has its secret from its first admin key
+    for _ in range(count):
+        alice.send("work", "x" * BODY_BYTES)
+    world.run_stream("meter")
+    shown = _read(world, lambda: alice.get("/queues/work"))
+    token = ulid.encode(world.clock.now_ms(), world.random.randbytes(10))
+    alice.receive("work", BATCH, attempt=token)
+    for _ in range(20):
+        alice.receive("work", BATCH)
+    repeat = _read(world, lambda: alice.receive("work", BATCH, attempt=token, repeat=True))
+    return shown, repeat
+
+
+def held_groups(count: int) -> float:
+    """Read units of a look at an ordered queue all of whose groups are held, the dearest of ten."""
+    world = World()
+    alice = world.client("alice")
+    alice.put("/queues/work", {"partitions": 1, "ordered": True})
+    for first in range(0, count, 10):
+        groups = [{"body": "x" * BODY_BYTES, "group": str(first + n)} for n in range(10)]
+        alice.post("/queues/work/messages", {"messages": groups})
+    while alice.receive("work", visibility_timeout_seconds=LEASE_SECONDS, wait_seconds=20):
+        pass
+    return max(_read(world, lambda: alice.receive("work", BATCH)) for _ in range(10))
 
 
 def known_in_flight(

@@ -1,0 +1,95 @@
+"""How late a message ends a long poll, and what polls cost while nothing comes.
+
+One consumer polls 20 s at a time, again and again. A message comes when it has polled for so long.
+Time is simulated: two runs give the same figures.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from statistics import median, quantiles
+
+from cirrusmq_local.testing import Client, World
+
+from .table import show
+
+PARTITIONS = (1, 4, 16, 64, 255)
+AGES_SECONDS = (1, 5, 20)
+POLL_SECONDS = 20
+TRIALS = 30
+
+
+def run() -> None:
+    """Print the curve."""
+    rows = []
+    for partitions in PARTITIONS:
+        idle = idle_units(partitions)
+        for age_seconds in AGES_SECONDS:
+            late = sorted(delays(partitions, age_seconds, TRIALS))
+            nine_of_ten = quantiles(late, n=10)[-1]
+            rows.append((partitions, idle, age_seconds, median(late), nine_of_ten, late[-1]))
+    show(
+        f"How late a message ends a poll of {POLL_SECONDS} s, one consumer, {TRIALS} messages each",
+        [
+            "partitions",
+            "units of an idle poll",
+            "polled for, s",
+            "late, median s",
+            "late, 9 of 10 s",
+            "latest s",
+        ],
+        rows,
+    )
+    print(
+        "\nUnits: of messages and attributes, which caches hold for a second. Consumers that wait"
+    )
+    print("side by side look at different moments: with ten of them a message is a tenth as late.")
+
+
+def idle_units(partitions: int) -> float:
+    """Read units of a poll that nothing comes to, as in the cloud."""
+    world, client = _polled(partitions, shared_caches=False)
+    before = world.engine.capacity()["read_units"]
+    client.receive("work", wait_seconds=POLL_SECONDS)
+    return float(world.engine.capacity()["read_units"] - before)
+
+
+def delays(partitions: int, age_seconds: float, trials: int) -> Iterator[float]:
+    """Seconds from a message's sending to the end of the poll that it ends."""
+    world, client = _polled(partitions, shared_caches=True)
+    chance = random.Random(partitions)
+    for _ in range(trials):
+        yield _delay(world, client, age_seconds + chance.random())
+
+
+def _delay(world: World, client: Client, age_seconds: float) -> float:
+    clock = world.clock
+    sleep, due_ms = clock.sleep, clock.now_ms() + round(1000 * age_seconds)
+    sent = False
+
+    def sleep_and_send(seconds: float) -> None:
+        nonlocal sent
+        sleep(seconds)
+        if not sent and clock.now_ms() >= due_ms:
+            sent = True
+            client.send("work", "x")
+
+    clock.sleep = sleep_and_send  # type: ignore[method-assign]
+    try:
+        received = client.receive("work", 1, wait_seconds=POLL_SECONDS)
+        while not received:
+            received = client.receive("work", 1, wait_seconds=POLL_SECONDS)
+    finally:
+        clock.sleep = sleep  # type: ignore[method-assign]
+    receipts = [message["receipt"] for message in received]
+    client.post("/queues/work/messages/delete", {"receipts": receipts})
+    return (clock.now_ms() - due_ms) / 1000
+
+
+def _polled(partitions: int, *, shared_caches: bool) -> tuple[World, Client]:
+    world = World(seed=partitions, shared_caches=shared_caches)
+    client = world.client("alice")
+    client.put("/queues/work", {"partitions": partitions})
+    client.receive("work", wait_seconds=1)
+    return world, client
