@@ -393,14 +393,14 @@ _SERVICE = {
         summary="Show the account's invoices",
         answers={200: answers.BillingReport},
         query=("from", "to"),
-        problems=("ReportNotFound",),
+        problems=("ReportNotFound", "LimitExceeded"),
     ),
     "GET /reports/backlog": Operation(
         tag="Reports",
         summary="Show what stood in the account's queues and subscriptions",
         answers={200: answers.BacklogReport},
         query=("at",),
-        problems=("ReportNotFound",),
+        problems=("ReportNotFound", "LimitExceeded"),
     ),
     "GET /health": Operation(
         tag="Service",

@@ -205,3 +205,19 @@ def test_a_refusal_that_names_what_was_sent_arrives_too(alice: Client) -> None:
     reply = alice.put("/queues/orders", {"\x7f" * 1_000_000: 1})
 
     assert (reply.status, reply.code) == (400, "InvalidParameter")
+
+
+def test_a_report_that_no_answer_holds_is_refused_and_a_part_of_it_is_not(
+    world: World, alice: Client
+) -> None:
+    lines = [{"resource": f"queue:{number:064d}", "kind": "sent"} for number in range(35_000)]
+    invoices = [{"month": month, "lines": lines} for month in ("2026-10", "2026-11")]
+    report = {"from": "2026-10-01T00:00:00.000Z", "to": "2026-11-30T00:00:00.000Z"}
+    content = json.dumps(report | {"invoices": invoices}).encode()
+    world.reports["summaries/billing/alice.json"] = content
+
+    refused = alice.get("/reports/billing")
+
+    assert (refused.status, refused.code) == (409, "LimitExceeded")
+    some = "from=2026-11-01T00:00:00.000Z&to=2026-11-30T00:00:00.000Z"
+    assert len(alice.get("/reports/billing", some).json["invoices"]) == 1

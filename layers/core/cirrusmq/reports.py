@@ -6,9 +6,12 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote
 
+import msgspec
+
 from cirrusmq.core import Core
 from cirrusmq.decoding import decode_json
-from cirrusmq.errors import InvalidParameter, ReportNotFound
+from cirrusmq.errors import InvalidParameter, LimitExceeded, ReportNotFound
+from cirrusmq.limits import ANSWER_BYTES
 from cirrusmq.timestamps import format_time, parse_time
 
 BILLING_DAYS = 400
@@ -28,7 +31,7 @@ def billing(
     if given and not 0 <= last_ms - first_ms <= BILLING_DAYS * _DAY_MS:
         raise InvalidParameter("from", f"must lie at most {BILLING_DAYS} days before to")
     months = _month(first_ms), _month(last_ms)
-    return report | {
+    chosen = report | {
         "from": format_time(first_ms),
         "to": format_time(last_ms),
         "invoices": [
@@ -37,6 +40,7 @@ def billing(
             if not given or months[0] <= invoice["month"] <= months[1]
         ],
     }
+    return _fitting(chosen)
 
 
 def backlog(core: Core, account: str, at: str | None = None) -> dict[str, Any]:
@@ -45,7 +49,7 @@ def backlog(core: Core, account: str, at: str | None = None) -> dict[str, Any]:
     report = _read(core, "backlog", account)
     if at_ms is not None and parse_time("at", report["at"]) > at_ms:
         raise ReportNotFound(f"the only report kept is of {report['at']}")
-    return report
+    return _fitting(report)
 
 
 def _read(core: Core, report: str, account: str) -> dict[str, Any]:
@@ -53,6 +57,17 @@ def _read(core: Core, report: str, account: str) -> dict[str, Any]:
     if content is None:
         raise ReportNotFound
     return decode_json(content, dict[str, Any])
+
+
+def _fitting(report: dict[str, Any]) -> dict[str, Any]:
+    """The report, where an answer has room for it; LimitExceeded."""
+    size = len(msgspec.json.encode(report))
+    if size > ANSWER_BYTES:
+        raise LimitExceeded(
+            f"the report has {size:,} bytes, and an answer at most {ANSWER_BYTES:,}:"
+            " ask for fewer months, or read it where the data pipeline wrote it"
+        )
+    return report
 
 
 def _month(time_ms: int) -> str:
