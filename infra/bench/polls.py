@@ -6,7 +6,6 @@ Time is simulated: two runs give the same figures.
 
 from __future__ import annotations
 
-import random
 from collections.abc import Iterator
 from statistics import median, quantiles
 
@@ -17,7 +16,10 @@ from .table import show
 PARTITIONS = (1, 4, 16, 64, 255)
 AGES_SECONDS = (1, 5, 20)
 POLL_SECONDS = 20
-TRIALS = 30
+TRIALS = {1: 300, 4: 300, 16: 100, 64: 30, 255: 30}
+"""Messages for each age, by partitions."""
+_GOLDEN = 0.6180339887
+"""Its multiples spread evenly within a second."""
 
 
 def run() -> None:
@@ -26,11 +28,11 @@ def run() -> None:
     for partitions in PARTITIONS:
         idle = idle_units(partitions)
         for age_seconds in AGES_SECONDS:
-            late = sorted(delays(partitions, age_seconds, TRIALS))
+            late = sorted(delays(partitions, age_seconds, TRIALS[partitions]))
             nine_of_ten = quantiles(late, n=10)[-1]
             rows.append((partitions, idle, age_seconds, median(late), nine_of_ten, late[-1]))
     show(
-        f"How late a message ends a poll of {POLL_SECONDS} s, one consumer, {TRIALS} messages each",
+        f"How late a message ends a poll of {POLL_SECONDS} s, for one consumer",
         [
             "partitions",
             "units of an idle poll",
@@ -58,9 +60,8 @@ def idle_units(partitions: int) -> float:
 def delays(partitions: int, age_seconds: float, trials: int) -> Iterator[float]:
     """Seconds from a message's sending to the end of the poll that it ends."""
     world, client = _polled(partitions, shared_caches=True)
-    chance = random.Random(partitions)
-    for _ in range(trials):
-        yield _delay(world, client, age_seconds + chance.random())
+    for number in range(trials):
+        yield _delay(world, client, age_seconds + number * _GOLDEN % 1)
 
 
 def _delay(world: World, client: Client, age_seconds: float) -> float:
