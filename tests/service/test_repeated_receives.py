@@ -131,6 +131,13 @@ def _id(message: dict[str, Any]) -> str:
     return str(message["id"])
 
 
+def test_a_repeat_in_front_of_a_backlog_that_nobody_received_acts_as_a_first(world: World) -> None:
+    alice = queue(world, 1)
+    for number in range(40):
+        alice.send("orders", f"m{number}")
+    assert len(alice.receive("orders", 16, attempt=attempt(world), repeat=True)) == 16
+
+
 def test_a_repeat_that_wants_fewer_gets_as_many_messages_as_it_wants() -> None:
     world = World()
     alice = queue(world, 1)

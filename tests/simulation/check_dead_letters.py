@@ -46,12 +46,12 @@ def _may_have_lost(call: Call) -> bool:
     A refused write does not excuse it, nor bodies that cannot be read: what cannot be answered is
     given back. Where the give-back is refused too, nothing can be done.
     """
-    if call.repeated:
-        return True  # another receiver may have come between the two tries of a claim
+    kinds = [fault.partition(": ") for fault in call.faults]
+    if any(fault not in _SURVIVABLE for _, _, fault in kinds):
+        return True  # a claim whose answer was lost, though the receive answered the others
     if call.known or not call.effective:
         return False
-    kinds = [fault.partition(": ") for fault in call.faults]
-    if not kinds or any(fault not in _SURVIVABLE for _, _, fault in kinds):
+    if not kinds:
         return True
     reads = any(operation in ("BatchGetItem", "GetItem", "Query") for operation, _, _ in kinds)
     writes = sum(operation in _OF_WRITES for operation, _, _ in kinds)

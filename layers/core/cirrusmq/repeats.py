@@ -84,6 +84,8 @@ def _held_in_partition(
     after = _pages(core, pk, place, until, budget, _UNITS_AFTER)
     if found := _held(source, after, nonce_of, now_ms):
         return found
+    if place <= head.more_after:
+        return []  # the place is in the head, of which all was read
     before = _pages(core, pk, place, head.more_after, budget, _UNITS_BEFORE, backwards=True)
     return _held(source, before, nonce_of, now_ms)
 
