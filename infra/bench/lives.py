@@ -80,6 +80,47 @@ def published_life(
     return _units(world, lambda: _spread(world, alice, workload.messages(), protocol, count))
 
 
+def pushed_units(count: int) -> tuple[float, float]:
+    """(write units, read units) of delivering so many messages of 100 bytes to a URL, each
+    published by itself, in one invocation."""
+    world, alice = _with_url("exponential_decay")
+    _publish_singles(alice, 1)
+    world.settle()
+    _publish_singles(alice, count)
+    world.run_stream("fan_out")
+    (first, *_) = world.invoked
+    world.invoked.clear()
+    return _units(world, lambda: world.run(*first))
+
+
+def retried_units(waiting: int) -> tuple[float, float]:
+    """(write units, read units) of one attempt of a URL that fails, where so many wait."""
+    world, alice = _with_url("http_unordered")
+    world.endpoint = lambda url: "status 500"
+    _publish_singles(alice, waiting)
+    world.settle()
+    ((_, state),) = world.executions
+    world.clock.pass_seconds(300)
+    before = len(world.posts)
+    written, read = _units(world, lambda: world.run("push", state))
+    attempts = len(world.posts) - before
+    return written / attempts, read / attempts
+
+
+def _with_url(policy: str) -> tuple[World, Client]:
+    world = World()
+    alice = world.client("alice")
+    alice.put("/topics/news")
+    url = {"protocol": "http", "endpoint": "http://127.0.0.1:9/", "retry": {"policy": policy}}
+    alice.put("/topics/news/subscriptions/web", url)
+    return world, alice
+
+
+def _publish_singles(client: Client, count: int) -> None:
+    for _ in range(count):
+        client.post("/topics/news/messages", {"messages": [bodies.text(100)]})
+
+
 def metering_units() -> float:
     """Write units of one invocation of the meter: the records of one queue and one minute."""
     world = World()

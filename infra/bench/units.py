@@ -19,6 +19,8 @@ from .lives import (
     known_life,
     our_life,
     published_life,
+    pushed_units,
+    retried_units,
 )
 from .table import show
 
@@ -29,6 +31,7 @@ def run() -> None:
     _show_failures()
     _show_reads()
     _show_published()
+    _show_pushed()
 
 
 def _show_lives() -> None:
@@ -144,6 +147,18 @@ def _show_published() -> None:
         ["published", "to", "write units", "read units", "write units a message"],
         rows,
     )
+
+
+def _show_pushed() -> None:
+    """What a URL's messages cost beside their publishing and their parcels."""
+    rows: list[tuple[object, ...]] = []
+    for count in (1, 16, 200):
+        written, read = pushed_units(count)
+        rows.append((f"{count} delivered by one invocation", written / count, read / count))
+    for waiting in (1, 16, 200, 2_000):
+        rows.append((f"a retry that fails, {waiting:,} due together", *retried_units(waiting)))
+    heads = ["one message of 100 bytes", "write units", "read units"]
+    show("Posting to a URL, published one by one", heads, rows)
 
 
 def _read(world: World, call: Callable[[], Any]) -> float:

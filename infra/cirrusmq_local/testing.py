@@ -161,6 +161,7 @@ class World:
             invoke=self._invoke_later,
             together=_one_by_one,
             apart=_one_by_one,
+            window=InTurn,
             start_execution=lambda name, given: self.executions.append((name, given)),
             post=lambda url, headers, body: self.post(url, headers, body),
             read_report=self.reports.get,
@@ -340,6 +341,27 @@ def _functions() -> tuple[Template, dict[str, tuple[Function, Handler]]]:
 def _loader() -> Any:
     """botocore's descriptions of services, read once for all worlds of a process."""
     return create_loader()
+
+
+class InTurn:
+    """A window whose calls begin at once and end one after the other, in the order they began."""
+
+    def __init__(self, most: int) -> None:
+        self._begun: deque[Callable[[], Any]] = deque()
+
+    def __enter__(self) -> InTurn:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self._begun.clear()
+
+    def start(self, call: Callable[[], Any]) -> None:
+        """Begin a call."""
+        self._begun.append(call)
+
+    def wait(self, seconds: float) -> list[Any]:
+        """What the next call answers."""
+        return [self._begun.popleft()()] if self._begun else []
 
 
 def _one_by_one(call: Callable[[A], B], values: Iterable[A]) -> Iterable[B]:

@@ -386,6 +386,7 @@ class SubscriptionAttributes(Answer, kw_only=True):
     retry: dict[str, Any] | None
     content_format: ContentFormat
     dead_letter_queue: str | None
+    max_in_flight: int | UnsetType = UNSET
     mode: Mode | UnsetType = UNSET
     ordered: bool | UnsetType = UNSET
     created_at: Time

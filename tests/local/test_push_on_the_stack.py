@@ -105,3 +105,40 @@ def test_the_policies_keep_their_waits(client: httpx.Client, subscriber: Subscri
     )
     assert {message["body"] for message in dead} <= {"one", "two"}
     assert dead
+
+
+def test_a_subscriber_that_never_answers_delays_no_other_topic(
+    start: Start, subscriber: Subscriber
+) -> None:
+    client = start().client()
+    subscriber.hanging = {"mute"}
+    for topic, name in (("slow", "mute"), ("news", "well")):
+        client.put(f"/topics/{topic}", json={}).raise_for_status()
+        url = {
+            "protocol": "http",
+            "endpoint": subscriber.url(name),
+            "content_format": "simplified",
+        }
+        client.put(f"/topics/{topic}/subscriptions/{name}", json=url).raise_for_status()
+
+    def publish(topic: str, body: str) -> float:
+        message = {"messages": [{"body": body}]}
+        client.post(f"/topics/{topic}/messages", json=message).raise_for_status()
+        return time.monotonic()
+
+    def came(body: str, patience: float) -> float:
+        until = time.monotonic() + patience
+        while not subscriber.times["well", body] and time.monotonic() < until:
+            time.sleep(0.005)
+        (at,) = subscriber.times["well", body]
+        return at
+
+    publish("news", "warm")
+    came("warm", 20)
+    for number in range(200):
+        publish("slow", str(number))
+    for number in range(10):
+        published = publish("news", str(number))
+        assert came(str(number), 5) - published < 0.5
+    # Of the mute one no more than 16 posts are under way at a time.
+    assert 1 <= len(subscriber.order["mute"]) <= 16 * (1 + 5)

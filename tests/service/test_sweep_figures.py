@@ -169,16 +169,16 @@ class TestFailures:
         world.invoked.clear()  # every event is lost
         world.settle()
 
-        from cirrusmq import sweeping
+        from cirrusmq import pushing
 
-        push = sweeping._push
+        resume = pushing.resume_if_stuck
 
-        def fail(core: Any, schedule: Any) -> bool:
+        def fail(core: Any, schedule: Any, **given: Any) -> bool:
             if schedule.subscription_id == shown[1]["id"]:
                 raise ValueError("a fault of the code")
-            return push(core, schedule)
+            return resume(core, schedule, **given)
 
-        monkeypatch.setattr(sweeping, "_push", fail)
+        monkeypatch.setattr(pushing, "resume_if_stuck", fail)
         world.run("sweep")
         world.settle()
 

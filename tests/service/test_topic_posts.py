@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.service.conftest import MakeQueue
 from tests.service.topic_crashes import Crash
-from tests.service.topics import Schedules, Subscriber, TestSubscription, TestTopic
+from tests.service.topics import Schedules, Subscriber, TestTopic
 
 from cirrusmq import schedules
 from cirrusmq_local.recovery import release_posts
@@ -27,19 +27,12 @@ def die_while_posting(topic: TestTopic, subscriber: Subscriber, *bodies: str) ->
     subscriber.up()
 
 
-def release_hold(world: World, web: TestSubscription) -> None:
-    schedule = schedules.read(world.core, web.id)
-    assert schedule is not None
-    assert schedules.release(world.core, schedule, schedule.holder)
-
-
-def test_nothing_passes_a_message_that_is_leased_where_order_counts(
+def test_nothing_passes_a_message_that_a_dead_process_was_posting_where_order_counts(
     world: World, topic: TestTopic
 ) -> None:
-    web = topic.subscribe("web", "http", **BACKOFF)
+    topic.subscribe("web", "http", **BACKOFF)
     subscriber = Subscriber(world)
     die_while_posting(topic, subscriber, "one", "two")
-    release_hold(world, web)
     world.run("sweep")
     world.settle()
     assert subscriber.bodies() == ["one"]
@@ -48,28 +41,35 @@ def test_nothing_passes_a_message_that_is_leased_where_order_counts(
 
 
 @pytest.mark.parametrize("attributes", [{}, BACKOFF])
-def test_no_post_starts_so_late_that_its_lease_could_end_first(
-    world: World, topic: TestTopic, attributes: dict[str, Any]
+@pytest.mark.parametrize("seconds", [9.0, 14.0, 28.0, 40.0])
+def test_no_post_starts_so_late_that_its_hold_could_end_first(
+    world: World, topic: TestTopic, attributes: dict[str, Any], seconds: float
 ) -> None:
-    topic.subscribe("web", "http", **attributes)
+    web = topic.subscribe("web", "http", **attributes)
     subscriber = Subscriber(world)
-    store, slow = world.core.store, [14.0]
-    call = store._call
+    store, slow = world.core.store, [seconds]
+    call, answer = store._call, world.endpoint
+    left_ms: list[int] = []
 
     def dawdle(operation: str, request: dict[str, Any]) -> dict[str, Any]:
         answer = call(operation, request)
-        if operation == "UpdateItem" and any(
-            name in request["UpdateExpression"] for name in ("held_until", "k[0]")
-        ):
+        if operation == "UpdateItem" and "held_until = :" in request["UpdateExpression"]:
             world.clock.pass_seconds(slow.pop() if slow else 0)
         return answer
 
+    def endpoint(url: str) -> str | None:
+        schedule = schedules.read(world.core, web.id)
+        assert schedule is not None
+        left_ms.append(schedule.held_until_ms - world.clock.now_ms())
+        return answer(url)
+
     store._call = dawdle  # type: ignore[method-assign]
+    world.endpoint = endpoint
     topic.publish("one")
     assert not slow
-    assert subscriber.bodies() == []
     Schedules(world, sweeps=True).pass_seconds(120)
     assert subscriber.bodies() == ["one"]
+    assert min(left_ms) >= schedules.POST_MS
 
 
 @pytest.mark.parametrize("attributes", [{}, BACKOFF])

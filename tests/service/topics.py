@@ -206,7 +206,7 @@ class Schedules:
 
     @property
     def running(self) -> list[str]:
-        """Names of the executions that have not ended."""
+        """Executions that have not ended: their subscriptions' ids and their numbers."""
         self._take()
         return sorted(name for _, _, name, _ in self._waiting)
 
@@ -245,13 +245,17 @@ class Schedules:
     def _take(self) -> None:
         while self.world.executions:
             name, given = self.world.executions.pop(0)
-            self.started[name.rpartition("-")[0]] += 1
-            self._put(self.world.clock.now_ms(), name, given)
+            name = name.rpartition("-")[0]  # the time of the start
+            self.started[name.partition("-")[0]] += 1
+            self._go_on(name, given)
 
     def _step(self) -> None:
         _, _, name, state = heapq.heappop(self._waiting)
         self.rounds[name] += 1
-        state = json.loads(json.dumps(self.world.run("push", state)))
+        self._go_on(name, json.loads(json.dumps(self.world.run("push", state))))
+
+    def _go_on(self, name: str, state: dict[str, Any]) -> None:
+        """What the state machine does with an answer of push, and with an execution's input."""
         if state["action"] in ("wait", "again"):
             wait_seconds = state["wait_seconds"] if state["action"] == "wait" else 0
             assert isinstance(wait_seconds, int)

@@ -132,6 +132,7 @@ class Environment:
             invoke=lambda role, event: deployment.invoke(self, role, event),
             together=deployment.together,
             apart=deployment.side_by_side,
+            window=deployment.stage.window,
             start_execution=lambda name, given: deployment.start_execution(self, name, given),
             post=lambda url, headers, body: deployment.post(self, url, headers, body),
             read_report=lambda path: None,

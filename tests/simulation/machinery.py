@@ -120,9 +120,9 @@ class Functions:
         """The state machine: push, then wait, again or done; an error leaves it to the sweep."""
         state = given
         for number in range(1_000):
+            if state["action"] == "wait":
+                self._deployment.stage.pause(1_000 * int(state["wait_seconds"]))
             call = self._run(f"{name}#{number}", "push", state)
             if not call.known or call.answer["action"] not in ("wait", "again"):
                 return
             state = json.loads(json.dumps(call.answer))
-            if state["action"] == "wait":
-                self._deployment.stage.pause(1_000 * int(state["wait_seconds"]))

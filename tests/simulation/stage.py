@@ -13,7 +13,7 @@ import heapq
 import threading
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
 T = TypeVar("T")
 
@@ -49,6 +49,11 @@ class Stage:
         self._idle.acquire()
         self._over = False
         self.failure: BaseException | None = None
+
+    @property
+    def current(self) -> Actor | None:
+        """Who holds the baton."""
+        return self._current
 
     def now_ms(self) -> int:
         """Milliseconds since the epoch."""
@@ -128,6 +133,10 @@ class Stage:
             raise errors[0]
         return [results[number] for number in range(len(bodies))]
 
+    def window(self, most: int) -> Window:
+        """Calls in actors of their own, each told of when it has ended."""
+        return Window(self)
+
     def run(self) -> None:
         """Play until every actor has ended or is parked."""
         if self._due:
@@ -176,3 +185,61 @@ class Stage:
         finally:
             self._waiting.discard(actor)
             self._pass_on()
+
+
+class Window:
+    """Calls side by side, as `cirrusmq.core.Window` has them, in actors of a stage."""
+
+    def __init__(self, stage: Stage) -> None:
+        self._stage = stage
+        self._running = 0
+        self._ended: list[Any] = []
+        self._errors: list[BaseException] = []
+        self._parent: Actor | None = None
+
+    def __enter__(self) -> Window:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        while self._running:
+            self._park()
+        if self._errors and raised[0] is None:
+            raise self._errors[0]
+
+    def start(self, call: Callable[[], Any]) -> None:
+        """Begin a call."""
+        self._running += 1
+        self._stage.spawn("thread", lambda: self._play(call))
+
+    def wait(self, seconds: float) -> list[Any]:
+        """What calls that have ended answered; waits at most so long for the next one."""
+        until_ms = self._stage.now_ms() + round(seconds * 1000)
+        self._stage.spawn("timer", self._wake, round(seconds * 1000))
+        while self._running and not self._ended and not self._errors:
+            self._park()
+            if self._stage.now_ms() >= until_ms:
+                break
+        if self._errors:
+            raise self._errors[0]
+        ended, self._ended = self._ended, []
+        return ended
+
+    def _play(self, call: Callable[[], Any]) -> None:
+        try:
+            answer = call()
+            self._ended.append(answer)
+        except Curtain:
+            raise
+        except BaseException as error:
+            self._errors.append(error)
+        self._running -= 1
+        self._wake()
+
+    def _park(self) -> None:
+        self._parent = self._stage.current
+        self._stage.park()
+        self._parent = None
+
+    def _wake(self) -> None:
+        if self._parent is not None:
+            self._stage.wake(self._parent)

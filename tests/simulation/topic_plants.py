@@ -13,6 +13,7 @@ from cirrusmq import (
     attempts,
     fan_out,
     metering,
+    posters,
     publish_ids,
     pushes,
     schedules,
@@ -65,8 +66,13 @@ def markers_lie_beside_the_log(patch: pytest.MonkeyPatch) -> None:
 
 @plant("http")
 def anybody_holds_a_schedule(patch: pytest.MonkeyPatch) -> None:
-    """Who delivers in order does not ask whether somebody else does."""
-    patch.setattr(schedules, "hold", lambda *_: True)
+    """Who posts does not ask whether somebody else does."""
+
+    def hold(core: Any, schedule: Any, *_: Any) -> Any:
+        return posters.Held(schedule, mine=True, dirty=False)
+
+    patch.setattr(posters, "hold", hold)
+    patch.setattr(schedules.Schedule, "held", lambda *_: False)
 
 
 @plant("http")
@@ -77,8 +83,8 @@ def a_retrying_subscription_delivers(patch: pytest.MonkeyPatch) -> None:
 
 @plant("http")
 def posts_are_settled_by_anybody(patch: pytest.MonkeyPatch) -> None:
-    """What became of a post is not written down: only its lease keeps it from being made again."""
-    patch.setattr(attempts, "_write_states", lambda *_: None)
+    """What became of a post is not written down."""
+    patch.setattr(attempts, "_write", lambda push, parcel, fates: parcel)
 
 
 @plant("http")

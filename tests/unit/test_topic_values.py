@@ -29,6 +29,7 @@ def subscription(protocol: str = "pull", **given: Any) -> Subscription:
         "created_ms": NOW_MS,
         "modified_ms": NOW_MS + 1,
         "protocol": protocol,
+        "partitions": 8,
     }
     return Subscription(**{**fields, **given})
 
@@ -219,6 +220,20 @@ def test_a_subscription_retries_by_its_policy_or_by_that_of_its_protocol(
     assert checked(subscription(protocol, **given), "tags").retry == given.get("retry")
 
 
-def test_posts_to_a_url_come_from_one_partition_and_the_others_from_as_many_as_the_log() -> None:
-    assert subscription("http").partitions == 1
-    assert subscription("pull", log_partitions=32).partitions == 32
+def test_a_url_has_as_many_partitions_as_its_subscription_was_made_with() -> None:
+    made = {count: subscription("http", partitions=count) for count in (1, 8)}
+    assert [made[count].partition_of(SEND_ID) for count in made] == [
+        0,
+        zlib.crc32(SEND_ID.encode()) % 8,
+    ]
+
+
+def test_how_much_is_posted_at_once_is_of_urls_and_may_change() -> None:
+    assert "max_in_flight" not in subscription("pull").attributes()
+    assert subscription("http").attributes()["max_in_flight"] == 16
+    changed = over(subscription("http"), SubscriptionInput(max_in_flight=256))
+    assert changed.attributes()["max_in_flight"] == 256
+    for protocol in ("pull", "queue"):
+        with pytest.raises(InvalidParameter) as refused:
+            over(subscription(protocol), SubscriptionInput(max_in_flight=16))
+        assert refused.value.parameter == "max_in_flight"

@@ -6,7 +6,7 @@ import contextlib
 import contextvars
 import os
 from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from ipaddress import ip_network
 from pathlib import Path
 from typing import Any, TypeVar
@@ -112,8 +112,31 @@ class Together:
 def apart(call: Callable[[A], B], values: Iterable[A]) -> Iterable[B]:
     """As `Together`, in threads of this call alone: for what may hang without holding up others."""
     listed = list(values)
-    with ThreadPoolExecutor(PARALLEL_CALLS, thread_name_prefix="post") as threads:
+    with ThreadPoolExecutor(PARALLEL_CALLS, thread_name_prefix="apart") as threads:
         return _run(threads, call, listed)
+
+
+class Window:
+    """Calls in threads of their own: what hangs holds up nobody else's."""
+
+    def __init__(self, most: int) -> None:
+        self._threads = ThreadPoolExecutor(most, thread_name_prefix="post")
+        self._running: set[Future[Any]] = set()
+
+    def __enter__(self) -> Window:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self._threads.shutdown()
+
+    def start(self, call: Callable[[], Any]) -> None:
+        """Begin a call, in the caller's context."""
+        self._running.add(self._threads.submit(contextvars.copy_context().run, call))
+
+    def wait(self, seconds: float) -> list[Any]:
+        """What calls that have ended answered; waits at most so long for the next one."""
+        ended, self._running = wait(self._running, seconds, FIRST_COMPLETED)
+        return [each.result() for each in ended]
 
 
 def _run(threads: ThreadPoolExecutor, call: Callable[[A], B], values: list[A]) -> list[B]:

@@ -1,200 +1,254 @@
-"""Attempts: claiming messages, posting each, and writing down what became of it."""
+"""Attempts: posting a message, and writing down what became of it.
+
+Who posts holds the subscription's schedule, so nobody claims a message: the write that settles it
+is the only one, on the condition that the message is as it was when it was posted.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeAlias
 
 import msgspec
+from msgspec.structs import replace
 
 from cirrusmq import confirmations, dead_letters
-from cirrusmq.claims import Claim, claim
-from cirrusmq.contents import read_contents
-from cirrusmq.core import Core, Posted
+from cirrusmq.due_marks import Mark, put_mark
 from cirrusmq.message import Message
 from cirrusmq.outbound import requests
 from cirrusmq.parcel import DELETED, DROPPED, Parcel
-from cirrusmq.receipt import NONCE_BYTES
-from cirrusmq.schedules import hold_ms, latest_post_ms
-from cirrusmq.source import Source
+from cirrusmq.pushes import RESCUE_MS, Push
+from cirrusmq.retry import RetryPolicy
 from cirrusmq.spent import parcel_key
+from cirrusmq.storage.parcels import ERRORS, read_parcel
 from cirrusmq.storage.store import ConditionFailed
-from cirrusmq.topic import Subscription
+
+CandidateKey: TypeAlias = tuple[str, int, int]
+"""Parcel's key, its partition, the message's place: in order of posting."""
+
+
+class Candidate(msgspec.Struct, frozen=True, kw_only=True):
+    """A message that is to be posted."""
+
+    parcel: Parcel
+    """As it was read."""
+    place: int
+    mark: Mark | None = None
+    """That told of it."""
+    message: Message | None = None
+
+    @property
+    def key(self) -> CandidateKey:
+        """Tells it from others of its subscription."""
+        return self.parcel.sort_key, self.parcel.partition, self.place
 
 
 class Attempt(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of one message's attempt."""
+    """What became of a candidate's post."""
 
-    parcel: Parcel
-    place: int
+    candidate: Candidate
+    started_ms: int
     error: str | None
     """A status or a kind of error; None where it was delivered."""
-    due_ms: int
-    """When the next attempt of this subscription is due, where this one failed."""
 
 
-class _Post(msgspec.Struct, frozen=True, kw_only=True):
-    """A message that is ours to post, if that starts by `latest_ms`."""
+class Settled(msgspec.Struct, frozen=True, kw_only=True):
+    """What was written down of an attempt."""
 
-    parcel: Parcel
-    place: int
-    message: Message
-    latest_ms: int
-
-
-def attempt_all(
-    core: Core,
-    subscription: Subscription,
-    source: Source,
-    chosen: Sequence[tuple[Parcel, Sequence[int]]],
-    *,
-    alone: bool,
-    latest_ms: int,
-) -> list[Attempt]:
-    """Attempt the messages at the chosen places; those that somebody else holds are left out, and
-    those whose post could not start by `latest_ms` or in good time before their lease ends.
-
-    `alone`: nothing else of the subscription is attempted meanwhile, so that a failure is that of
-    the probe and waits for its ladder. Of several that fail together only the oldest does; the
-    others are free as soon as the subscription delivers again.
-    """
-    claims = []
-    latest: list[int] = []
-    for parcel, places in chosen:
-        seconds = hold_ms(core) // 1000
-        begun_ms = core.now_ms()
-        outcome = claim(core, source, parcel, places, seconds, lambda *_: _nonce(core))
-        if isinstance(outcome, Claim):
-            claims.append(outcome)
-            latest.append(min(latest_ms, latest_post_ms(core, begun_ms)))
-    contents = read_contents(core, source, [(held.parcel, held.places) for held in claims])
-    posts = [
-        _Post(parcel=held.parcel, place=place, message=messages[place], latest_ms=until_ms)
-        for held, messages, until_ms in zip(claims, contents, latest, strict=True)
-        for place in held.places
-        if place in messages
-    ]
-    started_ms = core.now_ms()
-    outcomes = list(core.apart(lambda each: _post(core, subscription, each), posts))
-    policy = subscription.policy
-    probing = policy is not None and policy.blocking == "probe"
-    attempts: list[Attempt] = []
-    failed_before = False
-    for post, posted in zip(posts, outcomes, strict=True):
-        if posted is None:
-            continue
-        error = posted.error
-        waits = error is not None and (alone or not probing or not failed_before)
-        failed_before = failed_before or error is not None
-        attempts.append(
-            Attempt(
-                parcel=post.parcel,
-                place=post.place,
-                error=error,
-                due_ms=_due_ms(core, subscription, post.parcel, post.place, started_ms)
-                if waits
-                else started_ms,
-            )
-        )
-    for held in claims:
-        _settle(core, subscription, source, [a for a in attempts if a.parcel is held.parcel])
-    return attempts
+    attempt: Attempt
+    candidate: Candidate
+    """As it stands now."""
+    due_ms: int | None
+    """When it is posted again; None where it is not."""
+    mark: Mark | None
+    """The one that was put for it."""
 
 
-def free(core: Core, parcel: Parcel, places: Sequence[int]) -> None:
-    """Have messages attempted at once that were leased by somebody who is gone for certain."""
-    now_ms = core.now_ms()
-    _write_states(core, parcel, dict.fromkeys(places, now_ms))
+class _Fate(msgspec.Struct, frozen=True, kw_only=True):
+    """What is written of a place: its state, and that it was posted."""
+
+    state: int
+    error: str | None = None
+    posts: int = 1
 
 
-def due_after(failed: Sequence[Attempt], now_ms: int) -> int:
-    """When the next attempt is due; a message whose retries are used up is none to wait for.
-
-    The sweep goes by this time where an execution comes to grief.
-    """
-    waiting = [each.due_ms for each in failed if each.due_ms < each.parcel.expires_ms]
-    return min(waiting, default=now_ms)
-
-
-def _post(core: Core, subscription: Subscription, post: _Post) -> Posted | None:
-    """Post one message; None where it is too late to start."""
+def attempt(push: Push, candidate: Candidate, latest_ms: int) -> Attempt | Candidate:
+    """Post a message once; the candidate itself where that could not start by `latest_ms`."""
+    core, subscription = push.core, push.subscription
     assert subscription.endpoint is not None
+    if candidate.message is None:  # its body cannot be read now
+        return Attempt(candidate=candidate, started_ms=core.now_ms(), error="content")
     headers, body = requests.delivery(
         account=subscription.account,
         topic=subscription.topic,
         subscription=subscription.name,
-        message_id=post.parcel.message_id(post.place),
-        message=post.message,
-        published_ms=post.parcel.sent_ms,
+        message_id=candidate.parcel.message_id(candidate.place),
+        message=candidate.message,
+        published_ms=candidate.parcel.sent_ms,
         content_format=subscription.content_format,
         secret=confirmations.signing_secret(core, subscription.id),
         request_id=f"{core.random.getrandbits(128):032x}",
         now_s=core.real_seconds(),
     )
-    if core.now_ms() > post.latest_ms:
-        return None
-    return core.post(subscription.endpoint, headers, body)
+    started_ms = core.now_ms()
+    if started_ms > latest_ms:
+        return candidate
+    posted = core.post(subscription.endpoint, headers, body)
+    return Attempt(candidate=candidate, started_ms=started_ms, error=posted.error)
 
 
-def _due_ms(
-    core: Core, subscription: Subscription, parcel: Parcel, place: int, started_ms: int
-) -> int:
-    """When a failed message is due again; its expiry where its retries are used up."""
-    policy = subscription.policy
-    assert policy is not None
-    wait_ms = policy.wait_ms(parcel.receives[place], core.random.random)
-    return parcel.expires_ms if wait_ms is None else started_ms + wait_ms
+def settle(
+    push: Push, attempts: Sequence[Attempt], free: frozenset[CandidateKey], marks_from_ms: int
+) -> list[Settled]:
+    """Write down what became of messages of one parcel, in one write.
 
-
-def _settle(
-    core: Core, subscription: Subscription, source: Source, attempts: Sequence[Attempt]
-) -> None:
-    """Write down what became of a parcel's messages, if they are still ours."""
-    if not attempts:
-        return
-    parcel = attempts[0].parcel
-    states: dict[int, int] = {}
-    for attempt in attempts:
-        if attempt.error is None:
-            states[attempt.place] = DELETED
-        elif attempt.due_ms < parcel.expires_ms:
-            states[attempt.place] = attempt.due_ms
+    Those that are `free` failed beside another one that is the probe now: they wait for it
+    alone. No mark is put before `marks_from_ms`.
+    """
+    parcel = _as_read(attempts)
+    fates: dict[int, _Fate] = {}
+    settled: list[Settled] = []
+    given_up: list[Attempt] = []
+    for each in attempts:
+        place = each.candidate.place
+        due_ms, mark = None, None
+        if each.error is None:
+            fates[place] = _Fate(state=DELETED)
+        elif each.candidate.key in free:
+            due_ms = each.started_ms
+            fates[place] = _Fate(state=due_ms, error=each.error)
         else:
-            state = _give_up(core, subscription, source, parcel, attempt.place)
-            if state is not None:
-                states[attempt.place] = state
-    if states:
-        _write_states(core, parcel, states)
+            due_ms = _due_ms(push, each)
+            # What is given up waits for no time; should this stop here, its mark finds it.
+            state = max(each.started_ms if due_ms is None else due_ms, marks_from_ms)
+            if not push.blocks:
+                mark = _mark(parcel, place, state, each.error)
+                put_mark(push.core, parcel, mark)
+            fates[place] = _Fate(state=state, error=each.error)
+            if due_ms is None:
+                # The move to another queue takes what it says of the message from its parcel.
+                given_up.append(each)
+                continue
+            due_ms = state
+        settled.append(Settled(attempt=each, candidate=each.candidate, due_ms=due_ms, mark=mark))
+    left = _write(push, parcel, fates)
+    settled = [_as_written(each, left) for each in settled]
+    for each in given_up:
+        candidate = replace(each.candidate, parcel=left)
+        left = give_up(push, candidate, each.error or "")
+        candidate = replace(candidate, parcel=left)
+        settled.append(Settled(attempt=each, candidate=candidate, due_ms=None, mark=None))
+    return settled
 
 
-def _give_up(
-    core: Core, subscription: Subscription, source: Source, parcel: Parcel, place: int
-) -> int | None:
-    """The state of a message whose retries are used up; None where it moved away.
+def give_up(push: Push, candidate: Candidate, error: str) -> Parcel:
+    """Move a message to the dead-letter queue, or drop it, or keep it out of the way.
 
     One that no dead-letter queue can take now is not lost: it stays to its expiry, as after a
     ladder that ends so, and holds nothing back.
     """
-    policy = subscription.policy
-    assert policy is not None
-    target = dead_letters.dead_letter_queue(core, source)
+    core, parcel, place = push.core, candidate.parcel, candidate.place
+    if not parcel.live(place):
+        return parcel  # an earlier try took effect, and its answer was lost
+    target = dead_letters.dead_letter_queue(core, push.source)
     if target is not None:
-        now_ms, nonce = core.now_ms(), parcel.nonces[place]
+        now_ms = core.now_ms()
         left = dead_letters.move_to_queue(
-            core, source, parcel, place, target, "retries", now_ms, nonce
+            core, push.source, parcel, place, target, "retries", now_ms
         )
-        return None if left is not None else parcel.visible_ms[place]
-    return DROPPED if policy.ending == "dropped" else parcel.expires_ms
+        if left is not None:
+            return left
+    if _policy(push).ending == "dropped":
+        return _write(push, parcel, {place: _Fate(state=DROPPED, posts=0)})
+    put_mark(core, parcel, _mark(parcel, place, parcel.expires_ms, error), kept=True)
+    return _write(push, parcel, {place: _Fate(state=parcel.expires_ms, posts=0)})
 
 
-def _write_states(core: Core, parcel: Parcel, states: dict[int, int]) -> None:
+def is_used_up(push: Push, candidate: Candidate) -> bool:
+    """Whether a message was posted as often as its policy has it, and only its end is missing."""
+    retries = _policy(push).max_retries
+    return retries is not None and candidate.parcel.receives[candidate.place] > retries
+
+
+def _as_written(settled: Settled, left: Parcel) -> Settled:
+    """What the store says of an attempt: an earlier try may have drawn another wait."""
+    candidate = replace(settled.candidate, parcel=left)
+    place = candidate.place
+    if settled.due_ms is None or not left.live(place):
+        return replace(settled, candidate=candidate, due_ms=None, mark=None)
+    due_ms, mark = left.visible_ms[place], settled.mark
+    if mark is not None:
+        mark = replace(mark, due_ms=due_ms)
+    return replace(settled, candidate=candidate, due_ms=due_ms, mark=mark)
+
+
+def _as_read(attempts: Sequence[Attempt]) -> Parcel:
+    """The attempts' parcel, each of their messages as it was when it was posted."""
+    parcel = attempts[0].candidate.parcel
+    for each in attempts[1:]:
+        parcel = _with_places(parcel, each.candidate.parcel, [each.candidate.place])
+    return parcel
+
+
+def _due_ms(push: Push, failed: Attempt) -> int | None:
+    """When a failed message is posted again; None where it is given up.
+
+    Its retries may be used up, or its life: what could not be tried again before the last two
+    minutes of it goes to the dead-letter queue, where there is one.
+    """
+    parcel, place = failed.candidate.parcel, failed.candidate.place
+    wait_ms = _policy(push).wait_ms(parcel.receives[place] + 1, push.core.random.random)
+    if wait_ms is None:
+        return None
+    due_ms = failed.started_ms + wait_ms
+    if due_ms >= parcel.expires_ms:
+        return None
+    if push.source.dead_letter is None or due_ms <= parcel.expires_ms - RESCUE_MS:
+        return due_ms
+    return None if dead_letters.dead_letter_queue(push.core, push.source) is not None else due_ms
+
+
+def _policy(push: Push) -> RetryPolicy:
+    policy = push.subscription.policy
+    assert policy is not None
+    return policy
+
+
+def _mark(parcel: Parcel, place: int, due_ms: int, error: str) -> Mark:
+    return Mark(due_ms, parcel.sort_key, place, parcel.position(place), error)
+
+
+def _write(push: Push, parcel: Parcel, fates: Mapping[int, _Fate]) -> Parcel:
+    """Write what became of places, each if it is as it was read; answers the parcel after it.
+
+    poster:  reads v = 5, r = 0 ── posts ── v = 5 and r = 0 still? v = 10, r = 1 ── answer lost
+    again, with another draw:               v = 10, r = 1: done before, and it waits until 10
+    """
+    if not fates:
+        return parcel
+    core, now_ms = push.core, push.core.now_ms()
     changes, conditions = [], []
-    values: dict[str, Any] = {":ended": {"B": b""}}
-    for place, state in states.items():
-        changes += [f"v[{place}] = :v{place}", f"k[{place}] = :ended"]
-        conditions.append(f"k[{place}] = :k{place}")
-        values[f":v{place}"] = {"N": str(state)}
-        values[f":k{place}"] = {"B": parcel.nonces[place]}
+    values: dict[str, Any] = {}
+    visible, receives = list(parcel.visible_ms), list(parcel.receives)
+    first, errors = list(parcel.first_received_ms), dict(parcel.errors)
+    for place, fate in fates.items():
+        visible[place], receives[place] = fate.state, receives[place] + fate.posts
+        changes += [f"v[{place}] = :v{place}", f"r[{place}] = :r{place}"]
+        conditions.append(f"v[{place}] = :s{place} AND r[{place}] = :n{place}")
+        values |= {
+            f":v{place}": {"N": str(fate.state)},
+            f":r{place}": {"N": str(receives[place])},
+            f":s{place}": {"N": str(parcel.visible_ms[place])},
+            f":n{place}": {"N": str(parcel.receives[place])},
+        }
+        if not first[place]:
+            first[place] = now_ms
+            changes.append(f"f[{place}] = :now")
+            values[":now"] = {"N": str(now_ms)}
+        if fate.error is not None:
+            changes.append(f"{ERRORS[place]} = :e{place}")
+            values[f":e{place}"] = {"S": fate.error}
+            errors[place] = fate.error
     request = {
         "TableName": core.tables.messages,
         "Key": parcel_key(parcel),
@@ -202,14 +256,35 @@ def _write_states(core: Core, parcel: Parcel, states: dict[int, int]) -> None:
         "ConditionExpression": " AND ".join(conditions),
         "ExpressionAttributeValues": values,
     }
+    after = replace(
+        parcel,
+        visible_ms=tuple(visible),
+        receives=tuple(receives),
+        first_received_ms=tuple(first),
+        errors=errors,
+    )
     try:
         core.store.write("UpdateItem", request)
     except ConditionFailed as failed:
-        # One lease ran out and somebody else holds that message now; the others are still ours.
-        if failed.item is not None and len(states) > 1:
-            for place, state in states.items():
-                _write_states(core, parcel, {place: state})
+        if failed.item is None:
+            return after
+        if len(fates) == 1:
+            return _with_places(after, read_parcel(failed.item), fates)
+        for place, fate in fates.items():
+            after = _with_places(after, _write(push, parcel, {place: fate}), [place])
+    return after
 
 
-def _nonce(core: Core) -> bytes:
-    return core.random.getrandbits(8 * NONCE_BYTES).to_bytes(NONCE_BYTES, "big")
+def _with_places(parcel: Parcel, other: Parcel, places: Iterable[int]) -> Parcel:
+    """The parcel with some of its messages as another reading has them."""
+    visible, receives = list(parcel.visible_ms), list(parcel.receives)
+    first = list(parcel.first_received_ms)
+    for place in places:
+        visible[place], receives[place] = other.visible_ms[place], other.receives[place]
+        first[place] = other.first_received_ms[place]
+    return replace(
+        parcel,
+        visible_ms=tuple(visible),
+        receives=tuple(receives),
+        first_received_ms=tuple(first),
+    )

@@ -20,6 +20,7 @@ from cirrusmq.adapters import (
     Posts,
     Reports,
     Together,
+    Window,
     apart,
 )
 from cirrusmq.cache import Cache
@@ -113,6 +114,7 @@ def wire() -> Core:
         settings=settings,
         together=Together(),
         apart=apart,
+        window=Window,
     )
 
 

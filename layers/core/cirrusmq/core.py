@@ -39,6 +39,22 @@ class Posted(Protocol):
         ...
 
 
+class Window(Protocol):
+    """Calls side by side, of which each is told when it has ended; leaving it waits for all."""
+
+    def __enter__(self) -> Window: ...
+
+    def __exit__(self, *raised: object) -> None: ...
+
+    def start(self, call: Callable[[], Any]) -> None:
+        """Begin a call."""
+        ...
+
+    def wait(self, seconds: float) -> list[Any]:
+        """What calls that have ended answered; waits at most so long for the next one."""
+        ...
+
+
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Parameters of the deployment."""
 
@@ -72,6 +88,8 @@ class Core(msgspec.Struct, frozen=True, kw_only=True):
     """`map`, the calls side by side where the environment has threads."""
     apart: Callable[[Callable[[A], B], Iterable[A]], Iterable[B]]
     """As `together`, for calls that may hang: nothing else waits for their threads."""
+    window: Callable[[int], Window]
+    """For calls that may hang: at most so many side by side, and nothing else waits for them."""
     start_execution: Callable[[str, dict[str, Any]], None]
     """Start an execution of the retry schedules' state machine: its name and its input."""
     post: Callable[[str, Mapping[str, str], bytes], Posted]

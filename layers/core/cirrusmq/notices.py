@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TypeAlias
 
 from cirrusmq import pushing, schedules
 from cirrusmq.core import Core
@@ -10,6 +11,8 @@ from cirrusmq.handouts import Handout
 from cirrusmq.topic import Subscription
 
 _TRIES = 3
+_Notice: TypeAlias = tuple[Subscription, str, frozenset[int]]
+"""Whom to tell, from which key on something waits, and in which of its partitions."""
 
 
 class Notices:
@@ -17,7 +20,7 @@ class Notices:
 
     def __init__(self, core: Core) -> None:
         self._core = core
-        self._waiting: dict[str, tuple[Subscription, str]] = {}
+        self._waiting: dict[str, _Notice] = {}
 
     def add(self, handouts: Iterable[Handout]) -> list[Handout]:
         """These are done: have their subscriptions told. Answers those that are not done after all.
@@ -33,9 +36,12 @@ class Notices:
         noted = self._core.together(self._note_late, late)
         lost = [each for id, done in zip(late, noted, strict=True) if not done for each in late[id]]
         for handout, subscription in pushed:
-            before = self._waiting.get(subscription.id, (subscription, handout.start))[1]
             if handout not in lost:
-                self._waiting[subscription.id] = subscription, min(before, handout.start)
+                partition = subscription.partition_of(handout.start.rpartition("#")[2])
+                new = (subscription, handout.start, frozenset({partition}))
+                _, start, partitions = self._waiting.get(subscription.id, new)
+                both = partitions | {partition}
+                self._waiting[subscription.id] = subscription, min(start, handout.start), both
         return lost
 
     def send(self) -> list[Exception]:
@@ -53,7 +59,7 @@ class Notices:
             return True
         return False
 
-    def _notify(self, waiting: tuple[Subscription, str]) -> Exception | None:
+    def _notify(self, waiting: _Notice) -> Exception | None:
         failure: Exception | None = None
         for _ in range(_TRIES):
             try:

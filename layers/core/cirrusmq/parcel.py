@@ -6,6 +6,7 @@ Pure values: what a parcel holds, and which of its messages can be received at a
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -64,6 +65,8 @@ class Parcel(msgspec.Struct, frozen=True, kw_only=True):
     dead_letter: dict[str, Any] | None = None
     fanned_out: bool = False
     """Whether fan-out made it, under a key that it may want to use again for 24 hours."""
+    errors: Mapping[int, str] = {}
+    """Of messages posted to a URL, by place: why the newest post failed."""
 
     @property
     def count(self) -> int:

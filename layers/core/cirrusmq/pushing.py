@@ -1,114 +1,142 @@
 """Pushing: delivering a subscription's messages to its URL, and retrying when it fails.
 
-A parcel's message is claimed as a receiver claims it, posted, and marked: delivered, due again, or
-dropped. Parcels stay until TTL removes them, so that a repeated fan-out finds their keys taken.
+Parcels stay until TTL removes them, so that a repeated fan-out finds their keys taken.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, NamedTuple
 
-from cirrusmq import confirmations, schedules
-from cirrusmq.attempts import Attempt, attempt_all, due_after
+from cirrusmq import confirmations, posters, schedules
 from cirrusmq.core import Core
-from cirrusmq.dead_letters import dead_letter_queue, move_to_queue
-from cirrusmq.parcel import Parcel
-from cirrusmq.pushes import Push, expiring, has_waiting, next_due_ms, next_messages, probe_sent_ms
+from cirrusmq.feeds import feed_of
+from cirrusmq.posters import Held
+from cirrusmq.posting import Turn, drain
+from cirrusmq.pushes import Push, place_of, push_of
+from cirrusmq.scan import read_page
 from cirrusmq.schedules import Schedule
+from cirrusmq.storage.parcels import PARCELS, partition_key
 from cirrusmq.subscriptions import cached_subscriptions
 from cirrusmq.topic import Subscription
+from cirrusmq.undelivered import Look
 
-TOGETHER = 16
-"""Messages posted side by side where their order does not matter."""
 ROUNDS = 1_500
 """Rounds of one execution, of nine events each; 25,000 events would fail it."""
 SLEEP_MS = 2_000
-"""Shorter waits are slept out here: cheaper than transitions, and exact."""
-LONGEST_WAIT_MS = 30_000
-"""Where messages do not wait for each other: another one may fail and be due sooner."""
+"""Shorter waits are slept out by an execution: cheaper than transitions, and exact."""
+EARLY_MS = 500
+"""An execution begins its next round so long before something is due, or up to a second more."""
+HOPS = 64
+"""Invocations in a row that go on where the one before had no more time; the sweep begins anew."""
+_TRIES = 8
 
 
-def notify(core: Core, subscription: Subscription, start: str = "") -> None:
+class _Worked(NamedTuple):
+    """How an invocation left its subscription."""
+
+    lost: bool = False
+    due_ms: int | None = None
+    more_from: str | None = None
+    """Key of what is left to be posted, for which there was no time."""
+    posted: bool = False
+
+
+def notify(
+    core: Core,
+    subscription: Subscription,
+    start: str = "",
+    partitions: Iterable[int] = (),
+    hops: int = 0,
+) -> None:
     """Have what waits for a subscription delivered, soon and elsewhere.
 
-    With `start` only from that sort key on, so that a message costs no look at those before it.
+    With `start` only from that sort key on, and in those `partitions` where any are named, so that
+    a message costs no look at those before it.
     """
-    core.invoke("push", {"deliver": {**_place(subscription), "start": start}})
+    event = {"start": start, "partitions": sorted(partitions), "hops": hops}
+    core.invoke("push", {"deliver": {**place_of(subscription), **event}})
 
 
 def deliver(push: Push) -> None:
-    """Deliver what waits, until nothing does, something fails, or time is up."""
-    if not push.start:
-        _save_expiring(push)
-    while True:
-        schedule = schedules.read(push.core, push.subscription.id)
-        if schedule is None or (schedule.state == "retrying" and push.blocks):
+    """Deliver what waits, until nothing does, it is to wait, or time is up.
+
+    Where somebody else does that, that one is told of it.
+    """
+    core, holder = push.core, f"push/{push.invocation_id}"
+    schedule = schedules.read(core, push.subscription.id)
+    for _ in range(_TRIES):
+        if schedule is None:
             return
-        if push.core.now_ms() >= push.deadline_ms:
-            notify(push.core, push.subscription)
+        if schedule.held(core.now_ms(), core.clock.scale):
+            schedule = posters.sign(core, schedule, push.start)
+            continue
+        if schedule.state == "retrying" and push.blocks:
+            return  # its execution looks at all there is when it wakes
+        begun_ms = core.now_ms()
+        held = posters.hold(core, schedule, holder)
+        if held is None:
             return
-        if not push.in_order:
-            if not _deliver_together(push, schedule):
-                return
-        elif not _deliver_in_order(push, schedule):
+        if held.mine:
+            worked = _work(push, held, holder, begun_ms, None)
+            if worked.more_from is not None and worked.posted and push.hops < HOPS:
+                notify(core, push.subscription, worked.more_from, hops=push.hops + 1)
             return
+        schedule = held.schedule
 
 
 def retry(push: Push, given: dict[str, Any]) -> dict[str, Any]:
-    """One round of a retrying subscription; answers what its execution does next."""
-    core = push.core
+    """One round of an execution; answers what it does next."""
+    core, number = push.core, int(given["generation"])
+    core.wait_until(min(given["due_ms"], core.now_ms() + SLEEP_MS))
+    following = {**given, "rounds": given["rounds"] + 1}
+    holder = f"{number}/{push.invocation_id}"
     schedule = schedules.read(core, push.subscription.id)
-    if schedule is None or _stale(schedule, given["generation"]):
-        return {"action": "done"}
-    following = {**given, "rounds": given.get("rounds", 0) + 1}
-    if following["rounds"] > ROUNDS:
-        begin_retrying(push, schedule, schedule.next_due_ms, schedule.last_error or "")
-        return {"action": "done"}
-    if not schedules.hold(core, schedule, push.invocation_id, schedules.LOOK_MS):
-        return _wait(schedule.held_until_ms - core.now_ms(), following)
-    while core.now_ms() < push.deadline_ms:
-        due_ms = next_due_ms(push, schedule)
-        if due_ms is None:
-            return _calm_down(push, schedule)
-        wait_ms = due_ms - core.now_ms()
-        if wait_ms > SLEEP_MS:
-            schedules.release(core, schedule, push.invocation_id, due_ms)
-            most_ms = wait_ms if push.blocks else min(wait_ms, LONGEST_WAIT_MS)
-            return _wait(most_ms, following)
-        core.wait_until(due_ms)
-        latest_ms = _hold_to_post(push, schedule)
-        if latest_ms is None:
-            return {"action": "done"}
-        chosen = next_messages(push, schedule, 1 if push.blocks else TOGETHER)
-        attempts = _attempt(push, chosen, latest_ms, alone=push.blocks)
-        failed = [attempt for attempt in attempts if attempt.error is not None]
-        if failed:
-            _note(push, schedule, failed, push.invocation_id)
-        elif attempts and push.blocks:
-            return _calm_down(push, schedule)
-    schedules.release(core, schedule, push.invocation_id)
-    return _wait(0, following)
+    for _ in range(_TRIES):
+        if schedule is None or schedule.generation > number:
+            break
+        if schedule.held(core.now_ms(), core.clock.scale):
+            if schedule.holder.startswith(f"{number}/"):  # a round that this one repeats
+                return _wait(core, schedule.held_until_ms, following)
+            schedule = posters.leave_alarm(core, schedule)
+            continue
+        if following["rounds"] > ROUNDS:
+            _start_anew(push, schedule)
+            break
+        begun_ms = core.now_ms()
+        held = posters.hold(core, schedule, holder, number)
+        if held is None:
+            break
+        if held.mine:
+            worked = _work(push, held, holder, begun_ms, number)
+            if worked.more_from is not None:
+                return _wait(core, 0, following)
+            if worked.due_ms is None or worked.lost:
+                break
+            return _wait(core, worked.due_ms, following)
+        schedule = held.schedule
+    return {"action": "done"}
 
 
-def begin_retrying(push: Push, schedule: Schedule, due_ms: int, error: str) -> None:
-    """Go over to a new generation and start its execution; nothing where another one did.
+def resume_if_stuck(core: Core, schedule: Schedule, *, keeps: bool) -> bool:
+    """Have somebody come where nobody does; whether something was due, or its holder died.
 
-    Where the start fails, the sweep finds the schedule due and nobody at it.
+    Besides, what was delivered since the last look is looked at, so that later ones begin behind
+    it; and where it `keeps` messages, whether any is there whose event was lost.
     """
-    sent_ms = probe_sent_ms(push, schedule)
-    started = schedules.start_retrying(push.core, schedule, due_ms, error, sent_ms)
-    if started is not None:
-        push.core.start_execution(
-            f"{started.subscription_id}-{started.generation}",
-            {
-                "retry": {
-                    **_place(push.subscription),
-                    "generation": started.generation,
-                    "rounds": 0,
-                }
-            },
-        )
+    now_ms, scale = core.now_ms(), core.clock.scale
+    stuck, passed = schedule.stuck(now_ms, scale), _has_passed(schedule)
+    if schedule.held(now_ms, scale) or not (stuck or passed or keeps):
+        return False
+    push = push_of(core, schedule)
+    if push is None:
+        return False
+    blocked = schedule.state == "retrying" and push.blocks
+    if stuck and blocked:
+        _start_anew(push, schedule)
+    elif stuck or (not blocked and (passed or _has_some(push, schedule))):
+        notify(core, push.subscription)
+    return stuck
 
 
 def send_confirmation(core: Core, given: dict[str, Any], request_id: str) -> None:
@@ -133,102 +161,77 @@ def send_confirmation(core: Core, given: dict[str, Any], request_id: str) -> Non
         core.post(subscription.endpoint, headers, body)
 
 
-def _save_expiring(push: Push) -> None:
-    """Move what expires soon to the dead-letter queue: nothing is lost in silence.
+def _work(push: Push, held: Held, holder: str, begun_ms: int, generation: int | None) -> _Worked:
+    """Post as the holder until there is nothing to post now, then release.
 
-    A message that waits behind a probe may never be attempted in its life of a day.
+    Short waits are slept out where an execution is waited for anyway.
     """
-    core, target = push.core, None
-    schedule = schedules.read(core, push.subscription.id)
-    for parcel, places in expiring(push, schedule) if schedule is not None else ():
-        target = target or dead_letter_queue(core, push.source)
-        if target is None:
-            return
-        for place in places:
-            now_ms = core.now_ms()
-            if not parcel.held(place, now_ms):
-                left = move_to_queue(core, push.source, parcel, place, target, "retries", now_ms)
-                parcel = left or parcel
+    core, schedule = push.core, held.schedule
+    turn = Turn(push, schedule, holder, begun_ms)
+    feed = feed_of(push, schedule, push.start, dirty=held.dirty)
+    patience_ms = 0 if generation is None else SLEEP_MS
+    while True:
+        drain(turn, feed)
+        if turn.lost:
+            return _Worked(lost=True)
+        first = feed.first_due()
+        if first is not None and first.due_ms <= core.now_ms() + patience_ms and turn.may_post:
+            core.wait_until(first.due_ms)
+            feed.resume()
+            continue
+        more_from = None if turn.may_post else feed.next_key()
+        left = feed.left()
+        released = posters.release(core, schedule, holder, left, generation)
+        if released.ending == "again":
+            start = posters.take_sign(core, schedule, holder)
+            if start is not None:
+                feed.extend(start)
+                continue
+        if released.ending != "released":
+            return _Worked(lost=True)
+        if released.starts is not None:
+            _start(push, released.starts, left.due_ms or 0)
+        return _Worked(due_ms=left.due_ms, more_from=more_from, posted=feed.posted)
 
 
-def _deliver_together(push: Push, schedule: Schedule) -> bool:
-    """Attempt some messages side by side; whether more may wait."""
-    chosen = next_messages(push, schedule, TOGETHER)
-    attempts = _attempt(push, chosen, push.deadline_ms)
-    failed = [attempt for attempt in attempts if attempt.error is not None]
-    if not failed:
-        # What is put from now on has an invocation of its own.
-        return sum(len(places) for _, places in chosen) == TOGETHER
-    due_ms = due_after(failed, push.core.now_ms())
-    if schedule.state == "delivering":
-        begin_retrying(push, schedule, due_ms, failed[0].error or "")
-    else:
-        _note(push, schedule, failed)
-    return not push.blocks
+def _start_anew(push: Push, schedule: Schedule) -> None:
+    starts = posters.start_anew(push.core, schedule)
+    if starts is not None:
+        _start(push, starts, push.core.now_ms())
 
 
-def _deliver_in_order(push: Push, schedule: Schedule) -> bool:
-    """Attempt messages one after the other as the holder; whether to look again."""
-    while push.core.now_ms() < push.deadline_ms:
-        latest_ms = _hold_to_post(push, schedule)
-        if latest_ms is None:
-            return False  # who holds it looks again after releasing it
-        chosen = next_messages(push, schedule, 1)
-        attempts = _attempt(push, chosen, latest_ms, alone=True)
-        if not attempts:
-            break
-        if attempts[0].error is not None:
-            due_ms = due_after(attempts, push.core.now_ms())
-            begin_retrying(push, schedule, due_ms, attempts[0].error)
-            return False
-    # What fan-out put in between found a holder, and leaves it to this one.
-    return schedules.release(push.core, schedule, push.invocation_id) and has_waiting(
-        push, schedule
-    )
+def _start(push: Push, starts: int, due_ms: int) -> None:
+    """Start an execution that waits until something is due.
+
+    Its name has the time in it: a table that was restored counts its starts a second time.
+    """
+    core = push.core
+    given = {
+        **place_of(push.subscription),
+        "generation": starts,
+        "rounds": 0,
+    }
+    name = f"{push.subscription.id}-{starts}-{core.now_ms()}"
+    core.start_execution(name, _wait(core, due_ms, given))
 
 
-def _attempt(
-    push: Push, chosen: Sequence[tuple[Parcel, list[int]]], latest_ms: int, *, alone: bool = False
-) -> list[Attempt]:
-    return attempt_all(
-        push.core, push.subscription, push.source, chosen, alone=alone, latest_ms=latest_ms
-    )
+def _has_passed(schedule: Schedule) -> bool:
+    """Whether something was posted since the last look, or too shortly before it to be clean."""
+    return schedule.looked_ms < schedule.posted_ms + schedules.SETTLED_MS
 
 
-def _calm_down(push: Push, schedule: Schedule) -> dict[str, Any]:
-    """Stop retrying and let what waits be delivered as usual."""
-    if schedules.stop_retrying(push.core, schedule, push.invocation_id) and has_waiting(
-        push, schedule
-    ):
-        notify(push.core, push.subscription)
-    return {"action": "done"}
+def _has_some(push: Push, schedule: Schedule) -> bool:
+    """Whether anything lies behind what is clean: nothing was posted, so nobody was told of it."""
+    core, look = push.core, Look(push, schedule, "", ())
+    for partition in push.all_partitions:
+        pk, start = partition_key(PARCELS, push.source.id, partition), look.start_of(partition)
+        if read_page(core, pk, start, look.until, 1, consistent=False).parcels:
+            return True
+    return False
 
 
-def _hold_to_post(push: Push, schedule: Schedule) -> int | None:
-    """Be the only one who posts; until when a post may start, None where another one is."""
-    core, begun_ms = push.core, push.core.now_ms()
-    if not schedules.hold(core, schedule, push.invocation_id, schedules.hold_ms(core)):
-        return None
-    return min(push.deadline_ms, schedules.latest_post_ms(core, begun_ms))
-
-
-def _note(push: Push, schedule: Schedule, failed: list[Attempt], holder: str | None = None) -> None:
-    due_ms = due_after(failed, push.core.now_ms())
-    error = failed[0].error or ""
-    sent_ms = probe_sent_ms(push, schedule)
-    schedules.note_failure(push.core, schedule, due_ms, error, sent_ms, holder)
-
-
-def _wait(wait_ms: int, following: dict[str, Any]) -> dict[str, Any]:
-    """Whole seconds, rounded down: what is left of them is slept out in the next round."""
-    seconds = max(0, wait_ms) // 1000
+def _wait(core: Core, due_ms: int, following: dict[str, Any]) -> dict[str, Any]:
+    """Whole seconds, with time to come to the next round, which sleeps out what is left of them."""
+    seconds = max(0, due_ms - core.now_ms() - EARLY_MS) // 1000
     action = "wait" if seconds else "again"
-    return {"action": action, "wait_seconds": seconds, "retry": following}
-
-
-def _stale(schedule: Schedule, generation: int) -> bool:
-    return schedule.state != "retrying" or schedule.generation != generation
-
-
-def _place(subscription: Subscription) -> dict[str, Any]:
-    return {"topic_id": subscription.topic_id, "subscription": subscription.name}
+    return {"action": action, "wait_seconds": seconds, "retry": {**following, "due_ms": due_ms}}

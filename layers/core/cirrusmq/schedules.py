@@ -1,11 +1,11 @@
-"""The schedule of an HTTP subscription: whether it delivers or retries, and who may.
+"""The schedule of an HTTP subscription: whether it delivers or retries, who posts, what waits.
 
-    DELIVERING ──(an attempt fails; generation + 1)──> RETRYING, one execution named after it
-        ^                                                  │
-        └──────(the probe is accepted, or none is left)────┘
+    DELIVERING ──(a message fails and waits)──> RETRYING, an execution wakes when it is due
+        ^                                           │
+        └─────────(nothing waits any more)──────────┘
 
-Only who carries the present generation delivers while it retries, and only while it is the holder.
-The item lies in the message table under 16 partition keys, so that the sweep finds all of them.
+Whoever posts holds it, whatever the policy: one poster for each subscription (`posters`). The item
+lies in the message table under 16 partition keys, so that the sweep finds all of them.
 """
 
 from __future__ import annotations
@@ -25,38 +25,71 @@ HOLD_MS = 30_000
 """Real milliseconds that who posts is the only one."""
 POST_MS = 17_000
 """Real milliseconds that a post, of 15 s at most, and writing down what became of it may take."""
-LOOK_MS = 10_000
-"""Milliseconds of the core's clock that who looks for what is due next is the only one."""
+SKEW_MS = 2_000
+"""How far two environments' clocks may differ: a hold ends that much later for others."""
 LATE_MS = 30_000
 """A record fanned out so long after its publishing is late."""
 SETTLED_MS = 2 * LATE_MS
 """Before what was published so long ago, only late parcels come in."""
+OVERDUE_MS = 30_000
+"""Nobody comes any more for what has been due for so long."""
 State: TypeAlias = Literal["delivering", "retrying"]
 
 
 class Schedule(msgspec.Struct, frozen=True, kw_only=True):
-    """A subscription's schedule as it was read. Times are in milliseconds since the epoch."""
+    """A subscription's schedule as it was read. Times are in milliseconds since the epoch.
+
+    Of the tuples each number is of one partition; they are empty until the first is known.
+    """
 
     account: str
     topic: str
     subscription: str
     subscription_id: str
-    state: State
-    generation: int
-    holder: str
-    held_until_ms: int
-    next_due_ms: int
-    last_error: str | None
-    probe_sent_ms: int
-    clean_through: str
-    """Nothing before this sort key is left to deliver."""
-    late: int
-    """How often a parcel came so late that it may lie before that key."""
+    state: State = "delivering"
+    starts: int = 0
+    """How many executions were started: the newest one's number, and part of its name."""
+    generation: int = 0
+    """The number of the execution that is in charge; those before it end when they wake."""
+    alarm_ms: int = 0
+    """When the execution that was started last, or goes on, wakes; 0: none will."""
+    holder: str = ""
+    held_until_ms: int = 0
+    again: str | None = None
+    """The sort key from which on the holder is to look again before it leaves."""
+    next_due_ms: int = 0
+    """When the next message is due; 0: none waits."""
+    last_error: str | None = None
+    """Why that message's newest post failed."""
+    probe_sent_ms: int = 0
+    """When that message was sent."""
+    clean_ms: tuple[int, ...] = ()
+    """What has an earlier key is ended, or is found by its mark."""
+    marks_ms: tuple[int, ...] = ()
+    """Marks with an earlier time are dealt with."""
+    dues_ms: tuple[int, ...] = ()
+    """Time of the first mark that is not dealt with; 0: there is none."""
+    kept_until_ms: int = 0
+    """When the last message expires whose retries are used up and that no queue took."""
+    blocks: bool = False
+    """Whether the last holder's policy had failing messages hold the others back."""
+    looked_ms: int = 0
+    """When somebody last looked at all that is not clean."""
+    posted_ms: int = 0
+    """When somebody last posted."""
+    late: int = 0
+    """How often a parcel came so late that it may lie before what is clean."""
 
-    def stuck(self, now_ms: int) -> bool:
-        """Whether it retries, is due, and nobody is at it."""
-        late_ms = now_ms - max(self.next_due_ms, self.held_until_ms)
-        return self.state == "retrying" and late_ms > HOLD_MS
+    def held(self, now_ms: int, scale: float) -> bool:
+        """Whether somebody posts; with regard to clocks that differ."""
+        return bool(self.holder) and now_ms <= self.held_until_ms + SKEW_MS * scale
+
+    def stuck(self, now_ms: int, scale: float) -> bool:
+        """Whether nobody comes for what is due, or who held it last died."""
+        if self.held(now_ms, scale):
+            return False
+        overdue = bool(self.next_due_ms) and now_ms > self.next_due_ms + OVERDUE_MS
+        return bool(self.holder) or overdue
 
 
 def own_dead_letter_queue(subscription_id: str) -> str:
@@ -67,174 +100,45 @@ def own_dead_letter_queue(subscription_id: str) -> str:
 def creation(core: Core, subscription: Subscription) -> dict[str, Any]:
     """A transaction's write of the schedule of a new subscription."""
     item = {
-        **_key(subscription.id),
+        **schedule_key(subscription.id),
         "account": {"S": subscription.account},
         "topic": {"S": subscription.topic},
         "subscription": {"S": subscription.name},
         "state": {"S": "delivering"},
         "generation": {"N": "0"},
+        "starts": {"N": "0"},
     }
     return {"Put": {"TableName": core.tables.messages, "Item": item}}
 
 
 def removal(core: Core, subscription: Subscription) -> dict[str, Any]:
     """A transaction's delete of the schedule of a deleted subscription."""
-    return {"Delete": {"TableName": core.tables.messages, "Key": _key(subscription.id)}}
+    return {"Delete": {"TableName": core.tables.messages, "Key": schedule_key(subscription.id)}}
 
 
 def read(core: Core, subscription_id: str) -> Schedule | None:
     """The schedule now, strongly consistent; None where the subscription is gone."""
-    pk = _key(subscription_id)["pk"]["S"]
+    pk = schedule_key(subscription_id)["pk"]["S"]
     item = core.store.get(core.tables.messages, pk, subscription_id)
-    return None if item is None else _read(item)
+    return None if item is None else read_item(item)
 
 
 def read_all(core: Core) -> Iterator[Schedule]:
     """The schedules of all subscriptions of the deployment."""
     for pk in shard_keys("S"):
         for item in core.store.query_all(core.tables.messages, pk):
-            yield _read(item)
-
-
-def hold_ms(core: Core) -> int:
-    """How long who posts is the only one, on the core's clock: posts take real seconds."""
-    return int(HOLD_MS * core.clock.scale)
-
-
-def latest_post_ms(core: Core, begun_ms: int) -> int:
-    """When the last post may start under a hold or lease that was asked for at `begun_ms`.
-
-    A: asks for 30 s ── is told so late ───────────> 25 s later: a post would outlive its lease
-    """
-    return begun_ms + int((HOLD_MS - POST_MS) * core.clock.scale)
-
-
-def hold(core: Core, schedule: Schedule, holder: str, most_ms: int) -> bool:
-    """Become the one that delivers, for at most so long; whether nobody else is.
-
-    A: holds until 12:00:30 ─── posts ───> 12:00:29 done
-    B: 12:00:10 holder = A, in time ──> refused
-    C: 12:00:31 A's time is over    ──> C holds; A's later writes find another holder
-    """
-    now_ms = core.now_ms()
-    return _update(
-        core,
-        schedule,
-        "SET holder = :holder, held_until = :until",
-        {":holder": {"S": holder}, ":until": {"N": str(now_ms + most_ms)}},
-        "(attribute_not_exists(holder) OR holder = :holder OR held_until < :now)",
-        {":now": {"N": str(now_ms)}},
-    )
-
-
-def release(core: Core, schedule: Schedule, holder: str, next_due_ms: int | None = None) -> bool:
-    """Stop being the one that delivers, until `next_due_ms` where something is due then."""
-    update = "REMOVE holder, held_until"
-    values: Item = {}
-    if next_due_ms is not None:
-        update = "SET next_due = :due " + update
-        values[":due"] = {"N": str(next_due_ms)}
-    return _update(core, schedule, update, values, "holder = :holder", {":holder": {"S": holder}})
-
-
-def start_retrying(
-    core: Core, schedule: Schedule, next_due_ms: int, error: str, probe_sent_ms: int
-) -> Schedule | None:
-    """Go over to retrying, with a new generation; None where another invocation did."""
-    following = schedule.generation + 1
-    changed = _update(
-        core,
-        schedule,
-        "SET #state = :retrying, generation = :following, next_due = :due, "
-        "last_error = :error, probe_sent = :sent REMOVE holder, held_until",
-        {
-            ":retrying": {"S": "retrying"},
-            ":following": {"N": str(following)},
-            ":due": {"N": str(next_due_ms)},
-            ":error": {"S": error},
-            ":sent": {"N": str(probe_sent_ms)},
-        },
-        names={"#state": "state"},
-    )
-    if not changed:
-        return None
-    return msgspec.structs.replace(
-        schedule,
-        state="retrying",
-        generation=following,
-        holder="",
-        held_until_ms=0,
-        next_due_ms=next_due_ms,
-        last_error=error,
-        probe_sent_ms=probe_sent_ms,
-    )
-
-
-def note_failure(
-    core: Core,
-    schedule: Schedule,
-    next_due_ms: int,
-    error: str,
-    probe_sent_ms: int,
-    holder: str | None = None,
-) -> None:
-    """Write down what is tried next, and why.
-
-    A holder is one for `LOOK_MS` more: should it end here, others wait no longer than that.
-    """
-    values = {
-        ":due": {"N": str(next_due_ms)},
-        ":error": {"S": error},
-        ":sent": {"N": str(probe_sent_ms)},
-    }
-    update, condition = "SET next_due = :due, last_error = :error, probe_sent = :sent", ""
-    if holder is not None:
-        update, condition = f"{update}, held_until = :until", "holder = :holder"
-        values[":until"] = {"N": str(core.now_ms() + LOOK_MS)}
-    _update(
-        core,
-        schedule,
-        update,
-        values,
-        condition,
-        None if holder is None else {":holder": {"S": holder}},
-    )
-
-
-def stop_retrying(core: Core, schedule: Schedule, holder: str) -> bool:
-    """Go back to delivering; whether this one still was the holder of the present generation."""
-    return _update(
-        core,
-        schedule,
-        "SET #state = :delivering REMOVE holder, held_until, next_due, probe_sent",
-        {":delivering": {"S": "delivering"}},
-        "holder = :holder",
-        {":holder": {"S": holder}},
-        names={"#state": "state"},
-    )
-
-
-def note_clean(core: Core, schedule: Schedule, clean_through: str) -> None:
-    """Scans need not start before this key any more, unless something came late meanwhile.
-
-    scan: reads the schedule ── reads the partition ──────────────────────── clean = k ? no: late
-    fan-out:                                         puts a parcel before k ── late + 1, no clean
-    """
-    _update(
-        core,
-        schedule,
-        "SET clean = :clean",
-        {":clean": {"S": clean_through}},
-        "late = :late" if schedule.late else "attribute_not_exists(late)",
-        {":late": {"N": str(schedule.late)}} if schedule.late else None,
-    )
+            yield read_item(item)
 
 
 def note_late(core: Core, subscription_id: str) -> None:
-    """Scans start at the beginning again: a late parcel may lie before what they passed."""
+    """Looks start at the beginning again: a late parcel may lie before what they passed.
+
+    look:    reads the schedule ── reads the partitions ───────────── clean = k ? no: late
+    fan-out:                           puts a parcel before k ── late + 1, no clean
+    """
     request = {
         "TableName": core.tables.messages,
-        "Key": _key(subscription_id),
+        "Key": schedule_key(subscription_id),
         "UpdateExpression": "ADD late :one REMOVE clean",
         "ConditionExpression": "attribute_exists(pk)",
         "ExpressionAttributeValues": {":one": {"N": "1"}},
@@ -243,50 +147,32 @@ def note_late(core: Core, subscription_id: str) -> None:
         core.store.write("UpdateItem", request)
 
 
-def _update(
-    core: Core,
-    schedule: Schedule,
-    update: str,
-    values: Item,
-    condition: str = "",
-    condition_values: Item | None = None,
-    names: dict[str, str] | None = None,
-) -> bool:
-    """Change the schedule if its generation is still the one that was read."""
-    conditions = "generation = :generation" + (f" AND {condition}" if condition else "")
-    request: dict[str, Any] = {
-        "TableName": core.tables.messages,
-        "Key": _key(schedule.subscription_id),
-        "UpdateExpression": update,
-        "ConditionExpression": conditions,
-        "ExpressionAttributeValues": {
-            ":generation": {"N": str(schedule.generation)},
-            **values,
-            **(condition_values or {}),
-        },
-    }
-    if names:
-        request["ExpressionAttributeNames"] = names
-    try:
-        core.store.write("UpdateItem", request)
-    except ConditionFailed as failed:
-        # A call that the SDK sent twice finds what its first try left.
-        return failed.repeated and failed.item is not None and _applied(failed.item, values)
-    return True
+def hold_ms(core: Core) -> int:
+    """How long who posts is the only one, on the core's clock: posts take real seconds."""
+    return int(HOLD_MS * core.clock.scale)
 
 
-def _applied(item: Item, values: Item) -> bool:
-    left = list(item.values())
-    return bool(values) and all(value in left for value in values.values())
+def latest_post_ms(core: Core, begun_ms: int) -> int:
+    """When the last post may start under a hold that was asked for at `begun_ms`.
+
+    A: asks for 30 s ── is told so late ───────────> 25 s later: a post would outlive its hold
+    """
+    return begun_ms + int((HOLD_MS - POST_MS) * core.clock.scale)
 
 
-def _key(subscription_id: str) -> Item:
+def schedule_key(subscription_id: str) -> Item:
+    """The key of a subscription's schedule."""
     return key(shard_key("S", subscription_id), subscription_id)
 
 
-def _read(item: Item) -> Schedule:
+def read_item(item: Item) -> Schedule:
+    """The schedule in an item."""
+
     def number(name: str) -> int:
         return int(item.get(name, {"N": "0"})["N"])
+
+    def numbers(name: str) -> tuple[int, ...]:
+        return tuple(int(each["N"]) for each in item.get(name, {"L": []})["L"])
 
     def text(name: str) -> str:
         return str(item.get(name, {"S": ""})["S"])
@@ -297,12 +183,21 @@ def _read(item: Item) -> Schedule:
         subscription=text("subscription"),
         subscription_id=item["sk"]["S"],
         state="retrying" if text("state") == "retrying" else "delivering",
+        starts=number("starts"),
         generation=number("generation"),
+        alarm_ms=number("alarm"),
         holder=text("holder"),
         held_until_ms=number("held_until"),
+        again=text("again") if "again" in item else None,
         next_due_ms=number("next_due"),
         last_error=text("last_error") or None,
         probe_sent_ms=number("probe_sent"),
-        clean_through=text("clean"),
+        clean_ms=numbers("clean"),
+        marks_ms=numbers("marks"),
+        dues_ms=numbers("dues"),
+        kept_until_ms=number("kept_until"),
+        blocks=number("blocks") > 0,
+        looked_ms=number("looked"),
+        posted_ms=number("posted"),
         late=number("late"),
     )

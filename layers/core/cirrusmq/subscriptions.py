@@ -34,7 +34,7 @@ from cirrusmq.storage.directory import (
     topic_place,
 )
 from cirrusmq.storage.store import TransactionRefused
-from cirrusmq.topic import Subscription, SubscriptionInput, Topic, checked, over
+from cirrusmq.topic import Protocol, Subscription, SubscriptionInput, Topic, checked, over
 from cirrusmq.topics import find_topic, remove_topic
 
 
@@ -197,6 +197,7 @@ def _read(core: Core, topic: Topic, name: str, given: SubscriptionInput) -> Subs
         modified_ms=0,
         protocol=given.protocol,
         endpoint=endpoint,
+        partitions=_partitions(given.protocol, topic),
         mode="clustering" if isinstance(given.mode, msgspec.UnsetType) else given.mode,
         ordered=False if isinstance(given.ordered, msgspec.UnsetType) else given.ordered,
         log_partitions=topic.attributes.partitions,
@@ -216,6 +217,11 @@ def _read(core: Core, topic: Topic, name: str, given: SubscriptionInput) -> Subs
         queue = _find_queue(core, topic.account, endpoint)
         wanted = msgspec.structs.replace(wanted, endpoint_id=queue.id)
     return wanted
+
+
+def _partitions(protocol: Protocol, topic: Topic) -> int:
+    """How many partitions a new subscription has: a group's are those of the topic's log."""
+    return limits.PUSH_PARTITIONS if protocol == "http" else topic.attributes.partitions
 
 
 def _check_same(existing: Subscription, wanted: Subscription) -> None:

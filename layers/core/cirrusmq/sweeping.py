@@ -17,8 +17,6 @@ from cirrusmq.core import Core
 from cirrusmq.counters import CounterPlace, read_counters
 from cirrusmq.errors import OperationNotFound
 from cirrusmq.gauges import write_gauges
-from cirrusmq.pushes import Push, expiring, has_waiting, push_of
-from cirrusmq.schedules import Schedule
 from cirrusmq.storage.store import key
 from cirrusmq.visiting import visit_all
 
@@ -119,11 +117,9 @@ def _push_on(core: Core, deadline_ms: int, swept: Swept) -> bool:
     for schedule in found:
         if core.now_ms() >= deadline_ms:
             return False
-        if schedule.state == "retrying" or schedule.subscription_id in keeping:
-            with apart_from_others(
-                f"subscription {schedule.subscription_id} could not be pushed on"
-            ):
-                swept.stuck += _push(core, schedule)
+        with apart_from_others(f"subscription {schedule.subscription_id} could not be pushed on"):
+            keeps = schedule.subscription_id in keeping
+            swept.stuck += pushing.resume_if_stuck(core, schedule, keeps=keeps)
     return True
 
 
@@ -135,25 +131,6 @@ def _keeping(core: Core) -> set[str]:
         counters, place = read_counters(core, place)
         keeping.update(each.resource_id for each in counters if each.kept.messages)
     return keeping
-
-
-def _push(core: Core, schedule: Schedule) -> bool:
-    """See to one subscription; whether it was stuck."""
-    push = push_of(core, schedule)
-    if push is None:
-        return False
-    if schedule.stuck(core.now_ms()):
-        pushing.begin_retrying(push, schedule, schedule.next_due_ms, schedule.last_error or "")
-        return True
-    if _has_work(push, schedule):
-        pushing.notify(core, push.subscription)
-    return False
-
-
-def _has_work(push: Push, schedule: Schedule) -> bool:
-    if schedule.state == "delivering":
-        return has_waiting(push, schedule)
-    return any(True for _ in expiring(push, schedule))
 
 
 def _visit(core: Core, deadline_ms: int, swept: Swept) -> bool:

@@ -89,6 +89,9 @@ class SubscriptionInput(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     retry: dict[str, Any] | UnsetType | None = UNSET
     content_format: ContentFormat | UnsetType = UNSET
     dead_letter_queue: str | UnsetType | None = UNSET
+    max_in_flight: (
+        Annotated[int, Meta(ge=1, le=256, description="an integer from 1 to 256")] | UnsetType
+    ) = UNSET
     mode: Mode | UnsetType = UNSET
     ordered: bool | UnsetType = UNSET
 
@@ -111,6 +114,10 @@ class Subscription(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     retry: dict[str, Any] | None = None
     content_format: ContentFormat = "json"
     dead_letter_queue: str | None = None
+    max_in_flight: int = limits.MAX_IN_FLIGHT_DEFAULT
+    """Of `http`: how many messages are posted at the same time."""
+    partitions: int
+    """How many its parcels are spread over; fixed when it is created."""
     mode: Mode = "clustering"
     ordered: bool = False
     log_partitions: int = limits.TOPIC_PARTITIONS_DEFAULT
@@ -130,13 +137,9 @@ class Subscription(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
         policy = self.policy if self.protocol == "http" else None
         return policy is not None and policy.blocking == "in_order"
 
-    @property
-    def partitions(self) -> int:
-        """How many its parcels are spread over.
-
-        A URL is pushed to in one order, from one partition; the others have the log's.
-        """
-        return 1 if self.protocol == "http" else self.log_partitions
+    def partition_of(self, send_id: str) -> int:
+        """Where a URL's parcel of a publish lies, also where the log has one key for all."""
+        return zlib.crc32(send_id.encode()) % self.partitions
 
     def selection(self, kind: TopicKind) -> Filter:
         """What it lets through."""
@@ -152,6 +155,8 @@ class Subscription(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
             "content_format": self.content_format,
             "dead_letter_queue": self.dead_letter_queue,
         }
+        if self.protocol == "http":
+            shown["max_in_flight"] = self.max_in_flight
         if self.protocol == "pull":
             shown |= {"mode": self.mode, "ordered": self.ordered}
             del shown["endpoint"]
@@ -175,6 +180,8 @@ def over(subscription: Subscription, given: SubscriptionInput) -> Subscription:
         value = getattr(given, fixed)
         if value is not UNSET and value != getattr(subscription, fixed):
             raise InvalidParameter(fixed, "is fixed when the subscription is created")
+    if given.max_in_flight is not UNSET and subscription.protocol != "http":
+        raise InvalidParameter("max_in_flight", "is of http subscriptions")
     changes = {
         name: value for name, value in msgspec.structs.asdict(given).items() if value is not UNSET
     }

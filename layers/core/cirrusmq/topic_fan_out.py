@@ -116,7 +116,7 @@ def own_share(subscription: Subscription, record: TopicRecord, delivery: Deliver
     share = _share(subscription.id, record, delivery)
     return replace(
         share,
-        partition=record.partition if pull else 0,
+        partition=record.partition if pull else subscription.partition_of(record.send_id),
         sequences=record.header.sequences if ordered else None,
         group_partitions=subscription.log_partitions,
         log_is_own=True,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from cirrusmq import limits, schedules, ulid
+from cirrusmq import limits, ulid
 from cirrusmq.core import Core
 from cirrusmq.errors import MessageNotFound
 from cirrusmq.parcel import DELETED, DROPPED, GONE, MOVED, Parcel
@@ -88,7 +88,7 @@ def _state(
     if parcel is None and (subscription.protocol == "http" or not fanned_out):
         return {"state": "pending", "attempts": 0}
     if subscription.protocol == "http" and parcel is not None:
-        return _push_state(core, subscription, parcel, index)
+        return _push_state(parcel, index, core.now_ms())
     if parcel is None or parcel.visible_ms[index] == MOVED:
         parcel, index = _rekeyed(core, made, index)
     return {"state": "delivered", "attempts": 0} if parcel is None else _pull_state(parcel, index)
@@ -135,20 +135,16 @@ def _pull_state(parcel: Parcel, index: int) -> dict[str, Any]:
     return {"state": _ENDS[parcel.visible_ms[index]], "attempts": attempts}
 
 
-def _push_state(
-    core: Core, subscription: Subscription, parcel: Parcel, index: int
-) -> dict[str, Any]:
-    attempts = parcel.receives[index]
-    visible_ms = parcel.visible_ms[index]
+def _push_state(parcel: Parcel, index: int, now_ms: int) -> dict[str, Any]:
+    """What the message's own parcel says: others of its subscription have times of their own."""
+    attempts, visible_ms = parcel.receives[index], parcel.visible_ms[index]
     if not parcel.live(index):
         return {"state": _ENDS[visible_ms], "attempts": attempts}
-    schedule = schedules.read(core, subscription.id)
-    failing = schedule is not None and schedule.state == "retrying"
-    if not attempts or schedule is None or not failing:
+    if not attempts or visible_ms >= parcel.expires_ms:
         return {"state": "pending", "attempts": attempts}
     state: dict[str, Any] = {"state": "retrying", "attempts": attempts}
-    if visible_ms < parcel.expires_ms:
-        state["next_attempt_at"] = format_time(max(visible_ms, schedule.next_due_ms))
-    if schedule.last_error is not None:
-        state["last_error"] = schedule.last_error
+    if visible_ms > now_ms:  # else it is due, or waits for the probe
+        state["next_attempt_at"] = format_time(visible_ms)
+    if index in parcel.errors:
+        state["last_error"] = parcel.errors[index]
     return state

@@ -172,7 +172,7 @@ def _read_away(response: http.client.HTTPResponse) -> bool:
             pass
     except (OSError, ValueError, http.client.HTTPException, AnswerTooLong):
         return False
-    # After an interim answer the true one still comes: it would be taken for the next request's.
+    # After a change of protocol what follows is no answer to the next request.
     return response.isclosed() and not response.will_close and response.status >= 200
 
 

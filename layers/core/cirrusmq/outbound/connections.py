@@ -15,7 +15,8 @@ import time
 from collections import deque
 from collections.abc import Collection
 from dataclasses import dataclass
-from http.client import HTTPConnection
+from http import HTTPStatus
+from http.client import HTTPConnection, HTTPResponse
 from ipaddress import IPv4Address
 from typing import Any, NamedTuple, cast
 
@@ -80,6 +81,16 @@ class _TlsSocket(_Bounded, ssl.SSLSocket):
     pass
 
 
+class _FinalResponse(HTTPResponse):
+    """The answer that counts: any that come before it only say that it will (RFC 9110, 15.2)."""
+
+    def begin(self) -> None:
+        super().begin()
+        while 100 <= self.status < 200 and self.status != HTTPStatus.SWITCHING_PROTOCOLS:
+            self.headers = self.msg = None  # type: ignore[assignment]
+            super().begin()
+
+
 class Connection(HTTPConnection):
     """A connection to one place; it connects when it is told to, and never by itself.
 
@@ -88,6 +99,7 @@ class Connection(HTTPConnection):
     """
 
     auto_open = 0
+    response_class = _FinalResponse
     sock: _PlainSocket | _TlsSocket | None
 
     def __init__(self, place: Place, context: ssl.SSLContext) -> None:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, cast
 
 import msgspec
 
-from cirrusmq import ulid
+from cirrusmq import limits, ulid
 from cirrusmq.message import Message, pack, unpack
 from cirrusmq.parcel import Parcel, where_differing
 from cirrusmq.storage.models import LogItem, ParcelItem
@@ -16,6 +16,9 @@ from cirrusmq.storage.store import Item, key, put_if_absent
 
 PARCELS, ARCHIVE, LOG = "Q", "R", "L"
 AGE_NOTES, HEAD_MARKS = "A", "H"
+ERRORS = tuple(f"e{place}" for place in range(limits.BATCH_MESSAGES))
+"""Attributes of a URL's parcel: of each message the error of its newest post. A post changes its
+own message alone, so they are no list, and they are short enough for the room of a nonce."""
 LOG_TTL_MARGIN_MS = 130_000
 """A repeated send may store its parcel that much later than the log record it finds."""
 
@@ -129,6 +132,7 @@ def read_parcel(item: Item) -> Parcel:
         moved_from=stored.moved_from,
         dead_letter=msgspec.msgpack.decode(stored.dead_letter) if stored.dead_letter else None,
         fanned_out=bool(stored.fanned_out),
+        errors={place: item[name]["S"] for place, name in enumerate(ERRORS) if name in item},
     )
 
 

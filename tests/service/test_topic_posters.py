@@ -1,0 +1,459 @@
+"""One poster for each subscription, due marks, and executions that wait until something is due."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+import pytest
+from tests.service.conftest import TestQueue, to_ms
+from tests.service.topics import Schedules, Subscriber, TestTopic
+
+from cirrusmq import adapters
+from cirrusmq_local.testing import Client, World
+
+DAY = 86_400
+
+
+def units(world: World, call: Callable[[], object], kind: str) -> float:
+    """Units of the message table that a call consumes."""
+    table = world.tables.messages
+
+    def used() -> float:
+        found = world.engine.capacity()["by_table"].get(table, {})
+        return float(found.get(f"{kind}_units", 0))
+
+    before = used()
+    call()
+    return used() - before
+
+
+class TestWaits:
+    def test_a_schedule_whose_execution_is_gone_goes_on_while_others_keep_failing(
+        self, world: World, topic: TestTopic, subscriber: Subscriber
+    ) -> None:
+        topic.subscribe("web", "http", retry={"policy": "http_unordered"})
+        schedules = Schedules(world, sweeps=True)
+        subscriber.down()
+        topic.publish("first")
+        schedules.kill()
+        for number in range(135):  # 45 minutes
+            schedules.pass_seconds(20)
+            topic.publish(str(number))
+        assert len(subscriber.at("first")) >= 8
+        assert max(subscriber.waits("first")) <= 300 + 120
+
+    def test_a_fresh_failure_is_retried_on_time_whatever_else_waits(
+        self, topic: TestTopic, subscriber: Subscriber, schedules: Schedules
+    ) -> None:
+        topic.subscribe("web", "http", retry={"policy": "custom", "waits": [1, 600, 600]})
+        subscriber.down()
+        for number in range(4):
+            topic.publish(str(number))
+            schedules.pass_seconds(10)
+        schedules.run_out()
+        for number in range(4):
+            assert subscriber.waits(str(number)) == [1, 600, 600]
+
+    @pytest.mark.parametrize(
+        ("policy", "seconds", "attempts"),
+        [("unordered", DAY, 17), ("http_unordered", DAY - 400, 287)],
+    )
+    def test_an_execution_comes_when_something_is_due_and_at_no_other_time(
+        self,
+        topic: TestTopic,
+        subscriber: Subscriber,
+        schedules: Schedules,
+        policy: str,
+        seconds: int,
+        attempts: int,
+    ) -> None:
+        web = topic.subscribe("web", "http", retry={"policy": policy})
+        subscriber.down()
+        topic.publish("sick")
+        schedules.pass_seconds(seconds)
+        assert len(subscriber.at("sick")) == attempts
+        assert schedules.started == {web.id: 1}
+        assert sum(schedules.rounds.values()) == attempts - 1
+
+    def test_a_hundred_failures_at_once_start_one_execution(
+        self, topic: TestTopic, subscriber: Subscriber, schedules: Schedules
+    ) -> None:
+        web = topic.subscribe("web", "http", retry={"policy": "custom", "waits": [30, 60]})
+        subscriber.down()
+        for first in range(0, 96, 16):
+            topic.publish(*(str(number) for number in range(first, first + 16)))
+        schedules.run_out()
+        assert schedules.started == {web.id: 1}
+        assert {tuple(subscriber.waits(str(number))) for number in range(96)} == {(30, 60)}
+
+    def test_an_earlier_wait_takes_over_and_its_predecessor_ends(
+        self, topic: TestTopic, subscriber: Subscriber, schedules: Schedules
+    ) -> None:
+        web = topic.subscribe("web", "http", retry={"policy": "custom", "waits": [10, 7_200]})
+        subscriber.down()
+        topic.publish("one")
+        schedules.pass_seconds(100)
+        topic.publish("two")
+        schedules.run_out()
+        assert subscriber.waits("one") == subscriber.waits("two") == [10, 7_200]
+        assert schedules.started == {web.id: 2}
+        # Each posts when it is due; the first execution wakes once more, and ends.
+        assert schedules.rounds == {f"{web.id}-1": 2, f"{web.id}-2": 3}
+
+    def test_an_execution_that_could_not_be_started_loses_nothing(
+        self, world: World, topic: TestTopic, subscriber: Subscriber
+    ) -> None:
+        topic.subscribe("web", "http", retry={"policy": "custom", "waits": [10, 600]})
+        schedules = Schedules(world, sweeps=True)
+        subscriber.down()
+        topic.publish("one")
+        schedules.pass_seconds(100)
+        topic.publish("two")
+        world.executions.clear()
+        schedules.pass_seconds(1_000)
+        assert subscriber.waits("one") == [10, 600]
+        first, _ = subscriber.waits("two")
+        assert 10 <= first <= 10 + 120
+
+    def test_of_a_post_that_takes_long_the_wait_counts_from_its_start(
+        self, world: World, topic: TestTopic, subscriber: Subscriber, schedules: Schedules
+    ) -> None:
+        topic.subscribe("web", "http", retry={"policy": "custom", "waits": [10, 2, 5]})
+        subscriber.down()
+        answer = world.endpoint
+
+        def slow(url: str) -> str | None:
+            failed = answer(url)
+            world.clock.pass_seconds(3)
+            return failed
+
+        world.endpoint = slow
+        topic.publish("slow")
+        schedules.run_out()
+        assert subscriber.waits("slow") == [10, 3, 5]
+
+    def test_the_name_of_an_execution_has_the_time_in_it(
+        self, world: World, topic: TestTopic, subscriber: Subscriber
+    ) -> None:
+        """A table that was restored counts its starts again, and names are kept for 90 days."""
+        web = topic.subscribe("web", "http")
+        subscriber.down()
+        topic.publish("one")
+        ((name, _),) = world.executions
+        assert name == f"{web.id}-1-{world.clock.now_ms()}"
+
+
+class TestOnePoster:
+    def test_who_comes_while_another_one_posts_leaves_it_all_to_that_one(
+        self, world: World, topic: TestTopic, subscriber: Subscriber
+    ) -> None:
+        topic.subscribe("slow", "http", retry={"policy": "unordered"})
+        answer = world.endpoint
+        inside: list[int] = []
+
+        def endpoint(url: str) -> str | None:
+            error = answer(url)
+            if not inside:
+                inside.append(len(subscriber.times))
+                for number in range(200):
+                    topic.publish(str(number))
+                inside.append(len(subscriber.times))
+            return error
+
+        world.endpoint = endpoint
+        topic.publish("first")
+        assert inside == [1, 1]
+        assert sorted(subscriber.bodies()) == sorted(["first", *map(str, range(200))])
+
+    @pytest.mark.parametrize("most", [1, 2, 16, 40])
+    def test_no_more_than_max_in_flight_are_posted_at_a_time_and_one_that_hangs_takes_one_slot(
+        self, world: World, topic: TestTopic, most: int
+    ) -> None:
+        world.core = msgspec.structs.replace(world.core, window=adapters.Window)
+        topic.subscribe("web", "http", max_in_flight=most)
+        lock, free = threading.Lock(), threading.Event()
+        at_once, high, ended = [0], [0], [0]
+
+        def endpoint(url: str) -> str | None:
+            with lock:
+                at_once[0] += 1
+                high[0] = max(high[0], at_once[0])
+                hangs = not ended[0] and at_once[0] == 1
+            if hangs and most > 1:
+                free.wait(20)
+            with lock:
+                at_once[0] -= 1
+                ended[0] += 1
+                if ended[0] == 63:
+                    free.set()  # all but the one that hangs
+            return None
+
+        world.endpoint = endpoint
+        for number in range(4):
+            topic.try_publish([{"body": f"{number}.{place}"} for place in range(16)])
+        world.settle()
+        assert ended[0] == 64
+        assert high[0] <= most
+        assert free.is_set()
+
+    def test_what_comes_while_another_post_hangs_is_posted_at_once(
+        self, world: World, topic: TestTopic, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The poster listens while it has free slots."""
+        world.core = msgspec.structs.replace(world.core, window=adapters.Window)
+        topic.subscribe("web", "http")
+        second = threading.Event()
+        posted: list[bytes] = []
+        main = threading.current_thread()
+
+        def endpoint(url: str) -> str | None:
+            posted.append(world.posts[-1][2])
+            if len(posted) == 1:
+                return None if second.wait(20) else "timeout"
+            second.set()
+            return None
+
+        world.endpoint = endpoint
+        store = world.core.store
+        call = store._call
+        published: list[bool] = []
+
+        def publish_meanwhile(operation: str, request: dict[str, Any]) -> dict[str, Any]:
+            holds = operation == "GetItem" and posted and request["Key"]["pk"]["S"][0] == "S"
+            if holds and not published and threading.current_thread() is main:
+                published.append(True)
+                topic.publish("second")
+            return call(operation, request)
+
+        store._call = publish_meanwhile  # type: ignore[method-assign]
+        sleep = world.clock.pass_seconds
+        wait = adapters.Window.wait
+
+        def wait_a_little(window: adapters.Window, seconds: float) -> list[Any]:
+            sleep(seconds)
+            return wait(window, seconds)
+
+        monkeypatch.setattr(adapters.Window, "wait", wait_a_little)
+        topic.publish("first")
+        assert second.is_set()
+        assert len(posted) == 2
+
+    def test_a_message_costs_a_hold_its_own_write_and_a_release(
+        self, world: World, topic: TestTopic, subscriber: Subscriber
+    ) -> None:
+        topic.subscribe("web", "http")
+
+        def publish(*bodies: str) -> Callable[[], object]:
+            topic.try_publish([{"body": body} for body in bodies])
+            world.run_stream("fan_out")
+            return lambda: world.run(*world.invoked.popleft())
+
+        publish("warm")()
+        assert units(world, publish("one"), "write") == 3
+        assert units(world, publish(*"abcdefghijklmnop"), "write") == 3
+        assert units(world, publish("one"), "read") == 2
+        assert len(subscriber.bodies()) == 19
+
+
+class TestOldNames:
+    def test_an_execution_of_a_deleted_subscription_leaves_its_successor_alone(
+        self, topic: TestTopic, subscriber: Subscriber, schedules: Schedules
+    ) -> None:
+        old = topic.subscribe("web", "http")
+        subscriber.down()
+        topic.publish("old")
+        schedules.pass_seconds(10)
+        topic.client.delete(f"{topic.path}/subscriptions/web")
+        new = topic.subscribe("web", "http")
+        topic.publish("new")
+        schedules.pass_seconds(1_000)
+        assert len(subscriber.at("old")) == 4
+        assert subscriber.waits("new") == [1, 2, 4, 8, 16, 32, 64, 128, 256]
+        assert schedules.started == {old.id: 1, new.id: 1}
+        # The old one wakes once, and ends.
+        assert schedules.rounds[f"{old.id}-1"] <= 5
+
+
+class TestEachItsOwn:
+    def test_traces_and_the_state_show_the_messages_own_times_and_errors(
+        self, topic: TestTopic, subscriber: Subscriber, schedules: Schedules
+    ) -> None:
+        web = topic.subscribe("web", "http", retry={"policy": "custom", "waits": [100, 900]})
+        subscriber.fails = lambda body: {"one": "status 500", "two": "timeout"}[body]
+        (one,) = topic.publish("one")
+        schedules.pass_seconds(30)
+        (two,) = topic.publish("two")
+        schedules.pass_seconds(1)
+
+        def told(message: dict[str, Any]) -> tuple[float, str]:
+            state = topic.trace(message["id"])["web"]
+            return to_ms(state["next_attempt_at"]), state["last_error"]
+
+        assert told(one) == (subscriber.at("one")[0] + 100_000, "status 500")
+        assert told(two) == (subscriber.at("two")[0] + 100_000, "timeout")
+        shown = web.show()
+        assert (to_ms(shown["next_attempt_at"]), shown["last_error"]) == told(one)
+        schedules.pass_seconds(80)
+        shown = web.show()
+        assert (to_ms(shown["next_attempt_at"]), shown["last_error"]) == told(two)
+
+
+class TestWhatItCosts:
+    @pytest.mark.parametrize("backlog", [208, 1_040])
+    def test_an_attempt_costs_the_same_whatever_waits(
+        self, world: World, topic: TestTopic, subscriber: Subscriber, backlog: int
+    ) -> None:
+        topic.subscribe("web", "http", retry={"policy": "custom", "waits": [7_200] * 3})
+        subscriber.down()
+        schedules = Schedules(world)
+        for first in range(0, backlog, 16):
+            topic.try_publish([{"body": str(number)} for number in range(first, first + 8)])
+            for number in range(first + 8, first + 16):
+                topic.try_publish([{"body": str(number)}])
+        schedules.pass_seconds(0)
+        before = len(subscriber.times)
+        read = units(world, lambda: schedules.pass_seconds(7_300), "read")
+        attempts = len(subscriber.times) - before
+        assert attempts == backlog
+        # Its own parcel by the cheap read, and of the look at most a unit for 16.
+        assert read <= attempts * (0.5 + 1 / 16) + 16
+        written = units(world, lambda: schedules.pass_seconds(7_300), "write")
+        assert written <= 4 * backlog
+
+    def test_counts_cost_what_is_not_delivered_whatever_was(
+        self, world: World, topic: TestTopic, subscriber: Subscriber
+    ) -> None:
+        web = topic.subscribe("web", "http", retry={"policy": "custom", "waits": [7_200]})
+        schedules = Schedules(world, sweeps=True)
+        subscriber.down(*map(str, range(96)))
+        topic.publish(*(str(number) for number in range(8)))  # it waits at the very front
+        for number in range(600):
+            topic.publish(f"x{number}")
+        topic.publish(*(str(number) for number in range(8, 16)))
+        schedules.pass_seconds(300)
+        assert web.show()["counts"]["active"] == topic.active() == 16
+        all_of_it = 600 * 400 / 4_096
+        for look in (web.show, topic.show):
+            assert units(world, look, "read") <= 20 < all_of_it / 2
+
+    def test_an_idle_subscription_is_left_alone(
+        self, world: World, topic: TestTopic, subscriber: Subscriber
+    ) -> None:
+        topic.subscribe("web", "http")
+        schedules = Schedules(world, sweeps=True)
+        topic.publish("one")
+        schedules.pass_seconds(300)
+        world.run("sweep")
+        assert list(world.invoked) == []
+
+
+class TestPartitions:
+    def test_what_a_url_gets_is_spread_over_eight_keys(
+        self, world: World, topic: TestTopic, subscriber: Subscriber
+    ) -> None:
+        web = topic.subscribe("web", "http")
+        for number in range(100):
+            topic.publish(str(number))
+        found = {item["pk"]["S"] for item in world.items() if item["pk"]["S"][0] == "Q"}
+        assert found == {f"Q#{web.id}#{partition}" for partition in range(8)}
+        assert len(subscriber.bodies()) == 100
+
+    @pytest.mark.parametrize("retry", [{"policy": "backoff"}, {"policy": "ordered"}])
+    def test_in_order_they_are_read_as_one(
+        self, world: World, topic: TestTopic, subscriber: Subscriber, retry: dict[str, Any]
+    ) -> None:
+        topic.subscribe("web", "http", retry=retry, ordered=retry["policy"] == "ordered")
+        run, held = world.run, []
+        world.run = lambda role, event=None: (  # type: ignore[method-assign]
+            held.append(event) if role == "push" else run(role, event)
+        )
+        bodies = [f"{number:03d}" for number in range(100)]
+        for body in bodies:
+            topic.publish(body)
+        world.run = run  # type: ignore[method-assign]
+        run("push", held[-1])
+        assert subscriber.bodies() == bodies
+
+
+class TestRescue:
+    def test_what_could_only_be_tried_in_the_last_two_minutes_is_a_dead_letter_before(
+        self, alice: Client, topic: TestTopic, subscriber: Subscriber, schedules: Schedules
+    ) -> None:
+        waits = [43_200.0, 43_200 - 90.0, 10.0]
+        web = topic.subscribe("web", "http", retry={"policy": "custom", "waits": waits})
+        subscriber.down()
+        topic.publish("one")
+        schedules.run_out()
+        assert subscriber.waits("one") == [43_200]
+        assert [dead["body"] for dead in TestQueue(alice, f"dlq-{web.id}").receive_all()] == ["one"]
+
+    def test_what_nobody_came_for_is_a_dead_letter_in_the_last_two_minutes(
+        self, world: World, alice: Client, topic: TestTopic, subscriber: Subscriber
+    ) -> None:
+        web = topic.subscribe("web", "http", retry={"policy": "unordered"})
+        run = world.run
+        world.run = lambda role, event=None: None if role == "push" else run(role, event)  # type: ignore[method-assign]
+        topic.publish("one")
+        world.run = run  # type: ignore[method-assign]
+        world.clock.pass_seconds(DAY - 100)
+        Schedules(world, sweeps=True).pass_seconds(70)
+        assert subscriber.bodies() == []
+        assert [dead["body"] for dead in TestQueue(alice, f"dlq-{web.id}").receive_all()] == ["one"]
+
+
+class TestAnotherPolicy:
+    """PATCH may change what a failing message does to the others while it waits."""
+
+    @pytest.mark.parametrize("seconds", [0, 90, 400])
+    @pytest.mark.parametrize("dies", [False, True])
+    @pytest.mark.parametrize(
+        ("before", "after"),
+        [("unordered", "exponential_decay"), ("exponential_decay", "unordered")],
+    )
+    def test_nothing_that_waits_is_lost(
+        self,
+        world: World,
+        topic: TestTopic,
+        subscriber: Subscriber,
+        before: str,
+        after: str,
+        dies: bool,
+        seconds: int,
+    ) -> None:
+        web = topic.subscribe("web", "http", retry={"policy": before})
+        schedules = Schedules(world, sweeps=True)
+        subscriber.down()
+        topic.publish("one", "two")
+        schedules.pass_seconds(3)
+        topic.publish("three")
+        schedules.pass_seconds(seconds)
+        assert web.patch(retry={"policy": after}).status == 200
+        if dies:
+            schedules.kill()
+        subscriber.up()
+        schedules.pass_seconds(1_200)
+        assert {"one", "two", "three"} <= set(subscriber.bodies())
+        assert web.show()["counts"]["active"] == 0
+        assert web.show()["state"] == "delivering"
+
+
+class TestMaxInFlight:
+    def test_it_is_of_http_subscriptions_16_by_default_and_may_change(
+        self, alice: Client, topic: TestTopic
+    ) -> None:
+        alice.put("/queues/inbox")
+        web = topic.subscribe("web", "http")
+        assert web.show()["max_in_flight"] == 16
+        assert web.patch(max_in_flight=256).status == 200
+        assert web.show()["max_in_flight"] == 256
+        assert "max_in_flight" not in topic.subscribe("pull").show()
+        assert topic.try_subscribe("web", protocol="http", endpoint="http://127.0.0.1:9/hook").code
+        for given in ({"protocol": "pull"}, {"protocol": "queue", "endpoint": "inbox"}):
+            reply = topic.try_subscribe("other", max_in_flight=16, **given)
+            assert (reply.code, reply.json["parameter"]) == ("InvalidParameter", "max_in_flight")
+        for wrong in (0, 257, 1.5, "16", None, True):
+            reply = web.patch(max_in_flight=wrong)
+            assert (reply.code, reply.json["parameter"]) == ("InvalidParameter", "max_in_flight")
