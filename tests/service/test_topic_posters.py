@@ -366,15 +366,14 @@ class TestPartitions:
         self, world: World, topic: TestTopic, subscriber: Subscriber, retry: dict[str, Any]
     ) -> None:
         topic.subscribe("web", "http", retry=retry, ordered=retry["policy"] == "ordered")
-        run, held = world.run, []
-        world.run = lambda role, event=None: (  # type: ignore[method-assign]
-            held.append(event) if role == "push" else run(role, event)
-        )
         bodies = [f"{number:03d}" for number in range(100)]
         for body in bodies:
-            topic.publish(body)
-        world.run = run  # type: ignore[method-assign]
-        run("push", held[-1])
+            world.clock.pass_seconds(0.001)
+            topic.try_publish([{"body": body}])
+        world.run_stream("fan_out")
+        _, event = world.invoked[-1]
+        world.invoked.clear()
+        world.run("push", event)
         assert subscriber.bodies() == bodies
 
 
@@ -394,10 +393,9 @@ class TestRescue:
         self, world: World, alice: Client, topic: TestTopic, subscriber: Subscriber
     ) -> None:
         web = topic.subscribe("web", "http", retry={"policy": "unordered"})
-        run = world.run
-        world.run = lambda role, event=None: None if role == "push" else run(role, event)  # type: ignore[method-assign]
-        topic.publish("one")
-        world.run = run  # type: ignore[method-assign]
+        topic.try_publish([{"body": "one"}])
+        world.run_stream("fan_out")
+        world.invoked.clear()
         world.clock.pass_seconds(DAY - 100)
         Schedules(world, sweeps=True).pass_seconds(70)
         assert subscriber.bodies() == []
