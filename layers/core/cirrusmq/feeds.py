@@ -29,6 +29,7 @@ from cirrusmq.errors import Unavailable
 from cirrusmq.parcel import Parcel
 from cirrusmq.posters import Left
 from cirrusmq.pushes import RESCUE_MS, Push
+from cirrusmq.scan import LAST_KEY
 from cirrusmq.schedules import Schedule
 from cirrusmq.storage.parcels import PARCELS, partition_key, read_parcel
 from cirrusmq.undelivered import Look, is_pending
@@ -65,7 +66,7 @@ class Feed(ABC):
         """Whether failing ones held the others back until now: those that wait have no marks."""
         self._look = Look(push, schedule, start, push.partitions if start else ())
         self._looks = [self._look]
-        self._parcels = iter(self._look)
+        self._parcels: Iterator[tuple[Parcel, list[int]]] = iter(self._look)
 
     @abstractmethod
     def next(self) -> Candidate | None:
@@ -221,12 +222,17 @@ class Feed(ABC):
 class IndependentFeed(Feed):
     """Of a policy where messages do not wait for each other."""
 
-    def __init__(self, push: Push, schedule: Schedule, start: str, *, dirty: bool) -> None:
+    def __init__(
+        self, push: Push, schedule: Schedule, start: str, *, dirty: bool, due_alone: bool
+    ) -> None:
         zeros = (0,) * len(push.all_partitions)
         dues = schedule.dues_ms or zeros
         if dirty:  # a holder that died may have put marks
             dues = tuple(max(1, from_ms) for from_ms in schedule.marks_ms or zeros)
-        super().__init__(push, schedule, "" if schedule.blocks else start, dues)
+        look_at_all = schedule.blocks or dirty
+        super().__init__(push, schedule, "" if look_at_all else start or LAST_KEY * due_alone, dues)
+        if due_alone and not look_at_all:
+            self._parcels = iter(())
 
     def next(self) -> Candidate | None:
         if not self._ready:
@@ -369,10 +375,15 @@ class BlockingFeed(Feed):
         return [each for ended in self._ended.values() for each in ended if each.error is not None]
 
 
-def feed_of(push: Push, schedule: Schedule, start: str, *, dirty: bool) -> Feed:
-    """The feed of the subscription's policy; `dirty`: the last holder died, and left no word."""
-    kind = BlockingFeed if push.blocks else IndependentFeed
-    return kind(push, schedule, "" if dirty else start, dirty=dirty)
+def feed_of(push: Push, schedule: Schedule, start: str, *, dirty: bool, due_alone: bool) -> Feed:
+    """The feed of the subscription's policy.
+
+    `dirty`: the last holder died, and left no word. `due_alone`: what nobody posted yet has
+    invocations of its own, where messages do not wait for each other.
+    """
+    if push.blocks:
+        return BlockingFeed(push, schedule, "" if dirty else start, dirty=dirty)
+    return IndependentFeed(push, schedule, start, dirty=dirty, due_alone=due_alone)
 
 
 def _fits(parcel: Parcel, mark: Mark, now_ms: int) -> bool:

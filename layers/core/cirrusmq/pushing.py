@@ -168,8 +168,9 @@ def _work(push: Push, held: Held, holder: str, begun_ms: int, generation: int | 
     """
     core, schedule = push.core, held.schedule
     turn = Turn(push, schedule, holder, begun_ms)
-    feed = feed_of(push, schedule, push.start, dirty=held.dirty)
-    patience_ms = 0 if generation is None else SLEEP_MS
+    executing = generation is not None
+    feed = feed_of(push, schedule, push.start, dirty=held.dirty, due_alone=executing)
+    patience_ms = SLEEP_MS if executing else 0
     while True:
         drain(turn, feed)
         if turn.lost:
