@@ -1,7 +1,8 @@
 """What a poster posts next, and what it writes down when a post has ended.
 
-Where messages do not wait for each other, those that are due by their marks and those that nobody
-posted yet take turns. Where a failing one holds the others back, there is an order.
+Where messages do not wait for each other (`independent_feed`), those that are due by their marks
+and those that nobody posted yet take turns. Where a failing one holds the others back
+(`blocking_feed`), there is an order.
 """
 
 from __future__ import annotations
@@ -29,14 +30,13 @@ from cirrusmq.errors import Unavailable
 from cirrusmq.parcel import Parcel
 from cirrusmq.posters import Left
 from cirrusmq.pushes import RESCUE_MS, Push
-from cirrusmq.scan import LAST_KEY
 from cirrusmq.schedules import Schedule
-from cirrusmq.storage.parcels import PARCELS, partition_key, read_parcel
 from cirrusmq.undelivered import Look, is_pending
 
 SETTLE_MS = 1_000
 """What was delivered is written down so soon, also where others of its parcel are under way."""
-_TOGETHER = 16
+TOGETHER = 16
+"""Candidates that are read at a time."""
 _ParcelKey = tuple[int, str]
 
 
@@ -151,7 +151,7 @@ class Feed(ABC):
     def _fresh(self) -> list[Candidate]:
         """What the look finds next; what is to be given up is, on the way."""
         found: list[Candidate] = []
-        while len(found) < _TOGETHER and (some := next(self._parcels, None)) is not None:
+        while len(found) < TOGETHER and (some := next(self._parcels, None)) is not None:
             parcel, places = some
             for place in places:
                 candidate = Candidate(parcel=parcel, place=place)
@@ -217,178 +217,6 @@ class Feed(ABC):
         """Whether what was delivered of a parcel is to be written down now."""
         begun_ms = min(each.started_ms for each in self._ended[key])
         return not self._of_parcel[key] or self.push.core.now_ms() - begun_ms >= SETTLE_MS
-
-
-class IndependentFeed(Feed):
-    """Of a policy where messages do not wait for each other."""
-
-    def __init__(
-        self, push: Push, schedule: Schedule, start: str, *, dirty: bool, due_alone: bool
-    ) -> None:
-        zeros = (0,) * len(push.all_partitions)
-        dues = schedule.dues_ms or zeros
-        if dirty:  # a holder that died may have put marks
-            dues = tuple(max(1, from_ms) for from_ms in schedule.marks_ms or zeros)
-        look_at_all = schedule.blocks or dirty
-        super().__init__(push, schedule, "" if look_at_all else start or LAST_KEY * due_alone, dues)
-        if due_alone and not look_at_all:
-            self._parcels = iter(())
-
-    def next(self) -> Candidate | None:
-        if not self._ready:
-            self._refill()
-        return self._ready.popleft() if self._ready else None
-
-    def first_due(self) -> Mark | None:
-        due_ms = min((each.due_ms for each in self._lists if each.due_ms), default=None)
-        firsts = (each.first() for each in self._lists if each.due_ms and each.due_ms == due_ms)
-        return min((first for first in firsts if first is not None), default=None)
-
-    def settle(self) -> None:
-        failed = [key for key, ended in self._ended.items() if any(each.error for each in ended)]
-        keys = {*failed, *(key for key in self._ended if self._settles(key))}
-        groups = [self._ended.pop(key) for key in sorted(keys)]
-        for each in self._settle_together(groups):
-            marks = self._lists[each.candidate.parcel.partition]
-            if each.mark is not None:
-                marks.add(each.mark)
-            if each.candidate.mark is not None:
-                marks.close(each.candidate.mark)
-
-    def resume(self) -> None:
-        pass  # whatever is asked for next is what is due then
-
-    def _some(self) -> list[Candidate]:
-        due, fresh = self._due(), self._fresh()
-        in_turn = itertools.chain(*itertools.zip_longest(due, fresh))
-        return [each for each in in_turn if each is not None]
-
-    def _due(self) -> list[Candidate]:
-        """What is due by its mark, from all partitions in turn."""
-        found: list[Candidate] = []
-        while len(found) < _TOGETHER:
-            now_ms = self.push.core.now_ms()
-            marks = [
-                (partition, mark)
-                for _ in range(_TOGETHER // len(self._lists))
-                for partition, each in enumerate(self._lists)
-                if (mark := each.take(now_ms)) is not None
-            ]
-            if not marks:
-                break
-            found += self._marked(marks)
-        return found
-
-    def _marked(self, marks: list[tuple[int, Mark]]) -> Iterator[Candidate]:
-        """The messages that marks tell of; a mark whose message is not as it says is passed over.
-
-        The cheap read may show a parcel as it was before: such a one is read once more.
-        """
-        core, source_id = self.push.core, self.push.source.id
-        table = core.tables.messages
-        keys = [(partition_key(PARCELS, source_id, p), mark.sort_key) for p, mark in marks]
-        items = core.store.get_many(table, sorted(set(keys)), consistent=False)
-        for (partition, mark), key in zip(marks, keys, strict=True):
-            item = items.get(key)
-            if item is None or not _fits(read_parcel(item), mark, core.now_ms()):
-                item = core.store.get(table, *key)
-            parcel = None if item is None else read_parcel(item)
-            if parcel is None or not _fits(parcel, mark, core.now_ms()):
-                self._lists[partition].close(mark)
-                continue
-            candidate = Candidate(parcel=parcel, place=mark.place, mark=mark)
-            if self._is_over(candidate):
-                self._give_up(candidate, mark.error)
-                self._lists[partition].close(mark)
-            else:
-                yield candidate
-
-
-class BlockingFeed(Feed):
-    """Of a policy where a message that fails holds the others back until it is through.
-
-    In order, each message is posted alone. Else only the probe is, the oldest one, while the
-    subscription retries; once that is accepted the rest follow side by side. Of several that then
-    fail together the oldest is the next probe, and the others are free as soon as it is through.
-    """
-
-    def __init__(self, push: Push, schedule: Schedule, start: str, *, dirty: bool) -> None:
-        zeros = (0,) * len(push.all_partitions)
-        if not schedule.blocks and (dirty or any(schedule.dues_ms)):
-            # Until now messages waited for themselves alone, and what was clean had marks.
-            schedule, start = replace(schedule, clean_ms=()), ""
-        super().__init__(push, schedule, "" if push.in_order else start, zeros)
-        self._alone = push.in_order or schedule.state == "retrying"
-        self._waiting: Candidate | None = None
-
-    def next(self) -> Candidate | None:
-        if self._waiting is not None or self._failed() or (self._alone and self.running):
-            return None
-        if not self._ready:
-            self._refill()
-        if not self._ready:
-            return None
-        first = self._ready[0]
-        parcel, place = first.parcel, first.place
-        if parcel.receives[place] and parcel.visible_ms[place] > self.push.core.now_ms():
-            self._waiting = None if self.running else first
-            return None
-        return self._ready.popleft()
-
-    def first_due(self) -> Mark | None:
-        if self._waiting is None:
-            return None
-        parcel, place = self._waiting.parcel, self._waiting.place
-        due_ms, error = parcel.visible_ms[place], parcel.errors.get(place, "")
-        return Mark(due_ms, parcel.sort_key, place, parcel.position(place), error)
-
-    def settle(self) -> None:
-        failed = sorted(self._failed(), key=lambda each: each.candidate.key)
-        if failed and self.running:
-            return
-        if self._ended and not failed:
-            self._alone = self.push.in_order
-        elif failed:
-            self._alone = True
-        keys = [key for key in self._ended if failed or self._settles(key)]
-        groups = [self._ended.pop(key) for key in sorted(keys)]
-        free = frozenset(each.candidate.key for each in failed[1:])
-        again = [
-            each.candidate
-            for each in self._settle_together(groups, free)
-            if each.due_ms is not None
-        ]
-        self._ready.extendleft(sorted(again, key=lambda each: each.key, reverse=True))
-
-    def resume(self) -> None:
-        self._waiting = None
-
-    def extend(self, start: str) -> None:
-        # What comes in between may be told by an event that was lost, and must not be passed.
-        super().extend(min(start, self._reached()) if self.push.in_order else start)
-
-    def _reached(self) -> str:
-        """The key up to which looks have told everything."""
-        return max(look.reached for look in self._looks)
-
-    def _failed(self) -> list[Attempt]:
-        return [each for ended in self._ended.values() for each in ended if each.error is not None]
-
-
-def feed_of(push: Push, schedule: Schedule, start: str, *, dirty: bool, due_alone: bool) -> Feed:
-    """The feed of the subscription's policy.
-
-    `dirty`: the last holder died, and left no word. `due_alone`: what nobody posted yet has
-    invocations of its own, where messages do not wait for each other.
-    """
-    if push.blocks:
-        return BlockingFeed(push, schedule, "" if dirty else start, dirty=dirty)
-    return IndependentFeed(push, schedule, start, dirty=dirty, due_alone=due_alone)
-
-
-def _fits(parcel: Parcel, mark: Mark, now_ms: int) -> bool:
-    waits = is_pending(parcel, mark.place, now_ms)
-    return waits and parcel.visible_ms[mark.place] == mark.due_ms
 
 
 def _key_of(candidate: Candidate) -> _ParcelKey:

@@ -9,8 +9,10 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from cirrusmq import confirmations, posters, schedules
+from cirrusmq.blocking_feed import BlockingFeed
 from cirrusmq.core import Core
-from cirrusmq.feeds import feed_of
+from cirrusmq.feeds import Feed
+from cirrusmq.independent_feed import IndependentFeed
 from cirrusmq.posters import Held
 from cirrusmq.posting import Turn, drain
 from cirrusmq.pushes import Push, place_of, push_of
@@ -169,7 +171,7 @@ def _work(push: Push, held: Held, holder: str, begun_ms: int, generation: int | 
     core, schedule = push.core, held.schedule
     turn = Turn(push, schedule, holder, begun_ms)
     executing = generation is not None
-    feed = feed_of(push, schedule, push.start, dirty=held.dirty, due_alone=executing)
+    feed = _feed(push, held, due_alone=executing)
     patience_ms = SLEEP_MS if executing else 0
     while True:
         drain(turn, feed)
@@ -193,6 +195,16 @@ def _work(push: Push, held: Held, holder: str, begun_ms: int, generation: int | 
         if released.starts is not None:
             _start(push, released.starts, left.due_ms or 0)
         return _Worked(due_ms=left.due_ms, more_from=more_from, posted=feed.posted)
+
+
+def _feed(push: Push, held: Held, *, due_alone: bool) -> Feed:
+    """What its policy has the invocation post.
+
+    `due_alone`: what nobody posted yet has invocations of its own, unless it is blocked.
+    """
+    if push.blocks:
+        return BlockingFeed(push, held.schedule, push.start, dirty=held.dirty)
+    return IndependentFeed(push, held.schedule, push.start, dirty=held.dirty, due_alone=due_alone)
 
 
 def _start_anew(push: Push, schedule: Schedule) -> None:
