@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from tests.simulation.plants import plant
 
 from cirrusmq import (
@@ -93,12 +94,12 @@ def what_lies_aside_is_passed(patch: pytest.MonkeyPatch) -> None:
 
 
 @plant("crowd", rare=True)
-def what_is_young_is_not_looked_at_again(patch: pytest.MonkeyPatch) -> None:
-    """Behind the mark of a head, what was written by a clock that is behind is passed over."""
-    patch.setattr(marks, "young_due", lambda *_: False)
+def a_mark_covers_what_is_not_there_yet(patch: pytest.MonkeyPatch) -> None:
+    """Behind what a pass has read, the mark of a head hides what is written in the next seconds."""
+    after_pass = marks.after_pass
 
+    def wide(mark: Any, start: str, stretch: Any) -> Any:
+        made = after_pass(mark, start, stretch)
+        return made and replace(made, before=f"{stretch.begun_ms + 10_000:013d}")
 
-@plant("crowd", rare=True)
-def a_pass_through_a_head_is_never_due(patch: pytest.MonkeyPatch) -> None:
-    """What comes free in front of the mark stays unseen."""
-    patch.setattr(marks, "due", lambda *_: False)
+    patch.setattr(marks, "after_pass", wide)

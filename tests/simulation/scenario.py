@@ -111,7 +111,7 @@ def draw_scenario(seed: int) -> Scenario:
         queues=queues,
         receivers=("audit", "copies")[: draw.choice((1, 2))] if "receivers" in family else (),
         cast=tuple(_cast(draw, family, orders)),
-        pause_ms=draw.choice((0, 300, 1_500, 4_000)),
+        pause_ms=300 if family == "crowd" else draw.choice((0, 300, 1_500, 4_000)),
         big_bodies=family == "storm" or draw.random() < 0.3,
         attempts=0 if orders.get("ordered") else draw.choice((0.3, 0.8)),
         deduplication=draw.choice((0, 0, 0.3)),
@@ -219,8 +219,7 @@ def _ladder(draw: random.Random) -> dict[str, Any]:
 def _cast(draw: random.Random, family: str, orders: dict[str, Any]) -> list[Cast]:
     cast = [Cast(f"sender{n}", "sender", ORDERS, draw.choice((3, 5))) for n in range(2)]
     if family == "crowd":
-        cast += [Cast(f"receiver{n}", "receiver", ORDERS, 8) for n in range(2)]
-        return cast
+        return cast + [Cast(f"receiver{n}", "receiver", ORDERS, 12) for n in range(2)]
     consumers = draw.choice((2, 3))
     cast += [
         Cast(f"receiver{n}", "receiver", ORDERS, draw.choice((4, 7))) for n in range(consumers)

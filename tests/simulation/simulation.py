@@ -63,7 +63,8 @@ class Run:
 def play(seed: int, cut: Cut = Cut()) -> Run:
     """Play the scenario of a seed."""
     scenario = draw_scenario(seed)
-    profile = draw_profile(seed, storm=scenario.family == "storm")
+    storm, calm = scenario.family == "storm", scenario.family == "crowd"
+    profile = draw_profile(seed, storm=storm, calm=calm)
     chaos = Chaos(seed, profile, cut.faults)
     deployment = Deployment(chaos)
     try:
