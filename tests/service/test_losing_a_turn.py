@@ -276,6 +276,24 @@ class TestTombstones:
         world.clock.pass_seconds(600)
         assert len(queue.receive_all()) == 1
 
+    def test_it_outlives_the_messages_it_was_sent_with(
+        self, world: World, make_queue: MakeQueue
+    ) -> None:
+        dead = make_queue("dead")
+        dead_letter = {"queue": "dead", "max_receives": 9}
+        queue = make_queue(message_retention_seconds=60, dead_letter=dead_letter)
+        attempt = _attempt(world)
+        queue.try_send([{"body": "a"}, {"body": "b"}], attempt=attempt)
+        (held, _) = queue.receive()
+        queue.act("dead-letter", held)
+        world.clock.pass_seconds(110)
+        world.engine.remove_expired()
+
+        assert queue.try_send([{"body": "a"}, {"body": "b"}], attempt=attempt).status == 201
+
+        assert queue.receive() == []
+        assert len(dead.receive()) == 1
+
     def test_it_goes_when_no_attempt_can_be_so_old(self, world: World, queue: TestQueue) -> None:
         queue.send("x")
         (held,) = queue.receive()

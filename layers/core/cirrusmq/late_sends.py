@@ -31,7 +31,7 @@ def _rekeyed(item: Item, now_ms: int, scale: float) -> list[Item]:
     if now_ms - parcel.key_ms <= limits.FRESH_KEY_MS:
         return [item]
     tombstone = replace(parcel, visible_ms=(MOVED,) * parcel.count, content=None)
-    end_ms = min(tombstone_until(parcel, scale) + 1, parcel.expires_ms)
+    end_ms = tombstone_until(parcel, scale) + 1
     places = range(parcel.count)
     moved = under_key(parcel, places, now_ms, parcel.visible_ms[0], parcel.moved_from)
     return [

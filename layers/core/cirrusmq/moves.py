@@ -119,9 +119,12 @@ def _departure(
         return {"Delete": request}
     changes = [f"v[{place}] = :mark" for place in places]
     values[":mark"] = {"N": str(after.visible_ms[places[0]])}
-    if _is_mere_tombstone(source, after):
+    if parcel.first_key:
+        # A message that moved outlives the ones it was sent with, and TTL would free their key.
+        end_ms = tombstone_until(parcel, core.clock.scale) + 1
+        if not _is_mere_tombstone(source, after):
+            end_ms = max(end_ms, parcel.expires_ms)
         changes.append("expires_at = :end")
-        end_ms = min(tombstone_until(parcel, core.clock.scale) + 1, parcel.expires_ms)
         values[":end"] = {"N": str(ttl_seconds(end_ms))}
     request["UpdateExpression"] = "SET " + ", ".join(changes)
     return {"Update": request}
@@ -131,4 +134,4 @@ def _is_mere_tombstone(source: Source, after: Parcel) -> bool:
     """Whether a parcel is kept for nothing but its key, so that TTL may take it before its time."""
     places = range(after.count)
     deleted = any(rewindable(source, after, place) for place in places)
-    return after.spent() and after.first_key and not source.traced and not deleted
+    return after.spent() and not source.traced and not deleted
