@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from cirrusmq.core import Core
-from cirrusmq.storage.parked import lot_key, lot_keys, lot_update
+from cirrusmq.storage.parked import lot_key, lot_update
 from cirrusmq.storage.store import ConditionFailed, Item
 
 HOLD_MS = 60_000
@@ -30,12 +30,11 @@ def exists(core: Core, reader_id: str) -> bool:
     return core.store.get(core.tables.messages, *_place(reader_id)) is not None
 
 
-def idle(core: Core) -> Iterator[str]:
-    """Readers of whom shares may lie aside that nobody hands out."""
-    for pk in lot_keys():
-        for lot in core.store.query_all(core.tables.messages, pk):
-            if core.now_ms() >= int(lot.get("held_until", {"N": "0"})["N"]):
-                yield lot["sk"]["S"]
+def idle(core: Core, pk: str) -> Iterator[str]:
+    """Readers with lots under one of `lot_keys` whose shares nobody hands out."""
+    for lot in core.store.query_all(core.tables.messages, pk):
+        if core.now_ms() >= int(lot.get("held_until", {"N": "0"})["N"]):
+            yield lot["sk"]["S"]
 
 
 def hold(core: Core, reader_id: str, holder: str) -> bool:

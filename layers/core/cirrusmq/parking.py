@@ -21,7 +21,7 @@ from cirrusmq.fan_out import handouts_of
 from cirrusmq.handouts import Handout, LogEntry, levels
 from cirrusmq.names import new_id
 from cirrusmq.notices import Notices
-from cirrusmq.storage.parked import in_order_key, parked_item, parked_keys
+from cirrusmq.storage.parked import in_order_key, lot_keys, parked_item, parked_keys
 from cirrusmq.storage.store import ConditionFailed, Item
 
 PATIENCE_MS = 60_000
@@ -82,10 +82,21 @@ def start_draining(core: Core, reader_id: str) -> None:
     core.invoke("replay", {"parked": reader_id})
 
 
-def resume(core: Core) -> None:
-    """Have handed out what lies aside of readers that nobody is at."""
-    for reader_id in lots.idle(core):
-        start_draining(core, reader_id)
+def resume(core: Core, deadline_ms: int) -> bool:
+    """Have handed out what lies aside of readers that nobody is at; whether it looked at all.
+
+    From anywhere on, so that what is not reached until `deadline_ms` is so another time.
+    """
+    keys = lot_keys()
+    core.random.shuffle(keys)
+    for pk in keys:
+        for reader_id in lots.idle(core, pk):
+            if core.now_ms() >= deadline_ms:
+                return False
+            start_draining(core, reader_id)
+        if core.now_ms() >= deadline_ms:
+            return pk == keys[-1]
+    return True
 
 
 class _Drainer:

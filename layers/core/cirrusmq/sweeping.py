@@ -102,8 +102,7 @@ def _resume(core: Core, pointer: operations.Pointer) -> None:
 
 def _resume_parked(core: Core, deadline_ms: int, swept: Swept) -> bool:
     """Have what fan_out put aside handed out by `replay`."""
-    parking.resume(core)
-    return True
+    return parking.resume(core, deadline_ms)
 
 
 def _push_on(core: Core, deadline_ms: int, swept: Swept) -> bool:
