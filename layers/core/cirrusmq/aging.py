@@ -38,6 +38,7 @@ from cirrusmq.storage.store import ConditionFailed, Item, key
 A = TypeVar("A")
 HOLD_MS = 60_000
 _TOGETHER = 64
+_FEW = 4
 _LAG_MS = 60_000
 """A parcel whose key lies no more than that behind its sending is found late by no more."""
 _STATE = "~"
@@ -76,6 +77,19 @@ def give_up_aged(
         if core.now_ms() >= deadline_ms:
             return False
     return _pass(core, source, partition, state, limit_ms, deadline_ms)
+
+
+def give_up_noted(core: Core, source: Source, partition: int, may: Callable[[], bool]) -> None:
+    """Deal with some of the notes that are due, for a receiver who does not wait for the sweep.
+
+    `may` is asked before each.
+    """
+    limit_ms = age_limit_ms(source)
+    assert limit_ms is not None
+    for note in next(_due_notes(core, source, partition, core.now_ms(), _FEW)):
+        if not may():
+            return
+        _settle_note(core, source, note, limit_ms)
 
 
 def read_state(core: Core, source: Source, partition: int) -> State:
@@ -153,13 +167,13 @@ def _note(core: Core, source: Source, parcel: Parcel, limit_ms: int) -> None:
 
 
 def _due_notes(
-    core: Core, source: Source, partition: int, now_ms: int
+    core: Core, source: Source, partition: int, now_ms: int, most: int = _TOGETHER
 ) -> Iterator[list[tuple[str, int, Parcel | None]]]:
     """Notes that are due, some at a time, with the parcels that still stand."""
     table = core.tables.messages
     notes = partition_key(AGE_NOTES, source.id, partition)
     pk = partition_key(PARCELS, source.id, partition)
-    request = page_request(table, notes, "!", f"{now_ms:013d}", _TOGETHER, consistent=False)
+    request = page_request(table, notes, "!", f"{now_ms:013d}", most, consistent=False)
     while True:
         items, last, _ = core.store.query(request)
         keys = [(pk, item["sk"]["S"].partition("#")[2]) for item in items]

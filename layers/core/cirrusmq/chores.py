@@ -13,7 +13,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
-from cirrusmq import dead_letters, spent, waiting
+from cirrusmq import aging, dead_letters, spent, waiting
 from cirrusmq.core import Core
 from cirrusmq.errors import CirrusMQError
 from cirrusmq.giving_up import reason_to_give_up
@@ -67,11 +67,12 @@ def is_chore(
 
 
 def do_some(core: Core, source: Source, pk: str) -> None:
-    """Tidy some of the remembered parcels up."""
+    """Tidy some of the remembered parcels up, and some that waited until they were too old."""
     budget = Budget(core)
     parcels = core.hints.take_chores(pk, MOST_MESSAGES, core.now_ms())
     left = core.together(lambda parcel: _tidy(core, source, pk, parcel, budget), parcels)
     core.hints.remember_chores(pk, [parcel for parcel in left if parcel is not None])
+    _give_up_aged(core, source, pk, budget)
 
 
 def _tidy(core: Core, source: Source, pk: str, parcel: Parcel, budget: Budget) -> Parcel | None:
@@ -94,3 +95,18 @@ def _tidy(core: Core, source: Source, pk: str, parcel: Parcel, budget: Budget) -
         budget.end()
         return parcel
     return parcel if budget.spent else None
+
+
+def _give_up_aged(core: Core, source: Source, pk: str, budget: Budget) -> None:
+    """Give up what waits for a retry and grew too old: no look comes past it before it is due.
+
+    Half a read unit, once a second for an environment and partition of a queue with an age.
+    """
+    by_age = source.dead_letter is not None and source.dead_letter.max_age_seconds is not None
+    if not by_age or not core.hints.may_look_at_ages(pk, core.now_ms()):
+        return
+    try:
+        aging.give_up_noted(core, source, int(pk.rpartition("#")[2]), budget.spend)
+    except CirrusMQError as error:
+        _logger.warning("ages of %s are not looked at: %r", pk, error.__cause__ or error)
+        core.hints.pause_chores(pk, core.now_ms())

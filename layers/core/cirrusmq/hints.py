@@ -20,6 +20,7 @@ _CONTENDED_MS = 1_000
 _CROWDED_MS = 60_000
 _MOST_CHORES = 4_000
 _PAUSE_MS = 5_000
+_AGES_MS = 1_000
 
 
 class Seen(msgspec.Struct, frozen=True):
@@ -48,6 +49,7 @@ class _Head(msgspec.Struct):
     moves_ms: int = 0
     chores: dict[str, Parcel] = {}
     chores_from_ms: int = 0
+    ages_from_ms: int = 0
 
 
 class Hints:
@@ -141,6 +143,15 @@ class Hints:
                 most -= first.count
             self._chores -= len(taken)
             return taken
+
+    def may_look_at_ages(self, pk: str, now_ms: int) -> bool:
+        """Whether it is time for a look at what grew too old, which then counts."""
+        with self._lock:
+            head = self._heads[pk]
+            due = now_ms >= max(head.ages_from_ms, head.chores_from_ms)
+            if due:
+                head.ages_from_ms = now_ms + _AGES_MS
+            return due
 
     def pause_chores(self, pk: str, now_ms: int) -> None:
         """The store refused one."""
