@@ -55,7 +55,7 @@ def poison(world: World, queue: TestQueue, count: int) -> None:
     ordered = "#" not in item["sk"]["S"][:14]
     for number in range(1, count):
         sk = (
-            f"{number << 84:024x}#{1:020d}"
+            f"{number:024x}#{1:020d}"
             if ordered
             else f"{world.clock.now_ms() - number:013d}{behind}"
         )
@@ -82,11 +82,8 @@ def test_thousands_of_messages_to_be_given_up_hold_no_receive_up(
     assert world.clock.now_ms() - begun_ms < 4_000
 
 
-@pytest.mark.parametrize("ordered", [False, True])
-def test_receives_chew_through_them_a_few_each(
-    world: World, make_queue: MakeQueue, ordered: bool
-) -> None:
-    queue = make_strict(make_queue, ordered=ordered)
+def test_receives_chew_through_them_a_few_each(world: World, make_queue: MakeQueue) -> None:
+    queue = make_strict(make_queue)
     poison(world, queue, 500)
     dead = TestQueue(queue.client, "dead")
 
@@ -94,12 +91,11 @@ def test_receives_chew_through_them_a_few_each(
     while queue.counts():
         before = dead.counts().get("active", 0)
         assert queue.receive() == []
-        assert dead.counts().get("active", 0) - before <= MOST_MESSAGES
+        assert 0 < dead.counts()["active"] - before <= MOST_MESSAGES
         receives += 1
-        world.clock.pass_seconds(1)
-        assert receives < 150
+        world.clock.pass_seconds(0.1)
 
-    assert ordered or receives == -(-500 // MOST_MESSAGES)
+    assert receives == -(-500 // MOST_MESSAGES)
     assert dead.counts() == {"active": 500}
 
 
