@@ -22,23 +22,23 @@ class Crashes:
         self.crashed_ms: int | None = None
         """When; None: it did not come so far."""
         self._world = world
-        self._role = role
+        self._name = world._names[role]
         self._at = at
         self._running = False
-        self._run = world.run
+        self._run = world._run_function
         self._call = world.core.store._call
-        world.run = self._run_until_crash  # type: ignore[method-assign]
+        world._run_function = self._run_until_crash  # type: ignore[method-assign]
         world.core.store._call = self._count  # type: ignore[method-assign]
 
-    def _run_until_crash(self, role: str, event: Any = None) -> Any:
-        self._running = role == self._role
+    def _run_until_crash(self, name: str, event: Any, chain: tuple[str, ...] = ()) -> Any:
+        before, self._running = self._running, name == self._name
         try:
-            return self._run(role, event)
+            return self._run(name, event, chain)
         except Crash:
             self.crashed_ms = self._world.clock.now_ms()
             return {"action": "lost"}
         finally:
-            self._running = False
+            self._running = before
 
     def _count(self, operation: str, request: dict[str, Any]) -> dict[str, Any]:
         if self._running:
