@@ -81,7 +81,8 @@ def _next_delivery(
     elif after.call.place != before.call.place:
         if after.dead is not None and not redriven:
             free = free_ms(track, before, until)
-            if not _consumed(book, track, before, after):
+            again = _purged_and_sent_again(book, track, after)
+            if not again and not _consumed(book, track, before, after):
                 yield from _dead_letter(before, after, free)
         if after.dead is None and not redriven and not _purged_and_sent_again(book, track, after):
             yield Violation("came back from the dead-letter queue by itself", calls)
