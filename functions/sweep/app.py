@@ -9,7 +9,7 @@ from cirrusmq.sweeping import sweep
 from cirrusmq_lambda.http import Context
 from cirrusmq_lambda.observability import MetricUnit, tell
 
-SAVE_MS = 20_000
+SAVE_MS = 40_000
 """Kept back: a part that is out of time ends what it is at."""
 
 

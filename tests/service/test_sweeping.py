@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+import msgspec
 import pytest
 from tests.service.conftest import MakeQueue, TestQueue
 from tests.service.topics import TestTopic
@@ -19,14 +20,28 @@ SECONDS_A_CALL = 3
 
 @pytest.fixture
 def slow_down(world: World, monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
-    """From then on every call of the store takes its time."""
+    """From then on every call of the store takes its time; those side by side the same time."""
     execute = world.engine.execute
+
+    def side_by_side(call: Callable[[Any], Any], values: Iterable[Any]) -> list[Any]:
+        begun_ms = latest_ms = world.clock.now_ms()
+        answers = []
+        for value in values:
+            world.clock.pass_seconds((begun_ms - world.clock.now_ms()) / 1_000)
+            answers.append(call(value))
+            latest_ms = max(latest_ms, world.clock.now_ms())
+        world.clock.pass_seconds((latest_ms - world.clock.now_ms()) / 1_000)
+        return answers
 
     def slow(operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
         world.clock.pass_seconds(SECONDS_A_CALL)
         return execute(operation, request)
 
-    return lambda: monkeypatch.setattr(world.engine, "execute", slow)
+    def slow_down() -> None:
+        monkeypatch.setattr(world.engine, "execute", slow)
+        world.core = msgspec.structs.replace(world.core, apart=side_by_side, together=side_by_side)
+
+    return slow_down
 
 
 @pytest.fixture

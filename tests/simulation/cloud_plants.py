@@ -87,7 +87,7 @@ def fan_out_goes_on_after_a_share_that_failed(patch: pytest.MonkeyPatch) -> None
     patch.setattr(handing_out._Batch, "__init__", forgetful)
 
 
-@plant("ordered receivers", "ordered pull", "ordered copies")
+@plant("ordered receivers", "ordered pull", "ordered copies", rare=True)
 def what_lies_aside_is_passed(patch: pytest.MonkeyPatch) -> None:
     """A later batch does not look whether something of its reader was put aside before."""
     patch.setattr(handing_out._Batch, "_is_marked", lambda *_: False)
