@@ -155,7 +155,8 @@ class Book:
         attempt = call.given.get("attempt")
         earlier = self._of_attempt.setdefault(attempt, call) if attempt else call
         for delivery in call.answer:
-            if delivery.true_claim_ms < call.begun_ms:  # claimed by the receive that it repeats
+            by_earlier_ms = delivery.claim_ms - earlier.skew_ms
+            if earlier.begun_ms <= by_earlier_ms <= call.begun_ms:  # this one repeats its claim
                 delivery.skew_ms = earlier.skew_ms
             self.label_of.setdefault(delivery.id, delivery.label)
             self._track(delivery).deliveries.append(delivery)
