@@ -140,7 +140,7 @@ class Hints:
             while head.chores and now_ms >= head.chores_from_ms and most > 0:
                 first = head.chores.pop(next(iter(head.chores)))
                 taken.append(first)
-                most -= first.count
+                most -= 1 if first.spent() else first.count
             self._chores -= len(taken)
             return taken
 
