@@ -91,7 +91,9 @@ def returns(book: Book, track: Track, after: Delivery, gone: int) -> bool:
         call for call in book.by_kind["fan_out"] if track.id[4:-1] in call.given["records"]
     ]
     handed_out += [call for call in book.by_kind["replay"] if "parked" in call.given]
-    return any(gone < call.ended and call.begun < after.call.ended for call in handed_out)
+    return any(
+        (gone < call.ended or call.haunted) and call.begun < after.call.ended for call in handed_out
+    )
 
 
 def _receipts(book: Book, track: Track) -> Iterator[Violation]:

@@ -37,6 +37,11 @@ class Call:
         return any(fault.endswith(": twice") for fault in self.faults)
 
     @property
+    def haunted(self) -> bool:
+        """Whether one of its store calls went astray, and may take effect after its end."""
+        return any(fault.endswith(": ghost") for fault in self.faults)
+
+    @property
     def disturbed(self) -> bool:
         """Whether anything went wrong in it."""
         return bool(self.faults)
