@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zlib
 from collections import defaultdict
 from collections.abc import Iterator
 
@@ -10,9 +9,6 @@ from tests.simulation.check_leases import free_ms
 from tests.simulation.history import Violation
 from tests.simulation.places import Delivery
 from tests.simulation.tracks import Book, Sent
-
-from cirrusmq import ulid
-from cirrusmq.limits import TOPIC_PARTITIONS_DEFAULT
 
 _NEVER = 1 << 60
 
@@ -22,27 +18,18 @@ def check_order(book: Book, reader: str, most_receives: int) -> Iterator[Violati
 
     After `most_receives` a message goes to the dead-letter queue.
     """
-    groups: defaultdict[tuple[str, int], list[Sent]] = defaultdict(list)
+    groups: defaultdict[str, list[Sent]] = defaultdict(list)
     for sent in book.sent.values():
         if sent.group is not None and sent.ids and sent.key is None:
-            groups[sent.group, _lot(reader, sent)].append(sent)
+            groups[sent.group].append(sent)
     deliveries: defaultdict[str, list[Delivery]] = defaultdict(list)
     for call in book.by_kind["receive"]:
         if call.known and call.place == reader:
             for delivery in call.answer:
                 deliveries[delivery.group].append(delivery)
-    for (group, _), members in groups.items():
+    for group, members in groups.items():
         done = {sent.label: _done(book, reader, sent, most_receives) for sent in members}
         yield from _group(members, deliveries[group], done)
-
-
-def _lot(reader: str, sent: Sent) -> int:
-    """Messages of different lots have no order: a topic's copies in a queue follow each other as
-    the stream brings them, which keeps the order of one partition of the topic's log."""
-    if sent.calls[0].place == reader.partition("/")[0] or reader.startswith("news"):
-        return 0
-    send_id = next(iter(sent.ids))[len("Msg-") :][: ulid.CHARACTERS]
-    return zlib.crc32(send_id.encode()) % TOPIC_PARTITIONS_DEFAULT
 
 
 def _group(
