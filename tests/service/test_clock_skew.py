@@ -170,3 +170,25 @@ def test_on_one_machine_there_is_one_clock_and_nothing_to_wait_for(world: World)
     queue.add_receiver("copy")
 
     assert world.clock.now_ms() - before < 50
+
+
+@pytest.mark.parametrize("protocol", ["pull", "queue"])
+def test_what_is_published_right_after_an_ordered_reader_subscribed_is_put_in_its_order(
+    cloud: World, protocol: str
+) -> None:
+    alice = cloud.client("alice", admin=True)
+    alice.put("/queues/steps", {"ordered": True})
+    alice.put("/topics/news")
+    reader = {"ordered": True} if protocol == "pull" else {"endpoint": "steps"}
+    path = "/topics/news/subscriptions/reader"
+    assert alice.put(path, {"protocol": protocol, **reader}).status == 201
+
+    with elsewhere(cloud, -SKEW_SECONDS):
+        for number in range(20):
+            published = {"messages": [{"body": str(number), "group": "one"}]}
+            assert alice.post("/topics/news/messages", published).status == 201
+
+    topic_id = alice.get("/topics/news").json["id"]
+    records = [item for item in cloud.items() if item["pk"]["S"].startswith(f"L#{topic_id}#")]
+    assert len(records) == 20
+    assert len({item["pk"]["S"] for item in records}) == 1

@@ -89,7 +89,11 @@ def get_subscription(core: Core, topic: Topic, name: str) -> Subscription:
 def put_subscription(
     core: Core, topic: Topic, name: str, given: SubscriptionInput
 ) -> tuple[Subscription, bool]:
-    """Create a subscription, or find it with these attributes; answers (it, created)."""
+    """Create a subscription, or find it with these attributes; answers (it, created).
+
+    What is published after the answer is later than the subscription by every clock: a publish
+    that began before it is not put where those lie whose order is kept.
+    """
     check_name("subscription", name, limits.TOPIC_NAME)
     wanted = _read(core, topic, name, given)
     place = subscription_place(topic.id, name)
@@ -97,6 +101,7 @@ def put_subscription(
         found = directory.read(core, place, Subscription)
         if found is not None:
             _check_same(found.value, wanted)
+            core.wait_past(found.value.created_ms)
             return found.value, False
         now_ms = core.now_ms()
         subscription = msgspec.structs.replace(
@@ -109,6 +114,7 @@ def put_subscription(
             _explain(refused)
             continue
         core.cache.turn_over(subscription_place(topic.id, ""))
+        core.wait_past(subscription.created_ms)
         if token is not None:
             confirmations.ask(core, subscription, token)
         return subscription, True
