@@ -20,7 +20,7 @@ from cirrusmq.publish_ids import new_id
 from cirrusmq.queues import get_queue
 from cirrusmq.storage.shards import SHARDS
 from cirrusmq.storage.sizes import UNIT_BYTES, item_bytes
-from cirrusmq.subscriptions import list_subscriptions
+from cirrusmq.subscriptions import list_subscriptions, partitions_of
 from cirrusmq.topic import Subscription, Topic
 from cirrusmq.topic_fan_out import own_share
 from cirrusmq.topic_records import read_record
@@ -230,6 +230,7 @@ def _meetings(world: World, topic: Topic, subscription: Subscription, partitions
     record = read_record(next(item for item in records if "g" in item))
     delivery = record.header.deliveries[0]
     wide = replace(topic, attributes=replace(topic.attributes, partitions=partitions))
+    reader = replace(subscription, partitions=partitions_of(subscription.protocol, wide))
     queue = None
     if subscription.protocol == "queue":
         queue = get_queue(world.core, "alice", subscription.endpoint or "")
@@ -242,7 +243,7 @@ def _meetings(world: World, topic: Topic, subscription: Subscription, partitions
         partition = wide.log_partition(send_id)
         in_log[partition] += 1
         other = replace(record, send_id=send_id, partition=partition)
-        share = own_share(subscription, other, delivery)
+        share = own_share(reader, other, delivery)
         in_source[queue.partition_of(send_id) if queue else share.partition] += 1
     return Meetings(max(in_log.values()), max(in_source.values()), len(in_source))
 

@@ -5,7 +5,7 @@
         └─────────(nothing waits any more)──────────┘
 
 Whoever posts holds it, whatever the policy: one poster for each subscription (`posters`). The item
-lies in the message table under 16 partition keys, so that the sweep finds all of them.
+lies in the message table under some partition keys of its own, so that the sweep finds all of them.
 """
 
 from __future__ import annotations
@@ -33,6 +33,9 @@ SETTLED_MS = 2 * LATE_MS
 """Before what was published so long ago, only late parcels come in."""
 OVERDUE_MS = 30_000
 """Nobody comes any more for what has been due for so long."""
+SHARDS = 128
+"""Partition keys of schedules: a busy subscription writes its own 200 times a second, and no key
+should hold those of more than four out of a hundred."""
 State: TypeAlias = Literal["delivering", "retrying"]
 
 
@@ -125,7 +128,7 @@ def read(core: Core, subscription_id: str) -> Schedule | None:
 
 def read_all(core: Core) -> Iterator[Schedule]:
     """The schedules of all subscriptions of the deployment."""
-    for pk in shard_keys("S"):
+    for pk in shard_keys("S", SHARDS):
         for item in core.store.query_all(core.tables.messages, pk):
             yield read_item(item)
 
@@ -162,7 +165,7 @@ def latest_post_ms(core: Core, begun_ms: int) -> int:
 
 def schedule_key(subscription_id: str) -> Item:
     """The key of a subscription's schedule."""
-    return key(shard_key("S", subscription_id), subscription_id)
+    return key(shard_key("S", subscription_id, SHARDS), subscription_id)
 
 
 def read_item(item: Item) -> Schedule:

@@ -203,7 +203,7 @@ def _read(core: Core, topic: Topic, name: str, given: SubscriptionInput) -> Subs
         modified_ms=0,
         protocol=given.protocol,
         endpoint=endpoint,
-        partitions=_partitions(given.protocol, topic),
+        partitions=partitions_of(given.protocol, topic),
         mode="clustering" if isinstance(given.mode, msgspec.UnsetType) else given.mode,
         ordered=False if isinstance(given.ordered, msgspec.UnsetType) else given.ordered,
         log_partitions=topic.attributes.partitions,
@@ -225,9 +225,12 @@ def _read(core: Core, topic: Topic, name: str, given: SubscriptionInput) -> Subs
     return wanted
 
 
-def _partitions(protocol: Protocol, topic: Topic) -> int:
+def partitions_of(protocol: Protocol, topic: Topic) -> int:
     """How many partitions a new subscription has: a group's are those of the topic's log."""
-    return limits.PUSH_PARTITIONS if protocol == "http" else topic.attributes.partitions
+    if protocol != "http":
+        return topic.attributes.partitions
+    usual, wide = limits.PUSH_PARTITIONS
+    return usual if topic.attributes.partitions <= usual else wide
 
 
 def _check_same(existing: Subscription, wanted: Subscription) -> None:

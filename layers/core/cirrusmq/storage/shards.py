@@ -7,11 +7,11 @@ import zlib
 SHARDS = 16
 
 
-def shard_key(kind: str, name: str) -> str:
+def shard_key(kind: str, name: str, shards: int = SHARDS) -> str:
     """The partition key that the item of this name lies under."""
-    return f"{kind}#{zlib.crc32(name.encode()) % SHARDS}"
+    return f"{kind}#{zlib.crc32(name.encode()) % shards}"
 
 
-def shard_keys(kind: str) -> list[str]:
+def shard_keys(kind: str, shards: int = SHARDS) -> list[str]:
     """All partition keys of a kind."""
-    return [f"{kind}#{shard}" for shard in range(SHARDS)]
+    return [f"{kind}#{shard}" for shard in range(shards)]
