@@ -47,10 +47,10 @@ class IndependentFeed(Feed):
         groups = [self._ended.pop(key) for key in sorted(keys)]
         for each in self._settle_together(groups):
             marks = self._lists[each.candidate.parcel.partition]
-            if each.mark is not None:
-                marks.add(each.mark)
             if each.candidate.mark is not None:
                 marks.close(each.candidate.mark)
+            if each.mark is not None:
+                marks.add(each.mark)
 
     def resume(self) -> None:
         pass  # whatever is asked for next is what is due then
@@ -79,17 +79,17 @@ class IndependentFeed(Feed):
     def _marked(self, marks: list[tuple[int, Mark]]) -> Iterator[Candidate]:
         """The messages that marks tell of; a mark whose message is not as it says is passed over.
 
-        The cheap read may show a parcel as it was before: such a one is read once more.
+        They are read consistently, since a mark stays when it is dealt with: whoever comes after a
+        crash, or after one that had no more time, reads it anew, and it fits what its message was.
+
+            m fails: mark 1, v = 1 ── at 1 posted: mark 2, v = 2 ── its poster dies
+            the next one reads marks 1 and 2, both due; of m by a cheap read v = 1, by another v = 2
         """
         core, source_id = self.push.core, self.push.source.id
-        table = core.tables.messages
         keys = [(partition_key(PARCELS, source_id, p), mark.sort_key) for p, mark in marks]
-        items = core.store.get_many(table, sorted(set(keys)), consistent=False)
+        items = core.store.get_many(core.tables.messages, sorted(set(keys)), consistent=True)
         for (partition, mark), key in zip(marks, keys, strict=True):
-            item = items.get(key)
-            if item is None or not _fits(read_parcel(item), mark, core.now_ms()):
-                item = core.store.get(table, *key)
-            parcel = None if item is None else read_parcel(item)
+            parcel = read_parcel(items[key]) if key in items else None
             if parcel is None or not _fits(parcel, mark, core.now_ms()):
                 self._lists[partition].close(mark)
                 continue
