@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
@@ -13,6 +13,7 @@ from tests.service.topic_crashes import Crash
 from tests.service.topics import Schedules, Subscriber, TestTopic
 
 from cirrusmq import adapters
+from cirrusmq_local.engine import EngineError
 from cirrusmq_local.testing import Client, World
 
 DAY = 86_400
@@ -89,6 +90,38 @@ class TestWaits:
         schedules.run_out()
         assert schedules.started == {web.id: 1}
         assert {tuple(subscriber.waits(str(number))) for number in range(96)} == {(30, 60)}
+
+    def test_a_wait_that_ends_before_it_could_be_written_down_is_not_forgotten(
+        self,
+        world: World,
+        topic: TestTopic,
+        subscriber: Subscriber,
+        schedules: Schedules,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        """The poster reads the mark of what it has not settled yet, which tells of nothing."""
+        topic.subscribe("web", "http", retry={"policy": "custom", "waits": [10, 600]})
+        subscriber.down()
+        for number in range(40):  # in each partition something waits
+            topic.publish(str(number))
+        schedules.pass_seconds(8)
+        execute, broken_ms = world.engine.execute, world.clock.now_ms()
+        mended_ms = broken_ms + 13_000
+
+        def refuse(operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
+            settles = operation == "UpdateItem" and request["Key"]["pk"]["S"][0] == "Q"
+            late = settles and int(request["Key"]["sk"]["S"].partition("#")[0]) >= broken_ms
+            if late and world.clock.now_ms() < mended_ms:
+                raise EngineError("ThrottlingException", "slow down")
+            return execute(operation, request)
+
+        monkeypatch.setattr(world.engine, "execute", refuse)
+        topic.publish("late")
+        assert world.clock.now_ms() >= mended_ms
+        schedules.pass_seconds(1_300)
+        first, second = subscriber.waits("late")
+        assert 10 <= first <= 20
+        assert second == 600
 
     def test_an_earlier_wait_takes_over_and_its_predecessor_ends(
         self, topic: TestTopic, subscriber: Subscriber, schedules: Schedules

@@ -105,8 +105,11 @@ class MarkList:
         self._core = core
         self._pk = marks_key(subscription_id, partition)
         self._heap: list[Mark] = []
-        self._known: set[Mark] = set()
-        self._open: set[Mark] = set()
+        self._seen: set[str] = set()
+        """What a page need not tell any more: marks that wait, or are dealt with."""
+        self._waiting: set[str] = set()
+        """Those that are in the heap, or open."""
+        self._open: dict[str, Mark] = {}
         self._done_ms = from_ms
         self._unread_ms = due_ms
         """Until the first page is read: no mark of the store is due earlier; 0: there is none."""
@@ -117,8 +120,8 @@ class MarkList:
     def due_ms(self) -> int:
         """The first mark's time; 0 where there is none."""
         if self._more and self._after is None:
-            waiting = [self._unread_ms, *(mark.due_ms for mark in (*self._open, *self._heap[:1]))]
-            return min(waiting)
+            marks = (*self._open.values(), *self._heap[:1])
+            return min([self._unread_ms, *(mark.due_ms for mark in marks)])
         first = self.first()
         return 0 if first is None else first.due_ms
 
@@ -130,7 +133,7 @@ class MarkList:
     def first(self) -> Mark | None:
         """The first mark that is not dealt with."""
         self._fill()
-        return min([*self._open, *self._heap[:1]], default=None)
+        return min([*self._open.values(), *self._heap[:1]], default=None)
 
     def take(self, now_ms: int) -> Mark | None:
         """The next mark that is due; it counts as waiting until `close`."""
@@ -139,18 +142,26 @@ class MarkList:
         if not self._heap or self._heap[0].due_ms > now_ms:
             return None
         mark = heapq.heappop(self._heap)
-        self._open.add(mark)
+        self._open[_text(mark)] = mark
         return mark
 
     def close(self, mark: Mark) -> None:
         """A mark that was taken is dealt with."""
-        self._open.discard(mark)
+        self._waiting.discard(_text(mark))
+        self._open.pop(_text(mark), None)
         self._done_ms = max(self._done_ms, mark.due_ms)
 
     def add(self, mark: Mark) -> None:
-        """A mark is in the store."""
-        if mark not in self._known:
-            self._known.add(mark)
+        """A message waits by this mark.
+
+        It may have been read, and closed, before that was so:
+
+            put the mark (due 10) ── parcel: throttled ──────── parcel: v = 10 ── add
+            a page has the mark ──────────── 10: v = 5, close
+        """
+        self._seen.add(_text(mark))
+        if _text(mark) not in self._waiting:
+            self._waiting.add(_text(mark))
             heapq.heappush(self._heap, mark)
 
     def _fill(self) -> None:
@@ -165,8 +176,9 @@ class MarkList:
             if self._after is not None:
                 request["ExclusiveStartKey"] = key(self._pk, self._after)
             items, last, _ = self._core.store.query(request)
-            for item in items:
-                self.add(_read(item))
+            for mark in map(_read, items):
+                if _text(mark) not in self._seen:
+                    self.add(mark)
             self._more = last is not None
             self._after = "" if last is None else str(last["sk"]["S"])
 
