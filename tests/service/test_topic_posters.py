@@ -470,6 +470,60 @@ class TestRescue:
         assert subscriber.bodies() == []
         assert [dead["body"] for dead in TestQueue(alice, f"dlq-{web.id}").receive_all()] == ["one"]
 
+    @pytest.mark.parametrize("policy", ["unordered", "exponential_decay"])
+    def test_what_expires_together_is_moved_several_at_a_time(
+        self, world: World, alice: Client, topic: TestTopic, subscriber: Subscriber, policy: str
+    ) -> None:
+        assert alice.put("/queues/dead", {}).status == 201
+        retry = {"policy": policy}
+        topic.subscribe("web", "http", retry=retry, dead_letter_queue="dead")
+        bodies = [f"{number:02d}" for number in range(64)]
+        for body in bodies:
+            topic.try_publish([{"body": body}])
+        world.run_stream("fan_out")
+        world.invoked.clear()
+        world.clock.pass_seconds(DAY - 100)
+        world.core = msgspec.structs.replace(world.core, together=adapters.Together())
+        call, eight = world.core.store._call, threading.Barrier(8)
+
+        def meet(operation: str, request: dict[str, Any]) -> dict[str, Any]:
+            moves = [
+                each["Put"]["TableName"]
+                for each in request.get("TransactItems", ())
+                if "Put" in each
+            ]
+            if world.tables.messages in moves:
+                eight.wait(20)
+            return call(operation, request)
+
+        world.core.store._call = meet  # type: ignore[method-assign]
+        Schedules(world, sweeps=True).pass_seconds(70)
+        assert subscriber.bodies() == []
+        assert sorted(dead["body"] for dead in TestQueue(alice, "dead").receive_all()) == bodies
+
+    def test_in_order_what_expires_together_is_a_dead_letter_in_that_order(
+        self, world: World, alice: Client, topic: TestTopic
+    ) -> None:
+        assert alice.put("/queues/dead", {"ordered": True}).status == 201
+        retry = {"policy": "ordered"}
+        fields = {"retry": retry, "ordered": True, "dead_letter_queue": "dead"}
+        topic.subscribe("web", "http", **fields)
+        bodies = [f"{number:02d}" for number in range(100)]
+        for body in bodies:
+            world.clock.pass_seconds(0.001)
+            topic.try_publish([{"body": body, "group": "one"}])
+        world.run_stream("fan_out")
+        world.invoked.clear()
+        world.clock.pass_seconds(DAY - 100)
+        world.core = msgspec.structs.replace(world.core, together=adapters.Together())
+        Schedules(world, sweeps=True).pass_seconds(70)
+        dead = TestQueue(alice, "dead")
+        found: list[str] = []
+        while some := dead.receive(16):
+            found += [each["body"] for each in some]
+            dead.delete(*some)
+        assert found == bodies
+
 
 class TestAnotherPolicy:
     """PATCH may change what a failing message does to the others while it waits."""

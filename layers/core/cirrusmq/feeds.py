@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 from abc import ABC, abstractmethod
-from collections import Counter, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
@@ -37,6 +37,8 @@ SETTLE_MS = 1_000
 """What was delivered is written down so soon, also where others of its parcel are under way."""
 TOGETHER = 16
 """Candidates that are read at a time."""
+OVER_TOGETHER = 64
+"""Messages that are given up at a time."""
 _ParcelKey = tuple[int, str]
 
 
@@ -151,19 +153,20 @@ class Feed(ABC):
     def _fresh(self) -> list[Candidate]:
         """What the look finds next; what is to be given up is, on the way."""
         found: list[Candidate] = []
+        over: list[Candidate] = []
         while len(found) < TOGETHER and (some := next(self._parcels, None)) is not None:
             parcel, places = some
             for place in places:
                 candidate = Candidate(parcel=parcel, place=place)
-                if candidate.key in self._found:
-                    continue
-                self._found.add(candidate.key)
-                if self._is_over(candidate):
-                    self._give_up(candidate, parcel.errors.get(place, ""))
-                else:
-                    found.append(candidate)
+                if candidate.key not in self._found:
+                    self._found.add(candidate.key)
+                    (over if self._is_over(candidate) else found).append(candidate)
             if self._marks_missing:
                 self._mark_waiting(parcel)
+            if len(over) >= OVER_TOGETHER:
+                self._give_up(over)
+                over = []
+        self._give_up(over)
         return found
 
     def _mark_waiting(self, parcel: Parcel) -> None:
@@ -184,8 +187,27 @@ class Feed(ABC):
             return False
         return dead_letters.dead_letter_queue(self.push.core, self.push.source) is not None
 
-    def _give_up(self, candidate: Candidate, error: str) -> None:
-        self._note(give_up(self.push, candidate, error), candidate.place)
+    def _give_up(self, candidates: Sequence[Candidate]) -> None:
+        """Give messages up, the parcels side by side: a whole backlog may expire in two minutes.
+
+        In order, one by one: so they stand in the dead-letter queue.
+        """
+        groups: defaultdict[_ParcelKey | None, list[Candidate]] = defaultdict(list)
+        for each in candidates:
+            groups[None if self.push.in_order else _key_of(each)].append(each)
+
+        def move(group: list[Candidate]) -> list[tuple[Parcel, int]]:
+            lefts: dict[_ParcelKey, Parcel] = {}
+            for each in group:
+                parcel, mark = lefts.get(_key_of(each), each.parcel), each.mark
+                error = parcel.errors.get(each.place, "") if mark is None else mark.error
+                left = give_up(self.push, replace(each, parcel=parcel), error)
+                lefts[_key_of(each)] = left
+            return [(lefts[_key_of(each)], each.place) for each in group]
+
+        for moved in self.push.core.together(move, list(groups.values())):
+            for parcel, place in moved:
+                self._note(parcel, place)
 
     def _note(self, parcel: Parcel, place: int) -> None:
         """Take note of a message that stays though nobody comes for it."""

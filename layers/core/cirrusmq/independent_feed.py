@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
 
 from cirrusmq.attempts import Candidate
 from cirrusmq.due_marks import Mark
@@ -76,7 +75,7 @@ class IndependentFeed(Feed):
             found += self._marked(marks)
         return found
 
-    def _marked(self, marks: list[tuple[int, Mark]]) -> Iterator[Candidate]:
+    def _marked(self, marks: list[tuple[int, Mark]]) -> list[Candidate]:
         """The messages that marks tell of; a mark whose message is not as it says is passed over.
 
         They are read consistently, since a mark stays when it is dealt with: whoever comes after a
@@ -88,17 +87,20 @@ class IndependentFeed(Feed):
         core, source_id = self.push.core, self.push.source.id
         keys = [(partition_key(PARCELS, source_id, p), mark.sort_key) for p, mark in marks]
         items = core.store.get_many(core.tables.messages, sorted(set(keys)), consistent=True)
+        found: list[Candidate] = []
+        over: list[Candidate] = []
         for (partition, mark), key in zip(marks, keys, strict=True):
             parcel = read_parcel(items[key]) if key in items else None
             if parcel is None or not _fits(parcel, mark, core.now_ms()):
                 self._lists[partition].close(mark)
                 continue
             candidate = Candidate(parcel=parcel, place=mark.place, mark=mark)
-            if self._is_over(candidate):
-                self._give_up(candidate, mark.error)
-                self._lists[partition].close(mark)
-            else:
-                yield candidate
+            (over if self._is_over(candidate) else found).append(candidate)
+        self._give_up(over)
+        for each in over:
+            if each.mark is not None:
+                self._lists[each.parcel.partition].close(each.mark)
+        return found
 
 
 def _fits(parcel: Parcel, mark: Mark, now_ms: int) -> bool:
