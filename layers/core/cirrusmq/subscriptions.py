@@ -101,7 +101,7 @@ def put_subscription(
         found = directory.read(core, place, Subscription)
         if found is not None:
             _check_same(found.value, wanted)
-            core.wait_past(found.value.created_ms)
+            core.wait_until(found.value.created_ms + core.skew_ms)
             return found.value, False
         now_ms = core.now_ms()
         subscription = msgspec.structs.replace(
@@ -114,7 +114,7 @@ def put_subscription(
             _explain(refused)
             continue
         core.cache.turn_over(subscription_place(topic.id, ""))
-        core.wait_past(subscription.created_ms)
+        core.wait_until(subscription.created_ms + core.skew_ms)
         if token is not None:
             confirmations.ask(core, subscription, token)
         return subscription, True
