@@ -125,7 +125,7 @@ def invoke(
 
 def check_event(function: Function, event: Any) -> None:
     """Raises EventTooLargeError for an event that Lambda does not take."""
-    if len(msgspec.json.encode(event)) > PAYLOAD_BYTES:
+    if _encoded_bytes(event) > PAYLOAD_BYTES:
         raise EventTooLargeError(f"{function.name}: the event has more than {PAYLOAD_BYTES} bytes")
 
 
@@ -138,6 +138,13 @@ def answer_bytes(answer: Any) -> int:
     if isinstance(body, str) and _ESCAPED_BYTES * len(body) < PAYLOAD_BYTES // 2:
         return 0
     return len(json.dumps(answer, default=str))
+
+
+def _encoded_bytes(event: Any) -> int:
+    try:
+        return len(msgspec.json.encode(event))
+    except UnicodeEncodeError:  # a header that is no text, which the function refuses itself
+        return len(json.dumps(event))
 
 
 def goes_on(function: Function, chain: tuple[str, ...]) -> bool:

@@ -224,7 +224,7 @@ def test_functions_are_invoked_only_where_that_is_needed(resources: dict[str, An
         ("Manage", "Replay.Arn"),
         ("Sweep", "Replay.Arn"),
         ("Replay", REPLAY),
-        ("Replay", "Push.Arn"),
+        ("Replay", PUSH),
         ("FanOut", "Push.Arn"),
         ("FanOut", "Replay.Arn"),
         ("Subscribe", PUSH),

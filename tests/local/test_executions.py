@@ -30,7 +30,11 @@ ARN = "arn:aws:states:local:000000000000:stateMachine:retry"
 DEFINITION = (
     Path(__file__).resolve().parents[2] / "infra/statemachines/retry_schedule.asl.json"
 ).read_text()
-GIVEN = {"retry": {"topic_id": "t", "subscription": "s", "generation": 1, "rounds": 0}}
+GIVEN = {
+    "action": "again",
+    "wait_seconds": 0,
+    "retry": {"topic_id": "t", "subscription": "s", "generation": 1, "rounds": 0},
+}
 
 Answers = Callable[[Any], Any]
 

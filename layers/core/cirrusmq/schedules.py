@@ -127,9 +127,13 @@ def read(core: Core, subscription_id: str) -> Schedule | None:
 
 
 def read_all(core: Core) -> Iterator[Schedule]:
-    """The schedules of all subscriptions of the deployment."""
-    for pk in shard_keys("S", SHARDS):
-        for item in core.store.query_all(core.tables.messages, pk):
+    """The schedules of all subscriptions of the deployment, their keys read side by side."""
+
+    def items_of(pk: str) -> list[Item]:
+        return list(core.store.query_all(core.tables.messages, pk))
+
+    for items in core.together(items_of, shard_keys("S", SHARDS)):
+        for item in items:
             yield read_item(item)
 
 
