@@ -30,7 +30,7 @@ ARN = "arn:aws:states:local:000000000000:stateMachine:retry"
 DEFINITION = (
     Path(__file__).resolve().parents[2] / "infra/statemachines/retry_schedule.asl.json"
 ).read_text()
-GIVEN = {
+GIVEN: dict[str, Any] = {
     "action": "again",
     "wait_seconds": 0,
     "retry": {"topic_id": "t", "subscription": "s", "generation": 1, "rounds": 0},
