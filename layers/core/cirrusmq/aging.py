@@ -131,14 +131,14 @@ def _pass(
         seen_ms, until_ms = now_ms - limit_ms, now_ms + LONGEST_WAIT_MS
     passed = state.limit_ms != limit_ms
     for parcels in _between(core, source, partition, f"{seen_ms:013d}", until_ms):
-        late = [each for each in parcels if _key_ms(each) - each.sent_ms > _LAG_MS]
+        late = [each for each in parcels if each.key_ms - each.sent_ms > _LAG_MS]
         _give_up_all(core, source, late)
         _each(core, lambda each: _note(core, source, each, limit_ms), late)
         passed = passed or bool(parcels)
         if core.now_ms() >= deadline_ms:
             # A change of the limit is passed from its beginning until it was passed whole.
             if parcels and state.limit_ms == limit_ms:
-                _write_state(core, source, partition, {"seen_ms": _key_ms(parcels[-1])})
+                _write_state(core, source, partition, {"seen_ms": parcels[-1].key_ms})
             return False
     if passed:
         seen = {"seen_ms": now_ms - _LAG_MS, "limit_ms": limit_ms}
@@ -229,10 +229,6 @@ def _each(core: Core, act: Callable[[A], object], values: Sequence[A]) -> None:
             act(value)
 
     list(core.together(safely, values))
-
-
-def _key_ms(parcel: Parcel) -> int:
-    return int(parcel.sort_key.partition("#")[0])
 
 
 def _state_place(source: Source, partition: int) -> tuple[str, str]:

@@ -14,10 +14,11 @@ from msgspec.structs import replace
 
 from cirrusmq import confirmations, dead_letters
 from cirrusmq.due_marks import Mark, put_mark
+from cirrusmq.limits import RESCUE_MS
 from cirrusmq.message import Message
 from cirrusmq.outbound import requests
 from cirrusmq.parcel import DELETED, DROPPED, Parcel
-from cirrusmq.pushes import RESCUE_MS, Push
+from cirrusmq.pushes import Push
 from cirrusmq.retry import RetryPolicy
 from cirrusmq.spent import parcel_key
 from cirrusmq.storage.parcels import ERRORS, read_parcel

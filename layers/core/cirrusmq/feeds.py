@@ -27,9 +27,10 @@ from cirrusmq.attempts import (
 from cirrusmq.contents import read_contents
 from cirrusmq.due_marks import Mark, MarkList, put_mark
 from cirrusmq.errors import Unavailable
+from cirrusmq.limits import RESCUE_MS
 from cirrusmq.parcel import Parcel
 from cirrusmq.posters import Left
-from cirrusmq.pushes import RESCUE_MS, Push
+from cirrusmq.pushes import Push
 from cirrusmq.schedules import Schedule
 from cirrusmq.undelivered import Look, is_pending
 

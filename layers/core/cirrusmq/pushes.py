@@ -14,9 +14,6 @@ from cirrusmq.subscription_source import subscription_source
 from cirrusmq.subscriptions import cached_subscriptions
 from cirrusmq.topic import Subscription, Topic
 
-RESCUE_MS = 120_000
-"""What would expire so soon goes to the dead-letter queue: the sweep has two looks at it."""
-
 
 class Push(msgspec.Struct, frozen=True, kw_only=True):
     """One invocation that pushes."""

@@ -90,7 +90,15 @@ class SubscriptionInput(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     content_format: ContentFormat | UnsetType = UNSET
     dead_letter_queue: str | UnsetType | None = UNSET
     max_in_flight: (
-        Annotated[int, Meta(ge=1, le=256, description="an integer from 1 to 256")] | UnsetType
+        Annotated[
+            int,
+            Meta(
+                ge=limits.MAX_IN_FLIGHT[0],
+                le=limits.MAX_IN_FLIGHT[1],
+                description="an integer from 1 to 256",
+            ),
+        ]
+        | UnsetType
     ) = UNSET
     mode: Mode | UnsetType = UNSET
     ordered: bool | UnsetType = UNSET
