@@ -77,7 +77,7 @@ class TestNotices:
         def refuse(*_: Any) -> None:
             raise ConnectionError
 
-        monkeypatch.setattr("cirrusmq.notices.pushing.notify", refuse)
+        monkeypatch.setattr("cirrusmq.notices.schedules.notify", refuse)
         assert world.run("fan_out", {"Records": records}) == {"batchItemFailures": []}
         monkeypatch.undo()
         world.run("sweep")

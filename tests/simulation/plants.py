@@ -224,6 +224,7 @@ def ordered_receivers_pass_what_is_held(patch: pytest.MonkeyPatch) -> None:
 def deleted_messages_do_not_reach_the_archive(patch: pytest.MonkeyPatch) -> None:
     """What is removed is not put into the archive."""
     patch.setattr(spent, "rewindable_until", lambda *_: 0)
+    patch.setattr(deleting, "rewindable_until", lambda *_: 0)
 
 
 @plant("rewinding")

@@ -8,9 +8,9 @@ from cirrusmq.core import Core
 from cirrusmq.errors import ReceiverNotFound
 from cirrusmq.fan_out import deliver_record
 from cirrusmq.limits import KEY_SLACK_MS
-from cirrusmq.operations import Progress, Run, Step
+from cirrusmq.operations import Run, Step
 from cirrusmq.receivers import list_receivers
-from cirrusmq.scan import LAST_KEY, remaining
+from cirrusmq.scan import LAST_KEY, Progress, remaining
 from cirrusmq.storage.parcels import LOG, page_request, partition_key
 from cirrusmq.storage.store import key
 

@@ -16,7 +16,7 @@ from cirrusmq.clock import Clock
 from cirrusmq.hints import Hints
 from cirrusmq.recent import Recent
 from cirrusmq.storage.store import Store
-from cirrusmq.throttling import Throttle
+from cirrusmq.throttle import Throttle
 
 A = TypeVar("A")
 B = TypeVar("B")

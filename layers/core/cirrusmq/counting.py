@@ -24,8 +24,7 @@ from cirrusmq.bisecting import Budget, first_time, key_time
 from cirrusmq.core import Core
 from cirrusmq.parcel import Parcel
 from cirrusmq.scan import LAST_KEY, from_key
-from cirrusmq.source import Source
-from cirrusmq.spent import rewindable, rewindable_until
+from cirrusmq.source import Source, rewindable, rewindable_until
 from cirrusmq.storage.parcels import ARCHIVE, PARCELS, partition_key
 
 COUNT_UNITS = 35.0

@@ -18,6 +18,7 @@ from cirrusmq import spent
 from cirrusmq.core import Core
 from cirrusmq.parcel import DELETED, Parcel
 from cirrusmq.receipts import Fate, Held, ReceiptText, SourceOf, expired, holder_conditions, settle
+from cirrusmq.source import rewindable_until
 from cirrusmq.storage.parcels import archive_item, read_parcel
 from cirrusmq.storage.store import ConditionFailed, TransactionRefused, key
 
@@ -70,7 +71,7 @@ def _archive_whole(core: Core, together: Sequence[Held], now_ms: int) -> Fate:
         visible_ms=(DELETED,) * parcel.count,
         first_received_ms=(now_ms,) * parcel.count,
     )
-    until_ms = spent.rewindable_until(first.source, parcel)
+    until_ms = rewindable_until(first.source, parcel)
     if until_ms <= now_ms:
         return _delete_part(core, together, now_ms)  # nothing left to rewind
     put = {"TableName": core.tables.messages, "Item": archive_item(deleted, until_ms)}

@@ -13,9 +13,7 @@ from msgspec.structs import replace
 
 from cirrusmq import limits
 from cirrusmq.enqueue import Shipment
-from cirrusmq.parcel import MOVED
-from cirrusmq.rekeying import under_key
-from cirrusmq.spent import tombstone_until
+from cirrusmq.parcel import MOVED, tombstone_until, under_key
 from cirrusmq.storage.parcels import parcel_item, read_parcel, ttl_seconds
 from cirrusmq.storage.store import Item
 

@@ -14,9 +14,9 @@ from typing import Any
 from msgspec.structs import replace
 
 from cirrusmq.core import Core
-from cirrusmq.parcel import GONE, Parcel
-from cirrusmq.source import Source
-from cirrusmq.spent import clear, may_vanish, parcel_key, rewindable, tombstone_until
+from cirrusmq.parcel import GONE, Parcel, tombstone_until
+from cirrusmq.source import Source, rewindable
+from cirrusmq.spent import clear, may_vanish, parcel_key
 from cirrusmq.storage.parcels import ttl_seconds
 from cirrusmq.storage.store import Item, TransactionRefused, put_if_absent
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TypeAlias
 
-from cirrusmq import pushing, schedules
+from cirrusmq import schedules
 from cirrusmq.core import Core
 from cirrusmq.handouts import Handout
 from cirrusmq.topic import Subscription
@@ -63,7 +63,7 @@ class Notices:
         failure: Exception | None = None
         for _ in range(_TRIES):
             try:
-                pushing.notify(self._core, *waiting)
+                schedules.notify(self._core, *waiting)
             except Exception as error:
                 failure = error
             else:

@@ -21,19 +21,13 @@ from cirrusmq.errors import OperationNotFound, QueueNotFound
 from cirrusmq.names import new_id
 from cirrusmq.queue import Queue
 from cirrusmq.queues import get_queue
+from cirrusmq.scan import Progress
 from cirrusmq.storage import directory
 from cirrusmq.storage.directory import Document, operation_place
 from cirrusmq.storage.store import TransactionRefused
 from cirrusmq.timestamps import format_time
 
 HOLD_MS = 60_000
-
-
-class Progress(msgspec.Struct, frozen=True):
-    """Where a run through partitions is: in `pk`, behind the sort key `after`."""
-
-    pk: str = ""
-    after: str = ""
 
 
 class Operation(msgspec.Struct, frozen=True, kw_only=True):

@@ -12,12 +12,12 @@ import msgspec
 
 from cirrusmq import operations
 from cirrusmq.core import Core
-from cirrusmq.operations import Operation, Progress, Run, Step
+from cirrusmq.operations import Operation, Run, Step
 from cirrusmq.parcel import DELETED, Parcel
 from cirrusmq.queue import Queue
 from cirrusmq.queues import update_queue
 from cirrusmq.receivers import all_sources
-from cirrusmq.scan import LAST_KEY, remaining, scan_pages
+from cirrusmq.scan import LAST_KEY, Progress, remaining, scan_pages
 from cirrusmq.storage.parcels import (
     ARCHIVE,
     PARCELS,

@@ -48,15 +48,6 @@ class Push(msgspec.Struct, frozen=True, kw_only=True):
         return range(self.subscription.partitions)
 
 
-def place_of(subscription: Subscription) -> dict[str, Any]:
-    """What tells an invocation its subscription: by its id too, since a name may come again."""
-    return {
-        "topic_id": subscription.topic_id,
-        "subscription": subscription.name,
-        "id": subscription.id,
-    }
-
-
 def make_push(core: Core, place: dict[str, Any], invocation_id: str, most_ms: float) -> Push | None:
     """An invocation's push; None where the subscription is gone."""
     subscription = _find(core, place)

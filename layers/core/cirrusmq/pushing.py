@@ -5,7 +5,6 @@ Parcels stay until TTL removes them, so that a repeated fan-out finds their keys
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from cirrusmq import confirmations, posters, schedules
@@ -15,12 +14,11 @@ from cirrusmq.feeds import Feed
 from cirrusmq.independent_feed import IndependentFeed
 from cirrusmq.posters import Held
 from cirrusmq.posting import Turn, drain
-from cirrusmq.pushes import Push, place_of, push_of
+from cirrusmq.pushes import Push, push_of
 from cirrusmq.scan import read_page
 from cirrusmq.schedules import Schedule
 from cirrusmq.storage.parcels import PARCELS, partition_key
 from cirrusmq.subscriptions import cached_subscriptions
-from cirrusmq.topic import Subscription
 from cirrusmq.undelivered import Look
 
 ROUNDS = 1_500
@@ -42,22 +40,6 @@ class _Worked(NamedTuple):
     more_from: str | None = None
     """Key of what is left to be posted, for which there was no time."""
     posted: bool = False
-
-
-def notify(
-    core: Core,
-    subscription: Subscription,
-    start: str = "",
-    partitions: Iterable[int] = (),
-    hops: int = 0,
-) -> None:
-    """Have what waits for a subscription delivered, soon and elsewhere.
-
-    With `start` only from that sort key on, and in those `partitions` where any are named, so that
-    a message costs no look at those before it.
-    """
-    event = {"start": start, "partitions": sorted(partitions), "hops": hops}
-    core.invoke("push", {"deliver": {**place_of(subscription), **event}})
 
 
 def deliver(push: Push) -> None:
@@ -82,7 +64,7 @@ def deliver(push: Push) -> None:
         if held.mine:
             worked = _work(push, held, holder, begun_ms, None)
             if worked.more_from is not None and worked.posted and push.hops < HOPS:
-                notify(core, push.subscription, worked.more_from, hops=push.hops + 1)
+                schedules.notify(core, push.subscription, worked.more_from, hops=push.hops + 1)
             return
         schedule = held.schedule
 
@@ -137,7 +119,7 @@ def resume_if_stuck(core: Core, schedule: Schedule, *, keeps: bool) -> bool:
     if stuck and blocked:
         _start_anew(push, schedule)
     elif stuck or (not blocked and (passed or _has_some(push, schedule))):
-        notify(core, push.subscription)
+        schedules.notify(core, push.subscription)
     return stuck
 
 
@@ -220,7 +202,7 @@ def _start(push: Push, starts: int, due_ms: int) -> None:
     """
     core = push.core
     given = {
-        **place_of(push.subscription),
+        **schedules.place_of(push.subscription),
         "generation": starts,
         "rounds": 0,
     }

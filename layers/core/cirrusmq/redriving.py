@@ -16,12 +16,12 @@ from cirrusmq.dead_letters import move_to_queue
 from cirrusmq.errors import InvalidParameter, QueueNotFound, ReceiverNotFound
 from cirrusmq.looking import receivable_places
 from cirrusmq.names import check_name
-from cirrusmq.operations import Operation, Progress, Run, Step
+from cirrusmq.operations import Operation, Run, Step
 from cirrusmq.parcel import Parcel
 from cirrusmq.queue import Queue
 from cirrusmq.queues import get_queue
 from cirrusmq.receivers import source_named
-from cirrusmq.scan import from_key, portions, remaining, scan_pages, until_key
+from cirrusmq.scan import Progress, from_key, portions, remaining, scan_pages, until_key
 from cirrusmq.source import Source, queue_source
 from cirrusmq.storage.parcels import PARCELS, partition_key, sort_key
 

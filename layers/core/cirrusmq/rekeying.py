@@ -11,16 +11,12 @@ passes a message over that was there when he began.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
-
-from msgspec.structs import replace
 
 from cirrusmq import limits
 from cirrusmq.core import Core
 from cirrusmq.giving_up import age_limit_ms
-from cirrusmq.message import pack, unpack
 from cirrusmq.moves import move_out, origin
-from cirrusmq.parcel import MOVED, Parcel, sort_key, where_differing
+from cirrusmq.parcel import MOVED, Parcel, under_key
 from cirrusmq.source import Source
 from cirrusmq.storage.parcels import age_note, parcel_item
 
@@ -57,40 +53,6 @@ def rekeyed(
     """The messages at `places` in a parcel of their own, active at `due_ms`."""
     came_from = origin(core, source, parcel, places, now_ms, MOVED)
     return under_key(parcel, places, key_ms, due_ms, came_from)
-
-
-def under_key(
-    parcel: Parcel, places: Sequence[int], key_ms: int, due_ms: int, moved_from: str | None
-) -> Parcel:
-    """As `rekeyed`, whatever is said of where they came from."""
-    positions = tuple(parcel.position(place) for place in places)
-    alone = parcel.parcel_id.count(".") == 2
-    parcel_id = parcel.parcel_id if alone else f"{parcel.send_id}.{positions[0]:X}"
-    content = parcel.content
-    if content is not None:
-        messages = unpack(content)
-        content = pack([messages[place] for place in places])
-
-    def picked(values: Sequence[Any]) -> tuple[Any, ...]:
-        return tuple(values[place] for place in places) if values else ()
-
-    return replace(
-        parcel,
-        # A key that may not grow would be one that was there before.
-        sort_key=sort_key(max(key_ms, parcel.key_ms + 1), parcel_id),
-        parcel_id=parcel_id,
-        visible_ms=(due_ms,) * len(places),
-        waits_ms=(0,) * len(places) if parcel.waits_ms else (),
-        nonces=(b"",) * len(places),
-        receives=picked(parcel.receives),
-        first_received_ms=picked(parcel.first_received_ms),
-        sizes=picked(parcel.sizes),
-        positions=where_differing(positions),
-        visibility_seconds=picked(parcel.visibility_seconds),
-        content=content,
-        moved_from=moved_from,
-        fanned_out=False,
-    )
 
 
 def rekey(

@@ -20,14 +20,14 @@ from cirrusmq import operations
 from cirrusmq.core import Core
 from cirrusmq.errors import InvalidParameter, NotRewindable
 from cirrusmq.moves import REWOUND
-from cirrusmq.operations import Operation, Progress, Run, Step
+from cirrusmq.operations import Operation, Run, Step
 from cirrusmq.parcel import DELETED, Parcel
 from cirrusmq.queue import Queue
 from cirrusmq.receivers import all_sources, source_with_id
 from cirrusmq.rewound import group_of, let_in
-from cirrusmq.scan import portions, remaining, scan_pages
-from cirrusmq.source import Source
-from cirrusmq.spent import parcel_key, rewindable, rewindable_until
+from cirrusmq.scan import Progress, portions, remaining, scan_pages
+from cirrusmq.source import Source, rewindable, rewindable_until
+from cirrusmq.spent import parcel_key
 from cirrusmq.storage.parcels import (
     ARCHIVE,
     PARCELS,

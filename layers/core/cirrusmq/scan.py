@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
+import msgspec
+
 from cirrusmq import limits
 from cirrusmq.core import Core
-from cirrusmq.operations import Progress
 from cirrusmq.parcel import Parcel
 from cirrusmq.source import Source
 from cirrusmq.storage.parcels import PARCELS, Page, page_request, partition_key, read_parcel
@@ -95,6 +96,13 @@ def portions(
                 yield some, key_of(some[-1])
             else:
                 yield some, page.more_after or LAST_KEY
+
+
+class Progress(msgspec.Struct, frozen=True):
+    """Where a run through partitions is: in `pk`, behind the sort key `after`."""
+
+    pk: str = ""
+    after: str = ""
 
 
 def remaining(partitions: Iterable[str], progress: Progress) -> Iterator[tuple[str, str]]:

@@ -11,7 +11,7 @@ lies in the message table under some partition keys of its own, so that the swee
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Literal, TypeAlias
 
 import msgspec
@@ -208,3 +208,28 @@ def read_item(item: Item) -> Schedule:
         posted_ms=number("posted"),
         late=number("late"),
     )
+
+
+def place_of(subscription: Subscription) -> dict[str, Any]:
+    """What tells an invocation its subscription: by its id too, since a name may come again."""
+    return {
+        "topic_id": subscription.topic_id,
+        "subscription": subscription.name,
+        "id": subscription.id,
+    }
+
+
+def notify(
+    core: Core,
+    subscription: Subscription,
+    start: str = "",
+    partitions: Iterable[int] = (),
+    hops: int = 0,
+) -> None:
+    """Have what waits for a subscription delivered, soon and elsewhere.
+
+    With `start` only from that sort key on, and in those `partitions` where any are named, so that
+    a message costs no look at those before it.
+    """
+    event = {"start": start, "partitions": sorted(partitions), "hops": hops}
+    core.invoke("push", {"deliver": {**place_of(subscription), **event}})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from cirrusmq.limits import KEY_SLACK_MS
+from cirrusmq.parcel import DELETED, Parcel
 from cirrusmq.queue import DeadLetter, Queue
 from cirrusmq.retry import RetryPolicy
 
@@ -58,6 +59,22 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
         """
         oldest_ms = max(now_ms - self.longest_retention_seconds * 1000, self.purged_ms)
         return max(0, oldest_ms - int(KEY_SLACK_MS * scale))
+
+
+def rewindable(source: Source, parcel: Parcel, place: int) -> bool:
+    """Whether the message at `place` was deleted since rewinding is on.
+
+    A deleted message has the time of its deletion in the place of its first receive.
+    """
+    deleted = parcel.visible_ms[place] == DELETED
+    return deleted and parcel.first_received_ms[place] > source.rewind_floor_ms
+
+
+def rewindable_until(source: Source, parcel: Parcel) -> int:
+    """When a deleted message of the parcel can no longer be rewound; 0 = it never can."""
+    if not source.rewind_seconds:
+        return 0
+    return min(parcel.sent_ms + source.rewind_seconds * 1000, parcel.expires_ms)
 
 
 def queue_source(queue: Queue, now_ms: int) -> Source:

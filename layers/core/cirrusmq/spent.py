@@ -6,11 +6,10 @@ import logging
 from collections.abc import Sequence
 from typing import Any
 
-from cirrusmq import limits, ulid
 from cirrusmq.core import Core
 from cirrusmq.errors import Unavailable
-from cirrusmq.parcel import DELETED, DROPPED, GONE, MOVED, Parcel
-from cirrusmq.source import Source
+from cirrusmq.parcel import DROPPED, GONE, MOVED, Parcel, tombstone_until
+from cirrusmq.source import Source, rewindable, rewindable_until
 from cirrusmq.storage.parcels import PARCELS, archive_item, partition_key
 from cirrusmq.storage.store import ConditionFailed, TransactionRefused, key
 
@@ -38,16 +37,6 @@ def may_vanish(
         return False
     moved = GONE in states or MOVED in states
     return not (moved and parcel.first_key) or now_ms > tombstone_until(parcel, scale)
-
-
-def tombstone_until(parcel: Parcel, scale: float) -> int:
-    """Until when a parcel's first key must stay taken, once its messages moved away.
-
-    An attempt's age is of real seconds, of which each is `scale` of the service's.
-    """
-    if parcel.fanned_out:
-        return ulid.time_of(parcel.send_id) + limits.FAN_OUT_TOMBSTONE_MS
-    return ulid.time_of(parcel.send_id) + int(limits.TOMBSTONE_MS * scale)
 
 
 def clear(core: Core, source: Source, parcel: Parcel, now_ms: int) -> None:
@@ -79,19 +68,3 @@ def clear(core: Core, source: Source, parcel: Parcel, now_ms: int) -> None:
         return  # somebody else removed it, or rewound it meanwhile
     except Unavailable:
         _logger.warning("parcel %s is spent and could not be removed", parcel.sort_key)
-
-
-def rewindable(source: Source, parcel: Parcel, place: int) -> bool:
-    """Whether the message at `place` was deleted since rewinding is on.
-
-    A deleted message has the time of its deletion in the place of its first receive.
-    """
-    deleted = parcel.visible_ms[place] == DELETED
-    return deleted and parcel.first_received_ms[place] > source.rewind_floor_ms
-
-
-def rewindable_until(source: Source, parcel: Parcel) -> int:
-    """When a deleted message of the parcel can no longer be rewound; 0 = it never can."""
-    if not source.rewind_seconds:
-        return 0
-    return min(parcel.sent_ms + source.rewind_seconds * 1000, parcel.expires_ms)

@@ -20,86 +20,12 @@ counted and nothing is written.
 
 from __future__ import annotations
 
-import threading
-from typing import TYPE_CHECKING, NamedTuple
-
+from cirrusmq.core import Core
 from cirrusmq.errors import Throttled
 from cirrusmq.storage.store import key
+from cirrusmq.throttle import Count, share_of
 
-if TYPE_CHECKING:
-    from cirrusmq.core import Core
-
-_MOST_ACCOUNTS = 10_000
-_COUNTED_FOR_SECONDS = 2
-"""What was counted longer ago says nothing about the present."""
 _KEPT_SECONDS = 120
-
-
-class Count(NamedTuple):
-    """Calls of an account that one environment saw in a second."""
-
-    second: int
-    calls: int
-
-
-class _Tally:
-    def __init__(self, second: int, share: int) -> None:
-        self.second = second
-        self.share = share
-        self.calls = 0
-        self.admitted = 0
-
-
-class Throttle:
-    """What one environment counted, and how many calls it lets through."""
-
-    def __init__(self) -> None:
-        self._tallies: dict[str, _Tally] = {}
-        self._lock = threading.Lock()
-
-    def turn(self, account: str, second: int, rate: int) -> Count | None:
-        """Begin a second; answers what is to be reported of an earlier one, to one caller alone."""
-        with self._lock:
-            last = self._tallies.get(account)
-            if last is not None and last.second >= second:
-                return None
-            recent = last is not None and last.second >= second - _COUNTED_FOR_SECONDS
-            if len(self._tallies) >= _MOST_ACCOUNTS:
-                self._tallies.clear()
-            # Until the answer is there, calls side by side go by the share of before.
-            share = last.share if last is not None and recent else rate
-            self._tallies[account] = _Tally(second, share)
-            return Count(last.second, last.calls) if last is not None and recent else None
-
-    def set_share(self, account: str, share: int) -> None:
-        """How many calls may pass in the present second."""
-        with self._lock:
-            if account in self._tallies:
-                self._tallies[account].share = share
-
-    def take(self, account: str) -> bool:
-        """Count a call; whether it may pass."""
-        with self._lock:
-            tally = self._tallies.get(account)
-            if tally is None:
-                return True
-            tally.calls += 1
-            if tally.admitted >= tally.share:
-                return False
-            tally.admitted += 1
-            return True
-
-
-def share_of(rate: int, calls: int, demand: int, chance: float) -> int:
-    """How many calls may pass where `calls` of all `demand` arrived; `chance` is from 0 to 1.
-
-    A fraction of a call is one call, so often: a thousand environments with one call each let
-    half of them through for a rate of 500.
-    """
-    if demand <= rate:
-        return rate
-    share = rate * calls / demand
-    return int(share) + (chance < share % 1)
 
 
 def admit(core: Core, account: str) -> None:
