@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from cirrusmq.access import find_queue
-from cirrusmq.deleting import DeleteRequest, delete
-from cirrusmq.holding import GiveBackRequest, VisibilityRequest, change_visibility, give_back
-from cirrusmq.receipts import SourceOf
-from cirrusmq.receivers import source_with_id
-from cirrusmq.surrendering import DeadLetterRequest, surrender
+from cirrusmq.access.permissions import find_queue
+from cirrusmq.queues.receivers import source_with_id
+from cirrusmq.settlement.dead_letter import DeadLetterRequest, surrender
+from cirrusmq.settlement.delete import DeleteRequest, delete
+from cirrusmq.settlement.settle import SourceOf
+from cirrusmq.settlement.visibility import (
+    GiveBackRequest,
+    VisibilityRequest,
+    change_visibility,
+    give_back,
+)
 from cirrusmq_lambda.fates import done, visible
 from cirrusmq_lambda.http import Answer, Context, Event, Request, answer, serve
 from cirrusmq_lambda.topic_paths import pull_source

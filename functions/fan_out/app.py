@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from cirrusmq import bootstrap
-from cirrusmq.handing_out import hand_out
+from cirrusmq.fanout.batch import hand_out
+from cirrusmq.wiring import bootstrap
 from cirrusmq_lambda.http import Context
 from cirrusmq_lambda.observability import logger
 from cirrusmq_lambda.streams import read_entry

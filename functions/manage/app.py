@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from cirrusmq import bootstrap, keys
+from cirrusmq.access import keys
+from cirrusmq.wiring import bootstrap
 from cirrusmq_lambda.http import Answer, Context, Event, serve
 from cirrusmq_lambda.routes import access, queues, receivers, reports, service, topics
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from cirrusmq.errors import CirrusMQError
-from cirrusmq.publishing import Published, PublishRequest, publish
-from cirrusmq.timestamps import format_time
-from cirrusmq.topics import get_topic
+from cirrusmq.base.errors import CirrusMQError
+from cirrusmq.base.timestamps import format_time
+from cirrusmq.publishing.publish import Published, PublishRequest, publish
+from cirrusmq.subscriptions.topics import get_topic
 from cirrusmq_lambda.http import Answer, Context, Event, Request, answer, serve
 from cirrusmq_lambda.problems import describe
 from cirrusmq_lambda.topic_paths import own_name

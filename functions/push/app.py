@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from cirrusmq import bootstrap
-from cirrusmq.pushes import make_push
-from cirrusmq.pushing import deliver, retry, send_confirmation
+from cirrusmq.push.delivery import deliver, retry, send_confirmation
+from cirrusmq.push.pending import make_push
+from cirrusmq.wiring import bootstrap
 from cirrusmq_lambda.http import Context
 
 POST_MS = 17_000

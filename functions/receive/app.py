@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from cirrusmq.access import find_queue
-from cirrusmq.errors import InvalidParameter
-from cirrusmq.peeking import PeekRequest, peek
-from cirrusmq.receivers import source_named
-from cirrusmq.receiving import ReceiveRequest, receive
-from cirrusmq.source import Source
+from cirrusmq.access.permissions import find_queue
+from cirrusmq.base.errors import InvalidParameter
+from cirrusmq.model.source import Source
+from cirrusmq.queues.receivers import source_named
+from cirrusmq.receiving.peek import PeekRequest, peek
+from cirrusmq.receiving.receive import ReceiveRequest, receive
 from cirrusmq_lambda.http import Answer, Context, Event, Request, answer, serve
 from cirrusmq_lambda.topic_paths import pull_source
 

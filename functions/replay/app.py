@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from cirrusmq import bootstrap
-from cirrusmq.operations import Pointer
-from cirrusmq.parking import drain
-from cirrusmq.replays import run
-from cirrusmq.visiting import give_up_on
+from cirrusmq.fanout.parking import drain
+from cirrusmq.maintenance.visits import give_up_on
+from cirrusmq.operations.runner import run
+from cirrusmq.queues.operations import Pointer
+from cirrusmq.wiring import bootstrap
 from cirrusmq_lambda.http import Context
 
 SAVE_MS = 10_000

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from cirrusmq.access import find_queue
-from cirrusmq.batches import Stored
-from cirrusmq.errors import CirrusMQError
-from cirrusmq.sending import SendRequest, send
-from cirrusmq.timestamps import format_time
+from cirrusmq.access.permissions import find_queue
+from cirrusmq.base.errors import CirrusMQError
+from cirrusmq.base.timestamps import format_time
+from cirrusmq.sending.batch import Stored
+from cirrusmq.sending.send import SendRequest, send
 from cirrusmq_lambda.http import Answer, Context, Event, Request, answer, serve
 from cirrusmq_lambda.problems import describe
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from cirrusmq import bootstrap
-from cirrusmq.sweeping import sweep
+from cirrusmq.maintenance.sweep import sweep
+from cirrusmq.wiring import bootstrap
 from cirrusmq_lambda.http import Context
 from cirrusmq_lambda.observability import MetricUnit, tell
 

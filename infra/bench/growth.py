@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from cirrusmq import ulid
+from cirrusmq.base import ulid
 from cirrusmq_local.testing import Client, World
 
 from . import bodies

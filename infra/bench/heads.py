@@ -15,7 +15,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from cirrusmq.hints import Hints
+from cirrusmq.runtime.head_hints import Hints
 from cirrusmq_local.testing import Client, World
 
 from .table import show

@@ -15,16 +15,16 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from cirrusmq.limits import CACHE_MS, SLOW_CACHE_MS
-from cirrusmq.publish_ids import new_id
-from cirrusmq.queues import get_queue
+from cirrusmq.base.limits import CACHE_MS, SLOW_CACHE_MS
+from cirrusmq.fanout.topics import own_share
+from cirrusmq.model.topic import Subscription, Topic
+from cirrusmq.publishing.ids import new_id
+from cirrusmq.publishing.records import read_record
+from cirrusmq.queues.queues import get_queue
 from cirrusmq.storage.shards import SHARDS
 from cirrusmq.storage.sizes import UNIT_BYTES, item_bytes
-from cirrusmq.subscriptions import list_subscriptions, partitions_of
-from cirrusmq.topic import Subscription, Topic
-from cirrusmq.topic_fan_out import own_share
-from cirrusmq.topic_records import read_record
-from cirrusmq.topics import find_topic
+from cirrusmq.subscriptions.subscriptions import list_subscriptions, partitions_of
+from cirrusmq.subscriptions.topics import find_topic
 from cirrusmq_local.testing import Client, World
 
 from . import bodies

@@ -14,8 +14,8 @@ from typing import Literal, Protocol, TypeAlias
 
 from msgspec.structs import replace
 
-from cirrusmq import bootstrap
-from cirrusmq.core import Core
+from cirrusmq.runtime.core import Core
+from cirrusmq.wiring import bootstrap
 
 Layout: TypeAlias = Literal["shared", "cloud"]
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from io import TextIOBase
 from typing import TYPE_CHECKING, Any
 
-from cirrusmq.clock import Clock
+from cirrusmq.runtime.clock import Clock
 from cirrusmq_local.template import StateMachine
 
 if TYPE_CHECKING:

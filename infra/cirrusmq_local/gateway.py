@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from email.utils import formatdate
 from typing import Any, Protocol, TypeAlias
 
-from cirrusmq.errors import CirrusMQError, MalformedRequest, RequestTooLarge, Unavailable
+from cirrusmq.base.errors import CirrusMQError, MalformedRequest, RequestTooLarge, Unavailable
 from cirrusmq_local.clock import ScaledClock
 from cirrusmq_local.events import Answer, Request, answer_failure, make_event, read_answer
 from cirrusmq_local.functions import Functions, StackStoppingError

@@ -42,7 +42,7 @@ from moto.stepfunctions.parser.asl.eval.states import (
 from moto.stepfunctions.parser.asl.parse.asl_parser import AmazonStateLanguageParser
 from moto.stepfunctions.parser.utils import TMP_THREADS
 
-from cirrusmq.clock import Clock
+from cirrusmq.runtime.clock import Clock
 from cirrusmq_local.clock import ClockStopped
 from cirrusmq_local.cloudformation import ACCOUNT_ID
 from cirrusmq_local.template import REGION

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from cirrusmq.errors import (
+from cirrusmq.base.errors import (
     CirrusMQError,
     Forbidden,
     InvalidParameter,
@@ -16,7 +16,7 @@ from cirrusmq.errors import (
     NotFound,
     Unavailable,
 )
-from cirrusmq.timestamps import parse_time
+from cirrusmq.base.timestamps import parse_time
 from cirrusmq_local.engine import EngineError
 from cirrusmq_local.template import Route
 

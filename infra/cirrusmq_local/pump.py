@@ -10,7 +10,7 @@ from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 import msgspec
 
-from cirrusmq.clock import Clock
+from cirrusmq.runtime.clock import Clock
 from cirrusmq_local.clock import ClockStopped
 from cirrusmq_local.invocation import PAYLOAD_BYTES
 from cirrusmq_local.patterns import compile_patterns

@@ -9,12 +9,13 @@ post may take 15. Those are real seconds, which a time scale makes long ones.
 
 from __future__ import annotations
 
-from cirrusmq import posters, schedules
-from cirrusmq.core import Core
+from cirrusmq.push import poster_lease
+from cirrusmq.runtime.core import Core
+from cirrusmq.subscriptions import delivery_state
 
 
 def release_posts(core: Core) -> None:
     """Have all holds lapse; before anything here posts."""
-    for schedule in schedules.read_all(core):
+    for schedule in delivery_state.read_all(core):
         if schedule.holder:
-            posters.end_hold(core, schedule)
+            poster_lease.end_hold(core, schedule)

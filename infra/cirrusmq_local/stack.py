@@ -13,9 +13,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
-from cirrusmq import bootstrap, keys
-from cirrusmq.errors import Unauthenticated, Unavailable
-from cirrusmq.timestamps import format_time
+from cirrusmq.access import keys
+from cirrusmq.base.errors import Unauthenticated, Unavailable
+from cirrusmq.base.timestamps import format_time
+from cirrusmq.wiring import bootstrap
 from cirrusmq_lambda.problems import problem
 from cirrusmq_local.aws import isolate_environment, make_session
 from cirrusmq_local.clock import ClockStopped, ScaledClock

@@ -27,12 +27,13 @@ import msgspec
 from botocore.loaders import create_loader
 from pynamodb.connection import Connection
 
-from cirrusmq import bootstrap, keys
-from cirrusmq.cache import Cache
-from cirrusmq.core import Core, Settings, Tables
-from cirrusmq.deployment import load_secret
-from cirrusmq.limits import CACHE_MS, SLOW_CACHE_MS
-from cirrusmq.storage.store import Store
+from cirrusmq.access import keys
+from cirrusmq.base.limits import CACHE_MS, SLOW_CACHE_MS
+from cirrusmq.runtime.cache import Cache
+from cirrusmq.runtime.core import Core, Settings, Tables
+from cirrusmq.runtime.store import Store
+from cirrusmq.storage.secret import load_secret
+from cirrusmq.wiring import bootstrap
 from cirrusmq_local.aws import isolate_environment
 from cirrusmq_local.engine import Engine, TableSpec, attach
 from cirrusmq_local.events import Request, answer_failure, make_event, read_answer

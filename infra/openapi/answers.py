@@ -10,9 +10,9 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from cirrusmq.access import Permission
-from cirrusmq.queue import DeadLetter
-from cirrusmq.topic import ContentFormat, Mode, Protocol, TopicKind
+from cirrusmq.access.permissions import Permission
+from cirrusmq.model.queue import DeadLetter
+from cirrusmq.model.topic import ContentFormat, Mode, Protocol, TopicKind
 
 Time = Annotated[
     str,

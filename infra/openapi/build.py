@@ -9,7 +9,12 @@ from typing import Any
 import msgspec
 
 from cirrusmq import __version__
-from cirrusmq.limits import LOG_ENTRIES, LOG_ENTRIES_DEFAULT, PAGE_ENTRIES, PAGE_ENTRIES_DEFAULT
+from cirrusmq.base.limits import (
+    LOG_ENTRIES,
+    LOG_ENTRIES_DEFAULT,
+    PAGE_ENTRIES,
+    PAGE_ENTRIES_DEFAULT,
+)
 from cirrusmq_lambda import problems
 
 from .answers import Problem, Time

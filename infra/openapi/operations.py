@@ -6,19 +6,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from cirrusmq.confirmations import ConfirmRequest
-from cirrusmq.deleting import DeleteRequest
-from cirrusmq.holding import GiveBackRequest, VisibilityRequest
-from cirrusmq.peeking import PeekRequest
-from cirrusmq.publishing import PublishRequest
-from cirrusmq.queue import QueueInput
-from cirrusmq.receivers import ReceiverInput
-from cirrusmq.receiving import ReceiveRequest
-from cirrusmq.redriving import RedriveRequest
-from cirrusmq.rewinding import RewindRequest
-from cirrusmq.sending import SendRequest
-from cirrusmq.surrendering import DeadLetterRequest
-from cirrusmq.topic import SubscriptionInput, TopicInput
+from cirrusmq.model.queue import QueueInput
+from cirrusmq.model.topic import SubscriptionInput, TopicInput
+from cirrusmq.operations.redrive import RedriveRequest
+from cirrusmq.operations.rewind import RewindRequest
+from cirrusmq.publishing.publish import PublishRequest
+from cirrusmq.queues.receivers import ReceiverInput
+from cirrusmq.receiving.peek import PeekRequest
+from cirrusmq.receiving.receive import ReceiveRequest
+from cirrusmq.sending.send import SendRequest
+from cirrusmq.settlement.dead_letter import DeadLetterRequest
+from cirrusmq.settlement.delete import DeleteRequest
+from cirrusmq.settlement.visibility import GiveBackRequest, VisibilityRequest
+from cirrusmq.subscriptions.confirmations import ConfirmRequest
 from cirrusmq_lambda.http import NoFields
 from cirrusmq_lambda.routes.access import GrantRequest, KeyRequest
 from cirrusmq_lambda.routes.service import ASSETS

@@ -15,17 +15,17 @@ from moto import mock_aws
 from msgspec.structs import replace
 from pynamodb.connection import Connection
 
-from cirrusmq import ulid
-from cirrusmq.clock import SystemClock
-from cirrusmq.deleting import DeleteRequest, delete
-from cirrusmq.errors import CirrusMQError
-from cirrusmq.holding import GiveBackRequest, give_back
-from cirrusmq.queues import get_queue
-from cirrusmq.receivers import source_with_id
-from cirrusmq.receiving import ReceiveRequest, receive
-from cirrusmq.sending import SendMessage, SendRequest, send
-from cirrusmq.source import Source, queue_source
-from cirrusmq.storage.store import Store
+from cirrusmq.base import ulid
+from cirrusmq.base.errors import CirrusMQError
+from cirrusmq.model.source import Source, queue_source
+from cirrusmq.queues.queues import get_queue
+from cirrusmq.queues.receivers import source_with_id
+from cirrusmq.receiving.receive import ReceiveRequest, receive
+from cirrusmq.runtime.clock import SystemClock
+from cirrusmq.runtime.store import Store
+from cirrusmq.sending.send import SendMessage, SendRequest, send
+from cirrusmq.settlement.delete import DeleteRequest, delete
+from cirrusmq.settlement.visibility import GiveBackRequest, give_back
 from cirrusmq_local.testing import Client, World
 
 

@@ -12,7 +12,7 @@ import httpx
 import pytest
 from tests.local.subscriber import Subscriber
 
-from cirrusmq.errors import CirrusMQError
+from cirrusmq.base.errors import CirrusMQError
 from cirrusmq_local.clock import ScaledClock
 from cirrusmq_local.functions import Functions
 from cirrusmq_local.gateway import Gateway

@@ -20,7 +20,7 @@ import httpx
 import pytest
 from tests.stack import START_SECONDS, Stack, Start
 
-from cirrusmq.timestamps import format_time
+from cirrusmq.base.timestamps import format_time
 from cirrusmq_local.engine import Engine, TableSpec
 
 PATIENCE_SECONDS = 30

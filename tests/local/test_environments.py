@@ -9,7 +9,7 @@ import pytest
 from tests.local.conftest import function
 from tests.stack import Start
 
-from cirrusmq import bootstrap
+from cirrusmq.wiring import bootstrap
 from cirrusmq_local.environments import SeparateEnvironments
 from cirrusmq_local.functions import Functions
 from cirrusmq_local.invocation import Handler

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from cirrusmq.errors import CirrusMQError, Unauthenticated
+from cirrusmq.base.errors import CirrusMQError, Unauthenticated
 from cirrusmq_local.engine import EngineError
 from cirrusmq_local.local_routes import LocalRoutes
 

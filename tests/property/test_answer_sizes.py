@@ -6,10 +6,10 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cirrusmq.claims import Claim
-from cirrusmq.message import Message
-from cirrusmq.parcel import Parcel, lone_parcel_id, sort_key
-from cirrusmq.receiving import Received
+from cirrusmq.model.message import Message
+from cirrusmq.model.parcel import Parcel, lone_parcel_id, sort_key
+from cirrusmq.receiving.claim import Claim
+from cirrusmq.receiving.receive import Received
 
 NOW_MS = 1_795_000_000_000
 _PIECES = st.sampled_from(

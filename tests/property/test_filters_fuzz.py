@@ -6,7 +6,7 @@ import random
 import time
 from collections import Counter
 
-from cirrusmq.errors import InvalidFilter
+from cirrusmq.base.errors import InvalidFilter
 from cirrusmq.filters.sql import outcome
 
 INPUTS = 100_000

@@ -5,10 +5,11 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cirrusmq import receipt, ulid
-from cirrusmq.message import Message, pack, unpack
-from cirrusmq.receipt import Receipt
-from cirrusmq.timestamps import format_time, parse_time
+from cirrusmq.base import ulid
+from cirrusmq.base.timestamps import format_time, parse_time
+from cirrusmq.model import receipt
+from cirrusmq.model.message import Message, pack, unpack
+from cirrusmq.model.receipt import Receipt
 
 texts = st.text(st.characters(codec="utf-8"))
 messages = st.builds(

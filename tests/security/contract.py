@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from importlib import resources
 from typing import Any
 
-from cirrusmq.timestamps import format_time
+from cirrusmq.base.timestamps import format_time
 from cirrusmq_local.testing import Client, Reply, World
 
 DOCUMENT: dict[str, Any] = json.loads(

@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
-from cirrusmq.errors import InvalidParameter
-from cirrusmq.outbound.addresses import LOOPBACK, AddressPolicy, Refused
-from cirrusmq.outbound.client import Poster
-from cirrusmq.outbound.urls import check_endpoint, split
+from cirrusmq.base.errors import InvalidParameter
+from cirrusmq.webhooks.addresses import LOOPBACK, AddressPolicy, Refused
+from cirrusmq.webhooks.client import Poster
+from cirrusmq.webhooks.urls import check_endpoint, split
 
 NOTHING_ALLOWED = AddressPolicy()
 ONE_MACHINE = AddressPolicy(LOOPBACK)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tests.security.contract import CALLS, names_for, set_stage
 from tests.stack import Stack
 
-from cirrusmq.throttle import Throttle, share_of
+from cirrusmq.runtime.throttle import Throttle, share_of
 from cirrusmq_local.engine import EngineError
 from cirrusmq_local.testing import Client, World
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from cirrusmq.timestamps import format_time
+from cirrusmq.base.timestamps import format_time
 from cirrusmq_local.testing import Client, Reply, World
 
 if TYPE_CHECKING:

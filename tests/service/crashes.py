@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from cirrusmq import replays
-from cirrusmq.errors import Unavailable
-from cirrusmq.operations import Pointer
+from cirrusmq.base.errors import Unavailable
+from cirrusmq.operations import runner
+from cirrusmq.queues.operations import Pointer
 from cirrusmq_local.engine import EngineError
 from cirrusmq_local.testing import World
 
@@ -121,7 +121,7 @@ def run_in_small_steps(world: World) -> int:
     while world.invoked:
         role, event = world.invoked.popleft()
         assert role == "replay"
-        replays.run(world.core, Pointer(**event["operation"]), 0)
+        runner.run(world.core, Pointer(**event["operation"]), 0)
         runs += 1
     world.settle()
     return runs

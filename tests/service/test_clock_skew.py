@@ -9,10 +9,10 @@ import pytest
 from msgspec.structs import replace
 from tests.service.conftest import TestQueue
 
-from cirrusmq.cache import Cache
-from cirrusmq.clock import Clock
-from cirrusmq.limits import CACHE_MS
-from cirrusmq.timestamps import format_time
+from cirrusmq.base.limits import CACHE_MS
+from cirrusmq.base.timestamps import format_time
+from cirrusmq.runtime.cache import Cache
+from cirrusmq.runtime.clock import Clock
 from cirrusmq_local.testing import Client, World
 
 SKEW_SECONDS = 1.999

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.service.conftest import MakeQueue, TestQueue
 
-from cirrusmq import ulid
+from cirrusmq.base import ulid
 from cirrusmq_local.testing import World
 
 COUNT_UNITS = 40

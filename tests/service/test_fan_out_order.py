@@ -10,7 +10,7 @@ from tests.service.faults import Throttled, log_records, puts_into
 from tests.service.topic_crashes import Crashes
 from tests.service.topics import Subscriber, TestTopic
 
-from cirrusmq import lots
+from cirrusmq.fanout import parking_lot
 from cirrusmq_local.testing import World
 
 TRIES = 3
@@ -156,12 +156,12 @@ class TestCrashes:
     ) -> None:
         """A drainer that finds nothing yet does not take the lot of what is still to come."""
         group = topic.subscribe("group", ordered=True)
-        lots.mark(world.core, group.id)
+        parking_lot.mark(world.core, group.id)
         world.run("replay", {"parked": group.id})
-        assert lots.exists(world.core, group.id)
-        world.clock.pass_seconds(lots.KEEP_MS / 1000 + 1)
+        assert parking_lot.exists(world.core, group.id)
+        world.clock.pass_seconds(parking_lot.KEEP_MS / 1000 + 1)
         world.run("replay", {"parked": group.id})
-        assert not lots.exists(world.core, group.id)
+        assert not parking_lot.exists(world.core, group.id)
 
     def test_what_is_aside_is_handed_out_by_one_at_a_time(
         self, world: World, topic: TestTopic
@@ -170,12 +170,12 @@ class TestCrashes:
         records = publish(topic, *BODIES, group="g")
         Throttled(world, puts_into(group.id), TRIES)
         world.run("fan_out", {"Records": records})
-        assert lots.hold(world.core, group.id, "another")
+        assert parking_lot.hold(world.core, group.id, "another")
         settle(world)
         world.run("fan_out", {"Records": publish(topic, "m4", group="g")[3:]})
         settle(world)
         assert group.receive_all() == []
-        lots.release(world.core, group.id, "another")
+        parking_lot.release(world.core, group.id, "another")
         consumer = Consumer(group)
         feed(world, publish(topic, "m5", group="g")[4:], consumer)
         assert consumer.bodies == [*BODIES, "m4", "m5"]

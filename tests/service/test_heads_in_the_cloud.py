@@ -10,8 +10,8 @@ from msgspec.structs import replace
 from tests.service.conftest import MakeQueue, Message, TestQueue
 from tests.service.test_costs import fill
 
-from cirrusmq import ulid
-from cirrusmq.hints import Hints
+from cirrusmq.base import ulid
+from cirrusmq.runtime.head_hints import Hints
 from cirrusmq_local.testing import World
 
 LEASE_SECONDS = 43_200

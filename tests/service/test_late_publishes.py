@@ -10,7 +10,7 @@ import pytest
 from tests.service.conftest import usage
 from tests.service.topics import TestTopic, log_bodies
 
-from cirrusmq import ulid
+from cirrusmq.base import ulid
 from cirrusmq_local.engine import EngineError
 from cirrusmq_local.testing import Reply, World
 

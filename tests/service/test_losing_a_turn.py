@@ -9,7 +9,7 @@ import pytest
 from tests.service.conftest import MakeQueue, Message, TestQueue, to_ms, usage
 from tests.service.crashes import before_transactions
 
-from cirrusmq.limits import MOVES_PER_SECOND
+from cirrusmq.base.limits import MOVES_PER_SECOND
 from cirrusmq_local.engine import EngineError
 from cirrusmq_local.testing import World
 
@@ -368,6 +368,6 @@ class TestByAge:
 
 
 def _attempt(world: World) -> str:
-    from cirrusmq import ulid
+    from cirrusmq.base import ulid
 
     return ulid.encode(world.clock.now_ms(), bytes(10))

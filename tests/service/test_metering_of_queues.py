@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 from tests.service.conftest import MakeQueue, TestQueue, usage
 
-from cirrusmq.counters import read_kept
+from cirrusmq.storage.counters import read_kept
 from cirrusmq_local.testing import Client, World
 
 

@@ -10,7 +10,7 @@ from tests.service.conftest import MakeQueue, TestQueue, usage
 from tests.service.crashes import crash, run_in_small_steps
 from tests.service.test_repeated_sends import attempt
 
-from cirrusmq.counters import read_kept
+from cirrusmq.storage.counters import read_kept
 from cirrusmq_local.testing import World
 
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from tests.service.conftest import MakeQueue, TestQueue, to_ms
 
-from cirrusmq.counters import counter_place
-from cirrusmq.storage.store import key
+from cirrusmq.runtime.store import key
+from cirrusmq.storage.counters import counter_place
 from cirrusmq_local.testing import Client, World
 
 DEFAULTS: dict[str, Any] = {

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 from tests.service.conftest import MakeQueue, TestQueue, to_ms
 
-from cirrusmq import ulid
+from cirrusmq.base import ulid
 from cirrusmq_local.testing import Client, Reply, World
 
 

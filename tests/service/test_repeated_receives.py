@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from cirrusmq import ulid
+from cirrusmq.base import ulid
 from cirrusmq_local.testing import Client, World
 
 REPEAT_UNITS = 50

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.service.conftest import MakeQueue, TestQueue, usage
 
-from cirrusmq import ulid
+from cirrusmq.base import ulid
 from cirrusmq_local.engine import EngineError
 from cirrusmq_local.testing import World
 

@@ -12,8 +12,8 @@ from tests.service.conftest import (
 )
 from tests.service.crashes import amid, crash, run_in_small_steps
 
-from cirrusmq import replays
-from cirrusmq.operations import Pointer
+from cirrusmq.operations import runner
+from cirrusmq.queues.operations import Pointer
 from cirrusmq_local.testing import World
 
 Now = Callable[..., str]
@@ -314,7 +314,7 @@ class TestFailures:
         while world.invoked:
             world.clock.pass_seconds(0.01)
             _, event = world.invoked.popleft()
-            replays.run(world.core, Pointer(**event["operation"]), 0)
+            runner.run(world.core, Pointer(**event["operation"]), 0)
             consumed += consume(rewindable)
 
         assert sorted(consumed) == self.EXPECTED

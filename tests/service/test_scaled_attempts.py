@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from cirrusmq import ulid
+from cirrusmq.base import ulid
 from cirrusmq_local.testing import Client, ManualClock, World
 
 SCALE = 600

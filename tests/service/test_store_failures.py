@@ -8,13 +8,13 @@ import pytest
 from tests.service.conftest import TestQueue
 from tests.service.crashes import BrokenStore
 
-from cirrusmq.claims import Claim, claim
-from cirrusmq.parcel import Parcel
-from cirrusmq.queues import get_queue
-from cirrusmq.receipt import NONCE_BYTES
-from cirrusmq.scan import scan_pages
-from cirrusmq.source import queue_source
+from cirrusmq.model.parcel import Parcel
+from cirrusmq.model.receipt import NONCE_BYTES
+from cirrusmq.model.source import queue_source
+from cirrusmq.queues.queues import get_queue
+from cirrusmq.receiving.claim import Claim, claim
 from cirrusmq.storage.parcels import PARCELS, partition_key
+from cirrusmq.storage.scan import scan_pages
 from cirrusmq_local.testing import World
 
 

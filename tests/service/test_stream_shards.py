@@ -12,7 +12,7 @@ import pytest
 from tests.service.conftest import MakeQueue, TestQueue
 from tests.service.topics import Subscriber, TestTopic
 
-from cirrusmq import ulid
+from cirrusmq.base import ulid
 from cirrusmq_local.testing import World
 
 COUNT = 24

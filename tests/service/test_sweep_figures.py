@@ -10,8 +10,8 @@ from msgspec.structs import replace
 from tests.service.conftest import MakeQueue, TestQueue
 from tests.service.topics import TestSubscription, TestTopic
 
-from cirrusmq import schedules
-from cirrusmq.sweeping import sweep
+from cirrusmq.maintenance.sweep import sweep
+from cirrusmq.subscriptions import delivery_state
 from cirrusmq_local.testing import World
 
 A = TypeVar("A")
@@ -53,7 +53,7 @@ class TestIdleResources:
             units.append(read_units(world, lambda: world.run("sweep")))
 
         assert max(units) - min(units) <= 4  # of the busy queue, which holds more each time
-        assert max(units) < 60 + schedules.SHARDS  # which are listed, a unit for each key
+        assert max(units) < 60 + delivery_state.SHARDS  # which are listed, a unit for each key
 
     def test_idle_subscriptions_cost_no_look_into_their_partitions(
         self, world: World, topic: TestTopic
@@ -89,7 +89,7 @@ class TestIdleResources:
     def test_what_changes_while_its_counter_is_removed_is_not_forgotten(
         self, world: World, make_queue: MakeQueue, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        from cirrusmq.counters import read_kept
+        from cirrusmq.storage.counters import read_kept
 
         queue = make_queue()
         queue.send("x")
@@ -151,7 +151,7 @@ class TestFailures:
         def fail(*_: Any) -> Any:
             raise ValueError("a fault of the code")
 
-        monkeypatch.setattr(f"cirrusmq.sweeping.{part}", fail)
+        monkeypatch.setattr(f"cirrusmq.maintenance.sweep.{part}", fail)
         if part == "write_gauges":  # an hour's are written in that hour alone
             world.settle()
             world.clock.pass_seconds(3_600)
@@ -170,16 +170,16 @@ class TestFailures:
         world.invoked.clear()  # every event is lost
         world.settle()
 
-        from cirrusmq import pushing
+        from cirrusmq.push import delivery
 
-        resume = pushing.resume_if_stuck
+        resume = delivery.resume_if_stuck
 
         def fail(core: Any, schedule: Any, **given: Any) -> bool:
             if schedule.subscription_id == shown[1]["id"]:
                 raise ValueError("a fault of the code")
             return resume(core, schedule, **given)
 
-        monkeypatch.setattr(pushing, "resume_if_stuck", fail)
+        monkeypatch.setattr(delivery, "resume_if_stuck", fail)
         world.run("sweep")
         world.settle()
 
@@ -230,7 +230,7 @@ class TestTime:
 
 
 def _place(queue: TestQueue) -> tuple[int, str]:
-    from cirrusmq.counters import counter_place
+    from cirrusmq.storage.counters import counter_place
 
     pk, sk = counter_place(str(queue.show()["id"]))
     return int(pk.partition("#")[2]), sk

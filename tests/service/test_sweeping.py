@@ -11,7 +11,7 @@ import pytest
 from tests.service.conftest import MakeQueue, TestQueue
 from tests.service.topics import TestTopic
 
-from cirrusmq import shares
+from cirrusmq.fanout import copies
 from cirrusmq_local.testing import World
 
 SECONDS_A_CALL = 3
@@ -133,10 +133,10 @@ def test_what_was_put_aside_does_not_keep_the_sweep_from_the_rest(
     monkeypatch: pytest.MonkeyPatch,
     slow_down: Callable[[], None],
 ) -> None:
-    def break_down(share: shares.Share) -> Any:
+    def break_down(share: copies.Share) -> Any:
         raise ValueError("a fault of the code")
 
-    monkeypatch.setattr("cirrusmq.topic_fan_out.parcels_of", break_down)
+    monkeypatch.setattr("cirrusmq.fanout.topics.parcels_of", break_down)
     topic.subscribe("group")
     for number in range(150):
         assert topic.try_publish([{"body": str(number)}]).status == 201

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.service.conftest import MakeQueue, TestQueue
 
-from cirrusmq.chores import MOST_MESSAGES
+from cirrusmq.receiving.cleanup import MOST_MESSAGES
 from cirrusmq_local.engine import EngineError
 from cirrusmq_local.testing import World
 
@@ -168,6 +168,6 @@ def test_without_a_place_to_go_messages_are_received_on(
     queue.send("x")
     queue.receive()
     world.clock.pass_seconds(31)
-    monkeypatch.setattr("cirrusmq.dead_letters.dead_letter_queue", lambda *_: None)
+    monkeypatch.setattr("cirrusmq.lifecycle.dead_letters.dead_letter_queue", lambda *_: None)
 
     assert [message["receive_count"] for message in queue.receive()] == [2]

@@ -196,7 +196,7 @@ class TestTopics:
     def test_an_account_has_at_most_10000_topics(
         self, monkeypatch: pytest.MonkeyPatch, alice: Client, bob: Client
     ) -> None:
-        from cirrusmq import limits
+        from cirrusmq.base import limits
 
         assert limits.TOPICS_PER_ACCOUNT == 10_000
         monkeypatch.setattr(limits, "TOPICS_PER_ACCOUNT", 2)

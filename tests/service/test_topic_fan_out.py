@@ -11,7 +11,8 @@ from tests.service.conftest import MakeQueue, TestQueue, to_ms
 from tests.service.topic_crashes import Crashes
 from tests.service.topics import Subscriber, TestSubscription, TestTopic, log_bodies
 
-from cirrusmq import shares, ulid
+from cirrusmq.base import ulid
+from cirrusmq.fanout import copies
 from cirrusmq_local.testing import Client, World
 
 Event = dict[str, Any]
@@ -329,10 +330,10 @@ def test_a_share_that_fails_is_put_aside_and_handed_out_when_it_can_be(
     world: World, topic: TestTopic, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     group, other = topic.subscribe("group"), topic.subscribe("other")
-    make = shares.parcels_of
+    make = copies.parcels_of
     fails = True
 
-    def break_down(share: shares.Share) -> Any:
+    def break_down(share: copies.Share) -> Any:
         if fails and share.source_id == group.id and share.messages[0].body == "bad":
             raise ValueError("a fault of the code")
         return make(share)
@@ -342,7 +343,7 @@ def test_a_share_that_fails_is_put_aside_and_handed_out_when_it_can_be(
         subscription.delete(*messages)
         return sorted(message["body"] for message in messages)
 
-    monkeypatch.setattr("cirrusmq.topic_fan_out.parcels_of", break_down)
+    monkeypatch.setattr("cirrusmq.fanout.topics.parcels_of", break_down)
     topic.publish("bad")
     topic.publish("good")
     assert taken(group) == ["good"]

@@ -12,7 +12,7 @@ from tests.service.conftest import TestQueue, to_ms
 from tests.service.topic_crashes import Crash
 from tests.service.topics import Schedules, Subscriber, TestTopic
 
-from cirrusmq import adapters
+from cirrusmq.wiring import adapters
 from cirrusmq_local.engine import EngineError
 from cirrusmq_local.testing import Client, World
 

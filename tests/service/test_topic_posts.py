@@ -9,7 +9,7 @@ from tests.service.conftest import MakeQueue
 from tests.service.topic_crashes import Crash
 from tests.service.topics import Schedules, Subscriber, TestTopic
 
-from cirrusmq import schedules
+from cirrusmq.subscriptions import delivery_state
 from cirrusmq_local.recovery import release_posts
 from cirrusmq_local.testing import World
 
@@ -58,7 +58,7 @@ def test_no_post_starts_so_late_that_its_hold_could_end_first(
         return answer
 
     def endpoint(url: str) -> str | None:
-        schedule = schedules.read(world.core, web.id)
+        schedule = delivery_state.read(world.core, web.id)
         assert schedule is not None
         left_ms.append(schedule.held_until_ms - world.clock.now_ms())
         return answer(url)
@@ -69,7 +69,7 @@ def test_no_post_starts_so_late_that_its_hold_could_end_first(
     assert not slow
     Schedules(world, sweeps=True).pass_seconds(120)
     assert subscriber.bodies() == ["one"]
-    assert min(left_ms) >= schedules.POST_MS
+    assert min(left_ms) >= delivery_state.POST_MS
 
 
 @pytest.mark.parametrize("attributes", [{}, BACKOFF])
@@ -116,11 +116,11 @@ def test_what_was_blocked_all_its_life_becomes_a_dead_letter(
     topic.subscribe("other", "http", endpoint="http://127.0.0.1:9/other")
     subscriber = Subscriber(world)
     subscriber.fails = lambda body: "status 500"
-    schedules = Schedules(world, sweeps=True)
+    delivery_state = Schedules(world, sweeps=True)
     bodies = [f"{number:03d}" for number in range(96)]
     for first in range(0, 96, 16):
         topic.publish(*bodies[first : first + 16])
-    schedules.pass_seconds(86_500)
+    delivery_state.pass_seconds(86_500)
     assert sorted(dead.bodies()) == bodies
     assert web.show()["counts"]["active"] == 0
     # Without a dead-letter queue it is dropped at its expiry.

@@ -10,7 +10,7 @@ from tests.service.conftest import MakeQueue, to_ms
 from tests.service.topic_crashes import Crash
 from tests.service.topics import TestTopic, log_bodies
 
-from cirrusmq import ulid
+from cirrusmq.base import ulid
 from cirrusmq_local.testing import Client, World
 
 DAY = 86_400

@@ -80,7 +80,7 @@ class TestClustering:
         assert two.bodies() == ["x"]
 
     def test_an_attempt_may_be_repeated(self, world: World, topic: TestTopic) -> None:
-        from cirrusmq import ulid
+        from cirrusmq.base import ulid
 
         group = topic.subscribe("group")
         topic.publish("x")
@@ -347,7 +347,7 @@ class TestBroadcasting:
     def test_it_shows_what_was_published_since_it_came(
         self, world: World, topic: TestTopic
     ) -> None:
-        from cirrusmq import ulid
+        from cirrusmq.base import ulid
 
         topic.subscribe("group")
         topic.publish("before")

@@ -15,7 +15,7 @@ from tests.service.topics import (
     put_in_the_way,
 )
 
-from cirrusmq import pushing
+from cirrusmq.push import delivery
 from cirrusmq_local.testing import Client, World
 
 DAY = 86_400
@@ -504,8 +504,8 @@ def test_an_execution_hands_over_to_a_successor_after_1500_rounds(
     schedules: Schedules,
 ) -> None:
     # Nine events a round, and 25,000 would fail the execution.
-    assert pushing.ROUNDS == 1_500
-    monkeypatch.setattr("cirrusmq.pushing.ROUNDS", 15)
+    assert delivery.ROUNDS == 1_500
+    monkeypatch.setattr("cirrusmq.push.delivery.ROUNDS", 15)
     retry = {"policy": "ordered", "interval_seconds": 5}
     web = topic.subscribe("web", "http", ordered=True, retry=retry)
     subscriber.down()

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from cirrusmq.polling import ROUND_SECONDS
+from cirrusmq.receiving.polling import ROUND_SECONDS
 from cirrusmq_local.testing import Client, World
 
 POLL_UNITS = 150

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from tests.service.conftest import Message, TestQueue
 
-from cirrusmq import limits
+from cirrusmq.base import limits
 from cirrusmq_local.testing import Client, Reply, World
 
 URL = "http://127.0.0.1:9/hook"

@@ -9,7 +9,7 @@ from tests.simulation.deployment import Deployment, scan
 from tests.simulation.history import Call, Violation
 from tests.simulation.tracks import Book
 
-from cirrusmq.parcel import DELETED
+from cirrusmq.model.parcel import DELETED
 from cirrusmq.storage.parcels import ARCHIVE, PARCELS, read_parcel
 
 MOST_PER_RECEIVE = 16

@@ -10,19 +10,14 @@ import pytest
 from msgspec.structs import replace
 from tests.simulation.plants import plant
 
-from cirrusmq import (
-    claims,
-    handing_out,
-    heads,
-    marks,
-    ordered_heads,
-    publishing,
-    purging,
-    sending,
-    ulid,
-    unclaiming,
-)
-from cirrusmq.core import Core
+from cirrusmq.base import ulid
+from cirrusmq.fanout import batch
+from cirrusmq.model import head_mark
+from cirrusmq.operations import purge
+from cirrusmq.publishing import publish
+from cirrusmq.receiving import claim, ordered, unclaim, unordered
+from cirrusmq.runtime.core import Core
+from cirrusmq.sending import send
 
 
 @plant("plain", "rewinding", "receivers", rare=True)
@@ -38,20 +33,20 @@ def a_purge_removes_whatever_has_the_key(patch: pytest.MonkeyPatch) -> None:
     def remove(core: Any, place: Any, floor_ms: int) -> None:
         core.store.write("DeleteItem", {"TableName": core.tables.messages, "Key": place})
 
-    patch.setattr(purging, "_remove", remove)
+    patch.setattr(purge, "_remove", remove)
 
 
 @plant("storm")
 def one_refused_claim_fails_the_whole_receive(patch: pytest.MonkeyPatch) -> None:
     """The others stay claimed, and nobody is told of them."""
-    patch.setattr(heads, "try_claim", claims.claim)
-    patch.setattr(ordered_heads, "try_claim", claims.claim)
+    patch.setattr(unordered, "try_claim", claim.claim)
+    patch.setattr(ordered, "try_claim", claim.claim)
 
 
 @plant("storm")
 def what_cannot_be_read_stays_claimed(patch: pytest.MonkeyPatch) -> None:
     """A receive that is refused the bodies says 503 and leaves its claims behind."""
-    patch.setattr(unclaiming, "_undo", lambda *_: None)
+    patch.setattr(unclaim, "_undo", lambda *_: None)
 
 
 @plant("plain", "retries", "pull")
@@ -64,8 +59,8 @@ def a_send_that_is_repeated_gets_another_id(patch: pytest.MonkeyPatch) -> None:
         while True:
             yield ulid.encode(begun_ms, next(drawn).to_bytes(ulid.ENTROPY_BYTES, "big"))
 
-    patch.setattr(sending, "repeatable_send_ids", ids)
-    patch.setattr(publishing, "repeatable_send_ids", ids)
+    patch.setattr(send, "repeatable_send_ids", ids)
+    patch.setattr(publish, "repeatable_send_ids", ids)
 
 
 class _Nobody(set[str]):
@@ -78,28 +73,28 @@ class _Nobody(set[str]):
 @plant("ordered receivers", "ordered pull", "ordered copies")
 def fan_out_goes_on_after_a_share_that_failed(patch: pytest.MonkeyPatch) -> None:
     """A reader with an order gets its next message, though the one before it is put aside."""
-    make = handing_out._Batch.__init__
+    make = batch._Batch.__init__
 
-    def forgetful(batch: Any, *given: Any) -> None:
-        make(batch, *given)
-        batch._aside = _Nobody()
+    def forgetful(made: Any, *given: Any) -> None:
+        make(made, *given)
+        made._aside = _Nobody()
 
-    patch.setattr(handing_out._Batch, "__init__", forgetful)
+    patch.setattr(batch._Batch, "__init__", forgetful)
 
 
 @plant("ordered receivers", "ordered pull", "ordered copies", rare=True)
 def what_lies_aside_is_passed(patch: pytest.MonkeyPatch) -> None:
     """A later batch does not look whether something of its reader was put aside before."""
-    patch.setattr(handing_out._Batch, "_is_marked", lambda *_: False)
+    patch.setattr(batch._Batch, "_is_marked", lambda *_: False)
 
 
 @plant("crowd", rare=True)
 def a_mark_covers_what_is_not_there_yet(patch: pytest.MonkeyPatch) -> None:
     """Behind what a pass has read, the mark of a head hides what is written in the next seconds."""
-    after_pass = marks.after_pass
+    after_pass = head_mark.after_pass
 
     def wide(mark: Any, start: str, stretch: Any) -> Any:
         made = after_pass(mark, start, stretch)
         return made and replace(made, before=f"{stretch.begun_ms + 10_000:013d}")
 
-    patch.setattr(marks, "after_pass", wide)
+    patch.setattr(head_mark, "after_pass", wide)

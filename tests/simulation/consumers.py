@@ -11,8 +11,8 @@ from tests.simulation.history import Call
 from tests.simulation.places import Delivery, Place, read_deliveries
 from tests.simulation.scenario import Cast, Scenario
 
-from cirrusmq import ulid
-from cirrusmq.timestamps import parse_time
+from cirrusmq.base import ulid
+from cirrusmq.base.timestamps import parse_time
 
 _TIMEOUTS = (1, 1, 2, 3, 8, 30)
 _ACTS = ("delete",) * 6 + ("visibility",) * 2 + ("give back",) * 2 + ("dead letter", "nothing")

@@ -10,7 +10,7 @@ from tests.simulation.environments import Client
 from tests.simulation.producers import PADDING
 from tests.simulation.scenario import ORDERS
 
-from cirrusmq.parcel import sort_key
+from cirrusmq.model.parcel import sort_key
 
 HELD_SECONDS = 600
 _NAME = "crowd"

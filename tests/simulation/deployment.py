@@ -28,9 +28,9 @@ from tests.simulation.history import Call, History, Outcome
 from tests.simulation.stage import Stage
 from tests.simulation.wire import Crashed
 
-from cirrusmq import bootstrap
-from cirrusmq.core import Core, Tables
-from cirrusmq.errors import CirrusMQError, Unavailable
+from cirrusmq.base.errors import CirrusMQError, Unavailable
+from cirrusmq.runtime.core import Core, Tables
+from cirrusmq.wiring import bootstrap
 from cirrusmq_lambda.observability import logger
 from cirrusmq_local.engine import Engine, TableSpec
 from cirrusmq_local.events import read_answer

@@ -10,12 +10,12 @@ from tests.simulation.environments import MOST_SKEW_MS, Client
 from tests.simulation.places import Place
 from tests.simulation.scenario import Scenario
 
-from cirrusmq.core import Core
-from cirrusmq.counting import count
-from cirrusmq.parcel import Parcel
-from cirrusmq.scan import scan_pages
-from cirrusmq.source import Source
+from cirrusmq.model.parcel import Parcel
+from cirrusmq.model.source import Source
+from cirrusmq.queues.counts import count
+from cirrusmq.runtime.core import Core
 from cirrusmq.storage.parcels import PARCELS, partition_key
+from cirrusmq.storage.scan import scan_pages
 
 MOST_ROUNDS = 40
 HINT_MS = 65_000

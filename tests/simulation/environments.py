@@ -17,11 +17,11 @@ from tests.simulation.history import Call
 from tests.simulation.stage import Stage
 from tests.simulation.wire import Crashed, Wire
 
-from cirrusmq.cache import Cache
-from cirrusmq.core import Core, Settings
-from cirrusmq.deployment import load_secret
-from cirrusmq.limits import CACHE_MS, SLOW_CACHE_MS
-from cirrusmq.storage.store import Store
+from cirrusmq.base.limits import CACHE_MS, SLOW_CACHE_MS
+from cirrusmq.runtime.cache import Cache
+from cirrusmq.runtime.core import Core, Settings
+from cirrusmq.runtime.store import Store
+from cirrusmq.storage.secret import load_secret
 from cirrusmq_local.functions import load_handler
 from cirrusmq_local.invocation import Handler
 from cirrusmq_local.template import Function

@@ -10,7 +10,7 @@ from tests.simulation.deployment import Deployment
 from tests.simulation.environments import Client
 from tests.simulation.scenario import Cast, Scenario
 
-from cirrusmq.timestamps import format_time
+from cirrusmq.base.timestamps import format_time
 
 KINDS = {"rewinder": "rewind", "redriver": "redrive", "purger": "purge", "changer": "change"}
 """What the calls of each part are called."""

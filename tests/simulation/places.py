@@ -8,14 +8,14 @@ from typing import Any
 from tests.simulation.deployment import ACCOUNT
 from tests.simulation.history import Call
 
-from cirrusmq.core import Core
-from cirrusmq.queues import get_queue
-from cirrusmq.receivers import source_named
-from cirrusmq.source import Source
-from cirrusmq.subscription_source import subscription_source
-from cirrusmq.subscriptions import get_subscription
-from cirrusmq.timestamps import parse_time
-from cirrusmq.topics import get_topic
+from cirrusmq.base.timestamps import parse_time
+from cirrusmq.model.source import Source
+from cirrusmq.queues.queues import get_queue
+from cirrusmq.queues.receivers import source_named
+from cirrusmq.runtime.core import Core
+from cirrusmq.subscriptions.sources import subscription_source
+from cirrusmq.subscriptions.subscriptions import get_subscription
+from cirrusmq.subscriptions.topics import get_topic
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,28 +9,16 @@ from typing import Any
 
 import pytest
 
-from cirrusmq import (
-    chores,
-    claims,
-    dead_letters,
-    deduplication,
-    deleting,
-    heads,
-    holding,
-    looking,
-    moves,
-    ordered_heads,
-    parcel,
-    purging,
-    rewinding,
-    sending,
-    shipments,
-    spent,
-)
-from cirrusmq.enqueue import Shipment
-from cirrusmq.giving_up import reason_to_give_up
-from cirrusmq.queues import get_queue
-from cirrusmq.storage import store
+from cirrusmq.lifecycle import dead_letters, moves, tombstones
+from cirrusmq.lifecycle.dead_letter_policy import reason_to_give_up
+from cirrusmq.model import parcel
+from cirrusmq.operations import purge, rewind
+from cirrusmq.queues.queues import get_queue
+from cirrusmq.receiving import claim, cleanup, ordered, search, unordered
+from cirrusmq.runtime import store
+from cirrusmq.sending import deduplication, send, writes
+from cirrusmq.sending.parcels import Shipment
+from cirrusmq.settlement import delete, visibility
 
 Patch = Callable[[pytest.MonkeyPatch], None]
 
@@ -80,7 +68,7 @@ def _names(text: str) -> set[str]:
 @plant()
 def a_claim_does_not_compare_what_it_read(patch: pytest.MonkeyPatch) -> None:
     """Two receivers that read one parcel both take it."""
-    update = claims._update
+    update = claim._update
 
     def careless(*args: Any) -> dict[str, Any]:
         request = update(*args)
@@ -92,15 +80,15 @@ def a_claim_does_not_compare_what_it_read(patch: pytest.MonkeyPatch) -> None:
         }
         return request
 
-    patch.setattr(claims, "_update", careless)
+    patch.setattr(claim, "_update", careless)
 
 
 @plant()
 def a_delete_does_not_compare_the_nonce(patch: pytest.MonkeyPatch) -> None:
     """A stale receipt deletes."""
-    request = deleting._request
+    request = delete._request
     patch.setattr(
-        deleting,
+        delete,
         "_request",
         lambda *args, **named: _without_condition(request(*args, **named), "k["),
     )
@@ -109,8 +97,8 @@ def a_delete_does_not_compare_the_nonce(patch: pytest.MonkeyPatch) -> None:
 @plant()
 def a_hold_does_not_compare_the_nonce(patch: pytest.MonkeyPatch) -> None:
     """A stale receipt changes visibility and gives back."""
-    request = holding._request
-    patch.setattr(holding, "_request", lambda *args: _without_condition(request(*args), "k["))
+    request = visibility._request
+    patch.setattr(visibility, "_request", lambda *args: _without_condition(request(*args), "k["))
 
 
 @plant()
@@ -121,14 +109,14 @@ def expired_messages_are_received(patch: pytest.MonkeyPatch) -> None:
         ready = [place for place in range(held.count) if held.ready_ms(place) <= now_ms]
         return [place for place in ready if held.live(place)]
 
-    patch.setattr(heads, "takeable_places", places)
-    patch.setattr(looking, "takeable_places", places)
+    patch.setattr(unordered, "takeable_places", places)
+    patch.setattr(search, "takeable_places", places)
 
 
 @plant("retries", "dead")
 def moved_parcels_leave_no_tombstone(patch: pytest.MonkeyPatch) -> None:
     """A send that is repeated while its message waits for a retry elsewhere is stored again."""
-    patch.setattr(spent, "may_vanish", lambda *_: True)
+    patch.setattr(tombstones, "may_vanish", lambda *_: True)
     patch.setattr(moves, "may_vanish", lambda *_: True)
 
 
@@ -140,8 +128,8 @@ def sends_put_over_what_is_there(patch: pytest.MonkeyPatch) -> None:
         return {"TableName": table, "Item": item}
 
     patch.setattr(store, "put_if_absent", plain)
-    patch.setattr(shipments, "put_if_absent", plain)
-    patch.setattr(shipments, "put_unless_sent", lambda table, item, _: plain(table, item))
+    patch.setattr(writes, "put_if_absent", plain)
+    patch.setattr(writes, "put_unless_sent", lambda table, item, _: plain(table, item))
 
 
 @plant()
@@ -163,12 +151,12 @@ def a_move_writes_the_arrival_first(patch: pytest.MonkeyPatch) -> None:
     """A move is two writes: the message is in both places between them."""
     transact = store.Store.transact
 
-    def one_by_one(self: store.Store, writes: Any) -> None:
-        if len(writes) == 2 and "Put" in writes[1] and "Put" not in writes[0]:
-            transact(self, writes[1:])
-            transact(self, writes[:1])
+    def one_by_one(self: store.Store, both: Any) -> None:
+        if len(both) == 2 and "Put" in both[1] and "Put" not in both[0]:
+            transact(self, both[1:])
+            transact(self, both[:1])
         else:
-            transact(self, writes)
+            transact(self, both)
 
     patch.setattr(store.Store, "transact", one_by_one)
 
@@ -178,12 +166,12 @@ def a_move_deletes_first(patch: pytest.MonkeyPatch) -> None:
     """A move is two writes: the message is nowhere between them."""
     transact = store.Store.transact
 
-    def one_by_one(self: store.Store, writes: Any) -> None:
-        if len(writes) == 2 and "Put" in writes[1] and "Put" not in writes[0]:
-            transact(self, writes[:1])
-            transact(self, writes[1:])
+    def one_by_one(self: store.Store, both: Any) -> None:
+        if len(both) == 2 and "Put" in both[1] and "Put" not in both[0]:
+            transact(self, both[:1])
+            transact(self, both[1:])
         else:
-            transact(self, writes)
+            transact(self, both)
 
     patch.setattr(store.Store, "transact", one_by_one)
 
@@ -191,14 +179,14 @@ def a_move_deletes_first(patch: pytest.MonkeyPatch) -> None:
 @plant()
 def parcels_are_written_before_their_log_record(patch: pytest.MonkeyPatch) -> None:
     """Two writes swapped: a crash between them leaves messages without a body."""
-    shipped = shipments.store_shipment
+    shipped = writes.store_shipment
 
     def swapped(core: Any, queue: Any, shipment: Any, now_ms: int) -> Any:
         bare = Shipment(log=None, parcels=shipment.parcels)
         earlier = shipped(core, queue, bare, now_ms)
         return earlier if shipment.log is None else shipped(core, queue, shipment, now_ms)
 
-    patch.setattr(sending, "store_shipment", swapped)
+    patch.setattr(send, "store_shipment", swapped)
 
 
 @plant("dead", "retries")
@@ -210,32 +198,32 @@ def held_messages_become_dead_letters(patch: pytest.MonkeyPatch) -> None:
         return reason_to_give_up(source, held, place, max(now_ms, held.ready_ms(place)))
 
     patch.setattr(dead_letters, "reason_to_give_up", careless)
-    patch.setattr(chores, "reason_to_give_up", careless)
+    patch.setattr(cleanup, "reason_to_give_up", careless)
 
 
 @plant("ordered")
 def ordered_receivers_pass_what_is_held(patch: pytest.MonkeyPatch) -> None:
     """A group's next message is given out while an earlier one is held."""
-    take = ordered_heads._take_first
-    patch.setattr(ordered_heads, "_take_first", lambda *args: take(*args) or True)
+    take = ordered._take_first
+    patch.setattr(ordered, "_take_first", lambda *args: take(*args) or True)
 
 
 @plant("rewinding")
 def deleted_messages_do_not_reach_the_archive(patch: pytest.MonkeyPatch) -> None:
     """What is removed is not put into the archive."""
-    patch.setattr(spent, "rewindable_until", lambda *_: 0)
-    patch.setattr(deleting, "rewindable_until", lambda *_: 0)
+    patch.setattr(tombstones, "rewindable_until", lambda *_: 0)
+    patch.setattr(delete, "rewindable_until", lambda *_: 0)
 
 
 @plant("rewinding")
 def a_rewind_takes_what_was_deleted_since(patch: pytest.MonkeyPatch) -> None:
     """A rewind brings back what its own messages' consumers deleted meanwhile."""
-    choose = rewinding._to_rewind
+    choose = rewind._to_rewind
 
     def all_of_them(core: Any, source: Any, held: Any, to_ms: int, started_ms: int) -> list[int]:
         return choose(core, source, held, to_ms, 1 << 60)
 
-    patch.setattr(rewinding, "_to_rewind", all_of_them)
+    patch.setattr(rewind, "_to_rewind", all_of_them)
 
 
 @plant()
@@ -245,20 +233,20 @@ def a_purge_has_no_floor(patch: pytest.MonkeyPatch) -> None:
     def forgotten(core: Any, account: str, name: str, change: Any) -> Any:
         return change(get_queue(core, account, name))
 
-    patch.setattr(purging, "update_queue", forgotten)
+    patch.setattr(purge, "update_queue", forgotten)
 
 
 @plant()
 def given_back_messages_keep_their_receipts(patch: pytest.MonkeyPatch) -> None:
     """Giving back does not end the receipt."""
-    write = holding._write
+    write = visibility._write
 
     def keeping(core: Any, held: Any, now_ms: int, update: str, values: Any, **named: Any) -> None:
         values.pop(":ended", None)
         place = held.receipt.place
         write(core, held, now_ms, update.replace(f", k[{place}] = :ended", ""), values, **named)
 
-    patch.setattr(holding, "_write", keeping)
+    patch.setattr(visibility, "_write", keeping)
 
 
 @plant("dead", "retries")

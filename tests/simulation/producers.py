@@ -10,8 +10,8 @@ from tests.simulation.environments import Client
 from tests.simulation.history import Call
 from tests.simulation.scenario import Cast, Scenario
 
-from cirrusmq import ulid
-from cirrusmq.timestamps import parse_time
+from cirrusmq.base import ulid
+from cirrusmq.base.timestamps import parse_time
 
 GROUPS = ("red", "blue")
 PADDING = "".join(f"{n * 2_654_435_761 % 2**32:08x}" for n in range(400))

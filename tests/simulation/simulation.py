@@ -26,7 +26,7 @@ from tests.simulation.producers import Sender
 from tests.simulation.scenario import Cast, Scenario, draw_scenario
 from tests.simulation.streams import Mapping
 
-from cirrusmq.limits import LOG_HELD_BACK_MS
+from cirrusmq.base.limits import LOG_HELD_BACK_MS
 
 CALM_MINUTES = 12
 _PARTS: dict[str, Callable[[Deployment, Scenario, Cast], Any]] = {

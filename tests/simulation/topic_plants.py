@@ -9,18 +9,12 @@ import pytest
 from msgspec.structs import replace
 from tests.simulation.plants import plant
 
-from cirrusmq import (
-    attempts,
-    fan_out,
-    metering,
-    posters,
-    publish_ids,
-    pushes,
-    schedules,
-    shares,
-    topic_fan_out,
-)
-from cirrusmq.parcel import Parcel
+from cirrusmq.fanout import copies, records, topics
+from cirrusmq.metering import meter
+from cirrusmq.model.parcel import Parcel
+from cirrusmq.publishing import ids
+from cirrusmq.push import pending, poster_lease, posting
+from cirrusmq.subscriptions import delivery_state
 
 
 @plant("receivers", "pull", "http")
@@ -30,9 +24,9 @@ def fan_out_keys_have_the_clock_in_them(patch: pytest.MonkeyPatch) -> None:
     def late(core: Any, parcels: Sequence[Parcel]) -> None:
         put(core, [replace(each, sort_key=_later(core, each.sort_key)) for each in parcels])
 
-    put = shares.put_parcels
-    patch.setattr(fan_out, "put_parcels", late)
-    patch.setattr(topic_fan_out, "put_parcels", late)
+    put = copies.put_parcels
+    patch.setattr(records, "put_parcels", late)
+    patch.setattr(topics, "put_parcels", late)
 
 
 def _later(core: Any, sort_key: str) -> str:
@@ -43,14 +37,14 @@ def _later(core: Any, sort_key: str) -> str:
 @plant("pull", "http")
 def fan_out_leaves_the_last_parcel_out(patch: pytest.MonkeyPatch) -> None:
     """Of a record's parcels one is not put."""
-    put = shares.put_parcels
-    patch.setattr(topic_fan_out, "put_parcels", lambda core, parcels: put(core, parcels[:-1]))
+    put = copies.put_parcels
+    patch.setattr(topics, "put_parcels", lambda core, parcels: put(core, parcels[:-1]))
 
 
 @plant("pull", "http", rare=True)
 def what_came_late_is_not_shown_again(patch: pytest.MonkeyPatch) -> None:
     """Readers of the log that have passed a key do not learn what came to lie under it."""
-    patch.setattr(fan_out, "came_late", lambda *_: False)
+    patch.setattr(records, "came_late", lambda *_: False)
 
 
 @plant("pull", "http", rare=True)
@@ -60,8 +54,8 @@ def markers_lie_beside_the_log(patch: pytest.MonkeyPatch) -> None:
     def beside(*given: Any) -> Any:
         return {**marker(*given), "pk": {"S": "D#beside"}}
 
-    marker = publish_ids._marker
-    patch.setattr(publish_ids, "_marker", beside)
+    marker = ids._marker
+    patch.setattr(ids, "_marker", beside)
 
 
 @plant("http")
@@ -69,45 +63,45 @@ def anybody_holds_a_schedule(patch: pytest.MonkeyPatch) -> None:
     """Who posts does not ask whether somebody else does."""
 
     def hold(core: Any, schedule: Any, *_: Any) -> Any:
-        return posters.Held(schedule, mine=True, dirty=False)
+        return poster_lease.Held(schedule, mine=True, dirty=False)
 
-    patch.setattr(posters, "hold", hold)
-    patch.setattr(schedules.Schedule, "held", lambda *_: False)
+    patch.setattr(poster_lease, "hold", hold)
+    patch.setattr(delivery_state.Schedule, "held", lambda *_: False)
 
 
 @plant("http")
 def a_retrying_subscription_delivers(patch: pytest.MonkeyPatch) -> None:
     """New messages are attempted while the ones before them are retried."""
-    patch.setattr(pushes.Push, "blocks", property(lambda self: False))
+    patch.setattr(pending.Push, "blocks", property(lambda self: False))
 
 
 @plant("http")
 def posts_are_settled_by_anybody(patch: pytest.MonkeyPatch) -> None:
     """What became of a post is not written down."""
-    patch.setattr(attempts, "_write", lambda push, parcel, fates: parcel)
+    patch.setattr(posting, "_write", lambda push, parcel, fates: parcel)
 
 
 @plant("http")
 def retries_are_not_started_anew(patch: pytest.MonkeyPatch) -> None:
     """The sweep does not see schedules that nobody is at."""
-    patch.setattr(schedules.Schedule, "stuck", lambda *_: False)
+    patch.setattr(delivery_state.Schedule, "stuck", lambda *_: False)
 
 
 @plant()
 def a_batch_counts_again_when_it_comes_again(patch: pytest.MonkeyPatch) -> None:
     """Counters do not change by the difference."""
-    steps = metering._steps
-    patch.setattr(metering, "_steps", lambda core, counters, old: steps(core, counters, None))
+    steps = meter._steps
+    patch.setattr(meter, "_steps", lambda core, counters, old: steps(core, counters, None))
 
 
 @plant("dead", "rewinding")
 def moves_are_billed_as_deletes(patch: pytest.MonkeyPatch) -> None:
     """The meter does not look at where a parcel came from."""
-    change = metering._change
+    change = meter._change
 
     def blind(record: Any) -> Any:
         told = change(record)
         after = told.after and replace(told.after, moved_from=None)
         return type(told)(before=told.before, after=after, by_ttl=told.by_ttl)
 
-    patch.setattr(metering, "_change", blind)
+    patch.setattr(meter, "_change", blind)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from cirrusmq.parcel import Parcel
-from cirrusmq.source import Source
+from cirrusmq.model.parcel import Parcel
+from cirrusmq.model.source import Source
 
 NOW_MS = 1_795_000_000_000
 SEND_ID = "01M7Q5CQG0F81FFGDXGX6TBSR9"

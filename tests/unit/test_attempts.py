@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from cirrusmq import ulid
-from cirrusmq.attempt import check_attempt
-from cirrusmq.errors import InvalidParameter
+from cirrusmq.base import ulid
+from cirrusmq.base.errors import InvalidParameter
+from cirrusmq.base.request_token import check_attempt
 
 NOW_MS = 1_795_000_000_007
 RULE = (

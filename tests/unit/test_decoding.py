@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from cirrusmq.decoding import decode_json, decode_packed
+from cirrusmq.base.decoding import decode_json, decode_packed
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from tests.unit.parcels import NOW_MS, parcel, source
 
-from cirrusmq.giving_up import reason_to_give_up
-from cirrusmq.queue import DeadLetter
-from cirrusmq.retry import RetryPolicy, parse_retry
+from cirrusmq.lifecycle.dead_letter_policy import reason_to_give_up
+from cirrusmq.model.queue import DeadLetter
+from cirrusmq.model.retry import RetryPolicy, parse_retry
 
 NONCE = b"n" * 16
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from msgspec.structs import replace
 from tests.unit.parcels import parcel
 
-from cirrusmq.hints import Hints, KnownMark
-from cirrusmq.limits import MOVES_PER_SECOND
-from cirrusmq.parcel import Parcel
+from cirrusmq.base.limits import MOVES_PER_SECOND
+from cirrusmq.model.parcel import Parcel
+from cirrusmq.runtime.head_hints import Hints, KnownMark
 
 PK, OTHER = "Q#queue#0", "Q#queue#1"
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from msgspec.structs import replace
 from tests.unit.parcels import NOW_MS, parcel
 
-from cirrusmq import marks
-from cirrusmq.marks import BEGINNING, Mark, Stretch
-from cirrusmq.parcel import Parcel, sort_key
+from cirrusmq.model import head_mark
+from cirrusmq.model.head_mark import BEGINNING, Mark, Stretch
+from cirrusmq.model.parcel import Parcel, sort_key
 
 
 def at(age_ms: int, lease_ms: int = 600_000) -> Parcel:
@@ -33,11 +33,11 @@ def key(age_ms: int) -> str:
 
 
 def begun(**given: object) -> Mark:
-    return replace(marks.begin_pass(Mark(), NOW_MS), **given)
+    return replace(head_mark.begin_pass(Mark(), NOW_MS), **given)
 
 
 def test_only_what_is_older_than_three_seconds_is_hidden_for_long() -> None:
-    mark = marks.after_pass(begun(), "", stretch(9_000, 3_000, 2_999, 0, units=400))
+    mark = head_mark.after_pass(begun(), "", stretch(9_000, 3_000, 2_999, 0, units=400))
 
     assert mark is not None
     assert mark.before == key(3_000)
@@ -47,37 +47,37 @@ def test_only_what_is_older_than_three_seconds_is_hidden_for_long() -> None:
 
 
 def test_a_pass_is_due_again_when_its_cost_is_paid_at_20_units_a_second() -> None:
-    for units, life_ms in ((40, 2_000), (200, 10_000), (10_000, marks.LONGEST_MS)):
-        mark = marks.after_pass(begun(), "", stretch(9_000, 8_000, units=units))
+    for units, life_ms in ((40, 2_000), (200, 10_000), (10_000, head_mark.LONGEST_MS)):
+        mark = head_mark.after_pass(begun(), "", stretch(9_000, 8_000, units=units))
         assert mark is not None
-        assert not marks.due(mark, NOW_MS + life_ms - 1, 0.0)
-        assert marks.due(mark, NOW_MS + life_ms, 0.0)
+        assert not head_mark.due(mark, NOW_MS + life_ms - 1, 0.0)
+        assert head_mark.due(mark, NOW_MS + life_ms, 0.0)
 
 
 def test_a_cheap_pass_is_due_with_the_first_lease_of_its_stretch() -> None:
     look = stretch(9_000, 8_000, units=2, lease_ms=400)
 
-    mark = marks.after_pass(begun(), "", look)
+    mark = head_mark.after_pass(begun(), "", look)
 
     assert mark is not None
     assert mark.until_ms == NOW_MS + 400
 
 
 def test_a_stretch_of_one_unit_needs_no_mark() -> None:
-    assert marks.after_pass(begun(), "", stretch(9_000, 0, units=1.0)) is None
-    assert marks.after_pass(begun(), "", stretch(9_000, units=1.0, behind=8_000)) is None
+    assert head_mark.after_pass(begun(), "", stretch(9_000, 0, units=1.0)) is None
+    assert head_mark.after_pass(begun(), "", stretch(9_000, units=1.0, behind=8_000)) is None
 
 
 def test_a_pass_that_finds_something_leaves_its_cursor_just_before_it() -> None:
     before = begun(before=key(4_000))
 
-    mark = marks.after_pass(before, "", stretch(9_000, 8_000, units=30, behind=7_000))
+    mark = head_mark.after_pass(before, "", stretch(9_000, 8_000, units=30, behind=7_000))
 
     assert mark is not None
     assert (mark.cursor, mark.before) == (key(8_000), key(4_000))
     assert mark.lease_ms == 0
-    on = marks.go_on_with_pass(mark, NOW_MS)
-    over = marks.after_pass(on, on.cursor, stretch(7_000, 6_000, 5_000, units=50))
+    on = head_mark.go_on_with_pass(mark, NOW_MS)
+    over = head_mark.after_pass(on, on.cursor, stretch(7_000, 6_000, 5_000, units=50))
     assert over is not None
     assert (over.cursor, over.before, over.units) == ("", key(5_000), 80)
     assert over.until_ms == NOW_MS + 4_000  # for all of the pass
@@ -86,7 +86,7 @@ def test_a_pass_that_finds_something_leaves_its_cursor_just_before_it() -> None:
 def test_at_the_very_first_place_the_cursor_is_in_front_of_all() -> None:
     before = begun(before=key(4_000))
 
-    mark = marks.after_pass(before, "", stretch(units=0, behind=9_000))
+    mark = head_mark.after_pass(before, "", stretch(units=0, behind=9_000))
 
     assert mark is not None
     assert mark.cursor == BEGINNING
@@ -94,7 +94,7 @@ def test_at_the_very_first_place_the_cursor_is_in_front_of_all() -> None:
 
 
 def test_what_is_found_under_a_young_key_ends_the_pass() -> None:
-    mark = marks.after_pass(begun(), "", stretch(9_000, 2_000, units=60, behind=1_000))
+    mark = head_mark.after_pass(begun(), "", stretch(9_000, 2_000, units=60, behind=1_000))
 
     assert mark is not None
     assert (mark.cursor, mark.before, mark.young) == ("", key(9_000), key(2_000))
@@ -103,7 +103,7 @@ def test_what_is_found_under_a_young_key_ends_the_pass() -> None:
 def test_a_look_at_the_young_moves_the_mark_on_and_the_next_pass_away_by_its_cost() -> None:
     mark = begun(before=key(9_000), until_ms=NOW_MS + 1_000, units=20.0)
 
-    after = marks.after_young(mark, stretch(8_000, 7_000, 2_000, units=30))
+    after = head_mark.after_young(mark, stretch(8_000, 7_000, 2_000, units=30))
 
     assert (after.before, after.young, after.young_ms) == (key(7_000), key(2_000), NOW_MS)
     assert (after.until_ms, after.units) == (NOW_MS + 2_000, 40)
@@ -112,15 +112,15 @@ def test_a_look_at_the_young_moves_the_mark_on_and_the_next_pass_away_by_its_cos
 def test_however_much_is_added_a_pass_is_due_within_30_seconds() -> None:
     mark = begun(before=key(9_000), until_ms=NOW_MS + 26_000)
 
-    after = marks.after_young(mark, stretch(8_000, 7_000, units=900))
+    after = head_mark.after_young(mark, stretch(8_000, 7_000, units=900))
 
-    assert after.until_ms == NOW_MS + marks.LONGEST_MS
+    assert after.until_ms == NOW_MS + head_mark.LONGEST_MS
 
 
 def test_a_look_at_the_young_that_finds_something_old_ends_there() -> None:
     mark = begun(before=key(9_000))
 
-    after = marks.after_young(mark, stretch(8_000, units=30, behind=7_000))
+    after = head_mark.after_young(mark, stretch(8_000, units=30, behind=7_000))
 
     assert (after.before, after.young) == (key(8_000), "")
     assert after.beyond(NOW_MS) == key(8_000)
@@ -128,17 +128,17 @@ def test_a_look_at_the_young_that_finds_something_old_ends_there() -> None:
 
 def test_who_looks_at_the_young_gives_the_others_a_moment_more() -> None:
     mark = Mark(young=key(0), young_ms=NOW_MS - 300)
-    assert marks.young_due(mark, NOW_MS, 0.0)
+    assert head_mark.young_due(mark, NOW_MS, 0.0)
 
-    mark = marks.look_at_young(mark, NOW_MS)
+    mark = head_mark.look_at_young(mark, NOW_MS)
 
-    assert not marks.young_due(mark, NOW_MS + marks.YOUNG_LOOK_MS - 1, 0.0)
-    assert marks.young_due(mark, NOW_MS + marks.YOUNG_LOOK_MS, 0.0)
+    assert not head_mark.young_due(mark, NOW_MS + head_mark.YOUNG_LOOK_MS - 1, 0.0)
+    assert head_mark.young_due(mark, NOW_MS + head_mark.YOUNG_LOOK_MS, 0.0)
 
 
 def test_receivers_find_a_mark_due_one_after_the_other() -> None:
-    mark = Mark(until_ms=NOW_MS, young_ms=NOW_MS - marks.YOUNG_MS)
-    assert marks.due(mark, NOW_MS, 0.0)
-    assert marks.young_due(mark, NOW_MS, 0.0)
-    assert not marks.due(mark, NOW_MS + marks.JITTER_MS - 1, 1.0)
-    assert not marks.young_due(mark, NOW_MS + marks.YOUNG_JITTER_MS - 1, 1.0)
+    mark = Mark(until_ms=NOW_MS, young_ms=NOW_MS - head_mark.YOUNG_MS)
+    assert head_mark.due(mark, NOW_MS, 0.0)
+    assert head_mark.young_due(mark, NOW_MS, 0.0)
+    assert not head_mark.due(mark, NOW_MS + head_mark.JITTER_MS - 1, 1.0)
+    assert not head_mark.young_due(mark, NOW_MS + head_mark.YOUNG_JITTER_MS - 1, 1.0)

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from cirrusmq.errors import InvalidParameter, MessageTooLarge
-from cirrusmq.message import (
+from cirrusmq.base.errors import InvalidParameter, MessageTooLarge
+from cirrusmq.model.message import (
     Base64,
     Message,
     MessageInput,

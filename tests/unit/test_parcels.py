@@ -7,7 +7,15 @@ from typing import Any
 import pytest
 from tests.unit.parcels import NOW_MS, SEND_ID, parcel
 
-from cirrusmq.parcel import DELETED, DROPPED, GONE, MOVED, lone_parcel_id, message_id, sort_key
+from cirrusmq.model.parcel import (
+    DELETED,
+    DROPPED,
+    GONE,
+    MOVED,
+    lone_parcel_id,
+    message_id,
+    sort_key,
+)
 
 NONCE = b"n" * 16
 

@@ -8,12 +8,13 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from cirrusmq import names, receipt, ulid
-from cirrusmq.errors import InvalidParameter
-from cirrusmq.message import Message, pack, unpack
-from cirrusmq.names import QueueRef, check_name, new_id, parse_queue_ref
-from cirrusmq.receipt import Receipt
-from cirrusmq.timestamps import format_time, parse_time
+from cirrusmq.base import names, ulid
+from cirrusmq.base.errors import InvalidParameter
+from cirrusmq.base.names import QueueRef, check_name, new_id, parse_queue_ref
+from cirrusmq.base.timestamps import format_time, parse_time
+from cirrusmq.model import receipt
+from cirrusmq.model.message import Message, pack, unpack
+from cirrusmq.model.receipt import Receipt
 
 
 class TestNames:

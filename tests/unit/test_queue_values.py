@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from tests.unit.parcels import NOW_MS
 
-from cirrusmq import ulid
-from cirrusmq.errors import InUse, InvalidParameter
-from cirrusmq.queue import (
+from cirrusmq.base import ulid
+from cirrusmq.base.errors import InUse, InvalidParameter
+from cirrusmq.model.queue import (
     DeadLetter,
     DeadLetterInput,
     Queue,
@@ -19,7 +19,7 @@ from cirrusmq.queue import (
     change_attributes,
     create_attributes,
 )
-from cirrusmq.source import Source, queue_source
+from cirrusmq.model.source import Source, queue_source
 
 SLACK_MS = 130_000
 IN_FORCE_MS = 30_000 + 1_000 + 2_000

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cirrusmq.recent import Recent
+from cirrusmq.runtime.recent_ids import Recent
 
 
 def test_what_was_added_is_remembered_and_nothing_else() -> None:

@@ -7,8 +7,8 @@ from typing import Annotated
 import msgspec
 import pytest
 
-from cirrusmq.errors import InvalidParameter, MalformedRequest, RequestTooLarge
-from cirrusmq.shapes import decode
+from cirrusmq.base.errors import InvalidParameter, MalformedRequest, RequestTooLarge
+from cirrusmq.base.shapes import decode
 
 COUNT = msgspec.Meta(ge=1, le=16, description="an integer from 1 to 16")
 WORD = msgspec.Meta(max_length=3, description="a text of at most 3 characters")

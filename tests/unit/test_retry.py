@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from cirrusmq.errors import InvalidParameter
-from cirrusmq.retry import POLICIES, RetryPolicy, parse_retry
+from cirrusmq.base.errors import InvalidParameter
+from cirrusmq.model.retry import POLICIES, RetryPolicy, parse_retry
 
 EVERY_POLICY: list[dict[str, Any]] = [
     {"policy": policy, "waits": [1, 2]} if policy == "custom" else {"policy": policy}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cirrusmq.clock import SystemClock
+from cirrusmq.runtime.clock import SystemClock
 
 STARTED_MS = 1_795_000_000_000
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from tests.unit.parcels import NOW_MS, SEND_ID
 
-from cirrusmq.errors import InvalidParameter
-from cirrusmq.topic import (
+from cirrusmq.base.errors import InvalidParameter
+from cirrusmq.model.topic import (
     Subscription,
     SubscriptionInput,
     Topic,

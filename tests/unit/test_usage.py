@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from tests.unit.parcels import NOW_MS, parcel
 
-from cirrusmq.moves import REWOUND, VANISHED
-from cirrusmq.parcel import DELETED, DROPPED, GONE, MOVED, Parcel
-from cirrusmq.usage import Change, Event, events, kept, published, push_events, rewindable
+from cirrusmq.lifecycle.moves import REWOUND, VANISHED
+from cirrusmq.metering.usage import Change, Event, events, kept, published, push_events, rewindable
+from cirrusmq.model.parcel import DELETED, DROPPED, GONE, MOVED, Parcel
 
 LETTER = {"reason": "retries"}
 

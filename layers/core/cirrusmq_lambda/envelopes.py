@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 from typing import Any
 
-from cirrusmq.limits import TEXT_ANSWER_BYTES
+from cirrusmq.base.limits import TEXT_ANSWER_BYTES
 
 
 def envelope(status: int, headers: dict[str, str], body: bytes) -> dict[str, Any]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from cirrusmq.errors import CirrusMQError
-from cirrusmq.receipts import Fate
-from cirrusmq.timestamps import format_time
+from cirrusmq.base.errors import CirrusMQError
+from cirrusmq.base.timestamps import format_time
+from cirrusmq.settlement.settle import Fate
 
 
 def failures(fates: Fate) -> list[dict[str, Any]]:

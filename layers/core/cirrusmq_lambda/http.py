@@ -10,9 +10,8 @@ from typing import Any, Protocol, TypeAlias, TypeVar
 
 import msgspec
 
-from cirrusmq import bootstrap, keys, throttling
-from cirrusmq.core import Core
-from cirrusmq.errors import (
+from cirrusmq.access import keys, rate_limit
+from cirrusmq.base.errors import (
     CirrusMQError,
     InvalidParameter,
     MalformedRequest,
@@ -20,8 +19,10 @@ from cirrusmq.errors import (
     Unavailable,
     UnsupportedMediaType,
 )
-from cirrusmq.limits import PAGE_ENTRIES, PAGE_ENTRIES_DEFAULT, REQUEST_BYTES
-from cirrusmq.shapes import decode
+from cirrusmq.base.limits import PAGE_ENTRIES, PAGE_ENTRIES_DEFAULT, REQUEST_BYTES
+from cirrusmq.base.shapes import decode
+from cirrusmq.runtime.core import Core
+from cirrusmq.wiring import bootstrap
 from cirrusmq_lambda import queries
 from cirrusmq_lambda.envelopes import envelope
 from cirrusmq_lambda.observability import logger
@@ -62,7 +63,7 @@ class Request:
         found: keys.Caller | None = self.__dict__.get("verified")
         if found is None:
             found = keys.verify(self.core, self.event.get("headers", {}).get("authorization"))
-            throttling.admit(self.core, found.account)
+            rate_limit.admit(self.core, found.account)
             self.__dict__["verified"] = found
         return found
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from cirrusmq.errors import CirrusMQError, MethodNotAllowed
+from cirrusmq.base.errors import CirrusMQError, MethodNotAllowed
 from cirrusmq_lambda.envelopes import envelope
 
 TYPE_PREFIX = "urn:cirrusmq:problem:"

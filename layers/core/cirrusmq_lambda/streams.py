@@ -5,10 +5,10 @@ from __future__ import annotations
 import base64
 from typing import Any
 
-from cirrusmq.handouts import LogEntry
-from cirrusmq.metering import StreamRecord
+from cirrusmq.fanout.handouts import LogEntry
+from cirrusmq.metering.meter import StreamRecord
+from cirrusmq.runtime.store import Item
 from cirrusmq.storage.parked import UNKNOWN_PLACE
-from cirrusmq.storage.store import Item
 
 
 def read_record(record: dict[str, Any]) -> StreamRecord:

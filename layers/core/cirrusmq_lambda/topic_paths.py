@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from cirrusmq.errors import Forbidden, InvalidParameter
-from cirrusmq.source import Source
-from cirrusmq.subscription_source import subscription_source
-from cirrusmq.subscriptions import get_subscription
-from cirrusmq.topic import Mode, Subscription, Topic
-from cirrusmq.topics import get_topic
+from cirrusmq.base.errors import Forbidden, InvalidParameter
+from cirrusmq.model.source import Source
+from cirrusmq.model.topic import Mode, Subscription, Topic
+from cirrusmq.subscriptions.sources import subscription_source
+from cirrusmq.subscriptions.subscriptions import get_subscription
+from cirrusmq.subscriptions.topics import get_topic
 from cirrusmq_lambda.http import Request
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from cirrusmq.errors import InvalidFilter, InvalidParameter
+from cirrusmq.base.errors import InvalidFilter, InvalidParameter
 from cirrusmq.filters.selection import Source, compile_filter
 
 GOOD: dict[str, Any] = {

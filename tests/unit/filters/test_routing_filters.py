@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cirrusmq.errors import InvalidFilter, InvalidParameter
+from cirrusmq.base.errors import InvalidFilter, InvalidParameter
 from cirrusmq.filters.routing import check_routing_key
 from cirrusmq.filters.selection import compile_filter
 

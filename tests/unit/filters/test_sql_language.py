@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from cirrusmq.errors import InvalidFilter
+from cirrusmq.base.errors import InvalidFilter
 from cirrusmq.filters.sql import outcome
 
 VECTORS = json.loads((Path(__file__).parent / "sql92.json").read_text())["rows"]

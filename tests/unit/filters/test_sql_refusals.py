@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from cirrusmq.errors import InvalidFilter
+from cirrusmq.base.errors import InvalidFilter
 from cirrusmq.filters.sql import compile_sql, outcome
 
 REFUSED = [

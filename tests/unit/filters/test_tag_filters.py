@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cirrusmq.errors import InvalidFilter, InvalidParameter
+from cirrusmq.base.errors import InvalidFilter, InvalidParameter
 from cirrusmq.filters.selection import compile_filter
 from cirrusmq.filters.tags import check_tags
 

@@ -22,9 +22,9 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from cirrusmq import __version__
-from cirrusmq.outbound import connections, resolution
-from cirrusmq.outbound.addresses import LOOPBACK, AddressPolicy
-from cirrusmq.outbound.client import TIMEOUT_SECONDS, Outcome, Poster
+from cirrusmq.webhooks import connections, resolution
+from cirrusmq.webhooks.addresses import LOOPBACK, AddressPolicy
+from cirrusmq.webhooks.client import TIMEOUT_SECONDS, Outcome, Poster
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 HEADERS = {"Content-Type": "text/plain", "x-cmq-message-id": "m1"}

@@ -9,9 +9,9 @@ from urllib.parse import unquote
 
 import pytest
 
-from cirrusmq.message import Message
-from cirrusmq.outbound import signature
-from cirrusmq.outbound.requests import confirmation, delivery
+from cirrusmq.model.message import Message
+from cirrusmq.webhooks import signature
+from cirrusmq.webhooks.requests import confirmation, delivery
 
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 NOW_S = 1_795_160_000

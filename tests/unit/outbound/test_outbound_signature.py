@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 import pytest
 from standardwebhooks import Webhook, WebhookVerificationError
 
-from cirrusmq.outbound import signature
+from cirrusmq.webhooks import signature
 
 # The example of the Standard Webhooks specification, also used by its libraries' tests.
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"

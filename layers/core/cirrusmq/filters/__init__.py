@@ -1,6 +1,4 @@
-"""Filters: which messages reach a subscription of a topic or a receiver of a queue.
+"""Filters: which messages reach a subscription of a topic or a receiver of a queue. Pure.
 
-Nothing is imported here: senders check tags, and need not load the SQL filters for it.
+Used by the model and by fan-out.
 """
-
-from __future__ import annotations

@@ -17,7 +17,7 @@ from functools import lru_cache
 
 import msgspec
 
-from cirrusmq.errors import InvalidFilter, InvalidParameter
+from cirrusmq.base.errors import InvalidFilter, InvalidParameter
 
 KEY_BYTES = 64
 KEY_DOTS = 15

@@ -7,7 +7,7 @@ from typing import Literal, Protocol
 
 import msgspec
 
-from cirrusmq.errors import InvalidFilter, InvalidParameter
+from cirrusmq.base.errors import InvalidFilter, InvalidParameter
 from cirrusmq.filters.routing import RoutingFilter, binding_keys_of_list
 from cirrusmq.filters.tags import TagFilter, tags_of_expression, tags_of_list
 

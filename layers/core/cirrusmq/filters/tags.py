@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from cirrusmq.errors import InvalidFilter, InvalidParameter
+from cirrusmq.base.errors import InvalidFilter, InvalidParameter
 
 TAGS_PER_MESSAGE = 10
 TAGS_PER_FILTER = 10

@@ -1,3 +1,4 @@
-"""Everything that touches DynamoDB: the PynamoDB models and the calls the core makes of them."""
+"""Storage: what lies in the tables, under which key and in which shape, and how it is read.
 
-from __future__ import annotations
+The only code that knows attribute names. It has no rules of the business.
+"""

@@ -7,12 +7,12 @@ from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 import msgspec
 
-from cirrusmq.core import Core
-from cirrusmq.decoding import decode_json
-from cirrusmq.limits import ANSWER_BYTES
+from cirrusmq.base.decoding import decode_json
+from cirrusmq.base.limits import ANSWER_BYTES
+from cirrusmq.runtime.core import Core
+from cirrusmq.runtime.store import Item, key
 from cirrusmq.storage.models import DirectoryItem
 from cirrusmq.storage.shards import shard_key
-from cirrusmq.storage.store import Item, key
 
 T = TypeVar("T")
 Use = Literal["dead_letters_of", "endpoint_of"]

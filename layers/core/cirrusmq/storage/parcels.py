@@ -8,11 +8,11 @@ from typing import Any, NamedTuple, cast
 
 import msgspec
 
-from cirrusmq import limits, ulid
-from cirrusmq.message import Message, pack, unpack
-from cirrusmq.parcel import Parcel, where_differing
+from cirrusmq.base import limits, ulid
+from cirrusmq.model.message import Message, pack, unpack
+from cirrusmq.model.parcel import Parcel, where_differing
+from cirrusmq.runtime.store import Item, key, put_if_absent
 from cirrusmq.storage.models import LogItem, ParcelItem
-from cirrusmq.storage.store import Item, key, put_if_absent
 
 PARCELS, ARCHIVE, LOG = "Q", "R", "L"
 AGE_NOTES, HEAD_MARKS = "A", "H"

@@ -15,8 +15,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from cirrusmq.runtime.store import Item, key
 from cirrusmq.storage.shards import shard_key, shard_keys
-from cirrusmq.storage.store import Item, key
 
 UNKNOWN_PLACE = "0" * 40
 """Of a record that no stream brings."""

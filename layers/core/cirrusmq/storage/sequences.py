@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from cirrusmq.core import Core
-from cirrusmq.storage.store import key
+from cirrusmq.runtime.core import Core
+from cirrusmq.runtime.store import key
 
 
 def take_sequence(core: Core, queue_id: str, partition: int, count: int) -> int:

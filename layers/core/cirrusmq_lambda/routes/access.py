@@ -7,9 +7,9 @@ from typing import Annotated
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from cirrusmq import access, keys
-from cirrusmq.access import Permission, find_queue
-from cirrusmq.names import ACCOUNT_NAME, check_name
+from cirrusmq.access import keys, permissions
+from cirrusmq.access.permissions import Permission, find_queue
+from cirrusmq.base.names import ACCOUNT_NAME, check_name
 from cirrusmq_lambda.http import Answer, Request, Route, answer, page_answer
 
 
@@ -58,7 +58,7 @@ def put_grant(request: Request) -> Answer:
     """Let another account use a queue."""
     queue = find_queue(request.core, request.caller, request.path("queue"), "admin")
     body = request.body(GrantRequest)
-    grant = access.put_grant(request.core, queue, request.path("account"), body.permission)
+    grant = permissions.put_grant(request.core, queue, request.path("account"), body.permission)
     return answer(200, {"account": grant.account, "permission": grant.permission})
 
 
@@ -66,7 +66,7 @@ def show_grant(request: Request) -> Answer:
     """What another account may do with a queue."""
     queue = find_queue(request.core, request.caller, request.path("queue"), "admin")
     account = check_name("account", request.path("account"), ACCOUNT_NAME)
-    grant = access.get_grant(request.core, queue, account)
+    grant = permissions.get_grant(request.core, queue, account)
     return answer(200, {"account": grant.account, "permission": grant.permission})
 
 
@@ -74,14 +74,14 @@ def show_grants(request: Request) -> Answer:
     """A page of the grants on a queue."""
     queue = find_queue(request.core, request.caller, request.path("queue"), "admin")
     limit, cursor = request.page()
-    return page_answer("grants", *access.page_of_grants(request.core, queue, limit, cursor))
+    return page_answer("grants", *permissions.page_of_grants(request.core, queue, limit, cursor))
 
 
 def remove_grant(request: Request) -> Answer:
     """Take a grant back."""
     queue = find_queue(request.core, request.caller, request.path("queue"), "admin")
     account = check_name("account", request.path("account"), ACCOUNT_NAME)
-    access.delete_grant(request.core, queue, account)
+    permissions.delete_grant(request.core, queue, account)
     return answer(204)
 
 
@@ -89,7 +89,7 @@ def show_granted(request: Request) -> Answer:
     """A page of what other accounts share with the caller's."""
     core, account = request.core, request.caller.account
     limit, cursor = request.page()
-    return page_answer("grants", *access.page_of_granted(core, account, limit, cursor))
+    return page_answer("grants", *permissions.page_of_granted(core, account, limit, cursor))
 
 
 ROUTES: dict[str, Route] = {

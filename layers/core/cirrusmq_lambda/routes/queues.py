@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from cirrusmq import counters, operations
-from cirrusmq.access import authorize, find_queue
-from cirrusmq.counting import count
-from cirrusmq.errors import Forbidden
-from cirrusmq.purging import purge
-from cirrusmq.queue import QueueInput
-from cirrusmq.queues import change_queue, create_queue, list_queues
-from cirrusmq.receivers import delete_queue
-from cirrusmq.redriving import RedriveRequest, redrive
-from cirrusmq.rewinding import RewindRequest, rewind
-from cirrusmq.source import queue_source
+from cirrusmq.access.permissions import authorize, find_queue
+from cirrusmq.base.errors import Forbidden
+from cirrusmq.model.queue import QueueInput
+from cirrusmq.model.source import queue_source
+from cirrusmq.operations.purge import purge
+from cirrusmq.operations.redrive import RedriveRequest, redrive
+from cirrusmq.operations.rewind import RewindRequest, rewind
+from cirrusmq.queues import operations
+from cirrusmq.queues.counts import count
+from cirrusmq.queues.queues import change_queue, create_queue, list_queues
+from cirrusmq.queues.receivers import delete_queue
+from cirrusmq.storage import counters
 from cirrusmq_lambda.http import Answer, NoFields, Request, Route, answer, page_answer
 
 

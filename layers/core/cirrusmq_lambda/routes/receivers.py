@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from cirrusmq import receivers
-from cirrusmq.access import find_queue
-from cirrusmq.counting import count
-from cirrusmq.receivers import ReceiverInput
+from cirrusmq.access.permissions import find_queue
+from cirrusmq.queues import receivers
+from cirrusmq.queues.counts import count
+from cirrusmq.queues.receivers import ReceiverInput
 from cirrusmq_lambda.http import Answer, Request, Route, answer, page_answer
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cirrusmq import reports
+from cirrusmq.metering import reports
 from cirrusmq_lambda.http import Answer, Request, Route, answer
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import msgspec
 
 from cirrusmq import __version__
-from cirrusmq.errors import MethodNotAllowed, NotFound
-from cirrusmq.timestamps import format_time
+from cirrusmq.base.errors import MethodNotAllowed, NotFound
+from cirrusmq.base.timestamps import format_time
 from cirrusmq_lambda.envelopes import envelope
 from cirrusmq_lambda.http import Answer, Request, Route, answer
 

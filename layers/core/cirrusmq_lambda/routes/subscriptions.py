@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from cirrusmq import confirmations, subscriptions
-from cirrusmq.confirmations import ConfirmRequest
-from cirrusmq.errors import InvalidParameter
-from cirrusmq.subscription_state import show_state
-from cirrusmq.topic import SubscriptionInput
+from cirrusmq.base.errors import InvalidParameter
+from cirrusmq.model.topic import SubscriptionInput
+from cirrusmq.subscriptions import confirmations, subscriptions
+from cirrusmq.subscriptions.confirmations import ConfirmRequest
+from cirrusmq.subscriptions.state import show_state
 from cirrusmq_lambda.http import Answer, Request, Route, answer, page_answer
 from cirrusmq_lambda.topic_paths import topic_of
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 
-from cirrusmq import subscriptions, topics
-from cirrusmq.limits import LOG_ENTRIES, LOG_ENTRIES_DEFAULT
-from cirrusmq.subscription_state import topic_counts
-from cirrusmq.topic import TopicInput
-from cirrusmq.topic_log import read_log
-from cirrusmq.tracing import trace
+from cirrusmq.base.limits import LOG_ENTRIES, LOG_ENTRIES_DEFAULT
+from cirrusmq.fanout.trace import trace
+from cirrusmq.model.topic import TopicInput
+from cirrusmq.publishing.log_reader import read_log
+from cirrusmq.subscriptions import subscriptions, topics
+from cirrusmq.subscriptions.state import topic_counts
 from cirrusmq_lambda.http import Answer, Request, Route, answer, page_answer, read_limit
 from cirrusmq_lambda.topic_paths import own_name, pull_subscription, topic_of
 

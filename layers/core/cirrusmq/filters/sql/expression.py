@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Literal
 
-from cirrusmq.errors import InvalidFilter
+from cirrusmq.base.errors import InvalidFilter
 from cirrusmq.filters.sql.evaluation import Attributes, EvaluationError, Truth, run
 from cirrusmq.filters.sql.parser import Program, parse
 from cirrusmq.filters.tags import TAG_SEPARATOR

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import NoReturn
 
-from cirrusmq.errors import InvalidFilter
+from cirrusmq.base.errors import InvalidFilter
 
 SQL_BYTES = 16 * 1024
 SQL_TOKENS = 1_000

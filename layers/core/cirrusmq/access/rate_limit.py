@@ -1,0 +1,70 @@
+"""Refusing calls of an account that makes too many, without a write for each call.
+
+Every execution environment counts each account's calls by itself. At its first call of a second
+it adds what it counted in the second before to a counter that all environments share, is answered
+what all of them counted so far, and takes a share of the rate as large as its part of the calls:
+
+    second           10                 11                        12
+    environment A    40 calls           add 40 ──> 40 in all      add 40 ──> 120 and 40: 33 %
+    environment B    80 calls           add 80 ──> 120 in all     add 80 ──> 120 and 120: 67 %
+
+So the limit is approximate. What an environment lets through in its first second, and what a load
+that grows brings within about two, comes on top; no environment by itself lets more through than
+the whole rate. The second in which a minute begins knows only what was counted in it so far, and
+may let more through as well. Refused calls count, so an account that goes on is held at its rate.
+
+It costs, while an account calls, one write unit a second for each environment that it reaches, and
+those calls wait for the write. A counter that fails refuses nobody. Without a rate nothing is
+counted and nothing is written.
+"""
+
+from __future__ import annotations
+
+from cirrusmq.base.errors import Throttled
+from cirrusmq.runtime.core import Core
+from cirrusmq.runtime.store import key
+from cirrusmq.runtime.throttle import Count, share_of
+
+_KEPT_SECONDS = 120
+
+
+def admit(core: Core, account: str) -> None:
+    """Count a call of the account; Throttled where it makes more than its rate."""
+    rate = core.settings.account_requests_per_second
+    if not rate:
+        return
+    ended = core.throttle.turn(account, core.now_ms() // 1000, rate)
+    if ended is not None:
+        demand = _report(core, account, ended)
+        share = share_of(rate, ended.calls, demand, core.random.random())
+        core.throttle.set_share(account, share)
+    if not core.throttle.take(account):
+        raise Throttled(f"account {account} makes more than {rate:,} calls a second")
+
+
+def counter_place(account: str, second: int) -> tuple[str, str]:
+    """Key in the Usage table of an account's calls in the minute of that second."""
+    return f"T#{account}", str(second // 60)
+
+
+def _report(core: Core, account: str, ended: Count) -> int:
+    """Add a count to those of the other environments; answers the calls a second of all."""
+    name = str(ended.second % 60)
+    request = {
+        "TableName": core.tables.usage,
+        "Key": key(*counter_place(account, ended.second)),
+        "UpdateExpression": "ADD #second :calls SET #expires = :expires",
+        "ExpressionAttributeNames": {"#second": name, "#expires": "expires_at"},
+        "ExpressionAttributeValues": {
+            ":calls": {"N": str(ended.calls)},
+            ":expires": {"N": str(ended.second + _KEPT_SECONDS)},
+        },
+        "ReturnValues": "ALL_NEW",
+    }
+    try:
+        counted = core.store.write("UpdateItem", request) or {}
+    except Exception:
+        return 0  # whatever is wrong with the counter, no call is to suffer for it
+    # Not everybody has reported the last second yet; the one before is told in full.
+    seconds = (name, str(ended.second % 60 - 1))
+    return max(int(counted.get(each, {"N": "0"})["N"]) for each in seconds)

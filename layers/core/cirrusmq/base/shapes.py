@@ -1,0 +1,99 @@
+"""From JSON to typed values: every field named by its contract, every refusal with its range."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, TypeVar
+
+import msgspec
+
+from cirrusmq.base.decoding import decode_json
+from cirrusmq.base.errors import InvalidParameter, MalformedRequest, RequestTooLarge
+from cirrusmq.base.limits import REQUEST_BYTES
+
+T = TypeVar("T")
+_PLACE = re.compile(r"^(?P<text>.*?)(?: - at `(?P<key>key` in `)?\$?\.?(?P<path>.*)`)?$", re.DOTALL)
+_MISSING = re.compile(r"(?:missing required|unknown) field `(?P<name>.*)`")
+_STEP = re.compile(r"[^.\[\]]+|\[(?:\d+|\.\.\.)\]")
+
+
+def decode(body: bytes, shape: type[T]) -> T:
+    """Read a request's JSON as `shape`; an empty body is `{}`.
+
+    Raises RequestTooLarge, MalformedRequest (not a JSON object in UTF-8) or InvalidParameter
+    (the first value that does not fit, with what would).
+    """
+    if len(body) > REQUEST_BYTES:
+        raise RequestTooLarge
+    try:
+        return decode_json(body or b"{}", shape)
+    except msgspec.ValidationError as error:
+        _check_object(body)
+        raise _explain(str(error), shape) from error
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise MalformedRequest from error
+
+
+def _check_object(body: bytes) -> None:
+    try:
+        decoded = msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise MalformedRequest from error
+    except msgspec.ValidationError:
+        return
+    if not isinstance(decoded, dict):
+        raise MalformedRequest
+
+
+def _explain(text: str, shape: type) -> InvalidParameter:
+    match = _PLACE.match(text)
+    assert match is not None
+    path = match["path"] or ""
+    named = _MISSING.search(match["text"])
+    if named:
+        path = f"{path}.{named['name']}" if path else named["name"]
+        known = "this field is not known" if "unknown" in match["text"] else "this field is needed"
+        return InvalidParameter(path, known)
+    reason = match["text"].replace("`", "")
+    if match["key"]:
+        return InvalidParameter(path, f"must have keys that fit ({reason})")
+    wanted = _description(shape, path)
+    return InvalidParameter(path, f"must be {wanted} ({reason})" if wanted else reason)
+
+
+def _description(shape: type, path: str) -> str | None:
+    """What the field at `path` may hold, from the `description` of its annotation."""
+    import msgspec.inspect as inspect  # costly, and only refusals need it
+
+    found: str | None = None
+    current: Any = inspect.type_info(shape)
+    for step in _STEP.findall(path):
+        current, found = _enter(current, step, inspect)
+        if current is None:
+            return found
+    return found
+
+
+def _enter(current: Any, step: str, inspect: Any) -> tuple[Any, str | None]:
+    candidates = current.types if isinstance(current, inspect.UnionType) else (current,)
+    for candidate in candidates:
+        inner: Any = None
+        if isinstance(candidate, inspect.Metadata):
+            return _enter(candidate.type, step, inspect)
+        if isinstance(candidate, inspect.StructType):
+            inner = next((f.type for f in candidate.fields if f.encode_name == step), None)
+        elif isinstance(candidate, inspect.ListType) and step.startswith("["):
+            inner = candidate.item_type
+        elif isinstance(candidate, inspect.DictType):
+            inner = candidate.value_type
+        if inner is not None:
+            return inner, _text(inner, inspect)
+    return None, None
+
+
+def _text(inner: Any, inspect: Any) -> str | None:
+    options = inner.types if isinstance(inner, inspect.UnionType) else (inner,)
+    for option in options:
+        if isinstance(option, inspect.Metadata) and option.extra_json_schema:
+            return str(option.extra_json_schema.get("description"))
+    return None

@@ -1,0 +1,32 @@
+"""RFC 3339 in UTC with milliseconds, beside the milliseconds since the epoch used inside."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+
+from cirrusmq.base.errors import InvalidParameter
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_RFC3339 = re.compile(
+    r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d{1,9})?([Zz]|[+-]\d\d:\d\d)", re.ASCII
+)
+
+
+def format_time(time_ms: int) -> str:
+    """`2026-11-20T08:00:00.123Z`."""
+    moment = _EPOCH + timedelta(milliseconds=time_ms)
+    return moment.strftime("%Y-%m-%dT%H:%M:%S.") + f"{time_ms % 1000:03d}Z"
+
+
+def parse_time(parameter: str, text: str) -> int:
+    """Milliseconds since the epoch, fractions below them cut off; InvalidParameter if no time."""
+    try:
+        if not _RFC3339.fullmatch(text):
+            raise ValueError(text)
+        moment = datetime.fromisoformat(text.upper())
+        return (moment - _EPOCH) // timedelta(milliseconds=1)
+    except (ValueError, OverflowError) as error:
+        raise InvalidParameter(
+            parameter, "must be an RFC 3339 time, such as 2026-11-20T08:00:00.123Z"
+        ) from error

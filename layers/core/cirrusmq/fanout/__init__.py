@@ -1,0 +1,4 @@
+"""Fan-out: from a log record to the parcels of each reader, by the stream.
+
+Called by the handler of the stream and by `replay`. What cannot be handed out is parked.
+"""

@@ -1,0 +1,124 @@
+"""From a log record to the parcels of one reader: the same whenever it is done again."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Hashable, Iterator, Sequence
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from cirrusmq.model.message import Message, pack
+from cirrusmq.model.parcel import Parcel, message_id, sort_key, where_differing
+from cirrusmq.runtime.core import Core
+from cirrusmq.runtime.store import ConditionFailed
+from cirrusmq.sending.parcels import fits, group_partition, ordered_sort_key
+from cirrusmq.storage.parcels import parcel_item, put_unless_sent
+
+
+class Share(msgspec.Struct, frozen=True, kw_only=True):
+    """A reader's share of a record. Sequences are indexed by the messages' numbers in it."""
+
+    source_id: str
+    places: Sequence[int]
+    """Numbers of the messages that the reader gets."""
+    messages: Sequence[Message]
+    positions: Sequence[int]
+    """The messages' numbers in their send."""
+    parcel_id: str
+    partition: int
+    """Where the parcels stand, unless the reader is ordered."""
+    log: str
+    """`<id>#<partition>` of the log that has the record."""
+    sent_ms: int
+    expires_ms: int
+    available_ms: Sequence[int]
+    skew_ms: int
+    """How far the time in the send's id lies behind `sent_ms`; it goes into the keys."""
+    visibility_seconds: Sequence[int]
+    sequences: Sequence[int] | None
+    """Places in the groups' orders, where the reader is ordered."""
+    group_partitions: int
+    inline: bool
+    """Whether small messages travel in the parcels, so that the log need not be read."""
+    log_is_own: bool
+    """Whether the reader looks in this log by itself, at its parcel's partition."""
+    dead_letter: dict[str, Any] | None = None
+
+
+def parcels_of(share: Share) -> Iterator[Parcel]:
+    """The parcels of a share: by when they become available, or by group."""
+    together: dict[Hashable, list[int]] = {}
+    for place in share.places:
+        lot: Hashable = share.available_ms[place]
+        if share.sequences is not None:
+            lot = (_group(share, place), share.sequences[place])
+        together.setdefault(lot, []).append(place)
+    for places in together.values():
+        parcel = _parcel(share, places)
+        if share.inline:
+            packed = pack([share.messages[place] for place in places])
+            inline = replace(parcel, content=packed, log=None)
+            parcel = inline if fits(inline, retries=True) else parcel
+        yield parcel
+
+
+def lanes_of(share: Share) -> frozenset[str]:
+    """The groups of an ordered reader that the share is of; none where the reader is not."""
+    if share.sequences is None:
+        return frozenset()
+    return frozenset(f"{share.source_id}#{_group(share, place)}" for place in share.places)
+
+
+def put_parcels(core: Core, parcels: Sequence[Parcel]) -> None:
+    """Put those parcels that are not there yet, one after the other.
+
+    One of the same key that was sent earlier is of a send that was purged, and then repeated.
+    """
+    for parcel in parcels:
+        _put(core, parcel)
+
+
+def _put(core: Core, parcel: Parcel) -> None:
+    item = parcel_item(parcel)
+    put = put_unless_sent(core.tables.messages, item, parcel.sent_ms - 1)
+    with contextlib.suppress(ConditionFailed):
+        core.store.write("PutItem", put)
+
+
+def _parcel(share: Share, places: Sequence[int]) -> Parcel:
+    first = places[0]
+    partition = share.partition
+    key = sort_key(share.available_ms[first] + share.skew_ms, share.parcel_id)
+    if share.sequences is not None:
+        group = _group(share, first)
+        partition = group_partition(group, share.group_partitions)
+        key = ordered_sort_key(group, share.sequences[first])
+    positions = tuple(share.positions[place] for place in places)
+    own = tuple(share.visibility_seconds[place] for place in places)
+    found_by_itself = share.log_is_own and share.log.endswith(f"#{partition}")
+    return Parcel(
+        source_id=share.source_id,
+        partition=partition,
+        sort_key=key,
+        parcel_id=share.parcel_id,
+        sent_ms=share.sent_ms,
+        expires_ms=share.expires_ms,
+        visible_ms=tuple(share.available_ms[place] for place in places),
+        nonces=(b"",) * len(places),
+        receives=(0,) * len(places),
+        first_received_ms=(0,) * len(places),
+        sizes=tuple(share.messages[place].size_bytes for place in places),
+        answer_percent=max(share.messages[place].answer_percent for place in places),
+        positions=where_differing(positions),
+        visibility_seconds=own if any(own) else (),
+        log=None if found_by_itself else share.log,
+        dead_letter=share.dead_letter,
+    )
+
+
+def _group(share: Share, place: int) -> str:
+    """The message's group; one without is its own."""
+    group = share.messages[place].group
+    return message_id(share.parcel_id, share.positions[place]) if group is None else group

@@ -1,0 +1,63 @@
+"""A reader's share of a log record on its way to the reader."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import msgspec
+
+from cirrusmq.model.topic import Subscription
+from cirrusmq.runtime.store import Item
+from cirrusmq.storage.parked import UNKNOWN_PLACE
+
+
+class LogEntry(msgspec.Struct, frozen=True, kw_only=True):
+    """A record of a log, as the stream brought it."""
+
+    item: Item
+    place: str = UNKNOWN_PLACE
+    """Where in the stream: 40 digits."""
+    came_ms: int = 0
+    """When it came into the log, in whole seconds, rounded down."""
+
+    @property
+    def log_id(self) -> str:
+        """The id of the queue or topic that has the log."""
+        return str(self.item["pk"]["S"].split("#")[1])
+
+
+class Handout(msgspec.Struct, frozen=True, kw_only=True):
+    """What one reader gets of a record. Done twice it is as if done once."""
+
+    reader_id: str
+    entry: LogEntry
+    give: Callable[[], None]
+    lanes: frozenset[str] = frozenset()
+    """What must not overtake what is before it in the same lane; empty: no order is promised."""
+    pushed: Subscription | None = None
+    """Whom to notify when it is done."""
+    start: str = ""
+    """The first sort key of what is pushed."""
+
+    @property
+    def in_order(self) -> bool:
+        """Whether the reader is promised an order."""
+        return bool(self.lanes)
+
+
+def levels(handouts: Iterable[Handout]) -> list[list[Handout]]:
+    """The handouts in steps: those of one can be made side by side, each step behind the last.
+
+    a1  b1  c1      side by side
+    a2  b2          behind a1, b1
+    a3
+    """
+    behind: dict[str, int] = {}
+    steps: list[list[Handout]] = []
+    for handout in handouts:
+        level = max((behind.get(lane, 0) for lane in handout.lanes), default=0)
+        behind.update(dict.fromkeys(handout.lanes, level + 1))
+        if level == len(steps):
+            steps.append([])
+        steps[level].append(handout)
+    return steps

@@ -1,0 +1,228 @@
+"""Shares that cannot be handed out: put aside, so that the others of their shard go on.
+
+    fan_out   m1 fails three times ── put aside ── m2: put aside untried       m9: behind them
+    drainer                              └──────── m1 ── m2 ── m3 … as long as there is something
+
+A reader that is promised an order gets first what lies aside, whoever hands it out: fan_out, which
+looks before it hands out a batch's first share, or the reader's drainer. Only one of them does at
+a time, under a hold on the reader's lot; else m2 could pass m1.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from cirrusmq.base.errors import Unavailable
+from cirrusmq.base.names import new_id
+from cirrusmq.fanout import parking_lot
+from cirrusmq.fanout.handouts import Handout, LogEntry, levels
+from cirrusmq.fanout.notices import Notices
+from cirrusmq.fanout.records import handouts_of
+from cirrusmq.runtime.core import Core
+from cirrusmq.runtime.store import ConditionFailed, Item
+from cirrusmq.storage.parked import in_order_key, lot_keys, parked_item, parked_keys
+
+PATIENCE_MS = 60_000
+"""A drainer that has tried for so long leaves what fails to the next one: the sweep starts it."""
+WAIT_MS = (100, 10_000)
+_PAGE = 25
+
+
+def put_aside(core: Core, handout: Handout) -> None:
+    """Put a share aside, behind those that are. Its reader's lot is marked before."""
+    entry = handout.entry
+    item = parked_item(
+        handout.reader_id, entry.item, entry.place, entry.came_ms, in_order=handout.in_order
+    )
+    with contextlib.suppress(ConditionFailed):  # it came again, and is here already
+        core.store.put_if_absent(core.tables.messages, item)
+
+
+def clear_the_way(core: Core, reader_id: str, deadline_ms: int, notices: Notices) -> bool:
+    """Hand out what lies aside of a reader that is promised an order; whether nothing is left."""
+    if not parking_lot.exists(core, reader_id):
+        return True
+    drainer = _Drainer(core, reader_id, [in_order_key(reader_id)], deadline_ms, notices)
+    return drainer.is_done() or drainer.run(drainer.hand_out)
+
+
+def drain(core: Core, reader_id: str, most_ms: int) -> None:
+    """Hand out all that lies aside of a reader; what fails is tried again, for a while.
+
+    Where the store is out, or the while is over, the sweep starts another drainer.
+    """
+    scale, notices = core.clock.scale, Notices(core)
+    deadline_ms = core.now_ms() + int(most_ms * scale)
+    patient_until_ms = min(deadline_ms, core.now_ms() + int(PATIENCE_MS * scale))
+    drainer = _Drainer(core, reader_id, parked_keys(reader_id), deadline_ms, notices)
+
+    def persist() -> bool:
+        wait_ms = WAIT_MS[0]
+        while True:
+            done = drainer.hand_out()
+            notices.send()
+            if done or core.now_ms() >= patient_until_ms:
+                return done
+            core.clock.sleep(core.random.uniform(0.5, 1) * wait_ms * scale / 1000)
+            wait_ms = min(2 * wait_ms, WAIT_MS[1])
+
+    try:
+        if drainer.run(persist):
+            parking_lot.remove(core, reader_id)
+    except Unavailable:
+        return
+    finally:
+        notices.send()
+
+
+def start_draining(core: Core, reader_id: str) -> None:
+    """Have what lies aside of a reader handed out, soon and elsewhere."""
+    core.invoke("replay", {"parked": reader_id})
+
+
+def resume(core: Core, deadline_ms: int) -> bool:
+    """Have handed out what lies aside of readers that nobody is at; whether it looked at all.
+
+    From anywhere on, so that what is not reached until `deadline_ms` is so another time.
+    """
+    keys = lot_keys()
+    core.random.shuffle(keys)
+    for pk in keys:
+        for reader_id in parking_lot.idle(core, pk):
+            if core.now_ms() >= deadline_ms:
+                return False
+            start_draining(core, reader_id)
+        if core.now_ms() >= deadline_ms:
+            return pk == keys[-1]
+    return True
+
+
+class _Drainer:
+    """Hands out what lies aside of a reader, under some of its keys."""
+
+    def __init__(
+        self, core: Core, reader_id: str, keys: list[str], deadline_ms: int, notices: Notices
+    ) -> None:
+        self._core = core
+        self._reader_id = reader_id
+        self._keys = keys
+        self._deadline_ms = deadline_ms
+        self._notices = notices
+        self._holder = new_id(core.random)
+
+    def run(self, work: Callable[[], bool]) -> bool:
+        """Do the work as the only one, until nothing is left; whether that is so.
+
+        fan_out    puts m5 aside ── starts a drainer B
+        B                           refused: A holds, and looks again behind its release
+        A          finds no more ─────────────────── releases ── looks: m5 ── holds
+        """
+        while parking_lot.hold(self._core, self._reader_id, self._holder):
+            try:
+                done = work()
+            finally:
+                parking_lot.release(self._core, self._reader_id, self._holder)
+            if not done:
+                return False
+            if self.is_done():
+                return True
+        return False
+
+    def is_done(self) -> bool:
+        """Whether nothing lies under the keys."""
+        return not any(_page(self._core, pk, None, most=1)[0] for pk in self._keys)
+
+    def hand_out(self) -> bool:
+        """Hand out what lies there now, as the holder; whether all of it is done."""
+        done = [self._hand_out_of(pk) for pk in self._keys]
+        return all(done)
+
+    def _hand_out_of(self, pk: str) -> bool:
+        in_order = pk == in_order_key(self._reader_id)
+        after: Item | None = None
+        all_done = True
+        while True:
+            page, after = _page(self._core, pk, after)
+            if page and not self._may_go_on():
+                return False
+            left = self._hand_out_page(page, in_order)
+            done = [each for each in page if each["sk"]["S"] not in left]
+            list(self._core.together(lambda each: _forget(self._core, each), done))
+            all_done = all_done and not left
+            if after is None or (left and in_order):
+                return all_done
+
+    def _may_go_on(self) -> bool:
+        in_time = self._core.now_ms() < self._deadline_ms
+        return in_time and parking_lot.hold(self._core, self._reader_id, self._holder)
+
+    def _hand_out_page(self, page: Sequence[Item], in_order: bool) -> set[str]:
+        """Hand out what these parked items stand for; the sort keys of those that are left.
+
+        Where an order is promised, what is behind a failure waits.
+        """
+        places = [(each["log"]["S"], each["of"]["S"]) for each in page]
+        table = self._core.tables.messages
+        records = self._core.store.get_many(table, sorted(set(places)), consistent=True)
+        left: set[str] = set()
+        handouts: list[Handout] = []
+        for parked, place in zip(page, places, strict=True):
+            name = parked["sk"]["S"]
+            if in_order and left:
+                left.add(name)
+            elif place in records:  # else it has expired
+                entry = LogEntry(item=records[place], place=name, came_ms=int(parked["c"]["N"]))
+                try:
+                    handouts += self._shares(entry)
+                except Exception:
+                    left.add(name)
+        for step in levels(handouts):
+            if self._core.now_ms() >= self._deadline_ms or (in_order and left):
+                left |= {each.entry.place for each in step}
+                continue
+            done = self._core.together(_try, step)
+            given = [each for each, is_done in zip(step, done, strict=True) if is_done]
+            lost = {id(each) for each in self._notices.add(given)}
+            given_for_good = {id(each) for each in given} - lost
+            left |= {each.entry.place for each in step if id(each) not in given_for_good}
+        return left
+
+    def _shares(self, entry: LogEntry) -> list[Handout]:
+        """The reader's share of a record, none where the reader is gone.
+
+        Everybody's, where it is the log's own id: such a record came by no stream.
+        """
+        everybody = entry.log_id == self._reader_id
+        handouts = handouts_of(self._core, entry)
+        return [each for each in handouts if everybody or each.reader_id == self._reader_id]
+
+
+def _try(handout: Handout) -> bool:
+    try:
+        handout.give()
+    except Exception:
+        return False
+    return True
+
+
+def _forget(core: Core, parked: Item) -> None:
+    place = {name: parked[name] for name in ("pk", "sk")}
+    core.store.write("DeleteItem", {"TableName": core.tables.messages, "Key": place})
+
+
+def _page(
+    core: Core, pk: str, after: Item | None, most: int = _PAGE
+) -> tuple[list[Item], Item | None]:
+    request: dict[str, Any] = {
+        "TableName": core.tables.messages,
+        "KeyConditionExpression": "pk = :pk",
+        "ExpressionAttributeValues": {":pk": {"S": pk}},
+        "ConsistentRead": True,
+        "Limit": most,
+    }
+    if after is not None:
+        request["ExclusiveStartKey"] = after
+    items, last, _ = core.store.query(request)
+    return items, last

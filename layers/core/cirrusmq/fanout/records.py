@@ -1,0 +1,97 @@
+"""Fan-out: from a log record, what everyone gets who is to get it.
+
+The key and the content of each parcel come from the record alone and are put if absent, so a
+repeated or re-cut batch of the stream changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from cirrusmq.base import ulid
+from cirrusmq.base.decoding import decode_packed
+from cirrusmq.fanout.copies import Share, lanes_of, parcels_of, put_parcels
+from cirrusmq.fanout.handouts import Handout, LogEntry
+from cirrusmq.fanout.topics import topic_handouts
+from cirrusmq.filters.selection import compile_filter
+from cirrusmq.model.message import unpack
+from cirrusmq.publishing.log_reader import came_late, show_again
+from cirrusmq.publishing.records import holds_messages, is_topic_record
+from cirrusmq.queues.receivers import Receiver, cached_receivers
+from cirrusmq.runtime.core import Core
+from cirrusmq.runtime.store import Item
+from cirrusmq.sending.parcels import LogHeader
+
+
+def handouts_of(core: Core, entry: LogEntry) -> list[Handout]:
+    """What the receivers of the log's queue, or the subscriptions of its topic, get of a record.
+
+    What came late into a topic's log is handed out to the log itself, too.
+    """
+    handouts = []
+    if came_late(core, entry.item, entry.came_ms):
+        again = Handout(
+            reader_id=f"{entry.log_id}.log", entry=entry, give=lambda: show_again(core, entry.item)
+        )
+        handouts.append(again)
+    if not holds_messages(entry.item):
+        return handouts
+    if is_topic_record(entry.item):
+        return handouts + topic_handouts(core, entry)
+    receivers = cached_receivers(core, entry.log_id)
+    return [_handout(core, entry, share) for share in _shares(entry.item, receivers)]
+
+
+def deliver_record(core: Core, record: Item, receivers: Sequence[Receiver]) -> int:
+    """Make the parcels of these receivers; answers how many messages they hold together."""
+    parcels = [parcel for share in _shares(record, receivers) for parcel in parcels_of(share)]
+    list(core.together(lambda parcel: put_parcels(core, [parcel]), parcels))
+    return sum(parcel.count for parcel in parcels)
+
+
+def _handout(core: Core, entry: LogEntry, share: Share) -> Handout:
+    return Handout(
+        reader_id=share.source_id,
+        entry=entry,
+        give=lambda: put_parcels(core, list(parcels_of(share))),
+        lanes=lanes_of(share),
+    )
+
+
+def _shares(record: Item, receivers: Sequence[Receiver]) -> Iterator[Share]:
+    if "h" not in record:  # from before the queue had receivers
+        return
+    header = decode_packed(record["h"]["B"], LogHeader)
+    messages = unpack(record["b"]["B"])
+    _, queue_id, partition = record["pk"]["S"].split("#")
+    parcel_id = record["sk"]["S"].partition("#")[2]
+    sent_ms = int(record["t"]["N"])
+    moved = "." in parcel_id  # keys of messages from another queue have the time of the move
+    skew_ms = 0 if moved else ulid.time_of(parcel_id[: ulid.CHARACTERS]) - sent_ms
+    for receiver in receivers:
+        if sent_ms < receiver.start_ms:
+            continue
+        selection = compile_filter(receiver.filter, "queue")
+        yield Share(
+            source_id=receiver.id,
+            places=[
+                place
+                for place, message in enumerate(messages[: len(header.positions)])
+                if selection.matches(message.tags, "", message.attributes)
+            ],
+            messages=messages,
+            positions=header.positions,
+            parcel_id=parcel_id,
+            partition=int(partition),
+            log=f"{queue_id}#{partition}",
+            sent_ms=sent_ms,
+            expires_ms=int(record["x"]["N"]),
+            available_ms=header.available_ms,
+            skew_ms=skew_ms,
+            visibility_seconds=header.visibility_seconds,
+            sequences=header.sequences,
+            group_partitions=header.partitions,
+            inline=False,
+            log_is_own=True,
+            dead_letter=header.dead_letter,
+        )

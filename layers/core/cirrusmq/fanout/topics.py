@@ -1,0 +1,207 @@
+"""Fan-out of a topic's record: a parcel for each subscription, or a send into its queue."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+from functools import cache
+
+from msgspec.structs import replace
+
+from cirrusmq.base import limits, ulid
+from cirrusmq.fanout.copies import Share, lanes_of, parcels_of, put_parcels
+from cirrusmq.fanout.handouts import Handout, LogEntry
+from cirrusmq.model.message import Message
+from cirrusmq.model.parcel import lone_parcel_id, message_id
+from cirrusmq.model.queue import Queue
+from cirrusmq.model.topic import Subscription
+from cirrusmq.publishing.records import Delivery, TopicRecord, read_record
+from cirrusmq.queues.queues import endpoint_queue
+from cirrusmq.queues.receivers import cached_receivers
+from cirrusmq.runtime.core import Core
+from cirrusmq.sending import deduplication
+from cirrusmq.sending.batch import stored
+from cirrusmq.sending.deduplication import Duplicate
+from cirrusmq.sending.parcels import Entry, ship
+from cirrusmq.storage.sequences import take_sequence
+from cirrusmq.subscriptions.subscriptions import subscriptions_with
+
+
+def topic_handouts(core: Core, entry: LogEntry) -> list[Handout]:
+    """What the subscriptions get of a record that were decided when it was published.
+
+    Several subscriptions may have the same queue: what any of them gets lies there once.
+    """
+    record = read_record(entry.item)
+    subscriptions = _subscriptions(core, record)
+    handouts: list[Handout] = []
+    into: dict[str, tuple[Queue, Delivery]] = {}
+    for delivery in record.header.deliveries:
+        subscription = subscriptions.get(delivery.subscription_id)
+        if subscription is None or subscription.mode == "broadcasting":
+            continue  # deleted meanwhile, or it reads the log itself
+        if subscription.protocol == "queue":
+            queue = _endpoint(core, subscription)
+            if queue is not None:
+                before = into[queue.id][1].places if queue.id in into else []
+                into[queue.id] = queue, replace(delivery, places=_joined(before, delivery.places))
+            continue
+        handouts.append(_own_handout(core, entry, subscription, record, delivery))
+    for queue, delivery in into.values():
+        handouts.append(_queue_handout(core, entry, queue, record, delivery))
+    return handouts
+
+
+def _subscriptions(core: Core, record: TopicRecord) -> dict[str, Subscription]:
+    """The topic's subscriptions by id, those of the record that are not deleted among them.
+
+    publish    knows the new subscription ── stores it in the record
+    fan_out    has a list from before it, not yet a second old: asks before it skips any
+    """
+    wanted = [delivery.subscription_id for delivery in record.header.deliveries]
+    return {each.id: each for each in subscriptions_with(core, record.topic_id, wanted)}
+
+
+def _own_handout(
+    core: Core, entry: LogEntry, subscription: Subscription, record: TopicRecord, delivery: Delivery
+) -> Handout:
+    share = own_share(subscription, record, delivery)
+    parcels = cache(lambda: list(parcels_of(share)))
+    pushed = subscription.protocol == "http"
+    strictly = frozenset({subscription.id}) if subscription.pushed_in_order else frozenset()
+    return Handout(
+        reader_id=subscription.id,
+        entry=entry,
+        give=lambda: put_parcels(core, parcels()),
+        lanes=lanes_of(share) | strictly,
+        pushed=subscription if pushed else None,
+        start=min(each.sort_key for each in parcels()) if pushed else "",
+    )
+
+
+def _queue_handout(
+    core: Core, entry: LogEntry, queue: Queue, record: TopicRecord, delivery: Delivery
+) -> Handout:
+    if not _needs_a_send(core, queue):
+        share = _queue_share(queue, record, delivery)
+        return Handout(
+            reader_id=queue.id,
+            entry=entry,
+            give=lambda: put_parcels(core, list(parcels_of(share))),
+        )
+    lanes = frozenset(
+        f"{queue.id}#{_grouped(queue, record, place).group}" for place in delivery.places
+    )
+    return Handout(
+        reader_id=queue.id,
+        entry=entry,
+        give=lambda: _send(core, queue, record, delivery),
+        lanes=lanes if queue.attributes.ordered else frozenset(),
+    )
+
+
+def _joined(one: Sequence[int], other: Sequence[int]) -> list[int]:
+    return sorted({*one, *other})
+
+
+def _endpoint(core: Core, subscription: Subscription) -> Queue | None:
+    assert subscription.endpoint is not None
+    place = subscription.account, subscription.endpoint
+    return endpoint_queue(core, *place, subscription.endpoint_id)
+
+
+def own_share(subscription: Subscription, record: TopicRecord, delivery: Delivery) -> Share:
+    """The share of a subscription that has parcels of its own."""
+    pull = subscription.protocol == "pull"
+    ordered = pull and subscription.ordered
+    share = _share(subscription.id, record, delivery)
+    return replace(
+        share,
+        partition=record.partition if pull else subscription.partition_of(record.send_id),
+        sequences=record.header.sequences if ordered else None,
+        group_partitions=subscription.log_partitions,
+        log_is_own=True,
+    )
+
+
+def _queue_share(queue: Queue, record: TopicRecord, delivery: Delivery) -> Share:
+    """The share of a plain queue; its own log does not have the record."""
+    share = _share(queue.id, record, delivery)
+    return replace(share, partition=queue.partition_of(record.send_id))
+
+
+def _share(source_id: str, record: TopicRecord, delivery: Delivery) -> Share:
+    count = len(record.messages)
+    return Share(
+        source_id=source_id,
+        places=delivery.places,
+        messages=record.messages,
+        positions=record.positions,
+        parcel_id=record.send_id,
+        partition=record.partition,
+        log=f"{record.topic_id}#{record.partition}",
+        sent_ms=record.sent_ms,
+        expires_ms=record.sent_ms + delivery.life_ms,
+        available_ms=[record.sent_ms + delivery.delay_ms] * count,
+        skew_ms=ulid.time_of(record.send_id) - record.sent_ms,
+        visibility_seconds=[0] * count,
+        sequences=None,
+        group_partitions=limits.TOPIC_PARTITIONS_DEFAULT,
+        inline=True,
+        log_is_own=False,
+    )
+
+
+def _needs_a_send(core: Core, queue: Queue) -> bool:
+    """Whether a parcel put from outside would miss what a send does in this queue.
+
+    An ordered one gives sequence numbers; a log feeds receivers; and where deleted parcels are
+    archived, a repeated record would find the key free and come again.
+    """
+    attributes = queue.attributes
+    logged = queue.log_since_ms is not None or bool(cached_receivers(core, queue.id))
+    return attributes.ordered or bool(attributes.rewind_seconds) or logged
+
+
+def _send(core: Core, queue: Queue, record: TopicRecord, delivery: Delivery) -> None:
+    """A normal send, with a reminder for each message so that a repetition sends nothing.
+
+    All of a record goes as it was published. A part of it goes message by message, since a log
+    record's messages are numbered as in their send.
+    """
+    whole = len(delivery.places) == len(record.messages)
+    for places in [delivery.places] if whole else [[place] for place in delivery.places]:
+        now_ms = core.now_ms()
+        parcel_id = record.send_id
+        if not whole:
+            place = record.positions[places[0]]
+            parcel_id = lone_parcel_id(record.send_id, place, now_ms, record.topic_id)
+        messages = {record.positions[place]: _grouped(queue, record, place) for place in places}
+        shipment = ship(
+            queue,
+            [
+                Entry(position=position, message=message, available_ms=now_ms + delivery.delay_ms)
+                for position, message in messages.items()
+            ],
+            parcel_id=parcel_id,
+            begun_ms=ulid.time_of(record.send_id) if whole else now_ms,
+            now_ms=now_ms,
+            take_sequence=lambda n, count: take_sequence(core, queue.id, n, count),
+        )
+        reminders = deduplication.reminders(
+            queue.id,
+            [f"{record.send_id}#{place}" for place in places],
+            stored(record.send_id, messages, now_ms),
+            life_ms=limits.TOPIC_LIFE_SECONDS * 1000,
+        )
+        items = [*shipment.parcels, *([shipment.log] if shipment.log else [])]
+        with contextlib.suppress(Duplicate):
+            deduplication.transact(core, items, reminders, begun_ms=now_ms, now_ms=now_ms)
+
+
+def _grouped(queue: Queue, record: TopicRecord, place: int) -> Message:
+    """The message; in an ordered queue one without a group is its own."""
+    message = record.messages[place]
+    if not queue.attributes.ordered or message.group is not None:
+        return message
+    return replace(message, group=message_id(record.send_id, record.positions[place]))

@@ -1,0 +1,150 @@
+"""The trace of a published message: what became of it at each subscription.
+
+A URL's parcels stay to the message's expiry and say all. A group's and a queue's are removed when
+they are done with, and nothing is written down that says a record was fanned out: that costs a
+write for each. So of these a message whose fan-out is late shows as delivered until it comes.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from cirrusmq.base import limits, ulid
+from cirrusmq.base.errors import MessageNotFound
+from cirrusmq.base.timestamps import format_time
+from cirrusmq.fanout.copies import parcels_of
+from cirrusmq.fanout.topics import own_share
+from cirrusmq.model.parcel import DELETED, DROPPED, GONE, MOVED, Parcel
+from cirrusmq.model.topic import Subscription, Topic
+from cirrusmq.publishing.records import (
+    Delivery,
+    TopicRecord,
+    is_topic_record,
+    read_record,
+    topic_log_key,
+)
+from cirrusmq.runtime.core import Core
+from cirrusmq.storage.parcels import PARCELS, partition_key, read_parcel
+from cirrusmq.storage.scan import scan_pages
+from cirrusmq.subscriptions.subscriptions import subscriptions_with
+
+FAN_OUT_MS = 5_000
+"""A parcel that may have been removed and is not there so long after the publishing has been, as
+far as can be told."""
+_ENDS = {DELETED: "delivered", GONE: "dead", DROPPED: "discarded"}
+_ID = re.compile(r"Msg-([0-9A-HJKMNP-TV-Z]{26})([0-9A-F])", re.ASCII)
+
+
+def trace(core: Core, topic: Topic, message_id: str) -> dict[str, Any]:
+    """The message's deliveries; MessageNotFound once its life is over."""
+    match = _ID.fullmatch(message_id)
+    if match is None:
+        raise MessageNotFound
+    send_id, position = match[1], int(match[2], 16)
+    item = _record(core, topic, send_id)
+    record = None if item is None or not is_topic_record(item) else read_record(item)
+    if record is None or position not in record.positions:
+        raise MessageNotFound
+    place = record.positions.index(position)
+    if core.now_ms() >= record.sent_ms + limits.TOPIC_LIFE_SECONDS * 1000:
+        raise MessageNotFound
+    wanted = [delivery.subscription_id for delivery in record.header.deliveries]
+    subscriptions = {each.id: each for each in subscriptions_with(core, topic.id, wanted)}
+    deliveries = []
+    for delivery in record.header.deliveries:
+        subscription = subscriptions.get(delivery.subscription_id)
+        if subscription is not None and place in delivery.places:
+            state = _state(core, subscription, record, delivery, position)
+            deliveries.append({"subscription": subscription.name, **state})
+    return {
+        "id": message_id,
+        "sent_at": format_time(record.sent_ms),
+        "deliveries": sorted(deliveries, key=lambda each: each["subscription"]),
+    }
+
+
+def _record(core: Core, topic: Topic, send_id: str) -> dict[str, Any] | None:
+    try:
+        ulid.time_of(send_id)
+    except ValueError:
+        return None
+    pk, sk = topic_log_key(topic, send_id)
+    return core.store.get(core.tables.messages, pk, sk)
+
+
+def _state(
+    core: Core, subscription: Subscription, record: TopicRecord, delivery: Delivery, position: int
+) -> dict[str, Any]:
+    fanned_out = record.send_id in core.fanned_out or core.now_ms() - record.sent_ms > FAN_OUT_MS
+    if subscription.mode == "broadcasting":
+        return {"state": "delivered", "attempts": 0}
+    if subscription.protocol == "queue":
+        return {"state": "delivered" if fanned_out else "pending", "attempts": 0}
+    made, index = _made(subscription, record, delivery, position)
+    pk = partition_key(PARCELS, made.source_id, made.partition)
+    item = core.store.get(core.tables.messages, pk, made.sort_key)
+    parcel = None if item is None else read_parcel(item)
+    if parcel is None and (subscription.protocol == "http" or not fanned_out):
+        return {"state": "pending", "attempts": 0}
+    if subscription.protocol == "http" and parcel is not None:
+        return _push_state(parcel, index, core.now_ms())
+    if parcel is None or parcel.visible_ms[index] == MOVED:
+        parcel, index = _rekeyed(core, made, index)
+    return {"state": "delivered", "attempts": 0} if parcel is None else _pull_state(parcel, index)
+
+
+def _made(
+    subscription: Subscription, record: TopicRecord, delivery: Delivery, position: int
+) -> tuple[Parcel, int]:
+    """The parcel that fan-out made for the message, and the message's place in it."""
+    for made in parcels_of(own_share(subscription, record, delivery)):
+        positions = [made.position(index) for index in range(made.count)]
+        if position in positions:
+            return made, positions.index(position)
+    raise AssertionError("a delivery's places all have parcels")
+
+
+def _rekeyed(core: Core, made: Parcel, index: int) -> tuple[Parcel | None, int]:
+    """The parcel with the message since it was moved, and its place there; None where it is gone.
+
+    It stands where it is due, which nobody else knows: this reads the partition, up to a bound
+    beyond which counts are approximate too. A dead letter's parcel stays, so that it is found.
+    """
+    position = made.position(index)
+    pk = partition_key(PARCELS, made.source_id, made.partition)
+    seen = 0
+    for page in scan_pages(core, pk, made.sort_key):
+        for parcel in page.parcels:
+            if parcel.send_id != made.send_id:
+                continue
+            for place in range(parcel.count):
+                # Each place that it left on its way says so.
+                if parcel.position(place) == position and parcel.visible_ms[place] != MOVED:
+                    return parcel, place
+        seen += len(page.parcels)
+        if seen > limits.COUNT_EXACT_MESSAGES:
+            break
+    return None, 0
+
+
+def _pull_state(parcel: Parcel, index: int) -> dict[str, Any]:
+    attempts = parcel.receives[index]
+    if parcel.live(index):
+        return {"state": "pending", "attempts": attempts}
+    return {"state": _ENDS[parcel.visible_ms[index]], "attempts": attempts}
+
+
+def _push_state(parcel: Parcel, index: int, now_ms: int) -> dict[str, Any]:
+    """What the message's own parcel says: others of its subscription have times of their own."""
+    attempts, visible_ms = parcel.receives[index], parcel.visible_ms[index]
+    if not parcel.live(index):
+        return {"state": _ENDS[visible_ms], "attempts": attempts}
+    if not attempts or visible_ms >= parcel.expires_ms:
+        return {"state": "pending", "attempts": attempts}
+    state: dict[str, Any] = {"state": "retrying", "attempts": attempts}
+    if visible_ms > now_ms:  # else it is due, or waits for the probe
+        state["next_attempt_at"] = format_time(visible_ms)
+    if index in parcel.errors:
+        state["last_error"] = parcel.errors[index]
+    return state

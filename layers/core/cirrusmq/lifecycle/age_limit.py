@@ -1,0 +1,259 @@
+"""Giving up by age what nobody receives: a partition's messages that have reached their limit.
+
+A parcel's key says since when it can be received, so what lies before `now - limit` is old enough,
+and no more than that is read. Two kinds of parcels lie later than their age says: those that were
+re-keyed to a retry's due time, and those that were sent with a delay. A note (see `age_note`) says
+when they reach the limit:
+
+    re-keyed     the note comes with the move
+    delayed      noted when `seen`, which follows a minute behind the clock, comes past its key
+    the limit was changed, or is new: `seen` begins anew, and passes everything once
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+from cirrusmq.base.limits import LONGEST_WAIT_MS
+from cirrusmq.lifecycle.dead_letter_policy import age_limit_ms, reason_to_give_up, too_old
+from cirrusmq.lifecycle.dead_letters import give_up
+from cirrusmq.lifecycle.ordered_age_limit import give_up_in_groups
+from cirrusmq.model.parcel import Parcel
+from cirrusmq.model.source import Source
+from cirrusmq.runtime.core import Core
+from cirrusmq.runtime.isolation import apart_from_others
+from cirrusmq.runtime.store import ConditionFailed, Item, key
+from cirrusmq.storage.parcels import (
+    AGE_NOTES,
+    PARCELS,
+    age_note,
+    page_request,
+    partition_key,
+    read_parcel,
+    ttl_seconds,
+)
+from cirrusmq.storage.scan import LAST_KEY, from_key, scan_pages
+
+A = TypeVar("A")
+HOLD_MS = 60_000
+_TOGETHER = 64
+_FEW = 4
+_LAG_MS = 60_000
+"""A parcel whose key lies no more than that behind its sending is found late by no more."""
+_STATE = "~"
+"""Sort key, behind all notes, of how far a partition was passed and who is at it."""
+_STATE_LIFE_MS = 20 * 86_400_000
+
+
+class State(NamedTuple):
+    """What is known of a partition. Times are in milliseconds since the epoch."""
+
+    seen_ms: int = 0
+    """Before this time every delayed parcel has its note."""
+    limit_ms: int = 0
+    """The limit of age that the notes were written for."""
+    held_until_ms: int = 0
+    """Until then somebody is at it."""
+
+
+def give_up_aged(
+    core: Core, source: Source, partition: int, state: State, deadline_ms: int
+) -> bool:
+    """Move what is too old to the dead-letter queue; whether all was dealt with in time."""
+    if source.ordered:
+        return give_up_in_groups(core, source, partition, deadline_ms)
+    now_ms = core.now_ms()
+    limit_ms = age_limit_ms(source)
+    assert limit_ms is not None
+    for notes in _due_notes(core, source, partition, now_ms):
+        _each(core, lambda note: _settle_note(core, source, note, limit_ms), notes)
+        if core.now_ms() >= deadline_ms:
+            return False
+    for parcels in _between(
+        core, source, partition, from_key(core, source, now_ms), now_ms - limit_ms
+    ):
+        _give_up_all(core, source, parcels)
+        if core.now_ms() >= deadline_ms:
+            return False
+    return _pass(core, source, partition, state, limit_ms, deadline_ms)
+
+
+def give_up_noted(core: Core, source: Source, partition: int, may: Callable[[], bool]) -> None:
+    """Deal with some of the notes that are due, for a receiver who does not wait for the sweep.
+
+    `may` is asked before each.
+    """
+    limit_ms = age_limit_ms(source)
+    assert limit_ms is not None
+    for note in next(_due_notes(core, source, partition, core.now_ms(), _FEW)):
+        if not may():
+            return
+        _settle_note(core, source, note, limit_ms)
+
+
+def read_state(core: Core, source: Source, partition: int) -> State:
+    """What is known of a partition."""
+    item = core.store.get(core.tables.messages, *_state_place(source, partition)) or {}
+    return State(*(int(item.get(name, {"N": "0"})["N"]) for name in State._fields))
+
+
+def hold(core: Core, source: Source, partition: int) -> State | None:
+    """Be the only one at a partition, for a minute; None where somebody else is."""
+    now_ms = core.now_ms()
+    free = "(attribute_not_exists(held_until_ms) OR held_until_ms <= :now)"
+    values = {":now": {"N": str(now_ms)}}
+    try:
+        _write_state(core, source, partition, {"held_until_ms": now_ms + HOLD_MS}, free, values)
+    except ConditionFailed:
+        return None
+    return read_state(core, source, partition)
+
+
+def extend(core: Core, source: Source, partition: int) -> None:
+    """Be the only one for another minute."""
+    _write_state(core, source, partition, {"held_until_ms": core.now_ms() + HOLD_MS})
+
+
+def release(core: Core, source: Source, partition: int) -> None:
+    """Leave a partition to others."""
+    _write_state(core, source, partition, {"held_until_ms": 0})
+
+
+def _pass(
+    core: Core, source: Source, partition: int, state: State, limit_ms: int, deadline_ms: int
+) -> bool:
+    """Note what lies later than its age says, up to a minute ago; whether it came so far."""
+    now_ms = core.now_ms()
+    seen_ms, until_ms = state.seen_ms, now_ms - _LAG_MS
+    if state.limit_ms != limit_ms:
+        # What was re-keyed before has no note, and lies ahead by its wait.
+        seen_ms, until_ms = now_ms - limit_ms, now_ms + LONGEST_WAIT_MS
+    passed = state.limit_ms != limit_ms
+    for parcels in _between(core, source, partition, f"{seen_ms:013d}", until_ms):
+        late = [each for each in parcels if each.key_ms - each.sent_ms > _LAG_MS]
+        _give_up_all(core, source, late)
+        _each(core, lambda each: _note(core, source, each, limit_ms), late)
+        passed = passed or bool(parcels)
+        if core.now_ms() >= deadline_ms:
+            # A change of the limit is passed from its beginning until it was passed whole.
+            if parcels and state.limit_ms == limit_ms:
+                _write_state(core, source, partition, {"seen_ms": parcels[-1].key_ms})
+            return False
+    if passed:
+        seen = {"seen_ms": now_ms - _LAG_MS, "limit_ms": limit_ms}
+        _write_state(core, source, partition, seen)
+    return True
+
+
+def _between(
+    core: Core, source: Source, partition: int, start: str, until_ms: int
+) -> Iterator[Sequence[Parcel]]:
+    """The parcels with keys from `start` to `until_ms`, some at a time."""
+    pk = partition_key(PARCELS, source.id, partition)
+    until = f"{max(0, until_ms):013d}{LAST_KEY}"
+    if until <= start:
+        return
+    for page in scan_pages(core, pk, start, until):
+        for first in range(0, len(page.parcels), _TOGETHER):
+            yield page.parcels[first : first + _TOGETHER]
+
+
+def _note(core: Core, source: Source, parcel: Parcel, limit_ms: int) -> None:
+    """Note when a parcel reaches the limit, where it has not."""
+    if not parcel.spent() and not too_old(source, parcel, core.now_ms()):
+        note = age_note(parcel, limit_ms)
+        core.store.write("PutItem", {"TableName": core.tables.messages, "Item": note})
+
+
+def _due_notes(
+    core: Core, source: Source, partition: int, now_ms: int, most: int = _TOGETHER
+) -> Iterator[list[tuple[str, int, Parcel | None]]]:
+    """Notes that are due, some at a time, with the parcels that still stand."""
+    table = core.tables.messages
+    notes = partition_key(AGE_NOTES, source.id, partition)
+    pk = partition_key(PARCELS, source.id, partition)
+    request = page_request(table, notes, "!", f"{now_ms:013d}", most, consistent=False)
+    while True:
+        items, last, _ = core.store.query(request)
+        keys = [(pk, item["sk"]["S"].partition("#")[2]) for item in items]
+        found = core.store.get_many(table, list(dict.fromkeys(keys)), consistent=True)
+        yield [
+            (item["sk"]["S"], partition, read_parcel(found[place]) if place in found else None)
+            for item, place in zip(items, keys, strict=True)
+        ]
+        if last is None:
+            return
+        request["ExclusiveStartKey"] = last
+
+
+def _settle_note(
+    core: Core, source: Source, note: tuple[str, int, Parcel | None], limit_ms: int
+) -> None:
+    """Give the parcel of a note up; the note goes, unless something there is still to be had.
+
+    Then it is held, or delayed, or nothing takes its dead letters now.
+    """
+    sort_key, partition, parcel = note
+    now_ms = core.now_ms()
+    if parcel is not None and now_ms < parcel.expires_ms and parcel.sent_ms > source.purged_ms:
+        if too_old(source, parcel, now_ms):
+            left = give_up(core, source, parcel, now_ms)
+            if any(map(left.live, range(left.count))):
+                return
+        else:
+            again = age_note(parcel, limit_ms)
+            if again["sk"]["S"] == sort_key:
+                return  # it is due this very millisecond
+            core.store.write("PutItem", {"TableName": core.tables.messages, "Item": again})
+    place = key(partition_key(AGE_NOTES, source.id, partition), sort_key)
+    core.store.write("DeleteItem", {"TableName": core.tables.messages, "Key": place})
+
+
+def _give_up_all(core: Core, source: Source, parcels: Sequence[Parcel]) -> None:
+    now_ms = core.now_ms()
+    due = [
+        parcel
+        for parcel in parcels
+        if parcel.sent_ms > source.purged_ms and too_old(source, parcel, now_ms)
+        if any(reason_to_give_up(source, parcel, place, now_ms) for place in range(parcel.count))
+    ]
+    _each(core, lambda parcel: give_up(core, source, parcel, now_ms), due)
+
+
+def _each(core: Core, act: Callable[[A], object], values: Sequence[A]) -> None:
+    """Act on each, side by side; one that fails stops none of the others."""
+
+    def safely(value: A) -> None:
+        with apart_from_others("a message that is too old could not be given up"):
+            act(value)
+
+    list(core.together(safely, values))
+
+
+def _state_place(source: Source, partition: int) -> tuple[str, str]:
+    return partition_key(AGE_NOTES, source.id, partition), _STATE
+
+
+def _write_state(
+    core: Core,
+    source: Source,
+    partition: int,
+    numbers: Mapping[str, int],
+    condition: str = "",
+    condition_values: Item | None = None,
+) -> None:
+    expires_at = ttl_seconds(core.now_ms() + _STATE_LIFE_MS)
+    written = {**numbers, "expires_at": expires_at}
+    request: dict[str, Any] = {
+        "TableName": core.tables.messages,
+        "Key": key(*_state_place(source, partition)),
+        "UpdateExpression": "SET " + ", ".join(f"{name} = :{name}" for name in written),
+        "ExpressionAttributeValues": {
+            **{f":{name}": {"N": str(number)} for name, number in written.items()},
+            **(condition_values or {}),
+        },
+    }
+    if condition:
+        request["ConditionExpression"] = condition
+    core.store.write("UpdateItem", request)

@@ -1,0 +1,61 @@
+"""Whether a message that could be received is given up instead: the pure rule of dead letters."""
+
+from __future__ import annotations
+
+from cirrusmq.base import limits
+from cirrusmq.model.parcel import Parcel
+from cirrusmq.model.source import Source
+
+
+def age_limit_ms(source: Source) -> int | None:
+    """The age at which messages are given up; None where it is no reason.
+
+    In a queue its `max_age_seconds`. In a subscription with a dead-letter queue two minutes before
+    the end of a message's life: what would expire while retries remain is not lost in silence.
+    """
+    if source.dead_letter is None:
+        return None
+    if source.subscription is not None:
+        return limits.TOPIC_LIFE_SECONDS * 1000 - limits.RESCUE_MS
+    max_age = source.dead_letter.max_age_seconds
+    return None if max_age is None else max_age * 1000
+
+
+def too_old(source: Source, parcel: Parcel, now_ms: int) -> bool:
+    """Whether the parcel's messages have reached the source's limit of age."""
+    limit_ms = age_limit_ms(source)
+    return limit_ms is not None and now_ms - parcel.sent_ms > limit_ms
+
+
+def reason_to_give_up(source: Source, parcel: Parcel, place: int, now_ms: int) -> str | None:
+    """`max_receives`, `max_age` or `retries` where the message is to leave its source.
+
+    It moves to the dead-letter queue; a subscription that has none may drop it.
+
+    Never one that is held, or still delayed; one that waits for a retry may be too old. Near its
+    expiry a published message is given up if it was received before: if it was not, it has no
+    retries ahead of it, and can be received to the end.
+    """
+    dead_letter = source.dead_letter
+    if dead_letter is None and not source.drops:
+        return None
+    if not parcel.live(place) or now_ms >= parcel.expires_ms:
+        return None
+    if parcel.held(place, now_ms) or parcel.delayed(place, now_ms):
+        return None
+    if too_old(source, parcel, now_ms):
+        if source.subscription is None:
+            return "max_age"
+        if parcel.receives[place]:
+            return "retries"
+    if parcel.ready_ms(place) > now_ms:
+        return None
+    receives = parcel.receives[place]
+    max_receives = dead_letter.max_receives if dead_letter else None
+    if max_receives is not None and receives >= max_receives:
+        return "max_receives"
+    if source.retry is not None and receives and source.retry.ends:
+        retries = source.retry.max_retries
+        if retries is not None and receives > retries:
+            return "retries"
+    return None

@@ -1,0 +1,137 @@
+"""Moving messages out of a parcel, in the transaction that puts them where they go.
+
+    one transaction:  the messages are marked gone in their parcel (if they still are as read)
+                      they stand in a parcel of their own           (if that key is free)
+
+So at every moment each is in exactly one place, whatever fails and whoever races.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from msgspec.structs import replace
+
+from cirrusmq.lifecycle.tombstones import clear, may_vanish, parcel_key
+from cirrusmq.model.parcel import GONE, Parcel, tombstone_until
+from cirrusmq.model.source import Source, rewindable
+from cirrusmq.runtime.core import Core
+from cirrusmq.runtime.store import Item, TransactionRefused, put_if_absent
+from cirrusmq.storage.parcels import ttl_seconds
+
+VANISHED = "/removed"
+REWOUND = "rewound"
+"""In the place of a source's id: the parcel came back from the archive."""
+
+
+def origin(
+    core: Core, source: Source, parcel: Parcel, places: Sequence[int], now_ms: int, mark: int = GONE
+) -> str:
+    """What the new parcel of messages says of where they came from: the source's id.
+
+    Where the old parcel vanishes with the move its removal looks like a delete to the meter, and
+    the mark behind the id tells it so.
+    """
+    vanishes = _vanishes(core, source, parcel, _without(parcel, places, mark), now_ms)
+    return parcel.source_id + (VANISHED if vanishes else "")
+
+
+def move_out(
+    core: Core,
+    source: Source,
+    parcel: Parcel,
+    places: Sequence[int],
+    arrivals: Sequence[Item],
+    now_ms: int,
+    nonces: Mapping[int, bytes] | None = None,
+    mark: int = GONE,
+    alongside: Sequence[Mapping[str, Any]] = (),
+) -> Parcel | None:
+    """Write `arrivals` and take the messages at `places` out of their parcel, all or nothing.
+
+    With `nonces`, by place, only the holders of the newest receipts may. `mark` is what they leave
+    in their places, where the parcel stays. `alongside`: writes of the same transaction that note
+    the move. Answers the parcel as the move leaves it; None where somebody was faster.
+    """
+    after = _without(parcel, places, mark)
+    try:
+        core.store.transact(
+            [
+                _departure(core, source, parcel, after, places, now_ms, nonces or {}),
+                *({"Put": put_if_absent(core.tables.messages, item)} for item in arrivals),
+                *alongside,
+            ]
+        )
+    except TransactionRefused as refused:
+        # An earlier try of this very move leaves both: the messages gone, and the arrivals' keys
+        # taken. One of them alone is somebody else's doing, and nothing was moved.
+        arrived = any(1 <= write <= len(arrivals) for write in refused.failed)
+        if 0 not in refused.failed or not arrived:
+            return None
+    if after.spent() and not _vanishes(core, source, parcel, after, now_ms):
+        clear(core, source, after, now_ms)
+    return after
+
+
+def _without(parcel: Parcel, places: Sequence[int], mark: int) -> Parcel:
+    visible = list(parcel.visible_ms)
+    for place in places:
+        visible[place] = mark
+    return replace(parcel, visible_ms=tuple(visible))
+
+
+def _vanishes(core: Core, source: Source, parcel: Parcel, after: Parcel, now_ms: int) -> bool:
+    """Whether the move removes the parcel: nothing is left in it, nor to be said of it."""
+    scale = core.clock.scale
+    if not after.spent() or not may_vanish(source, after.visible_ms, parcel, now_ms, scale):
+        return False
+    return not any(rewindable(source, after, place) for place in range(after.count))
+
+
+def _departure(
+    core: Core,
+    source: Source,
+    parcel: Parcel,
+    after: Parcel,
+    places: Sequence[int],
+    now_ms: int,
+    nonces: Mapping[int, bytes],
+) -> dict[str, Any]:
+    vanishes = _vanishes(core, source, parcel, after, now_ms)
+    conditions: list[str] = []
+    values: dict[str, Any] = {}
+    # Who removes the parcel answers for all of it: a neighbour may have been rewound meanwhile.
+    for place in range(parcel.count) if vanishes else places:
+        conditions.append(f"v[{place}] = :v{place}")
+        values[f":v{place}"] = {"N": str(parcel.visible_ms[place])}
+    for place, nonce in nonces.items():
+        conditions.append(f"k[{place}] = :k{place}")
+        values[f":k{place}"] = {"B": nonce}
+    request: dict[str, Any] = {
+        "TableName": core.tables.messages,
+        "Key": parcel_key(parcel),
+        "ConditionExpression": " AND ".join(conditions),
+        "ExpressionAttributeValues": values,
+        "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
+    }
+    if vanishes:
+        return {"Delete": request}
+    changes = [f"v[{place}] = :mark" for place in places]
+    values[":mark"] = {"N": str(after.visible_ms[places[0]])}
+    if parcel.first_key:
+        # A message that moved outlives the ones it was sent with, and TTL would free their key.
+        end_ms = tombstone_until(parcel, core.clock.scale) + 1
+        if not _is_mere_tombstone(source, after):
+            end_ms = max(end_ms, parcel.expires_ms)
+        changes.append("expires_at = :end")
+        values[":end"] = {"N": str(ttl_seconds(end_ms))}
+    request["UpdateExpression"] = "SET " + ", ".join(changes)
+    return {"Update": request}
+
+
+def _is_mere_tombstone(source: Source, after: Parcel) -> bool:
+    """Whether a parcel is kept for nothing but its key, so that TTL may take it before its time."""
+    places = range(after.count)
+    deleted = any(rewindable(source, after, place) for place in places)
+    return after.spent() and not source.traced and not deleted

@@ -1,0 +1,88 @@
+"""Re-keying messages in their source: to a later place in their partition's order.
+
+    key      t0                        t1 > t0
+    before   [a b c]                               b and c are given back, due at t1
+    after    [a - -]                   [b c]       the same ids, times and counts; no receipts
+
+What goes at once goes as one parcel. Keys only grow, so nobody who reads a partition forward
+passes a message over that was there when he began.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from cirrusmq.base import limits
+from cirrusmq.lifecycle.dead_letter_policy import age_limit_ms
+from cirrusmq.lifecycle.moves import move_out, origin
+from cirrusmq.model.parcel import MOVED, Parcel, under_key
+from cirrusmq.model.source import Source
+from cirrusmq.runtime.core import Core
+from cirrusmq.storage.parcels import age_note, parcel_item
+
+SWEPT_MS = 180_000
+"""The sweep, which comes each minute, has come past a key by then."""
+
+
+def turn_ms(parcel: Parcel, places: Sequence[int], now_ms: int) -> int:
+    """The time for the key of messages that are given back to be active at once.
+
+        the queue     [2 h ago ... head ............................................ now]
+        given back           old key -> behind those of the head, 3 s or more      (not here: it
+                                                                                    would expire)
+
+    They lose their turn, not the day: behind as much as came in while they were held. What a
+    message waited before its first receive tells how far the queue lags; a delay is no lag, so
+    never more than the age of its key.
+    """
+    first_ms = min(parcel.first_received_ms[place] for place in places)
+    lag_ms = min(first_ms - parcel.sent_ms, now_ms - parcel.key_ms)
+    turn = now_ms if lag_ms < limits.LAG_MS else now_ms - lag_ms + limits.TURN_MS
+    return max(turn, parcel.key_ms + limits.TURN_MS)
+
+
+def rekeyed(
+    core: Core,
+    source: Source,
+    parcel: Parcel,
+    places: Sequence[int],
+    key_ms: int,
+    due_ms: int,
+    now_ms: int,
+) -> Parcel:
+    """The messages at `places` in a parcel of their own, active at `due_ms`."""
+    came_from = origin(core, source, parcel, places, now_ms, MOVED)
+    return under_key(parcel, places, key_ms, due_ms, came_from)
+
+
+def rekey(
+    core: Core,
+    source: Source,
+    parcel: Parcel,
+    places: Sequence[int],
+    moved: Parcel,
+    now_ms: int,
+    nonces: Mapping[int, bytes] | None = None,
+) -> Parcel | None:
+    """Put `moved` in the place of the messages at `places`, in one transaction.
+
+    Their receipts end. The new key no longer says when they are too old for a source that gives
+    messages up by age, so the sweep gets a note. Answers what is left of the parcel; None where
+    somebody was faster.
+    """
+    limit_ms = age_limit_ms(source)
+    notes = []
+    if limit_ms is not None and _needs_note(source, moved, limit_ms):
+        note = age_note(moved, limit_ms)
+        notes = [{"Put": {"TableName": core.tables.messages, "Item": note}}]
+    return move_out(
+        core, source, parcel, places, [parcel_item(moved)], now_ms, nonces, MOVED, notes
+    )
+
+
+def _needs_note(source: Source, moved: Parcel, limit_ms: int) -> bool:
+    """Whether the sweep may come past the new key too late, and find no note there.
+
+    A subscription's limit is most of a day: before it, the sweep notes what it comes past.
+    """
+    return source.subscription is None or moved.key_ms + SWEPT_MS > moved.sent_ms + limit_ms

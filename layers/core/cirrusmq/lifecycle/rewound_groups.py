@@ -1,0 +1,149 @@
+"""Rewound messages of an ordered queue: none is received while a later one of its group is held.
+
+    1 and 2 deleted, 3 held by B ──> rewind: 1 waits, so nobody gets past it ──> B settles 3
+    receivers look at 1: is something behind it held? yes: it waits ..................... no: free
+
+The first message of a group that comes back does not become visible by itself (it "waits": its
+time is its expiry), and holds back all others. Who finds the group free makes it visible, and in
+the same transaction changes the message that was first before, so that a claim of that one by
+somebody who read it earlier fails:
+
+    B: reads 3 ........................................ claims 3 as it was read: refused
+    A:          rewind: 1 waits ──> A: 1 is visible, 3 changed ──> claims 1
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from msgspec.structs import replace
+
+from cirrusmq.lifecycle.moves import REWOUND
+from cirrusmq.lifecycle.tombstones import parcel_key
+from cirrusmq.model.parcel import Parcel
+from cirrusmq.runtime.core import Core
+from cirrusmq.runtime.store import TransactionRefused
+from cirrusmq.storage.parcels import PARCELS, partition_key
+from cirrusmq.storage.scan import LAST_KEY, read_page
+
+_LOOKED_AT = 20
+"""Parcels that one receiver, or a few after one another, can hold of a group."""
+
+
+def group_of(parcel: Parcel) -> str:
+    """What the sort keys of a group's parcels begin with."""
+    return parcel.sort_key.partition("#")[0]
+
+
+def let_in(core: Core, parcel: Parcel, now_ms: int) -> Parcel:
+    """Make the messages that wait in a parcel visible if their group is free.
+
+    Answers the parcel as it is then.
+    """
+    waiting = [place for place in range(parcel.count) if parcel.awaits_group(place)]
+    if not waiting:
+        return parcel
+    there = _there_before(core, parcel)
+    if any(each.held(place, now_ms) for each in there for place in range(each.count)):
+        return parcel
+    changes = {(parcel.sort_key, place): now_ms for place in waiting}
+    parcels = {parcel.sort_key: parcel}
+    since_ms = parcel.first_received_ms[waiting[0]]
+    for each in there:
+        places = _places_there(each, since_ms)
+        if places:
+            changes[each.sort_key, places[0]] = each.visible_ms[places[0]] + 1
+            parcels[each.sort_key] = each
+            break
+    writes = [
+        _update(
+            core,
+            parcels[sort_key],
+            {place: v for (where, place), v in changes.items() if where == sort_key},
+        )
+        for sort_key in parcels
+    ]
+    try:
+        core.store.transact(writes)
+    except TransactionRefused:
+        return parcel
+    own = {place: v for (where, place), v in changes.items() if where == parcel.sort_key}
+    visible, first = list(parcel.visible_ms), list(parcel.first_received_ms)
+    for place, visible_ms in own.items():
+        visible[place] = visible_ms
+        first[place] = 0 if place in waiting else first[place]
+    return replace(parcel, visible_ms=tuple(visible), first_received_ms=tuple(first))
+
+
+def _there_before(core: Core, parcel: Parcel) -> list[Parcel]:
+    """The group's first parcels, from the one on that was its first before the rewind.
+
+    That one may lie behind many that came back: its key is kept for a minute.
+    """
+    since_ms = next(
+        parcel.first_received_ms[place]
+        for place in range(parcel.count)
+        if parcel.awaits_group(place)
+    )
+
+    def find() -> str:
+        for each in _behind(core, parcel, parcel.sort_key, None):
+            if _places_there(each, since_ms):
+                return each.sort_key
+        return ""
+
+    pk = partition_key(PARCELS, parcel.source_id, parcel.partition)
+    first = core.slow_cache.get((pk, parcel.sort_key, since_ms), find) or find()
+    return list(_behind(core, parcel, first, _LOOKED_AT)) if first else []
+
+
+def _behind(core: Core, parcel: Parcel, first: str, limit: int | None) -> Iterator[Parcel]:
+    """The parcels of the group from the key `first` on; with a limit, so many at most."""
+    pk = partition_key(PARCELS, parcel.source_id, parcel.partition)
+    until, exclusive = f"{group_of(parcel)}#{LAST_KEY}", False
+    while True:
+        page = read_page(core, pk, first, until, limit, from_exclusive=exclusive)
+        yield from page.parcels
+        if page.more_after is None or limit is not None:
+            return
+        first, exclusive = page.more_after, True
+
+
+def _places_there(parcel: Parcel, since_ms: int) -> list[int]:
+    """The places of a parcel's messages that could be received before the rewind."""
+    return [
+        place
+        for place in range(parcel.count)
+        if parcel.live(place) and not parcel.awaits_group(place)
+        if not (
+            parcel.moved_from == REWOUND
+            and not parcel.receives[place]
+            and parcel.visible_ms[place] >= since_ms
+        )
+    ]
+
+
+def _update(core: Core, parcel: Parcel, visible_ms: dict[int, int]) -> dict[str, Any]:
+    """A transaction's change of when messages are visible, if they are as they were read."""
+    changes, conditions = [], []
+    values: dict[str, Any] = {}
+    for place, moment_ms in visible_ms.items():
+        changes.append(f"v[{place}] = :v{place}")
+        conditions.append(f"v[{place}] = :s{place}")
+        values |= {
+            f":v{place}": {"N": str(moment_ms)},
+            f":s{place}": {"N": str(parcel.visible_ms[place])},
+        }
+        if parcel.awaits_group(place):
+            changes.append(f"f[{place}] = :none")
+            values[":none"] = {"N": "0"}
+    return {
+        "Update": {
+            "TableName": core.tables.messages,
+            "Key": parcel_key(parcel),
+            "UpdateExpression": "SET " + ", ".join(changes),
+            "ConditionExpression": " AND ".join(conditions),
+            "ExpressionAttributeValues": values,
+        }
+    }

@@ -1,0 +1,70 @@
+"""Removing a parcel in which nothing is left: whoever sees that, does it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from typing import Any
+
+from cirrusmq.base.errors import Unavailable
+from cirrusmq.model.parcel import DROPPED, GONE, MOVED, Parcel, tombstone_until
+from cirrusmq.model.source import Source, rewindable, rewindable_until
+from cirrusmq.runtime.core import Core
+from cirrusmq.runtime.store import ConditionFailed, TransactionRefused, key
+from cirrusmq.storage.parcels import PARCELS, archive_item, partition_key
+
+_logger = logging.getLogger(__name__)
+
+
+def parcel_key(parcel: Parcel) -> dict[str, Any]:
+    """The key of a parcel's item."""
+    return key(partition_key(PARCELS, parcel.source_id, parcel.partition), parcel.sort_key)
+
+
+def may_vanish(
+    source: Source, states: Sequence[int], parcel: Parcel, now_ms: int, scale: float
+) -> bool:
+    """Whether a parcel whose messages ended in these states may be removed.
+
+        client    send (attempt) ──> answer lost ............ the same send again
+        store     stored ──> received ──> moved to a retry    key taken? else a second copy
+
+    Until no attempt can be that old, and no batch of the stream come again, the empty parcel stays
+    and holds the key. The key of one that was moved is nobody's to show again. One that says of a
+    published message that it is dead stays for the message's trace, until TTL removes it.
+    """
+    if source.traced and (GONE in states or DROPPED in states):
+        return False
+    moved = GONE in states or MOVED in states
+    return not (moved and parcel.first_key) or now_ms > tombstone_until(parcel, scale)
+
+
+def clear(core: Core, source: Source, parcel: Parcel, now_ms: int) -> None:
+    """Remove a spent parcel, into the archive where its deleted messages can be rewound.
+
+    That is tidying: where the store refuses, somebody else comes by.
+    """
+    deleted = any(rewindable(source, parcel, place) for place in range(parcel.count))
+    if not may_vanish(source, parcel.visible_ms, parcel, now_ms, core.clock.scale):
+        return
+    conditions = " AND ".join(f"v[{place}] <= :none" for place in range(parcel.count))
+    removal = {
+        "TableName": core.tables.messages,
+        "Key": parcel_key(parcel),
+        "ConditionExpression": conditions,
+        "ExpressionAttributeValues": {":none": {"N": "0"}},
+    }
+    until_ms = rewindable_until(source, parcel)
+    try:
+        if deleted and until_ms > now_ms:
+            put = {
+                "TableName": core.tables.messages,
+                "Item": archive_item(parcel, until_ms),
+            }
+            core.store.transact([{"Delete": removal}, {"Put": put}])
+        else:
+            core.store.write("DeleteItem", removal)
+    except (ConditionFailed, TransactionRefused):
+        return  # somebody else removed it, or rewound it meanwhile
+    except Unavailable:
+        _logger.warning("parcel %s is spent and could not be removed", parcel.sort_key)

@@ -1,0 +1,36 @@
+"""How long messages wait: what an operator's alarm asks once a minute."""
+
+from __future__ import annotations
+
+from cirrusmq.model.parcel import Parcel
+from cirrusmq.model.source import Source
+from cirrusmq.runtime.core import Core
+from cirrusmq.storage.parcels import PARCELS, partition_key
+from cirrusmq.storage.scan import from_key, read_page, until_key
+
+LOOKED_AT = 20
+"""Parcels at the head of each partition: enough to see past those that are held."""
+
+
+def oldest_ms(core: Core, source: Source) -> int | None:
+    """When the oldest message was sent that could be received now and is not; None: none is.
+
+    Only heads are looked at: behind 20 held parcels a message is not seen until they are gone.
+    """
+    now_ms = core.now_ms()
+    start, until = from_key(core, source, now_ms) or "!", until_key(source, now_ms)
+    return min(
+        (
+            parcel.sent_ms
+            for partition in range(source.partitions)
+            for parcel in _head(core, source, partition, start, until)
+            if now_ms < parcel.expires_ms and parcel.sent_ms > source.purged_ms
+            if any(parcel.receivable(place, now_ms) for place in range(parcel.count))
+        ),
+        default=None,
+    )
+
+
+def _head(core: Core, source: Source, partition: int, start: str, until: str) -> list[Parcel]:
+    pk = partition_key(PARCELS, source.id, partition)
+    return read_page(core, pk, start, until, LOOKED_AT, consistent=False).parcels

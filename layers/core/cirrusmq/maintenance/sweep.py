@@ -1,0 +1,155 @@
+"""The minute's sweep: what nobody else will come by to do.
+
+It has parts, which share its time and come in a new order each time. One that fails, or does not
+come to its end, costs none of the others theirs; the next sweep goes on with it. What gets round
+says so, and an alarm rings where a part has not for ten minutes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+
+from cirrusmq.base.errors import OperationNotFound
+from cirrusmq.fanout import parking
+from cirrusmq.maintenance.visits import visit_all
+from cirrusmq.metering.gauges import write_gauges
+from cirrusmq.push import delivery
+from cirrusmq.queues import operations
+from cirrusmq.runtime.core import Core
+from cirrusmq.runtime.isolation import apart_from_others
+from cirrusmq.runtime.store import key
+from cirrusmq.storage.counters import CounterPlace, read_counters
+from cirrusmq.subscriptions import delivery_state
+
+_ROUNDS = ("sweep", "rounds")
+
+
+class Swept(msgspec.Struct, kw_only=True):
+    """What a sweep tells an operator."""
+
+    stuck: int = 0
+    """Retry schedules that nobody was at."""
+    oldest_age_ms: int = 0
+    """Age of the oldest message that could be received and is not."""
+    behind_ms: int = 0
+    """How long ago the part that is furthest behind came round the last time."""
+
+
+Part = Callable[[Core, int, Swept], bool]
+"""Works until a deadline; whether it came to its end."""
+
+
+def sweep(core: Core, most_ms: int) -> Swept:
+    """Start again what stopped, give messages up that grew too old, and look how all is.
+
+    Works for at most about `most_ms`.
+    """
+    swept = Swept()
+    deadline_ms = core.now_ms() + most_ms
+    parts = list(_PARTS.items())
+    core.random.shuffle(parts)
+    finished = {}
+    for left, (name, part) in zip(range(len(parts), 0, -1), parts, strict=True):
+        now_ms = core.now_ms()
+        finished[name] = False
+        with apart_from_others(f"the sweep's {name} failed"):
+            finished[name] = part(core, now_ms + (deadline_ms - now_ms) // left, swept)
+    swept.behind_ms = _note_rounds(core, finished)
+    return swept
+
+
+def _note_rounds(core: Core, finished: dict[str, bool]) -> int:
+    """Write down which parts came round now; how long ago the last one of the others did."""
+    now_ms = core.now_ms()
+    changes = [
+        f"#{name} = :now" if done else f"#{name} = if_not_exists(#{name}, :now)"
+        for name, done in finished.items()
+    ]
+    rounds = core.store.write(
+        "UpdateItem",
+        {
+            "TableName": core.tables.usage,
+            "Key": key(*_ROUNDS),
+            "UpdateExpression": "SET " + ", ".join(changes),
+            "ExpressionAttributeNames": {f"#{name}": name for name in finished},
+            "ExpressionAttributeValues": {":now": {"N": str(now_ms)}},
+            "ReturnValues": "ALL_NEW",
+        },
+    )
+    assert rounds is not None
+    return now_ms - min(int(rounds[name]["N"]) for name in finished)
+
+
+def _resume_operations(core: Core, deadline_ms: int, swept: Swept) -> bool:
+    """Have operations run again whose runner stopped."""
+    pointers = list(operations.running(core))
+    core.random.shuffle(pointers)
+    for pointer in pointers:
+        if core.now_ms() >= deadline_ms:
+            return False
+        with apart_from_others(f"operation {pointer.id} could not be resumed"):
+            _resume(core, pointer)
+    return True
+
+
+def _resume(core: Core, pointer: operations.Pointer) -> None:
+    try:
+        operation = operations.get(core, pointer.account, pointer.id)
+    except OperationNotFound:
+        return
+    if core.now_ms() >= operation.held_until_ms:
+        operations.resume(core, pointer)
+
+
+def _resume_parked(core: Core, deadline_ms: int, swept: Swept) -> bool:
+    """Have what fan_out put aside handed out by `replay`."""
+    return parking.resume(core, deadline_ms)
+
+
+def _push_on(core: Core, deadline_ms: int, swept: Swept) -> bool:
+    """Start retry schedules again that nobody is at, and deliveries whose event was lost.
+
+    Only a subscription that keeps messages is looked into for the latter.
+    """
+    found = list(delivery_state.read_all(core))
+    core.random.shuffle(found)
+    keeping = _keeping(core) if found else set()
+    for schedule in found:
+        if core.now_ms() >= deadline_ms:
+            return False
+        with apart_from_others(f"subscription {schedule.subscription_id} could not be pushed on"):
+            keeps = schedule.subscription_id in keeping
+            swept.stuck += delivery.resume_if_stuck(core, schedule, keeps=keeps)
+    return True
+
+
+def _keeping(core: Core) -> set[str]:
+    """Ids of all that keeps messages."""
+    keeping: set[str] = set()
+    place: CounterPlace | None = CounterPlace()
+    while place is not None:
+        counters, place = read_counters(core, place)
+        keeping.update(each.resource_id for each in counters if each.kept.messages)
+    return keeping
+
+
+def _visit(core: Core, deadline_ms: int, swept: Swept) -> bool:
+    visits = visit_all(core, deadline_ms)
+    if visits.oldest_ms is not None:
+        swept.oldest_age_ms = max(0, core.now_ms() - visits.oldest_ms)
+    return visits.done
+
+
+def _write_gauges(core: Core, deadline_ms: int, swept: Swept) -> bool:
+    return write_gauges(core, deadline_ms)
+
+
+_PARTS: dict[str, Part] = {
+    "operations": _resume_operations,
+    "parked": _resume_parked,
+    "pushes": _push_on,
+    "visits": _visit,
+    "gauges": _write_gauges,
+}

@@ -1,0 +1,141 @@
+"""The sweep's visits to what keeps messages: giving up by age, and how long the oldest one waits.
+
+A partition that takes long is handed over to `replay`, one invocation for each, so that a thousand
+messages a second and queue grow too old without holding up the others:
+
+    sweep   two seconds for a partition, not done ──> replay: holds it, goes on for minutes
+    sweep, a minute later: held ──> passes it over
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from cirrusmq.base.errors import CirrusMQError
+from cirrusmq.lifecycle import age_limit
+from cirrusmq.lifecycle.dead_letter_policy import age_limit_ms
+from cirrusmq.maintenance.oldest_message import oldest_ms
+from cirrusmq.model.source import Source
+from cirrusmq.model.topic import Topic
+from cirrusmq.queues.queues import Resource, get_queue
+from cirrusmq.queues.receivers import source_with_id
+from cirrusmq.runtime.core import Core
+from cirrusmq.runtime.store import Item, key
+from cirrusmq.storage import directory
+from cirrusmq.storage.counters import Counter, CounterPlace, remove_empty, walk
+from cirrusmq.subscriptions.sources import subscription_source
+from cirrusmq.subscriptions.subscriptions import cached_subscriptions
+
+SHARE_MS = 2_000
+"""What the sweep itself spends on a partition."""
+_ROUND = ("sweep", "visits")
+
+
+class Visits(msgspec.Struct, frozen=True):
+    """What a sweep's visits came to."""
+
+    done: bool
+    """Whether they reached the end of a round through everything that keeps messages."""
+    oldest_ms: int | None
+    """When the oldest message was sent that waits, as far as this and the last round know."""
+
+
+def visit_all(core: Core, deadline_ms: int) -> Visits:
+    """Visit what keeps messages, from where the last sweep stopped, until `deadline_ms`."""
+    note = core.store.get(core.tables.usage, *_ROUND) or {}
+    place = CounterPlace()
+    if "after" in note:
+        place = CounterPlace(int(note["shard"]["N"]), note["after"]["S"])
+    waiting = [int(note["oldest"]["N"])] if "oldest" in note else []
+
+    def visit(counter: Counter) -> None:
+        oldest = _visit(core, counter, deadline_ms)
+        if oldest is not None:
+            waiting.append(oldest)
+
+    reached = walk(core, place, deadline_ms, visit)
+    oldest = min(waiting, default=None)
+    item: Item = key(*_ROUND)
+    if reached is None:
+        item |= {} if oldest is None else {"before": {"N": str(oldest)}}
+    else:
+        item |= {"shard": {"N": str(reached.shard)}, "after": {"S": reached.after}}
+        item |= {} if oldest is None else {"oldest": {"N": str(oldest)}}
+        if "before" in note:
+            item["before"] = note["before"]
+            oldest = min([*waiting, int(note["before"]["N"])])
+    core.store.write("PutItem", {"TableName": core.tables.usage, "Item": item})
+    return Visits(reached is None, oldest)
+
+
+def give_up_on(core: Core, resource_id: str, partition: int, most_ms: int) -> None:
+    """Give up by age in one partition for about `most_ms`, unless somebody else does."""
+    source = _source(core, resource_id)
+    if source is None or age_limit_ms(source) is None:
+        return
+    state = age_limit.hold(core, source, partition)
+    if state is None:
+        return
+    deadline_ms = core.now_ms() + most_ms
+    done = False
+    while not done and core.now_ms() < deadline_ms:
+        until_ms = min(deadline_ms, core.now_ms() + age_limit.HOLD_MS // 2)
+        done = age_limit.give_up_aged(core, source, partition, state, until_ms)
+        state = age_limit.read_state(core, source, partition)
+        age_limit.extend(core, source, partition)
+    age_limit.release(core, source, partition)
+
+
+def _visit(core: Core, counter: Counter, deadline_ms: int) -> int | None:
+    """Tend one resource; when the oldest message was sent that waits in it."""
+    if counter.empty:
+        remove_empty(core, counter.resource_id)
+    source = _source(core, counter.resource_id) if counter.holds else None
+    if source is None:
+        return None
+    if age_limit_ms(source) is not None:
+        partitions = list(range(source.partitions))
+        core.random.shuffle(partitions)
+        for partition in partitions:
+            _give_up_aged(core, source, partition, deadline_ms)
+    return oldest_ms(core, source)
+
+
+def _give_up_aged(core: Core, source: Source, partition: int, deadline_ms: int) -> None:
+    """Give up in a partition, or have it done where that takes long or no time is left."""
+    now_ms = core.now_ms()
+    if now_ms < deadline_ms:
+        state = age_limit.read_state(core, source, partition)
+        if now_ms < state.held_until_ms:
+            return
+        until_ms = min(now_ms + SHARE_MS, deadline_ms)
+        if age_limit.give_up_aged(core, source, partition, state, until_ms):
+            return
+    event: dict[str, Any] = {"resource": source.id, "partition": partition}
+    core.invoke("replay", {"aged": event})
+
+
+def _source(core: Core, resource_id: str) -> Source | None:
+    """What is received from under this id; None for URLs, topics, and for what is gone."""
+    place = directory.resource_place(resource_id)
+
+    def load() -> Resource | None:
+        found = directory.read(core, place, Resource)
+        return found.value if found else None
+
+    resource = core.slow_cache.get(place, load)
+    if resource is None or resource.pushed:
+        return None
+    name, _, subscription_name = resource.name.partition("/")
+    if resource.kind in ("queue", "receiver"):
+        try:
+            return source_with_id(core, get_queue(core, resource.account, name), resource_id)
+        except CirrusMQError:
+            return None  # deleted meanwhile
+    topic = directory.read_cached(core, directory.topic_place(resource.account, name), Topic)
+    for subscription in cached_subscriptions(core, topic.id) if topic else ():
+        if (subscription.id, subscription.name) == (resource_id, subscription_name):
+            return subscription_source(subscription)
+    return None

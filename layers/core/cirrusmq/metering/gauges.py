@@ -1,0 +1,101 @@
+"""Hourly gauges: what each resource keeps, as usage records that billing multiplies by hours.
+
+Only what keeps something has a counter, and is looked at.
+"""
+
+from __future__ import annotations
+
+from cirrusmq.base.decoding import decode_json
+from cirrusmq.base.errors import QueueNotFound
+from cirrusmq.metering.meter import RECORD_SECONDS, usage_entry, usage_place
+from cirrusmq.queues.queues import Resource, get_queue
+from cirrusmq.runtime.core import Core
+from cirrusmq.runtime.store import ConditionFailed, Item, key
+from cirrusmq.storage.counters import Counter, CounterPlace, Kept, walk
+from cirrusmq.storage.directory import resource_place
+
+HOUR_MS = 3_600_000
+_DONE = ("gauges", "done")
+
+
+def write_gauges(core: Core, deadline_ms: int) -> bool:
+    """Write this hour's gauges, unless they are there, until `deadline_ms`; whether all are.
+
+    The next sweep goes on from there, so that every sweep comes nearer to the end. Each gauge has
+    a key of its resource and hour and is put if absent, so that a sweep that stopped, or two at
+    once, count nothing twice.
+    """
+    hour = core.now_ms() // HOUR_MS
+    note = core.store.get(core.tables.usage, *_DONE) or {}
+    if "hour" in note and int(note["hour"]["N"]) >= hour:
+        return True
+    place = CounterPlace()
+    if "begun" in note and int(note["begun"]["N"]) == hour:
+        place = CounterPlace(int(note["shard"]["N"]), note["after"]["S"])
+    reached = walk(core, place, deadline_ms, lambda counter: _write_gauge(core, counter, hour))
+    if reached is None:
+        _note(core, {"hour": hour})
+    else:
+        _note(core, {"begun": hour, "shard": reached.shard, "after": reached.after})
+    return reached is None
+
+
+def _note(core: Core, values: dict[str, int | str]) -> None:
+    """Write down how far this hour's gauges are, or that they are done."""
+    core.store.write(
+        "UpdateItem",
+        {
+            "TableName": core.tables.usage,
+            "Key": key(*_DONE),
+            "UpdateExpression": "SET " + ", ".join(f"#{name} = :{name}" for name in values),
+            "ExpressionAttributeNames": {f"#{name}": name for name in values},
+            "ExpressionAttributeValues": {
+                f":{name}": {"S": value} if isinstance(value, str) else {"N": str(value)}
+                for name, value in values.items()
+            },
+        },
+    )
+
+
+def _write_gauge(core: Core, counter: Counter, hour: int) -> None:
+    resource_id, kept = counter.resource_id, counter.kept
+    item = core.store.get(core.tables.directory, *resource_place(resource_id))
+    if item is None or "expires_at" in item:  # deleted
+        return
+    resource = decode_json(item["document"]["S"], Resource)
+    if kept.rewindable and not _rewinds(core, resource):
+        kept = kept._replace(rewindable=0)
+    entries = _entries(resource, kept, hour)
+    if not entries:
+        return
+    pk, sk = usage_place(f"gauge#{resource_id}#{hour}")
+    gauge = {
+        **key(pk, sk),
+        "records": {"L": entries},
+        "expires_at": {"N": str(core.now_ms() // 1000 + RECORD_SECONDS)},
+    }
+    try:
+        core.store.put_if_absent(core.tables.usage, gauge)
+    except ConditionFailed:
+        return  # an earlier sweep of this hour wrote it
+
+
+def _rewinds(core: Core, resource: Resource) -> bool:
+    """Whether deleted messages can be rewound now; the archive may hold some from before."""
+    queue_name, _, _ = resource.name.partition("/")  # a receiver's name has its queue's before it
+    try:
+        return get_queue(core, resource.account, queue_name).attributes.rewind_seconds > 0
+    except QueueNotFound:
+        return False
+
+
+def _entries(resource: Resource, kept: Kept, hour: int) -> list[Item]:
+    minute = hour * 60
+    entries = []
+    if kept.messages or kept.bytes:
+        numbers = {"count": kept.messages, "bytes": kept.bytes}
+        entries.append(usage_entry(resource, "kept", minute, numbers))
+    if kept.rewindable:
+        numbers = {"count": kept.rewindable, "bytes": 0}
+        entries.append(usage_entry(resource, "rewindable", minute, numbers))
+    return entries

@@ -1,0 +1,148 @@
+"""What one change of a parcel means for billing and for the counters: pure, and right in any order.
+
+Counting is signed. A move between parcels shows in the stream as a departure and an arrival; the
+arrival says where it came from and takes back what the departure alone would look like.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal, NamedTuple, TypeAlias
+
+import msgspec
+
+from cirrusmq.lifecycle.moves import REWOUND, VANISHED
+from cirrusmq.model.parcel import DELETED, DROPPED, Parcel
+
+Kind: TypeAlias = Literal[
+    "sent",
+    "received",
+    "deleted",
+    "expired",
+    "dead_lettered",
+    "published",
+    "delivered",
+    "dropped",
+    "rewound",
+]
+
+
+class Event(NamedTuple):
+    """Something billed: so many messages (signed) of so many bytes, at a source."""
+
+    source_id: str
+    kind: Kind
+    messages: int
+    bytes: int
+    attempts: int = 0
+    """Posts, of a pushed subscription's deliveries."""
+
+
+class Change(msgspec.Struct, frozen=True):
+    """A parcel before and after a write; None where it was not there."""
+
+    before: Parcel | None
+    after: Parcel | None
+    by_ttl: bool
+
+
+def published(topic_id: str, messages: int, size: int) -> Event:
+    """What a topic's record is billed as."""
+    return Event(topic_id, "published", messages, size)
+
+
+def push_events(change: Change) -> Iterator[Event]:
+    """What a change of a pushed subscription's parcel is billed as: deliveries and attempts."""
+    before, after = change.before, change.after
+    if before is None or after is None:
+        if before is not None and change.by_ttl:
+            for place in range(before.count):
+                if before.live(place):
+                    yield Event(before.source_id, "dropped", 1, before.sizes[place])
+        return
+    for place in range(min(before.count, after.count)):
+        size, attempts = after.sizes[place], after.receives[place] - before.receives[place]
+        if attempts > 0:
+            yield Event(after.source_id, "delivered", 0, 0, attempts)
+        if before.live(place) and after.visible_ms[place] == DELETED:
+            yield Event(after.source_id, "delivered", 1, size)
+        elif before.live(place) and after.visible_ms[place] == DROPPED:
+            yield Event(after.source_id, "dropped", 1, size)
+
+
+def events(change: Change, arrival: Kind) -> Iterator[Event]:
+    """What a change is billed as; `arrival` is the kind of a new message in this source."""
+    before, after = change.before, change.after
+    if before and after and before.sent_ms != after.sent_ms:
+        # Purged, and written over by the same send that was repeated.
+        yield from events(msgspec.structs.replace(change, after=None), arrival)
+        yield from _arrivals(after, arrival)
+    elif before is None and after is not None:
+        yield from _arrivals(after, arrival)
+    elif before is not None and after is None:
+        kind: Kind = "expired" if change.by_ttl else "deleted"
+        for place in range(before.count):
+            if before.live(place):
+                yield Event(before.source_id, kind, 1, before.sizes[place])
+    elif before is not None and after is not None:
+        yield from _modifications(before, after)
+
+
+def kept(change: Change) -> tuple[int, int]:
+    """How the messages kept, and their bytes, change."""
+    (count, size), (count_before, size_before) = _live(change.after), _live(change.before)
+    return count - count_before, size - size_before
+
+
+def rewindable(change: Change) -> int:
+    """How the messages of an archived parcel that can be rewound change."""
+    return _deleted(change.after) - _deleted(change.before)
+
+
+def _arrivals(parcel: Parcel, arrival: Kind) -> Iterator[Event]:
+    origin = parcel.moved_from
+    source_id = origin.removesuffix(VANISHED) if origin else None
+    for place in range(parcel.count):
+        if not parcel.live(place):
+            continue
+        size = parcel.sizes[place]
+        if origin is None:
+            yield Event(parcel.source_id, arrival, 1, size)
+            continue
+        if origin == REWOUND:
+            yield Event(parcel.source_id, "rewound", 1, size)
+            continue
+        assert source_id is not None
+        if origin.endswith(VANISHED):
+            yield Event(source_id, "deleted", -1, -size)
+        if parcel.dead_letter is not None and source_id != parcel.source_id:
+            yield Event(source_id, "dead_lettered", 1, size)
+        elif source_id != parcel.source_id:
+            yield Event(parcel.source_id, arrival, 1, size)
+
+
+def _modifications(before: Parcel, after: Parcel) -> Iterator[Event]:
+    for place in range(min(before.count, after.count)):
+        size = after.sizes[place]
+        was, now = before.visible_ms[place], after.visible_ms[place]
+        received = after.receives[place] - before.receives[place]
+        # Fewer in a live message: a claim was undone. (A rewind counts from 0 again.)
+        if received > 0 or (received < 0 and was > DELETED):
+            yield Event(after.source_id, "received", received, size * received)
+        if was > DELETED and now == DELETED:
+            yield Event(after.source_id, "deleted", 1, size)
+        elif was > DELETED and now == DROPPED:
+            yield Event(after.source_id, "dropped", 1, size)
+        elif was == DELETED and now > DELETED:
+            yield Event(after.source_id, "rewound", 1, size)
+
+
+def _live(parcel: Parcel | None) -> tuple[int, int]:
+    if parcel is None:
+        return 0, 0
+    sizes = [parcel.sizes[place] for place in range(parcel.count) if parcel.live(place)]
+    return len(sizes), sum(sizes)
+
+
+def _deleted(parcel: Parcel | None) -> int:
+    return 0 if parcel is None else parcel.visible_ms.count(DELETED)

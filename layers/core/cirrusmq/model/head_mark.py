@@ -1,0 +1,190 @@
+"""The mark of a partition's head: up to where there is nothing to take, known to all receivers.
+
+Parcels in flight stay where they are, at the head of their partition. Where it costs more than a
+unit to read past them, one item for the partition says where to begin:
+
+    keys   ........in flight.........|..in flight..|.....receivable.....
+                                   before        young
+           read again after 1 to 27 s              read again after 0.3 s
+           (what it cost in units / 20)            (so that no first delivery is hidden)
+
+`before` is never younger than 3 s: a key is at most 1 s older than its write (an attempt that is
+older is stored under a later key), and clocks differ by 2 s. So what lives long hides leases that
+end and holds that were shortened, never a first delivery, nor what was moved to a later key.
+
+A pass reads from the beginning. It ends where it finds something, and leaves a cursor there: all
+begin at it, take what they can, and whoever meets nothing any more goes on with the pass.
+
+    pass      ......in flight......F....in flight........|
+                                   cursor              before, from the last pass
+
+Pure values; `head_marks` reads and writes them.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+from msgspec.structs import replace
+
+from cirrusmq.model.parcel import Parcel, key_ms
+
+UNITS_PER_SECOND = 20
+"""Read units a second, for a partition, that passes may cost."""
+FREE_UNITS = 1.0
+"""A stretch that costs no more is read by every look: to ask for the mark costs half of that."""
+YOUNG_KEY_MS = 3_000
+YOUNG_MS = 300
+SHORTEST_MS = 1_000
+LONGEST_MS = 27_000
+"""With its jitter, and a look that dies, an ended lease is seen within 30 s."""
+LOOK_MS = 2_000
+"""How long one has who goes on with a pass."""
+YOUNG_LOOK_MS = 100
+JITTER_MS, YOUNG_JITTER_MS = 500, 40
+
+BEGINNING = "!"
+"""Sorts in front of all keys: a cursor there is one."""
+
+Role = Literal["pass", "young", "none"]
+"""What a look is to write down: how far the pass came, the young part, or nothing."""
+Place = Literal["beginning", "cursor", "before", "young"]
+"""Where a look began."""
+
+
+class Mark(msgspec.Struct, frozen=True, kw_only=True):
+    """Keys are sort keys of parcels, to begin behind; "" is in front of all."""
+
+    before: str = ""
+    until_ms: int = 0
+    """When the next pass begins."""
+    begun_ms: int = 0
+    """When the present pass, or the last one, began."""
+    units: float = 0.0
+    """What it cost until now."""
+    cursor: str = ""
+    """How far it came where it is not over, else ""."""
+    lease_ms: int = 0
+    """Until when somebody goes on with it."""
+    young: str = ""
+    """"": to read what lies behind `before` costs a unit at most."""
+    young_ms: int = 0
+    """When somebody looked at what lies behind `before`."""
+    version: int = 0
+    """Of the item; 0: there is none."""
+
+    def beyond(self, now_ms: int) -> str:
+        """Where to begin for who leaves the pass to others."""
+        return max(self.before, self.young) if now_ms < self.young_ms + YOUNG_MS else self.before
+
+
+class Approach(msgspec.Struct, frozen=True, kw_only=True):
+    """How a look goes on: behind the key `start`, to write down what it finds as `role`."""
+
+    start: str = ""
+    place: Place = "beginning"
+    role: Role = "none"
+    mark: Mark = Mark()
+
+
+class Stretch(msgspec.Struct):
+    """What a look has read and found nothing to take in, from its start on."""
+
+    begun_ms: int
+    units: float = 0.0
+    end: str = ""
+    """The last key."""
+    old_units: float = 0.0
+    old_end: str = ""
+    """The same of its beginning, whose keys are not young."""
+    ready_ms: int = 1 << 60
+    """When the first message in its old part can be received."""
+    met_old: bool = False
+    """Whether something to take stands behind it under a key that is not young."""
+
+    def add(self, parcels: list[Parcel], hopeful: list[Parcel], units: float) -> None:
+        """A page that cost `units`; what is hopeful in it can be taken."""
+        skipped = parcels.index(hopeful[0]) if hopeful else len(parcels)
+        each = units / max(1, len(parcels))
+        self.units += each * skipped if hopeful else units
+        for parcel in parcels[:skipped]:
+            self.end = parcel.sort_key
+            if self._old(parcel):
+                self.old_end = parcel.sort_key
+                self.old_units += each
+                self.ready_ms = min(self.ready_ms, self._ready_ms(parcel))
+        self.met_old = bool(hopeful) and self._old(hopeful[0])
+
+    def _old(self, parcel: Parcel) -> bool:
+        return key_ms(parcel.sort_key) <= self.begun_ms - YOUNG_KEY_MS
+
+    def _ready_ms(self, parcel: Parcel) -> int:
+        ready = [parcel.ready_ms(place) for place in range(parcel.count) if parcel.live(place)]
+        return min((moment for moment in ready if moment > self.begun_ms), default=1 << 60)
+
+
+def anything_due(mark: Mark, now_ms: int) -> bool:
+    """Whether a receiver would do a write for it."""
+    return now_ms >= mark.until_ms or (bool(mark.young) and now_ms >= mark.young_ms + YOUNG_MS)
+
+
+def due(mark: Mark, now_ms: int, jitter: float) -> bool:
+    """Whether it is time for another pass; `jitter` is this receiver's, from 0 to 1."""
+    return now_ms >= mark.until_ms + jitter * JITTER_MS
+
+
+def young_due(mark: Mark, now_ms: int, jitter: float) -> bool:
+    """Whether somebody should look at what lies behind `before`."""
+    return now_ms >= mark.young_ms + YOUNG_MS + jitter * YOUNG_JITTER_MS
+
+
+def begin_pass(mark: Mark, now_ms: int) -> Mark:
+    """The mark when somebody begins to read from the beginning."""
+    return replace(mark, begun_ms=now_ms, units=0.0, cursor="", lease_ms=now_ms + LOOK_MS)
+
+
+def go_on_with_pass(mark: Mark, now_ms: int) -> Mark:
+    """The mark when somebody goes on from its cursor."""
+    return replace(mark, lease_ms=now_ms + LOOK_MS)
+
+
+def look_at_young(mark: Mark, now_ms: int) -> Mark:
+    """The mark when somebody looks at what lies behind `before`: the others have some time more."""
+    return replace(mark, young_ms=now_ms - YOUNG_MS + YOUNG_LOOK_MS)
+
+
+def after_pass(mark: Mark, start: str, stretch: Stretch) -> Mark | None:
+    """The mark when a pass has gone on from behind `start`; None where none is worth while."""
+    units = round(mark.units + stretch.old_units, 3)
+    cost_ms = int(units * 1000 / UNITS_PER_SECOND)
+    ready_ms = min(SHORTEST_MS, max(0, stretch.ready_ms - stretch.begun_ms))
+    until_ms = mark.begun_ms + min(LONGEST_MS, max(cost_ms, ready_ms))
+    went = replace(mark, units=units, until_ms=until_ms, lease_ms=0)
+    reached = stretch.old_end or start or BEGINNING
+    if stretch.met_old:
+        if units <= FREE_UNITS and mark.before <= reached:
+            return None
+        return replace(went, cursor=reached, before=max(mark.before, reached))
+    if units + stretch.units - stretch.old_units <= FREE_UNITS:
+        return None
+    young = stretch.end if stretch.units - stretch.old_units > FREE_UNITS else ""
+    return replace(went, cursor="", before=reached, young=young, young_ms=stretch.begun_ms)
+
+
+def after_young(mark: Mark, stretch: Stretch) -> Mark:
+    """The mark when somebody has looked at what lies behind `before`.
+
+    What is not young any more makes the next pass dearer, which comes so much later.
+    """
+    longer_ms = int(stretch.old_units * 1000 / UNITS_PER_SECOND)
+    latest_ms = max(mark.until_ms, mark.begun_ms + LONGEST_MS)
+    young = stretch.units - stretch.old_units > FREE_UNITS and not stretch.met_old
+    return replace(
+        mark,
+        before=max(mark.before, stretch.old_end),
+        until_ms=min(mark.until_ms + longer_ms, latest_ms),
+        units=round(mark.units + stretch.old_units, 3),
+        young=stretch.end if young else "",
+        young_ms=stretch.begun_ms,
+    )

@@ -1,0 +1,182 @@
+"""A message as its sender wrote it, and how the messages of one send are packed into bytes."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import re
+import zlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from cirrusmq.base import limits
+from cirrusmq.base.errors import InvalidParameter, MessageTooLarge
+from cirrusmq.filters.tags import check_tags
+
+_ATTRIBUTE_NAME = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]{0,63}", re.ASCII)
+_PLAIN, _DEFLATED = b"\0", b"\1"
+
+
+class Message(msgspec.Struct, frozen=True, kw_only=True):
+    """One message's content. `body` is text or bytes, as it was sent, and never empty."""
+
+    body: str | bytes
+    attributes: Mapping[str, str | bytes] = {}
+    tags: tuple[str, ...] = ()
+    group: str | None = None
+
+    @property
+    def body_bytes(self) -> bytes:
+        """The body, byte for byte."""
+        return self.body.encode() if isinstance(self.body, str) else self.body
+
+    @property
+    def body_md5(self) -> str:
+        """MD5 of the body's bytes in hex: a check of transport, not of trust."""
+        return hashlib.md5(self.body_bytes, usedforsecurity=False).hexdigest()
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes that count towards a batch: body, attributes (names and values) and tags."""
+        attributes = sum(_size(name) + _size(value) for name, value in self.attributes.items())
+        return _size(self.body) + attributes + sum(map(_size, self.tags))
+
+    @property
+    def answer_percent(self) -> int:
+        """Bytes inside an answer's JSON for every 100 of `size_bytes`: for escapes and base64.
+
+        Names of fields, quotes, padding and the group are not among them; they have a bound.
+        """
+        values = (self.body, *self.attributes, *self.attributes.values(), *self.tags)
+        return max(100, -(-100 * sum(map(_encoded_size, values)) // self.size_bytes))
+
+
+class MessageInput(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """A message in a request; which of its fields a call takes is the call's to say."""
+
+    body: str | msgspec.UnsetType = msgspec.UNSET
+    body_base64: str | msgspec.UnsetType = msgspec.UNSET
+    attributes: dict[str, str | Base64] = {}
+    tags: list[str] = []
+
+
+class Base64(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """Bytes in JSON."""
+
+    base64: str
+
+
+def read_body(given: MessageInput, where: str) -> str | bytes:
+    """The body of `given`, found at `where` in the request; exactly one of its two forms."""
+    if (given.body is msgspec.UNSET) == (given.body_base64 is msgspec.UNSET):
+        raise InvalidParameter(f"{where}.body", "give exactly one of body and body_base64")
+    body: str | bytes
+    if isinstance(given.body, str):
+        body, name = given.body, "body"
+    else:
+        assert isinstance(given.body_base64, str)
+        body, name = _from_base64(f"{where}.body_base64", given.body_base64), "body_base64"
+    if not body:
+        raise InvalidParameter(f"{where}.{name}", "must have at least 1 byte")
+    return body
+
+
+def read_attributes(given: Mapping[str, str | Base64], where: str) -> dict[str, str | bytes]:
+    """Check and decode the attributes of a message found at `where` in the request."""
+    if len(given) > limits.ATTRIBUTES:
+        raise InvalidParameter(f"{where}.attributes", f"must be at most {limits.ATTRIBUTES}")
+    attributes: dict[str, str | bytes] = {}
+    for name, value in given.items():
+        parameter = f"{where}.attributes.{name[:80]}"
+        if not _ATTRIBUTE_NAME.fullmatch(name) or name == "TAGS":
+            raise InvalidParameter(
+                parameter,
+                "an attribute's name must match [A-Za-z_$][A-Za-z0-9_$]{0,63} and not be TAGS",
+            )
+        decoded = value if isinstance(value, str) else _from_base64(parameter, value.base64)
+        if _size(decoded) > limits.ATTRIBUTE_BYTES:
+            raise InvalidParameter(
+                parameter, f"a value must be 0 to {limits.ATTRIBUTE_BYTES} bytes"
+            )
+        attributes[name] = decoded
+    return attributes
+
+
+def read_tags(given: Sequence[str], where: str) -> tuple[str, ...]:
+    """Check the tags of a message found at `where` in the request."""
+    check_tags(given, f"{where}.tags")
+    return tuple(given)
+
+
+def check_body_size(message: Message, max_bytes: int, where: str) -> None:
+    """Raise MessageTooLarge where the body is over `max_bytes`."""
+    size = _size(message.body)
+    if size > max_bytes:
+        error = MessageTooLarge(
+            f"{where}.body has {size} bytes; max_message_bytes allows 1 to {max_bytes}"
+        )
+        error.parameter = f"{where}.body"
+        raise error
+
+
+def pack(messages: Sequence[Message]) -> bytes:
+    """Messages as bytes: MessagePack behind one byte that says whether it is deflated."""
+    plain = msgspec.msgpack.encode([_listed(message) for message in messages])
+    deflated = zlib.compress(plain, 6)
+    return _DEFLATED + deflated if len(deflated) < len(plain) else _PLAIN + plain
+
+
+def unpack(content: bytes) -> list[Message]:
+    """What `pack` packed."""
+    packed = content[1:] if content[:1] == _PLAIN else zlib.decompress(content[1:])
+    return [
+        Message(body=body, attributes=attributes, tags=tuple(tags), group=group)
+        for body, attributes, tags, group in msgspec.msgpack.decode(packed)
+    ]
+
+
+def _listed(message: Message) -> list[Any]:
+    return [message.body, message.attributes, message.tags, message.group]
+
+
+def show(message: Message) -> dict[str, Any]:
+    """The content as answers show it."""
+    shown: dict[str, Any] = {
+        "attributes": {
+            name: value if isinstance(value, str) else {"base64": _to_base64(value)}
+            for name, value in message.attributes.items()
+        },
+        "tags": list(message.tags),
+    }
+    if isinstance(message.body, str):
+        shown["body"] = message.body
+    else:
+        shown["body_base64"] = _to_base64(message.body)
+    if message.group is not None:
+        shown["group"] = message.group
+    return shown
+
+
+def _size(value: str | bytes) -> int:
+    return len(value.encode() if isinstance(value, str) else value)
+
+
+def _encoded_size(value: str | bytes) -> int:
+    """Bytes in JSON, quotes and padding aside."""
+    if isinstance(value, bytes):
+        return -(-4 * len(value) // 3)
+    return len(msgspec.json.encode(value)) - 2
+
+
+def _to_base64(value: bytes) -> str:
+    return base64.b64encode(value).decode()
+
+
+def _from_base64(parameter: str, text: str) -> bytes:
+    try:
+        return base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError) as error:
+        raise InvalidParameter(parameter, "must be base64 with padding") from error

@@ -1,0 +1,228 @@
+"""A parcel: where the messages of one send stand in one queue, receiver or subscription.
+
+Pure values: what a parcel holds, and which of its messages can be received at a given time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from cirrusmq.base import limits, ulid
+from cirrusmq.model.message import pack, unpack
+
+DELETED = 0
+"""A `visible_ms` that says: deleted by its consumer."""
+GONE = -1
+"""A `visible_ms` that says: moved to another queue (dead-lettered, redriven)."""
+MOVED = -2
+"""A `visible_ms` that says: stands elsewhere in the same source, in a parcel of its own."""
+DROPPED = -3
+"""A `visible_ms` that says: its retries are used up, and no dead-letter queue takes it."""
+_MARK_BYTES = 5
+_SHOWN_BYTES = 4_000
+"""What an answer has of a message beside its body, attributes and tags: a group of 128 characters
+and a reason of 256, six bytes each, the receipt, times, names of fields."""
+
+
+class Parcel(msgspec.Struct, frozen=True, kw_only=True):
+    """The state of 1 to 16 messages. Lists are indexed by a message's place in the parcel."""
+
+    source_id: str
+    """Id of the queue, receiver or subscription in which the messages stand."""
+    partition: int
+    sort_key: str
+    """`<available at, 13 digits of ms>#<parcel id>`; in ordered sources by group and sequence."""
+    parcel_id: str
+    """The send's id. `.<position>` behind it: re-keyed in its source, with the first message of
+    this position; and `.<time>` behind that: a message put into another queue by itself."""
+    sent_ms: int
+    expires_ms: int
+    visible_ms: tuple[int, ...]
+    """When each can be received next, its wait aside: the end of its lease or of its delay."""
+    nonces: tuple[bytes, ...]
+    """Of each message's newest receipt; empty before the first and after a give-back."""
+    receives: tuple[int, ...]
+    first_received_ms: tuple[int, ...]
+    sizes: tuple[int, ...]
+    """Bytes of body, attributes and tags."""
+    waits_ms: tuple[int, ...] = ()
+    """Retry waits that follow the leases; empty where the source has no retry ladder."""
+    answer_percent: int = 100
+    """Bytes of a message in an answer's JSON for every 100 of its size, at most."""
+    positions: tuple[int, ...] = ()
+    """Each message's number in its send; empty: 0, 1, 2 …"""
+    visibility_seconds: tuple[int, ...] = ()
+    """Each message's own visibility timeout, 0 where it has none; empty: none has."""
+    content: bytes | None = None
+    """The packed messages, where they fit in beside their state."""
+    log: str | None = None
+    """`<id>#<partition>` of the log with the messages; None: the source's, same partition."""
+    moved_from: str | None = None
+    """Id of the source that these messages were moved from, for the meter."""
+    dead_letter: dict[str, Any] | None = None
+    fanned_out: bool = False
+    """Whether fan-out made it, under a key that it may want to use again for 24 hours."""
+    errors: Mapping[int, str] = {}
+    """Of messages posted to a URL, by place: why the newest post failed."""
+
+    @property
+    def count(self) -> int:
+        """How many messages the parcel was made with."""
+        return len(self.visible_ms)
+
+    @property
+    def send_id(self) -> str:
+        """Id of the send: a ULID."""
+        return self.parcel_id[: ulid.CHARACTERS]
+
+    @property
+    def key_ms(self) -> int:
+        """The time in its key, in an unordered source."""
+        return key_ms(self.sort_key)
+
+    @property
+    def first_key(self) -> bool:
+        """Whether its key derives from what a client or the stream may show again."""
+        return self.fanned_out or "." not in self.parcel_id
+
+    @property
+    def record_id(self) -> str:
+        """Id of the log record with the content, where `content` is None.
+
+        A message alone in another queue has a record of its own; one that was re-keyed in its
+        source is still in its send's.
+        """
+        return self.parcel_id if self.parcel_id.count(".") == 2 else self.send_id
+
+    def position(self, place: int) -> int:
+        """The number, in its send, of the message at `place`."""
+        return self.positions[place] if self.positions else place
+
+    def message_id(self, place: int) -> str:
+        """The id of the message at `place`."""
+        return message_id(self.send_id, self.position(place))
+
+    def wait_ms(self, place: int) -> int:
+        """How long the message at `place` waits for its retry after its lease."""
+        return self.waits_ms[place] if self.waits_ms else 0
+
+    def ready_ms(self, place: int) -> int:
+        """When the message at `place` can be received; meaningless where it is not live."""
+        return self.visible_ms[place] + self.wait_ms(place)
+
+    def live(self, place: int) -> bool:
+        """Whether the message at `place` is still in the source."""
+        return self.visible_ms[place] > DELETED
+
+    def spent(self) -> bool:
+        """Whether nothing is left in it."""
+        return max(self.visible_ms) <= DELETED
+
+    def receivable(self, place: int, now_ms: int) -> bool:
+        """Whether the message at `place` is active at `now_ms`."""
+        return self.live(place) and self.ready_ms(place) <= now_ms < self.expires_ms
+
+    def held(self, place: int, now_ms: int) -> bool:
+        """Whether a receiver holds the message at `place`."""
+        return self.live(place) and bool(self.nonces[place]) and self.visible_ms[place] > now_ms
+
+    def delayed(self, place: int, now_ms: int) -> bool:
+        """Whether the message at `place` still waits for its first delivery."""
+        return self.live(place) and not self.receives[place] and self.visible_ms[place] > now_ms
+
+    def waiting(self, place: int, now_ms: int) -> bool:
+        """Whether the message at `place` has outlived its lease and waits for its retry."""
+        return self.live(place) and self.visible_ms[place] <= now_ms < self.ready_ms(place)
+
+    def awaits_group(self, place: int) -> bool:
+        """Whether the message at `place` came back by a rewind and waits until its group is free.
+
+        It has the time of the rewind in the place of its first receive.
+        """
+        return not self.receives[place] and self.visible_ms[place] == self.expires_ms
+
+    def answer_bytes(self, place: int) -> int:
+        """What the message at `place` adds to an answer's JSON at most, state included."""
+        return self.sizes[place] * self.answer_percent // 100 + _SHOWN_BYTES
+
+
+def message_id(send_id: str, position: int) -> str:
+    """`Msg-`, the id of the send, and the message's number in it as one hex digit."""
+    return f"Msg-{send_id}{position:X}"
+
+
+def where_differing(positions: tuple[int, ...]) -> tuple[int, ...]:
+    """Numbers in a send as items hold them: empty for 0, 1, 2 …, which most sends have."""
+    return () if positions == tuple(range(len(positions))) else positions
+
+
+def sort_key(available_ms: int, parcel_id: str) -> str:
+    """The key of a parcel in its partition: in order of when it can first be received."""
+    return f"{available_ms:013d}#{parcel_id}"
+
+
+def key_ms(sort_key: str) -> int:
+    """The time in the sort key of a parcel of an unordered source."""
+    return int(sort_key[:13])
+
+
+def lone_parcel_id(send_id: str, position: int, now_ms: int, came_from: str) -> str:
+    """Id of a parcel for one message of a send, put into another queue at `now_ms`.
+
+    Unlike any other, also when a message goes the same way for the second time. `came_from` says
+    where it stood: a queue and its receivers may give the same message up in one millisecond.
+    """
+    mark = hashlib.blake2b(came_from.encode(), digest_size=_MARK_BYTES).hexdigest()
+    return f"{send_id}.{position:X}.{now_ms:x}{mark}"
+
+
+def tombstone_until(parcel: Parcel, scale: float) -> int:
+    """Until when a parcel's first key must stay taken, once its messages moved away.
+
+    An attempt's age is of real seconds, of which each is `scale` of the service's.
+    """
+    if parcel.fanned_out:
+        return ulid.time_of(parcel.send_id) + limits.FAN_OUT_TOMBSTONE_MS
+    return ulid.time_of(parcel.send_id) + int(limits.TOMBSTONE_MS * scale)
+
+
+def under_key(
+    parcel: Parcel, places: Sequence[int], key_ms: int, due_ms: int, moved_from: str | None
+) -> Parcel:
+    """The messages at `places` in a parcel of their own, under a later key, due at `due_ms`.
+
+    `moved_from` is for the meter: the source they came from, where that must be told.
+    """
+    positions = tuple(parcel.position(place) for place in places)
+    alone = parcel.parcel_id.count(".") == 2
+    parcel_id = parcel.parcel_id if alone else f"{parcel.send_id}.{positions[0]:X}"
+    content = parcel.content
+    if content is not None:
+        messages = unpack(content)
+        content = pack([messages[place] for place in places])
+
+    def picked(values: Sequence[Any]) -> tuple[Any, ...]:
+        return tuple(values[place] for place in places) if values else ()
+
+    return replace(
+        parcel,
+        # A key that may not grow would be one that was there before.
+        sort_key=sort_key(max(key_ms, parcel.key_ms + 1), parcel_id),
+        parcel_id=parcel_id,
+        visible_ms=(due_ms,) * len(places),
+        waits_ms=(0,) * len(places) if parcel.waits_ms else (),
+        nonces=(b"",) * len(places),
+        receives=picked(parcel.receives),
+        first_received_ms=picked(parcel.first_received_ms),
+        sizes=picked(parcel.sizes),
+        positions=where_differing(positions),
+        visibility_seconds=picked(parcel.visibility_seconds),
+        content=content,
+        moved_from=moved_from,
+        fanned_out=False,
+    )

@@ -1,0 +1,259 @@
+"""A queue and its attributes as values: reading what a caller gave, and the rules across them."""
+
+from __future__ import annotations
+
+import zlib
+from typing import Annotated, Any, TypeAlias
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
+
+from cirrusmq.base import limits, ulid
+from cirrusmq.base.errors import InUse, InvalidParameter
+from cirrusmq.base.timestamps import format_time
+from cirrusmq.model.retry import RetryPolicy, parse_retry
+
+
+def _integer(bounds: tuple[int, int], unit: str = "") -> Meta:
+    text = f"an integer from {bounds[0]:,} to {bounds[1]:,}{unit}"
+    return Meta(ge=bounds[0], le=bounds[1], description=text)
+
+
+class DeadLetter(msgspec.Struct, frozen=True, omit_defaults=True):
+    """When a message is given up, and the queue of the same account that takes it."""
+
+    queue: str
+    max_receives: int | None = None
+    max_age_seconds: int | None = None
+
+
+class DeadLetterInput(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A `dead_letter` as a caller gives it; what is not given is UNSET."""
+
+    queue: str
+    max_receives: Annotated[int, _integer(limits.DEAD_LETTER_RECEIVES)] | UnsetType = UNSET
+    max_age_seconds: (
+        Annotated[int, _integer(limits.DEAD_LETTER_AGE_SECONDS, " seconds")] | UnsetType
+    ) = UNSET
+
+
+RetryJson: TypeAlias = dict[str, Any]
+_Description: TypeAlias = Annotated[
+    str,
+    Meta(
+        max_length=limits.DESCRIPTION_CHARACTERS,
+        description=f"a text of at most {limits.DESCRIPTION_CHARACTERS} characters",
+    ),
+]
+_Label: TypeAlias = Annotated[
+    str,
+    Meta(
+        max_length=limits.LABEL_CHARACTERS,
+        description=f"a text of at most {limits.LABEL_CHARACTERS} characters",
+    ),
+]
+_Labels: TypeAlias = Annotated[
+    dict[_Label, _Label],
+    Meta(max_length=limits.LABELS, description=f"at most {limits.LABELS} pairs of texts"),
+]
+_Wait: TypeAlias = Annotated[
+    float,
+    Meta(ge=0, le=limits.RECEIVE_WAIT_SECONDS[1], description="a number from 0 to 30 seconds"),
+]
+
+
+class QueueAttributes(msgspec.Struct, frozen=True, kw_only=True):
+    """A queue's attributes, all of them; what they mean is in the README's table."""
+
+    message_retention_seconds: int = limits.RETENTION_SECONDS_DEFAULT
+    visibility_timeout_seconds: int = limits.VISIBILITY_SECONDS_DEFAULT
+    receive_wait_seconds: float = limits.RECEIVE_WAIT_SECONDS_DEFAULT
+    delay_seconds: int = 0
+    max_message_bytes: int = limits.MESSAGE_BYTES_DEFAULT
+    max_messages: int = limits.QUEUE_MESSAGES_DEFAULT
+    rewind_seconds: int = 0
+    dead_letter: DeadLetter | None = None
+    retry: RetryJson | None = None
+    ordered: bool = False
+    partitions: int = limits.PARTITIONS_DEFAULT
+    description: str | None = None
+    labels: dict[str, str] = {}
+
+
+class QueueInput(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Attributes as a caller gives them; what is not given is UNSET."""
+
+    message_retention_seconds: (
+        Annotated[int, _integer(limits.RETENTION_SECONDS, " seconds")] | UnsetType
+    ) = UNSET
+    visibility_timeout_seconds: (
+        Annotated[int, _integer(limits.VISIBILITY_SECONDS, " seconds")] | UnsetType
+    ) = UNSET
+    receive_wait_seconds: _Wait | UnsetType = UNSET
+    delay_seconds: Annotated[int, _integer(limits.DELAY_SECONDS, " seconds")] | UnsetType = UNSET
+    max_message_bytes: Annotated[int, _integer(limits.MESSAGE_BYTES)] | UnsetType = UNSET
+    max_messages: Annotated[int, _integer(limits.QUEUE_MESSAGES)] | UnsetType = UNSET
+    rewind_seconds: (
+        Annotated[int, _integer((0, limits.RETENTION_SECONDS[1]), " seconds")] | UnsetType
+    ) = UNSET
+    dead_letter: DeadLetterInput | UnsetType | None = UNSET
+    retry: RetryJson | UnsetType | None = UNSET
+    ordered: bool | UnsetType = UNSET
+    partitions: Annotated[int, _integer(limits.PARTITIONS)] | UnsetType = UNSET
+    description: _Description | UnsetType | None = UNSET
+    labels: _Labels | UnsetType = UNSET
+
+
+class Queue(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A queue as the directory keeps it. Times are in milliseconds since the epoch."""
+
+    account: str
+    name: str
+    id: str
+    attributes: QueueAttributes
+    created_ms: int
+    modified_ms: int
+    purged_ms: int = 0
+    """Messages sent until then are never returned again."""
+    rewind_floor_ms: int = 0
+    """Messages deleted until then cannot be rewound: rewinding was turned on at that time."""
+    log_since_ms: int | None = None
+    """Since when every message has a log record, for receivers; None: only large ones have."""
+    earlier_retentions: list[tuple[int, int]] = []
+    """(in force until ms, retention seconds) of longer retentions before the present one."""
+    earlier_partitions: list[tuple[int, int]] = []
+    """(before ms, partitions) of what was in force for sends begun before then."""
+    earlier_delays: list[tuple[int, int]] = []
+    """(before ms, delay seconds) of what was in force for sends begun before then."""
+
+    def show(self) -> dict[str, Any]:
+        """Attributes as answers show them."""
+        return {
+            "name": self.name,
+            "id": self.id,
+            **msgspec.to_builtins(self.attributes),
+            "created_at": format_time(self.created_ms),
+            "modified_at": format_time(self.modified_ms),
+        }
+
+    def partition_of(self, send_id: str) -> int:
+        """The partition of an unordered queue in which a send lies.
+
+        A send repeated after the partitions grew must look where the first one lay, so what was
+        in force at the time inside the send's id decides.
+        """
+        begun_ms = ulid.time_of(send_id)
+        partitions = self.attributes.partitions
+        for until_ms, earlier in reversed(self.earlier_partitions):
+            if begun_ms < until_ms:
+                partitions = earlier
+        return zlib.crc32(send_id.encode()) % partitions
+
+    def earlier_delays_of(self, begun_ms: int) -> set[int]:
+        """Delays, in seconds, that a send begun at that time may have found in force."""
+        return {seconds for until_ms, seconds in self.earlier_delays if begun_ms < until_ms}
+
+    def longest_retention_seconds(self, now_ms: int) -> int:
+        """The longest life that a message now in the queue may have."""
+        in_force = [seconds for until_ms, seconds in self.earlier_retentions if until_ms > now_ms]
+        return max(self.attributes.message_retention_seconds, *in_force, 0)
+
+    @property
+    def retry(self) -> RetryPolicy | None:
+        """The retry ladder, if there is one."""
+        return read_retry(self.attributes)
+
+
+def read_retry(attributes: QueueAttributes) -> RetryPolicy | None:
+    """The ladder in `attributes`, checked."""
+    return parse_retry(attributes.retry, ordered_source=attributes.ordered)
+
+
+def create_attributes(given: QueueInput) -> QueueAttributes:
+    """The attributes of a new queue: what was given over the defaults."""
+    return _checked(_over(QueueAttributes(), given))
+
+
+def change_attributes(queue: Queue, given: QueueInput, now_ms: int) -> Queue:
+    """The queue after a change; raises where a fixed attribute or a rule forbids it."""
+    before = queue.attributes
+    after = _checked(_over(before, given))
+    if after.ordered != before.ordered:
+        raise InvalidParameter("ordered", "is fixed when the queue is created")
+    if after.ordered and after.partitions != before.partitions:
+        raise InvalidParameter("partitions", "are fixed in an ordered queue")
+    if after.partitions < before.partitions:
+        raise InUse("partitions can only grow")
+    changed = msgspec.structs.replace(queue, attributes=after, modified_ms=now_ms)
+    if after.partitions > before.partitions:
+        changed = msgspec.structs.replace(
+            changed,
+            earlier_partitions=_remember(queue.earlier_partitions, before.partitions, now_ms),
+        )
+    if after.delay_seconds != before.delay_seconds:
+        changed = msgspec.structs.replace(
+            changed, earlier_delays=_remember(queue.earlier_delays, before.delay_seconds, now_ms)
+        )
+    if after.message_retention_seconds < before.message_retention_seconds:
+        changed = _with_shorter_retention(changed, before.message_retention_seconds, now_ms)
+    if after.rewind_seconds and not before.rewind_seconds:
+        changed = msgspec.structs.replace(changed, rewind_floor_ms=now_ms)
+    return changed
+
+
+def _over(attributes: QueueAttributes, given: QueueInput) -> QueueAttributes:
+    changes = _given(given)
+    if isinstance(given.dead_letter, DeadLetterInput):
+        changes["dead_letter"] = DeadLetter(**_given(given.dead_letter))
+    return msgspec.structs.replace(attributes, **changes)
+
+
+def _given(given: msgspec.Struct) -> dict[str, Any]:
+    values = {name: getattr(given, name) for name in given.__struct_fields__}
+    return {name: value for name, value in values.items() if value is not UNSET}
+
+
+def _checked(attributes: QueueAttributes) -> QueueAttributes:
+    retention = attributes.message_retention_seconds
+    if attributes.delay_seconds >= retention:
+        raise InvalidParameter(
+            "delay_seconds", f"must be 0 to {retention - 1}, below message_retention_seconds"
+        )
+    if attributes.rewind_seconds > retention:
+        raise InvalidParameter(
+            "rewind_seconds", f"must be 0 to {retention}, the message_retention_seconds"
+        )
+    policy = read_retry(attributes)
+    dead_letter = attributes.dead_letter
+    if policy is not None:
+        attributes = msgspec.structs.replace(attributes, retry=policy.to_json())
+        if policy.ends and dead_letter is None:
+            raise InvalidParameter("retry", "a ladder that ends needs dead_letter")
+    if dead_letter is None:
+        return attributes
+    if dead_letter.max_receives is None and dead_letter.max_age_seconds is None:
+        raise InvalidParameter("dead_letter", "needs max_receives, max_age_seconds or both")
+    if dead_letter.max_age_seconds is not None and dead_letter.max_age_seconds >= retention:
+        raise InvalidParameter(
+            "dead_letter.max_age_seconds",
+            f"must be {limits.DEAD_LETTER_AGE_SECONDS[0]} to {limits.DEAD_LETTER_AGE_SECONDS[1]}"
+            f" and below message_retention_seconds ({retention})",
+        )
+    return attributes
+
+
+def _remember(earlier: list[tuple[int, int]], value: int, now_ms: int) -> list[tuple[int, int]]:
+    """What was in force before a change, for as long as a repeated send may look for it.
+
+    the change   now ──────> written ──> caches have turned over
+    a send       begins in here, with the old value; its attempt's time may lie ahead
+    """
+    recent = [entry for entry in earlier if entry[0] > now_ms - limits.KEY_SLACK_MS]
+    until_ms = now_ms + limits.CALL_MS + limits.CACHE_MS + limits.ATTEMPT_AHEAD_MS
+    return [*recent, (until_ms, value)]
+
+
+def _with_shorter_retention(queue: Queue, before: int, now_ms: int) -> Queue:
+    until_ms = now_ms + before * 1000 + limits.KEY_SLACK_MS
+    in_force = [entry for entry in queue.earlier_retentions if entry[0] > now_ms]
+    return msgspec.structs.replace(queue, earlier_retentions=[*in_force, (until_ms, before)])

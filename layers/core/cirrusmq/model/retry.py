@@ -1,0 +1,255 @@
+"""Retry ladders: how long to wait after each delivery that failed, and what follows the last one.
+
+Every policy comes down to the same three things: a row of waits of which the last one repeats, a
+share of each wait that is drawn at random, and the number of retries. n retries are n + 1
+deliveries. Which resources take which policies is their owners' business.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Literal
+
+from cirrusmq.base.errors import InvalidParameter
+
+MAX_RETRIES_RANGE = (0, 1_000_000)
+INTERVAL_SECONDS_RANGE = (0.01, 30)
+WAIT_SECONDS_RANGE = (0.01, 43_200)
+WAITS_PER_LADDER_RANGE = (1, 200)
+JITTER_RANGE = (0, 1)
+
+SECOND_MS = 1_000
+MINUTE_MS = 60 * SECOND_MS
+HOUR_MS = 60 * MINUTE_MS
+
+# While a subscription fails: `in_order` holds every later message back until the failing one is
+# delivered or dropped; `probe` tries the oldest alone; `none` goes on with the others.
+Blocking = Literal["in_order", "probe", "none"]
+
+# After the last retry: kept, out of the way, to the message's expiry and dropped then; dropped at
+# once for this subscription; moved to the dead-letter queue. A dead-letter queue that was named
+# takes the message in every case.
+Ending = Literal["expiry", "dropped", "dead_letter"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ladder:
+    """A policy as the contract's table has it, before a `retry` object changes what it may.
+
+    `retries`: None = no end; `takes`: the members of `retry` that the policy has.
+    """
+
+    waits_ms: tuple[int, ...] = ()
+    jitter: float = 0.0
+    retries: int | None
+    ending: Ending = "dead_letter"
+    blocking: Blocking = "none"
+    needs_ordered_source: bool = False
+    takes: frozenset[str] = frozenset()
+
+
+LADDERS: Mapping[str, Ladder] = MappingProxyType(
+    {
+        "exponential_decay": Ladder(
+            waits_ms=tuple(2**n * SECOND_MS for n in range(10)),
+            retries=176,
+            ending="expiry",
+            blocking="probe",
+        ),
+        # Uniform between 10 s and 20 s: the upper end, half of it drawn.
+        "backoff": Ladder(
+            waits_ms=(20 * SECOND_MS,),
+            jitter=0.5,
+            retries=3,
+            ending="dropped",
+            blocking="in_order",
+        ),
+        "unordered": Ladder(
+            waits_ms=(
+                10 * SECOND_MS,
+                30 * SECOND_MS,
+                *(n * MINUTE_MS for n in range(1, 11)),
+                20 * MINUTE_MS,
+                30 * MINUTE_MS,
+                1 * HOUR_MS,
+                2 * HOUR_MS,
+            ),
+            retries=16,
+            takes=frozenset({"max_retries"}),
+        ),
+        "ordered": Ladder(
+            waits_ms=(1 * SECOND_MS,),
+            retries=None,
+            blocking="in_order",
+            needs_ordered_source=True,
+            takes=frozenset({"interval_seconds", "max_retries"}),
+        ),
+        "http_ordered": Ladder(
+            waits_ms=(60 * SECOND_MS,),
+            retries=288,
+            blocking="in_order",
+            needs_ordered_source=True,
+        ),
+        "http_unordered": Ladder(waits_ms=(300 * SECOND_MS,), retries=288),
+        # Its waits come from the `retry` object, and so does the number of retries.
+        "custom": Ladder(retries=0, takes=frozenset({"jitter", "waits"})),
+    }
+)
+POLICIES = frozenset(LADDERS)
+MEMBERS = frozenset({"policy"}).union(*(ladder.takes for ladder in LADDERS.values()))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetryPolicy:
+    """How one queue, receiver or subscription retries.
+
+    Two policies are equal also where only one of them was given with its defaults written out.
+
+    `waits_ms`: wait after the first delivery, the second, …; the last one repeats. `jitter`: the
+    share of each wait that is drawn. `max_retries`: None = no end. `given`: the `retry` object.
+    """
+
+    policy: str
+    waits_ms: tuple[int, ...]
+    jitter: float
+    max_retries: int | None
+    given: Mapping[str, object] = field(compare=False, repr=False)
+
+    @property
+    def ends(self) -> bool:
+        """Whether the retries can be used up."""
+        return self.max_retries is not None
+
+    @property
+    def ending(self) -> Ending:
+        """What happens to a message whose retries are used up."""
+        return LADDERS[self.policy].ending
+
+    @property
+    def ends_in_dead_letter(self) -> bool:
+        """Whether what is used up goes to a dead-letter queue even where none was named."""
+        return self.ending == "dead_letter"
+
+    @property
+    def blocking(self) -> Blocking:
+        """What a failing message holds back where the policy gives more than waits."""
+        return LADDERS[self.policy].blocking
+
+    def wait_ms(self, receive_count: int, draw: Callable[[], float]) -> int | None:
+        """The wait between the `receive_count`-th delivery (from 1) and the next one.
+
+        For URLs it counts from the start of that delivery, elsewhere from the moment the message
+        comes back: given back, or by the end of its lease. `draw` gives uniform numbers in [0, 1)
+        and is asked only where the policy has jitter. None: the retries are used up.
+        """
+        if receive_count < 1:
+            raise ValueError("deliveries are counted from 1")
+        if self.max_retries is not None and receive_count > self.max_retries:
+            return None
+        wait_ms = self.waits_ms[min(receive_count, len(self.waits_ms)) - 1]
+        if not self.jitter:
+            return wait_ms
+        return round(wait_ms * (1 - self.jitter * draw()))
+
+    def to_json(self) -> dict[str, object]:
+        """The `retry` object as it was given: defaults are in force without being shown."""
+        return {
+            member: list(value) if isinstance(value, tuple) else value
+            for member, value in self.given.items()
+        }
+
+
+def parse_retry(
+    retry: Mapping[str, object] | None,
+    *,
+    ordered_source: bool,
+    allowed: Collection[str] = POLICIES,
+    default: str | None = None,
+    parameter: str = "retry",
+) -> RetryPolicy | None:
+    """The policy that a `retry` object describes; without one the `default`, if there is any.
+
+    `retry`: `{"policy", "max_retries"?, "interval_seconds"?, "waits"?, "jitter"?}` or None;
+    `ordered_source`: whether messages come in groups whose order is kept; `allowed`: the policies
+    that this resource takes, none for one that takes no `retry`.
+
+    Raises `InvalidParameter`, on `parameter` or on its member that is at fault.
+    """
+    if retry is None:
+        return None if default is None else _policy({"policy": default}, parameter)
+    if not allowed:
+        raise InvalidParameter(parameter, "no retry policy can be set here")
+    if not isinstance(retry, Mapping):
+        raise InvalidParameter(parameter, "an object or null is needed")
+    for name in retry:
+        if name not in MEMBERS:
+            raise InvalidParameter(parameter, f"{name!a} is not a member of a retry policy")
+    policy = retry.get("policy")
+    if not isinstance(policy, str) or policy not in POLICIES or policy not in allowed:
+        raise InvalidParameter(f"{parameter}.policy", f"one of {', '.join(sorted(allowed))}")
+    if LADDERS[policy].needs_ordered_source and not ordered_source:
+        raise InvalidParameter(f"{parameter}.policy", f"{policy} needs an ordered source")
+    return _policy(retry, parameter)
+
+
+def _policy(retry: Mapping[str, object], parameter: str) -> RetryPolicy:
+    """The policy of a `retry` object whose policy is known to be one."""
+    name = str(retry["policy"])
+    ladder = LADDERS[name]
+    for member in retry:
+        if member != "policy" and member not in ladder.takes:
+            raise InvalidParameter(f"{parameter}.{member}", f"the policy {name} does not take it")
+    waits_ms, jitter, max_retries = ladder.waits_ms, ladder.jitter, ladder.retries
+    if "waits" in ladder.takes:
+        waits_ms = _waits_ms(retry.get("waits"), f"{parameter}.waits")
+        max_retries = len(waits_ms)
+    if "interval_seconds" in retry:
+        at = f"{parameter}.interval_seconds"
+        waits_ms = (_ms(retry["interval_seconds"], INTERVAL_SECONDS_RANGE, at),)
+    if "jitter" in retry:
+        jitter = _number(retry["jitter"], JITTER_RANGE, f"{parameter}.jitter")
+    if "max_retries" in retry:
+        max_retries = _integer(retry["max_retries"], MAX_RETRIES_RANGE, f"{parameter}.max_retries")
+    return RetryPolicy(
+        policy=name,
+        waits_ms=waits_ms,
+        jitter=jitter,
+        max_retries=max_retries,
+        given=MappingProxyType(
+            {
+                member: tuple(value) if isinstance(value, list) else value
+                for member, value in retry.items()
+            }
+        ),
+    )
+
+
+def _waits_ms(waits: object, parameter: str) -> tuple[int, ...]:
+    low, high = WAITS_PER_LADDER_RANGE
+    if not isinstance(waits, list | tuple) or not low <= len(waits) <= high:
+        raise InvalidParameter(parameter, f"a list of {low} to {high} waits in seconds is needed")
+    return tuple(
+        _ms(wait, WAIT_SECONDS_RANGE, f"{parameter}[{place}]") for place, wait in enumerate(waits)
+    )
+
+
+def _ms(seconds: object, limits: tuple[float, float], parameter: str) -> int:
+    return round(_number(seconds, limits, parameter) * SECOND_MS)
+
+
+def _number(value: object, limits: tuple[float, float], parameter: str) -> float:
+    """A finite number within the limits, both included."""
+    low, high = limits
+    # A boolean is an int to Python; NaN is within no limits.
+    if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
+        raise InvalidParameter(parameter, f"a number from {low} to {high:,} is needed")
+    return value
+
+
+def _integer(value: object, limits: tuple[int, int], parameter: str) -> int:
+    low, high = limits
+    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+        raise InvalidParameter(parameter, f"an integer from {low} to {high:,} is needed")
+    return value

@@ -1,0 +1,99 @@
+"""What messages are received from: a queue, one of its receivers, a topic's subscription."""
+
+from __future__ import annotations
+
+import msgspec
+
+from cirrusmq.base.limits import KEY_SLACK_MS
+from cirrusmq.model.parcel import DELETED, Parcel
+from cirrusmq.model.queue import DeadLetter, Queue
+from cirrusmq.model.retry import RetryPolicy
+
+
+class Source(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that receiving, holding and giving up messages must know of their place."""
+
+    id: str
+    account: str
+    queue_name: str
+    receiver: str | None
+    """The receiver's name; None: the queue's default one."""
+    subscription: str | None = None
+    """The subscription's name, where this is one; `queue_name` is its topic's then."""
+    log_id: str
+    """Whose log holds the bodies that do not fit into a parcel."""
+    partitions: int
+    ordered: bool
+    visibility_timeout_seconds: int
+    receive_wait_seconds: float
+    retry: RetryPolicy | None
+    dead_letter: DeadLetter | None
+    makes_dead_letter_queue: bool = False
+    """Whether that queue is made, and named to the subscription, at the first dead letter."""
+    rewind_seconds: int
+    purged_ms: int
+    rewind_floor_ms: int
+    longest_retention_seconds: int
+
+    @property
+    def traced(self) -> bool:
+        """Whether what became of a dead message can be asked: its parcel tells, to its expiry."""
+        return self.subscription is not None
+
+    @property
+    def drops(self) -> bool:
+        """Whether a message whose retries are used up is dropped at once."""
+        ending = None if self.retry is None else self.retry.ending
+        return self.subscription is not None and not self.dead_letter and ending == "dropped"
+
+    @property
+    def keeps_used_up(self) -> bool:
+        """Whether a message whose retries are used up stays, not received, to its expiry."""
+        ending = None if self.retry is None else self.retry.ending
+        return self.subscription is not None and not self.dead_letter and ending == "expiry"
+
+    def query_from_ms(self, now_ms: int, scale: float) -> int:
+        """No message that can still be received has an earlier key.
+
+        A send's key has the time of its attempt, which may be old in real seconds (`scale`).
+        """
+        oldest_ms = max(now_ms - self.longest_retention_seconds * 1000, self.purged_ms)
+        return max(0, oldest_ms - int(KEY_SLACK_MS * scale))
+
+
+def rewindable(source: Source, parcel: Parcel, place: int) -> bool:
+    """Whether the message at `place` was deleted since rewinding is on.
+
+    A deleted message has the time of its deletion in the place of its first receive.
+    """
+    deleted = parcel.visible_ms[place] == DELETED
+    return deleted and parcel.first_received_ms[place] > source.rewind_floor_ms
+
+
+def rewindable_until(source: Source, parcel: Parcel) -> int:
+    """When a deleted message of the parcel can no longer be rewound; 0 = it never can."""
+    if not source.rewind_seconds:
+        return 0
+    return min(parcel.sent_ms + source.rewind_seconds * 1000, parcel.expires_ms)
+
+
+def queue_source(queue: Queue, now_ms: int) -> Source:
+    """The queue's default receiver."""
+    attributes = queue.attributes
+    return Source(
+        id=queue.id,
+        account=queue.account,
+        queue_name=queue.name,
+        receiver=None,
+        log_id=queue.id,
+        partitions=attributes.partitions,
+        ordered=attributes.ordered,
+        visibility_timeout_seconds=attributes.visibility_timeout_seconds,
+        receive_wait_seconds=attributes.receive_wait_seconds,
+        retry=queue.retry,
+        dead_letter=attributes.dead_letter,
+        rewind_seconds=attributes.rewind_seconds,
+        purged_ms=queue.purged_ms,
+        rewind_floor_ms=queue.rewind_floor_ms,
+        longest_retention_seconds=queue.longest_retention_seconds(now_ms),
+    )

@@ -1,0 +1,229 @@
+"""A topic and its subscriptions as values: reading what a caller gave, and the rules across it."""
+
+from __future__ import annotations
+
+import zlib
+from typing import Annotated, Any, Literal, TypeAlias
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
+
+from cirrusmq.base import limits
+from cirrusmq.base.errors import InvalidParameter
+from cirrusmq.base.names import check_name
+from cirrusmq.base.timestamps import format_time
+from cirrusmq.filters.selection import Filter, compile_filter
+from cirrusmq.model.retry import RetryPolicy, parse_retry
+
+TopicKind: TypeAlias = Literal["tags", "routing_key"]
+Protocol: TypeAlias = Literal["queue", "http", "pull"]
+Mode: TypeAlias = Literal["clustering", "broadcasting"]
+ContentFormat: TypeAlias = Literal["json", "simplified"]
+
+_DEFAULT_POLICY = {"http": "exponential_decay", "pull": "unordered"}
+_Description: TypeAlias = Annotated[
+    str,
+    Meta(
+        max_length=limits.DESCRIPTION_CHARACTERS,
+        description=f"a text of at most {limits.DESCRIPTION_CHARACTERS} characters",
+    ),
+]
+
+
+class TopicAttributes(msgspec.Struct, frozen=True, kw_only=True):
+    """A topic's attributes, all of them."""
+
+    filter: TopicKind = "tags"
+    max_message_bytes: int = limits.TOPIC_MESSAGE_BYTES[1]
+    partitions: int = limits.TOPIC_PARTITIONS_DEFAULT
+    """Of its log. Fixed: the place of a record follows from its id alone, for whoever traces or
+    repeats a publish, and a group's counter from the group's name."""
+    description: str | None = None
+
+
+class TopicInput(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Attributes as a caller gives them; what is not given is UNSET."""
+
+    filter: TopicKind | UnsetType = UNSET
+    max_message_bytes: (
+        Annotated[int, Meta(ge=1_024, le=65_536, description="an integer from 1,024 to 65,536")]
+        | UnsetType
+    ) = UNSET
+    partitions: (
+        Annotated[int, Meta(ge=1, le=255, description="an integer from 1 to 255")] | UnsetType
+    ) = UNSET
+    description: _Description | UnsetType | None = UNSET
+
+
+class Topic(msgspec.Struct, frozen=True, kw_only=True):
+    """A topic as the directory keeps it. Times are in milliseconds since the epoch."""
+
+    account: str
+    name: str
+    id: str
+    attributes: TopicAttributes
+    created_ms: int
+    modified_ms: int
+
+    def log_partition(self, send_id: str) -> int:
+        """The partition of the topic's log in which a send lies."""
+        return zlib.crc32(send_id.encode()) % self.attributes.partitions
+
+    def show(self) -> dict[str, Any]:
+        """Attributes as answers show them."""
+        return {
+            "name": self.name,
+            "id": self.id,
+            **msgspec.to_builtins(self.attributes),
+            "created_at": format_time(self.created_ms),
+            "modified_at": format_time(self.modified_ms),
+        }
+
+
+class SubscriptionInput(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A subscription as a caller gives it; what is not given is UNSET."""
+
+    protocol: Protocol | UnsetType = UNSET
+    endpoint: str | UnsetType = UNSET
+    filter: dict[str, Any] | UnsetType | None = UNSET
+    retry: dict[str, Any] | UnsetType | None = UNSET
+    content_format: ContentFormat | UnsetType = UNSET
+    dead_letter_queue: str | UnsetType | None = UNSET
+    max_in_flight: (
+        Annotated[
+            int,
+            Meta(
+                ge=limits.MAX_IN_FLIGHT[0],
+                le=limits.MAX_IN_FLIGHT[1],
+                description="an integer from 1 to 256",
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    mode: Mode | UnsetType = UNSET
+    ordered: bool | UnsetType = UNSET
+
+
+class Subscription(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A subscription as the directory keeps it. Times are in milliseconds since the epoch."""
+
+    account: str
+    topic: str
+    topic_id: str
+    name: str
+    id: str
+    created_ms: int
+    modified_ms: int
+    protocol: Protocol
+    endpoint: str | None = None
+    endpoint_id: str | None = None
+    """Of `queue`: the id of the queue."""
+    filter: dict[str, Any] | None = None
+    retry: dict[str, Any] | None = None
+    content_format: ContentFormat = "json"
+    dead_letter_queue: str | None = None
+    max_in_flight: int = limits.MAX_IN_FLIGHT_DEFAULT
+    """Of `http`: how many messages are posted at the same time."""
+    partitions: int
+    """How many its parcels are spread over; fixed when it is created."""
+    mode: Mode = "clustering"
+    ordered: bool = False
+    log_partitions: int = limits.TOPIC_PARTITIONS_DEFAULT
+    """How many the topic's log has."""
+    confirmed: bool = True
+    token_sha256: str | None = None
+    token_expires_ms: int = 0
+
+    @property
+    def policy(self) -> RetryPolicy | None:
+        """The retry ladder in force; None where nothing is retried."""
+        return _read_retry(self)
+
+    @property
+    def pushed_in_order(self) -> bool:
+        """Whether its URL gets one message at a time, in order."""
+        policy = self.policy if self.protocol == "http" else None
+        return policy is not None and policy.blocking == "in_order"
+
+    def partition_of(self, send_id: str) -> int:
+        """Where a URL's parcel of a publish lies, also where the log has one key for all."""
+        return zlib.crc32(send_id.encode()) % self.partitions
+
+    def selection(self, kind: TopicKind) -> Filter:
+        """What it lets through."""
+        return compile_filter(self.filter, kind)
+
+    def attributes(self) -> dict[str, Any]:
+        """What a PUT may say of it."""
+        shown: dict[str, Any] = {
+            "protocol": self.protocol,
+            "endpoint": self.endpoint,
+            "filter": self.filter,
+            "retry": self.retry,
+            "content_format": self.content_format,
+            "dead_letter_queue": self.dead_letter_queue,
+        }
+        if self.protocol == "http":
+            shown["max_in_flight"] = self.max_in_flight
+        if self.protocol == "pull":
+            shown |= {"mode": self.mode, "ordered": self.ordered}
+            del shown["endpoint"]
+        return shown
+
+    def show(self) -> dict[str, Any]:
+        """The subscription as answers show it."""
+        return {
+            "name": self.name,
+            "topic": self.topic,
+            "id": self.id,
+            **self.attributes(),
+            "created_at": format_time(self.created_ms),
+            "modified_at": format_time(self.modified_ms),
+        }
+
+
+def over(subscription: Subscription, given: SubscriptionInput) -> Subscription:
+    """The subscription with what was given, checked by itself."""
+    for fixed in ("protocol", "endpoint", "mode", "ordered"):
+        value = getattr(given, fixed)
+        if value is not UNSET and value != getattr(subscription, fixed):
+            raise InvalidParameter(fixed, "is fixed when the subscription is created")
+    if given.max_in_flight is not UNSET and subscription.protocol != "http":
+        raise InvalidParameter("max_in_flight", "is of http subscriptions")
+    changes = {
+        name: value for name, value in msgspec.structs.asdict(given).items() if value is not UNSET
+    }
+    return msgspec.structs.replace(subscription, **changes)
+
+
+def checked(subscription: Subscription, kind: TopicKind) -> Subscription:
+    """The subscription with its filter and retry in the form that is kept; raises on bad ones."""
+    subscription = msgspec.structs.replace(
+        subscription, filter=subscription.selection(kind).normalized()
+    )
+    if subscription.protocol != "pull":
+        if subscription.mode != "clustering":
+            raise InvalidParameter("mode", "is of pull subscriptions")
+        if subscription.ordered and subscription.protocol == "queue":
+            raise InvalidParameter("ordered", "is of pull and http subscriptions")
+    if subscription.content_format != "json" and subscription.protocol != "http":
+        raise InvalidParameter("content_format", "is of http subscriptions")
+    if subscription.dead_letter_queue is not None:
+        check_name("dead_letter_queue", subscription.dead_letter_queue)
+        if subscription.protocol == "queue" or subscription.mode == "broadcasting":
+            raise InvalidParameter("dead_letter_queue", "has no use here: nothing is retried")
+    if subscription.mode == "broadcasting" and subscription.ordered:
+        raise InvalidParameter("ordered", "is of clustering subscriptions")
+    policy = _read_retry(subscription)
+    given = policy.to_json() if policy is not None and subscription.retry is not None else None
+    return msgspec.structs.replace(subscription, retry=given)
+
+
+def _read_retry(subscription: Subscription) -> RetryPolicy | None:
+    retries = subscription.protocol != "queue" and subscription.mode == "clustering"
+    if not retries:
+        return parse_retry(subscription.retry, ordered_source=False, allowed=())
+    default = "ordered" if subscription.ordered else _DEFAULT_POLICY[subscription.protocol]
+    if subscription.ordered and subscription.protocol == "http":
+        default = "http_ordered"
+    return parse_retry(subscription.retry, ordered_source=subscription.ordered, default=default)

@@ -1,0 +1,186 @@
+"""Rewinding: deleted messages become active again, in order of sending.
+
+A deleted message notes when it was deleted (in the place of when it was first received), and a
+rewind takes only what was deleted until it began. So a message that is consumed while the rewind
+goes on, or consumed again after it, does not appear twice, and a step may run again.
+
+In an ordered queue the first that comes back of a group waits until the group is free, and the
+others behind it (see `rewound`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from cirrusmq.base.errors import InvalidParameter, NotRewindable
+from cirrusmq.base.timestamps import format_time, parse_time
+from cirrusmq.lifecycle.moves import REWOUND
+from cirrusmq.lifecycle.rewound_groups import group_of, let_in
+from cirrusmq.lifecycle.tombstones import parcel_key
+from cirrusmq.model.parcel import DELETED, Parcel
+from cirrusmq.model.queue import Queue
+from cirrusmq.model.source import Source, rewindable, rewindable_until
+from cirrusmq.queues import operations
+from cirrusmq.queues.operations import Operation, Run, Step
+from cirrusmq.queues.receivers import all_sources, source_with_id
+from cirrusmq.runtime.core import Core
+from cirrusmq.runtime.store import ConditionFailed, TransactionRefused, key, put_if_absent
+from cirrusmq.storage.parcels import (
+    ARCHIVE,
+    PARCELS,
+    archive_sort_key,
+    parcel_item,
+    partition_key,
+    sort_key,
+)
+from cirrusmq.storage.scan import Progress, portions, remaining, scan_pages
+
+_LET_IN = 20
+"""Groups that are looked at before the progress is saved."""
+
+
+class RewindRequest(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """The body of a rewind."""
+
+    to: str
+
+
+def rewind(core: Core, queue: Queue, request: RewindRequest) -> Operation:
+    """Make every deleted message sent at `to` or later active again."""
+    to_ms = parse_time("to", request.to)
+    now_ms = core.now_ms()
+    if to_ms > now_ms:
+        raise InvalidParameter("to", f"must not lie in the future; it is {format_time(now_ms)}")
+    if not queue.attributes.rewind_seconds:
+        raise NotRewindable("rewind_seconds is 0: the queue keeps no deleted messages")
+    earliest_ms = now_ms - queue.attributes.rewind_seconds * 1000
+    if to_ms < earliest_ms:
+        raise NotRewindable(f"the earliest time to rewind to is {format_time(earliest_ms)}")
+    until_ms = core.floor_ms()
+    core.wait_past(until_ms)  # what is deleted from now on stays deleted
+    return operations.start(core, queue, "rewind", {"to_ms": to_ms, "until_ms": until_ms})
+
+
+def steps(core: Core, run: Run) -> Iterator[Step]:
+    """First deleted messages of parcels still there, then the archive in order of sending."""
+    to_ms, until_ms = run.operation.details["to_ms"], run.operation.details["until_ms"]
+    partitions = [
+        partition_key(kind, source.id, partition)
+        for source in all_sources(core, run.queue())
+        for kind in (PARCELS, ARCHIVE)
+        for partition in range(source.partitions)
+    ]
+    # "Q" sorts before "R": live parcels come first, so that none is looked at twice.
+    waiting: dict[str, Parcel] = {}
+    for pk, behind in remaining(partitions, run.operation.progress):
+        archived = pk.startswith(f"{ARCHIVE}#")
+        start = f"{to_ms:013d}" if archived else ""
+        bring_back = _restore if archived else _reopen
+        key_of = archive_sort_key if archived else sort_key
+        for parcels, reached in portions(scan_pages(core, pk, start, behind=behind), key_of):
+            done = 0
+            for parcel in parcels:
+                source = source_with_id(core, run.queue(), parcel.source_id)
+                if source is None:
+                    continue  # a receiver that is deleted by now
+                places = _to_rewind(core, source, parcel, to_ms, until_ms)
+                group = f"{pk.partition('#')[2]}#{group_of(parcel)}"
+                waits = source.ordered and not (archived and group in waiting)
+                active = _active(core, parcel, places, waits=waits)
+                if places and bring_back(core, active, parcel, places):
+                    done += len(places)
+                    if waits:
+                        waiting[group if archived else f"{group}#{parcel.sort_key}"] = active
+            yield Step(Progress(pk, reached), done)
+    # Where a group is not free, or this stops here, its receivers end the wait.
+    for number, first in enumerate(waiting.values()):
+        let_in(core, first, core.now_ms())
+        if number % _LET_IN == 0:
+            yield Step(run.operation.progress, 0)
+
+
+def _to_rewind(core: Core, source: Source, parcel: Parcel, to_ms: int, until_ms: int) -> list[int]:
+    now_ms = core.now_ms()
+    if parcel.sent_ms < to_ms or parcel.sent_ms <= source.purged_ms:
+        return []
+    if rewindable_until(source, parcel) <= now_ms:
+        return []
+    return [
+        place
+        for place in range(parcel.count)
+        if rewindable(source, parcel, place) and parcel.first_received_ms[place] <= until_ms
+    ]
+
+
+def _restore(core: Core, active: Parcel, parcel: Parcel, places: Sequence[int]) -> bool:
+    """Move an archived parcel back under its own key, as `active` has it.
+
+    Where that key is taken the same send is in the queue already, by a repeated attempt: then the
+    archived copy stays where it is.
+    """
+    pk = partition_key(ARCHIVE, parcel.source_id, parcel.partition)
+    removal = {
+        "TableName": core.tables.messages,
+        "Key": key(pk, archive_sort_key(parcel)),
+        "ConditionExpression": "attribute_exists(pk)",
+    }
+    put = put_if_absent(core.tables.messages, parcel_item(replace(active, moved_from=REWOUND)))
+    try:
+        core.store.transact([{"Delete": removal}, {"Put": put}])
+    except TransactionRefused:
+        return False
+    return True
+
+
+def _reopen(core: Core, active: Parcel, parcel: Parcel, places: Sequence[int]) -> bool:
+    """Make deleted messages of a parcel active where they stand."""
+    changes, conditions = [], []
+    values: dict[str, Any] = {
+        ":deleted": {"N": str(DELETED)},
+        ":now": {"N": str(active.visible_ms[places[0]])},
+        ":first": {"N": str(active.first_received_ms[places[0]])},
+        ":none": {"N": "0"},
+        ":ended": {"B": b""},
+    }
+    for place in places:
+        conditions += [f"v[{place}] = :deleted", f"f[{place}] = :f{place}"]
+        values[f":f{place}"] = {"N": str(parcel.first_received_ms[place])}
+        changes += [f"v[{place}] = :now", f"k[{place}] = :ended"]
+        changes += [f"r[{place}] = :none", f"f[{place}] = :first"]
+        if parcel.waits_ms:
+            changes.append(f"w[{place}] = :none")
+    try:
+        core.store.write(
+            "UpdateItem",
+            {
+                "TableName": core.tables.messages,
+                "Key": parcel_key(parcel),
+                "ConditionExpression": " AND ".join(conditions),
+                "UpdateExpression": "SET " + ", ".join(changes),
+                "ExpressionAttributeValues": values,
+            },
+        )
+    except ConditionFailed:
+        return False
+    return True
+
+
+def _active(core: Core, parcel: Parcel, places: Sequence[int], *, waits: bool) -> Parcel:
+    """The parcel with the messages at `places` active, or waiting until their group is free."""
+    now_ms = core.now_ms()
+
+    def reset(values: Sequence[Any], fresh: Any) -> tuple[Any, ...]:
+        return tuple(fresh if place in places else value for place, value in enumerate(values))
+
+    return replace(
+        parcel,
+        visible_ms=reset(parcel.visible_ms, parcel.expires_ms if waits else now_ms),
+        nonces=reset(parcel.nonces, b""),
+        receives=reset(parcel.receives, 0),
+        first_received_ms=reset(parcel.first_received_ms, now_ms if waits else 0),
+        waits_ms=reset(parcel.waits_ms, 0),
+    )

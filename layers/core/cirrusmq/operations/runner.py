@@ -1,0 +1,78 @@
+"""Running operations: going on where the last runner saved, until done or out of time."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+
+from cirrusmq.base.errors import CirrusMQError, OperationNotFound, Unavailable
+from cirrusmq.operations import backfill, purge, redrive, rewind
+from cirrusmq.queues import operations
+from cirrusmq.queues.operations import HOLD_MS, Operation, Pointer, Run, Step
+from cirrusmq.runtime.core import Core
+
+_STEPS: dict[str, Callable[[Core, Run], Iterator[Step]]] = {
+    "purge": purge.steps,
+    "rewind": rewind.steps,
+    "redrive": redrive.steps,
+    "backfill": backfill.steps,
+}
+
+
+def run(core: Core, pointer: Pointer, most_ms: int) -> None:
+    """Go on with an operation for about `most_ms`; what is left then is started anew.
+
+    Where the store fails the operation stays as last saved, and the sweep starts it again.
+    """
+    found = operations.hold(core, pointer.account, pointer.id)
+    if found is None:
+        return
+    if any(_before(other, found.value) for other in _other_rewinds(core, found.value)):
+        operations.save(core, found, held_until_ms=0)
+        return
+    running = Run(core, found)
+    deadline_ms = core.now_ms() + most_ms
+    try:
+        for step in _STEPS[found.value.kind](core, running):
+            saved = running.save(
+                progress=step.progress,
+                done=running.operation.done + step.done,
+                detail=step.detail,
+                notes=step.notes,
+                held_until_ms=core.now_ms() + HOLD_MS,
+            )
+            if not saved:
+                return  # another runner took over
+            if core.now_ms() >= deadline_ms:
+                running.save(held_until_ms=0)
+                operations.resume(core, pointer)
+                return
+    except Unavailable:
+        running.save(held_until_ms=0)
+        return
+    except CirrusMQError as error:
+        operations.finish(core, running.found, "failed", error.detail)
+        return
+    operations.finish(core, running.found, "succeeded", running.operation.detail)
+    for other in _other_rewinds(core, running.operation):
+        operations.resume(core, Pointer(other.account, other.id))
+
+
+def _other_rewinds(core: Core, operation: Operation) -> Iterator[Operation]:
+    """Running rewinds of a rewind's queue. They run one after the other:
+
+    1: ─────────────────────── takes a parcel out of the archive ──
+    2: reads what is live (not there) ──────────────────────────── reads the archive (not there)
+    """
+    if operation.kind != "rewind":
+        return
+    for pointer in operations.running(core):
+        with contextlib.suppress(OperationNotFound):
+            other = operations.get(core, pointer.account, pointer.id)
+            same = (other.kind, other.queue_id) == (operation.kind, operation.queue_id)
+            if same and other.id != operation.id and other.state == "running":
+                yield other
+
+
+def _before(operation: Operation, other: Operation) -> bool:
+    return (operation.started_ms, operation.id) < (other.started_ms, other.id)

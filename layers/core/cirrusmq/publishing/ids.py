@@ -1,0 +1,83 @@
+"""The id of a publish: its time, its place in the topic's log, and how repetitions find it.
+
+A topic's log is read in order of its keys, which have the time of the publish's id. So that no
+reader passes a key that is still to come, an `attempt` gives its time to the id only while it is
+fresh. A later repetition looks for the first one's record; where there is none, it puts a marker
+under that key, which says under which id the publish is stored instead:
+
+    first try    put(K) on its way ............................. comes late: K is taken, go to M
+    repetition              K is old and free: put(K, "see M") ── put(M)
+
+Whichever put comes first decides, for every try, and so at each further key of a chain.
+"""
+
+from __future__ import annotations
+
+from cirrusmq.base import limits, ulid
+from cirrusmq.base.errors import Unavailable
+from cirrusmq.model.topic import Topic
+from cirrusmq.publishing.records import topic_log_key
+from cirrusmq.runtime.core import Core
+from cirrusmq.runtime.store import ConditionFailed, Item
+from cirrusmq.sending.batch import new_send_id
+
+_TRIES = 8
+
+
+def new_id(core: Core, topic: Topic, begun_ms: int, *, in_order: bool) -> str:
+    """The id of a publish, which says in which partition of the log it lies.
+
+    A stream keeps the order of one partition key only, and `fan_out` hands records on in the order
+    in which they come: what ordered consumers get lies in the first partition.
+    """
+    while True:
+        send_id = new_send_id(core, begun_ms)
+        if not in_order or is_in_order(topic, send_id):
+            return send_id
+
+
+def is_in_order(topic: Topic, send_id: str) -> bool:
+    """Whether a publish of this id lies where ordered consumers need it."""
+    return topic.log_partition(send_id) == 0
+
+
+def settle_id(core: Core, topic: Topic, send_id: str, *, in_order: bool) -> str:
+    """The id under which a publish is, or is now to be, stored, from the one that it began with."""
+    for _ in range(_TRIES):
+        now_ms = core.now_ms()
+        if now_ms - ulid.time_of(send_id) <= limits.ATTEMPT_FRESH_MS * core.clock.scale:
+            return send_id
+        pk, sk = topic_log_key(topic, send_id)
+        there = core.store.get(core.tables.messages, pk, sk)
+        if there is None:
+            later_id = new_id(core, topic, now_ms, in_order=in_order)
+            try:
+                core.store.put_if_absent(
+                    core.tables.messages, _marker(topic, send_id, later_id, now_ms)
+                )
+            except ConditionFailed as failed:
+                there = failed.item
+            else:
+                return later_id
+        if there is not None:
+            later_id_there = moved_to(there)
+            if later_id_there is None:
+                return send_id
+            send_id = later_id_there
+    raise Unavailable
+
+
+def moved_to(item: Item) -> str | None:
+    """Where a log's item is a marker: the id that it names; else None."""
+    return str(item["m"]["S"]) if "m" in item else None
+
+
+def _marker(topic: Topic, send_id: str, later_id: str, now_ms: int) -> Item:
+    pk, sk = topic_log_key(topic, send_id)
+    return {
+        "pk": {"S": pk},
+        "sk": {"S": sk},
+        "m": {"S": later_id},
+        "t": {"N": str(now_ms)},
+        "expires_at": {"N": str((now_ms + limits.DEDUPLICATION_MS) // 1000)},
+    }

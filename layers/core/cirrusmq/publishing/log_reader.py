@@ -1,0 +1,172 @@
+"""Reading a topic's log in order: what broadcasting consumers do, each from its own position.
+
+Records are ordered by their keys, across the log's partitions. What is younger than two seconds
+may still be overtaken by a publish that began before it, and is held back. These are real seconds,
+of calls on their way, however fast the service's time runs. What takes longer is shown again:
+
+    publish   put(K) on its way ............................... takes effect
+    reader                         passes K, which is free                    finds K by P
+    fan_out                                           comes upon K: put(P, "see K")
+"""
+
+from __future__ import annotations
+
+import contextlib
+import heapq
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from cirrusmq.base import limits, ulid
+from cirrusmq.base.errors import InvalidParameter
+from cirrusmq.base.timestamps import format_time, parse_time
+from cirrusmq.model.message import show
+from cirrusmq.model.parcel import message_id
+from cirrusmq.model.topic import Subscription, Topic
+from cirrusmq.publishing.records import holds_messages, is_topic_record, read_record, topic_log_key
+from cirrusmq.runtime.core import Core
+from cirrusmq.runtime.store import ConditionFailed, Item
+from cirrusmq.sending.batch import new_send_id
+from cirrusmq.storage import cursors
+from cirrusmq.storage.parcels import LOG, log_key, page_request, partition_key
+
+_PAGE_RECORDS = 16
+_BETWEEN_BYTES = 1
+_CURSOR_BYTES = 1_000
+"""And the names of the answer's fields."""
+
+
+def read_log(
+    core: Core, topic: Topic, subscription: Subscription | None, after: str | None, limit: int
+) -> dict[str, Any]:
+    """Up to `limit` messages behind `after` (a time or a cursor), and the cursor to go on with.
+
+    With a subscription only what its filter lets through, of what was published since it came.
+    """
+    now_ms = core.now_ms()
+    listing = ("log", topic.id, subscription.id if subscription else "")
+    position, skip, floor_ms = _start(core, after, listing)
+    shown_from_ms = max(floor_ms, now_ms - limits.TOPIC_LIFE_SECONDS * 1000 + 1)
+    if subscription is not None:
+        shown_from_ms = max(shown_from_ms, subscription.created_ms)
+    held_back = f"{now_ms - int(limits.LOG_HELD_BACK_MS * core.clock.scale):013d}"
+    # A publish with an attempt lies under the attempt's time, a little before its own.
+    fresh_ms = int(limits.ATTEMPT_FRESH_MS * core.clock.scale)
+    start = max(position, f"{shown_from_ms - fresh_ms:013d}")
+    messages: list[msgspec.Raw] = []
+    size = 0
+    for item in _records(core, topic, start, held_back):
+        sort_key = item["sk"]["S"]
+        first = skip if sort_key == position else 0
+        for place, shown in _messages(core, item, topic, subscription, shown_from_ms):
+            if place < first:
+                continue
+            size += len(shown) + _BETWEEN_BYTES
+            if len(messages) == limit or size > limits.ANSWER_BYTES - _CURSOR_BYTES:
+                cursor = cursors.make(core, f"{sort_key}/{place}/{floor_ms}", *listing)
+                return {"messages": messages, "cursor": cursor}
+            messages.append(msgspec.Raw(shown))
+        position, skip = sort_key, limits.BATCH_MESSAGES
+    if not skip:
+        position = max(position, held_back)
+    cursor = cursors.make(core, f"{position}/{skip}/{floor_ms}", *listing)
+    return {"messages": messages, "cursor": cursor}
+
+
+def came_late(core: Core, item: Item, came_ms: int) -> bool:
+    """Whether something came into a topic's log so late that readers may have passed its key.
+
+    `came_ms`: when it came, in whole seconds, rounded down.
+    """
+    if not is_topic_record(item) and "a" not in item:
+        return False
+    late_ms = came_ms + 999 - ulid.time_of(item["sk"]["S"].partition("#")[2])
+    return late_ms > limits.LOG_HELD_BACK_MS * core.clock.scale
+
+
+def show_again(core: Core, item: Item) -> None:
+    """Put a pointer to what came late, under a key that no reader has passed.
+
+    A pointer may come late itself, and twice where the stream brings its record twice: some
+    readers get the messages again, none misses them.
+    """
+    now_ms = core.now_ms()
+    own_id = item["sk"]["S"].partition("#")[2]
+    log = item["pk"]["S"].partition("#")[2]
+    pk, sk = log_key(log, new_send_id(core, now_ms))
+    pointer: Item = {
+        "pk": {"S": pk},
+        "sk": {"S": sk},
+        "a": item.get("a", {"S": own_id}),
+        "t": {"N": str(now_ms)},
+        "expires_at": item["expires_at"],
+    }
+    with contextlib.suppress(ConditionFailed):  # the SDK sent it twice
+        core.store.put_if_absent(core.tables.messages, pointer)
+
+
+def _start(core: Core, after: str | None, listing: tuple[str, ...]) -> tuple[str, int, int]:
+    """The key of the record to go on with, how many of its messages were read, and the first time
+    of publishing that is wanted."""
+    if after is None:
+        return "", 0, 0
+    try:
+        return "", 0, parse_time("after", after) + 1
+    except InvalidParameter:
+        pass
+    try:
+        read = cursors.read(core, after, *listing)
+    except InvalidParameter as error:
+        raise InvalidParameter("after", "must be a time or a cursor of this log") from error
+    assert read is not None
+    key, count, floor_ms = read.split("/")
+    return key, int(count), int(floor_ms)
+
+
+def _records(core: Core, topic: Topic, start: str, until: str) -> Iterator[Item]:
+    """The records with keys from `start` to before `until`, of all partitions in order."""
+    partitions = [
+        _partition(core, partition_key(LOG, topic.id, number), start, until)
+        for number in range(topic.attributes.partitions)
+    ]
+    return heapq.merge(*partitions, key=lambda item: item["sk"]["S"])
+
+
+def _partition(core: Core, pk: str, start: str, until: str) -> Iterator[Item]:
+    if start >= until:
+        return
+    table = core.tables.messages
+    request = page_request(table, pk, start, until, _PAGE_RECORDS, consistent=True)
+    while True:
+        items, last, _ = core.store.query(request)
+        yield from items
+        if last is None:
+            return
+        request["ExclusiveStartKey"] = last
+
+
+def _messages(
+    core: Core, item: Item, topic: Topic, subscription: Subscription | None, floor_ms: int
+) -> Iterator[tuple[int, bytes]]:
+    """(place, message as JSON) of a record's messages that are to be shown."""
+    if "a" in item:
+        pk, sk = topic_log_key(topic, item["a"]["S"])
+        item = core.store.get(core.tables.messages, pk, sk) or item
+    if not holds_messages(item):
+        return
+    record = read_record(item)
+    if record.sent_ms < floor_ms:
+        return
+    selection = subscription.selection(topic.attributes.filter) if subscription else None
+    for place, message in enumerate(record.messages):
+        routing_key = record.header.routing_keys[place]
+        if selection and not selection.matches(message.tags, routing_key, message.attributes):
+            continue
+        shown = show(message) | {
+            "id": message_id(record.send_id, record.positions[place]),
+            "sent_at": format_time(record.sent_ms),
+        }
+        if topic.attributes.filter == "routing_key":
+            shown["routing_key"] = routing_key
+        yield place, msgspec.json.encode(shown)

@@ -1,0 +1,128 @@
+"""What a topic's log record says beside its messages: which subscriptions get which of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from cirrusmq.base.decoding import decode_packed
+from cirrusmq.base.names import ID_CHARACTERS
+from cirrusmq.model.message import Message
+from cirrusmq.model.topic import Topic
+from cirrusmq.runtime.store import Item
+from cirrusmq.storage.parcels import log_key, read_messages
+
+
+class Delivery(msgspec.Struct, frozen=True):
+    """A subscription's share of a record; `places` are the messages' numbers in it."""
+
+    subscription_id: str
+    places: list[int]
+    life_ms: int
+    delay_ms: int
+
+
+class Alike(msgspec.Struct, frozen=True, array_like=True):
+    """Deliveries that differ in their subscriptions alone, which is nearly always all of them."""
+
+    places: list[int]
+    life_ms: int
+    delay_ms: int
+    subscription_ids: str
+    """One behind the other."""
+
+
+class TopicHeader(msgspec.Struct, frozen=True, array_like=True):
+    """The record's header, as it was decided when the messages were published."""
+
+    topic: str
+    account: str
+    alike: list[Alike]
+    sequences: list[int] | None
+    """Each message's place in its group's order; None where no subscription is ordered."""
+    routing_keys: list[str]
+
+    @property
+    def deliveries(self) -> list[Delivery]:
+        """What each subscription gets."""
+        return [
+            Delivery(
+                subscription_id=alike.subscription_ids[start : start + ID_CHARACTERS],
+                places=alike.places,
+                life_ms=alike.life_ms,
+                delay_ms=alike.delay_ms,
+            )
+            for alike in self.alike
+            for start in range(0, len(alike.subscription_ids), ID_CHARACTERS)
+        ]
+
+
+class TopicRecord(msgspec.Struct, frozen=True):
+    """A log record of a topic, decoded."""
+
+    topic_id: str
+    partition: int
+    send_id: str
+    sent_ms: int
+    expires_ms: int
+    header: TopicHeader
+    messages: list[Message]
+    positions: Sequence[int]
+    """The messages' numbers in their publish."""
+
+
+def make_header(
+    *,
+    topic: str,
+    account: str,
+    deliveries: Sequence[Delivery],
+    sequences: list[int] | None,
+    routing_keys: list[str],
+) -> TopicHeader:
+    """A header; 12 bytes for each subscription, so that a hundred of them cost a unit."""
+    alike: dict[tuple[tuple[int, ...], int, int], list[str]] = {}
+    for each in deliveries:
+        kind = tuple(each.places), each.life_ms, each.delay_ms
+        alike.setdefault(kind, []).append(each.subscription_id)
+    return TopicHeader(
+        topic=topic,
+        account=account,
+        alike=[
+            Alike(list(places), life_ms, delay_ms, "".join(ids))
+            for (places, life_ms, delay_ms), ids in alike.items()
+        ],
+        sequences=sequences,
+        routing_keys=routing_keys,
+    )
+
+
+def topic_log_key(topic: Topic, send_id: str) -> tuple[str, str]:
+    """Key of a publish's record in its topic's log."""
+    return log_key(f"{topic.id}#{topic.log_partition(send_id)}", send_id)
+
+
+def holds_messages(item: Item) -> bool:
+    """Whether an item of a log is a record: a topic's has others too, which name one."""
+    return "b" in item
+
+
+def is_topic_record(item: Item) -> bool:
+    """Whether a log record is a topic's."""
+    return "g" in item
+
+
+def read_record(item: Item) -> TopicRecord:
+    """The record in an item."""
+    _, topic_id, partition = item["pk"]["S"].split("#")
+    messages = read_messages(item)
+    return TopicRecord(
+        topic_id=topic_id,
+        partition=int(partition),
+        send_id=item["sk"]["S"].partition("#")[2],
+        sent_ms=int(item["t"]["N"]),
+        expires_ms=int(item["x"]["N"]),
+        header=decode_packed(item["g"]["B"], TopicHeader),
+        messages=list(messages.values()),
+        positions=tuple(messages),
+    )

@@ -1,0 +1,83 @@
+"""The feed of a policy where a message that fails holds the others back."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from cirrusmq.push.feeds import Feed
+from cirrusmq.push.pending import Push
+from cirrusmq.push.posting import Attempt, Candidate
+from cirrusmq.subscriptions.delivery_state import Schedule
+from cirrusmq.subscriptions.due_marks import Mark
+
+
+class BlockingFeed(Feed):
+    """Of a policy where a message that fails holds the others back until it is through.
+
+    In order, each message is posted alone. Else only the probe is, the oldest one, while the
+    subscription retries; once that is accepted the rest follow side by side. Of several that then
+    fail together the oldest is the next probe, and the others are free as soon as it is through.
+    """
+
+    def __init__(self, push: Push, schedule: Schedule, start: str, *, dirty: bool) -> None:
+        zeros = (0,) * len(push.all_partitions)
+        if not schedule.blocks and (dirty or any(schedule.dues_ms)):
+            # Until now messages waited for themselves alone, and what was clean had marks.
+            schedule, start = replace(schedule, clean_ms=()), ""
+        look_at_all = push.in_order or dirty
+        super().__init__(push, schedule, "" if look_at_all else start, zeros)
+        self._alone = push.in_order or schedule.state == "retrying"
+        self._waiting: Candidate | None = None
+
+    def next(self) -> Candidate | None:
+        if self._waiting is not None or self._failed() or (self._alone and self.running):
+            return None
+        if not self._ready:
+            self._refill()
+        if not self._ready:
+            return None
+        first = self._ready[0]
+        parcel, place = first.parcel, first.place
+        if parcel.receives[place] and parcel.visible_ms[place] > self.push.core.now_ms():
+            self._waiting = None if self.running else first
+            return None
+        return self._ready.popleft()
+
+    def first_due(self) -> Mark | None:
+        if self._waiting is None:
+            return None
+        parcel, place = self._waiting.parcel, self._waiting.place
+        due_ms, error = parcel.visible_ms[place], parcel.errors.get(place, "")
+        return Mark(due_ms, parcel.sort_key, place, parcel.position(place), error)
+
+    def settle(self) -> None:
+        failed = sorted(self._failed(), key=lambda each: each.candidate.key)
+        if failed and self.running:
+            return
+        if self._ended and not failed:
+            self._alone = self.push.in_order
+        elif failed:
+            self._alone = True
+        keys = [key for key in self._ended if failed or self._settles(key)]
+        groups = [self._ended.pop(key) for key in sorted(keys)]
+        free = frozenset(each.candidate.key for each in failed[1:])
+        again = [
+            each.candidate
+            for each in self._settle_together(groups, free)
+            if each.due_ms is not None
+        ]
+        self._ready.extendleft(sorted(again, key=lambda each: each.key, reverse=True))
+
+    def resume(self) -> None:
+        self._waiting = None
+
+    def extend(self, start: str) -> None:
+        # What comes in between may be told by an event that was lost, and must not be passed.
+        super().extend(min(start, self._reached()) if self.push.in_order else start)
+
+    def _reached(self) -> str:
+        """The key up to which looks have told everything."""
+        return max(look.reached for look in self._looks)
+
+    def _failed(self) -> list[Attempt]:
+        return [each for ended in self._ended.values() for each in ended if each.error is not None]

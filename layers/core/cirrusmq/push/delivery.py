@@ -1,0 +1,233 @@
+"""Pushing: delivering a subscription's messages to its URL, and retrying when it fails.
+
+Parcels stay until TTL removes them, so that a repeated fan-out finds their keys taken.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from cirrusmq.push import poster_lease
+from cirrusmq.push.blocking_feed import BlockingFeed
+from cirrusmq.push.drain import Turn, drain
+from cirrusmq.push.feeds import Feed
+from cirrusmq.push.independent_feed import IndependentFeed
+from cirrusmq.push.pending import Push, push_of
+from cirrusmq.push.poster_lease import Held
+from cirrusmq.push.undelivered import Look
+from cirrusmq.runtime.core import Core
+from cirrusmq.storage.parcels import PARCELS, partition_key
+from cirrusmq.storage.scan import read_page
+from cirrusmq.subscriptions import confirmations, delivery_state
+from cirrusmq.subscriptions.delivery_state import Schedule
+from cirrusmq.subscriptions.subscriptions import cached_subscriptions
+
+ROUNDS = 1_500
+"""Rounds of one execution, of nine events each; 25,000 events would fail it."""
+SLEEP_MS = 2_000
+"""Shorter waits are slept out by an execution: cheaper than transitions, and exact."""
+EARLY_MS = 500
+"""An execution begins its next round so long before something is due, or up to a second more."""
+HOPS = 64
+"""Invocations in a row that go on where the one before had no more time; the sweep begins anew."""
+_TRIES = 8
+
+
+class _Worked(NamedTuple):
+    """How an invocation left its subscription."""
+
+    lost: bool = False
+    due_ms: int | None = None
+    more_from: str | None = None
+    """Key of what is left to be posted, for which there was no time."""
+    posted: bool = False
+
+
+def deliver(push: Push) -> None:
+    """Deliver what waits, until nothing does, it is to wait, or time is up.
+
+    Where somebody else does that, that one is told of it.
+    """
+    core, holder = push.core, f"push/{push.invocation_id}"
+    schedule = delivery_state.read(core, push.subscription.id)
+    for _ in range(_TRIES):
+        if schedule is None:
+            return
+        if schedule.held(core.now_ms(), core.clock.scale):
+            schedule = poster_lease.sign(core, schedule, push.start)
+            continue
+        if schedule.state == "retrying" and push.blocks:
+            return  # its execution looks at all there is when it wakes
+        begun_ms = core.now_ms()
+        held = poster_lease.hold(core, schedule, holder)
+        if held is None:
+            return
+        if held.mine:
+            worked = _work(push, held, holder, begun_ms, None)
+            if worked.more_from is not None and worked.posted and push.hops < HOPS:
+                delivery_state.notify(core, push.subscription, worked.more_from, hops=push.hops + 1)
+            return
+        schedule = held.schedule
+
+
+def retry(push: Push, given: dict[str, Any]) -> dict[str, Any]:
+    """One round of an execution; answers what it does next."""
+    core, number = push.core, int(given["generation"])
+    core.wait_until(min(given["due_ms"], core.now_ms() + SLEEP_MS))
+    following = {**given, "rounds": given["rounds"] + 1}
+    holder = f"{number}/{push.invocation_id}"
+    schedule = delivery_state.read(core, push.subscription.id)
+    for _ in range(_TRIES):
+        if schedule is None or schedule.generation > number:
+            break
+        if schedule.held(core.now_ms(), core.clock.scale):
+            if schedule.holder.startswith(f"{number}/"):  # a round that this one repeats
+                return _wait(core, schedule.held_until_ms, following)
+            schedule = poster_lease.leave_alarm(core, schedule)
+            continue
+        if following["rounds"] > ROUNDS:
+            _start_anew(push, schedule)
+            break
+        begun_ms = core.now_ms()
+        held = poster_lease.hold(core, schedule, holder, number)
+        if held is None:
+            break
+        if held.mine:
+            worked = _work(push, held, holder, begun_ms, number)
+            if worked.more_from is not None:
+                return _wait(core, 0, following)
+            if worked.due_ms is None or worked.lost:
+                break
+            return _wait(core, worked.due_ms, following)
+        schedule = held.schedule
+    return {"action": "done"}
+
+
+def resume_if_stuck(core: Core, schedule: Schedule, *, keeps: bool) -> bool:
+    """Have somebody come where nobody does; whether something was due, or its holder died.
+
+    Besides, what was delivered since the last look is looked at, so that later ones begin behind
+    it; and where it `keeps` messages, whether any is there whose event was lost.
+    """
+    now_ms, scale = core.now_ms(), core.clock.scale
+    stuck, passed = schedule.stuck(now_ms, scale), _has_passed(schedule)
+    if schedule.held(now_ms, scale) or not (stuck or passed or keeps):
+        return False
+    push = push_of(core, schedule)
+    if push is None:
+        return False
+    blocked = schedule.state == "retrying" and push.blocks
+    if stuck and blocked:
+        _start_anew(push, schedule)
+    elif stuck or (not blocked and (passed or _has_some(push, schedule))):
+        delivery_state.notify(core, push.subscription)
+    return stuck
+
+
+def send_confirmation(core: Core, given: dict[str, Any], request_id: str) -> None:
+    """Post a subscription's token to its endpoint; the owner can ask for another one."""
+    from cirrusmq.webhooks import requests
+
+    for subscription in cached_subscriptions(core, given["topic_id"]):
+        if subscription.name != given["subscription"] or subscription.endpoint is None:
+            continue
+        path = f"/topics/{subscription.topic}/subscriptions/{subscription.name}/confirm"
+        headers, body = requests.confirmation(
+            account=subscription.account,
+            topic=subscription.topic,
+            subscription=subscription.name,
+            token=given["token"],
+            confirm_url=core.settings.public_url + path,
+            expires_ms=given["expires_ms"],
+            secret=confirmations.signing_secret(core, subscription.id),
+            request_id=request_id,
+            now_s=core.real_seconds(),
+        )
+        core.post(subscription.endpoint, headers, body)
+
+
+def _work(push: Push, held: Held, holder: str, begun_ms: int, generation: int | None) -> _Worked:
+    """Post as the holder until there is nothing to post now, then release.
+
+    Short waits are slept out where an execution is waited for anyway.
+    """
+    core, schedule = push.core, held.schedule
+    turn = Turn(push, schedule, holder, begun_ms)
+    executing = generation is not None
+    feed = _feed(push, held, due_alone=executing)
+    patience_ms = SLEEP_MS if executing else 0
+    while True:
+        drain(turn, feed)
+        if turn.lost:
+            return _Worked(lost=True)
+        first = feed.first_due()
+        if first is not None and first.due_ms <= core.now_ms() + patience_ms and turn.may_post:
+            core.wait_until(first.due_ms)
+            feed.resume()
+            continue
+        more_from = None if turn.may_post else feed.next_key()
+        left = feed.left()
+        released = poster_lease.release(core, schedule, holder, left, generation)
+        if released.ending == "again":
+            start = poster_lease.take_sign(core, schedule, holder)
+            if start is not None:
+                feed.extend(start)
+                continue
+        if released.ending != "released":
+            return _Worked(lost=True)
+        if released.starts is not None:
+            _start(push, released.starts, left.due_ms or 0)
+        return _Worked(due_ms=left.due_ms, more_from=more_from, posted=feed.posted)
+
+
+def _feed(push: Push, held: Held, *, due_alone: bool) -> Feed:
+    """What its policy has the invocation post.
+
+    `due_alone`: what nobody posted yet has invocations of its own, unless it is blocked.
+    """
+    if push.blocks:
+        return BlockingFeed(push, held.schedule, push.start, dirty=held.dirty)
+    return IndependentFeed(push, held.schedule, push.start, dirty=held.dirty, due_alone=due_alone)
+
+
+def _start_anew(push: Push, schedule: Schedule) -> None:
+    starts = poster_lease.start_anew(push.core, schedule)
+    if starts is not None:
+        _start(push, starts, push.core.now_ms())
+
+
+def _start(push: Push, starts: int, due_ms: int) -> None:
+    """Start an execution that waits until something is due.
+
+    Its name has the time in it: a table that was restored counts its starts a second time.
+    """
+    core = push.core
+    given = {
+        **delivery_state.place_of(push.subscription),
+        "generation": starts,
+        "rounds": 0,
+    }
+    name = f"{push.subscription.id}-{starts}-{core.now_ms()}"
+    core.start_execution(name, _wait(core, due_ms, given))
+
+
+def _has_passed(schedule: Schedule) -> bool:
+    """Whether something was posted since the last look, or too shortly before it to be clean."""
+    return schedule.looked_ms < schedule.posted_ms + delivery_state.SETTLED_MS
+
+
+def _has_some(push: Push, schedule: Schedule) -> bool:
+    """Whether anything lies behind what is clean: nothing was posted, so nobody was told of it."""
+    core, look = push.core, Look(push, schedule, "", ())
+    for partition in push.all_partitions:
+        pk, start = partition_key(PARCELS, push.source.id, partition), look.start_of(partition)
+        if read_page(core, pk, start, look.until, 1, consistent=False).parcels:
+            return True
+    return False
+
+
+def _wait(core: Core, due_ms: int, following: dict[str, Any]) -> dict[str, Any]:
+    """Whole seconds, with time to come to the next round, which sleeps out what is left of them."""
+    seconds = max(0, due_ms - core.now_ms() - EARLY_MS) // 1000
+    action = "wait" if seconds else "again"
+    return {"action": action, "wait_seconds": seconds, "retry": {**following, "due_ms": due_ms}}

@@ -1,0 +1,108 @@
+"""Posting as a subscription's only poster: a sliding window of posts, for as long as one holds.
+
+slot 1   m1 ─ m4 ─ m5 ─ m6 ─ m7         each slot takes the next message as soon as it is free:
+slot 2   m2 ──────────────────── m8     one that hangs takes its own slot, and nobody else's
+slot 3   m3 ──── m9 ─ m10
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from cirrusmq.base.errors import Unavailable
+from cirrusmq.push import poster_lease
+from cirrusmq.push.feeds import Feed
+from cirrusmq.push.pending import Push
+from cirrusmq.push.posting import attempt
+from cirrusmq.subscriptions import delivery_state
+from cirrusmq.subscriptions.delivery_state import Schedule
+
+RENEW_MS = 10_000
+"""Real milliseconds after which a hold is asked for anew."""
+LISTEN_MS = 300
+"""While slots are free and others hang: until a look at whether something came meanwhile."""
+_AGAIN_SECONDS = 0.2
+
+
+class Turn:
+    """The time for which one invocation holds a schedule."""
+
+    def __init__(self, push: Push, schedule: Schedule, holder: str, begun_ms: int) -> None:
+        self.push = push
+        self.schedule = schedule
+        self.holder = holder
+        self.lost = False
+        """Whether somebody else may hold it now."""
+        self._begun_ms = begun_ms
+
+    @property
+    def latest_ms(self) -> int:
+        """When the last post may start."""
+        return min(
+            self.push.deadline_ms, delivery_state.latest_post_ms(self.push.core, self._begun_ms)
+        )
+
+    @property
+    def may_post(self) -> bool:
+        """Whether a post may start now."""
+        return not self.lost and self.push.core.now_ms() <= self.latest_ms
+
+    def renew(self) -> None:
+        """Hold for longer, where it is time for that."""
+        core, asked_ms = self.push.core, self.push.core.now_ms()
+        if self.lost or asked_ms - self._begun_ms < RENEW_MS * core.clock.scale:
+            return
+        renewed = poster_lease.renew(core, self.schedule, self.holder)
+        self.lost = renewed is False
+        if renewed:
+            self._begun_ms = asked_ms
+
+    def check(self) -> None:
+        """Raises Unavailable where what is left to be written down would come too late."""
+        if self.push.core.now_ms() > self._begun_ms + delivery_state.hold_ms(self.push.core):
+            raise Unavailable
+
+    def listen(self) -> str | None:
+        """The key from which on something came meanwhile, if it did."""
+        core = self.push.core
+        found = delivery_state.read(core, self.schedule.subscription_id)
+        if found is None or found.holder != self.holder:
+            self.lost = True
+            return None
+        if found.again is None:
+            return None
+        start = poster_lease.take_sign(core, found, self.holder)
+        self.lost = start is None
+        return start
+
+
+def drain(turn: Turn, feed: Feed) -> None:
+    """Post what the feed has, until it has nothing more, or the time is over."""
+    push, core = turn.push, turn.push.core
+    most = 1 if push.in_order else push.subscription.max_in_flight
+    listened_ms = core.now_ms()
+    with core.window(most) as window:
+        while True:
+            turn.renew()
+            while feed.running < most and turn.may_post:
+                candidate = feed.next()
+                if candidate is None:
+                    break
+                feed.began(candidate)
+                window.start(partial(attempt, push, candidate, turn.latest_ms))
+            if feed.running:
+                for outcome in window.wait(LISTEN_MS / 1000):
+                    feed.ended(outcome)
+            elif not feed.unsettled:
+                return
+            else:
+                turn.check()
+                core.clock.sleep(_AGAIN_SECONDS)
+            feed.settle()
+            if feed.running and feed.running < most and not turn.lost:
+                if core.now_ms() - listened_ms < LISTEN_MS:
+                    continue
+                start = turn.listen()
+                listened_ms = core.now_ms()
+                if start is not None:
+                    feed.extend(start)

@@ -1,0 +1,246 @@
+"""What a poster posts next, and what it writes down when a post has ended.
+
+Where messages do not wait for each other (`independent_feed`), those that are due by their marks
+and those that nobody posted yet take turns. Where a failing one holds the others back
+(`blocking_feed`), there is an order.
+"""
+
+from __future__ import annotations
+
+import itertools
+from abc import ABC, abstractmethod
+from collections import Counter, defaultdict, deque
+from collections.abc import Iterator, Sequence
+
+from msgspec.structs import replace
+
+from cirrusmq.base.errors import Unavailable
+from cirrusmq.base.limits import RESCUE_MS
+from cirrusmq.lifecycle import dead_letters
+from cirrusmq.lifecycle.contents import read_contents
+from cirrusmq.model.parcel import Parcel
+from cirrusmq.push.pending import Push
+from cirrusmq.push.poster_lease import Left
+from cirrusmq.push.posting import (
+    Attempt,
+    Candidate,
+    CandidateKey,
+    Settled,
+    give_up,
+    is_used_up,
+    settle,
+)
+from cirrusmq.push.undelivered import Look, is_pending
+from cirrusmq.subscriptions.delivery_state import Schedule
+from cirrusmq.subscriptions.due_marks import Mark, MarkList, put_mark
+
+SETTLE_MS = 1_000
+"""What was delivered is written down so soon, also where others of its parcel are under way."""
+TOGETHER = 16
+"""Candidates that are read at a time."""
+OVER_TOGETHER = 64
+"""Messages that are given up at a time."""
+_ParcelKey = tuple[int, str]
+
+
+class Feed(ABC):
+    """The messages of one subscription for as long as one invocation holds its schedule.
+
+    `dues_ms`: each partition's first mark, as far as is known.
+    """
+
+    def __init__(self, push: Push, schedule: Schedule, start: str, dues_ms: Sequence[int]) -> None:
+        froms = schedule.marks_ms or (0,) * len(push.all_partitions)
+        self.push = push
+        self.schedule = schedule
+        self.running = 0
+        self.posted = False
+        self._lists = [
+            MarkList(*(push.core, push.source.id, partition, froms[partition]), due_ms)
+            for partition, due_ms in enumerate(dues_ms)
+        ]
+        self._kept_until_ms = schedule.kept_until_ms
+        self._ready: deque[Candidate] = deque()
+        self._found: set[CandidateKey] = set()
+        """What looks have told of: they overlap where one is extended."""
+        self._of_parcel: Counter[_ParcelKey] = Counter()
+        self._ended: dict[_ParcelKey, list[Attempt]] = {}
+        self._marks_missing = schedule.blocks and not push.blocks
+        """Whether failing ones held the others back until now: those that wait have no marks."""
+        self._look = Look(push, schedule, start, push.partitions if start else ())
+        self._looks = [self._look]
+        self._parcels: Iterator[tuple[Parcel, list[int]]] = iter(self._look)
+
+    @abstractmethod
+    def next(self) -> Candidate | None:
+        """What is to be posted now; None where nothing is, or must not be yet."""
+
+    @abstractmethod
+    def first_due(self) -> Mark | None:
+        """The message that is due first of those that wait, as its mark."""
+
+    @abstractmethod
+    def settle(self) -> None:
+        """Write down what became of posts that have ended, as far as that can be done."""
+
+    @abstractmethod
+    def resume(self) -> None:
+        """Time has passed: what waited may be due."""
+
+    def extend(self, start: str) -> None:
+        """Look again from a key on: something was put there."""
+        look = Look(self.push, self.schedule, start, ())
+        self._look = look if look.full else self._look
+        self._looks.append(look)
+        self._parcels = itertools.chain(self._parcels, look)
+
+    def began(self, candidate: Candidate) -> None:
+        """Its post begins."""
+        self.running += 1
+        self.posted = True
+        self._of_parcel[_key_of(candidate)] += 1
+
+    def ended(self, outcome: Attempt | Candidate) -> None:
+        """A post has ended, or could not begin."""
+        self.running -= 1
+        candidate = outcome if isinstance(outcome, Candidate) else outcome.candidate
+        self._of_parcel[_key_of(candidate)] -= 1
+        if isinstance(outcome, Attempt):
+            self._ended.setdefault(_key_of(candidate), []).append(outcome)
+        else:
+            self._ready.appendleft(candidate)
+
+    @property
+    def unsettled(self) -> bool:
+        """Whether something that has ended is not written down."""
+        return bool(self._ended)
+
+    def next_key(self) -> str | None:
+        """The lowest key of what is left to be posted; None where nothing is."""
+        if not self._ready:
+            self._refill()
+        return min((each.parcel.sort_key for each in self._ready), default=None)
+
+    def left(self) -> Left:
+        """What whoever comes next must know."""
+        first, now_ms = self.first_due(), self.push.core.now_ms()
+        return Left(
+            due_ms=None if first is None else first.due_ms,
+            error="" if first is None else first.error,
+            sent_ms=0 if first is None else first.sent_ms,
+            blocks=self.push.blocks,
+            clean_ms=tuple(self._look.clean_ms),
+            marks_ms=tuple(each.left_ms for each in self._lists),
+            dues_ms=tuple(each.due_ms for each in self._lists),
+            kept_until_ms=self._kept_until_ms,
+            looked_ms=now_ms if self._look.full else self.schedule.looked_ms,
+            posted_ms=now_ms if self.posted else self.schedule.posted_ms,
+        )
+
+    def _refill(self) -> None:
+        """Have the next few candidates ready, with what they say."""
+        some = self._some()
+        wanted = [(each.parcel, [each.place]) for each in some]
+        contents = read_contents(self.push.core, self.push.source, wanted)
+        self._ready += [
+            replace(each, message=messages.get(each.place))
+            for each, messages in zip(some, contents, strict=True)
+        ]
+
+    def _some(self) -> list[Candidate]:
+        """The next few candidates; none where nothing is left."""
+        return self._fresh()
+
+    def _fresh(self) -> list[Candidate]:
+        """What the look finds next; what is to be given up is, on the way."""
+        found: list[Candidate] = []
+        over: list[Candidate] = []
+        while len(found) < TOGETHER and (some := next(self._parcels, None)) is not None:
+            parcel, places = some
+            for place in places:
+                candidate = Candidate(parcel=parcel, place=place)
+                if candidate.key not in self._found:
+                    self._found.add(candidate.key)
+                    (over if self._is_over(candidate) else found).append(candidate)
+            if self._marks_missing:
+                self._mark_waiting(parcel)
+            if len(over) >= OVER_TOGETHER:
+                self._give_up(over)
+                over = []
+        self._give_up(over)
+        return found
+
+    def _mark_waiting(self, parcel: Parcel) -> None:
+        """Mark what waits in a parcel and has no mark yet."""
+        now_ms = self.push.core.now_ms()
+        for place in range(parcel.count):
+            if parcel.receives[place] and is_pending(parcel, place, now_ms):
+                due_ms, error = parcel.visible_ms[place], parcel.errors.get(place, "")
+                mark = Mark(due_ms, parcel.sort_key, place, parcel.position(place), error)
+                put_mark(self.push.core, parcel, mark)
+                self._lists[parcel.partition].add(mark)
+
+    def _is_over(self, candidate: Candidate) -> bool:
+        """Whether a message is to be given up instead of being posted."""
+        if is_used_up(self.push, candidate):
+            return True
+        if candidate.parcel.expires_ms >= self.push.core.now_ms() + RESCUE_MS:
+            return False
+        return dead_letters.dead_letter_queue(self.push.core, self.push.source) is not None
+
+    def _give_up(self, candidates: Sequence[Candidate]) -> None:
+        """Give messages up, the parcels side by side: a whole backlog may expire in two minutes.
+
+        In order, one by one: so they stand in the dead-letter queue.
+        """
+        groups: defaultdict[_ParcelKey | None, list[Candidate]] = defaultdict(list)
+        for each in candidates:
+            groups[None if self.push.in_order else _key_of(each)].append(each)
+
+        def move(group: list[Candidate]) -> list[tuple[Parcel, int]]:
+            lefts: dict[_ParcelKey, Parcel] = {}
+            for each in group:
+                parcel, mark = lefts.get(_key_of(each), each.parcel), each.mark
+                error = parcel.errors.get(each.place, "") if mark is None else mark.error
+                left = give_up(self.push, replace(each, parcel=parcel), error)
+                lefts[_key_of(each)] = left
+            return [(lefts[_key_of(each)], each.place) for each in group]
+
+        for moved in self.push.core.together(move, list(groups.values())):
+            for parcel, place in moved:
+                self._note(parcel, place)
+
+    def _note(self, parcel: Parcel, place: int) -> None:
+        """Take note of a message that stays though nobody comes for it."""
+        if parcel.visible_ms[place] == parcel.expires_ms:
+            self._kept_until_ms = max(self._kept_until_ms, parcel.expires_ms)
+
+    def _settle_together(
+        self, groups: Sequence[list[Attempt]], free: frozenset[CandidateKey] = frozenset()
+    ) -> list[Settled]:
+        """Settle attempts, each list of one parcel, the parcels side by side."""
+
+        def write(attempts: list[Attempt]) -> list[Settled] | None:
+            marks = self._lists[attempts[0].candidate.parcel.partition]
+            try:
+                return settle(self.push, attempts, free, marks.from_ms)
+            except Unavailable:
+                return None
+
+        settled: list[Settled] = []
+        for attempts, written in zip(groups, self.push.core.together(write, groups), strict=True):
+            if written is None:  # while this one holds, nobody else does it
+                self._ended[_key_of(attempts[0].candidate)] = attempts
+            settled += written or []
+        for each in settled:
+            self._note(each.candidate.parcel, each.candidate.place)
+        return settled
+
+    def _settles(self, key: _ParcelKey) -> bool:
+        """Whether what was delivered of a parcel is to be written down now."""
+        begun_ms = min(each.started_ms for each in self._ended[key])
+        return not self._of_parcel[key] or self.push.core.now_ms() - begun_ms >= SETTLE_MS
+
+
+def _key_of(candidate: Candidate) -> _ParcelKey:
+    return candidate.parcel.partition, candidate.parcel.sort_key

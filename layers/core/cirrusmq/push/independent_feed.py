@@ -1,0 +1,108 @@
+"""The feed of a policy where messages do not wait for each other: what is due, and what is new."""
+
+from __future__ import annotations
+
+import itertools
+
+from cirrusmq.model.parcel import Parcel
+from cirrusmq.push.feeds import TOGETHER, Feed
+from cirrusmq.push.pending import Push
+from cirrusmq.push.posting import Candidate
+from cirrusmq.push.undelivered import is_pending
+from cirrusmq.storage.parcels import PARCELS, partition_key, read_parcel
+from cirrusmq.storage.scan import LAST_KEY
+from cirrusmq.subscriptions.delivery_state import Schedule
+from cirrusmq.subscriptions.due_marks import Mark
+
+
+class IndependentFeed(Feed):
+    """Of a policy where messages do not wait for each other."""
+
+    def __init__(
+        self, push: Push, schedule: Schedule, start: str, *, dirty: bool, due_alone: bool
+    ) -> None:
+        zeros = (0,) * len(push.all_partitions)
+        dues = schedule.dues_ms or zeros
+        if dirty:  # a holder that died may have put marks
+            dues = tuple(max(1, from_ms) for from_ms in schedule.marks_ms or zeros)
+        look_at_all = schedule.blocks or dirty
+        super().__init__(push, schedule, "" if look_at_all else start or LAST_KEY * due_alone, dues)
+        if due_alone and not look_at_all:
+            self._parcels = iter(())
+
+    def next(self) -> Candidate | None:
+        if not self._ready:
+            self._refill()
+        return self._ready.popleft() if self._ready else None
+
+    def first_due(self) -> Mark | None:
+        due_ms = min((each.due_ms for each in self._lists if each.due_ms), default=None)
+        firsts = (each.first() for each in self._lists if each.due_ms and each.due_ms == due_ms)
+        return min((first for first in firsts if first is not None), default=None)
+
+    def settle(self) -> None:
+        failed = [key for key, ended in self._ended.items() if any(each.error for each in ended)]
+        keys = {*failed, *(key for key in self._ended if self._settles(key))}
+        groups = [self._ended.pop(key) for key in sorted(keys)]
+        for each in self._settle_together(groups):
+            marks = self._lists[each.candidate.parcel.partition]
+            if each.candidate.mark is not None:
+                marks.close(each.candidate.mark)
+            if each.mark is not None:
+                marks.add(each.mark)
+
+    def resume(self) -> None:
+        pass  # whatever is asked for next is what is due then
+
+    def _some(self) -> list[Candidate]:
+        due, fresh = self._due(), self._fresh()
+        in_turn = itertools.chain(*itertools.zip_longest(due, fresh))
+        return [each for each in in_turn if each is not None]
+
+    def _due(self) -> list[Candidate]:
+        """What is due by its mark, from all partitions in turn."""
+        found: list[Candidate] = []
+        while len(found) < TOGETHER:
+            now_ms = self.push.core.now_ms()
+            marks = [
+                (partition, mark)
+                for _ in range(TOGETHER // len(self._lists))
+                for partition, each in enumerate(self._lists)
+                if (mark := each.take(now_ms)) is not None
+            ]
+            if not marks:
+                break
+            found += self._marked(marks)
+        return found
+
+    def _marked(self, marks: list[tuple[int, Mark]]) -> list[Candidate]:
+        """The messages that marks tell of; a mark whose message is not as it says is passed over.
+
+        They are read consistently, since a mark stays when it is dealt with: whoever comes after a
+        crash, or after one that had no more time, reads it anew, and it fits what its message was.
+
+            m fails: mark 1, v = 1 ── at 1 posted: mark 2, v = 2 ── its poster dies
+            the next one reads marks 1 and 2, both due; of m by a cheap read v = 1, by another v = 2
+        """
+        core, source_id = self.push.core, self.push.source.id
+        keys = [(partition_key(PARCELS, source_id, p), mark.sort_key) for p, mark in marks]
+        items = core.store.get_many(core.tables.messages, sorted(set(keys)), consistent=True)
+        found: list[Candidate] = []
+        over: list[Candidate] = []
+        for (partition, mark), key in zip(marks, keys, strict=True):
+            parcel = read_parcel(items[key]) if key in items else None
+            if parcel is None or not _fits(parcel, mark, core.now_ms()):
+                self._lists[partition].close(mark)
+                continue
+            candidate = Candidate(parcel=parcel, place=mark.place, mark=mark)
+            (over if self._is_over(candidate) else found).append(candidate)
+        self._give_up(over)
+        for each in over:
+            if each.mark is not None:
+                self._lists[each.parcel.partition].close(each.mark)
+        return found
+
+
+def _fits(parcel: Parcel, mark: Mark, now_ms: int) -> bool:
+    waits = is_pending(parcel, mark.place, now_ms)
+    return waits and parcel.visible_ms[mark.place] == mark.due_ms

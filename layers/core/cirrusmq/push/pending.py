@@ -1,0 +1,90 @@
+"""A push of one subscription: an invocation that posts, and what its policy means for that."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from cirrusmq.model.source import Source
+from cirrusmq.model.topic import Subscription, Topic
+from cirrusmq.runtime.core import Core
+from cirrusmq.storage import directory
+from cirrusmq.subscriptions.delivery_state import Schedule
+from cirrusmq.subscriptions.sources import subscription_source
+from cirrusmq.subscriptions.subscriptions import cached_subscriptions
+
+
+class Push(msgspec.Struct, frozen=True, kw_only=True):
+    """One invocation that pushes."""
+
+    core: Core
+    subscription: Subscription
+    source: Source
+    invocation_id: str
+    deadline_ms: int
+    """No post starts after this time of the core's clock."""
+    start: str = ""
+    """What comes before this sort key has an invocation of its own; empty where nothing has."""
+    partitions: tuple[int, ...] = ()
+    """Where what was put lies; empty: anywhere."""
+    hops: int = 0
+    """How many invocations before it had no time for what is left."""
+
+    @property
+    def in_order(self) -> bool:
+        """Whether messages are attempted one at a time, in order."""
+        return self.subscription.pushed_in_order
+
+    @property
+    def blocks(self) -> bool:
+        """Whether a failing message holds the others back."""
+        policy = self.subscription.policy
+        return policy is not None and policy.blocking != "none"
+
+    @property
+    def all_partitions(self) -> range:
+        """The numbers of the partitions that its parcels lie in."""
+        return range(self.subscription.partitions)
+
+
+def make_push(core: Core, place: dict[str, Any], invocation_id: str, most_ms: float) -> Push | None:
+    """An invocation's push; None where the subscription is gone."""
+    subscription = _find(core, place)
+    if subscription is None or subscription.protocol != "http":
+        return None
+    return Push(
+        core=core,
+        subscription=subscription,
+        source=subscription_source(subscription),
+        invocation_id=invocation_id,
+        deadline_ms=core.now_ms() + int(most_ms * core.clock.scale),
+        start=place.get("start", ""),
+        partitions=tuple(place.get("partitions", ())),
+        hops=place.get("hops", 0),
+    )
+
+
+def push_of(core: Core, schedule: Schedule) -> Push | None:
+    """A push of the schedule's subscription, without time to post; None where it is gone."""
+    of_topic = directory.topic_place(schedule.account, schedule.topic)
+    topic = directory.read_cached(core, of_topic, Topic)
+    if topic is None:
+        return None
+    place = {
+        "topic_id": topic.id,
+        "subscription": schedule.subscription,
+        "id": schedule.subscription_id,
+    }
+    return make_push(core, place, "sweep", 0)
+
+
+def _find(core: Core, place: dict[str, Any]) -> Subscription | None:
+    """The subscription of this id, where the cache may not know it yet."""
+    for subscription in cached_subscriptions(core, place["topic_id"]):
+        if subscription.id == place["id"]:
+            return subscription
+    found = directory.read(
+        core, directory.subscription_place(place["topic_id"], place["subscription"]), Subscription
+    )
+    return found.value if found is not None and found.value.id == place["id"] else None

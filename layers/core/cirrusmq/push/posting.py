@@ -1,0 +1,292 @@
+"""Attempts: posting a message, and writing down what became of it.
+
+Who posts holds the subscription's schedule, so nobody claims a message: the write that settles it
+is the only one, on the condition that the message is as it was when it was posted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import msgspec
+from msgspec.structs import replace
+
+from cirrusmq.base.limits import RESCUE_MS
+from cirrusmq.lifecycle import dead_letters
+from cirrusmq.lifecycle.tombstones import parcel_key
+from cirrusmq.model.message import Message
+from cirrusmq.model.parcel import DELETED, DROPPED, Parcel
+from cirrusmq.model.retry import RetryPolicy
+from cirrusmq.push.pending import Push
+from cirrusmq.runtime.store import ConditionFailed
+from cirrusmq.storage.parcels import ERRORS, read_parcel
+from cirrusmq.subscriptions import confirmations
+from cirrusmq.subscriptions.due_marks import Mark, put_mark
+from cirrusmq.webhooks import requests
+
+CandidateKey: TypeAlias = tuple[str, int, int]
+"""Parcel's key, its partition, the message's place: in order of posting."""
+
+
+class Candidate(msgspec.Struct, frozen=True, kw_only=True):
+    """A message that is to be posted."""
+
+    parcel: Parcel
+    """As it was read."""
+    place: int
+    mark: Mark | None = None
+    """That told of it."""
+    message: Message | None = None
+
+    @property
+    def key(self) -> CandidateKey:
+        """Tells it from others of its subscription."""
+        return self.parcel.sort_key, self.parcel.partition, self.place
+
+
+class Attempt(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of a candidate's post."""
+
+    candidate: Candidate
+    started_ms: int
+    error: str | None
+    """A status or a kind of error; None where it was delivered."""
+
+
+class Settled(msgspec.Struct, frozen=True, kw_only=True):
+    """What was written down of an attempt."""
+
+    attempt: Attempt
+    candidate: Candidate
+    """As it stands now."""
+    due_ms: int | None
+    """When it is posted again; None where it is not."""
+    mark: Mark | None
+    """The one that was put for it."""
+
+
+class _Fate(msgspec.Struct, frozen=True, kw_only=True):
+    """What is written of a place: its state, and that it was posted."""
+
+    state: int
+    error: str | None = None
+    posts: int = 1
+
+
+def attempt(push: Push, candidate: Candidate, latest_ms: int) -> Attempt | Candidate:
+    """Post a message once; the candidate itself where that could not start by `latest_ms`."""
+    core, subscription = push.core, push.subscription
+    assert subscription.endpoint is not None
+    if candidate.message is None:  # its body cannot be read now
+        return Attempt(candidate=candidate, started_ms=core.now_ms(), error="content")
+    headers, body = requests.delivery(
+        account=subscription.account,
+        topic=subscription.topic,
+        subscription=subscription.name,
+        message_id=candidate.parcel.message_id(candidate.place),
+        message=candidate.message,
+        published_ms=candidate.parcel.sent_ms,
+        content_format=subscription.content_format,
+        secret=confirmations.signing_secret(core, subscription.id),
+        request_id=f"{core.random.getrandbits(128):032x}",
+        now_s=core.real_seconds(),
+    )
+    started_ms = core.now_ms()
+    if started_ms > latest_ms:
+        return candidate
+    posted = core.post(subscription.endpoint, headers, body)
+    return Attempt(candidate=candidate, started_ms=started_ms, error=posted.error)
+
+
+def settle(
+    push: Push, attempts: Sequence[Attempt], free: frozenset[CandidateKey], marks_from_ms: int
+) -> list[Settled]:
+    """Write down what became of messages of one parcel, in one write.
+
+    Those that are `free` failed beside another one that is the probe now: they wait for it
+    alone. No mark is put before `marks_from_ms`.
+    """
+    parcel = _as_read(attempts)
+    fates: dict[int, _Fate] = {}
+    settled: list[Settled] = []
+    given_up: list[Attempt] = []
+    for each in attempts:
+        place = each.candidate.place
+        due_ms, mark = None, None
+        if each.error is None:
+            fates[place] = _Fate(state=DELETED)
+        elif each.candidate.key in free:
+            due_ms = each.started_ms
+            fates[place] = _Fate(state=due_ms, error=each.error)
+        else:
+            due_ms = _due_ms(push, each)
+            # What is given up waits for no time; should this stop here, its mark finds it.
+            state = max(each.started_ms if due_ms is None else due_ms, marks_from_ms)
+            if not push.blocks:
+                mark = _mark(parcel, place, state, each.error)
+                put_mark(push.core, parcel, mark)
+            fates[place] = _Fate(state=state, error=each.error)
+            if due_ms is None:
+                # The move to another queue takes what it says of the message from its parcel.
+                given_up.append(each)
+                continue
+            due_ms = state
+        settled.append(Settled(attempt=each, candidate=each.candidate, due_ms=due_ms, mark=mark))
+    left = _write(push, parcel, fates)
+    settled = [_as_written(each, left) for each in settled]
+    for each in given_up:
+        candidate = replace(each.candidate, parcel=left)
+        left = give_up(push, candidate, each.error or "")
+        candidate = replace(candidate, parcel=left)
+        settled.append(Settled(attempt=each, candidate=candidate, due_ms=None, mark=None))
+    return settled
+
+
+def give_up(push: Push, candidate: Candidate, error: str) -> Parcel:
+    """Move a message to the dead-letter queue, or drop it, or keep it out of the way.
+
+    One that no dead-letter queue can take now is not lost: it stays to its expiry, as after a
+    ladder that ends so, and holds nothing back.
+    """
+    core, parcel, place = push.core, candidate.parcel, candidate.place
+    if not parcel.live(place):
+        return parcel  # an earlier try took effect, and its answer was lost
+    target = dead_letters.dead_letter_queue(core, push.source)
+    if target is not None:
+        now_ms = core.now_ms()
+        left = dead_letters.move_to_queue(
+            core, push.source, parcel, place, target, "retries", now_ms
+        )
+        if left is not None:
+            return left
+    if _policy(push).ending == "dropped":
+        return _write(push, parcel, {place: _Fate(state=DROPPED, posts=0)})
+    put_mark(core, parcel, _mark(parcel, place, parcel.expires_ms, error), kept=True)
+    return _write(push, parcel, {place: _Fate(state=parcel.expires_ms, posts=0)})
+
+
+def is_used_up(push: Push, candidate: Candidate) -> bool:
+    """Whether a message was posted as often as its policy has it, and only its end is missing."""
+    retries = _policy(push).max_retries
+    return retries is not None and candidate.parcel.receives[candidate.place] > retries
+
+
+def _as_written(settled: Settled, left: Parcel) -> Settled:
+    """What the store says of an attempt: an earlier try may have drawn another wait."""
+    candidate = replace(settled.candidate, parcel=left)
+    place = candidate.place
+    if settled.due_ms is None or not left.live(place):
+        return replace(settled, candidate=candidate, due_ms=None, mark=None)
+    due_ms, mark = left.visible_ms[place], settled.mark
+    if mark is not None:
+        mark = replace(mark, due_ms=due_ms)
+    return replace(settled, candidate=candidate, due_ms=due_ms, mark=mark)
+
+
+def _as_read(attempts: Sequence[Attempt]) -> Parcel:
+    """The attempts' parcel, each of their messages as it was when it was posted."""
+    parcel = attempts[0].candidate.parcel
+    for each in attempts[1:]:
+        parcel = _with_places(parcel, each.candidate.parcel, [each.candidate.place])
+    return parcel
+
+
+def _due_ms(push: Push, failed: Attempt) -> int | None:
+    """When a failed message is posted again; None where it is given up.
+
+    Its retries may be used up, or its life: what could not be tried again before the last two
+    minutes of it goes to the dead-letter queue, where there is one.
+    """
+    parcel, place = failed.candidate.parcel, failed.candidate.place
+    wait_ms = _policy(push).wait_ms(parcel.receives[place] + 1, push.core.random.random)
+    if wait_ms is None:
+        return None
+    due_ms = failed.started_ms + wait_ms
+    if due_ms >= parcel.expires_ms:
+        return None
+    if push.source.dead_letter is None or due_ms <= parcel.expires_ms - RESCUE_MS:
+        return due_ms
+    return None if dead_letters.dead_letter_queue(push.core, push.source) is not None else due_ms
+
+
+def _policy(push: Push) -> RetryPolicy:
+    policy = push.subscription.policy
+    assert policy is not None
+    return policy
+
+
+def _mark(parcel: Parcel, place: int, due_ms: int, error: str) -> Mark:
+    return Mark(due_ms, parcel.sort_key, place, parcel.position(place), error)
+
+
+def _write(push: Push, parcel: Parcel, fates: Mapping[int, _Fate]) -> Parcel:
+    """Write what became of places, each if it is as it was read; answers the parcel after it.
+
+    poster:  reads v = 5, r = 0 ── posts ── v = 5 and r = 0 still? v = 10, r = 1 ── answer lost
+    again, with another draw:               v = 10, r = 1: done before, and it waits until 10
+    """
+    if not fates:
+        return parcel
+    core, now_ms = push.core, push.core.now_ms()
+    changes, conditions = [], []
+    values: dict[str, Any] = {}
+    visible, receives = list(parcel.visible_ms), list(parcel.receives)
+    first, errors = list(parcel.first_received_ms), dict(parcel.errors)
+    for place, fate in fates.items():
+        visible[place], receives[place] = fate.state, receives[place] + fate.posts
+        changes += [f"v[{place}] = :v{place}", f"r[{place}] = :r{place}"]
+        conditions.append(f"v[{place}] = :s{place} AND r[{place}] = :n{place}")
+        values |= {
+            f":v{place}": {"N": str(fate.state)},
+            f":r{place}": {"N": str(receives[place])},
+            f":s{place}": {"N": str(parcel.visible_ms[place])},
+            f":n{place}": {"N": str(parcel.receives[place])},
+        }
+        if not first[place]:
+            first[place] = now_ms
+            changes.append(f"f[{place}] = :now")
+            values[":now"] = {"N": str(now_ms)}
+        if fate.error is not None:
+            changes.append(f"{ERRORS[place]} = :e{place}")
+            values[f":e{place}"] = {"S": fate.error}
+            errors[place] = fate.error
+    request = {
+        "TableName": core.tables.messages,
+        "Key": parcel_key(parcel),
+        "UpdateExpression": "SET " + ", ".join(changes),
+        "ConditionExpression": " AND ".join(conditions),
+        "ExpressionAttributeValues": values,
+    }
+    after = replace(
+        parcel,
+        visible_ms=tuple(visible),
+        receives=tuple(receives),
+        first_received_ms=tuple(first),
+        errors=errors,
+    )
+    try:
+        core.store.write("UpdateItem", request)
+    except ConditionFailed as failed:
+        if failed.item is None:
+            return after
+        if len(fates) == 1:
+            return _with_places(after, read_parcel(failed.item), fates)
+        for place, fate in fates.items():
+            after = _with_places(after, _write(push, parcel, {place: fate}), [place])
+    return after
+
+
+def _with_places(parcel: Parcel, other: Parcel, places: Iterable[int]) -> Parcel:
+    """The parcel with some of its messages as another reading has them."""
+    visible, receives = list(parcel.visible_ms), list(parcel.receives)
+    first = list(parcel.first_received_ms)
+    for place in places:
+        visible[place], receives[place] = other.visible_ms[place], other.receives[place]
+        first[place] = other.first_received_ms[place]
+    return replace(
+        parcel,
+        visible_ms=tuple(visible),
+        receives=tuple(receives),
+        first_received_ms=tuple(first),
+    )

@@ -1,0 +1,154 @@
+"""Reading what a subscription's URL has not got yet: its partitions together, in order of keys.
+
+A look begins where the schedule says that everything before is clean: ended, or found by its mark.
+It tells from where on the next one need look. What was published within the last minute is never
+clean, since parcels may still be put in front of one another there.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator
+
+from cirrusmq.base.limits import ATTEMPT_AHEAD_MS
+from cirrusmq.model.parcel import Parcel
+from cirrusmq.push.pending import Push
+from cirrusmq.runtime.core import Core
+from cirrusmq.storage.parcels import PARCELS, partition_key
+from cirrusmq.storage.scan import LAST_KEY, read_page
+from cirrusmq.subscriptions.delivery_state import SETTLED_MS, SKEW_MS, Schedule
+
+_FEWEST_PER_PAGE = 16
+_MOST_PER_PAGE = 1_024
+
+
+class Look:
+    """One look at the parcels of a push's subscription, from a key on or from what is clean."""
+
+    def __init__(self, push: Push, schedule: Schedule, start: str, partitions: tuple[int, ...]):
+        self._push = push
+        self._now_ms = push.core.now_ms()
+        self._first_ms = push.source.query_from_ms(self._now_ms, push.core.clock.scale)
+        self._until = f"{self._now_ms + ATTEMPT_AHEAD_MS + SKEW_MS:013d}{LAST_KEY}"
+        self.full = not start
+        """Whether it tells what is clean."""
+        self.reached = ""
+        """In order: the key up to which everything was told."""
+        self.clean_ms = list(schedule.clean_ms or (0,) * len(push.all_partitions))
+        self._settled: set[int] = set()
+        self._start = start
+        self._partitions = partitions or tuple(push.all_partitions)
+        read = self._in_order() if push.in_order else self._merged()
+        self._parcels = self._pending(read)
+
+    def __iter__(self) -> Iterator[tuple[Parcel, list[int]]]:
+        """Parcels with the places of messages that are to be attempted, by their keys."""
+        return self._parcels
+
+    def _pending(self, parcels: Iterator[Parcel]) -> Iterator[tuple[Parcel, list[int]]]:
+        for parcel in parcels:
+            now_ms = self._push.core.now_ms()
+            places = [
+                place
+                for place in range(parcel.count)
+                if is_pending(parcel, place, now_ms)
+                and (self._push.blocks or not parcel.receives[place])
+            ]
+            if places:
+                self._clean(parcel.partition, int(parcel.sort_key.partition("#")[0]))
+            if places or not self._push.blocks:
+                yield parcel, places
+        for partition in self._partitions:
+            self._clean(partition, self._now_ms)
+
+    def _clean(self, partition: int, before_ms: int) -> None:
+        """Of this partition nothing earlier is left; told once, by the first that is."""
+        if self.full and partition not in self._settled:
+            self._settled.add(partition)
+            settled_ms = min(before_ms, self._now_ms - SETTLED_MS)
+            self.clean_ms[partition] = max(self.clean_ms[partition], settled_ms)
+
+    def start_of(self, partition: int) -> str:
+        """Where the look begins in a partition."""
+        # A key that is told comes after whatever made it late for what was clean.
+        if self._start:
+            return max(self._start, f"{self._first_ms:013d}")
+        return f"{max(self._first_ms, self.clean_ms[partition]):013d}"
+
+    def _merged(self) -> Iterator[Parcel]:
+        return heapq.merge(
+            *(self._partition(partition) for partition in self._partitions),
+            key=lambda parcel: parcel.sort_key,
+        )
+
+    def _partition(self, partition: int) -> Iterator[Parcel]:
+        core, source_id = self._push.core, self._push.source.id
+        return _read(core, source_id, partition, self.start_of(partition), self)
+
+    def _in_order(self) -> Iterator[Parcel]:
+        """The parcels with none passing another that was put before it.
+
+            fan-out                     puts 1 into partition A, then 2 into partition B
+            look    reads A: nothing                                reads B: 2
+            again   reads A up to 2: 1
+
+        Whatever lies before a key that the first reading saw was put before it, so the second one
+        sees it.
+        """
+        core, source_id = self._push.core, self._push.source.id
+        after = {partition: self.start_of(partition) for partition in self._partitions}
+        exclusive = False
+        while True:
+            pages = [
+                read_page(
+                    *(core, partition_key(PARCELS, source_id, partition), start, self._until),
+                    _FEWEST_PER_PAGE,
+                    from_exclusive=exclusive,
+                )
+                for partition, start in after.items()
+            ]
+            ends = [page.more_after for page in pages if page.more_after is not None]
+            keys = [parcel.sort_key for page in pages for parcel in page.parcels]
+            if not ends and not keys:
+                return
+            bound = min(ends) if ends else max(keys)
+            found = [
+                parcel
+                for partition, start in after.items()
+                if start <= bound
+                for parcel in _read(core, source_id, partition, start, self, bound, exclusive)
+            ]
+            self.reached = bound
+            yield from sorted(found, key=lambda parcel: parcel.sort_key)
+            if not ends:
+                return
+            after, exclusive = dict.fromkeys(after, bound), True
+
+    @property
+    def until(self) -> str:
+        """Behind the key of everything that could be there when it began."""
+        return self._until
+
+
+def is_pending(parcel: Parcel, place: int, now_ms: int) -> bool:
+    """Whether a message is to be attempted, now or later."""
+    return parcel.live(place) and parcel.visible_ms[place] < parcel.expires_ms > now_ms
+
+
+def _read(
+    core: Core,
+    source_id: str,
+    partition: int,
+    start: str,
+    look: Look,
+    until: str = "",
+    exclusive: bool = False,
+) -> Iterator[Parcel]:
+    pk = partition_key(PARCELS, source_id, partition)
+    limit = _FEWEST_PER_PAGE
+    while True:
+        page = read_page(core, pk, start, until or look.until, limit, from_exclusive=exclusive)
+        yield from page.parcels
+        if page.more_after is None:
+            return
+        start, exclusive, limit = page.more_after, True, min(4 * limit, _MOST_PER_PAGE)

@@ -1,0 +1,276 @@
+"""How many messages a source holds, for a bounded number of read units.
+
+What can be read for them is counted exactly. Of a longer source the meter's counter knows how many
+messages there are, and a look at both ends of its partitions what they do:
+
+    key        old ─────────────────────────────────────────────────────> new
+    read       ■■■■ in flight ·· ■ ·· | ·· active ■ ·· | ·· ■ delayed ■■■
+                                      ^ found by       ^ now
+                                        bisecting
+
+In an ordered source keys follow groups, and what was counted is a fair sample of the rest.
+"""
+
+from __future__ import annotations
+
+import itertools
+from functools import cached_property
+from typing import Any
+
+import msgspec
+
+from cirrusmq.model.parcel import Parcel
+from cirrusmq.model.source import Source, rewindable, rewindable_until
+from cirrusmq.runtime.core import Core
+from cirrusmq.storage import counters
+from cirrusmq.storage.bisection import Budget, first_time, key_time
+from cirrusmq.storage.parcels import ARCHIVE, PARCELS, partition_key
+from cirrusmq.storage.scan import LAST_KEY, from_key
+
+COUNT_UNITS = 35.0
+"""Of looking; the rest of 40 is left to the counter and the attributes."""
+_ARCHIVE_UNITS = 10.0
+_KEPT_BACK_UNITS = 19.0
+"""For a look at the far end of a partition, and for bisecting one; not where the meter says that
+the rest can be read."""
+_FIRST_PARCELS, _PAGE_PARCELS = 16, 64
+_PAGE_UNITS = 2.0
+"""Of the first parcels, at most."""
+_CONSISTENT_PARTITIONS = 10
+"""With more of them the first look, too, is eventually consistent: it costs half as much."""
+
+
+class Counts(msgspec.Struct):
+    """Messages by state; `oldest_ms` is when the oldest active one was sent."""
+
+    active: int = 0
+    inactive: int = 0
+    delayed: int = 0
+    rewindable: int = 0
+    oldest_ms: int | None = None
+
+    @property
+    def kept(self) -> int:
+        """Messages not yet deleted."""
+        return self.active + self.inactive + self.delayed
+
+    def show(self, now_ms: int) -> dict[str, Any]:
+        """The counts as answers show them."""
+        age_ms = 0 if self.oldest_ms is None else now_ms - self.oldest_ms
+        return {
+            "active": self.active,
+            "inactive": self.inactive,
+            "delayed": self.delayed,
+            "rewindable": self.rewindable,
+            "oldest_active_age_seconds": age_ms // 1000,
+        }
+
+
+def count(core: Core, source: Source) -> Counts:
+    """Count a source's messages now; what it cannot read is told by the meter, a minute old."""
+    now_ms = core.now_ms()
+    counts = Counts()
+    budget = Budget(COUNT_UNITS)
+    archived = not source.rewind_seconds or _count_archive(core, source, counts, now_ms, budget)
+    looked = _Looked(core, source, counts, now_ms, budget)
+    looked.at_the_near_ends()
+    if archived and not looked.unfinished:
+        return counts
+    if not archived:
+        counts.rewindable = max(counts.rewindable, looked.kept.rewindable)
+    if looked.unfinished:
+        _add_the_rest(counts, looked)
+    return counts
+
+
+def _add_the_rest(counts: Counts, looked: _Looked) -> None:
+    """Complete the partitions that were looked at; the others are like them."""
+    kept = looked.kept.messages
+    inactive_share, delayed_share = looked.shares_of_the_rest()
+    rest = max(0, round(kept * looked.share_looked_at) - counts.kept)
+    inactive, delayed = round(rest * inactive_share), round(rest * delayed_share)
+    counts.inactive += inactive
+    counts.delayed += delayed
+    counts.active += rest - inactive - delayed
+    factor = max(1.0, kept / max(1, counts.kept))
+    counts.inactive = round(counts.inactive * factor)
+    counts.delayed = round(counts.delayed * factor)
+    counts.active = max(round(counts.active * factor), kept - counts.inactive - counts.delayed)
+
+
+class _Looked:
+    """What was read of the partitions; `unfinished` are those of which something was not."""
+
+    def __init__(
+        self, core: Core, source: Source, counts: Counts, now_ms: int, budget: Budget
+    ) -> None:
+        self._core, self._source, self._counts = core, source, counts
+        self._now_ms, self._budget = now_ms, budget
+        self.unfinished: dict[str, str] = {}
+        """Partition key -> the key behind which nothing was read."""
+        self._last: dict[str, Parcel] = {}
+        """Partition key -> the last parcel that was read."""
+        self._looked_at: set[str] = set()
+
+    @cached_property
+    def kept(self) -> counters.Kept:
+        """What the meter counted."""
+        return counters.read_kept(self._core, self._source.id)
+
+    @property
+    def share_looked_at(self) -> float:
+        """Which part of the partitions something was read of."""
+        return len(self._looked_at) / self._source.partitions
+
+    def at_the_near_ends(self) -> None:
+        """Read the partitions from their beginnings on, a page each in turn."""
+        start = from_key(self._core, self._source, self._now_ms)
+        partitions = list(range(self._source.partitions))
+        self._core.random.shuffle(partitions)
+        pks = [partition_key(PARCELS, self._source.id, number) for number in partitions]
+        self.unfinished = dict.fromkeys(pks, start or "!")
+        consistent = len(pks) <= _CONSISTENT_PARTITIONS
+        for pk in pks:
+            kept_back = _KEPT_BACK_UNITS if self._seen_and_unfinished() else 0.0
+            if self._budget.pays(kept_back + _PAGE_UNITS):
+                self._read(pk, _FIRST_PARCELS, consistent=consistent)
+        for pk in itertools.cycle(pks):
+            if not self.unfinished or not self._budget.pays(self._kept_back() + _PAGE_UNITS):
+                return
+            if pk in self.unfinished:
+                self._read(pk, _PAGE_PARCELS, within=self._budget.left - self._kept_back())
+
+    def _kept_back(self) -> float:
+        """What is not for counting on: nothing, where the rest seems to need no more than there is.
+
+        By the meter's count, and what has been read so far for a message.
+        """
+        if self._budget.pays(_KEPT_BACK_UNITS + _PAGE_UNITS):
+            return _KEPT_BACK_UNITS
+        seen = max(1, self._counts.kept)
+        needed = (self.kept.messages - seen) * (COUNT_UNITS - self._budget.left) / seen
+        return 0.0 if needed <= self._budget.left else _KEPT_BACK_UNITS
+
+    def shares_of_the_rest(self) -> tuple[float, float]:
+        """Which parts of what was not read are inactive and delayed.
+
+        All partitions are alike, for chance put the messages there: one of them tells.
+        """
+        pk = self._seen_and_unfinished()
+        far: list[Parcel] = []
+        if pk and not self._source.ordered and self._budget.pays(_KEPT_BACK_UNITS - 1):
+            far = self._at_the_far_end(pk)
+        if not pk or not far:
+            kept = max(1, self._counts.kept)
+            return self._counts.inactive / kept, self._counts.delayed / kept
+        low_ms, high_ms = key_time(self.unfinished[pk]), key_time(far[-1].sort_key)
+        now_ms = min(max(self._now_ms, low_ms), high_ms)
+        begun_ms = self._first_never_received(pk, low_ms, now_ms, far[-1])
+        newest = Counts()
+        for parcel in far:
+            _add(newest, self._source, parcel, self._now_ms)
+        inactive = newest.inactive + self._many_between(pk, low_ms, begun_ms)
+        active = newest.active + self._many_between(pk, begun_ms, now_ms)
+        delayed = newest.delayed + self._many_between(pk, now_ms, high_ms)
+        together = max(1e-9, inactive + active + delayed)
+        return inactive / together, delayed / together
+
+    def _first_never_received(self, pk: str, low_ms: int, now_ms: int, last: Parcel) -> int:
+        """Where what waits for its first delivery begins, behind what is in flight."""
+        if _never_received(self._last[pk]) or low_ms == now_ms:
+            return low_ms
+        if not _never_received(last):
+            return now_ms
+        between = (f"{low_ms:013d}", f"{now_ms:013d}")
+        place = first_time(self._core, pk, between, _never_received, self._budget)
+        self._find_oldest(pk, place)
+        return key_time(place)
+
+    def _many_between(self, pk: str, low_ms: int, high_ms: int) -> float:
+        """About how many messages there are in between, by those in the middle."""
+        if low_ms >= high_ms:
+            return 0.0
+        middle = f"{(low_ms + high_ms) // 2:013d}"
+        until = f"{high_ms:013d}{LAST_KEY}"
+        page = self._budget.read(self._core, pk, middle, until, _FIRST_PARCELS, consistent=False)
+        if not page.parcels:
+            return 0.0
+        span_ms = max(1, key_time(page.parcels[-1].sort_key) - key_time(page.parcels[0].sort_key))
+        count = sum(parcel.count for parcel in page.parcels)
+        return (high_ms - low_ms) * count / span_ms
+
+    def _seen_and_unfinished(self) -> str | None:
+        """A partition of which something was read, and not all."""
+        return next((pk for pk in self._last if pk in self.unfinished), None)
+
+    def _at_the_far_end(self, pk: str) -> list[Parcel]:
+        """The newest parcels of a partition, the newest first."""
+        portion = self._budget.portion(2.0)
+        low = self.unfinished[pk]
+        page = portion.read(
+            self._core, pk, low, LAST_KEY, _FIRST_PARCELS, consistent=False, backwards=True
+        )
+        return [parcel for parcel in page.parcels if parcel.sort_key > low]
+
+    def _find_oldest(self, pk: str, place: str) -> None:
+        """Note the oldest active message behind what is in flight."""
+        if self._counts.oldest_ms is None and self._budget.pays(0.5):
+            found = self._budget.read(self._core, pk, place, LAST_KEY, 1, consistent=False).parcels
+            for parcel in found:
+                if any(parcel.receivable(n, self._now_ms) for n in range(parcel.count)):
+                    self._counts.oldest_ms = parcel.sent_ms
+
+    def _read(
+        self, pk: str, most: int, *, consistent: bool = False, within: float = COUNT_UNITS
+    ) -> None:
+        page = self._budget.portion(within).read(
+            self._core, pk, self.unfinished[pk], LAST_KEY, most, consistent=consistent
+        )
+        self._looked_at.add(pk)
+        for parcel in page.parcels:
+            _add(self._counts, self._source, parcel, self._now_ms)
+            self._last[pk] = parcel
+        if page.more_after is None:
+            del self.unfinished[pk]
+        else:
+            self.unfinished[pk] = page.more_after
+
+
+def _add(counts: Counts, source: Source, parcel: Parcel, now_ms: int) -> None:
+    if now_ms >= parcel.expires_ms or parcel.sent_ms <= source.purged_ms:
+        return
+    within = rewindable_until(source, parcel) > now_ms
+    for place in range(parcel.count):
+        if parcel.receivable(place, now_ms) or parcel.awaits_group(place):
+            counts.active += 1
+            counts.oldest_ms = min(counts.oldest_ms or parcel.sent_ms, parcel.sent_ms)
+        elif parcel.delayed(place, now_ms):
+            counts.delayed += 1
+        elif parcel.live(place):
+            counts.inactive += 1
+        elif within and rewindable(source, parcel, place):
+            counts.rewindable += 1
+
+
+def _never_received(parcel: Parcel) -> bool:
+    return not all(parcel.receives)
+
+
+def _count_archive(core: Core, source: Source, counts: Counts, now_ms: int, budget: Budget) -> bool:
+    """Add what can be rewound; whether that is all."""
+    portion = budget.portion(_ARCHIVE_UNITS)
+    oldest_ms = max(0, now_ms - source.rewind_seconds * 1000)
+    for partition in range(source.partitions):
+        pk = partition_key(ARCHIVE, source.id, partition)
+        after: str | None = f"{oldest_ms:013d}"
+        while after is not None:
+            if not portion.pays(0.5):
+                return False
+            page = portion.read(core, pk, after, LAST_KEY, None, consistent=False)
+            after = page.more_after
+            for parcel in page.parcels:
+                within = rewindable_until(source, parcel) > now_ms
+                if within and parcel.sent_ms > source.purged_ms:
+                    places = range(parcel.count)
+                    counts.rewindable += sum(rewindable(source, parcel, n) for n in places)
+    return True

@@ -1,0 +1,246 @@
+"""Operations: long work on a queue, done in steps that may stop anywhere and run twice.
+
+    start ──> running ──(steps, each saves how far it is)──> succeeded | failed
+                 ^  |
+                 |  └── stopped (out of time, crashed): the sweep starts it again
+                 └───── from where it last saved
+
+Every step is idempotent, so two runners at once do no harm; a holder keeps them rare.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Literal
+
+import msgspec
+
+from cirrusmq.base import limits
+from cirrusmq.base.errors import OperationNotFound, QueueNotFound
+from cirrusmq.base.names import new_id
+from cirrusmq.base.timestamps import format_time
+from cirrusmq.model.queue import Queue
+from cirrusmq.queues.queues import get_queue
+from cirrusmq.runtime.core import Core
+from cirrusmq.runtime.store import TransactionRefused
+from cirrusmq.storage import directory
+from cirrusmq.storage.directory import Document, operation_place
+from cirrusmq.storage.scan import Progress
+
+HOLD_MS = 60_000
+
+
+class Operation(msgspec.Struct, frozen=True, kw_only=True):
+    """An operation as the directory keeps it. Times are in milliseconds since the epoch."""
+
+    id: str
+    account: str
+    kind: Literal["purge", "rewind", "redrive", "backfill"]
+    queue: str
+    queue_id: str
+    details: dict[str, Any]
+    """What was asked for, by kind."""
+    started_ms: int
+    state: Literal["running", "succeeded", "failed"] = "running"
+    done: int = 0
+    progress: Progress = Progress()
+    notes: dict[str, int] = {}
+    held_until_ms: int = 0
+    finished_ms: int | None = None
+    detail: str | None = None
+
+    def show(self) -> dict[str, Any]:
+        """The operation as answers show it."""
+        shown: dict[str, Any] = {
+            "id": self.id,
+            "kind": self.kind,
+            "state": self.state,
+            "done": self.done,
+            "started_at": format_time(self.started_ms),
+        }
+        if self.finished_ms is not None:
+            shown["finished_at"] = format_time(self.finished_ms)
+        if self.detail is not None:
+            shown["detail"] = self.detail
+        return shown
+
+
+class Step(msgspec.Struct, frozen=True):
+    """What a step of an operation did."""
+
+    progress: Progress
+    done: int
+    """Messages dealt with since the step before, unless they are counted one by one."""
+    detail: str | None = None
+    """What to tell about all steps so far."""
+    notes: dict[str, int] = {}
+    """What the steps after it must know of all steps so far, also those of another run."""
+
+
+class Run:
+    """An operation in the hands of its runner."""
+
+    def __init__(self, core: Core, found: Document[Operation]) -> None:
+        self._core = core
+        self.found = found
+        """The operation as this runner last saved it."""
+
+    @property
+    def operation(self) -> Operation:
+        """What is to be done, and how far it is."""
+        return self.found.value
+
+    def queue(self) -> Queue:
+        """The operation's queue as it is now; QueueNotFound where that one is deleted.
+
+        A run takes minutes. What deletes or purges the queue or turns rewinding off meanwhile
+        holds once it is answered, so whoever gives out messages again asks for each.
+        """
+        queue = get_queue(self._core, self.operation.account, self.operation.queue)
+        if queue.id != self.operation.queue_id:  # made anew under that name
+            raise QueueNotFound
+        return queue
+
+    def count(self) -> tuple[Document[Operation], dict[str, Any]]:
+        """The operation with one message more, and the write that makes it so.
+
+        In the transaction that deals with the message it keeps `done` exact whoever crashes, and
+        a runner that another one took over from can deal with none.
+        """
+        operation = msgspec.structs.replace(
+            self.operation,
+            done=self.operation.done + 1,
+            held_until_ms=self._core.now_ms() + HOLD_MS,
+        )
+        write = _put_over(self._core, operation, self.found.version)
+        return Document(operation, self.found.version + 1), write
+
+    def save(self, **changes: Any) -> bool:
+        """Write progress down; whether this runner still is the operation's."""
+        saved = save(self._core, self.found, **changes)
+        if saved is None:
+            return False
+        self.found = saved
+        return True
+
+
+class Pointer(msgspec.Struct, frozen=True):
+    """Where a running operation is, for the sweep."""
+
+    account: str
+    id: str
+
+
+def start(core: Core, queue: Queue, kind: Any, details: dict[str, Any]) -> Operation:
+    """Write an operation down, then have it run; the sweep finds one that nobody runs."""
+    operation, writes = creation(core, queue, kind, details)
+    core.store.transact(writes)
+    resume(core, _pointer(operation))
+    return operation
+
+
+def creation(
+    core: Core, queue: Queue, kind: Any, details: dict[str, Any], held_until_ms: int = 0
+) -> tuple[Operation, list[dict[str, Any]]]:
+    """An operation, and a transaction's writes of it; nobody runs it before `held_until_ms`."""
+    now_ms = core.now_ms()
+    operation = Operation(
+        id=f"Op-{new_id(core.random)}",
+        account=queue.account,
+        kind=kind,
+        queue=queue.name,
+        queue_id=queue.id,
+        details=details,
+        started_ms=now_ms,
+        held_until_ms=held_until_ms,
+    )
+    place = operation_place(operation.account, operation.id)
+    return operation, [
+        directory.put_new(core, place, operation, expires_at=_expires_at(now_ms)),
+        directory.put(core, _running_place(operation), _pointer(operation)),
+    ]
+
+
+def release(core: Core, account: str, operation_id: str, **details: Any) -> None:
+    """Have an operation run that was created as held, with more details; not a second time."""
+    found = _find(core, account, operation_id)
+    if found.value.held_until_ms > core.now_ms() and found.version == 1:
+        details = found.value.details | details
+        if save(core, found, details=details, held_until_ms=0) is not None:
+            resume(core, _pointer(found.value))
+
+
+def resume(core: Core, pointer: Pointer) -> None:
+    """Have an operation run, soon and elsewhere."""
+    core.invoke("replay", {"operation": msgspec.to_builtins(pointer)})
+
+
+def get(core: Core, account: str, operation_id: str) -> Operation:
+    """An operation of the account; OperationNotFound, also 7 days after it began."""
+    return _find(core, account, operation_id).value
+
+
+def running(core: Core) -> Iterable[Pointer]:
+    """Operations that are not finished."""
+    return directory.read_list(core, directory.RUNNING, "", Pointer)
+
+
+def hold(core: Core, account: str, operation_id: str) -> Document[Operation] | None:
+    """Become the operation's runner; None where it is finished or another one is at it."""
+    found = _find(core, account, operation_id)
+    now_ms = core.now_ms()
+    if found.value.state != "running" or now_ms < found.value.held_until_ms:
+        return None
+    return save(core, found, held_until_ms=now_ms + HOLD_MS)
+
+
+def save(core: Core, found: Document[Operation], **changes: Any) -> Document[Operation] | None:
+    """Write progress down; None where another runner took over since."""
+    operation = msgspec.structs.replace(found.value, **changes)
+    writes = [_put_over(core, operation, found.version)]
+    if operation.state != "running":
+        writes.append(directory.delete(core, _running_place(operation)))
+    try:
+        core.store.transact(writes)
+    except TransactionRefused:
+        return None
+    return Document(operation, found.version + 1)
+
+
+def finish(
+    core: Core,
+    found: Document[Operation],
+    state: Literal["succeeded", "failed"],
+    detail: str | None,
+) -> None:
+    """The operation is over."""
+    save(core, found, state=state, finished_ms=core.now_ms(), detail=detail)
+
+
+def _find(core: Core, account: str, operation_id: str) -> Document[Operation]:
+    if len(operation_id) > limits.GIVEN_ID_CHARACTERS:
+        raise OperationNotFound
+    found = directory.read(core, operation_place(account, operation_id), Operation)
+    if found is None:
+        raise OperationNotFound
+    if core.now_ms() >= _expires_at(found.value.started_ms) * 1000:
+        raise OperationNotFound
+    return found
+
+
+def _put_over(core: Core, operation: Operation, version: int) -> dict[str, Any]:
+    place = operation_place(operation.account, operation.id)
+    expires_at = _expires_at(operation.started_ms)
+    return directory.put_over(core, place, operation, version, expires_at=expires_at)
+
+
+def _expires_at(started_ms: int) -> int:
+    return started_ms // 1000 + limits.OPERATION_SECONDS
+
+
+def _running_place(operation: Operation) -> directory.Place:
+    return directory.Place(directory.RUNNING, operation.id)
+
+
+def _pointer(operation: Operation) -> Pointer:
+    return Pointer(operation.account, operation.id)

@@ -1,0 +1,70 @@
+"""A queue's log: since when it has every message, and turning it on for the first receiver."""
+
+from __future__ import annotations
+
+import msgspec
+
+from cirrusmq.base import limits
+from cirrusmq.base.errors import InvalidParameter
+from cirrusmq.base.timestamps import format_time, parse_time
+from cirrusmq.model.queue import Queue
+from cirrusmq.queues.queues import update_queue
+from cirrusmq.runtime.core import Core
+from cirrusmq.storage.directory import queue_place
+
+BEGINNING_MS = limits.CALL_MS + limits.CACHE_MS + limits.CLOCK_SKEW_MS
+"""What a call began is written by then, by every clock, and no cache holds what was before."""
+
+
+def check_start(core: Core, queue: Queue, start: str) -> int | None:
+    """Milliseconds of a receiver's start; None for `latest`. Refuses a start before the log's."""
+    if start == "latest":
+        return None
+    if start == "earliest":
+        return 0
+    start_ms = parse_time("start", start)
+    possible_ms = earliest_ms(queue, core.now_ms())
+    if start_ms < possible_ms:
+        raise InvalidParameter(
+            "start",
+            "must be latest, earliest or a time; the earliest possible is "
+            + format_time(possible_ms),
+        )
+    return start_ms
+
+
+def earliest_ms(queue: Queue, now_ms: int) -> int:
+    """Since when the queue's log has every message that is not expired or purged."""
+    if queue.log_since_ms is None:
+        return now_ms
+    oldest_ms = now_ms - queue.longest_retention_seconds(now_ms) * 1000
+    return max(queue.log_since_ms, queue.purged_ms, oldest_ms)
+
+
+def with_log(core: Core, queue: Queue) -> Queue:
+    """The queue with its log turned on.
+
+    The log begins when no sender works with the queue's old attributes any more, which is when
+    the update returns, by every clock; that is written down then. Until it is, and for good where
+    the call stops before, it begins at a time by which the update has returned in any case.
+    """
+    if queue.log_since_ms is None:
+        queue = update_queue(
+            core,
+            queue.account,
+            queue.name,
+            lambda before: _log_since(before, core.now_ms() + BEGINNING_MS),
+        )
+    elif queue.log_since_ms > core.now_ms():  # another call is at it
+        core.cache.turn_over(queue_place(queue.account, queue.name))
+    else:
+        return queue
+    since_ms = core.now_ms() + core.skew_ms + 1
+    return update_queue(
+        core, queue.account, queue.name, lambda before: _log_since(before, since_ms)
+    )
+
+
+def _log_since(queue: Queue, since_ms: int) -> Queue:
+    earlier_ms = since_ms if queue.log_since_ms is None else queue.log_since_ms
+    return msgspec.structs.replace(queue, log_since_ms=min(earlier_ms, since_ms))

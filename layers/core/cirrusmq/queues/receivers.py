@@ -1,0 +1,286 @@
+"""Receivers: independent readers of a queue, each with leases, counts and receipts of its own."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any
+
+import msgspec
+from msgspec import UNSET, UnsetType
+from msgspec.structs import replace
+
+from cirrusmq.base import limits
+from cirrusmq.base.errors import (
+    AlreadyExists,
+    InvalidParameter,
+    LimitExceeded,
+    QueueNotFound,
+    ReceiverNotFound,
+)
+from cirrusmq.base.names import RECEIVER_NAME, check_name, new_id
+from cirrusmq.base.timestamps import format_time
+from cirrusmq.filters.selection import compile_filter
+from cirrusmq.model.queue import Queue
+from cirrusmq.model.source import Source, queue_source
+from cirrusmq.queues import operations
+from cirrusmq.queues.queues import (
+    RESOURCE_SECONDS,
+    Resource,
+    check_unused,
+    find_queue,
+    remove_queue,
+)
+from cirrusmq.queues.receiver_log import BEGINNING_MS, check_start, earliest_ms, with_log
+from cirrusmq.runtime.core import Core
+from cirrusmq.runtime.store import TransactionRefused
+from cirrusmq.storage import directory
+from cirrusmq.storage.directory import (
+    Document,
+    receiver_place,
+    receivers_count_place,
+)
+from cirrusmq.storage.optimistic_locking import contended, tries
+from cirrusmq.storage.pages import read_page
+
+DEFAULT = "default"
+
+
+class ReceiverInput(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The body of `PUT …/receivers/{receiver}`."""
+
+    start: str = "latest"
+    filter: dict[str, Any] | UnsetType | None = UNSET
+
+
+class Receiver(msgspec.Struct, frozen=True, kw_only=True):
+    """A receiver as the directory keeps it. Times are in milliseconds since the epoch."""
+
+    id: str
+    name: str
+    queue_id: str
+    start: str
+    """As the caller gave it."""
+    start_ms: int
+    """It gets every message sent from then on."""
+    filter: dict[str, Any] | None
+    created_ms: int
+    backfill: str | None = None
+    """Id of the operation that gives it what was sent before it came."""
+
+    def show(self) -> dict[str, Any]:
+        """Attributes as answers show them."""
+        return {
+            "name": self.name,
+            "id": self.id,
+            "start": self.start,
+            "starts_at": format_time(self.start_ms),
+            "filter": self.filter,
+            "created_at": format_time(self.created_ms),
+            "modified_at": format_time(self.created_ms),
+        }
+
+
+def receiver_source(core: Core, queue: Queue, receiver: Receiver) -> Source:
+    """What the receiver receives from."""
+    default = queue_source(queue, core.now_ms())
+    return replace(default, id=receiver.id, receiver=receiver.name, log_id=queue.id)
+
+
+def source_named(core: Core, queue: Queue, name: str | None) -> Source:
+    """The queue's default source, or a receiver's; ReceiverNotFound."""
+    if name is None or name == DEFAULT:
+        return queue_source(queue, core.now_ms())
+    return receiver_source(core, queue, get_receiver(core, queue, name))
+
+
+def source_with_id(core: Core, queue: Queue, source_id: str) -> Source | None:
+    """The source of the queue with this id; None where the id is another queue's."""
+    if source_id == queue.id:
+        return queue_source(queue, core.now_ms())
+    for receiver in cached_receivers(core, queue.id):
+        if receiver.id == source_id:
+            return receiver_source(core, queue, receiver)
+    return None
+
+
+def all_sources(core: Core, queue: Queue) -> list[Source]:
+    """The default source and those of all receivers, as the directory has them now."""
+    receivers = list_receivers(core, queue)
+    return [
+        queue_source(queue, core.now_ms()),
+        *(receiver_source(core, queue, receiver) for receiver in receivers),
+    ]
+
+
+def page_of_receivers(
+    core: Core, queue: Queue, limit: int, cursor: str | None
+) -> tuple[list[Receiver], str | None]:
+    """A page of the queue's receivers, by name."""
+    place = receiver_place(queue.id, "")
+    return read_page(core, ("receivers", queue.id), place, limit, cursor, Receiver)
+
+
+def list_receivers(core: Core, queue: Queue) -> list[Receiver]:
+    """The queue's receivers, by name."""
+    pk, prefix = receiver_place(queue.id, "")
+    return list(directory.read_list(core, pk, prefix, Receiver))
+
+
+def cached_receivers(core: Core, queue_id: str) -> list[Receiver]:
+    """The queue's receivers, as the cache has them."""
+    pk, prefix = receiver_place(queue_id, "")
+    return core.cache.get(
+        (pk, prefix), lambda: list(directory.read_list(core, pk, prefix, Receiver))
+    )
+
+
+def get_receiver(core: Core, queue: Queue, name: str) -> Receiver:
+    """The receiver of exactly this name; ReceiverNotFound."""
+    check_name("receiver", name, RECEIVER_NAME)
+    for receiver in cached_receivers(core, queue.id):
+        if receiver.name == name:
+            return receiver
+    raise ReceiverNotFound
+
+
+def put_receiver(
+    core: Core, queue: Queue, name: str, given: ReceiverInput
+) -> tuple[Receiver, bool]:
+    """Add a receiver, or find it with these attributes; answers (receiver, created)."""
+    check_name("receiver", name, RECEIVER_NAME)
+    if name.lower() == DEFAULT:
+        raise InvalidParameter("receiver", "default is reserved")
+    selected = None if isinstance(given.filter, UnsetType) else given.filter
+    shown_filter = compile_filter(selected, "queue").normalized()
+    for _ in tries(core):
+        found = directory.read(core, receiver_place(queue.id, name), Receiver)
+        if found is not None:
+            same = (found.value.name, found.value.start, found.value.filter)
+            if same != (name, given.start, shown_filter):
+                raise AlreadyExists(f"receiver {found.value.name} exists with other attributes")
+            if core.now_ms() < found.value.created_ms + BEGINNING_MS:
+                _take_effect(core, queue, found.value)  # whoever created it may have stopped
+            return found.value, False
+        receiver = _create(core, queue, name, given.start, shown_filter)
+        if receiver is not None:
+            return receiver, True
+    raise contended()
+
+
+def _create(
+    core: Core, queue: Queue, name: str, start: str, shown_filter: dict[str, Any] | None
+) -> Receiver | None:
+    """Add a receiver; None where another call was faster."""
+    start_ms = check_start(core, queue, start)
+    logged = with_log(core, queue)
+    now_ms = core.now_ms()
+    if start_ms is None:
+        start_ms = now_ms + core.skew_ms + 1  # what was sent before is not the receiver's
+    start_ms = max(start_ms, earliest_ms(logged, now_ms))
+    backfill, writes = None, list[dict[str, Any]]()
+    if start_ms <= now_ms:
+        until_ms = now_ms + BEGINNING_MS
+        details = {"receiver": name, "until_ms": until_ms}
+        operation, writes = operations.creation(core, logged, "backfill", details, until_ms)
+        backfill = operation.id
+    receiver = Receiver(
+        id=new_id(core.random),
+        name=name,
+        queue_id=queue.id,
+        start=start,
+        start_ms=start_ms,
+        filter=shown_filter,
+        created_ms=now_ms,
+        backfill=backfill,
+    )
+    resource = Resource(queue.account, "receiver", f"{queue.name}/{name}")
+    below = "attribute_not_exists(#count) OR #count < :bound"
+    undeleted = "attribute_exists(pk) AND attribute_not_exists(expires_at)"
+    count_place, most = receivers_count_place(queue.id), limits.RECEIVERS_PER_QUEUE
+    try:
+        core.store.transact(
+            [
+                directory.check(core, directory.resource_place(queue.id), undeleted),
+                directory.change_count(core, count_place, 1, below, most),
+                directory.put_new(core, receiver_place(queue.id, name), receiver),
+                directory.put_new(core, directory.resource_place(receiver.id), resource),
+                *writes,
+            ]
+        )
+    except TransactionRefused as refused:
+        if 0 in refused.failed:
+            raise QueueNotFound from refused
+        if 1 in refused.failed:
+            raise LimitExceeded(f"a queue has at most {most} receivers") from refused
+        return None
+    _take_effect(core, queue, receiver)
+    return receiver
+
+
+def _take_effect(core: Core, queue: Queue, receiver: Receiver) -> None:
+    """In force everywhere, and its backfill begun, when this returns.
+
+    fan_out may overlook it until the caches have turned over; the backfill brings what was sent by
+    then, by any clock. Where the call stops before, the receiver's PUT repeated does it, or at
+    last the sweep:
+
+        PUT ──> receiver, backfill until + 33 s ──> caches turned over ──> backfill until now
+                            └── stops: the sweep runs it, 33 s later, when they have as well
+
+    What is sent after the answer is later than that, and than the start of one that is `latest`.
+    """
+    core.cache.turn_over(receiver_place(queue.id, ""))
+    begun_ms = min(receiver.start_ms, receiver.created_ms + core.skew_ms + 1)
+    if receiver.backfill is not None:
+        begun_ms = core.floor_ms()
+        operations.release(core, queue.account, receiver.backfill, until_ms=begun_ms)
+    core.wait_past(begun_ms - 1)
+
+
+def delete_receiver(core: Core, queue: Queue, name: str) -> None:
+    """Remove a receiver; what it had not received is gone with it."""
+    check_name("receiver", name, RECEIVER_NAME)
+    found = directory.read(core, receiver_place(queue.id, name), Receiver)
+    if found is None or found.value.name != name:
+        raise ReceiverNotFound
+    _remove(core, queue, found)
+    core.cache.turn_over(receiver_place(queue.id, ""))
+
+
+def delete_queue(core: Core, account: str, name: str) -> None:
+    """Delete a queue that nothing refers to; its messages are never returned again.
+
+    Its receivers go first, so a repeat finishes what stopped.
+    """
+    for _ in tries(core):
+        queue = find_queue(core, account, name)
+        check_unused(core, queue.value)
+        receivers = list_receivers(core, queue.value)
+        for receiver in receivers:
+            place = receiver_place(queue.value.id, receiver.name)
+            found = directory.read(core, place, Receiver)
+            if found is not None:
+                _remove(core, queue.value, found)
+        if receivers:
+            core.cache.turn_over(receiver_place(queue.value.id, ""))
+        if remove_queue(core, queue):
+            return
+    raise contended()
+
+
+def _remove(core: Core, queue: Queue, found: Document[Receiver]) -> None:
+    receiver = found.value
+    expires_at = core.now_ms() // 1000 + RESOURCE_SECONDS
+    resource = Resource(queue.account, "receiver", f"{queue.name}/{receiver.name}")
+    with contextlib.suppress(TransactionRefused):  # another call has removed it
+        core.store.transact(
+            [
+                directory.delete_version(
+                    core, receiver_place(queue.id, receiver.name), found.version
+                ),
+                directory.change_count(core, receivers_count_place(queue.id), -1),
+                directory.put(
+                    core, directory.resource_place(receiver.id), resource, expires_at=expires_at
+                ),
+            ]
+        )

@@ -1,0 +1,167 @@
+"""Marks of heads in the store: one item for each partition in which reading past costs.
+
+    A look that finds a part of the mark due does a conditional write. Whoever wins looks and tells
+    the others, who go on with the old mark meanwhile:
+
+    A   due? ── lease ok ───────── looks ────────── writes the mark
+    B   due?       lease refused ── begins at the old mark ....... begins at the new one
+
+    A dies while it looks: its lease ends, and the next one who finds the mark due looks.
+
+Every write is over the version that was read, so that of two who look neither takes back what the
+other found. A mark is an economy: where the store refuses it, the look goes without.
+"""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from cirrusmq.base.errors import Unavailable
+from cirrusmq.model import head_mark
+from cirrusmq.model.head_mark import Approach, Mark, Stretch
+from cirrusmq.runtime.core import Core
+from cirrusmq.runtime.head_hints import KnownMark
+from cirrusmq.runtime.store import ConditionFailed, Item
+from cirrusmq.storage.head_marks import delete_mark, mark_place, put_mark, read_mark
+
+_CACHED_MS, _FRESH_MS = 250, 20
+"""A copy so old is read anew, and one so old already where something in it is due: to read it
+costs half a unit, a write that is refused a whole one."""
+_TRIES = 3
+
+
+def begin(core: Core, pk: str) -> Approach:
+    """How a look into a partition should begin that is known to be crowded."""
+    now_ms = core.now_ms()
+    known = _read(core, pk, now_ms)
+    return Approach() if known.mark is None else _begin(core, pk, known, known.mark, now_ms)
+
+
+def meet(core: Core, pk: str, approach: Approach) -> Approach:
+    """How a look should go on that has read more than a unit of nothing to take."""
+    now_ms = core.now_ms()
+    if approach.role != "none" or approach.place == "young":
+        return approach
+    if approach.place == "before":
+        return _look_at_young(core, pk, approach.mark, now_ms)
+    if approach.place == "cursor":
+        mark = approach.mark
+        leased = None
+        if now_ms >= mark.lease_ms:
+            leased = _write(core, pk, mark, head_mark.go_on_with_pass(mark, now_ms), now_ms)
+        if leased is not None:
+            return Approach(start=mark.cursor, place="cursor", role="pass", mark=leased)
+        return _begin_beyond(core, pk, _latest(core, pk) or mark, 1.0, now_ms)
+    known = _read(core, pk, now_ms)
+    if known.mark is not None:
+        return _begin(core, pk, known, known.mark, now_ms)
+    return _begin_pass(core, pk, Mark(), now_ms) or approach
+
+
+def tell(core: Core, pk: str, approach: Approach, stretch: Stretch) -> None:
+    """Write down what a look found, if it is the one to do so."""
+    seen, now_ms = approach.mark, stretch.begun_ms
+    mark: Mark | None = seen
+    for _ in range(_TRIES if approach.role != "none" else 0):
+        if mark is None:
+            return
+        after: Mark | None
+        if approach.role == "young":
+            if mark.begun_ms != seen.begun_ms or mark.before < seen.before:
+                return  # another pass has begun, which knows better
+            after = head_mark.after_young(mark, stretch)
+        else:
+            if mark.lease_ms != seen.lease_ms:
+                return  # it took so long that somebody else goes on with the pass
+            after = head_mark.after_pass(mark, approach.start, stretch)
+        if after is None and _remove(core, pk, mark, now_ms):
+            return
+        if after is not None and _write(core, pk, mark, after, now_ms) is not None:
+            return
+        mark = _latest(core, pk)
+
+
+def _begin(core: Core, pk: str, known: KnownMark, mark: Mark, now_ms: int) -> Approach:
+    if head_mark.due(mark, now_ms, known.jitter) and now_ms >= mark.lease_ms:
+        begun = _begin_pass(core, pk, mark, now_ms)
+        if begun is not None:
+            return begun
+        mark = _latest(core, pk) or mark
+    if mark.cursor:
+        return Approach(start=mark.cursor, place="cursor", mark=mark)
+    return _begin_beyond(core, pk, mark, known.jitter, now_ms)
+
+
+def _begin_pass(core: Core, pk: str, mark: Mark, now_ms: int) -> Approach | None:
+    """Become the one who reads from the beginning; None where somebody else is."""
+    leased = _write(core, pk, mark, head_mark.begin_pass(mark, now_ms), now_ms)
+    return None if leased is None else Approach(role="pass", mark=leased)
+
+
+def _begin_beyond(core: Core, pk: str, mark: Mark, jitter: float, now_ms: int) -> Approach:
+    if not mark.young:
+        return Approach(start=mark.before, place="before", mark=mark)
+    if head_mark.young_due(mark, now_ms, jitter):
+        return _look_at_young(core, pk, mark, now_ms)
+    return Approach(start=mark.beyond(now_ms), place="young", mark=mark)
+
+
+def _look_at_young(core: Core, pk: str, mark: Mark, now_ms: int) -> Approach:
+    """Become the one who looks at what lies behind `before`, or begin where others were."""
+    leased = _write(core, pk, mark, head_mark.look_at_young(mark, now_ms), now_ms)
+    if leased is not None:
+        return Approach(start=leased.before, place="before", role="young", mark=leased)
+    mark = _latest(core, pk) or mark
+    return Approach(start=mark.beyond(now_ms), place="young", mark=mark)
+
+
+def _read(core: Core, pk: str, now_ms: int) -> KnownMark:
+    known = core.hints.known_mark(pk)
+    if known is not None:
+        mark = known.mark
+        due = mark is not None and head_mark.anything_due(mark, now_ms)
+        if 0 <= now_ms - known.read_ms <= (_FRESH_MS if due else _CACHED_MS):
+            return known
+    place = mark_place(pk)
+    try:
+        found = core.store.get_many(core.tables.messages, [place], consistent=False)
+    except Unavailable:
+        return known or KnownMark(None, now_ms, 0.0)
+    return _know(core, pk, found.get(place), now_ms)
+
+
+def _know(core: Core, pk: str, met: Item | Mark | None, now_ms: int) -> KnownMark:
+    mark = met if met is None or isinstance(met, Mark) else read_mark(met)
+    return core.hints.know(pk, KnownMark(mark, now_ms, core.random.random()))
+
+
+def _latest(core: Core, pk: str) -> Mark | None:
+    """The mark as this environment last read it, or met it with a write."""
+    known = core.hints.known_mark(pk)
+    return None if known is None else known.mark
+
+
+def _write(core: Core, pk: str, seen: Mark, after: Mark, now_ms: int) -> Mark | None:
+    """Put a mark over the one seen; None where another stands there, or the store refuses."""
+    after = replace(after, version=seen.version + 1)
+    try:
+        core.store.write("PutItem", put_mark(core.tables.messages, pk, after, now_ms))
+    except ConditionFailed as failed:
+        met = _know(core, pk, failed.item, now_ms).mark
+        return after if met == after else None  # our own, sent twice
+    except Unavailable:
+        return None
+    _know(core, pk, after, now_ms)
+    return after
+
+
+def _remove(core: Core, pk: str, seen: Mark, now_ms: int) -> bool:
+    try:
+        core.store.write("DeleteItem", delete_mark(core.tables.messages, pk, seen.version))
+    except ConditionFailed as failed:
+        _know(core, pk, failed.item, now_ms)
+        return False
+    except Unavailable:
+        return True  # it ends by itself
+    _know(core, pk, None, now_ms)
+    return True

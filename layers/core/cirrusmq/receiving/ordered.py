@@ -1,0 +1,259 @@
+"""Taking from the groups of a partition of an ordered source.
+
+Keys lie group by group, in order of sending. A receiver starts at a random group; where a group's
+first live message cannot be had it jumps past the group, so that the cost follows the groups that
+it looks at, never their backlog. Where many groups are held a look ends when it has cost enough,
+and the next look of the same receive goes on where it ended.
+
+Groups that are held are passed over by cheap reads, which may be a moment old. From the first group
+that has something to take, reads are strongly consistent and begin with the group: one that missed
+an earlier message, which a rewind brought back, could hand out a later one.
+"""
+
+from __future__ import annotations
+
+import logging
+
+import msgspec
+from msgspec import field
+
+from cirrusmq.base.errors import Unavailable
+from cirrusmq.lifecycle import dead_letters, rewound_groups, tombstones
+from cirrusmq.lifecycle.dead_letter_policy import reason_to_give_up
+from cirrusmq.model.parcel import Parcel
+from cirrusmq.model.source import Source
+from cirrusmq.receiving.claim import Claim, try_claim
+from cirrusmq.receiving.cleanup import Budget
+from cirrusmq.receiving.unordered import Taking, Wanted
+from cirrusmq.runtime.core import Core
+from cirrusmq.storage.parcels import PARCELS, Page, partition_key
+from cirrusmq.storage.scan import LAST_KEY, read_page
+
+_logger = logging.getLogger(__name__)
+_FIRST_KEY = "!"
+_FEWEST_PER_PAGE = 4
+"""Half a read unit pays for so many: a parcel has at most 1 KiB."""
+_FIRST_PAGE = 8
+_MOST_PER_PAGE = 80
+_PARCELS_PER_UNIT = 8
+"""Of 1 KiB, read with eventual consistency; half as many with strong."""
+
+
+class Walk(msgspec.Struct):
+    """Where one receive is in the rings of groups: each partition's groups, from a start around."""
+
+    start: str
+    """24 hex digits: the first look at a partition begins behind them."""
+    reached: dict[int, str] = field(default_factory=dict)
+    """Partition -> the key behind which its next look goes on."""
+    units_left: float = 0.0
+    """What the look at a partition may still cost."""
+    units: float = 0.0
+    """What all looks have cost."""
+
+
+def take_from_groups(
+    core: Core, source: Source, partition: int, wanted: Wanted, walk: Walk
+) -> list[Claim]:
+    """Claim up to what is wanted, of each group its first messages in order."""
+    taking = Taking(wanted)
+    pages = _Pages(core, partition_key(PARCELS, source.id, partition), walk, wanted.most)
+    free: list[str] = []
+    try:
+        if partition not in walk.reached:
+            free, _ = _free_groups(core, source, pages.read(_FIRST_KEY, LAST_KEY), "")
+            if pages.behind is None:  # these are all groups of the partition
+                _take_of(core, source, pages, free, taking)
+                return taking.settled()
+        _look_around(core, source, pages, walk.reached.pop(partition, walk.start), taking)
+        if walk.units_left <= 0:
+            walk.reached[partition] = pages.behind or _FIRST_KEY
+        if not taking.claims:  # what there is may lie in front of where the look began
+            _take_of(core, source, pages, free, taking)
+    except Unavailable as error:  # of a page, when something may have been claimed already
+        taking.refused = error
+    return taking.settled()
+
+
+class _Pages:
+    """Reads a partition's pages, and pays for them."""
+
+    def __init__(self, core: Core, pk: str, walk: Walk, most: int) -> None:
+        self._core, self._pk, self._walk, self._most = core, pk, walk, most
+        self.start = walk.start
+        self._limit = max(_FIRST_PAGE, most)
+        self.consistent = False
+        self.budget = Budget(core)
+        """What may be tidied up on the way."""
+        self.behind: str | None = None
+        """The key to go on behind; None at the end."""
+
+    def read(self, after: str, until: str) -> list[Parcel]:
+        """The next parcels; only so many that they can be paid for."""
+        paid = int(self._walk.units_left * _PARCELS_PER_UNIT) // (2 if self.consistent else 1)
+        limit = max(_FEWEST_PER_PAGE, min(self._limit, paid))
+        self._limit = min(2 * self._limit, _MOST_PER_PAGE)
+        return self._read(after, until, limit)
+
+    def read_to_take(self, after: str, until: str) -> list[Parcel]:
+        """As many parcels as are wanted, strongly consistent from now on."""
+        self.consistent = True
+        return self._read(after, until, max(_FEWEST_PER_PAGE, self._most))
+
+    def go_on(self, passed: str) -> str | None:
+        """The key to go on behind, when the group `passed` has no more to give; None: enough."""
+        if self.behind is not None and _group(self.behind) == passed:
+            self.behind = f"{passed}#{LAST_KEY}"
+        return self.behind if self.paid else None
+
+    @property
+    def paid(self) -> bool:
+        """Whether the look may cost more."""
+        return self._walk.units_left > 0
+
+    def _read(self, after: str, until: str, limit: int) -> list[Parcel]:
+        page: Page = read_page(
+            self._core,
+            self._pk,
+            after,
+            until,
+            limit,
+            from_exclusive=True,
+            consistent=self.consistent,
+        )
+        self._walk.units += page.units
+        self._walk.units_left -= page.units
+        self.behind = page.more_after
+        return page.parcels
+
+
+def _take_of(core: Core, source: Source, pages: _Pages, free: list[str], taking: Taking) -> None:
+    """Take from these groups of a small partition, all of which are behind each other."""
+    if not free:
+        return
+    first = next((group for group in free if group >= pages.start), free[0])
+    _take_between(core, source, pages, first, LAST_KEY, taking)
+    if not taking.full and free[0] < first:
+        _take_between(core, source, pages, _FIRST_KEY, first, taking)
+
+
+def _look_around(core: Core, source: Source, pages: _Pages, begin: str, taking: Taking) -> None:
+    """Look at the groups from `begin` around, and take from the first free one on."""
+    for after, until in ((begin, LAST_KEY), (_FIRST_KEY, begin)):
+        free = after if pages.consistent else _find_free(core, source, pages, after, until)
+        if free is not None:
+            _take_between(core, source, pages, free, until, taking)
+        if taking.full or not pages.paid:
+            return
+
+
+def _find_free(core: Core, source: Source, pages: _Pages, after: str, until: str) -> str | None:
+    """The first group that has something to take, as far as can be paid for."""
+    passed = ""
+    behind: str | None = after
+    while behind is not None:
+        free, passed = _free_groups(core, source, pages.read(behind, until), passed)
+        if free:
+            return free[0]
+        behind = pages.go_on(passed)
+    return None
+
+
+def _free_groups(
+    core: Core, source: Source, parcels: list[Parcel], passed: str
+) -> tuple[list[str], str]:
+    """The groups that seem to have something to take or to give up, and the last one seen.
+
+    `passed`: the group at which the page before ended, where that one is held.
+    """
+    now_ms = core.now_ms()
+    free = []
+    for parcel in parcels:
+        group = _group(parcel.sort_key)
+        if group == passed or _over(source, parcel, now_ms) or parcel.spent():
+            continue
+        first = next(place for place in range(parcel.count) if parcel.live(place))
+        given_up = reason_to_give_up(source, parcel, first, now_ms)
+        if given_up or parcel.receivable(first, now_ms) or parcel.awaits_group(first):
+            free.append(group)
+        passed = group
+    return free, passed
+
+
+def _take_between(
+    core: Core, source: Source, pages: _Pages, after: str, until: str, taking: Taking
+) -> None:
+    done_with = ""
+    parcels = pages.read_to_take(after, until)
+    while True:
+        for parcel in parcels:
+            group = _group(parcel.sort_key)
+            if group == done_with:
+                continue
+            if not _take_first(core, source, parcel, taking, pages.budget):
+                done_with = group
+            if taking.full:
+                return
+        behind = pages.go_on(done_with)
+        if behind is None:
+            return
+        parcels = pages.read(behind, until)
+
+
+def _take_first(core: Core, source: Source, parcel: Parcel, taking: Taking, budget: Budget) -> bool:
+    """Take what can be had of a group's next parcel; whether the group's next one may follow."""
+    now_ms = core.now_ms()
+    if _over(source, parcel, now_ms):
+        return True
+    if parcel.spent():
+        scale = core.clock.scale
+        if (
+            tombstones.may_vanish(source, parcel.visible_ms, parcel, now_ms, scale)
+            and budget.spend()
+        ):
+            tombstones.clear(core, source, parcel, now_ms)
+        return True
+    left = _give_up_first(core, source, parcel, now_ms, budget)
+    if left is None:
+        return False
+    parcel = rewound_groups.let_in(core, left, now_ms)
+    live = [place for place in range(parcel.count) if parcel.live(place)]
+    free = []
+    for place in live:
+        if not parcel.receivable(place, now_ms):
+            break
+        free.append(place)
+    places = taking.reserve(parcel, free)
+    if not places:
+        return not live
+    outcome = try_claim(
+        core, source, parcel, places, taking.wanted.timeout_seconds, taking.wanted.nonce_of
+    )
+    if not isinstance(outcome, Claim):
+        taking.give_up(parcel, places)
+        if isinstance(outcome, Unavailable):
+            taking.refused = outcome
+        return False
+    taking.claims.append(outcome)
+    return places == live
+
+
+def _give_up_first(
+    core: Core, source: Source, parcel: Parcel, now_ms: int, budget: Budget
+) -> Parcel | None:
+    """What is left of the parcel when its first messages are given up; None: not now."""
+    try:
+        return dead_letters.give_up_first(core, source, parcel, now_ms, budget.spend)
+    except Unavailable as error:
+        _logger.warning("a message of %s is not given up: %r", source.id, error.__cause__)
+        budget.end()
+        return None
+
+
+def _over(source: Source, parcel: Parcel, now_ms: int) -> bool:
+    """Whether the parcel's life is over, or it was purged."""
+    return now_ms >= parcel.expires_ms or parcel.sent_ms <= source.purged_ms
+
+
+def _group(sort_key: str) -> str:
+    return sort_key.partition("#")[0]

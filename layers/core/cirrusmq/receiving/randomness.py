@@ -1,0 +1,50 @@
+"""What a receive leaves to chance: its nonces, its order of partitions, the group it begins at.
+
+With an attempt all of it derives from the attempt: the nonces, so that a repeat knows what the
+first receive took; the order, so that it looks where the first one looked.
+"""
+
+from __future__ import annotations
+
+import random
+
+from cirrusmq.base.request_token import check_attempt
+from cirrusmq.model.parcel import Parcel
+from cirrusmq.model.receipt import NONCE_BYTES, attempt_nonce
+from cirrusmq.runtime.core import Core
+
+_RING_BITS = 96
+
+
+class Chance:
+    """The choices of one receive."""
+
+    def __init__(self, core: Core, source_id: str, key_id: str, attempt: str | None) -> None:
+        """Raises InvalidParameter where the attempt is not fresh."""
+        self._random: random.Random = core.random
+        self._secret, self._parts = b"", (key_id, source_id, attempt or "")
+        self.begun_ms = core.now_ms()
+        """When the client began, by its own clock, the first receive of the attempt."""
+        if attempt is not None:
+            self.begun_ms = check_attempt(attempt, core.now_ms(), core.clock.scale)
+            self._secret = core.secret()
+            self._random = random.Random(self._derived("order"))
+        self.ring_start = f"{self._random.getrandbits(_RING_BITS):024x}"
+        """A place among the hashes of groups: 24 hex digits."""
+        self._order: list[int] = []
+
+    def nonce_of(self, parcel: Parcel, place: int, receive_count: int) -> bytes:
+        """The nonce of the receipt of a message's claim."""
+        if self._secret:
+            return self._derived(f"{parcel.sort_key}#{place}#{receive_count}")
+        return self._random.getrandbits(8 * NONCE_BYTES).to_bytes(NONCE_BYTES, "big")
+
+    def partitions(self, count: int) -> list[int]:
+        """A source's partitions in the receive's order; those that came later behind the others."""
+        more = list(range(len(self._order), count))
+        self._random.shuffle(more)
+        self._order += more
+        return self._order
+
+    def _derived(self, message: str) -> bytes:
+        return attempt_nonce(self._secret, *self._parts, message)

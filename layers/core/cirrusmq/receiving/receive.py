@@ -1,0 +1,189 @@
+"""Receiving: looking at the partitions until something can be returned, or the wait is over."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta, UnsetType
+
+from cirrusmq.base import limits
+from cirrusmq.base.errors import InvalidParameter, Unavailable
+from cirrusmq.base.timestamps import format_time
+from cirrusmq.model.message import Message, show
+from cirrusmq.model.parcel import Parcel
+from cirrusmq.model.source import Source
+from cirrusmq.receiving import polling
+from cirrusmq.receiving.claim import Claim
+from cirrusmq.receiving.ordered import Walk, take_from_groups
+from cirrusmq.receiving.randomness import Chance
+from cirrusmq.receiving.repeat import held_from_attempt
+from cirrusmq.receiving.unclaim import read_claimed
+from cirrusmq.receiving.unordered import Wanted, take_from_partition
+from cirrusmq.runtime.core import Core
+
+LOOK_UNITS = 8.0
+"""What a look at the groups of an ordered source may cost before it is cut off."""
+PARTITION_UNITS = 1.0
+"""Of it, what a look at one partition may cost at least, however many there are."""
+
+
+class ReceiveRequest(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """The body of a receive."""
+
+    max: Annotated[int, Meta(ge=1, le=16, description="an integer from 1 to 16")] = 1
+    wait_seconds: (
+        Annotated[float, Meta(ge=0, le=30, description="a number from 0 to 30 seconds")] | UnsetType
+    ) = msgspec.UNSET
+    visibility_timeout_seconds: (
+        Annotated[int, Meta(ge=1, le=43_200, description="an integer from 1 to 43,200 seconds")]
+        | UnsetType
+    ) = msgspec.UNSET
+    receiver: str | UnsetType = msgspec.UNSET
+    attempt: str | UnsetType = msgspec.UNSET
+    repeat: bool = False
+
+
+class Received(msgspec.Struct, frozen=True, kw_only=True):
+    """A message that its receiver now holds."""
+
+    parcel: Parcel
+    place: int
+    receipt: str
+    message: Message
+
+    def show(self) -> dict[str, Any]:
+        """The message as the answer has it."""
+        return show_received(self.parcel, self.place, self.message) | {"receipt": self.receipt}
+
+
+def show_received(parcel: Parcel, place: int, message: Message) -> dict[str, Any]:
+    """A message and its state, without a receipt."""
+    shown = show(message)
+    shown |= {
+        "id": parcel.message_id(place),
+        "receive_count": parcel.receives[place],
+        "sent_at": format_time(parcel.sent_ms),
+        "visible_at": format_time(parcel.visible_ms[place]),
+        "expires_at": format_time(parcel.expires_ms),
+    }
+    if parcel.first_received_ms[place]:
+        shown["first_received_at"] = format_time(parcel.first_received_ms[place])
+    if parcel.dead_letter:
+        shown["dead_letter"] = {
+            **parcel.dead_letter,
+            "dead_at": format_time(parcel.dead_letter["dead_at"]),
+        }
+    return shown
+
+
+def receive(
+    core: Core,
+    find: Callable[[], Source],
+    key_id: str,
+    request: ReceiveRequest,
+    most_seconds: float,
+) -> list[Received]:
+    """Take up to `max` messages; an empty list when the wait ends with none.
+
+    `find` answers the source as it is now: what purges or deletes it during the wait holds from
+    its answer on. `most_seconds` is what is left of the call's own time; a longer wait is cut to
+    it.
+    """
+    source = find()
+    if request.repeat and isinstance(request.attempt, UnsetType):
+        raise InvalidParameter("repeat", "needs the attempt of the receive that it repeats")
+    attempt = None if isinstance(request.attempt, UnsetType) else request.attempt
+    chance = Chance(core, source.id, key_id, attempt)
+    timeout = request.visibility_timeout_seconds
+    wanted = Wanted(
+        most=request.max,
+        timeout_seconds=None if isinstance(timeout, UnsetType) else timeout,
+        nonce_of=chance.nonce_of,
+        answer_bytes=limits.ANSWER_BYTES,
+    )
+    if request.repeat:
+        held = held_from_attempt(core, source, chance, wanted)
+        if held:
+            return _with_contents(core, source, held)
+    wait = request.wait_seconds
+    wait_seconds = source.receive_wait_seconds if isinstance(wait, UnsetType) else wait
+    deadline_ms = core.now_ms() + int(min(wait_seconds, most_seconds) * 1000)
+    looking = _Looking(core, wanted, chance)
+    received = looking.at_all(source)
+    while not received and (left_seconds := (deadline_ms - core.now_ms()) / 1000) > 0:
+        pause_seconds = polling.pause_seconds(source, looking.last_units)
+        core.clock.sleep(min(pause_seconds, left_seconds))
+        before, source = source, find()
+        if source.id != before.id:
+            return []  # another one by that name: the call was for the one that is deleted
+        ends = pause_seconds >= left_seconds
+        if ends and polling.ends_with_all(source):
+            received = looking.at_all(source)
+        else:
+            received = looking.at_next(source)
+    return received
+
+
+class _Looking:
+    """The looks of one receive, which has its own order of partitions and, in them, of groups."""
+
+    def __init__(self, core: Core, wanted: Wanted, chance: Chance) -> None:
+        self._core, self._wanted, self._chance = core, wanted, chance
+        self._walk = Walk(chance.ring_start)
+        self._turn = 0
+        self.last_units = 0.0
+        """What the last look cost where groups were passed over; 0 elsewhere."""
+
+    def at_all(self, source: Source) -> list[Received]:
+        """Look at every partition until one of them gives something.
+
+        Raises Unavailable where the store refused in one of them and no other one gave anything.
+        """
+        return self._look(source, self._chance.partitions(source.partitions))
+
+    def at_next(self, source: Source) -> list[Received]:
+        """Look at the partition whose turn it is."""
+        partitions = self._chance.partitions(source.partitions)
+        self._turn += 1
+        return self._look(source, [partitions[self._turn % len(partitions)]])
+
+    def _look(self, source: Source, partitions: Sequence[int]) -> list[Received]:
+        refused: Unavailable | None = None
+        before = self._walk.units
+        units = max(PARTITION_UNITS, LOOK_UNITS / len(partitions))
+        for partition in partitions:
+            try:
+                claims = self._take(source, partition, units)
+                received = _with_contents(self._core, source, claims)
+            except Unavailable as error:
+                refused = error
+                continue
+            if received:
+                return received
+        self.last_units = self._walk.units - before
+        if refused is not None:
+            raise refused
+        return []
+
+    def _take(self, source: Source, partition: int, units: float) -> list[Claim]:
+        if not source.ordered:
+            return take_from_partition(self._core, source, partition, self._wanted)
+        self._walk.units_left = units
+        return take_from_groups(self._core, source, partition, self._wanted, self._walk)
+
+
+def _with_contents(core: Core, source: Source, claims: list[Claim]) -> list[Received]:
+    """The claimed messages; those whose content cannot be read now are not among them."""
+    return [
+        Received(
+            parcel=claim.parcel,
+            place=place,
+            receipt=claim.receipt(place),
+            message=messages[place],
+        )
+        for claim, messages in zip(claims, read_claimed(core, source, claims), strict=True)
+        for place in claim.places
+        if place in messages
+    ]

@@ -1,0 +1,165 @@
+"""Repeating a receive whose answer was lost: finding what the first one took and still holds.
+
+The nonces of a receive with an `attempt` derive from it, so the store needs nothing more than the
+leases themselves; only a repeat pays for looking, and no more than `REPEAT_UNITS`, whatever the
+backlog. The order in which partitions are looked at derives from the attempt as well, so a repeat
+comes to those first in which the first one looked.
+
+A small partition is read whole. In a large one first deliveries lie in the order of their times:
+
+    key        old ─────────────────────────────────────────────────────────> new
+    received   long ago   before the attempt | after the attempt | never
+                                       <──── 8   16 units ────>
+
+The place is found by bisecting, half a unit for each step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from cirrusmq.model.parcel import Parcel
+from cirrusmq.model.source import Source
+from cirrusmq.receiving.claim import Claim, NonceOf
+from cirrusmq.receiving.randomness import Chance
+from cirrusmq.receiving.unordered import Taking, Wanted
+from cirrusmq.runtime.core import Core
+from cirrusmq.storage.bisection import Budget, first_time
+from cirrusmq.storage.parcels import PARCELS, partition_key
+from cirrusmq.storage.scan import LAST_KEY, from_key, until_key
+
+REPEAT_UNITS = 46.0
+"""Of looking; the rest of 50 is left to the attributes."""
+_HEAD_PARCELS = 16
+_UNITS_AFTER, _UNITS_BEFORE = 16.0, 8.0
+_EARLIER_MS = 100
+"""The client's clock gave the attempt its time, ours the receive."""
+
+
+def held_from_attempt(core: Core, source: Source, chance: Chance, wanted: Wanted) -> list[Claim]:
+    """What an earlier receive with the same attempt holds at this moment.
+
+    Of one partition, as a receive's answer is; at most what is wanted. In ordered sources nothing
+    behind a message of its group that it holds no more: that one comes again, and nobody may have
+    seen a later one before it.
+    """
+    budget = Budget(REPEAT_UNITS)
+    held: Iterable[Claim]
+    for partition in chance.partitions(source.partitions):
+        pk = partition_key(PARCELS, source.id, partition)
+        if source.ordered:
+            parcels = _around(core, pk, chance.ring_start, budget)
+            held = _held_in_groups(source, parcels, chance.nonce_of, core.now_ms())
+        else:
+            held = _held_in_partition(core, source, pk, chance, budget)
+        if claims := _cut(held, wanted):
+            return claims
+        if not budget.pays():
+            break
+    return []
+
+
+def _held_in_partition(
+    core: Core, source: Source, pk: str, chance: Chance, budget: Budget
+) -> Iterable[Claim]:
+    now_ms, nonce_of = core.now_ms(), chance.nonce_of
+    until = until_key(source, now_ms)
+    head = budget.read(
+        core, pk, from_key(core, source, now_ms), until, _HEAD_PARCELS, consistent=True
+    )
+    found = _held(source, head.parcels, nonce_of, now_ms)
+    if head.more_after is None:
+        return found
+    if found:
+        more = _pages(core, pk, head.more_after, until, budget, _UNITS_AFTER)
+        return [*found, *_held(source, more, nonce_of, now_ms)]
+
+    def since(parcel: Parcel) -> bool:
+        """Whether it was first received after the attempt began, or never yet."""
+        return not all(parcel.receives) or (
+            max(parcel.first_received_ms) >= chance.begun_ms - _EARLIER_MS
+        )
+
+    place = first_time(core, pk, (head.more_after, until), since, budget)
+    after = _pages(core, pk, place, until, budget, _UNITS_AFTER)
+    if found := _held(source, after, nonce_of, now_ms):
+        return found
+    if place <= head.more_after:
+        return []  # the place is in the head, of which all was read
+    before = _pages(core, pk, place, head.more_after, budget, _UNITS_BEFORE, backwards=True)
+    return _held(source, before, nonce_of, now_ms)
+
+
+def _pages(
+    core: Core,
+    pk: str,
+    behind: str,
+    until: str,
+    budget: Budget,
+    units: float,
+    *,
+    backwards: bool = False,
+) -> Iterator[Parcel]:
+    """The parcels from `behind` to `until`, for so many units."""
+    portion = budget.portion(units)
+    while portion.pays():
+        low, high = (until, behind) if backwards else (behind, until)
+        page = portion.read(core, pk, low, high, None, consistent=True, backwards=backwards)
+        yield from page.parcels
+        if page.more_after is None:
+            return
+        behind = page.more_after
+
+
+def _held(source: Source, parcels: Iterable[Parcel], nonce_of: NonceOf, now_ms: int) -> list[Claim]:
+    held = []
+    for parcel in parcels:
+        if now_ms < parcel.expires_ms and parcel.sent_ms > source.purged_ms:
+            places = [
+                place for place in range(parcel.count) if _holds(parcel, place, nonce_of, now_ms)
+            ]
+            if places:
+                held.append(Claim(parcel=parcel, places=tuple(places)))
+    return held
+
+
+def _around(core: Core, pk: str, start: str, budget: Budget) -> Iterator[Parcel]:
+    """The parcels of a partition's groups from `start` around, as far as they can be paid for."""
+    yield from _pages(core, pk, start, LAST_KEY, budget, budget.left)
+    yield from _pages(core, pk, "!", start, budget, budget.left)
+
+
+def _held_in_groups(
+    source: Source, parcels: Iterable[Parcel], nonce_of: NonceOf, now_ms: int
+) -> Iterator[Claim]:
+    broken: set[str] = set()
+    for parcel in parcels:
+        if now_ms >= parcel.expires_ms or parcel.sent_ms <= source.purged_ms:
+            continue
+        group = parcel.sort_key.partition("#")[0]
+        live = [place for place in range(parcel.count) if parcel.live(place)]
+        places = [place for place in live if _holds(parcel, place, nonce_of, now_ms)]
+        ahead = zip(live, places, strict=False) if group not in broken else ()
+        places = [place for first, place in ahead if first == place]
+        if places != live:
+            broken.add(group)
+        if places:
+            yield Claim(parcel=parcel, places=tuple(places))
+
+
+def _cut(held: Iterable[Claim], wanted: Wanted) -> list[Claim]:
+    """As many messages as are wanted, and as an answer has room for."""
+    taking = Taking(wanted)
+    for claim in held:
+        places = taking.reserve(claim.parcel, claim.places)
+        if places:
+            taking.claims.append(Claim(parcel=claim.parcel, places=tuple(places)))
+        if taking.full or len(places) < len(claim.places):
+            break
+    return taking.claims
+
+
+def _holds(parcel: Parcel, place: int, nonce_of: NonceOf, now_ms: int) -> bool:
+    if not parcel.held(place, now_ms):
+        return False
+    return parcel.nonces[place] == nonce_of(parcel, place, parcel.receives[place])

@@ -1,0 +1,124 @@
+"""Reading what was claimed, and undoing claims of messages that cannot be answered.
+
+    the store     claimed: r = 1 ──> body refused ──> r = 0 again, free for the next receiver
+    max_receives 1, without the undo:   r = 1 ──> lease over ──> a dead letter that nobody ever got
+
+The undo writes what was there before the claim, if the claim is still the last that happened, so
+that to everybody else it never was. If it is refused as well, the message stays held.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from cirrusmq.base.errors import Unavailable
+from cirrusmq.lifecycle.contents import read_contents
+from cirrusmq.lifecycle.tombstones import parcel_key
+from cirrusmq.model.message import Message
+from cirrusmq.model.source import Source
+from cirrusmq.receiving.claim import Claim
+from cirrusmq.runtime.core import Core
+from cirrusmq.runtime.store import ConditionFailed
+
+_logger = logging.getLogger(__name__)
+Contents = dict[int, Message]
+"""Messages by their places in a parcel."""
+
+
+class _Undo(msgspec.Struct, frozen=True, kw_only=True):
+    claim: Claim
+    free: Sequence[int]
+    """Places of messages that another receiver may have at once."""
+    hidden: Sequence[int]
+    """Of those whose bodies are gone: nobody is kept busy with them before the lease is over."""
+
+
+def read_claimed(core: Core, source: Source, claims: Sequence[Claim]) -> list[Contents]:
+    """For each claim the messages that can be answered; the claims of the others are undone.
+
+    Raises Unavailable where the store refused the bodies and no message is left to answer.
+    """
+    contents, refused = _read(core, source, claims)
+    undone: list[_Undo] = []
+    broken: set[str] = set()
+    for claim, messages in zip(claims, contents, strict=True):
+        unread = [place for place in claim.places if place not in messages]
+        behind = _behind(source, claim, messages, broken)
+        for place in behind:
+            del messages[place]
+        free = [*unread, *behind] if refused else behind
+        hidden = [] if refused else unread
+        if (free or hidden) and claim.before is not None:
+            undone.append(_Undo(claim=claim, free=free, hidden=hidden))
+    list(core.together(lambda undo: _undo(core, undo), undone))
+    if refused is not None and not any(contents):
+        raise refused
+    return contents
+
+
+def _read(
+    core: Core, source: Source, claims: Sequence[Claim]
+) -> tuple[list[Contents], Unavailable | None]:
+    wanted = [(claim.parcel, claim.places) for claim in claims]
+    try:
+        return read_contents(core, source, wanted), None
+    except Unavailable as error:
+        _logger.warning("bodies of source %s could not be read: %r", source.id, error.__cause__)
+        return [
+            {} if parcel.content is None else read_contents(core, source, [(parcel, places)])[0]
+            for parcel, places in wanted
+        ], error
+
+
+def _behind(source: Source, claim: Claim, messages: Contents, broken: set[str]) -> list[int]:
+    """Places of messages of an ordered source that come behind one which cannot be answered."""
+    if not source.ordered:
+        return []
+    group = claim.parcel.sort_key.partition("#")[0]
+    behind = []
+    for place in claim.places:
+        if place not in messages:
+            broken.add(group)
+        elif group in broken:
+            behind.append(place)
+    return behind
+
+
+def _undo(core: Core, undo: _Undo) -> None:
+    after, before = undo.claim.parcel, undo.claim.before
+    assert before is not None
+    conditions, changes = [], []
+    values: dict[str, Any] = {}
+    for place in [*undo.free, *undo.hidden]:
+        hidden = place in undo.hidden
+        conditions += [f"k[{place}] = :k{place}", f"v[{place}] = :v{place}"]
+        changes += [f"v[{place}] = :u{place}", f"k[{place}] = :j{place}"]
+        changes += [f"r[{place}] = :r{place}", f"f[{place}] = :f{place}"]
+        values |= {
+            f":k{place}": {"B": after.nonces[place]},
+            f":v{place}": {"N": str(after.visible_ms[place])},
+            f":u{place}": {"N": str((after if hidden else before).visible_ms[place])},
+            f":j{place}": {"B": b"" if hidden else before.nonces[place]},
+            f":r{place}": {"N": str(before.receives[place])},
+            f":f{place}": {"N": str(before.first_received_ms[place])},
+        }
+        if after.waits_ms:
+            changes.append(f"w[{place}] = :w{place}")
+            values[f":w{place}"] = {"N": str(0 if hidden else before.wait_ms(place))}
+    request = {
+        "TableName": core.tables.messages,
+        "Key": parcel_key(after),
+        "ConditionExpression": " AND ".join(conditions),
+        "UpdateExpression": "SET " + ", ".join(changes),
+        "ExpressionAttributeValues": values,
+    }
+    try:
+        core.store.write("UpdateItem", request)
+    except ConditionFailed:
+        return  # somebody else's by now, or undone by an earlier try of this very write
+    except Unavailable:
+        _logger.warning("messages of parcel %s stay held, unread", after.sort_key)

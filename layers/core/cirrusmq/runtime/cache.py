@@ -1,0 +1,66 @@
+"""What is read again and again and changes rarely: kept for a moment, never across a change."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Hashable
+from typing import Any, TypeVar
+
+from cirrusmq.runtime.clock import Clock
+
+T = TypeVar("T")
+_MOST_ENTRIES = 10_000
+
+
+class Cache:
+    """Values by key, each for `life_ms` milliseconds of `clock`.
+
+    `shared`: every function of the deployment uses this very cache (on one machine), so a change
+    drops the value at once. Elsewhere `turn_over` waits until all other caches have dropped it.
+    """
+
+    def __init__(self, clock: Clock, life_ms: int, *, shared: bool) -> None:
+        self._clock = clock
+        self._life_ms = life_ms
+        self._shared = shared
+        self._values: dict[Hashable, tuple[int, Any]] = {}
+        self._changes = 0
+        self._lock = threading.Lock()
+
+    @property
+    def lag_ms(self) -> int:
+        """How long another cache of the deployment may hold an old value after a change."""
+        return 0 if self._shared else self._life_ms
+
+    def get(self, key: Hashable, load: Callable[[], T]) -> T:
+        """The value of `key`, loaded where it is not at hand."""
+        now_ms = self._clock.now_ms()
+        with self._lock:
+            kept = self._values.get(key)
+            changes = self._changes
+        if kept is not None and now_ms < kept[0]:
+            value: T = kept[1]
+            return value
+        value = load()
+        with self._lock:
+            # What was loaded while something changed may be what was there before the change.
+            if changes == self._changes:
+                if len(self._values) >= _MOST_ENTRIES:
+                    self._values.clear()
+                self._values[key] = (now_ms + self._life_ms, value)
+        return value
+
+    def drop(self, key: Hashable) -> None:
+        """Load the value of `key` anew the next time, in this environment alone."""
+        with self._lock:
+            self._changes += 1
+            self._values.pop(key, None)
+
+    def turn_over(self, *keys: Hashable) -> None:
+        """After a change of `keys`: return when no cache of the deployment holds the old value."""
+        with self._lock:
+            self._changes += 1
+            for key in keys:
+                self._values.pop(key, None)
+        if self.lag_ms:
+            self._clock.sleep(self.lag_ms / 1000)

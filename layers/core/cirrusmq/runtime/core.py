@@ -1,0 +1,132 @@
+"""What every operation of the core is given: its ports, wired once in `bootstrap`."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Protocol, TypeVar
+
+import msgspec
+from msgspec import field
+
+from cirrusmq.base import limits
+from cirrusmq.runtime.cache import Cache
+from cirrusmq.runtime.clock import Clock
+from cirrusmq.runtime.head_hints import Hints
+from cirrusmq.runtime.recent_ids import Recent
+from cirrusmq.runtime.store import Store
+from cirrusmq.runtime.throttle import Throttle
+
+A = TypeVar("A")
+B = TypeVar("B")
+
+
+class Tables(msgspec.Struct, frozen=True, kw_only=True):
+    """Names of the tables; empty where a function does not use one."""
+
+    directory: str
+    messages: str
+    usage: str
+
+
+class Posted(Protocol):
+    """What became of a post."""
+
+    @property
+    def error(self) -> str | None:
+        """A status or a kind of error; None where it was accepted."""
+        ...
+
+
+class Window(Protocol):
+    """Calls side by side, of which each is told when it has ended; leaving it waits for all."""
+
+    def __enter__(self) -> Window: ...
+
+    def __exit__(self, *raised: object) -> None: ...
+
+    def start(self, call: Callable[[], Any]) -> None:
+        """Begin a call."""
+        ...
+
+    def wait(self, seconds: float) -> list[Any]:
+        """What calls that have ended answered; waits at most so long for the next one."""
+        ...
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """Parameters of the deployment."""
+
+    confirm_endpoints: bool = True
+    """Whether a new HTTP endpoint must confirm before it gets anything."""
+    http_endpoints: bool = False
+    """Whether endpoints may be `http:` too."""
+    allowed_networks: tuple[str, ...] = ()
+    """Networks, as CIDR, that endpoints may lie in though they are not global."""
+    public_url: str = ""
+    """Where the service is reached from outside, for confirmations."""
+    account_requests_per_second: int = 0
+    """Calls of one account above which it is told to wait; 0 is no limit."""
+
+
+class Core(msgspec.Struct, frozen=True, kw_only=True):
+    """The ports of the domain: store, time, chance, and what an environment remembers."""
+
+    store: Store
+    tables: Tables
+    clock: Clock
+    random: random.Random
+    cache: Cache
+    slow_cache: Cache
+    """For what may be a minute old."""
+    secret: Callable[[], bytes]
+    """32 bytes that only this deployment knows: of cursors and of receipts' nonces."""
+    invoke: Callable[[str, dict[str, Any]], None]
+    """Run a function of the deployment later: its role (`replay`) and its event."""
+    together: Callable[[Callable[[A], B], Iterable[A]], Iterable[B]]
+    """`map`, the calls side by side where the environment has threads."""
+    apart: Callable[[Callable[[A], B], Iterable[A]], Iterable[B]]
+    """As `together`, for calls that may hang: nothing else waits for their threads."""
+    window: Callable[[int], Window]
+    """For calls that may hang: at most so many side by side, and nothing else waits for them."""
+    start_execution: Callable[[str, dict[str, Any]], None]
+    """Start an execution of the retry schedules' state machine: its name and its input."""
+    post: Callable[[str, Mapping[str, str], bytes], Posted]
+    """Post to an endpoint: its URL, headers, body."""
+    read_report: Callable[[str], bytes | None]
+    """A file of the data pipeline's output, by its path there; None where there is none."""
+    real_seconds: Callable[[], int] = lambda: int(time.time())
+    """The real time in epoch seconds, for signatures that others check."""
+    settings: Settings = Settings()
+    hints: Hints = field(default_factory=Hints)
+    throttle: Throttle = field(default_factory=Throttle)
+    fanned_out: Recent = field(default_factory=Recent)
+    """Ids of log records that this environment has fanned out."""
+
+    def now_ms(self) -> int:
+        """The service's time in milliseconds since the epoch."""
+        return self.clock.now_ms()
+
+    @property
+    def skew_ms(self) -> int:
+        """How far another function's clock may be from this one; one machine has one clock."""
+        return limits.CLOCK_SKEW_MS if self.cache.lag_ms else 0
+
+    def wait_past(self, moment_ms: int) -> None:
+        """Let time pass until every clock of the deployment shows more than `moment_ms`.
+
+        this clock   floor = 12:00:00.000 ──── waits ────> 12:00:02.001, answers
+        a sender's   11:59:58.000 ..................... > 12:00:00.001, later than the floor
+        """
+        self.wait_until(moment_ms + self.skew_ms + 1)
+
+    def floor_ms(self) -> int:
+        """A moment that is later than whatever any clock has shown before this call."""
+        self.wait_past(self.now_ms())
+        return self.now_ms()
+
+    def wait_until(self, moment_ms: int) -> None:
+        """Let time pass until the clock shows at least `moment_ms`."""
+        while (left_ms := moment_ms - self.now_ms()) > 0:
+            self.clock.sleep(left_ms / 1000)

@@ -1,0 +1,159 @@
+"""What an execution environment remembers of the heads of partitions. Nothing depends on it.
+
+All of it may be lost, or known to one environment alone; it saves units, and spreads what several
+do at once.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import defaultdict
+from collections.abc import Iterable
+
+import msgspec
+
+from cirrusmq.base import limits
+from cirrusmq.model.head_mark import Mark
+from cirrusmq.model.parcel import Parcel
+
+_CONTENDED_MS = 1_000
+_CROWDED_MS = 60_000
+_MOST_CHORES = 4_000
+_PAUSE_MS = 5_000
+_AGES_MS = 1_000
+
+
+class Seen(msgspec.Struct, frozen=True):
+    """Nothing to take from behind `start` to `end`, until that time."""
+
+    start: str = ""
+    end: str = ""
+    until_ms: int = 0
+
+
+class KnownMark(msgspec.Struct, frozen=True):
+    """A copy of a mark; None: there is none."""
+
+    mark: Mark | None
+    read_ms: int
+    jitter: float
+    """From 0 to 1: by how much this environment is later than others to find it due."""
+
+
+class _Head(msgspec.Struct):
+    contended_until_ms: int = 0
+    crowded_until_ms: int = 0
+    mark: KnownMark | None = None
+    seen: Seen = Seen()
+    moves: float = limits.MOVES_PER_SECOND
+    moves_ms: int = 0
+    chores: dict[str, Parcel] = {}
+    chores_from_ms: int = 0
+    ages_from_ms: int = 0
+
+
+class Hints:
+    """Hints by partition key (`Q#<source id>#<partition>`); safe to share between threads."""
+
+    def __init__(self) -> None:
+        self._heads: defaultdict[str, _Head] = defaultdict(_Head)
+        self._chores = 0
+        self._lock = threading.Lock()
+
+    def contend(self, pk: str, now_ms: int) -> None:
+        """A claim failed because another receiver was faster."""
+        with self._lock:
+            self._heads[pk].contended_until_ms = now_ms + _CONTENDED_MS
+
+    def contended(self, pk: str, now_ms: int) -> bool:
+        """Whether other receivers take from the same head, so that claims should be spread."""
+        with self._lock:
+            return now_ms < self._heads[pk].contended_until_ms
+
+    def crowd(self, pk: str, now_ms: int) -> None:
+        """Much stands at the head that cannot be taken: there is, or should be, a mark."""
+        with self._lock:
+            self._heads[pk].crowded_until_ms = now_ms + _CROWDED_MS
+
+    def crowded(self, pk: str, now_ms: int) -> bool:
+        """Whether a look should begin with the mark."""
+        with self._lock:
+            return now_ms < self._heads[pk].crowded_until_ms
+
+    def know(self, pk: str, known: KnownMark) -> KnownMark:
+        """Keep a copy of the mark; where there is none the partition is not crowded."""
+        with self._lock:
+            self._heads[pk].mark = known
+            if known.mark is None:
+                self._heads[pk].crowded_until_ms = 0
+            return known
+
+    def known_mark(self, pk: str) -> KnownMark | None:
+        """The copy of the mark that was read last."""
+        with self._lock:
+            return self._heads[pk].mark
+
+    def see(self, pk: str, start: str, end: str, now_ms: int, life_ms: int) -> None:
+        """A look of this environment found nothing from behind `start` to `end`.
+
+        One that began where an earlier one ended does not make that one's part any younger.
+        """
+        with self._lock:
+            head = self._heads[pk]
+            earlier = head.seen
+            goes_on = now_ms < earlier.until_ms and earlier.start <= start <= earlier.end
+            until_ms = earlier.until_ms if goes_on else now_ms + life_ms
+            head.seen = Seen(start, max(end, earlier.end) if goes_on else end, until_ms)
+
+    def seen(self, pk: str, start: str, now_ms: int) -> str:
+        """The key to begin behind, for who would begin behind `start`."""
+        with self._lock:
+            seen = self._heads[pk].seen
+        known = now_ms < seen.until_ms and seen.start <= start
+        return max(start, seen.end) if known else start
+
+    def may_move(self, pk: str, now_ms: int) -> bool:
+        """Whether one more give-back of this second may move, which then counts."""
+        with self._lock:
+            head = self._heads[pk]
+            gained = max(0, now_ms - head.moves_ms) * limits.MOVES_PER_SECOND / 1000
+            moves = min(limits.MOVES_PER_SECOND, head.moves + gained)
+            head.moves, head.moves_ms = max(0.0, moves - 1), now_ms
+            if moves < 1:
+                head.moves = moves
+            return moves >= 1
+
+    def remember_chores(self, pk: str, parcels: Iterable[Parcel]) -> None:
+        """Parcels that somebody should tidy up; those beyond a bound will be met again."""
+        with self._lock:
+            chores = self._heads[pk].chores
+            for parcel in parcels:
+                if self._chores < _MOST_CHORES and parcel.sort_key not in chores:
+                    self._chores += 1
+                    chores[parcel.sort_key] = parcel
+
+    def take_chores(self, pk: str, most: int, now_ms: int) -> list[Parcel]:
+        """Some of them, with `most` messages or a few more; nobody else gets these."""
+        with self._lock:
+            head = self._heads[pk]
+            taken: list[Parcel] = []
+            while head.chores and now_ms >= head.chores_from_ms and most > 0:
+                first = head.chores.pop(next(iter(head.chores)))
+                taken.append(first)
+                most -= 1 if first.spent() else first.count
+            self._chores -= len(taken)
+            return taken
+
+    def may_look_at_ages(self, pk: str, now_ms: int) -> bool:
+        """Whether it is time for a look at what grew too old, which then counts."""
+        with self._lock:
+            head = self._heads[pk]
+            due = now_ms >= max(head.ages_from_ms, head.chores_from_ms)
+            if due:
+                head.ages_from_ms = now_ms + _AGES_MS
+            return due
+
+    def pause_chores(self, pk: str, now_ms: int) -> None:
+        """The store refused one."""
+        with self._lock:
+            self._heads[pk].chores_from_ms = now_ms + _PAUSE_MS

@@ -1,0 +1,26 @@
+"""Work on one thing among many: its error is told in the log, and stops none of the others."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections.abc import Iterator
+
+from cirrusmq.base.errors import CirrusMQError
+
+_logger = logging.getLogger(__name__)
+
+
+@contextlib.contextmanager
+def apart_from_others(what: str) -> Iterator[None]:
+    """A block that may fail; `what` names it in the log.
+
+    What the store refused for now is a warning: it is tried again. Anything else is an error,
+    for which an alarm rings.
+    """
+    try:
+        yield
+    except CirrusMQError as error:
+        _logger.warning("%s: %s", what, error.code)
+    except Exception:
+        _logger.exception(what)

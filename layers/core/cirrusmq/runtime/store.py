@@ -1,0 +1,215 @@
+"""The low-level connection to DynamoDB: items in wire shapes, and failures the core can act on.
+
+Used where PynamoDB's model API lacks an option that the promises need: the old item on a failed
+condition, and the consumed capacity of a query.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from botocore.exceptions import BotoCoreError, ClientError
+from pynamodb.connection import Connection
+from pynamodb.exceptions import PynamoDBException
+
+from cirrusmq.base.errors import Unavailable
+
+Item: TypeAlias = dict[str, Any]
+"""An item in wire shapes: `{"v": {"L": [{"N": "1"}]}}`, binary as bytes."""
+
+CONFLICT_TRIES = 12
+_BATCH_TRIES = 8
+_PUT_IF_ABSENT = "attribute_not_exists(pk)"
+
+
+class ConditionFailed(Exception):
+    """A write's condition did not hold, and nothing was written."""
+
+    def __init__(self, item: Item | None, repeated: bool) -> None:
+        super().__init__()
+        self.item = item
+        """The item as it stands, where there is one."""
+        self.repeated = repeated
+        """Whether the SDK sent the call more than once: an earlier try may have taken effect."""
+
+
+class TransactionRefused(Exception):
+    """A condition in a transaction did not hold, and nothing was written."""
+
+    def __init__(self, failed: Mapping[int, Item | None], repeated: bool) -> None:
+        super().__init__()
+        self.failed = failed
+        """Place of each write whose condition failed -> its item as it stands, if there is one."""
+        self.repeated = repeated
+
+
+class Store:
+    """The tables behind one PynamoDB connection."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        randomness: random.Random,
+        sleep: Callable[[float], None],
+    ) -> None:
+        self._connection = connection
+        self._random = randomness
+        self._sleep = sleep
+
+    def get(self, table: str, pk: str, sk: str) -> Item | None:
+        """The item of this key, strongly consistent."""
+        answer = self._call(
+            "GetItem", {"TableName": table, "Key": key(pk, sk), "ConsistentRead": True}
+        )
+        return answer.get("Item")
+
+    def get_many(
+        self, table: str, keys: Sequence[tuple[str, str]], *, consistent: bool
+    ) -> dict[tuple[str, str], Item]:
+        """The items of these keys (at most 100) that exist."""
+        found: dict[tuple[str, str], Item] = {}
+        request: dict[str, Any] = {
+            table: {"Keys": [key(pk, sk) for pk, sk in keys], "ConsistentRead": consistent}
+        }
+        for tried in range(_BATCH_TRIES):
+            if not keys or not request:
+                return found
+            answer = self._call("BatchGetItem", {"RequestItems": request})
+            for item in answer.get("Responses", {}).get(table, []):
+                found[item["pk"]["S"], item["sk"]["S"]] = item
+            request = answer.get("UnprocessedKeys") or {}
+            if request:
+                self.pause(tried)
+        raise Unavailable
+
+    def put_if_absent(self, table: str, item: Item) -> None:
+        """Write an item under a key that is free, else raise ConditionFailed."""
+        self._write("PutItem", put_if_absent(table, item))
+
+    def write(self, operation: str, request: dict[str, Any]) -> Item | None:
+        """A conditional UpdateItem or DeleteItem; answers the attributes it asked for."""
+        return self._write(operation, request).get("Attributes")
+
+    def transact(self, writes: Sequence[Mapping[str, Any]]) -> None:
+        """All writes or none; a conflict with another transaction is tried again.
+
+        Raises TransactionRefused where a condition fails, Unavailable after too many conflicts.
+        """
+        for tried in range(CONFLICT_TRIES):
+            try:
+                self._call("TransactWriteItems", {"TransactItems": list(writes)})
+            except ClientError as error:
+                reasons = error.response.get("CancellationReasons", [])
+                failed = {
+                    place: reason.get("Item")
+                    for place, reason in enumerate(reasons)
+                    if reason.get("Code") == "ConditionalCheckFailed"
+                }
+                if failed:
+                    raise TransactionRefused(failed, _repeated(error)) from error
+                if not any(reason.get("Code") == "TransactionConflict" for reason in reasons):
+                    raise _refused(error) from error
+            else:
+                return
+            self.pause(tried)
+        raise Unavailable
+
+    def query(self, request: dict[str, Any]) -> tuple[list[Item], Item | None, float]:
+        """One page: its items, the key to go on after (None at the end), read units consumed."""
+        answer = self._call("Query", request)
+        units = answer.get("ConsumedCapacity", {}).get("CapacityUnits", 0.0)
+        return answer.get("Items", []), answer.get("LastEvaluatedKey"), float(units)
+
+    def query_all(self, table: str, pk: str, prefix: str = "") -> Iterator[Item]:
+        """Every item of a partition whose sort key begins with `prefix`, strongly consistent."""
+        request: dict[str, Any] = {
+            "TableName": table,
+            "KeyConditionExpression": "pk = :pk",
+            "ExpressionAttributeValues": {":pk": {"S": pk}},
+            "ConsistentRead": True,
+        }
+        if prefix:
+            request["KeyConditionExpression"] += " AND begins_with(sk, :prefix)"
+            request["ExpressionAttributeValues"][":prefix"] = {"S": prefix}
+        while True:
+            items, last, _ = self.query(request)
+            yield from items
+            if last is None:
+                return
+            request["ExclusiveStartKey"] = last
+
+    def pause(self, tried: int) -> None:
+        """Wait before a try that is not the first; longer after each, by chance."""
+        # Full jitter, so that writers that met once do not meet again.
+        self._sleep(self._random.random() * min(0.5, 0.005 * 2**tried))
+
+    def _write(self, operation: str, request: dict[str, Any]) -> dict[str, Any]:
+        request = {**request, "ReturnValuesOnConditionCheckFailure": "ALL_OLD"}
+        for tried in range(CONFLICT_TRIES):
+            try:
+                return self._call(operation, request)
+            except ClientError as error:
+                code = error.response["Error"]["Code"]
+                if code == "ConditionalCheckFailedException":
+                    item = error.response.get("Item")
+                    raise ConditionFailed(item, _repeated(error)) from error
+                if code != "TransactionConflictException":
+                    raise _refused(error) from error
+            self.pause(tried)
+        raise Unavailable
+
+    def _call(self, operation: str, request: dict[str, Any]) -> dict[str, Any]:
+        try:
+            return dict(self._connection.dispatch(operation, request))
+        except (ClientError, PynamoDBException) as error:
+            cause = error.__cause__ if isinstance(error.__cause__, ClientError) else error
+            if not isinstance(cause, ClientError):
+                raise Unavailable from error
+            if operation in ("TransactWriteItems", "PutItem", "UpdateItem", "DeleteItem"):
+                raise cause from error
+            raise _refused(cause) from error
+        except BotoCoreError as error:
+            raise Unavailable from error
+
+
+def key(pk: str, sk: str) -> Item:
+    """The key of an item in wire shapes."""
+    return {"pk": {"S": pk}, "sk": {"S": sk}}
+
+
+def put_if_absent(table: str, item: Item) -> dict[str, Any]:
+    """A put under a free key, also as a transaction's `Put`."""
+    return {
+        "TableName": table,
+        "Item": item,
+        "ConditionExpression": _PUT_IF_ABSENT,
+        "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
+    }
+
+
+def _repeated(error: ClientError) -> bool:
+    return bool(error.response.get("ResponseMetadata", {}).get("RetryAttempts", 0))
+
+
+_TRANSIENT = {
+    "InternalServerError",
+    "ItemCollectionSizeLimitExceededException",
+    "LimitExceededException",
+    "ProvisionedThroughputExceededException",
+    "RequestLimitExceeded",
+    "RequestTimeout",
+    "RequestTimeoutException",
+    "ServiceUnavailable",
+    "ThrottlingException",
+    "TransactionCanceledException",
+    "TransactionInProgressException",
+}
+
+
+def _refused(error: ClientError) -> Exception:
+    """Unavailable for what may pass; a mistake of our own goes up as it is, and is logged."""
+    code = error.response["Error"]["Code"]
+    status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 500)
+    return Unavailable() if code in _TRANSIENT or status >= 500 else error

@@ -1,0 +1,144 @@
+"""Strict deduplication: the reminder of an id, and the messages it stands for, in one transaction.
+
+    A: transact(reminder if absent or expired, log record, parcels) ──> stored
+    B: the same id                                                  ──> refused: A's reminder
+
+B answers what A's reminder says, also when A's message is consumed by then.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Protocol
+
+from cirrusmq.base import limits
+from cirrusmq.runtime.core import Core
+from cirrusmq.runtime.store import Item, TransactionRefused
+from cirrusmq.storage.models import DeduplicationItem
+from cirrusmq.storage.parcels import put_unless_sent, ttl_seconds
+
+
+class Reminder(NamedTuple):
+    """The message that a deduplication id stands for."""
+
+    message_id: str
+    body_md5: str
+    sent_ms: int
+
+
+class Answered(Protocol):
+    """What a sender learns of a message."""
+
+    @property
+    def id(self) -> str: ...
+
+    @property
+    def body_md5(self) -> str: ...
+
+    @property
+    def sent_ms(self) -> int: ...
+
+
+class Earlier(NamedTuple):
+    """What an earlier try of the very same call left, where that took effect."""
+
+    sent_ms: int
+    items: tuple[Item, ...]
+    """What stands under the keys that this try would have written."""
+
+
+class Duplicate(Exception):
+    """Some of the ids were used within 5 minutes; nothing was written."""
+
+    def __init__(self, found: dict[str, Reminder]) -> None:
+        super().__init__()
+        self.found = found
+
+
+def reminders(
+    target_id: str,
+    keys: Sequence[str | None],
+    answers: Sequence[Answered],
+    life_ms: int = limits.DEDUPLICATION_MS,
+) -> list[tuple[str, Item]]:
+    """(deduplication id, item that remembers it) of each message that has an id.
+
+    `target_id` is the queue's or topic's, `answers` is what the sender learns of the messages.
+    """
+    remembered = []
+    for key, answer in zip(keys, answers, strict=True):
+        if key is None:
+            continue
+        digest = hashlib.sha256(key.encode()).hexdigest()[:40]
+        expires_ms = answer.sent_ms + life_ms
+        item = DeduplicationItem(
+            f"D#{target_id}#{digest}",
+            "D",
+            message_id=answer.id,
+            body_md5=answer.body_md5,
+            sent_ms=answer.sent_ms,
+            expires_ms=expires_ms,
+            expires_at=ttl_seconds(expires_ms + limits.KEY_SLACK_MS),
+        )
+        remembered.append((key, dict(item.serialize())))
+    return remembered
+
+
+def transact(
+    core: Core,
+    items: Sequence[Item],
+    reminders: Sequence[tuple[str, Item]],
+    *,
+    begun_ms: int,
+    now_ms: int,
+    whole: bool = True,
+    purged_ms: int = 0,
+) -> Earlier | None:
+    """Write reminders and items, all or nothing, unless it was done before. Raises Duplicate.
+
+    `whole`: an earlier try with one of the messages had all of them, so that none is looked for.
+    `begun_ms` is the time in the send's id. A reminder of somebody else's that was in force then
+    is so for every repetition of the send: else a later one would store, under the same key,
+    other messages than the first.
+
+    `purged_ms`: what was sent until then is not there any more. Its reminders stay in force, since
+    a deduplicated message is stored once; its messages that have none are to be sent anew.
+    """
+    table = core.tables.messages
+    writes: list[dict[str, Any]] = [
+        {
+            "Put": {
+                "TableName": table,
+                "Item": item,
+                "ConditionExpression": "attribute_not_exists(pk) OR x <= :begun",
+                "ExpressionAttributeValues": {":begun": {"N": str(min(begun_ms, now_ms))}},
+                "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
+            }
+        }
+        for _, item in reminders
+    ]
+    writes += [{"Put": put_unless_sent(table, item, purged_ms)} for item in items]
+    try:
+        core.store.transact(writes)
+    except TransactionRefused as refused:
+        found: dict[str, Reminder] = {}
+        own_ms: list[int] = []
+        for place, (key, item) in enumerate(reminders):
+            old = refused.failed.get(place)
+            if old is None:
+                continue
+            found[key] = Reminder(old["i"]["S"], old["h"]["S"], int(old["t"]["N"]))
+            if old["i"] == item["i"]:
+                own_ms.append(found[key].sent_ms)
+        # An earlier try of this very call took effect. Where it stored a part, the rest being
+        # duplicates of others, each is to be answered what it was answered then.
+        purged = bool(own_ms) and min(own_ms) <= purged_ms
+        if len(own_ms) < len(found) or (found and not whole) or purged:
+            raise Duplicate(found) from refused
+        items = tuple(
+            old for place, old in refused.failed.items() if old and place >= len(reminders)
+        )
+        sent_ms = [*own_ms, *(int(old["t"]["N"]) for old in items), now_ms]
+        return Earlier(sent_ms[0], items)
+    return None

@@ -1,0 +1,38 @@
+"""Sends that are stored long after their attempt began: their keys must not be older than they.
+
+    a client     attempt ── tries ── tries ──────────────── is answered
+    the head     ....passed....: a key of the attempt's time is hidden by the mark for 27 s
+    instead      [tombstone under that key, for repetitions]   [the messages under the present]
+
+Both in one transaction. A key that is a second old at most needs none of this.
+"""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from cirrusmq.base import limits
+from cirrusmq.model.parcel import MOVED, tombstone_until, under_key
+from cirrusmq.runtime.store import Item
+from cirrusmq.sending.parcels import Shipment
+from cirrusmq.storage.parcels import parcel_item, read_parcel, ttl_seconds
+
+
+def under_present_keys(shipment: Shipment, now_ms: int, scale: float) -> Shipment:
+    """The shipment for an unordered queue, its parcels with old keys re-keyed."""
+    parcels = [each for item in shipment.parcels for each in _rekeyed(item, now_ms, scale)]
+    return replace(shipment, parcels=tuple(parcels))
+
+
+def _rekeyed(item: Item, now_ms: int, scale: float) -> list[Item]:
+    parcel = read_parcel(item)
+    if now_ms - parcel.key_ms <= limits.FRESH_KEY_MS:
+        return [item]
+    tombstone = replace(parcel, visible_ms=(MOVED,) * parcel.count, content=None)
+    end_ms = tombstone_until(parcel, scale) + 1
+    places = range(parcel.count)
+    moved = under_key(parcel, places, now_ms, parcel.visible_ms[0], parcel.moved_from)
+    return [
+        parcel_item(tombstone) | {"expires_at": {"N": str(ttl_seconds(end_ms))}},
+        parcel_item(moved),
+    ]

@@ -1,0 +1,258 @@
+"""Making the items that put messages into a queue: pure, whoever sends them.
+
+A send's messages share one log record, or travel inside their parcel where that is small. Messages
+that become available at different times, or that stand in different groups, get parcels of their
+own.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import zlib
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from cirrusmq.base import ulid
+from cirrusmq.model.message import Message, pack
+from cirrusmq.model.parcel import Parcel, sort_key, where_differing
+from cirrusmq.model.queue import Queue
+from cirrusmq.model.receipt import NONCE_BYTES
+from cirrusmq.runtime.store import Item
+from cirrusmq.storage.parcels import log_item, parcel_item
+from cirrusmq.storage.sizes import UNIT_BYTES, item_bytes
+
+_CLAIMED_MS = 1_111_111_111_111
+_CLAIMED_WAIT_MS = 11_111_111
+_CLAIMED_RECEIVES = 111
+_CLAIMED_NONCE = bytes(NONCE_BYTES)
+_MOVED_FROM = "twelve digits/removed"
+"""As long as what a parcel says that was re-keyed."""
+
+
+class Entry(msgspec.Struct, frozen=True, kw_only=True):
+    """One message on its way into a queue, with its number in the send."""
+
+    position: int
+    message: Message
+    available_ms: int
+    visibility_seconds: int = 0
+
+
+class LogHeader(msgspec.Struct, frozen=True, array_like=True):
+    """What `fan_out` must know of a log record's messages to make parcels for receivers."""
+
+    available_ms: tuple[int, ...]
+    visibility_seconds: tuple[int, ...]
+    sequences: tuple[int, ...] | None
+    """The messages' places in their groups' order; None in unordered queues."""
+    positions: tuple[int, ...]
+    """The messages' numbers in their send."""
+    partitions: int
+    """How many the queue had."""
+    dead_letter: dict[str, Any] | None = None
+    """What a dead letter, which is alone in its record, notes of its source."""
+
+
+class Shipment(msgspec.Struct, frozen=True, kw_only=True):
+    """The items of one send: a log record or none, and its parcels."""
+
+    log: Item | None
+    parcels: tuple[Item, ...]
+
+
+class Origin(msgspec.Struct, frozen=True, kw_only=True):
+    """Where messages come from that were in another queue before."""
+
+    moved_from: str
+    dead_letter: dict[str, Any] | None
+    back_to: str | None = None
+    """The one source of the queue that has them back: its default one or a receiver; None: all."""
+
+
+def group_hash(group: str) -> str:
+    """24 hex digits for a group: short, and never the same for two groups in practice."""
+    return hashlib.blake2b(group.encode(), digest_size=12).hexdigest()
+
+
+def group_partition(group: str, partitions: int) -> int:
+    """The partition in which a group stands; an ordered queue's partitions never change."""
+    return zlib.crc32(group_hash(group).encode()) % partitions
+
+
+def ship(
+    queue: Queue,
+    entries: Sequence[Entry],
+    *,
+    parcel_id: str,
+    begun_ms: int,
+    now_ms: int,
+    take_sequence: Callable[[int, int], int],
+    origin: Origin | None = None,
+) -> Shipment:
+    """The items that put `entries` into `queue`.
+
+    `begun_ms` is the time in the send's id: keys are made from it, so that a repeated send finds
+    them. `take_sequence(partition, n)` answers the first of n new sequence numbers.
+    """
+    expires_ms = now_ms + queue.attributes.message_retention_seconds * 1000
+    if queue.attributes.ordered:
+        lots = _ordered_lots(queue, entries, take_sequence)
+    else:
+        lots = _unordered_lots(queue, entries, parcel_id, begun_ms - now_ms)
+    parcels = [_parcel(queue, lot, parcel_id, now_ms, expires_ms, origin) for lot in lots]
+    if queue.log_since_ms is None or (origin is not None and origin.back_to):
+        inline = [_with_content(parcel, lot) for parcel, lot in zip(parcels, lots, strict=True)]
+        if all(fits(parcel, retries=queue.attributes.retry is not None) for parcel in inline):
+            return Shipment(log=None, parcels=tuple(map(parcel_item, inline)))
+        header = None  # fan_out passes such a record by
+    else:
+        header = _header(queue, entries, lots, origin)
+    partition = _log_partition(queue, parcel_id)
+    log = f"{queue.id}#{partition}"
+    messages = {entry.position: entry.message for entry in entries}
+    record = log_item(log, parcel_id, messages, now_ms, expires_ms, header)
+    return Shipment(
+        log=record,
+        parcels=tuple(
+            parcel_item(parcel if parcel.partition == partition else replace(parcel, log=log))
+            for parcel in parcels
+        ),
+    )
+
+
+def _log_partition(queue: Queue, parcel_id: str) -> int:
+    """Where a send's log record lies.
+
+    Of an ordered queue with receivers all records lie in one partition: a stream keeps the order
+    of one partition key only, and `fan_out` hands records on in the order in which they come.
+    """
+    if queue.attributes.ordered and queue.log_since_ms is not None:
+        return 0
+    return queue.partition_of(parcel_id[: ulid.CHARACTERS])
+
+
+class _Lot(msgspec.Struct, frozen=True, kw_only=True):
+    """Messages that go into one parcel."""
+
+    partition: int
+    sort_key: str
+    entries: tuple[Entry, ...]
+    sequence: int | None = None
+
+
+def _unordered_lots(
+    queue: Queue, entries: Sequence[Entry], parcel_id: str, skew_ms: int
+) -> list[_Lot]:
+    partition = queue.partition_of(parcel_id[: ulid.CHARACTERS])
+    together: dict[int, list[Entry]] = {}
+    for entry in entries:
+        together.setdefault(entry.available_ms, []).append(entry)
+    return [
+        _Lot(
+            partition=partition,
+            sort_key=sort_key(available_ms + skew_ms, parcel_id),
+            entries=tuple(held),
+        )
+        for available_ms, held in together.items()
+    ]
+
+
+def _ordered_lots(
+    queue: Queue, entries: Sequence[Entry], take_sequence: Callable[[int, int], int]
+) -> list[_Lot]:
+    groups: dict[str, list[Entry]] = {}
+    for entry in entries:
+        assert entry.message.group is not None
+        groups.setdefault(entry.message.group, []).append(entry)
+    by_partition: dict[int, list[str]] = {}
+    for group in groups:
+        by_partition.setdefault(group_partition(group, queue.attributes.partitions), []).append(
+            group
+        )
+    lots = []
+    for partition, held in by_partition.items():
+        first = take_sequence(partition, len(held))
+        for sequence, group in enumerate(held, first):
+            lots.append(
+                _Lot(
+                    partition=partition,
+                    sort_key=ordered_sort_key(group, sequence),
+                    entries=tuple(groups[group]),
+                    sequence=sequence,
+                )
+            )
+    return lots
+
+
+def ordered_sort_key(group: str, sequence: int) -> str:
+    """The key of a parcel in an ordered source: by group, then in order of sending."""
+    return f"{group_hash(group)}#{sequence:020d}"
+
+
+def _parcel(
+    queue: Queue, lot: _Lot, parcel_id: str, now_ms: int, expires_ms: int, origin: Origin | None
+) -> Parcel:
+    count = len(lot.entries)
+    positions = tuple(entry.position for entry in lot.entries)
+    own = tuple(entry.visibility_seconds for entry in lot.entries)
+    return Parcel(
+        source_id=(origin.back_to if origin else None) or queue.id,
+        partition=lot.partition,
+        sort_key=lot.sort_key,
+        parcel_id=parcel_id,
+        sent_ms=now_ms,
+        expires_ms=expires_ms,
+        visible_ms=tuple(entry.available_ms for entry in lot.entries),
+        nonces=(b"",) * count,
+        receives=(0,) * count,
+        first_received_ms=(0,) * count,
+        sizes=tuple(entry.message.size_bytes for entry in lot.entries),
+        waits_ms=(0,) * count if queue.attributes.retry else (),
+        answer_percent=max(entry.message.answer_percent for entry in lot.entries),
+        positions=where_differing(positions),
+        visibility_seconds=own if any(own) else (),
+        moved_from=origin.moved_from if origin else None,
+        dead_letter=origin.dead_letter if origin else None,
+    )
+
+
+def _with_content(parcel: Parcel, lot: _Lot) -> Parcel:
+    return replace(parcel, content=pack([entry.message for entry in lot.entries]))
+
+
+def fits(parcel: Parcel, *, retries: bool) -> bool:
+    """Whether the parcel stays within one write unit through claims and moves of all its messages.
+
+    `retries`: whether each claim also writes a retry's wait down.
+    """
+    count = parcel.count
+    claimed = replace(
+        parcel,
+        visible_ms=(_CLAIMED_MS,) * count,
+        nonces=(_CLAIMED_NONCE,) * count,
+        receives=(_CLAIMED_RECEIVES,) * count,
+        first_received_ms=(_CLAIMED_MS,) * count,
+        waits_ms=(_CLAIMED_WAIT_MS,) * count if retries else (),
+        moved_from=parcel.moved_from or _MOVED_FROM,
+    )
+    return item_bytes(parcel_item(claimed)) <= UNIT_BYTES
+
+
+def _header(
+    queue: Queue, entries: Sequence[Entry], lots: Sequence[_Lot], origin: Origin | None
+) -> bytes:
+    sequences = {
+        entry.position: lot.sequence for lot in lots for entry in lot.entries if lot.sequence
+    }
+    header = LogHeader(
+        available_ms=tuple(entry.available_ms for entry in entries),
+        visibility_seconds=tuple(entry.visibility_seconds for entry in entries),
+        sequences=tuple(sequences[entry.position] for entry in entries) if sequences else None,
+        positions=tuple(entry.position for entry in entries),
+        partitions=queue.attributes.partitions,
+        dead_letter=origin.dead_letter if origin else None,
+    )
+    return msgspec.msgpack.encode(header)

@@ -1,0 +1,60 @@
+"""Consumers giving up on messages: by receipt, to the dead-letter queue."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from cirrusmq.base import limits
+from cirrusmq.base.errors import NoDeadLetterQueue
+from cirrusmq.lifecycle.dead_letters import dead_letter_queue, move_to_queue
+from cirrusmq.runtime.core import Core
+from cirrusmq.settlement.settle import Fate, Held, ReceiptText, SourceOf, expired, settle
+from cirrusmq.settlement.visibility import holds
+from cirrusmq.storage.parcels import read_parcel
+
+
+class DeadLetterRequest(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """The body of a consumer's dead-letter call."""
+
+    receipts: Annotated[
+        list[ReceiptText], Meta(min_length=1, description="an array of 1 to 16 receipts")
+    ]
+    reason: Annotated[
+        str,
+        Meta(
+            max_length=limits.REASON_CHARACTERS,
+            description=f"a text of at most {limits.REASON_CHARACTERS} characters",
+        ),
+    ] = "consumer"
+
+
+def surrender(core: Core, request: DeadLetterRequest, source_of: SourceOf) -> Fate:
+    """Move the messages to the dead-letter queue; 0 for each that went."""
+
+    def act(core: Core, together: Sequence[Held]) -> Fate:
+        fates: Fate = {}
+        for held in together:
+            fates |= _surrender(core, held, request.reason)
+        return fates
+
+    return settle(core, request.receipts, source_of, act)
+
+
+def _surrender(core: Core, held: Held, reason: str) -> Fate:
+    now_ms = core.now_ms()
+    item = core.store.get(core.tables.messages, held.pk, held.receipt.sort_key)
+    if item is None or expired(held, now_ms):
+        return {}
+    parcel = read_parcel(item)
+    if not holds(held, parcel, now_ms):
+        return {}
+    target = dead_letter_queue(core, held.source)
+    if target is None:
+        return {held.text: NoDeadLetterQueue()}
+    place, nonce = held.receipt.place, held.receipt.nonce
+    moved = move_to_queue(core, held.source, parcel, place, target, reason, now_ms, nonce)
+    return {} if moved is None else {held.text: 0}

@@ -1,0 +1,114 @@
+"""Giving messages back under a later key, so that they lose their turn and starve nobody.
+
+In place (1 write unit): the message keeps its key. As good while the key is fresh and the wait
+short, for what is so young is looked at again and again; and what is left where too many fail.
+Moved (4 units for all that is given back together): re-keyed to when it is due.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+
+import msgspec
+
+from cirrusmq.base import limits
+from cirrusmq.base.errors import Unavailable
+from cirrusmq.lifecycle.dead_letters import dead_letter_queue, move_to_queue
+from cirrusmq.lifecycle.rekey import rekey, rekeyed, turn_ms
+from cirrusmq.model.parcel import Parcel, key_ms
+from cirrusmq.model.source import Source
+from cirrusmq.runtime.core import Core
+from cirrusmq.storage.parcels import PARCELS, partition_key
+
+_logger = logging.getLogger(__name__)
+
+
+class Portion(msgspec.Struct, frozen=True, kw_only=True):
+    """Messages of a parcel that wait alike."""
+
+    places: Sequence[int]
+    wait_ms: int
+
+
+class Moved(msgspec.Struct, frozen=True):
+    """They stand elsewhere now."""
+
+    left: Parcel
+    """What is left of their parcel."""
+    due_ms: int
+
+
+class InPlace(msgspec.Struct, frozen=True):
+    """They are to be given back where they stand."""
+
+    instead_of: Parcel | None
+    """Where a move would have put them whose answer was lost."""
+
+
+def stays(source: Source, sort_key: str, wait_ms: int, now_ms: int) -> bool:
+    """Whether giving a message back in place is as good as moving it."""
+    if source.ordered or not sort_key[:13].isdecimal():
+        return True  # of a forged receipt, which the write in place refuses
+    fresh = now_ms - key_ms(sort_key) < limits.FRESH_KEY_MS
+    return fresh and wait_ms < limits.FRESH_KEY_MS
+
+
+def portions(parcel: Parcel, places: Sequence[int], wait_ms: int | None) -> Iterator[Portion]:
+    """The places by their waits; without `wait_ms` each has the one that its receive drew."""
+    together: dict[int, list[int]] = {}
+    for place in places:
+        wait = parcel.wait_ms(place) if wait_ms is None else wait_ms
+        together.setdefault(wait, []).append(place)
+    for wait, held in together.items():
+        yield Portion(places=held, wait_ms=wait)
+
+
+def move(
+    core: Core,
+    source: Source,
+    parcel: Parcel,
+    portion: Portion,
+    nonces: Mapping[int, bytes],
+    now_ms: int,
+) -> Moved | InPlace | None:
+    """Move a portion to where it is due; None where the parcel is no longer as it was read."""
+    pk = partition_key(PARCELS, parcel.source_id, parcel.partition)
+    in_place = stays(source, parcel.sort_key, portion.wait_ms, now_ms)
+    if in_place or not core.hints.may_move(pk, now_ms):
+        return InPlace(None)
+    due_ms = min(now_ms + portion.wait_ms, parcel.expires_ms)
+    at_once = portion.wait_ms < limits.FRESH_KEY_MS
+    key = turn_ms(parcel, portion.places, now_ms) if at_once else due_ms
+    moved = rekeyed(core, source, parcel, portion.places, key, due_ms, now_ms)
+    try:
+        left = rekey(core, source, parcel, portion.places, moved, now_ms, nonces)
+    except Unavailable as error:
+        # Consumers that fail must not throttle those who send: one unit instead of four.
+        _logger.warning("messages of %s are given back in place: %r", pk, error.__cause__)
+        return InPlace(moved)
+    return None if left is None else Moved(left, due_ms)
+
+
+def give_up_aged(
+    core: Core, source: Source, parcel: Parcel, nonces: Mapping[int, bytes], now_ms: int
+) -> tuple[Parcel, list[int]]:
+    """Move what is too old to the dead-letter queue: what is left of the parcel, and who went.
+
+    `nonces` by place. What cannot go there now is given back like any other.
+    """
+    max_age = source.dead_letter.max_age_seconds if source.dead_letter else None
+    went: list[int] = []
+    if max_age is None or source.ordered or now_ms - parcel.sent_ms <= max_age * 1000:
+        return parcel, went
+    try:
+        target = dead_letter_queue(core, source)
+        for place, nonce in nonces.items() if target else ():
+            assert target is not None
+            left = move_to_queue(core, source, parcel, place, target, "max_age", now_ms, nonce)
+            if left is not None:
+                parcel = left
+                went.append(place)
+    except Unavailable as error:
+        _logger.warning("a message of %s is not given up: %r", source.id, error.__cause__)
+    return parcel, went

@@ -1,0 +1,259 @@
+"""Holding a message longer or shorter, and giving it back before its lease ends."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta, UnsetType
+
+from cirrusmq.base import limits
+from cirrusmq.model.parcel import Parcel
+from cirrusmq.runtime.core import Core
+from cirrusmq.runtime.store import ConditionFailed, key
+from cirrusmq.settlement import requeue
+from cirrusmq.settlement.settle import (
+    Fate,
+    Held,
+    ReceiptText,
+    SourceOf,
+    check_count,
+    expired,
+    holder_conditions,
+    settle,
+)
+from cirrusmq.storage.parcels import read_parcel
+
+_TRIES = 4
+
+
+class VisibilityEntry(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """One message of a visibility change."""
+
+    receipt: ReceiptText
+    visibility_timeout_seconds: Annotated[
+        int, Meta(ge=0, le=43_200, description="an integer from 0 to 43,200 seconds")
+    ]
+
+
+class VisibilityRequest(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """The body of a visibility change."""
+
+    entries: Annotated[
+        list[VisibilityEntry], Meta(min_length=1, description="an array of 1 to 16 entries")
+    ]
+
+
+class GiveBackRequest(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """The body of a give-back."""
+
+    receipts: Annotated[
+        list[ReceiptText], Meta(min_length=1, description="an array of 1 to 16 receipts")
+    ]
+    delay_seconds: (
+        Annotated[
+            int,
+            Meta(
+                ge=0,
+                le=limits.GIVE_BACK_DELAY_SECONDS[1],
+                description="an integer from 0 to 43,200 seconds",
+            ),
+        ]
+        | UnsetType
+    ) = msgspec.UNSET
+
+
+def change_visibility(core: Core, request: VisibilityRequest, source_of: SourceOf) -> Fate:
+    """Let leases end so many seconds from now; for each receipt when its message is visible.
+
+    0 is a give-back. Of several entries with one receipt the last counts.
+    """
+    check_count(request.entries)
+    seconds = {entry.receipt: entry.visibility_timeout_seconds for entry in request.entries}
+
+    def change(core: Core, together: Sequence[Held]) -> Fate:
+        given = [held for held in together if not seconds[held.text]]
+        fates = _give_all(core, given, 0) if given else {}
+        for held in together:
+            now_ms = core.now_ms()
+            if seconds[held.text] and not expired(held, now_ms):
+                until_ms = _hold(core, held, seconds[held.text], now_ms)
+                fates |= {} if until_ms is None else {held.text: until_ms}
+        return fates
+
+    return settle(core, list(seconds), source_of, change)
+
+
+def give_back(core: Core, request: GiveBackRequest, source_of: SourceOf) -> Fate:
+    """End receipts: hidden for the delay, else for the ladder's next wait, else active at once."""
+    given = request.delay_seconds
+    delay_ms = None if isinstance(given, UnsetType) else given * 1000
+    return settle(
+        core,
+        request.receipts,
+        source_of,
+        lambda core, together: _give_all(core, together, delay_ms),
+    )
+
+
+def _hold(core: Core, held: Held, seconds: int, now_ms: int) -> int | None:
+    """Let the lease end later or sooner."""
+    until_ms = min(now_ms + seconds * 1000, held.receipt.expires_ms)
+    values: dict[str, Any] = {":until": {"N": str(until_ms)}}
+    update = f"SET v[{held.receipt.place}] = :until"
+    try:
+        core.store.write("UpdateItem", _request(core, held, now_ms, update, values))
+    except ConditionFailed as failed:
+        return until_ms if _applied_before(failed, held, until_ms) else None
+    return until_ms
+
+
+def _give_all(core: Core, together: Sequence[Held], delay_ms: int | None) -> Fate:
+    """Give messages of one parcel back: in place where that is as good, else under a later key."""
+    now_ms = core.now_ms()
+    alive = [held for held in together if not expired(held, now_ms)]
+    if not alive:
+        return {}
+    source, sort_key = alive[0].source, alive[0].receipt.sort_key
+    wait_ms = delay_ms if delay_ms is not None or source.retry else 0
+    if wait_ms is not None and requeue.stays(source, sort_key, wait_ms, now_ms):
+        return _give_each_in_place(core, alive, wait_ms, now_ms)
+    fates: Fate = {}
+    waits: dict[int, int] = {}
+    for _ in range(_TRIES):
+        alive = [held for held in alive if held.text not in fates]
+        item = core.store.get(core.tables.messages, alive[0].pk, sort_key) if alive else None
+        if item is None:
+            return fates
+        parcel = read_parcel(item)
+        alive = [held for held in alive if holds(held, parcel, now_ms)]
+        nonces = {held.receipt.place: held.receipt.nonce for held in alive}
+        texts = {held.receipt.place: held.text for held in alive}
+        parcel, went = requeue.give_up_aged(core, source, parcel, nonces, now_ms)
+        fates |= {texts[place]: now_ms for place in went}
+        left = [place for place in nonces if place not in went]
+        for portion in requeue.portions(parcel, left, wait_ms):
+            waits |= dict.fromkeys(portion.places, portion.wait_ms)
+            own = {place: nonces[place] for place in portion.places}
+            outcome = requeue.move(core, source, parcel, portion, own, now_ms)
+            if isinstance(outcome, requeue.InPlace):
+                some = [held for held in alive if held.receipt.place in own]
+                fates |= _give_each_in_place(
+                    core, some, portion.wait_ms, now_ms, outcome.instead_of
+                )
+            elif outcome is not None:
+                parcel = outcome.left
+                fates |= {texts[place]: outcome.due_ms for place in own}
+    # Neighbours never rest. To give back where it stands asks for nobody else.
+    for held in alive:
+        if held.text not in fates:
+            fates |= _give_each_in_place(core, [held], waits[held.receipt.place], now_ms)
+    return fates
+
+
+def _give_each_in_place(
+    core: Core,
+    together: Sequence[Held],
+    wait_ms: int,
+    now_ms: int,
+    instead_of: Parcel | None = None,
+) -> Fate:
+    """End the leases where the messages stand.
+
+    `instead_of`: a move whose answer was lost would have put them there.
+    """
+    fates: Fate = {}
+    for held in together:
+        due_ms = _give_in_place(core, held, wait_ms, now_ms)
+        if due_ms is None and instead_of is not None:
+            moved = core.store.get(core.tables.messages, held.pk, instead_of.sort_key)
+            due_ms = None if moved is None else instead_of.visible_ms[0]
+        if due_ms is not None:
+            fates[held.text] = due_ms
+    return fates
+
+
+def _give_in_place(core: Core, held: Held, wait_ms: int, now_ms: int) -> int | None:
+    """End the lease where the message stands."""
+    due_ms = min(now_ms + wait_ms, held.receipt.expires_ms)
+    place = held.receipt.place
+    values: dict[str, Any] = {":due": {"N": str(due_ms)}, ":ended": {"B": b""}}
+    update = f"SET v[{place}] = :due, k[{place}] = :ended"
+    try:
+        _write(core, held, now_ms, update, values)
+    except ConditionFailed as failed:
+        # The nonce is gone in either case: only an earlier try of ours leaves this very time.
+        return due_ms if _ended_before(failed, held, due_ms) else None
+    return due_ms
+
+
+def _write(core: Core, held: Held, now_ms: int, update: str, values: dict[str, Any]) -> None:
+    """Change a message where it stands; no retry's wait follows its lease any more.
+
+    Only parcels that were received under a ladder have a list of waits. Whether this one has is
+    guessed from the source's present ladder, and a second write follows where that was wrong.
+    """
+    waits = held.source.retry is not None
+    try:
+        core.store.write("UpdateItem", _drop_wait(core, held, now_ms, update, values, waits))
+    except ConditionFailed as failed:
+        if failed.item is None or waits == ("w" in failed.item):
+            raise
+        request = _drop_wait(core, held, now_ms, update, values, not waits)
+        core.store.write("UpdateItem", request)
+
+
+def _drop_wait(
+    core: Core, held: Held, now_ms: int, update: str, values: dict[str, Any], waits: bool
+) -> dict[str, Any]:
+    if waits:
+        update += f", w[{held.receipt.place}] = :none"
+    request = _request(core, held, now_ms, update, values)
+    exists = "attribute_exists(w)" if waits else "attribute_not_exists(w)"
+    request["ConditionExpression"] += f" AND {exists}"
+    return request
+
+
+def holds(held: Held, parcel: Parcel, now_ms: int) -> bool:
+    """Whether a receipt speaks for its message, in a parcel that was read."""
+    receipt, place = held.receipt, held.receipt.place
+    return (
+        parcel.count == receipt.count
+        and parcel.expires_ms == receipt.expires_ms
+        and parcel.sent_ms > held.source.purged_ms
+        and parcel.nonces[place] == receipt.nonce
+        and parcel.live(place)
+        and not parcel.waiting(place, now_ms)
+    )
+
+
+def _applied_before(failed: ConditionFailed, held: Held, until_ms: int) -> bool:
+    if not failed.repeated or failed.item is None:
+        return False
+    parcel, place = read_parcel(failed.item), held.receipt.place
+    return (
+        place < parcel.count
+        and parcel.nonces[place] == held.receipt.nonce
+        and parcel.visible_ms[place] == until_ms
+    )
+
+
+def _ended_before(failed: ConditionFailed, held: Held, due_ms: int) -> bool:
+    if not failed.repeated or failed.item is None:
+        return False
+    parcel, place = read_parcel(failed.item), held.receipt.place
+    return place < parcel.count and not parcel.nonces[place] and parcel.visible_ms[place] == due_ms
+
+
+def _request(
+    core: Core, held: Held, now_ms: int, update: str, values: dict[str, Any]
+) -> dict[str, Any]:
+    conditions = holder_conditions(held, now_ms, values)
+    return {
+        "TableName": core.tables.messages,
+        "Key": key(held.pk, held.receipt.sort_key),
+        "ConditionExpression": " AND ".join(conditions),
+        "UpdateExpression": update,
+        "ExpressionAttributeValues": values,
+    }

@@ -1,0 +1,96 @@
+"""Looking into a partition of any length for a bounded cost: a budget of read units, bisecting."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from cirrusmq.model.parcel import Parcel
+from cirrusmq.runtime.core import Core
+from cirrusmq.runtime.store import key
+from cirrusmq.storage.parcels import Page, page_request, read_parcel
+from cirrusmq.storage.scan import LAST_KEY
+
+_PARCELS_PER_UNIT = 4
+"""Of 1 KiB, which none exceeds, read strongly consistent; in half a unit with eventual."""
+_STEP_PARCELS = 4
+_NEAR_MS = 20
+_MOST_PER_PAGE = 1_000
+
+
+class Budget:
+    """Read units that may be used; no page is asked for that could cost more than is left."""
+
+    def __init__(self, units: float, within: Budget | None = None) -> None:
+        self.left = units
+        self._within = within
+
+    def portion(self, units: float) -> Budget:
+        """A part of what is left."""
+        return Budget(min(units, self.left), self)
+
+    def pays(self, units: float = 1.0) -> bool:
+        """Whether so much is left; a page costs at least one unit, half of one if cheap."""
+        return self.left >= units
+
+    def read(
+        self,
+        core: Core,
+        pk: str,
+        after: str,
+        until: str,
+        limit: int | None,
+        *,
+        consistent: bool,
+        backwards: bool = False,
+    ) -> Page:
+        """A page of the parcels with keys between the two, without the one that it begins at.
+
+        At most `limit` of them, and as many as can be paid for whatever their size.
+        """
+        paid = _PARCELS_PER_UNIT * int(self.left if consistent else 2 * self.left)
+        most = max(1, min(limit or _MOST_PER_PAGE, paid))
+        request = page_request(core.tables.messages, pk, after, until, most, consistent=consistent)
+        request["ExclusiveStartKey"] = key(pk, until if backwards else after)
+        request["ScanIndexForward"] = not backwards
+        items, last, units = core.store.query(request)
+        self._spend(units)
+        more_after = None if last is None else last["sk"]["S"]
+        return Page([read_parcel(item) for item in items], more_after, units)
+
+    def _spend(self, units: float) -> None:
+        self.left -= units
+        if self._within is not None:
+            self._within._spend(units)
+
+
+def first_time(
+    core: Core,
+    pk: str,
+    between: tuple[str, str],
+    begun: Callable[[Parcel], bool],
+    budget: Budget,
+) -> str:
+    """A key right before the first parcel for which `begun` is true, between two keys of times.
+
+    `begun` is false at first and true from there on, but for what was re-keyed, which is left out:
+    it stands among others than those with which it was sent.
+    """
+    low, high = map(key_time, between)
+    while high - low > _NEAR_MS and budget.pays(0.5):
+        middle = (low + high) // 2
+        after, until = f"{middle:013d}", f"{high:013d}"
+        page = budget.read(core, pk, after, until, _STEP_PARCELS, consistent=False)
+        if not page.parcels or any(begun(each) for each in page.parcels if not _rekeyed(each)):
+            high = middle
+        else:
+            low = max(middle, key_time(page.parcels[-1].sort_key))
+    return f"{low:013d}"
+
+
+def key_time(sort_key: str) -> int:
+    """Milliseconds in a key of an unordered source, or in a bound of such keys."""
+    return int(sort_key.partition("#")[0].rstrip(LAST_KEY))
+
+
+def _rekeyed(parcel: Parcel) -> bool:
+    return "." in parcel.parcel_id

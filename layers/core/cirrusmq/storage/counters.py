@@ -1,0 +1,190 @@
+"""How much a resource keeps, by the meter's counters: near enough for limits and large counts.
+
+A resource that keeps nothing for an hour has no counter: the counters are the list of those that
+do, and an idle resource costs whoever goes through them nothing. The meter adds to a counter,
+whether it is there or not, and one that is exactly 0 may be removed at any time: that is the same.
+
+    meter   + 1 ──> 1 ...... - 1 ──> 0 ................... + 1, none there ──> 1
+    sweep                               an hour: removed
+
+The meter counts up to a minute late, so a sender that finds no counter makes one, with 0, before
+it stores its messages.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from cirrusmq.runtime.core import Core
+from cirrusmq.runtime.isolation import apart_from_others
+from cirrusmq.runtime.store import ConditionFailed, Item, key
+from cirrusmq.storage.shards import shard_key, shard_keys
+
+COUNTERS = "C"
+"""Kind of the partition keys that all counters lie under."""
+_TOGETHER = 16
+_EMPTY_MINUTES = 60
+"""A counter that is 0 for so long is removed; one that changes each minute is not made anew."""
+
+
+class Kept(NamedTuple):
+    """Messages not yet deleted, their bytes, and messages that can be rewound."""
+
+    messages: int
+    bytes: int
+    rewindable: int
+
+
+class Counter(NamedTuple):
+    """A resource's counter as it was read."""
+
+    resource_id: str
+    kept: Kept
+    holds: bool
+    """Whether messages may be there: some are counted, or none ever were."""
+    empty: bool
+    """Whether it is exactly 0, and has been for long."""
+
+
+class CounterPlace(NamedTuple):
+    """Where somebody is who goes through the counters: behind `after` of a shard."""
+
+    shard: int = 0
+    after: str = ""
+
+
+def counter_place(resource_id: str) -> tuple[str, str]:
+    """Key of a resource's counter in the Usage table."""
+    return shard_key(COUNTERS, resource_id), resource_id
+
+
+def change_counter(
+    core: Core, resource_id: str, steps: dict[str, int], minute: int
+) -> dict[str, Any]:
+    """A transaction's step of a counter; `steps` by the names of `Kept`."""
+    return {
+        "Update": {
+            "TableName": core.tables.usage,
+            "Key": key(*counter_place(resource_id)),
+            "UpdateExpression": "ADD #m :m, #b :b, #r :r SET changed = :minute",
+            "ExpressionAttributeNames": dict(zip(("#m", "#b", "#r"), Kept._fields, strict=True)),
+            "ExpressionAttributeValues": {
+                ":minute": {"N": str(minute)},
+                **{f":{name[0]}": {"N": str(steps[name])} for name in Kept._fields},
+            },
+        }
+    }
+
+
+def read_kept(core: Core, resource_id: str) -> Kept:
+    """The counter of a queue, receiver or subscription, as the meter last left it."""
+    return _kept(core.store.get(core.tables.usage, *counter_place(resource_id)) or {})
+
+
+def kept(core: Core, resource_id: str) -> int:
+    """Messages kept in a queue that is about to get some, at most one minute out of date."""
+
+    def load() -> int:
+        item = core.store.get(core.tables.usage, *counter_place(resource_id))
+        if item is None:
+            note_use(core, resource_id)
+        return _kept(item or {}).messages
+
+    return core.slow_cache.get(("kept", resource_id), load)
+
+
+def note_use(core: Core, resource_id: str) -> None:
+    """Have a counter, for an hour at least: the resource may get messages now."""
+    minute = {":minute": {"N": str(core.now_ms() // 60_000)}}
+    request = {
+        "TableName": core.tables.usage,
+        "Key": key(*counter_place(resource_id)),
+        "UpdateExpression": "SET changed = :minute",
+        "ExpressionAttributeValues": minute,
+    }
+    core.store.write("UpdateItem", request)
+
+
+def read_counters(core: Core, place: CounterPlace) -> tuple[list[Counter], CounterPlace | None]:
+    """A page of the counters from `place` on, and where the next one begins; None at the end."""
+    shards = shard_keys(COUNTERS)
+    pk = shards[place.shard]
+    request: dict[str, Any] = {
+        "TableName": core.tables.usage,
+        "KeyConditionExpression": "pk = :pk AND sk > :after",
+        "ExpressionAttributeValues": {":pk": {"S": pk}, ":after": {"S": place.after or "!"}},
+    }
+    items, last, _ = core.store.query(request)
+    minute = core.now_ms() // 60_000
+    found = [_counter(item, minute) for item in items]
+    if last is not None:
+        return found, CounterPlace(place.shard, last["sk"]["S"])
+    following = place.shard + 1
+    return found, CounterPlace(following) if following < len(shards) else None
+
+
+def remove_empty(core: Core, resource_id: str) -> None:
+    """Remove a counter that is exactly 0, and has been for an hour."""
+    request = {
+        "TableName": core.tables.usage,
+        "Key": key(*counter_place(resource_id)),
+        "ConditionExpression": " AND ".join(
+            f"(attribute_not_exists(#{name[0]}) OR #{name[0]} = :none)" for name in Kept._fields
+        )
+        + " AND changed <= :minute",
+        "ExpressionAttributeNames": {f"#{name[0]}": name for name in Kept._fields},
+        "ExpressionAttributeValues": {
+            ":none": {"N": "0"},
+            ":minute": {"N": str(core.now_ms() // 60_000 - _EMPTY_MINUTES)},
+        },
+    }
+    with contextlib.suppress(ConditionFailed):
+        core.store.write("DeleteItem", request)
+
+
+def _counter(item: Item, minute: int) -> Counter:
+    changed = int(item.get("changed", {"N": "0"})["N"])
+    zero = all(_number(item, name) == 0 for name in Kept._fields)
+    return Counter(
+        resource_id=item["sk"]["S"],
+        kept=_kept(item),
+        holds="messages" not in item or _number(item, "messages") != 0,
+        empty=zero and minute - changed >= _EMPTY_MINUTES,
+    )
+
+
+def _kept(item: Item) -> Kept:
+    return Kept(*(max(0, _number(item, name)) for name in Kept._fields))
+
+
+def _number(item: Item, name: str) -> int:
+    return int(item.get(name, {"N": "0"})["N"])
+
+
+def walk(
+    core: Core,
+    place: CounterPlace,
+    deadline_ms: int,
+    visit: Callable[[Counter], None],
+) -> CounterPlace | None:
+    """Visit what keeps something, from `place` on, some side by side; where to go on, or None.
+
+    It gets on by some at least, whatever the time. A visit that fails stops none of the others.
+    """
+
+    def safely(counter: Counter) -> None:
+        with apart_from_others(f"resource {counter.resource_id} could not be tended"):
+            visit(counter)
+
+    following: CounterPlace | None = place
+    while following is not None:
+        place = following
+        found, following = read_counters(core, place)
+        for first in range(0, len(found), _TOGETHER):
+            some = found[first : first + _TOGETHER]
+            list(core.apart(safely, some))
+            if core.now_ms() >= deadline_ms:
+                return CounterPlace(place.shard, some[-1].resource_id)
+    return None

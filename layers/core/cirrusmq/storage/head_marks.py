@@ -1,0 +1,66 @@
+"""Marks of heads in the Messages table: between values and items, and the writes that change them.
+
+pk `H#<source id>#<partition>`, sk `H`; the fields of `cirrusmq.marks.Mark` under one letter each.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cirrusmq.model.head_mark import Mark
+from cirrusmq.runtime.store import Item, key, put_if_absent
+from cirrusmq.storage.parcels import HEAD_MARKS, ttl_seconds
+
+_KEPT_MS = 3_600_000
+_SORT_KEY = "H"
+
+
+def mark_place(parcels_pk: str) -> tuple[str, str]:
+    """Key of the mark of a partition of parcels (`Q#<source id>#<partition>`)."""
+    return HEAD_MARKS + parcels_pk[1:], _SORT_KEY
+
+
+def read_mark(item: Item) -> Mark:
+    """The mark in an item."""
+    return Mark(
+        before=item["b"]["S"],
+        until_ms=int(item["u"]["N"]),
+        begun_ms=int(item["c"]["N"]),
+        units=float(item["n"]["N"]),
+        cursor=item["g"]["S"],
+        lease_ms=int(item["l"]["N"]),
+        young=item["y"]["S"],
+        young_ms=int(item["a"]["N"]),
+        version=int(item["v"]["N"]),
+    )
+
+
+def put_mark(table: str, parcels_pk: str, mark: Mark, now_ms: int) -> dict[str, Any]:
+    """A put of `mark` over the version before it; over none, if it is the first."""
+    item: Item = {
+        **key(*mark_place(parcels_pk)),
+        "b": {"S": mark.before},
+        "u": {"N": str(mark.until_ms)},
+        "c": {"N": str(mark.begun_ms)},
+        "n": {"N": str(mark.units)},
+        "g": {"S": mark.cursor},
+        "l": {"N": str(mark.lease_ms)},
+        "y": {"S": mark.young},
+        "a": {"N": str(mark.young_ms)},
+        "v": {"N": str(mark.version)},
+        "expires_at": {"N": str(ttl_seconds(now_ms + _KEPT_MS))},
+    }
+    request = put_if_absent(table, item)
+    return request if mark.version == 1 else request | _over(mark.version - 1)
+
+
+def delete_mark(table: str, parcels_pk: str, version: int) -> dict[str, Any]:
+    """A deletion of that version."""
+    return {"TableName": table, "Key": key(*mark_place(parcels_pk)), **_over(version)}
+
+
+def _over(version: int) -> dict[str, Any]:
+    return {
+        "ConditionExpression": "v = :version",
+        "ExpressionAttributeValues": {":version": {"N": str(version)}},
+    }

@@ -1,0 +1,30 @@
+"""Pages of listings: values of the directory, and a cursor where there are more."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from cirrusmq.runtime.core import Core
+from cirrusmq.storage import cursors, directory
+
+T = TypeVar("T")
+
+
+def read_page(
+    core: Core,
+    listing: Sequence[str],
+    place: tuple[str, str],
+    limit: int,
+    cursor: str | None,
+    kind: type[T],
+    accept: Callable[[T], bool] = lambda value: True,
+) -> tuple[list[T], str | None]:
+    """Up to `limit` accepted values of a partition key and a beginning of the sort key.
+
+    `listing`: what the cursor is good for, and for nothing else; InvalidParameter.
+    """
+    pk, prefix = place
+    after = cursors.read(core, cursor, *listing)
+    values, last = directory.read_page(core, pk, prefix, after, limit, kind, accept)
+    return values, cursors.make(core, last, *listing) if last else None

@@ -1,0 +1,116 @@
+"""Reading a whole partition of a source, page by page, for what needs to see everything."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+import msgspec
+
+from cirrusmq.base import limits
+from cirrusmq.model.parcel import Parcel
+from cirrusmq.model.source import Source
+from cirrusmq.runtime.core import Core
+from cirrusmq.runtime.store import key
+from cirrusmq.storage.parcels import PARCELS, Page, page_request, partition_key, read_parcel
+
+LAST_KEY = "~"
+"""Sorts behind every sort key of a parcel."""
+_PORTION = 20
+
+
+def read_page(
+    core: Core,
+    pk: str,
+    after: str,
+    until: str,
+    limit: int | None,
+    *,
+    from_exclusive: bool = False,
+    consistent: bool = True,
+) -> Page:
+    """One page of parcels with keys from `after` (or behind it) to `until`."""
+    request = page_request(core.tables.messages, pk, after, until, limit, consistent=consistent)
+    if from_exclusive:
+        request["ExclusiveStartKey"] = key(pk, after)
+    items, last, units = core.store.query(request)
+    more_after = None if last is None else last["sk"]["S"]
+    return Page([read_parcel(item) for item in items], more_after, units)
+
+
+def until_key(source: Source, now_ms: int) -> str:
+    """Behind the key of everything that could be received by now.
+
+    A send's key has the time of its attempt, which a client's clock may put ahead.
+    """
+    return LAST_KEY if source.ordered else f"{now_ms + limits.ATTEMPT_AHEAD_MS:013d}{LAST_KEY}"
+
+
+def from_key(core: Core, source: Source, now_ms: int) -> str:
+    """Before the key of everything that can still be received."""
+    if source.ordered:
+        return ""
+    return f"{source.query_from_ms(now_ms, core.clock.scale):013d}"
+
+
+def scan_partition(
+    core: Core, source: Source, partition: int, now_ms: int, until_ms: int = 0
+) -> Iterator[Parcel]:
+    """The parcels of a partition that could be received by now, in order of their keys.
+
+    `until_ms`: also those with later keys, up to that time.
+    """
+    pk = partition_key(PARCELS, source.id, partition)
+    until = until_key(source, max(now_ms, until_ms))
+    pages = scan_pages(core, pk, from_key(core, source, now_ms), until)
+    return (parcel for page in pages for parcel in page.parcels)
+
+
+def scan_pages(
+    core: Core, pk: str, start: str = "", until: str = LAST_KEY, *, behind: str = ""
+) -> Iterator[Page]:
+    """All pages of a partition with keys from `start` to `until`, strongly consistent.
+
+    `behind`: a key that an earlier scan had reached.
+    """
+    after, exclusive = (behind, True) if behind else (start or "!", False)
+    while True:
+        page = read_page(core, pk, after, until, None, from_exclusive=exclusive)
+        yield page
+        if page.more_after is None:
+            return
+        after, exclusive = page.more_after, True
+
+
+def portions(
+    pages: Iterable[Page], key_of: Callable[[Parcel], str]
+) -> Iterator[tuple[list[Parcel], str]]:
+    """The parcels of pages a few at a time, each few with the key to go on behind.
+
+    Dealing with a page one by one takes minutes: longer than an operation is held unsaved, and
+    than its run may last beyond its time.
+    """
+    for page in pages:
+        for first in range(0, max(1, len(page.parcels)), _PORTION):
+            some = page.parcels[first : first + _PORTION]
+            if first + _PORTION < len(page.parcels):
+                yield some, key_of(some[-1])
+            else:
+                yield some, page.more_after or LAST_KEY
+
+
+class Progress(msgspec.Struct, frozen=True):
+    """Where a run through partitions is: in `pk`, behind the sort key `after`."""
+
+    pk: str = ""
+    after: str = ""
+
+
+def remaining(partitions: Iterable[str], progress: Progress) -> Iterator[tuple[str, str]]:
+    """Each partition key from where `progress` is, with the sort key to go on behind.
+
+    A partition that was finished is passed over: no query may begin behind its own end.
+    """
+    for pk in sorted(partitions):
+        after = progress.after if pk == progress.pk else ""
+        if pk >= progress.pk and after != LAST_KEY:
+            yield pk, after

@@ -1,0 +1,122 @@
+"""Confirming that an endpoint wants what it is to get: a token that goes there and comes back.
+
+A token names its account, since who brings it back has no key: `<account>.<random text>`.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+
+import msgspec
+
+from cirrusmq.base.errors import Forbidden, InvalidParameter, SubscriptionNotFound, TopicNotFound
+from cirrusmq.base.limits import TOKEN_SECONDS, TOPIC_NAME
+from cirrusmq.base.names import check_name
+from cirrusmq.model.topic import Subscription, Topic
+from cirrusmq.runtime.core import Core
+from cirrusmq.runtime.store import TransactionRefused
+from cirrusmq.storage import directory
+from cirrusmq.storage.directory import subscription_place, topic_place
+
+_TOKEN_BITS = 192
+_SECRET_BYTES = 24
+
+
+class ConfirmRequest(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """The body of `…/confirm`: the token; without one the owner asks for a new one."""
+
+    token: str | None = None
+
+
+def signing_secret(core: Core, subscription_id: str) -> str:
+    """The secret that signs what a subscription gets: `whsec_` and base64 of 24 bytes.
+
+    It derives from the deployment's, so that it is stored nowhere.
+    """
+    derived = hmac.digest(core.secret(), f"webhook\n{subscription_id}".encode(), hashlib.sha256)
+    return "whsec_" + base64.b64encode(derived[:_SECRET_BYTES]).decode()
+
+
+def begin(core: Core, subscription: Subscription) -> tuple[Subscription, str | None]:
+    """A new subscription as it starts: unconfirmed with a token, where it must confirm."""
+    if subscription.protocol != "http" or not core.settings.confirm_endpoints:
+        return subscription, None
+    return _with_token(core, subscription)
+
+
+def ask(core: Core, subscription: Subscription, token: str) -> None:
+    """Have the token sent to the endpoint."""
+    core.invoke(
+        "push",
+        {
+            "confirm": {
+                "topic_id": subscription.topic_id,
+                "subscription": subscription.name,
+                "token": token,
+                "expires_ms": subscription.token_expires_ms,
+            }
+        },
+    )
+
+
+def ask_again(core: Core, topic: Topic, name: str) -> None:
+    """A new token, on the owner's wish; nothing for one that is confirmed."""
+    check_name("subscription", name, TOPIC_NAME)
+    place = subscription_place(topic.id, name)
+    found = directory.read(core, place, Subscription)
+    if found is None or found.value.name != name:
+        raise SubscriptionNotFound
+    if found.value.confirmed:
+        return
+    subscription, token = _with_token(core, found.value)
+    core.store.transact([directory.put_over(core, place, subscription, found.version)])
+    core.cache.turn_over(subscription_place(topic.id, ""))
+    ask(core, subscription, token)
+
+
+def confirm(core: Core, topic_name: str, name: str, token: str) -> None:
+    """Take a token back; Forbidden where it is wrong, used or too old.
+
+    Also where the path names what cannot exist: who has no key learns nothing of what does.
+    """
+    try:
+        check_name("topic", topic_name, TOPIC_NAME)
+        check_name("subscription", name, TOPIC_NAME)
+    except InvalidParameter as impossible:
+        raise Forbidden from impossible
+    account = token.partition(".")[0]
+    topic = directory.read(core, topic_place(account, topic_name), Topic)
+    if topic is None or topic.value.name != topic_name:
+        raise Forbidden from TopicNotFound()
+    place = subscription_place(topic.value.id, name)
+    found = directory.read(core, place, Subscription)
+    expected = found.value.token_sha256 if found and found.value.name == name else None
+    if found is None or expected is None or not hmac.compare_digest(_digest(token), expected):
+        raise Forbidden("the token is wrong, used or too old")
+    if core.now_ms() >= found.value.token_expires_ms:
+        raise Forbidden("the token is wrong, used or too old")
+    subscription = msgspec.structs.replace(
+        found.value, confirmed=True, token_sha256=None, token_expires_ms=0
+    )
+    try:
+        core.store.transact([directory.put_over(core, place, subscription, found.version)])
+    except TransactionRefused as refused:
+        raise Forbidden("the token is wrong, used or too old") from refused
+    core.cache.turn_over(subscription_place(topic.value.id, ""))
+
+
+def _with_token(core: Core, subscription: Subscription) -> tuple[Subscription, str]:
+    token = f"{subscription.account}.{core.random.getrandbits(_TOKEN_BITS):048x}"
+    pending = msgspec.structs.replace(
+        subscription,
+        confirmed=False,
+        token_sha256=_digest(token),
+        token_expires_ms=core.now_ms() + TOKEN_SECONDS * 1000,
+    )
+    return pending, token
+
+
+def _digest(token: str) -> str:
+    return hashlib.sha256(token.encode()).hexdigest()

@@ -1,0 +1,235 @@
+"""The schedule of an HTTP subscription: whether it delivers or retries, who posts, what waits.
+
+    DELIVERING ──(a message fails and waits)──> RETRYING, an execution wakes when it is due
+        ^                                           │
+        └─────────(nothing waits any more)──────────┘
+
+Whoever posts holds it, whatever the policy: one poster for each subscription (`posters`). The item
+lies in the message table under some partition keys of its own, so that the sweep finds all of them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Iterator
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+
+from cirrusmq.model.topic import Subscription
+from cirrusmq.runtime.core import Core
+from cirrusmq.runtime.store import ConditionFailed, Item, key
+from cirrusmq.storage.shards import shard_key, shard_keys
+
+HOLD_MS = 30_000
+"""Real milliseconds that who posts is the only one."""
+POST_MS = 17_000
+"""Real milliseconds that a post, of 15 s at most, and writing down what became of it may take."""
+SKEW_MS = 2_000
+"""How far two environments' clocks may differ: a hold ends that much later for others."""
+LATE_MS = 30_000
+"""A record fanned out so long after its publishing is late."""
+SETTLED_MS = 2 * LATE_MS
+"""Before what was published so long ago, only late parcels come in."""
+OVERDUE_MS = 30_000
+"""Nobody comes any more for what has been due for so long."""
+SHARDS = 128
+"""Partition keys of schedules: a busy subscription writes its own 200 times a second, and no key
+should hold those of more than four out of a hundred."""
+State: TypeAlias = Literal["delivering", "retrying"]
+
+
+class Schedule(msgspec.Struct, frozen=True, kw_only=True):
+    """A subscription's schedule as it was read. Times are in milliseconds since the epoch.
+
+    Of the tuples each number is of one partition; they are empty until the first is known.
+    """
+
+    account: str
+    topic: str
+    subscription: str
+    subscription_id: str
+    state: State = "delivering"
+    starts: int = 0
+    """How many executions were started: the newest one's number, and part of its name."""
+    generation: int = 0
+    """The number of the execution that is in charge; those before it end when they wake."""
+    alarm_ms: int = 0
+    """When the execution that was started last, or goes on, wakes; 0: none will."""
+    holder: str = ""
+    held_until_ms: int = 0
+    again: str | None = None
+    """The sort key from which on the holder is to look again before it leaves."""
+    next_due_ms: int = 0
+    """When the next message is due; 0: none waits."""
+    last_error: str | None = None
+    """Why that message's newest post failed."""
+    probe_sent_ms: int = 0
+    """When that message was sent."""
+    clean_ms: tuple[int, ...] = ()
+    """What has an earlier key is ended, or is found by its mark."""
+    marks_ms: tuple[int, ...] = ()
+    """Marks with an earlier time are dealt with."""
+    dues_ms: tuple[int, ...] = ()
+    """Time of the first mark that is not dealt with; 0: there is none."""
+    kept_until_ms: int = 0
+    """When the last message expires whose retries are used up and that no queue took."""
+    blocks: bool = False
+    """Whether the last holder's policy had failing messages hold the others back."""
+    looked_ms: int = 0
+    """When somebody last looked at all that is not clean."""
+    posted_ms: int = 0
+    """When somebody last posted."""
+    late: int = 0
+    """How often a parcel came so late that it may lie before what is clean."""
+
+    def held(self, now_ms: int, scale: float) -> bool:
+        """Whether somebody posts; with regard to clocks that differ."""
+        return bool(self.holder) and now_ms <= self.held_until_ms + SKEW_MS * scale
+
+    def stuck(self, now_ms: int, scale: float) -> bool:
+        """Whether nobody comes for what is due, or who held it last died."""
+        if self.held(now_ms, scale):
+            return False
+        overdue = bool(self.next_due_ms) and now_ms > self.next_due_ms + OVERDUE_MS
+        return bool(self.holder) or overdue
+
+
+def own_dead_letter_queue(subscription_id: str) -> str:
+    """Name of the queue that is made for dead letters where none was named."""
+    return f"dlq-{subscription_id}"
+
+
+def creation(core: Core, subscription: Subscription) -> dict[str, Any]:
+    """A transaction's write of the schedule of a new subscription."""
+    item = {
+        **schedule_key(subscription.id),
+        "account": {"S": subscription.account},
+        "topic": {"S": subscription.topic},
+        "subscription": {"S": subscription.name},
+        "state": {"S": "delivering"},
+        "generation": {"N": "0"},
+        "starts": {"N": "0"},
+    }
+    return {"Put": {"TableName": core.tables.messages, "Item": item}}
+
+
+def removal(core: Core, subscription: Subscription) -> dict[str, Any]:
+    """A transaction's delete of the schedule of a deleted subscription."""
+    return {"Delete": {"TableName": core.tables.messages, "Key": schedule_key(subscription.id)}}
+
+
+def read(core: Core, subscription_id: str) -> Schedule | None:
+    """The schedule now, strongly consistent; None where the subscription is gone."""
+    pk = schedule_key(subscription_id)["pk"]["S"]
+    item = core.store.get(core.tables.messages, pk, subscription_id)
+    return None if item is None else read_item(item)
+
+
+def read_all(core: Core) -> Iterator[Schedule]:
+    """The schedules of all subscriptions of the deployment, their keys read side by side."""
+
+    def items_of(pk: str) -> list[Item]:
+        return list(core.store.query_all(core.tables.messages, pk))
+
+    for items in core.together(items_of, shard_keys("S", SHARDS)):
+        for item in items:
+            yield read_item(item)
+
+
+def note_late(core: Core, subscription_id: str) -> None:
+    """Looks start at the beginning again: a late parcel may lie before what they passed.
+
+    look:    reads the schedule ── reads the partitions ───────────── clean = k ? no: late
+    fan-out:                           puts a parcel before k ── late + 1, no clean
+    """
+    request = {
+        "TableName": core.tables.messages,
+        "Key": schedule_key(subscription_id),
+        "UpdateExpression": "ADD late :one REMOVE clean",
+        "ConditionExpression": "attribute_exists(pk)",
+        "ExpressionAttributeValues": {":one": {"N": "1"}},
+    }
+    with contextlib.suppress(ConditionFailed):  # the subscription was deleted
+        core.store.write("UpdateItem", request)
+
+
+def hold_ms(core: Core) -> int:
+    """How long who posts is the only one, on the core's clock: posts take real seconds."""
+    return int(HOLD_MS * core.clock.scale)
+
+
+def latest_post_ms(core: Core, begun_ms: int) -> int:
+    """When the last post may start under a hold that was asked for at `begun_ms`.
+
+    A: asks for 30 s ── is told so late ───────────> 25 s later: a post would outlive its hold
+    """
+    return begun_ms + int((HOLD_MS - POST_MS) * core.clock.scale)
+
+
+def schedule_key(subscription_id: str) -> Item:
+    """The key of a subscription's schedule."""
+    return key(shard_key("S", subscription_id, SHARDS), subscription_id)
+
+
+def read_item(item: Item) -> Schedule:
+    """The schedule in an item."""
+
+    def number(name: str) -> int:
+        return int(item.get(name, {"N": "0"})["N"])
+
+    def numbers(name: str) -> tuple[int, ...]:
+        return tuple(int(each["N"]) for each in item.get(name, {"L": []})["L"])
+
+    def text(name: str) -> str:
+        return str(item.get(name, {"S": ""})["S"])
+
+    return Schedule(
+        account=text("account"),
+        topic=text("topic"),
+        subscription=text("subscription"),
+        subscription_id=item["sk"]["S"],
+        state="retrying" if text("state") == "retrying" else "delivering",
+        starts=number("starts"),
+        generation=number("generation"),
+        alarm_ms=number("alarm"),
+        holder=text("holder"),
+        held_until_ms=number("held_until"),
+        again=text("again") if "again" in item else None,
+        next_due_ms=number("next_due"),
+        last_error=text("last_error") or None,
+        probe_sent_ms=number("probe_sent"),
+        clean_ms=numbers("clean"),
+        marks_ms=numbers("marks"),
+        dues_ms=numbers("dues"),
+        kept_until_ms=number("kept_until"),
+        blocks=number("blocks") > 0,
+        looked_ms=number("looked"),
+        posted_ms=number("posted"),
+        late=number("late"),
+    )
+
+
+def place_of(subscription: Subscription) -> dict[str, Any]:
+    """What tells an invocation its subscription: by its id too, since a name may come again."""
+    return {
+        "topic_id": subscription.topic_id,
+        "subscription": subscription.name,
+        "id": subscription.id,
+    }
+
+
+def notify(
+    core: Core,
+    subscription: Subscription,
+    start: str = "",
+    partitions: Iterable[int] = (),
+    hops: int = 0,
+) -> None:
+    """Have what waits for a subscription delivered, soon and elsewhere.
+
+    With `start` only from that sort key on, and in those `partitions` where any are named, so that
+    a message costs no look at those before it.
+    """
+    event = {"start": start, "partitions": sorted(partitions), "hops": hops}
+    core.invoke("push", {"deliver": {**place_of(subscription), **event}})

@@ -1,0 +1,193 @@
+"""Due marks: which messages of a subscription wait for their next post, in order of their times.
+
+The parcel stays where fan-out put it; a mark under `D#<subscription>#<partition>`,
+`<due>#<parcel key>#<place>` says when to come for one of its messages:
+
+    a post fails:   put the mark (due 12:00:10) ── parcel: v = 12:00:10, r + 1 ── release: due
+    12:00:10        read the marks up to now ── parcel: v = 12:00:10 still? post ── settle
+
+A poster that stops after the first step leaves a mark without a matching `v`, which is passed over;
+there is no step after which a waiting message has none. Marks are not deleted one by one, which
+would be a write for each attempt: the schedule says up to which time they are dealt with, no new
+one is put before that, and TTL removes them.
+
+Messages whose retries are used up, and that no queue took, are marked under `~<expiry>`: nobody
+comes for them, but they are counted.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator
+
+import msgspec
+
+from cirrusmq.model.parcel import Parcel, message_id
+from cirrusmq.runtime.core import Core
+from cirrusmq.runtime.store import Item, key
+from cirrusmq.storage.parcels import page_request, ttl_seconds
+
+KIND = "D"
+_KEPT = "~"
+_LAST_DUE = "}"
+"""Sorts behind every time, and before what is kept."""
+_PAGE = 32
+
+
+class Mark(msgspec.Struct, frozen=True, order=True):
+    """A message that waits until `due_ms`."""
+
+    due_ms: int
+    sort_key: str
+    """Of its parcel."""
+    place: int
+    position: int = 0
+    """Its number in its publish."""
+    error: str = ""
+    """Why its newest post failed."""
+
+    @property
+    def sent_ms(self) -> int:
+        """The time in its parcel's key: when it was published."""
+        return int(self.sort_key.partition("#")[0])
+
+    @property
+    def message_id(self) -> str:
+        """The message's id."""
+        return message_id(self.sort_key.rpartition("#")[2], self.position)
+
+
+def marks_key(subscription_id: str, partition: int) -> str:
+    """The pk of a partition's marks."""
+    return f"{KIND}#{subscription_id}#{partition}"
+
+
+def put_mark(core: Core, parcel: Parcel, mark: Mark, *, kept: bool = False) -> None:
+    """Mark a message of a parcel; `kept`: nobody is to come for it."""
+    pk = marks_key(parcel.source_id, parcel.partition)
+    sk = f"{_KEPT if kept else ''}{mark.due_ms:013d}#{mark.sort_key}#{mark.place:X}"
+    item = {
+        **key(pk, sk),
+        "n": {"N": str(mark.position)},
+        "e": {"S": mark.error},
+        "expires_at": {"N": str(ttl_seconds(parcel.expires_ms))},
+    }
+    core.store.write("PutItem", {"TableName": core.tables.messages, "Item": item})
+
+
+def read_waiting(
+    core: Core, subscription_id: str, partition: int, from_ms: int, now_ms: int
+) -> Iterator[Mark]:
+    """All marks from `from_ms` on, and those of messages that are kept to their expiry."""
+    pk = marks_key(subscription_id, partition)
+    for start, end in ((f"{from_ms:013d}", _LAST_DUE), (f"{_KEPT}{now_ms:013d}", "~~")):
+        request = page_request(core.tables.messages, pk, start, end, None, consistent=True)
+        while True:
+            items, last, _ = core.store.query(request)
+            yield from map(_read, items)
+            if last is None:
+                break
+            request["ExclusiveStartKey"] = last
+
+
+class MarkList:
+    """One partition's marks as its subscription's poster sees them: nobody else puts any.
+
+    `from_ms`: what the schedule says of marks that are dealt with; `due_ms`: the time of the first
+    one as the last holder left it, 0 where there was none.
+    """
+
+    def __init__(
+        self, core: Core, subscription_id: str, partition: int, from_ms: int, due_ms: int
+    ) -> None:
+        self.from_ms = from_ms
+        """No mark may be put before this time: who comes after a crash looks no further back."""
+        self._core = core
+        self._pk = marks_key(subscription_id, partition)
+        self._heap: list[Mark] = []
+        self._seen: set[str] = set()
+        """What a page need not tell any more: marks that wait, or are dealt with."""
+        self._waiting: set[str] = set()
+        """Those that are in the heap, or open."""
+        self._open: dict[str, Mark] = {}
+        self._done_ms = from_ms
+        self._unread_ms = due_ms
+        """Until the first page is read: no mark of the store is due earlier; 0: there is none."""
+        self._more = bool(due_ms)
+        self._after: str | None = None
+
+    @property
+    def due_ms(self) -> int:
+        """The first mark's time; 0 where there is none."""
+        if self._more and self._after is None:
+            marks = (*self._open.values(), *self._heap[:1])
+            return min([self._unread_ms, *(mark.due_ms for mark in marks)])
+        first = self.first()
+        return 0 if first is None else first.due_ms
+
+    @property
+    def left_ms(self) -> int:
+        """The time before which all marks are dealt with, for who comes next."""
+        return min(self._done_ms, self.due_ms or self._done_ms)
+
+    def first(self) -> Mark | None:
+        """The first mark that is not dealt with."""
+        self._fill()
+        return min([*self._open.values(), *self._heap[:1]], default=None)
+
+    def take(self, now_ms: int) -> Mark | None:
+        """The next mark that is due; it counts as waiting until `close`."""
+        if self._after is not None or self._unread_ms <= now_ms:
+            self._fill()
+        if not self._heap or self._heap[0].due_ms > now_ms:
+            return None
+        mark = heapq.heappop(self._heap)
+        self._open[_text(mark)] = mark
+        return mark
+
+    def close(self, mark: Mark) -> None:
+        """A mark that was taken is dealt with."""
+        self._waiting.discard(_text(mark))
+        self._open.pop(_text(mark), None)
+        self._done_ms = max(self._done_ms, mark.due_ms)
+
+    def add(self, mark: Mark) -> None:
+        """A message waits by this mark.
+
+        It may have been read, and closed, before that was so:
+
+            put the mark (due 10) ── parcel: throttled ──────── parcel: v = 10 ── add
+            a page has the mark ──────────── 10: v = 5, close
+        """
+        self._seen.add(_text(mark))
+        if _text(mark) not in self._waiting:
+            self._waiting.add(_text(mark))
+            heapq.heappush(self._heap, mark)
+
+    def _fill(self) -> None:
+        """Read on until no mark of the store is unread before the heap's first."""
+        while self._more and (
+            not self._heap or self._after is None or _text(self._heap[0]) > self._after
+        ):
+            start = f"{self._unread_ms:013d}" if self._after is None else self._after
+            request = page_request(
+                self._core.tables.messages, self._pk, start, _LAST_DUE, _PAGE, consistent=True
+            )
+            if self._after is not None:
+                request["ExclusiveStartKey"] = key(self._pk, self._after)
+            items, last, _ = self._core.store.query(request)
+            for mark in map(_read, items):
+                if _text(mark) not in self._seen:
+                    self.add(mark)
+            self._more = last is not None
+            self._after = "" if last is None else str(last["sk"]["S"])
+
+
+def _text(mark: Mark) -> str:
+    return f"{mark.due_ms:013d}#{mark.sort_key}#{mark.place:X}"
+
+
+def _read(item: Item) -> Mark:
+    due, _, rest = str(item["sk"]["S"]).removeprefix(_KEPT).partition("#")
+    sort_key, _, place = rest.rpartition("#")
+    return Mark(int(due), sort_key, int(place, 16), int(item["n"]["N"]), str(item["e"]["S"]))

@@ -1,0 +1,67 @@
+"""What is received from, or pushed out of, a subscription; and its own dead-letter queue."""
+
+from __future__ import annotations
+
+import contextlib
+
+import msgspec
+
+from cirrusmq.base import limits
+from cirrusmq.base.errors import AlreadyExists
+from cirrusmq.model.queue import DeadLetter, Queue, QueueInput
+from cirrusmq.model.source import Source
+from cirrusmq.model.topic import Subscription
+from cirrusmq.queues.queues import create_queue, get_queue
+from cirrusmq.runtime.core import Core
+from cirrusmq.subscriptions.delivery_state import own_dead_letter_queue
+from cirrusmq.subscriptions.subscriptions import update_subscription
+
+
+def subscription_source(subscription: Subscription) -> Source:
+    """The source of a pull or http subscription. A topic's messages are not rewound or purged."""
+    policy = subscription.policy
+    named = subscription.dead_letter_queue
+    unnamed = named is None and policy is not None and policy.ends_in_dead_letter
+    if unnamed:
+        named = own_dead_letter_queue(subscription.id)
+    return Source(
+        id=subscription.id,
+        account=subscription.account,
+        queue_name=subscription.topic,
+        receiver=None,
+        subscription=subscription.name,
+        log_id=subscription.topic_id,
+        partitions=subscription.partitions,
+        ordered=subscription.ordered and subscription.protocol == "pull",
+        visibility_timeout_seconds=limits.VISIBILITY_SECONDS_DEFAULT,
+        receive_wait_seconds=limits.RECEIVE_WAIT_SECONDS_DEFAULT,
+        retry=policy if subscription.protocol == "pull" else None,
+        dead_letter=DeadLetter(queue=named) if named else None,
+        makes_dead_letter_queue=unnamed,
+        rewind_seconds=0,
+        purged_ms=0,
+        rewind_floor_ms=0,
+        longest_retention_seconds=limits.TOPIC_LIFE_SECONDS,
+    )
+
+
+def make_dead_letter_queue(core: Core, topic_id: str, subscription_name: str, name: str) -> Queue:
+    """Make the queue for a subscription's first dead letter, and name it as such.
+
+    Both steps may have been done before: by another receiver, or by one that crashed in between.
+    """
+    subscription = update_subscription(
+        core,
+        topic_id,
+        subscription_name,
+        lambda before: _with_dead_letter_queue(core, before, name),
+    )
+    return get_queue(core, subscription.account, subscription.dead_letter_queue or name)
+
+
+def _with_dead_letter_queue(core: Core, before: Subscription, name: str) -> Subscription:
+    if before.dead_letter_queue is not None:
+        return before
+    with contextlib.suppress(AlreadyExists):  # made by one that crashed here, changed since
+        create_queue(core, before.account, name, QueueInput(ordered=False))
+    return msgspec.structs.replace(before, dead_letter_queue=name)

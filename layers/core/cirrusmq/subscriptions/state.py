@@ -1,0 +1,109 @@
+"""How a subscription stands: its counts, and whether delivering goes well."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from cirrusmq.base.limits import COUNT_EXACT_MESSAGES
+from cirrusmq.base.timestamps import format_time
+from cirrusmq.model.source import Source
+from cirrusmq.model.topic import Subscription, Topic
+from cirrusmq.queues.counts import count
+from cirrusmq.runtime.core import Core
+from cirrusmq.storage.counters import read_kept
+from cirrusmq.storage.parcels import PARCELS, partition_key
+from cirrusmq.storage.scan import scan_pages
+from cirrusmq.subscriptions import delivery_state
+from cirrusmq.subscriptions.due_marks import read_waiting
+from cirrusmq.subscriptions.sources import subscription_source
+from cirrusmq.subscriptions.subscriptions import cached_subscriptions
+
+
+def show_state(core: Core, subscription: Subscription) -> dict[str, Any]:
+    """`counts`, `state` and, for a URL, what is tried next."""
+    shown: dict[str, Any] = {"state": "delivering"}
+    if subscription.protocol != "queue" and subscription.mode != "broadcasting":
+        shown["counts"] = _counts(core, subscription)
+    if not subscription.confirmed:
+        shown["state"] = "unconfirmed"
+    elif subscription.protocol == "http":
+        schedule = delivery_state.read(core, subscription.id)
+        if schedule is not None and schedule.state == "retrying":
+            shown["state"] = "retrying"
+            shown["next_attempt_at"] = format_time(schedule.next_due_ms)
+            shown["last_error"] = schedule.last_error
+    return shown
+
+
+def _counts(core: Core, subscription: Subscription) -> dict[str, int]:
+    if subscription.protocol != "http":
+        counts = count(core, subscription_source(subscription))
+        return {"active": counts.active, "inactive": counts.inactive, "delayed": counts.delayed}
+    # A probe and what is blocked behind it are to be pushed: nothing of a URL is anything else.
+    active = len(_first(_undelivered(core, subscription)))
+    if active > COUNT_EXACT_MESSAGES:
+        active = max(active, read_kept(core, subscription.id).messages)
+    return {"active": active, "inactive": 0, "delayed": 0}
+
+
+def topic_counts(core: Core, topic: Topic) -> dict[str, int]:
+    """Messages that some subscription has not taken yet; a bound above 10,000."""
+    ids = itertools.chain.from_iterable(
+        _waiting(core, subscription) for subscription in cached_subscriptions(core, topic.id)
+    )
+    return {"active": len(_first(ids))}
+
+
+def _first(ids: Iterable[str]) -> set[str]:
+    """Ids, each once, up to one more than are counted exactly."""
+    found: set[str] = set()
+    for each in ids:
+        found.add(each)
+        if len(found) > COUNT_EXACT_MESSAGES:
+            break
+    return found
+
+
+def _waiting(core: Core, subscription: Subscription) -> Iterator[str]:
+    """Ids of the messages that a subscription has not taken yet."""
+    if subscription.protocol == "queue" or subscription.mode == "broadcasting":
+        return
+    if subscription.protocol == "http":
+        yield from _undelivered(core, subscription)
+        return
+    source = subscription_source(subscription)
+    for partition in range(source.partitions):
+        yield from _live(core, source, partition, "")
+
+
+def _undelivered(core: Core, subscription: Subscription) -> Iterator[str]:
+    """Ids of a URL's messages: what its marks tell of, and what lies behind what is clean.
+
+    What was delivered in the last two minutes or so is read too; some ids come twice.
+    """
+    schedule = delivery_state.read(core, subscription.id)
+    if schedule is None:
+        return
+    now_ms, source = core.now_ms(), subscription_source(subscription)
+    zeros = (0,) * subscription.partitions
+    clean, dues = schedule.clean_ms or zeros, schedule.dues_ms or zeros
+    marked = schedule.holder or schedule.kept_until_ms > now_ms
+    for partition, from_ms in enumerate(schedule.marks_ms or zeros):
+        start_ms = max(clean[partition], source.query_from_ms(now_ms, core.clock.scale))
+        yield from _live(core, source, partition, f"{start_ms:013d}")
+        if not marked and not dues[partition]:
+            continue
+        for mark in read_waiting(core, source.id, partition, from_ms, now_ms):
+            if mark.sent_ms < start_ms:
+                yield mark.message_id
+
+
+def _live(core: Core, source: Source, partition: int, start: str) -> Iterator[str]:
+    now_ms = core.now_ms()
+    for page in scan_pages(core, partition_key(PARCELS, source.id, partition), start):
+        for parcel in page.parcels:
+            for place in range(parcel.count):
+                if parcel.live(place) and now_ms < parcel.expires_ms:
+                    yield parcel.message_id(place)

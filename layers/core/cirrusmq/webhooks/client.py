@@ -1,0 +1,190 @@
+"""Posting to an endpoint that somebody else chose: one attempt, bounded in everything.
+
+Of the subscriber's answer the status alone is kept; no word of it gets into an outcome or a log.
+"""
+
+from __future__ import annotations
+
+import http.client
+import socket
+import ssl
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from cirrusmq import __version__
+from cirrusmq.base.errors import InvalidParameter
+from cirrusmq.webhooks.addresses import Address, AddressPolicy, Refused
+from cirrusmq.webhooks.connections import (
+    ANSWER_BYTES,
+    AnswerTooLong,
+    Connection,
+    Place,
+    Pool,
+    seconds_left,
+)
+from cirrusmq.webhooks.resolution import LookupFailed, Resolution, Resolver
+from cirrusmq.webhooks.urls import Endpoint, split
+
+TIMEOUT_SECONDS = 15.0
+USER_AGENT = f"CirrusMQ/{__version__}"
+
+# First match wins: most are kinds of OSError, and RemoteDisconnected is also a BadStatusLine.
+_KINDS: tuple[tuple[type[Exception], str], ...] = (
+    (InvalidParameter, "url"),
+    (Refused, "address"),
+    (LookupFailed, "dns"),
+    (TimeoutError, "timeout"),
+    (ssl.SSLEOFError, "connection"),
+    (ssl.SSLZeroReturnError, "connection"),
+    (ssl.SSLError, "tls"),
+    (OSError, "connection"),
+    (http.client.HTTPException, "protocol"),
+    (AnswerTooLong, "protocol"),
+)
+_FAILURES = tuple(failures for failures, _ in _KINDS)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of an attempt.
+
+    `status`: of the answer, None when there was none. `error`: None when the message is delivered,
+    else `status <n>`, `redirect <n>`, `url`, `address`, `dns`, `connection`, `tls`, `timeout` or
+    `protocol` (what came is no answer in HTTP). `seconds`: how long it took.
+    """
+
+    status: int | None
+    error: str | None
+    seconds: float
+
+    @property
+    def ok(self) -> bool:
+        """Whether the subscriber has taken the message: any 2xx."""
+        return self.error is None
+
+
+class Poster:
+    """Makes POST requests to global addresses; may be shared by many threads.
+
+    `resolver`: as `socket.getaddrinfo`. `timeout_seconds`: for an attempt as a whole, real
+    seconds. `context`: how TLS connections are checked, by default against the system's
+    authorities; it becomes the poster's own.
+    """
+
+    def __init__(
+        self,
+        policy: AddressPolicy,
+        resolver: Resolver = socket.getaddrinfo,
+        timeout_seconds: float = TIMEOUT_SECONDS,
+        context: ssl.SSLContext | None = None,
+    ) -> None:
+        self._resolution = Resolution(policy, resolver)
+        self._timeout_seconds = timeout_seconds
+        self._pool = Pool(context or ssl.create_default_context())
+
+    def post(self, url: str, headers: Mapping[str, str], body: bytes) -> Outcome:
+        """Post `body` to `url` once. Whatever the other side does, this answers and raises nothing.
+
+        The status decides as soon as it and the headers are there. The rest of the answer is read
+        only so that the connection can be used again, and never for longer than the attempt may
+        last: an answer that drips costs its connection and its time, but what it said counts.
+        """
+        started = time.monotonic()
+        try:
+            status = self._post(split(url), headers, body, started + self._timeout_seconds)
+        except _FAILURES as failure:
+            return Outcome(None, _kind(failure), time.monotonic() - started)
+        return Outcome(status, _error(status), time.monotonic() - started)
+
+    def close(self) -> None:
+        """Close the connections that are kept."""
+        self._pool.close()
+
+    def _post(
+        self, endpoint: Endpoint, headers: Mapping[str, str], body: bytes, deadline: float
+    ) -> int:
+        addresses = self._resolution.addresses(endpoint, deadline)
+        places = [_place(endpoint, address) for address in addresses]
+        complete = {
+            **headers,
+            "Host": endpoint.host_header,
+            "User-Agent": USER_AGENT,
+            "Content-Length": str(len(body)),
+        }
+        kept = self._pool.take(places)
+        if kept is not None:
+            try:
+                kept.begin(deadline)
+                return self._exchange(kept, endpoint.target, complete, body)
+            except (ConnectionError, ssl.SSLEOFError, ssl.SSLZeroReturnError):
+                # The server closed the idle connection while we wrote. That is nobody's failure:
+                # it gets the request on a new connection, unless it had begun to answer.
+                if kept.is_answered:
+                    raise
+        return self._exchange(self._connected(places, deadline), endpoint.target, complete, body)
+
+    def _connected(self, places: Sequence[Place], deadline: float) -> Connection:
+        """A new connection to the first of `places` that takes one.
+
+        An address that does not answer leaves the others an equal share of the time.
+        """
+        for position, place in enumerate(places, start=1):
+            left = seconds_left(deadline)
+            connect_by = time.monotonic() + left / (len(places) - position + 1)
+            connection = self._pool.new(place)
+            try:
+                connection.open(deadline, connect_by)
+            except ssl.SSLError:
+                raise
+            except OSError:
+                if position == len(places):
+                    raise
+            else:
+                return connection
+        raise LookupFailed
+
+    def _exchange(
+        self, connection: Connection, target: str, headers: Mapping[str, str], body: bytes
+    ) -> int:
+        """Send a request, answer the status, and keep the connection if it can be used again."""
+        reusable = False
+        try:
+            connection.putrequest("POST", target, skip_host=True, skip_accept_encoding=True)
+            for name, value in headers.items():
+                connection.putheader(name, value)
+            connection.endheaders(body)
+            response = connection.getresponse()
+            with response:
+                reusable = _read_away(response)
+        finally:
+            if not reusable:
+                connection.close()
+        if reusable:
+            self._pool.give_back(connection)
+        return response.status
+
+
+def _read_away(response: http.client.HTTPResponse) -> bool:
+    """Read the rest of an answer and forget it; whether the connection is usable after it."""
+    try:
+        while response.read(ANSWER_BYTES):
+            pass
+    except (OSError, ValueError, http.client.HTTPException, AnswerTooLong):
+        return False
+    # After a change of protocol what follows is no answer to the next request.
+    return response.isclosed() and not response.will_close and response.status >= 200
+
+
+def _place(endpoint: Endpoint, address: Address) -> Place:
+    return Place(endpoint.scheme == "https", endpoint.host, endpoint.port, address)
+
+
+def _kind(failure: Exception) -> str:
+    return next(kind for failures, kind in _KINDS if isinstance(failure, failures))
+
+
+def _error(status: int) -> str | None:
+    if 200 <= status < 300:
+        return None
+    return f"redirect {status}" if 300 <= status < 400 else f"status {status}"

@@ -1,0 +1,218 @@
+"""Connections to addresses that were checked, kept for the requests that come after.
+
+Built on `http.client`, which follows no redirect, repeats nothing, unpacks no body and asks no
+environment for a proxy. All that a pooling library adds would have to be turned off again, and its
+limits are per call of the system, so that an answer that drips keeps it for ever.
+"""
+
+from __future__ import annotations
+
+import select
+import socket
+import ssl
+import threading
+import time
+from collections import deque
+from collections.abc import Collection
+from dataclasses import dataclass
+from http import HTTPStatus
+from http.client import HTTPConnection, HTTPResponse
+from ipaddress import IPv4Address
+from typing import Any, NamedTuple, cast
+
+from cirrusmq.webhooks.addresses import Address
+
+IDLE_CONNECTIONS = 64
+IDLE_SECONDS = 20.0
+ANSWER_BYTES = 65_536
+"""What is read of one answer, its headers included."""
+
+
+class AnswerTooLong(Exception):
+    """More came than is ever read of an answer."""
+
+
+class Place(NamedTuple):
+    """Where a connection leads. Requests of two places never share one."""
+
+    tls: bool
+    host: str
+    port: int
+    address: Address
+
+
+@dataclass(slots=True)
+class _Bounds:
+    """The end of one request, on the monotonic clock, and what may still come of its answer."""
+
+    deadline: float
+    bytes_left: int = ANSWER_BYTES
+
+
+class _Bounded:
+    """A socket whose calls all end by one moment, and that takes in only so many bytes.
+
+    A timeout bounds a single call: one byte every few seconds would stay below it for ever.
+    """
+
+    bounds: _Bounds
+
+    def recv_into(self, *arguments: Any, **options: Any) -> int:
+        self._bound()
+        received: int = super().recv_into(*arguments, **options)  # type: ignore[misc]
+        self.bounds.bytes_left -= received
+        if self.bounds.bytes_left < 0:
+            raise AnswerTooLong
+        return received
+
+    def sendall(self, *arguments: Any, **options: Any) -> None:
+        self._bound()
+        super().sendall(*arguments, **options)  # type: ignore[misc]
+
+    def _bound(self) -> None:
+        cast(socket.socket, self).settimeout(seconds_left(self.bounds.deadline))
+
+
+class _PlainSocket(_Bounded, socket.socket):
+    pass
+
+
+class _TlsSocket(_Bounded, ssl.SSLSocket):
+    pass
+
+
+class _FinalResponse(HTTPResponse):
+    """The answer that counts: any that come before it only say that it will (RFC 9110, 15.2)."""
+
+    def begin(self) -> None:
+        super().begin()
+        while 100 <= self.status < 200 and self.status != HTTPStatus.SWITCHING_PROTOCOLS:
+            self.headers = self.msg = None  # type: ignore[assignment]
+            super().begin()
+
+
+class Connection(HTTPConnection):
+    """A connection to one place; it connects when it is told to, and never by itself.
+
+    Left to itself `HTTPConnection` connects anew whenever the other side has closed, by the host's
+    name: past every check.
+    """
+
+    auto_open = 0
+    response_class = _FinalResponse
+    sock: _PlainSocket | _TlsSocket | None
+
+    def __init__(self, place: Place, context: ssl.SSLContext) -> None:
+        super().__init__(place.host, place.port)
+        self.place = place
+        self.idle_since = 0.0
+        self._context = context
+        self._bounds = _Bounds(deadline=0.0)
+
+    def open(self, deadline: float, connect_by: float) -> None:
+        """Connect to the place's address; the request that follows must be over by `deadline`."""
+        address = self.place.address
+        family = socket.AF_INET if isinstance(address, IPv4Address) else socket.AF_INET6
+        plain = _PlainSocket(family, socket.SOCK_STREAM)
+        try:
+            plain.settimeout(seconds_left(min(deadline, connect_by)))
+            plain.connect((str(address), self.place.port))
+            # Headers and body are two writes: the second must not wait for the first's receipt.
+            plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            plain.settimeout(seconds_left(deadline))
+            self.sock = self._wrapped(plain) if self.place.tls else plain
+        except BaseException:
+            plain.close()
+            raise
+        self.begin(deadline)
+
+    def begin(self, deadline: float) -> None:
+        """Bound the request that comes next."""
+        assert self.sock is not None
+        self._bounds = self.sock.bounds = _Bounds(deadline)
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether any byte has come since `begin`."""
+        return self._bounds.bytes_left < ANSWER_BYTES
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether nothing has come on an idle connection: no end of it and no unasked answer."""
+        if self.sock is None:
+            return False
+        poll = select.poll()
+        poll.register(self.sock, select.POLLIN)
+        return not poll.poll(0)
+
+    def _wrapped(self, plain: _PlainSocket) -> _TlsSocket:
+        """The connection under TLS; the certificate must be the host's. Bounded as a whole."""
+        name = self.place.host.removesuffix(".")
+        return cast(_TlsSocket, self._context.wrap_socket(plain, server_hostname=name))
+
+
+class Pool:
+    """Idle connections, the newest last; safe to share between threads."""
+
+    def __init__(self, context: ssl.SSLContext) -> None:
+        context.sslsocket_class = _TlsSocket
+        self._context = context
+        self._idle: deque[Connection] = deque()
+        self._lock = threading.Lock()
+
+    def new(self, place: Place) -> Connection:
+        """A connection that is not open yet."""
+        return Connection(place, self._context)
+
+    def take(self, places: Collection[Place]) -> Connection | None:
+        """An open connection to one of `places` that may be used again, if there is one."""
+        while True:
+            connection = self._pop(places)
+            if connection is None or connection.is_quiet:
+                return connection
+            connection.close()
+
+    def give_back(self, connection: Connection) -> None:
+        """Keep a connection whose request and answer are both complete."""
+        connection.idle_since = time.monotonic()
+        with self._lock:
+            self._idle.append(connection)
+            surplus = self._drop_stale()
+            if len(self._idle) > IDLE_CONNECTIONS:
+                surplus.append(self._idle.popleft())
+        _close(surplus)
+
+    def close(self) -> None:
+        """Close every idle connection."""
+        with self._lock:
+            idle, self._idle = self._idle, deque()
+        _close(idle)
+
+    def _pop(self, places: Collection[Place]) -> Connection | None:
+        with self._lock:
+            stale = self._drop_stale()
+            found = next((each for each in reversed(self._idle) if each.place in places), None)
+            if found is not None:
+                self._idle.remove(found)
+        _close(stale)
+        return found
+
+    def _drop_stale(self) -> list[Connection]:
+        """Servers close an idle connection after a while; a request should not run into that."""
+        stale = []
+        while self._idle and self._idle[0].idle_since < time.monotonic() - IDLE_SECONDS:
+            stale.append(self._idle.popleft())
+        return stale
+
+
+def seconds_left(deadline: float) -> float:
+    """What is left until `deadline`, never 0. Raises `TimeoutError` after it."""
+    left = deadline - time.monotonic()
+    if left <= 0:
+        raise TimeoutError
+    return left
+
+
+def _close(connections: Collection[Connection]) -> None:
+    for connection in connections:
+        connection.close()

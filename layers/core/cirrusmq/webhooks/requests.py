@@ -1,0 +1,126 @@
+"""What a subscriber is sent: headers and body of a delivery, and of the request to confirm."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+from typing import Literal
+from urllib.parse import quote
+
+import msgspec
+
+from cirrusmq.base.timestamps import format_time
+from cirrusmq.model.message import Message
+from cirrusmq.webhooks import signature
+
+ContentFormat = Literal["json", "simplified"]
+
+CONTENT_TYPE = "text/plain"
+CONFIRMATION = "SubscriptionConfirmation"
+
+# Visible ASCII but `%`, which begins an escape, and `,`, which ends a tag.
+_PLAIN_IN_TAG = "".join(chr(code) for code in range(0x21, 0x7F) if chr(code) not in "%,")
+
+
+def delivery(
+    *,
+    account: str,
+    topic: str,
+    subscription: str,
+    message_id: str,
+    message: Message,
+    published_ms: int,
+    content_format: ContentFormat,
+    secret: str,
+    request_id: str,
+    now_s: int,
+) -> tuple[dict[str, str], bytes]:
+    """Headers and body of one attempt to deliver `message`.
+
+    `request_id` is new in each attempt; `webhook-id` is the message's and stays. `now_s`: real
+    seconds since the epoch, whatever clock the service runs on: verifiers compare it with theirs.
+    """
+    if content_format == "simplified":
+        body = message.body_bytes
+    else:
+        body = _json_body(account, topic, subscription, message_id, message, published_ms)
+    headers = {
+        "Content-Type": CONTENT_TYPE,
+        "x-cmq-request-id": request_id,
+        "x-cmq-message-id": message_id,
+        **signature.headers(secret, message_id, now_s, body),
+    }
+    if message.tags:
+        headers["x-cmq-message-tag"] = ", ".join(map(_escaped, message.tags))
+    return headers, body
+
+
+def confirmation(
+    *,
+    account: str,
+    topic: str,
+    subscription: str,
+    token: str,
+    confirm_url: str,
+    expires_ms: int,
+    secret: str,
+    request_id: str,
+    now_s: int,
+) -> tuple[dict[str, str], bytes]:
+    """Headers and body of the request that asks a new endpoint to confirm.
+
+    No message is behind it, so `webhook-id` is the request's own id. `expiresAt` is RFC 3339.
+    """
+    body = _json(
+        {
+            "Type": CONFIRMATION,
+            "TopicOwner": account,
+            "topicName": topic,
+            "subscriptionName": subscription,
+            "token": token,
+            "confirmUrl": confirm_url,
+            "expiresAt": format_time(expires_ms),
+        }
+    )
+    headers = {
+        "Content-Type": CONTENT_TYPE,
+        "x-cmq-type": CONFIRMATION,
+        "x-cmq-request-id": request_id,
+        **signature.headers(secret, request_id, now_s, body),
+    }
+    return headers, body
+
+
+def _json_body(
+    account: str,
+    topic: str,
+    subscription: str,
+    message_id: str,
+    message: Message,
+    published_ms: int,
+) -> bytes:
+    content = {
+        "TopicOwner": account,
+        "topicName": topic,
+        "subscriptionName": subscription,
+        "msgId": message_id,
+        "msgBody": message.body,
+        "publishTime": published_ms // 1_000,
+    }
+    if isinstance(message.body, bytes):
+        content["msgBody"] = base64.b64encode(message.body).decode()
+        content["bodyEncoding"] = "base64"
+    return _json(content)
+
+
+def _json(content: Mapping[str, object]) -> bytes:
+    return msgspec.json.encode(content)
+
+
+def _escaped(tag: str) -> str:
+    """A tag as a header holds it: UTF-8 in `%XX` but for visible ASCII, and `%` and `,` so too.
+
+    Header values are ASCII, and a tag may be any text. Splitting the value at `, ` and undoing the
+    percent signs gives back the tags exactly; usual tags look as they are.
+    """
+    return quote(tag, safe=_PLAIN_IN_TAG)

@@ -1,0 +1,147 @@
+"""Adapters: the core's ports on AWS, each with its client made at the first use."""
+
+from __future__ import annotations
+
+import contextlib
+import contextvars
+import os
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from ipaddress import ip_network
+from pathlib import Path
+from typing import Any, TypeVar
+
+import botocore.session
+import msgspec
+
+from cirrusmq.runtime.core import Posted, Settings
+
+A = TypeVar("A")
+B = TypeVar("B")
+
+PARALLEL_CALLS = 16
+
+
+class Invoker:
+    """Runs other functions of the deployment, asynchronously, through Lambda's API."""
+
+    def __init__(self, session: botocore.session.Session) -> None:
+        self._session = session
+        self._client: Any = None
+
+    def __call__(self, role: str, event: dict[str, Any]) -> None:
+        """Invoke the function whose name `<ROLE>_FUNCTION` holds."""
+        if self._client is None:
+            self._client = self._session.create_client("lambda")
+        self._client.invoke(
+            FunctionName=os.environ[f"{role.upper()}_FUNCTION"],
+            InvocationType="Event",
+            Payload=msgspec.json.encode(event),
+        )
+
+
+class Executions:
+    """Starts executions of the retry schedules' state machine."""
+
+    def __init__(self, session: botocore.session.Session) -> None:
+        self._session = session
+        self._client: Any = None
+
+    def __call__(self, name: str, given: dict[str, Any]) -> None:
+        """Start the execution `name`; one that exists already is this very one."""
+        if self._client is None:
+            self._client = self._session.create_client("stepfunctions")
+        with contextlib.suppress(self._client.exceptions.ExecutionAlreadyExists):
+            self._client.start_execution(
+                stateMachineArn=os.environ["RETRY_SCHEDULE_ARN"],
+                name=name,
+                input=msgspec.json.encode(given).decode(),
+            )
+
+
+class Posts:
+    """Posts to endpoints; what that takes is loaded by the first post."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._poster: Any = None
+
+    def __call__(self, url: str, headers: Mapping[str, str], body: bytes) -> Posted:
+        if self._poster is None:
+            from cirrusmq.webhooks.addresses import AddressPolicy
+            from cirrusmq.webhooks.client import Poster
+
+            networks = [ip_network(network) for network in self._settings.allowed_networks]
+            self._poster = Poster(AddressPolicy(networks))
+        outcome: Posted = self._poster.post(url, headers, body)
+        return outcome
+
+
+class Reports:
+    """Reads from the bucket that the data pipeline writes to, or from a folder in its place."""
+
+    def __init__(self, session: botocore.session.Session) -> None:
+        self._session = session
+        self._client: Any = None
+
+    def __call__(self, path: str) -> bytes | None:
+        folder = os.environ.get("REPORTS_FOLDER")
+        if folder:
+            file = Path(folder, path)
+            return file.read_bytes() if file.is_file() else None
+        if self._client is None:
+            self._client = self._session.create_client("s3")
+        try:
+            answer = self._client.get_object(Bucket=os.environ["REPORTS_BUCKET"], Key=path)
+        except self._client.exceptions.NoSuchKey:
+            return None
+        content: bytes = answer["Body"].read()
+        return content
+
+
+class Together:
+    """Calls side by side in threads, in the caller's context; a single one stays in its thread."""
+
+    def __init__(self) -> None:
+        self._threads = ThreadPoolExecutor(PARALLEL_CALLS, thread_name_prefix="store")
+
+    def __call__(self, call: Callable[[A], B], values: Iterable[A]) -> Iterable[B]:
+        return _run(self._threads, call, list(values))
+
+
+def apart(call: Callable[[A], B], values: Iterable[A]) -> Iterable[B]:
+    """As `Together`, in threads of this call alone: for what may hang without holding up others."""
+    listed = list(values)
+    with ThreadPoolExecutor(PARALLEL_CALLS, thread_name_prefix="apart") as threads:
+        return _run(threads, call, listed)
+
+
+class Window:
+    """Calls in threads of their own: what hangs holds up nobody else's."""
+
+    def __init__(self, most: int) -> None:
+        self._threads = ThreadPoolExecutor(most, thread_name_prefix="post")
+        self._running: set[Future[Any]] = set()
+
+    def __enter__(self) -> Window:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self._threads.shutdown()
+
+    def start(self, call: Callable[[], Any]) -> None:
+        """Begin a call, in the caller's context."""
+        self._running.add(self._threads.submit(contextvars.copy_context().run, call))
+
+    def wait(self, seconds: float) -> list[Any]:
+        """What calls that have ended answered; waits at most so long for the next one."""
+        ended, self._running = wait(self._running, seconds, FIRST_COMPLETED)
+        return [each.result() for each in ended]
+
+
+def _run(threads: ThreadPoolExecutor, call: Callable[[A], B], values: list[A]) -> list[B]:
+    if len(values) <= 1:
+        return [call(value) for value in values]
+    # A context serves one thread at a time, hence one for each call.
+    started = [threads.submit(contextvars.copy_context().run, call, value) for value in values]
+    return [each.result() for each in started]

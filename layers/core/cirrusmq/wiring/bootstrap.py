@@ -1,0 +1,129 @@
+"""Wiring: one `Core` for each process, from the environment's variables."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+from collections.abc import Iterator
+from contextvars import ContextVar
+from functools import cache
+from typing import Any
+
+import botocore.session
+from pynamodb.connection import Connection
+
+from cirrusmq.base.limits import CACHE_MS, SLOW_CACHE_MS
+from cirrusmq.runtime.cache import Cache
+from cirrusmq.runtime.clock import Clock, SystemClock
+from cirrusmq.runtime.core import Core, Settings, Tables
+from cirrusmq.runtime.store import Store
+from cirrusmq.storage.secret import load_secret
+from cirrusmq.wiring.adapters import (
+    PARALLEL_CALLS,
+    Executions,
+    Invoker,
+    Posts,
+    Reports,
+    Together,
+    Window,
+    apart,
+)
+
+_SHARED_CACHE_MS = 60_000
+_RETRIES = 4
+
+
+class _Wiring:
+    clock: Clock = SystemClock()
+    session: botocore.session.Session | None = None
+
+
+_serving: ContextVar[Core | None] = ContextVar("serving", default=None)
+
+
+def configure(*, clock: Clock, session: botocore.session.Session) -> None:
+    """Use another clock and botocore session; before the first call of `service`."""
+    _Wiring.clock, _Wiring.session = clock, session
+    _wire.cache_clear()
+    connection.cache_clear()
+
+
+@contextlib.contextmanager
+def serving(core: Core) -> Iterator[None]:
+    """Serve this core in this context, where one process holds several execution environments."""
+    before = _serving.set(core)
+    try:
+        yield
+    finally:
+        _serving.reset(before)
+
+
+def service() -> Core:
+    """The core of this execution environment: of this process, where nothing else is said."""
+    return _serving.get() or _wire()
+
+
+@cache
+def connection() -> Connection:
+    """The PynamoDB connection of this process."""
+    return Connection(
+        region=os.environ.get("AWS_REGION"),
+        max_retry_attempts=_RETRIES,
+        max_pool_connections=2 * PARALLEL_CALLS,
+        connect_timeout_seconds=2,
+        read_timeout_seconds=5,
+    )
+
+
+def dynamodb_clients() -> list[Any]:
+    """The botocore clients through which this process talks to DynamoDB."""
+    return [connection().client]
+
+
+@cache
+def _wire() -> Core:
+    return wire()
+
+
+def wire() -> Core:
+    """A new core from the environment's variables: nothing remembered, nothing shared."""
+    clock = _Wiring.clock
+    session = _Wiring.session or botocore.session.get_session()
+    settings = _settings()
+    shared = os.environ.get("SHARED_CACHES") == "true"
+    randomness = random.SystemRandom()
+    store = Store(connection(), randomness, clock.sleep)
+    tables = Tables(
+        directory=os.environ.get("DIRECTORY_TABLE", ""),
+        messages=os.environ.get("MESSAGES_TABLE", ""),
+        usage=os.environ.get("USAGE_TABLE", ""),
+    )
+    return Core(
+        store=store,
+        tables=tables,
+        clock=clock,
+        random=randomness,
+        cache=Cache(clock, _SHARED_CACHE_MS if shared else CACHE_MS, shared=shared),
+        slow_cache=Cache(clock, SLOW_CACHE_MS, shared=True),
+        secret=cache(lambda: load_secret(store, tables.directory, randomness.randbytes)),
+        invoke=Invoker(session),
+        start_execution=Executions(session),
+        post=Posts(settings),
+        read_report=Reports(session),
+        settings=settings,
+        together=Together(),
+        apart=apart,
+        window=Window,
+    )
+
+
+def _settings() -> Settings:
+    networks = os.environ.get("ALLOWED_NETWORKS", "").split(",")
+    return Settings(
+        confirm_endpoints=os.environ.get("CONFIRM_ENDPOINTS") != "false",
+        http_endpoints=os.environ.get("HTTP_ENDPOINTS") == "true",
+        allowed_networks=tuple(network.strip() for network in networks if network.strip()),
+        public_url=os.environ.get("PUBLIC_URL", ""),
+        account_requests_per_second=int(os.environ.get("ACCOUNT_REQUESTS_PER_SECOND") or 0),
+    )
