@@ -82,9 +82,10 @@ up: install ## start the service on this machine
 
 test: lint types pytest ## every check but the long ones
 
-lint: install ## ruff: rules and format
+lint: install ## ruff: rules and format; the order of the packages
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
+	@$(BIN)/lint-imports --no-logo | tail -n 12
 
 types: install ## mypy, strict
 	@$(BIN)/mypy $(SOURCES)

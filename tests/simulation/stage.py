@@ -35,7 +35,7 @@ class Actor:
 
 
 class Stage:
-    """The clock, and whose turn it is. As a clock it has what `cirrusmq.clock.Clock` asks for."""
+    """The clock, and whose turn it is. As a clock it has what `Clock` asks for."""
 
     scale = 1.0
 
@@ -188,7 +188,7 @@ class Stage:
 
 
 class Window:
-    """Calls side by side, as `cirrusmq.core.Window` has them, in actors of a stage."""
+    """Calls side by side, as `Window` of the core has them, in actors of a stage."""
 
     def __init__(self, stage: Stage) -> None:
         self._stage = stage

@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 FIRST_DECODES = """
 import sys, threading
 import msgspec
-from cirrusmq.decoding import decode_json, decode_packed
+from cirrusmq.base.decoding import decode_json, decode_packed
 
 def decode_first(number):
     inner = msgspec.defstruct(f"Inner{number}", [("x", int)])

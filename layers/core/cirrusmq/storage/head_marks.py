@@ -1,6 +1,6 @@
 """Marks of heads in the Messages table: between values and items, and the writes that change them.
 
-pk `H#<source id>#<partition>`, sk `H`; the fields of `cirrusmq.marks.Mark` under one letter each.
+pk `H#<source id>#<partition>`, sk `H`; the fields of `model.head_mark.Mark` under one letter each.
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ class DirectoryItem(Model):
 
 
 class ParcelItem(Model):
-    """A parcel: the field names of `cirrusmq.parcel.Parcel` beside the letters stored."""
+    """A parcel: the field names of `Parcel` beside the letters stored."""
 
     pk = UnicodeAttribute(hash_key=True)
     sk = UnicodeAttribute(range_key=True)
