@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from cirrusmq.base import ulid
-from cirrusmq_local.testing import Client, World
+from cirrusmq_local.testing.world import Client, World
 
 from . import bodies
 from .charts import Points, draw_bars, draw_lines

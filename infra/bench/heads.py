@@ -16,7 +16,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from cirrusmq.runtime.head_hints import Hints
-from cirrusmq_local.testing import Client, World
+from cirrusmq_local.testing.world import Client, World
 
 from .table import show
 

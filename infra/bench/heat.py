@@ -25,7 +25,7 @@ from cirrusmq.storage.shards import SHARDS
 from cirrusmq.storage.sizes import UNIT_BYTES, item_bytes
 from cirrusmq.subscriptions.subscriptions import list_subscriptions, partitions_of
 from cirrusmq.subscriptions.topics import find_topic
-from cirrusmq_local.testing import Client, World
+from cirrusmq_local.testing.world import Client, World
 
 from . import bodies
 from .lives import subscribe

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from cirrusmq_local.testing import Client, World
+from cirrusmq_local.testing.world import Client, World
 
 from . import bodies
 from .known_queues import HiddenUntilFilter, KnownQueue, PriorityQueueSample, VisibilityIndex, life

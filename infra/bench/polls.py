@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from statistics import median, quantiles
 
-from cirrusmq_local.testing import Client, World
+from cirrusmq_local.testing.world import Client, World
 
 from .table import show
 

@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler
 
 import httpx
 
-from cirrusmq_local.webhooks import DeliveryServer
+from cirrusmq_local.testing.webhooks import DeliveryServer
 
 REFUSED = "refused"
 TAKEN = "taken"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from cirrusmq_local.testing import World
+from cirrusmq_local.testing.world import World
 
 from . import bodies
 from .growth import ENOUGH, receive_units

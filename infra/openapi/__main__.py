@@ -6,8 +6,8 @@ import json
 import sys
 from pathlib import Path
 
-from cirrusmq_local.functions import load_handler
-from cirrusmq_local.template import load
+from cirrusmq_local.cloud.functions import load_handler
+from cirrusmq_local.cloud.template import load
 
 from .build import build
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from tests.infra.tools import ROOT, run_tool
 
-from cirrusmq_local import cloudformation
-from cirrusmq_local.template import Template, load
+from cirrusmq_local.cloud import cloudformation
+from cirrusmq_local.cloud.template import Template, load
 
 # The jobs are programs, not an installed package.
 sys.path[:0] = [str(ROOT), str(ROOT / "spark_emr")]

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from cirrusmq_local import guard
-from cirrusmq_local.invocation import running
+from cirrusmq_local.cloud import guard
+from cirrusmq_local.cloud.invocation import running
 
 _used: set[tuple[str, str, str]] = set()
 _execute = guard.GuardedEngine.execute

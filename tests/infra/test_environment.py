@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from cirrusmq_local.template import Function, Template
+from cirrusmq_local.cloud.template import Function, Template
 
 SET_BY_LAMBDA = {"AWS_REGION"}
 SET_BY_THE_LOCAL_STACK = {"REPORTS_FOLDER"}

@@ -14,9 +14,9 @@ from openapi_schema_validator import OAS31Validator
 from openapi_spec_validator import validate
 
 from cirrusmq_lambda import queries
-from cirrusmq_local.routing import Router
-from cirrusmq_local.template import Template
-from cirrusmq_local.testing import Client, Reply, World
+from cirrusmq_local.cloud.routing import Router
+from cirrusmq_local.cloud.template import Template
+from cirrusmq_local.testing.world import Client, Reply, World
 
 
 @pytest.fixture(scope="module")

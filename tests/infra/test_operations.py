@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from cirrusmq_local.template import Template
+from cirrusmq_local.cloud.template import Template
 
 OWN = "CirrusMQ/cirrusmq"
 TOLD = re.compile(r'\btell\(\s*"(\w+)"')

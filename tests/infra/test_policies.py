@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from cirrusmq_local.template import Template
+from cirrusmq_local.cloud.template import Template
 
 STARS_BY_DESIGN = {
     # A key's own policy says "this key" by a star; there is no other way to say it.

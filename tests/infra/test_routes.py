@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from cirrusmq_local.template import Template
+from cirrusmq_local.cloud.template import Template
 
 MESSAGES = "/queues/{queue}/messages"
 QUEUE = "/queues/{queue}"

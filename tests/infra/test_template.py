@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from tests.infra.tools import run_tool
 
-from cirrusmq_local.template import Template
+from cirrusmq_local.cloud.template import Template
 
 TABLES = ("Directory", "Messages", "Usage")
 SECRET = re.compile(r"secret|password|passwd|token|credential|private|api_?key|access_?key", re.I)

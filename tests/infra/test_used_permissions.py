@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from cirrusmq_local.template import Template
+from cirrusmq_local.cloud.template import Template
 
 # Runs all tests of the service, which takes minutes.
 pytestmark = pytest.mark.long

@@ -13,13 +13,13 @@ import pytest
 from tests.local.subscriber import Subscriber
 
 from cirrusmq.base.errors import CirrusMQError
-from cirrusmq_local.clock import ScaledClock
-from cirrusmq_local.functions import Functions
-from cirrusmq_local.gateway import Gateway
-from cirrusmq_local.invocation import Handler
-from cirrusmq_local.routing import Router
-from cirrusmq_local.server import Server
-from cirrusmq_local.template import Function, Route
+from cirrusmq_local.cloud.clock import ScaledClock
+from cirrusmq_local.cloud.functions import Functions
+from cirrusmq_local.cloud.invocation import Handler
+from cirrusmq_local.cloud.routing import Router
+from cirrusmq_local.cloud.template import Function, Route
+from cirrusmq_local.stack.gateway import Gateway
+from cirrusmq_local.stack.server import Server
 
 STARTED_MS = 1_795_160_000_000
 

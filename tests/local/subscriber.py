@@ -8,7 +8,7 @@ from collections import Counter, defaultdict
 from http.server import BaseHTTPRequestHandler
 from typing import Any
 
-from cirrusmq_local.webhooks import DeliveryServer
+from cirrusmq_local.testing.webhooks import DeliveryServer
 
 HANG_SECONDS = 5
 

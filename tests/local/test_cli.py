@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from tests.stack import COMMAND
 
-from cirrusmq_local.data import DataFolder
+from cirrusmq_local.stack.data import DataFolder
 
 QUEUE = "/queues/{queue}"
 Run = Callable[..., subprocess.CompletedProcess[str]]

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from cirrusmq_local import clock as clocks
-from cirrusmq_local.clock import ClockStopped, ScaledClock
-from cirrusmq_local.data_errors import DataError
+from cirrusmq_local.cloud import clock as clocks
+from cirrusmq_local.cloud.clock import ClockStopped, ScaledClock
+from cirrusmq_local.engine.data_errors import DataError
 
 
 def open_clock(folder: Path, hand_time: Any, scale: float = 1.0) -> ScaledClock:

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from cirrusmq_local.data import DataFolder, read_connection
-from cirrusmq_local.data_errors import DataError, DataInUseError
-from cirrusmq_local.logfile import LogFile
+from cirrusmq_local.engine.data_errors import DataError, DataInUseError
+from cirrusmq_local.stack.data import DataFolder, read_connection
+from cirrusmq_local.stack.logfile import LogFile
 
 CONNECTION = {"url": "http://h", "account": "local", "access_key_id": "k", "secret": "s"}
 

@@ -10,9 +10,9 @@ from tests.local.conftest import function
 from tests.stack import Start
 
 from cirrusmq.wiring import bootstrap
-from cirrusmq_local.environments import SeparateEnvironments
-from cirrusmq_local.functions import Functions
-from cirrusmq_local.invocation import Handler
+from cirrusmq_local.cloud.environments import SeparateEnvironments
+from cirrusmq_local.cloud.functions import Functions
+from cirrusmq_local.cloud.invocation import Handler
 
 
 class Cores:

@@ -13,18 +13,18 @@ from typing import Any
 
 import pytest
 
-from cirrusmq_local import executions
-from cirrusmq_local.aws import make_session
-from cirrusmq_local.clock import ClockStopped, ScaledClock
-from cirrusmq_local.executions import (
+from cirrusmq_local.cloud import executions
+from cirrusmq_local.cloud.aws import make_session
+from cirrusmq_local.cloud.clock import ClockStopped, ScaledClock
+from cirrusmq_local.cloud.executions import (
     ExecutionExistsError,
     Executions,
     UnknownStateMachineError,
 )
-from cirrusmq_local.functions import Functions
-from cirrusmq_local.invocation import Handler
-from cirrusmq_local.template import Function, StateMachine
-from cirrusmq_local.testing import ManualClock
+from cirrusmq_local.cloud.functions import Functions
+from cirrusmq_local.cloud.invocation import Handler
+from cirrusmq_local.cloud.template import Function, StateMachine
+from cirrusmq_local.testing.world import ManualClock
 
 ARN = "arn:aws:states:local:000000000000:stateMachine:retry"
 DEFINITION = (
@@ -351,5 +351,5 @@ def test_the_interpreter_comes_without_what_it_does_not_use() -> None:
 
 
 def test_the_stack_starts_without_the_interpreter() -> None:
-    code = "import sys, cirrusmq_local.stack; assert 'moto' not in sys.modules"
+    code = "import sys, cirrusmq_local.stack.stack; assert 'moto' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from cirrusmq_local.aws import NotOnOneMachineError, make_session
-from cirrusmq_local.functions import Functions, UnknownFunctionError
-from cirrusmq_local.template import Function
+from cirrusmq_local.cloud.aws import NotOnOneMachineError, make_session
+from cirrusmq_local.cloud.functions import Functions, UnknownFunctionError
+from cirrusmq_local.cloud.template import Function
 
 
 def make_function(folder: Path, name: str, code: str) -> Function:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from cirrusmq_local.clock import ScaledClock
+from cirrusmq_local.cloud.clock import ScaledClock
 
 SEND = "POST /queues/{queue}/messages"
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from cirrusmq_local.cloud.functions import Functions
+from cirrusmq_local.cloud.guard import GuardedEngine
+from cirrusmq_local.cloud.template import Function
 from cirrusmq_local.engine import Engine, EngineError, TableSpec
-from cirrusmq_local.functions import Functions
-from cirrusmq_local.guard import GuardedEngine
-from cirrusmq_local.template import Function
 
 KEY = {"pk": {"S": "a"}, "sk": {"S": "b"}}
 GET = {"TableName": "Items", "Key": KEY}

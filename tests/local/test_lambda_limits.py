@@ -12,11 +12,10 @@ from typing import Any
 import pytest
 from tests.local.conftest import function
 
-from cirrusmq_local.aws import make_session
-from cirrusmq_local.engine import Engine, TableSpec
-from cirrusmq_local.functions import Functions
-from cirrusmq_local.guard import GuardedEngine
-from cirrusmq_local.invocation import (
+from cirrusmq_local.cloud.aws import make_session
+from cirrusmq_local.cloud.functions import Functions
+from cirrusmq_local.cloud.guard import GuardedEngine
+from cirrusmq_local.cloud.invocation import (
     LINKS,
     PAYLOAD_BYTES,
     AnswerTooLargeError,
@@ -26,6 +25,7 @@ from cirrusmq_local.invocation import (
     TooManyRequestsError,
     invoke,
 )
+from cirrusmq_local.engine import Engine, TableSpec
 
 PUT = {"TableName": "Items", "Item": {"pk": {"S": "a"}, "sk": {"S": "b"}}}
 GET = {"TableName": "Items", "Key": PUT["Item"]}

@@ -11,7 +11,7 @@ import pytest
 
 from cirrusmq.base.errors import CirrusMQError, Unauthenticated
 from cirrusmq_local.engine import EngineError
-from cirrusmq_local.local_routes import LocalRoutes
+from cirrusmq_local.stack.local_routes import LocalRoutes
 
 KEYS = {"Bearer admin": True, "Bearer user": False}
 

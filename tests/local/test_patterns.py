@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from cirrusmq_local.cloudformation import TemplateError
-from cirrusmq_local.patterns import compile_patterns
+from cirrusmq_local.cloud.cloudformation import TemplateError
+from cirrusmq_local.cloud.patterns import compile_patterns
 
 INSERTED_LOG = {"eventName": ["INSERT"], "dynamodb": {"Keys": {"pk": {"S": [{"prefix": "L#"}]}}}}
 

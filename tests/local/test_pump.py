@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from cirrusmq_local.clock import ClockStopped, ScaledClock
+from cirrusmq_local.cloud.clock import ClockStopped, ScaledClock
+from cirrusmq_local.cloud.pump import LambdaRecord, Pump
+from cirrusmq_local.cloud.template import StreamSource
 from cirrusmq_local.engine import Engine, TableSpec
-from cirrusmq_local.pump import LambdaRecord, Pump
-from cirrusmq_local.template import StreamSource
 
 TABLE = "Messages"
 FAST = 1_000_000.0

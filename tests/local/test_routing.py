@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from cirrusmq_local.cloudformation import TemplateError
-from cirrusmq_local.routing import Router
-from cirrusmq_local.template import Route
+from cirrusmq_local.cloud.cloudformation import TemplateError
+from cirrusmq_local.cloud.routing import Router
+from cirrusmq_local.cloud.template import Route
 
 KEYS = [
     "GET /queues",

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from cirrusmq_local.clock import ScaledClock
-from cirrusmq_local.schedules import Repeater
-from cirrusmq_local.template import Schedule
+from cirrusmq_local.cloud.clock import ScaledClock
+from cirrusmq_local.cloud.schedules import Repeater
+from cirrusmq_local.cloud.template import Schedule
 
 EACH_MINUTE = Schedule(function="sweep", seconds=60)
 

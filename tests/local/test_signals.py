@@ -10,7 +10,7 @@ ROUNDS = 5_000
 # In a process of its own: signals go to a main thread, and a lost one blocks it for ever.
 PROGRAM = f"""
 import signal, threading, time
-from cirrusmq_local.signals import Ending
+from cirrusmq_local.commands.signals import Ending
 
 def send_each():
     for number in range({ROUNDS}):
@@ -44,7 +44,7 @@ def test_a_signal_is_heard_whatever_the_waiting_thread_is_about_to_do() -> None:
 
 def test_a_signal_before_the_wait_is_not_forgotten() -> None:
     check_that_it_ends(
-        "import signal; from cirrusmq_local.signals import Ending;"
+        "import signal; from cirrusmq_local.commands.signals import Ending;"
         "ending = Ending();"
         "signal.raise_signal(signal.SIGINT);"
         "ending.wait(); print('ended')"
@@ -53,7 +53,7 @@ def test_a_signal_before_the_wait_is_not_forgotten() -> None:
 
 def test_the_service_ends_the_wait_with_its_reason() -> None:
     check_that_it_ends(
-        "import threading; from cirrusmq_local.signals import Ending;"
+        "import threading; from cirrusmq_local.commands.signals import Ending;"
         "ending = Ending();"
         "threading.Timer(0.1, ending.give_up, ['lost']).start();"
         "assert ending.wait() == 'lost'; print('ended')"

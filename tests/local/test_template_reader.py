@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from cirrusmq_local.cloudformation import TemplateError
-from cirrusmq_local.template import Route, Schedule, Template, load
+from cirrusmq_local.cloud.cloudformation import TemplateError
+from cirrusmq_local.cloud.template import Route, Schedule, Template, load
 
 SAMPLE = """
 Parameters:

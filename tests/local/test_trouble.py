@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from cirrusmq_local.trouble import QUIET_SECONDS, Trouble
+from cirrusmq_local.stack.trouble import QUIET_SECONDS, Trouble
 
 FULL = OSError(errno.ENOSPC, "No space left on device")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.service.conftest import MakeQueue, TestQueue
 
-from cirrusmq_local.testing import Client, World
+from cirrusmq_local.testing.world import Client, World
 
 FOREIGN = "/queues/alice:orders"
 

@@ -11,7 +11,7 @@ from tests.service.topic_crashes import Crashes
 from tests.service.topics import Subscriber, TestTopic
 
 from cirrusmq.fanout import parking_lot
-from cirrusmq_local.testing import World
+from cirrusmq_local.testing.world import World
 
 TRIES = 3
 Record = dict[str, Any]

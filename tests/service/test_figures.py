@@ -9,7 +9,7 @@ import pytest
 from tests.service.conftest import MakeQueue
 from tests.service.topics import Schedules, Subscriber, TestTopic
 
-from cirrusmq_local.testing import World
+from cirrusmq_local.testing.world import World
 
 
 class Figures:

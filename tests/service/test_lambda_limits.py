@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from cirrusmq_lambda import envelopes
-from cirrusmq_local.invocation import LINKS, TimedOutError
-from cirrusmq_local.testing import World
+from cirrusmq_local.cloud.invocation import LINKS, TimedOutError
+from cirrusmq_local.testing.world import World
 
 if TYPE_CHECKING:
     from tests.service.conftest import MakeQueue

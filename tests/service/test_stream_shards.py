@@ -13,7 +13,7 @@ from tests.service.conftest import MakeQueue, TestQueue
 from tests.service.topics import Subscriber, TestTopic
 
 from cirrusmq.base import ulid
-from cirrusmq_local.testing import World
+from cirrusmq_local.testing.world import World
 
 COUNT = 24
 

@@ -12,7 +12,7 @@ from tests.service.topics import TestSubscription, TestTopic
 
 from cirrusmq.maintenance.sweep import sweep
 from cirrusmq.subscriptions import delivery_state
-from cirrusmq_local.testing import World
+from cirrusmq_local.testing.world import World
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -135,7 +135,7 @@ class TestFailures:
 
         assert dead.counts() == {"active": 4}
 
-    @pytest.mark.parametrize("part", ["operations.running", "schedules.read_all", "write_gauges"])
+    @pytest.mark.parametrize("part", ["operations.running", "delivery_state.read_all", "write_gauges"])
     def test_one_part_that_fails_stops_none_of_the_others_and_is_behind(
         self,
         world: World,

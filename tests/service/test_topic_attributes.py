@@ -9,7 +9,7 @@ from tests.service.conftest import MakeQueue, TestQueue
 from tests.service.crashes import before_transactions
 from tests.service.topics import URL, Schedules, Subscriber, TestTopic, log_bodies
 
-from cirrusmq_local.testing import Client, World
+from cirrusmq_local.testing.world import Client, World
 
 GOOD_NAMES = ["abc", "Z" * 64, "a-b_9", "A1b"]
 BAD_NAMES = ["ab", "a" * 65, "9abc", "a.bc", "a bc", "-abc", "äbc", "a%2Fbc"]

@@ -11,7 +11,7 @@ from tests.service.conftest import TestQueue
 from tests.service.topic_crashes import Crash, Crashes
 from tests.service.topics import Schedules, Subscriber, TestTopic
 
-from cirrusmq_local.testing import World
+from cirrusmq_local.testing.world import World
 
 STUCK_MS = 120_000
 POLICIES: dict[str, dict[str, Any]] = {

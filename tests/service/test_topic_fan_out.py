@@ -13,7 +13,7 @@ from tests.service.topics import Subscriber, TestSubscription, TestTopic, log_bo
 
 from cirrusmq.base import ulid
 from cirrusmq.fanout import copies
-from cirrusmq_local.testing import Client, World
+from cirrusmq_local.testing.world import Client, World
 
 Event = dict[str, Any]
 

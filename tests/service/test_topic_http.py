@@ -13,7 +13,7 @@ from standardwebhooks import Webhook
 from tests.service.conftest import to_ms
 from tests.service.topics import URL, Schedules, Subscriber, TestTopic
 
-from cirrusmq_local.testing import Client, Reply, World
+from cirrusmq_local.testing.world import Client, Reply, World
 
 
 class TestRequests:

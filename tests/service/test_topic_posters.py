@@ -14,7 +14,7 @@ from tests.service.topics import Schedules, Subscriber, TestTopic
 
 from cirrusmq.wiring import adapters
 from cirrusmq_local.engine import EngineError
-from cirrusmq_local.testing import Client, World
+from cirrusmq_local.testing.world import Client, World
 
 DAY = 86_400
 

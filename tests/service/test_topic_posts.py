@@ -10,8 +10,8 @@ from tests.service.topic_crashes import Crash
 from tests.service.topics import Schedules, Subscriber, TestTopic
 
 from cirrusmq.subscriptions import delivery_state
-from cirrusmq_local.recovery import release_posts
-from cirrusmq_local.testing import World
+from cirrusmq_local.stack.recovery import release_posts
+from cirrusmq_local.testing.world import World
 
 BACKOFF = {"retry": {"policy": "backoff"}}
 

@@ -16,7 +16,7 @@ from tests.service.topics import (
 )
 
 from cirrusmq.push import delivery
-from cirrusmq_local.testing import Client, World
+from cirrusmq_local.testing.world import Client, World
 
 DAY = 86_400
 DECAY = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, *[512] * 166]

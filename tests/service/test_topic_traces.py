@@ -8,7 +8,7 @@ import pytest
 from tests.service.conftest import MakeQueue, to_ms
 from tests.service.topics import Schedules, Subscriber, TestSubscription, TestTopic, log_bodies
 
-from cirrusmq_local.testing import Client, World
+from cirrusmq_local.testing.world import Client, World
 
 DAY = 86_400
 PENDING = {"state": "pending", "attempts": 0}

@@ -32,10 +32,10 @@ from cirrusmq.base.errors import CirrusMQError, Unavailable
 from cirrusmq.runtime.core import Core, Tables
 from cirrusmq.wiring import bootstrap
 from cirrusmq_lambda.observability import logger
+from cirrusmq_local.cloud.events import read_answer
+from cirrusmq_local.cloud.template import Function, Template, load
 from cirrusmq_local.engine import Engine, TableSpec
-from cirrusmq_local.events import read_answer
-from cirrusmq_local.template import Function, Template, load
-from cirrusmq_local.testing import START_MS, TEMPLATE, Posting
+from cirrusmq_local.testing.world import START_MS, TEMPLATE, Posting
 
 A = TypeVar("A")
 B = TypeVar("B")

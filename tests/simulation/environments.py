@@ -22,9 +22,9 @@ from cirrusmq.runtime.cache import Cache
 from cirrusmq.runtime.core import Core, Settings
 from cirrusmq.runtime.store import Store
 from cirrusmq.storage.secret import load_secret
-from cirrusmq_local.functions import load_handler
-from cirrusmq_local.invocation import Handler
-from cirrusmq_local.template import Function
+from cirrusmq_local.cloud.functions import load_handler
+from cirrusmq_local.cloud.invocation import Handler
+from cirrusmq_local.cloud.template import Function
 
 if TYPE_CHECKING:
     from tests.simulation.deployment import Deployment

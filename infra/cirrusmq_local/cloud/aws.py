@@ -1,0 +1,147 @@
+"""The product's AWS session on one machine: calls end at the stack, none leaves it."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import uuid
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import unquote
+
+import botocore.session
+from botocore.awsrequest import AWSResponse
+from botocore.response import StreamingBody
+
+from cirrusmq_local.cloud.executions import (
+    ExecutionExistsError,
+    Executions,
+    UnknownStateMachineError,
+)
+from cirrusmq_local.cloud.functions import Functions, UnknownFunctionError
+from cirrusmq_local.cloud.invocation import EventTooLargeError, Invocation, running
+from cirrusmq_local.cloud.template import REGION
+
+
+class NotOnOneMachineError(Exception):
+    """The product called an AWS service that the stack does not have."""
+
+
+def isolate_environment() -> None:
+    """Let nothing that is set up for a real account reach the product's clients."""
+    os.environ |= {
+        "AWS_REGION": REGION,
+        "AWS_DEFAULT_REGION": REGION,
+        "AWS_ACCESS_KEY_ID": "local",
+        "AWS_SECRET_ACCESS_KEY": "local",
+        "AWS_CONFIG_FILE": os.devnull,
+        "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
+        "AWS_EC2_METADATA_DISABLED": "true",
+    }
+    for name in ("AWS_PROFILE", "AWS_DEFAULT_PROFILE", "AWS_SESSION_TOKEN", "AWS_ENDPOINT_URL"):
+        os.environ.pop(name, None)
+
+
+def make_session(
+    functions: Callable[[], Functions], executions: Callable[[], Executions] | None = None
+) -> botocore.session.Session:
+    """A session whose clients invoke functions and start executions here, and do nothing else.
+
+    A client that the embedded engine is attached to answers before the refusal: botocore asks
+    the handler of the more specific event first.
+    """
+    session = botocore.session.Session()
+    session.set_credentials("local", "local")
+    session.set_config_variable("region", REGION)
+
+    def invoke(params: dict[str, Any], **_: Any) -> tuple[AWSResponse, dict[str, Any]]:
+        return _invoke(functions(), params)
+
+    def start(params: dict[str, Any], **_: Any) -> tuple[AWSResponse, dict[str, Any]]:
+        assert executions is not None
+        return _start_execution(executions(), params)
+
+    session.register("before-call.lambda.Invoke", invoke)
+    if executions is not None:
+        session.register("before-call.sfn.StartExecution", start)
+    session.register("before-call", _refuse)
+    return session
+
+
+def _invoke(functions: Functions, params: dict[str, Any]) -> tuple[AWSResponse, dict[str, Any]]:
+    name = unquote(params["url_path"].split("/functions/")[1].split("/")[0]).rpartition(":")[2]
+    event = json.loads(params["body"] or b"{}")
+    try:
+        called = functions.find(name)
+    except UnknownFunctionError as error:
+        return _error(404, "ResourceNotFoundException", str(error))
+    invocation = running.get()
+    if not _may(invocation, "lambda:InvokeFunction", called.arn, f"{called.logical_id}.Arn"):
+        return _not_allowed(invocation, "lambda:InvokeFunction", name)
+    chain = invocation.chain if invocation else ()
+    status, payload = 202, b""
+    try:
+        if params["headers"].get("X-Amz-Invocation-Type") == "Event":
+            functions.send(name, event, chain)
+        else:
+            status, payload = 200, json.dumps(functions.run(name, event, chain)).encode()
+    except EventTooLargeError as error:
+        return _error(413, "RequestTooLargeException", str(error))
+    return _answer(
+        status,
+        {
+            "StatusCode": status,
+            "ExecutedVersion": "$LATEST",
+            "Payload": StreamingBody(io.BytesIO(payload), len(payload)),
+        },
+    )
+
+
+def _start_execution(
+    executions: Executions, params: dict[str, Any]
+) -> tuple[AWSResponse, dict[str, Any]]:
+    asked = json.loads(params["body"])
+    try:
+        machine = executions.find(asked["stateMachineArn"])
+        invocation = running.get()
+        allowed = (machine.arn, f"{machine.logical_id}.Arn")
+        if not _may(invocation, "states:StartExecution", *allowed):
+            return _not_allowed(invocation, "states:StartExecution", machine.arn)
+        arn = executions.start(machine.arn, asked["name"], asked.get("input", "{}"))
+    except UnknownStateMachineError as error:
+        return _error(400, "StateMachineDoesNotExist", str(error))
+    except ExecutionExistsError as error:
+        return _error(400, "ExecutionAlreadyExists", str(error))
+    return _answer(200, {"executionArn": arn, "startDate": datetime.now(UTC)})
+
+
+def _may(invocation: Invocation | None, action: str, *targets: str) -> bool:
+    """Whether the running function may do this, and still has time to."""
+    if invocation is None:
+        return True
+    invocation.check_time()
+    return invocation.function.may(action, *targets)
+
+
+def _not_allowed(
+    invocation: Invocation | None, action: str, target: str
+) -> tuple[AWSResponse, dict[str, Any]]:
+    name = invocation.function.name if invocation else ""
+    text = f"{name} is not allowed {action} on {target}: see template.yaml"
+    return _error(403, "AccessDeniedException", text)
+
+
+def _error(status: int, code: str, text: str) -> tuple[AWSResponse, dict[str, Any]]:
+    return _answer(status, {"Error": {"Code": code, "Message": text}})
+
+
+def _answer(status: int, parsed: dict[str, Any]) -> tuple[AWSResponse, dict[str, Any]]:
+    told = {"HTTPStatusCode": status, "RetryAttempts": 0, "RequestId": str(uuid.uuid4())}
+    return AWSResponse("", status, {}, None), {**parsed, "ResponseMetadata": told}
+
+
+def _refuse(model: Any, **_: Any) -> None:
+    service = model.service_model.service_id
+    raise NotOnOneMachineError(f"{service} {model.name} is not available on one machine")

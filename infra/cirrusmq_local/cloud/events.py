@@ -1,0 +1,134 @@
+"""HTTP requests as the events of an HTTP API (payload format 2.0), and answers back to HTTP.
+
+Source: https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-develop-integrations-lambda.html
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import parse_qsl, unquote
+
+from cirrusmq_local.cloud.cloudformation import ACCOUNT_ID
+from cirrusmq_local.cloud.invocation import EventTooLargeError, FunctionError, TooManyRequestsError
+from cirrusmq_local.cloud.routing import Match
+
+_TEXT_TYPES = ("text/", "application/json", "application/xml", "application/javascript")
+
+
+class BadAnswerError(Exception):
+    """A function answered something that an HTTP API cannot send."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """An HTTP request, its body read."""
+
+    method: str
+    raw_path: str
+    query: str
+    headers: Sequence[tuple[str, str]]
+    """Names in lower case."""
+    body: bytes
+    source: str
+    http_version: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """An HTTP answer."""
+
+    status: int
+    headers: Sequence[tuple[str, str]]
+    body: bytes
+
+
+def make_event(request: Request, match: Match, request_id: str, now_ms: int) -> dict[str, Any]:
+    """The event that a function of the API is invoked with."""
+    headers = _joined(request.headers)
+    cookies = headers.pop("cookie", None)
+    event: dict[str, Any] = {
+        "version": "2.0",
+        "routeKey": match.route.key,
+        "rawPath": unquote(request.raw_path, errors="replace"),
+        "rawQueryString": request.query,
+        "headers": headers,
+        "requestContext": {
+            "accountId": ACCOUNT_ID,
+            "apiId": "local",
+            "domainName": headers.get("host", ""),
+            "domainPrefix": "local",
+            "http": {
+                "method": request.method,
+                "path": unquote(request.raw_path, errors="replace"),
+                "protocol": f"HTTP/{request.http_version}",
+                "sourceIp": request.source,
+                "userAgent": headers.get("user-agent", ""),
+            },
+            "requestId": request_id,
+            "routeKey": match.route.key,
+            "stage": "$default",
+            "time": time.strftime("%d/%b/%Y:%H:%M:%S +0000", time.gmtime(now_ms / 1_000)),
+            "timeEpoch": now_ms,
+        },
+        "isBase64Encoded": False,
+    }
+    if cookies is not None:
+        event["cookies"] = [cookie.strip() for cookie in cookies.split(";")]
+    if request.query:
+        pairs = parse_qsl(request.query, keep_blank_values=True, errors="replace")
+        event["queryStringParameters"] = _joined(pairs)
+    if match.parameters:
+        event["pathParameters"] = match.parameters
+    if request.body:
+        event["body"], event["isBase64Encoded"] = _body(
+            request.body, headers.get("content-type", "")
+        )
+    return event
+
+
+def read_answer(answer: Any) -> Answer:
+    """What a function answered. Raises BadAnswerError where the shape is wrong."""
+    try:
+        text = answer.get("body") or ""
+        body = base64.b64decode(text) if answer.get("isBase64Encoded") else text.encode()
+        headers = [(str(name), str(value)) for name, value in (answer.get("headers") or {}).items()]
+        headers += [("set-cookie", str(cookie)) for cookie in answer.get("cookies") or []]
+        return Answer(status=int(answer["statusCode"]), headers=headers, body=body)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise BadAnswerError(f"not an answer of payload format 2.0: {error!r}") from error
+
+
+_FAILURES: dict[type[FunctionError], tuple[int, str]] = {
+    EventTooLargeError: (413, "Request Too Long"),
+    TooManyRequestsError: (503, "Service Unavailable"),
+}
+
+
+def answer_failure(error: FunctionError) -> Answer:
+    """What an HTTP API answers where Lambda has no answer of the function's for it."""
+    status, message = _FAILURES.get(type(error), (500, "Internal Server Error"))
+    body = json.dumps({"message": message}).encode()
+    return Answer(status=status, headers=[("content-type", "application/json")], body=body)
+
+
+def _joined(pairs: Sequence[tuple[str, str]]) -> dict[str, str]:
+    """Values of one name together, separated by commas, as the API hands them over."""
+    together: dict[str, str] = {}
+    for name, value in pairs:
+        together[name] = f"{together[name]},{value}" if name in together else value
+    return together
+
+
+def _body(body: bytes, content_type: str) -> tuple[str, bool]:
+    """The body as text where it is one, else in base64 (and True)."""
+    if not content_type or content_type.lower().startswith(_TEXT_TYPES):
+        try:
+            return body.decode(), False
+        except UnicodeDecodeError:
+            pass
+    return base64.b64encode(body).decode(), True

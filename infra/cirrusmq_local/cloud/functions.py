@@ -1,0 +1,165 @@
+"""Lambda functions in one process: loaded from their folders, run in threads."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import json
+import logging
+import sys
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
+
+from cirrusmq_local.cloud.clock import ClockStopped
+from cirrusmq_local.cloud.environments import Environments, SharedEnvironment
+from cirrusmq_local.cloud.invocation import (
+    Handler,
+    TooManyRequestsError,
+    check_event,
+    goes_on,
+    invoke,
+)
+from cirrusmq_local.cloud.template import Function
+
+# Every long poll holds a thread, and every function that is invoked asynchronously another.
+CALL_THREADS = 512
+EVENT_THREADS = 128
+
+_log = logging.getLogger(__name__)
+
+
+class UnknownFunctionError(Exception):
+    """No function of this name is in the template."""
+
+
+class StackStoppingError(Exception):
+    """The stack ended before the function did."""
+
+
+def load_handler(function: Function) -> Handler:
+    """The function's handler. Its module has a name of its own, for all are called `app`."""
+    module_name, _, handler_name = function.handler.partition(".")
+    path = function.folder / f"{module_name}.py"
+    unique = f"cirrusmq_function_{function.folder.name}"
+    spec = importlib.util.spec_from_file_location(unique, path)
+    if spec is None or spec.loader is None or not path.is_file():
+        raise FileNotFoundError(f"{path} does not exist: the template's {function.name} needs it")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[unique] = module
+    spec.loader.exec_module(module)
+    handler: Handler = getattr(module, handler_name)
+    return handler
+
+
+class Functions:
+    """The functions of the template, by name, and the threads they run in."""
+
+    def __init__(
+        self,
+        handlers: Mapping[str, tuple[Function, Handler]],
+        environments: Environments | None = None,
+    ) -> None:
+        self._handlers = dict(handlers)
+        self._environments = environments or SharedEnvironment()
+        self._reserved = {
+            name: threading.BoundedSemaphore(function.reserved)
+            for name, (function, _) in self._handlers.items()
+            if function.reserved is not None
+        }
+        self._calls = ThreadPoolExecutor(CALL_THREADS, thread_name_prefix="call")
+        self._events = ThreadPoolExecutor(EVENT_THREADS, thread_name_prefix="event")
+        self._stopping = threading.Event()
+
+    @classmethod
+    def load(
+        cls, functions: Sequence[Function], environments: Environments | None = None
+    ) -> Functions:
+        """Import every function's module."""
+        return cls({each.name: (each, load_handler(each)) for each in functions}, environments)
+
+    def add(self, function: Function, handler: Handler) -> None:
+        """Take in a function that no folder holds."""
+        self._handlers[function.name] = (function, handler)
+
+    def find(self, name: str) -> Function:
+        """The function of a name, or UnknownFunctionError."""
+        if name not in self._handlers:
+            raise UnknownFunctionError(f"the template has no function {name}")
+        return self._handlers[name][0]
+
+    def run(self, name: str, event: Any, chain: tuple[str, ...] = ()) -> Any:
+        """Run a function in this thread and return its answer.
+
+        Raises a FunctionError where Lambda would end it, pass its answer by or not run it at all.
+        `chain`: the functions that led here.
+        """
+        with self._reserve(name, wait=False):
+            return self._invoke(name, event, chain)
+
+    def run_in_turn(self, name: str, event: Any, chain: tuple[str, ...] = ()) -> Any:
+        """As `run`; where as many run as are reserved, wait, as Lambda's own queue does."""
+        with self._reserve(name, wait=True):
+            return self._invoke(name, event, chain)
+
+    def call(self, name: str, event: Any) -> Future[Any]:
+        """Run a function in a thread of its own."""
+        return self._calls.submit(self._run_until_stopped, name, event)
+
+    def send(self, name: str, event: Any, chain: tuple[str, ...] = ()) -> None:
+        """Run a function later and forget its answer.
+
+        Lambda would try again after an error; here nothing does but what the product does itself
+        about a lost event, so that is tried all the time.
+        """
+        check_event(self.find(name), event)
+        if self._stopping.is_set():
+            return
+        if not goes_on(self.find(name), chain):
+            _log.error("%s invokes itself on and on: this event is dropped", name)
+            return
+        # Through JSON, as in the cloud: what cannot travel must not work here either.
+        copied = json.loads(json.dumps(event))
+        self._events.submit(self._run_and_log, name, copied, chain)
+
+    def stop(self) -> None:
+        """Wait for what runs; what has not started is dropped. Stop the clock before."""
+        self._stopping.set()
+        self._events.shutdown(cancel_futures=True)
+        self._calls.shutdown(cancel_futures=True)
+
+    def _invoke(self, name: str, event: Any, chain: tuple[str, ...]) -> Any:
+        function, handler = self._handlers[name]
+        with self._environments.serving(name):
+            return invoke(function, handler, event, time.monotonic, chain)
+
+    @contextlib.contextmanager
+    def _reserve(self, name: str, *, wait: bool) -> Iterator[None]:
+        """Be one of those that may run at once."""
+        self.find(name)
+        reserved = self._reserved.get(name)
+        if reserved is None:
+            yield
+            return
+        if not reserved.acquire(blocking=wait):
+            raise TooManyRequestsError(f"{name}: as many run as are reserved for it")
+        try:
+            yield
+        finally:
+            reserved.release()
+
+    def _run_until_stopped(self, name: str, event: Any) -> Any:
+        try:
+            return self.run(name, event)
+        except ClockStopped as stopped:
+            raise StackStoppingError from stopped
+
+    def _run_and_log(self, name: str, event: Any, chain: tuple[str, ...]) -> None:
+        try:
+            self.run_in_turn(name, event, chain)
+        except ClockStopped:
+            return
+        except Exception:
+            _log.exception("%s failed", name)

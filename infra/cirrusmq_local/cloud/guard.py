@@ -1,0 +1,60 @@
+"""The policies of the template, in force on one machine too.
+
+A function that lacks a permission fails in every test that uses it, not first in an account.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from cirrusmq_local.cloud.invocation import running
+from cirrusmq_local.engine import Engine, EngineError
+
+PARTITION_KEY = "pk"
+
+
+class GuardedEngine:
+    """Does operations as the engine does, but only what the running function's policies allow.
+
+    What runs outside of a function, such as the stack itself, may do anything.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def execute(self, operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
+        """Do one operation, or raise AccessDeniedException; none after the function's timeout."""
+        invocation = running.get()
+        if invocation is not None:
+            invocation.check_time()
+            function = invocation.function
+            for table, action, partition in _needs(operation, request):
+                if not function.may(action, f"{table}.Arn", partition=partition):
+                    where = f"{table} {partition}".rstrip()
+                    raise EngineError(
+                        "AccessDeniedException",
+                        f"{function.name} is not allowed {action} on {where}: see template.yaml",
+                    )
+        return self._engine.execute(operation, request)
+
+
+def _needs(operation: str, request: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """Table, action on it, and partition key where the request is about one item.
+
+    IAM knows no transaction, only its parts.
+    """
+    if "RequestItems" in request:
+        for table in request["RequestItems"]:
+            yield table, f"dynamodb:{operation}", ""
+    elif "TransactItems" in request:
+        for part in request["TransactItems"]:
+            ((verb, held),) = part.items()
+            yield held["TableName"], f"dynamodb:{verb}Item", _partition(held)
+    elif "TableName" in request:
+        yield request["TableName"], f"dynamodb:{operation}", _partition(request)
+
+
+def _partition(request: Mapping[str, Any]) -> str:
+    item = request.get("Key") or request.get("Item") or {}
+    return str(item.get(PARTITION_KEY, {}).get("S", ""))

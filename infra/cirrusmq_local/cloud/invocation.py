@@ -1,0 +1,152 @@
+"""One invocation of a function, and what Lambda allows it: size, time, links of a chain.
+
+Source: https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Callable
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import msgspec
+
+from cirrusmq_local.cloud.template import Function
+
+Handler: TypeAlias = Callable[[Any, Any], Any]
+
+PAYLOAD_BYTES = 6_291_556
+"""Of an event, and of an answer as Lambda's runtime encodes it."""
+LINKS = 16
+"""So often a function runs in one chain of invocations, unless it is allowed to loop."""
+_ESCAPED_BYTES = 12
+"""Of one character in an answer's JSON at most: a pair of `\\uXXXX`."""
+
+
+class FunctionError(Exception):
+    """Lambda ended the invocation or threw its answer away; its caller learns no more."""
+
+
+class EventTooLargeError(FunctionError):
+    """The event is larger than Lambda takes; the function has not run."""
+
+
+class AnswerTooLargeError(FunctionError):
+    """The function ran to its end, and its answer is larger than Lambda passes on."""
+
+
+class TimedOutError(FunctionError):
+    """The function was ended at its timeout."""
+
+
+class TooManyRequestsError(FunctionError):
+    """As many of the function run as are reserved for it; this one has not run."""
+
+
+class _Ended(BaseException):
+    """The time is over. Nothing in the product catches it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Invocation:
+    """A function at work. `now` and `ends` are seconds of one clock."""
+
+    function: Function
+    now: Callable[[], float]
+    ends: float
+    chain: tuple[str, ...]
+    """Names of the functions that led here, itself the last."""
+
+    def check_time(self) -> None:
+        """Ends whoever calls this after the timeout: nothing it does takes effect any more."""
+        if self.now() > self.ends:
+            raise _Ended
+
+
+running: ContextVar[Invocation | None] = ContextVar("running", default=None)
+"""The invocation that runs in this context; None outside of any."""
+
+
+class Context:
+    """What a handler is told about its invocation."""
+
+    def __init__(self, invocation: Invocation) -> None:
+        function = invocation.function
+        self.function_name = function.name
+        self.function_version = "$LATEST"
+        self.memory_limit_in_mb = function.memory_mb
+        self.aws_request_id = str(uuid.uuid4())
+        self.invoked_function_arn = function.arn
+        self.log_group_name = "/aws/lambda/cirrusmq"
+        self.log_stream_name = function.name
+        self._invocation = invocation
+
+    def get_remaining_time_in_millis(self) -> int:
+        """Milliseconds until the function is ended."""
+        return max(0, int((self._invocation.ends - self._invocation.now()) * 1_000))
+
+
+def invoke(
+    function: Function,
+    handler: Handler,
+    event: Any,
+    now: Callable[[], float],
+    chain: tuple[str, ...] = (),
+) -> Any:
+    """The handler's answer, or a FunctionError in its place; its own errors go up.
+
+    `chain`: the functions that led here.
+    """
+    check_event(function, event)
+    invocation = Invocation(
+        function=function,
+        now=now,
+        ends=now() + function.timeout_seconds,
+        chain=(*chain, function.name),
+    )
+    before = running.set(invocation)
+    try:
+        answer = handler(event, Context(invocation))
+        invocation.check_time()
+    except _Ended:
+        text = f"{function.name} was ended after {function.timeout_seconds} s"
+        raise TimedOutError(text) from None
+    finally:
+        running.reset(before)
+    size = answer_bytes(answer)
+    if size > PAYLOAD_BYTES:
+        text = f"{function.name}: the answer has {size} bytes, more than {PAYLOAD_BYTES}"
+        raise AnswerTooLargeError(text)
+    return answer
+
+
+def check_event(function: Function, event: Any) -> None:
+    """Raises EventTooLargeError for an event that Lambda does not take."""
+    if _encoded_bytes(event) > PAYLOAD_BYTES:
+        raise EventTooLargeError(f"{function.name}: the event has more than {PAYLOAD_BYTES} bytes")
+
+
+def answer_bytes(answer: Any) -> int:
+    """How large an answer is for Lambda, at least: its runtime escapes whatever is not ASCII.
+
+    Answers that are small however much is escaped are not encoded, and count as nothing.
+    """
+    body = answer.get("body") if isinstance(answer, dict) else None
+    if isinstance(body, str) and _ESCAPED_BYTES * len(body) < PAYLOAD_BYTES // 2:
+        return 0
+    return len(json.dumps(answer, default=str))
+
+
+def _encoded_bytes(event: Any) -> int:
+    try:
+        return len(msgspec.json.encode(event))
+    except UnicodeEncodeError:  # a header that is no text, which the function refuses itself
+        return len(json.dumps(event))
+
+
+def goes_on(function: Function, chain: tuple[str, ...]) -> bool:
+    """Whether Lambda lets a chain of invocations lead to the function once more."""
+    return function.may_loop or chain.count(function.name) < LINKS

@@ -1,0 +1,62 @@
+"""Filters of an event source mapping: which records of a stream a function wants.
+
+Source: https://docs.aws.amazon.com/lambda/latest/dg/invocation-eventfiltering.html
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from cirrusmq_local.cloud.cloudformation import TemplateError
+
+Predicate: TypeAlias = Callable[[Any], bool]
+
+_FIELDS = {"eventName", "dynamodb", "dynamodb.Keys"}
+_MISSING = object()
+
+
+def compile_patterns(patterns: Sequence[Mapping[str, Any]]) -> Predicate:
+    """Whether a record matches any of the patterns; without patterns every record does.
+
+    Understood are exact values and `prefix`, of an event's name and an item's keys: what the
+    template uses. Anything else raises TemplateError here, not a wrong choice later.
+    """
+    if not patterns:
+        return lambda record: True
+    for pattern in patterns:
+        fields = set(pattern) | {f"dynamodb.{name}" for name in pattern.get("dynamodb") or {}}
+        unknown = fields - _FIELDS
+        if unknown:
+            raise TemplateError(f"a filter of {sorted(unknown)} is not understood")
+    predicates = [_object(pattern) for pattern in patterns]
+    return lambda record: any(predicate(record) for predicate in predicates)
+
+
+def _object(pattern: Mapping[str, Any]) -> Predicate:
+    members = {name: _member(name, wanted) for name, wanted in pattern.items()}
+
+    def matches(value: Any) -> bool:
+        return isinstance(value, Mapping) and all(
+            predicate(value.get(name, _MISSING)) for name, predicate in members.items()
+        )
+
+    return matches
+
+
+def _member(name: str, wanted: Any) -> Predicate:
+    if isinstance(wanted, Mapping):
+        return _object(wanted)
+    if not isinstance(wanted, list) or not wanted:
+        raise TemplateError(f"filter of {name}: a list of alternatives is needed, not {wanted!r}")
+    alternatives = [_alternative(name, each) for each in wanted]
+    return lambda value: any(alternative(value) for alternative in alternatives)
+
+
+def _alternative(name: str, wanted: Any) -> Predicate:
+    if isinstance(wanted, Mapping):
+        if set(wanted) != {"prefix"} or not isinstance(wanted["prefix"], str):
+            raise TemplateError(f"filter of {name}: {dict(wanted)} is not understood, prefix is")
+        prefix = wanted["prefix"]
+        return lambda value: isinstance(value, str) and value.startswith(prefix)
+    return lambda value: type(value) is type(wanted) and value == wanted

@@ -1,0 +1,271 @@
+"""Feeds a table's change stream to a function, as a Lambda event source mapping does."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar
+
+import msgspec
+
+from cirrusmq.runtime.clock import Clock
+from cirrusmq_local.cloud.clock import ClockStopped
+from cirrusmq_local.cloud.invocation import PAYLOAD_BYTES
+from cirrusmq_local.cloud.patterns import compile_patterns
+from cirrusmq_local.cloud.template import StreamSource
+
+LambdaRecord: TypeAlias = dict[str, Any]
+T = TypeVar("T")
+Run: TypeAlias = Callable[[str, Any], Any]
+Park: TypeAlias = Callable[[StreamSource, Sequence[LambdaRecord]], None]
+
+READ_RECORDS = 1_000
+_EVENT_BYTES = 100
+"""Of an event beside its records."""
+# A stop or a flush is noticed within this time.
+WAKE_SECONDS = 0.25
+# Where records flow that the function does not want, reading each alone would cost more than they.
+UNWANTED_PAUSE_SECONDS = 0.01
+# Passing over unwanted records changes nothing, so how far it came is saved now and then only.
+SAVE_EVERY_SECONDS = 5.0
+RETRY_SECONDS = (0.1, 30.0)
+
+_log = logging.getLogger(__name__)
+
+
+class StreamRecord(Protocol):
+    """A change of an item."""
+
+    @property
+    def sequence(self) -> int: ...
+
+    @property
+    def event_name(self) -> str: ...
+
+    @property
+    def keys(self) -> Mapping[str, Any]: ...
+
+    def as_lambda_record(self) -> LambdaRecord: ...
+
+
+class Stream(Protocol):
+    """What the pump needs of the engine."""
+
+    def read_stream(self, table: str, after: int, limit: int) -> Sequence[StreamRecord]: ...
+
+    def wait_for_stream(self, table: str, after: int, timeout_seconds: float) -> bool: ...
+
+    def save_position(self, reader: str, position: int) -> None: ...
+
+    def load_position(self, reader: str) -> int: ...
+
+
+class PumpClock(Clock, Protocol):
+    """A clock that can be stopped."""
+
+    @property
+    def stopped(self) -> bool: ...
+
+
+class Pump:
+    """One function's reading of one stream.
+
+    The position is saved when a batch is done, never before: a stack that is killed in between
+    gives the function the same records again.
+    """
+
+    def __init__(
+        self, source: StreamSource, stream: Stream, run: Run, park: Park, clock: PumpClock
+    ) -> None:
+        self.source = source
+        self._stream = stream
+        self._run = run
+        self._park = park
+        self._clock = clock
+        self._wanted = compile_patterns(source.filters)
+        self._reader = f"{source.table}:{source.function}"
+        self._position = self.saved = stream.load_position(self._reader) or 0
+        self._saved_at = time.monotonic()
+        self._flush = threading.Event()
+        self._flushed = threading.Condition()
+        self._flushes_done = 0
+
+    def run_until_stopped(self) -> None:
+        """Feed the function until the stack's clock stops; for a thread of its own."""
+        while not self._clock.stopped:
+            try:
+                self.step()
+            except ClockStopped:
+                return
+            except Exception:
+                # The position stands where the last batch was done: nothing is skipped.
+                _log.exception("reading the stream for %s failed", self.source.function)
+                time.sleep(WAKE_SECONDS)
+
+    def step(self) -> None:
+        """Collect one batch, or what the window lets wait no longer, and have it processed."""
+        flushing = self._flush.is_set()
+        batch, read_to, at_end = self._collect()
+        if batch:
+            self._process(batch)
+        self._position = read_to
+        due = time.monotonic() - self._saved_at > SAVE_EVERY_SECONDS
+        if self._position > self.saved and (batch or due or self._clock.stopped):
+            self._save()
+        if flushing and at_end:
+            self._end_flush()
+
+    def flush(self) -> None:
+        """Have everything processed that is in the stream now; returns when it is."""
+        with self._flushed:
+            awaited = self._flushes_done + 1
+            self._flush.set()
+            while self._flushes_done < awaited and not self._clock.stopped:
+                self._flushed.wait(WAKE_SECONDS)
+
+    def drain(self) -> None:
+        """As `flush`, in this thread, where no other one runs the pump."""
+        self._flush.set()
+        while self._flush.is_set():
+            self.step()
+
+    def _end_flush(self) -> None:
+        with self._flushed:
+            self._flush.clear()
+            self._flushes_done += 1
+            self._flushed.notify_all()
+
+    def _save(self) -> None:
+        self._stream.save_position(self._reader, self._position)
+        self.saved = self._position
+        self._saved_at = time.monotonic()
+
+    def _collect(self) -> tuple[list[LambdaRecord], int, bool]:
+        """A batch, how far it reaches, and whether that was the end of the stream."""
+        batch: list[LambdaRecord] = []
+        size = _EVENT_BYTES
+        read_to = self._position
+        waited_until = 0.0
+        while True:
+            records = self._stream.read_stream(self.source.table, read_to, READ_RECORDS)
+            for record in records:
+                if self._wanted(_head(record)):
+                    made = record.as_lambda_record()
+                    size += len(msgspec.json.encode(made)) + 1
+                    if batch and size > PAYLOAD_BYTES:
+                        return batch, read_to, False
+                    batch.append(made)
+                read_to = record.sequence
+                if len(batch) == self.source.batch_size:
+                    return batch, read_to, False
+            if len(records) == READ_RECORDS:
+                continue
+            if batch and not waited_until:
+                waited_until = time.monotonic() + self.source.window_seconds / self._clock.scale
+            left = waited_until - time.monotonic()
+            if self._flush.is_set() or self._clock.stopped or (batch and left <= 0):
+                return batch, read_to, True
+            if not batch and read_to > self._position:
+                time.sleep(UNWANTED_PAUSE_SECONDS)
+                return batch, read_to, True
+            self._wait(read_to, left if batch else WAKE_SECONDS)
+            if not batch:
+                return batch, read_to, False
+
+    def _wait(self, read_to: int, seconds: float) -> None:
+        seconds = min(seconds, WAKE_SECONDS)
+        if self.source.window_seconds:
+            # The batch may wait anyway: no reason to look at each record as it comes.
+            self._flush.wait(seconds)
+        else:
+            self._stream.wait_for_stream(self.source.table, read_to, seconds)
+
+    def _process(self, batch: Sequence[LambdaRecord]) -> None:
+        """Have every record of the batch processed, or parked after its last retry."""
+        plan = Plan(self.source, batch)
+        failures = 0
+        while (piece := plan.next()) is not None:
+            done, raised = self._try(piece)
+            given_up = plan.settle(done, raised, self._age_seconds(piece))
+            if given_up:
+                self._park(self.source, given_up)
+            elif done == len(piece):
+                failures = 0
+            else:
+                self._clock.sleep(min(RETRY_SECONDS[0] * 2**failures, RETRY_SECONDS[1]))
+                failures += 1
+
+    def _try(self, records: Sequence[LambdaRecord]) -> tuple[int, bool]:
+        """How many of the records, from the first, the function is done with; whether it raised."""
+        try:
+            answer = self._run(self.source.function, {"Records": list(records)})
+        except Exception:
+            _log.exception("%s failed on %d records", self.source.function, len(records))
+            return 0, True
+        return records_done(self.source, records, answer), False
+
+    def _age_seconds(self, records: Sequence[LambdaRecord]) -> float:
+        created = float(records[0]["dynamodb"]["ApproximateCreationDateTime"])
+        return self._clock.now_ms() / 1_000 - created
+
+
+class Plan(Generic[T]):
+    """How a batch is tried until every record of it is done or given up.
+
+    a b c d ──c raises──> a b ──> c d ──c raises──> c ──c raises──> given up ──> d
+    a b c d ──c reported──> c d ──c reported──> c d … given up
+
+    Where the function raises, what is left is halved, which counts as no retry. Where it reports
+    its first failure, what is left from there on is tried again whole.
+    Source: https://docs.aws.amazon.com/lambda/latest/dg/services-ddb-batchfailurereporting.html
+    """
+
+    def __init__(self, source: StreamSource, batch: Sequence[T]) -> None:
+        self._source = source
+        self._pieces: list[tuple[Sequence[T], int]] = [(batch, 0)]
+        """What is left, the next piece at the end, each with its retries so far."""
+
+    def next(self) -> Sequence[T] | None:
+        """The records to try now; None when nothing is left."""
+        return self._pieces[-1][0] if self._pieces else None
+
+    def settle(self, done: int, raised: bool, age_seconds: float) -> Sequence[T]:
+        """Of the piece that was tried the first `done` records are done; answers what is given up.
+
+        `age_seconds`: how old its first record is.
+        """
+        records, tries = self._pieces.pop()
+        rest = records[done:]
+        # What was reached only now has not been tried before.
+        tries = 0 if done else tries
+        if not rest:
+            return ()
+        if raised and len(rest) > 1 and self._source.bisect:
+            middle = (len(rest) + 1) // 2
+            self._pieces += [(rest[middle:], 0), (rest[:middle], tries)]
+            return ()
+        if 0 <= self._source.retries <= tries or 0 <= self._source.max_age_seconds < age_seconds:
+            return rest
+        self._pieces.append((rest, tries + 1))
+        return ()
+
+
+def records_done(source: StreamSource, records: Sequence[LambdaRecord], answer: Any) -> int:
+    """How many of the records, from the first, a function's answer says are done."""
+    if not source.reports_failures or not answer:
+        return len(records)
+    failed = {held.get("itemIdentifier") for held in answer.get("batchItemFailures") or []}
+    if not failed:
+        return len(records)
+    for place, record in enumerate(records):
+        if record["dynamodb"]["SequenceNumber"] in failed:
+            return place
+    # It names none of ours: as in the cloud, the whole batch counts as failed.
+    return 0
+
+
+def _head(record: StreamRecord) -> LambdaRecord:
+    """What filters look at. Most records are not wanted, and the images of those cost nothing."""
+    return {"eventName": record.event_name, "dynamodb": {"Keys": record.keys}}

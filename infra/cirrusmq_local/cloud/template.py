@@ -1,0 +1,295 @@
+"""What the stack on one machine takes from `template.yaml`: functions, routes, streams, tables."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from cirrusmq_local.cloud.cloudformation import ACCOUNT_ID, Resolver, TemplateError, read
+
+STACK_NAME = "cirrusmq"
+REGION = "local"
+
+Permissions: TypeAlias = Mapping[str, Mapping[str, frozenset[str]]]
+"""Resource (`Messages.Arn`) -> action -> beginnings of the partition keys it may touch."""
+
+_RATE = re.compile(r"rate\((\d+) (second|minute|hour|day)s?\)")
+_RATE_SECONDS = {"second": 1, "minute": 60, "hour": 3_600, "day": 86_400}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Function:
+    """A Lambda function."""
+
+    name: str
+    """What it is invoked by."""
+    folder: Path
+    """Where its code lies."""
+    handler: str
+    """`module.function`, the module a file in the folder."""
+    timeout_seconds: int
+    memory_mb: int
+    environment: Mapping[str, str]
+    logical_id: str = ""
+    """What the template calls it."""
+    permissions: Permissions = field(default_factory=dict)
+    """What its own policies allow."""
+    reserved: int | None = None
+    """How many of it may run at once; None where it has no bound of its own."""
+    may_loop: bool = False
+    """Whether Lambda lets it invoke itself on and on."""
+
+    @property
+    def arn(self) -> str:
+        """Its name in full."""
+        return f"arn:aws:lambda:{REGION}:{ACCOUNT_ID}:function:{self.name}"
+
+    def may(self, action: str, *targets: str, partition: str = "") -> bool:
+        """Whether its policies allow an action on a resource, by any of its names.
+
+        One without policies, of the stack or of a test, may do anything.
+        """
+        return not self.permissions or any(
+            partition.startswith(beginning)
+            for target in targets
+            for beginning in self.permissions.get(target, {}).get(action, ())
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Route:
+    """A method and path of the HTTP API, or `$default` (method and path empty)."""
+
+    function: str
+    method: str
+    path: str
+
+    @property
+    def key(self) -> str:
+        """The route's key in an event: `GET /queues/{queue}`."""
+        return f"{self.method} {self.path}" if self.method else "$default"
+
+
+@dataclass(frozen=True, kw_only=True)
+class StreamSource:
+    """A function's reading of a table's stream."""
+
+    function: str
+    table: str
+    filters: Sequence[Mapping[str, Any]]
+    """A record goes to the function if any of these patterns matches it."""
+    batch_size: int
+    window_seconds: int
+    """How long a batch may wait for more records; 0 = not at all."""
+    retries: int
+    max_age_seconds: int
+    bisect: bool
+    """Whether a batch that failed is halved before it is tried again."""
+    reports_failures: bool
+    """Whether the function answers `batchItemFailures`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Schedule:
+    """A function that runs again and again."""
+
+    function: str
+    seconds: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class StateMachine:
+    """A state machine of Step Functions."""
+
+    logical_id: str
+    arn: str
+    definition: str
+    """In the Amazon States Language, its substitutions made."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Table:
+    """A DynamoDB table."""
+
+    name: str
+    partition_key: str
+    sort_key: str
+    ttl_attribute: str
+    stream: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Template:
+    """The deployment, as far as one machine runs it."""
+
+    functions: Sequence[Function]
+    routes: Sequence[Route]
+    streams: Sequence[StreamSource]
+    schedules: Sequence[Schedule]
+    machines: Sequence[StateMachine]
+    tables: Sequence[Table]
+
+    def environment(self) -> dict[str, str]:
+        """The variables of all functions, for they share one process here."""
+        together: dict[str, str] = {}
+        for function in self.functions:
+            for name, value in function.environment.items():
+                if together.setdefault(name, value) != value:
+                    raise TemplateError(
+                        f"{name} differs between functions: one process cannot run them all"
+                    )
+        return together
+
+
+def load(path: Path) -> Template:
+    """Read the template; folders of functions are relative to it."""
+    document = read(path)
+    resolver = Resolver(document, STACK_NAME, REGION)
+    reader = _Reader(document, resolver, path.parent)
+    found = dict(reader.resources("AWS::Serverless::Function"))
+    return Template(
+        functions=[reader.function(name, held) for name, held in found.items()],
+        routes=[route for held in found.values() for route in reader.routes(held)],
+        streams=[
+            reader.stream(held) for _, held in reader.resources("AWS::Lambda::EventSourceMapping")
+        ],
+        schedules=[each for held in found.values() for each in reader.schedules(held)],
+        machines=[
+            reader.machine(name, held)
+            for name, held in reader.resources("AWS::Serverless::StateMachine")
+        ],
+        tables=[
+            reader.table(name, held) for name, held in reader.resources("AWS::DynamoDB::Table")
+        ],
+    )
+
+
+class _Reader:
+    """Turns resources of the document into the records above."""
+
+    def __init__(self, document: Mapping[str, Any], resolver: Resolver, base: Path) -> None:
+        self._document = document
+        self._resolver = resolver
+        self._base = base
+        globals_ = document.get("Globals") or {}
+        self._shared: Mapping[str, Any] = globals_.get("Function") or {}
+
+    def resources(self, kind: str) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Logical id and properties of each resource of a type."""
+        for name, resource in self._document["Resources"].items():
+            if resource.get("Type") == kind:
+                yield name, {"FunctionName": name} | (resource.get("Properties") or {})
+
+    def function(self, logical_id: str, properties: Mapping[str, Any]) -> Function:
+        merged = {**self._shared, **properties}
+        variables: dict[str, Any] = {}
+        for holder in (self._shared, properties):
+            variables |= (holder.get("Environment") or {}).get("Variables") or {}
+        return Function(
+            name=self._name(properties),
+            logical_id=logical_id,
+            folder=self._base / self._resolver.resolve(merged["CodeUri"]),
+            handler=merged["Handler"],
+            timeout_seconds=int(merged.get("Timeout", 3)),
+            memory_mb=int(merged.get("MemorySize", 128)),
+            environment={
+                name: str(self._resolver.resolve(value)) for name, value in variables.items()
+            },
+            permissions=self._permissions(properties),
+            reserved=_optional_int(merged.get("ReservedConcurrentExecutions")),
+            may_loop=merged.get("RecursiveLoop") == "Allow",
+        )
+
+    def _permissions(self, properties: Mapping[str, Any]) -> Permissions:
+        allowed: dict[str, dict[str, frozenset[str]]] = {}
+        for policy in self._resolver.resolve(properties.get("Policies") or []):
+            for statement in policy["Statement"] if isinstance(policy, dict) else ():
+                for target in _as_list(statement["Resource"]):
+                    for action in _as_list(statement["Action"]):
+                        actions = allowed.setdefault(target, {})
+                        actions[action] = actions.get(action, frozenset()) | _keys(statement)
+        return allowed
+
+    def routes(self, properties: Mapping[str, Any]) -> Iterator[Route]:
+        for event in self._events(properties, "HttpApi"):
+            yield Route(
+                function=self._name(properties),
+                method=str(event.get("Method", "")).upper(),
+                path=str(event.get("Path", "")),
+            )
+
+    def stream(self, properties: Mapping[str, Any]) -> StreamSource:
+        mapping = self._resolver.resolve(properties)
+        patterns = (mapping.get("FilterCriteria") or {}).get("Filters") or []
+        return StreamSource(
+            function=mapping["FunctionName"],
+            table=mapping["EventSourceArn"].removesuffix(".StreamArn"),
+            filters=[json.loads(held["Pattern"]) for held in patterns],
+            batch_size=int(mapping.get("BatchSize", 100)),
+            window_seconds=int(mapping.get("MaximumBatchingWindowInSeconds", 0)),
+            retries=int(mapping.get("MaximumRetryAttempts", -1)),
+            max_age_seconds=int(mapping.get("MaximumRecordAgeInSeconds", -1)),
+            bisect=bool(mapping.get("BisectBatchOnFunctionError", False)),
+            reports_failures="ReportBatchItemFailures"
+            in (mapping.get("FunctionResponseTypes") or []),
+        )
+
+    def schedules(self, properties: Mapping[str, Any]) -> Iterator[Schedule]:
+        for event in self._events(properties, "Schedule"):
+            rate = _RATE.fullmatch(event["Schedule"])
+            if rate is None:
+                raise TemplateError(f"{event['Schedule']} is not understood: use rate(…)")
+            count, unit = rate.groups()
+            yield Schedule(
+                function=self._name(properties), seconds=int(count) * _RATE_SECONDS[unit]
+            )
+
+    def machine(self, logical_id: str, properties: Mapping[str, Any]) -> StateMachine:
+        name = self._resolver.resolve(properties.get("Name", logical_id))
+        path = self._base / properties["DefinitionUri"]
+        substitutions = self._resolver.resolve(properties.get("DefinitionSubstitutions") or {})
+        definition = path.read_text(encoding="utf-8")
+        for placeholder, value in substitutions.items():
+            definition = definition.replace("${" + placeholder + "}", str(value))
+        arn = f"arn:aws:states:{REGION}:{ACCOUNT_ID}:stateMachine:{name}"
+        return StateMachine(logical_id=logical_id, arn=arn, definition=definition)
+
+    def table(self, logical_id: str, properties: Mapping[str, Any]) -> Table:
+        keys = {held["KeyType"]: held["AttributeName"] for held in properties["KeySchema"]}
+        return Table(
+            name=self._resolver.resolve(properties.get("TableName", logical_id)),
+            partition_key=keys["HASH"],
+            sort_key=keys["RANGE"],
+            ttl_attribute=properties["TimeToLiveSpecification"]["AttributeName"],
+            stream="StreamSpecification" in properties,
+        )
+
+    def _name(self, properties: Mapping[str, Any]) -> str:
+        return str(self._resolver.resolve(properties["FunctionName"]))
+
+    def _events(self, properties: Mapping[str, Any], kind: str) -> Iterator[dict[str, Any]]:
+        for event in (properties.get("Events") or {}).values():
+            if event["Type"] == kind:
+                yield self._resolver.resolve(event.get("Properties") or {})
+
+
+def _keys(statement: Mapping[str, Any]) -> frozenset[str]:
+    """Beginnings of the partition keys that a statement allows."""
+    if "Condition" not in statement:
+        return frozenset({""})
+    match statement["Condition"]:
+        case {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": [*patterns]}}:
+            return frozenset(str(pattern).removesuffix("*") for pattern in patterns)
+    raise TemplateError(f"the condition of {statement.get('Sid')} is not understood")
+
+
+def _optional_int(value: Any) -> int | None:
+    return None if value is None else int(value)
+
+
+def _as_list(value: Any) -> list[str]:
+    return value if isinstance(value, list) else [value]

@@ -1,0 +1,89 @@
+"""Arguments and options that several commands take."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from cirrusmq_local.commands.console import fail
+
+Queue = Annotated[str, typer.Argument(help="The queue's name.")]
+Topic = Annotated[str, typer.Argument(help="The topic's name.")]
+Data = Annotated[
+    Path, typer.Option(help="Folder of the service's connection.json.", readable=False)
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+Prefix = Annotated[str, typer.Option(help="Only names that begin so.")]
+Bodies = Annotated[
+    list[str] | None,
+    typer.Argument(help="Bodies, a message each. Without any: the lines of standard input."),
+]
+Tags = Annotated[list[str] | None, typer.Option("--tag", help="May be repeated.")]
+Group = Annotated[str | None, typer.Option(help="Messages of a group keep their order.")]
+DeduplicationId = Annotated[
+    str | None, typer.Option(help="Sent once within 5 minutes; for a single body.")
+]
+MessageAttributes = Annotated[
+    list[str] | None, typer.Option("--attribute", "-a", help="name=value. May be repeated.")
+]
+Attributes = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--attribute",
+        "-a",
+        help="name=value, the value in JSON: -a delay_seconds=5. May be repeated.",
+    ),
+]
+DATA = Path(".local")
+
+
+def read_attributes(texts: list[str] | None) -> dict[str, Any]:
+    """`name=value` options, the values in JSON."""
+    return {name: _value(value) for name, value in map(_pair, texts or [])}
+
+
+def read_texts(texts: list[str] | None) -> dict[str, str | bytes]:
+    """`name=value` options, the values as they are."""
+    return dict(map(_pair, texts or []))
+
+
+def read_json(option: str, text: str | None) -> Any:
+    """An option in JSON; None where it is not given."""
+    if text is None:
+        return None
+    try:
+        return json.loads(text)
+    except ValueError:
+        raise typer.BadParameter(f"{text}: must be JSON", param_hint=option) from None
+
+
+def check_single(bodies: list[str] | None, deduplication_id: str | None) -> None:
+    """A deduplication id is for one body."""
+    if deduplication_id is not None and len(bodies or []) != 1:
+        raise typer.BadParameter("needs exactly one body", param_hint="--deduplication-id")
+
+
+def ask(question: str, yes: bool) -> None:
+    """Go on only if the user agrees; where nobody sits at a terminal, the command says enough."""
+    if not yes and sys.stdin.isatty() and not typer.confirm(question):
+        fail("nothing was done")
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not (name and equals):
+        raise typer.BadParameter(f"{text}: must be name=value", param_hint="--attribute")
+    return name, value
+
+
+def _value(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        # A description need not be quoted twice.
+        return text

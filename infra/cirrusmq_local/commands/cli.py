@@ -1,0 +1,110 @@
+"""The command line: `cirrusmq up`, and what talks to a running service."""
+
+from __future__ import annotations
+
+import faulthandler
+import os
+import sys
+import threading
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from cirrusmq_client import CirrusMQError
+from cirrusmq_local.commands import messages, queues, reports, topics
+from cirrusmq_local.commands.bench import bench
+from cirrusmq_local.commands.calls import hint_for
+from cirrusmq_local.commands.console import fail, tell
+from cirrusmq_local.commands.listen import listen
+from cirrusmq_local.commands.signals import Ending
+
+# The store is durable at each answer, so an end that takes longer than this loses nothing.
+END_SECONDS = 15.0
+
+app = typer.Typer(
+    name="cirrusmq",
+    help="A message queue and topic service on one machine, and its command line.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
+app.add_typer(queues.queues, name="queue")
+app.command("send")(messages.send)
+app.command("receive")(messages.receive)
+app.add_typer(topics.topics, name="topic")
+app.command("publish")(topics.publish)
+app.command("subscribe")(topics.subscribe)
+app.command("listen")(listen)
+app.add_typer(reports.reports, name="report")
+app.command("bench")(bench)
+
+
+@app.callback()
+def _group() -> None:
+    """CirrusMQ."""
+
+
+@app.command()
+def up(
+    host: Annotated[str, typer.Option(help="Address to answer on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port; 0 takes a free one.", min=0, max=65535)] = 8080,
+    data: Annotated[
+        Path, typer.Option(help="Folder that keeps everything.", readable=False)
+    ] = Path(".local"),
+    time_scale: Annotated[
+        float, typer.Option(help="How much faster than real time its time runs.", min=1)
+    ] = 1.0,
+    environments: Annotated[
+        Literal["shared", "cloud"],
+        typer.Option(help="Whether functions share caches, or have their own as in the cloud."),
+    ] = "shared",
+) -> None:
+    """Start the whole service on this machine."""
+    # What runs the service takes longer to import than most commands to run.
+    from cirrusmq_local.cloud.cloudformation import TemplateError
+    from cirrusmq_local.engine.data_errors import DataError
+    from cirrusmq_local.stack.server import AddressError
+    from cirrusmq_local.stack.stack import Stack
+
+    # A crash inside a compiled library says where it was, instead of nothing.
+    faulthandler.enable()
+    ending = Ending()
+    # The stack takes standard output for the functions' logs.
+    console = sys.stdout
+    try:
+        stack = Stack(
+            data,
+            host=host,
+            port=port,
+            scale=time_scale,
+            environments=environments,
+            tell=tell,
+            give_up=ending.give_up,
+        )
+        stack.start()
+    except (DataError, AddressError) as error:
+        fail(str(error))
+    except TemplateError as error:
+        fail(f"template.yaml: {error}")
+    print(f"ready {stack.url}", file=console, flush=True)
+    reason = ending.wait()
+    watchdog = threading.Timer(END_SECONDS, os._exit, args=(0 if reason is None else 1,))
+    watchdog.daemon = True
+    watchdog.start()
+    stack.stop()
+    if reason is not None:
+        fail(reason)
+
+
+def main() -> None:
+    """Run the command line; exits with 0 done, 1 refused, 2 usage."""
+    try:
+        app()
+    except CirrusMQError as error:
+        fail(error.detail, hint_for(error))
+    except KeyboardInterrupt:
+        sys.exit(130)
+    except BrokenPipeError:
+        # Whoever read our output has enough; nothing more may be written at the end either.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)

@@ -1,0 +1,120 @@
+"""`cirrusmq queue …`: queues, and the long work on them."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from cirrusmq_client import Client
+from cirrusmq_local.commands.arguments import (
+    DATA,
+    Attributes,
+    Data,
+    Json,
+    Prefix,
+    Queue,
+    Yes,
+    ask,
+    read_attributes,
+)
+from cirrusmq_local.commands.calls import connect
+from cirrusmq_local.commands.console import (
+    fail,
+    make_progress,
+    print_json,
+    print_listing,
+    print_record,
+    show,
+)
+
+_COLUMNS = (
+    "name",
+    "ordered",
+    "message_retention_seconds",
+    "visibility_timeout_seconds",
+    "created_at",
+)
+queues = typer.Typer(no_args_is_help=True, help="Make, show and change queues.")
+
+
+@queues.command("create")
+def create(
+    name: Queue, attribute: Attributes = None, as_json: Json = False, data: Data = DATA
+) -> None:
+    """Make a queue, or see that it is there with exactly these attributes."""
+    attributes = read_attributes(attribute)
+    print_record(connect(data).create_queue(name, attributes), as_json)
+
+
+@queues.command("list")
+def list_queues(prefix: Prefix = "", as_json: Json = False, data: Data = DATA) -> None:
+    """List the account's queues."""
+    found = list(connect(data).list_queues(prefix))
+    print_listing(
+        found, _COLUMNS, as_json, "no queues: make one with: cirrusmq queue create <name>"
+    )
+
+
+@queues.command("show")
+def show_queue(name: Queue, as_json: Json = False, data: Data = DATA) -> None:
+    """Show a queue's attributes and counts."""
+    print_record(connect(data).show_queue(name), as_json)
+
+
+@queues.command("delete")
+def delete(name: Queue, yes: Yes = False, data: Data = DATA) -> None:
+    """Delete a queue and all its messages."""
+    ask(f"Delete {name} and all its messages?", yes)
+    connect(data).delete_queue(name)
+
+
+@queues.command("purge")
+def purge(name: Queue, yes: Yes = False, as_json: Json = False, data: Data = DATA) -> None:
+    """Remove every message sent before now."""
+    ask(f"Remove all messages of {name}?", yes)
+    client = connect(data)
+    _follow(client, client.purge_queue(name), as_json)
+
+
+@queues.command("rewind")
+def rewind(
+    name: Queue,
+    to: Annotated[str, typer.Option(help="Time of sending: 2026-11-20T08:00:00Z.")],
+    as_json: Json = False,
+    data: Data = DATA,
+) -> None:
+    """Make deleted messages that were sent at or after a time active again."""
+    client = connect(data)
+    _follow(client, client.rewind_queue(name, to), as_json)
+
+
+@queues.command("redrive")
+def redrive(
+    name: Queue,
+    to: Annotated[
+        str | None, typer.Option(help="A queue; else back to each message's source.")
+    ] = None,
+    max_messages: Annotated[int | None, typer.Option(help="At most so many.", min=1)] = None,
+    as_json: Json = False,
+    data: Data = DATA,
+) -> None:
+    """Send a dead-letter queue's messages back."""
+    client = connect(data)
+    _follow(client, client.redrive_queue(name, to, max_messages), as_json)
+
+
+def _follow(client: Client, started: str, as_json: bool) -> None:
+    """Show an operation's progress until it ends."""
+    with make_progress() as progress:
+        task = progress.add_task("waiting")
+        for operation in client.watch_operation(started):
+            progress.update(task, description=f"{operation['kind']}: {operation['done']} messages")
+    detail = show(operation.get("detail"))
+    if as_json:
+        print_json(operation)
+    elif operation["state"] == "succeeded":
+        told = f": {detail}" if detail else ""
+        print(f"{operation['kind']} done, {operation['done']} messages{told}")
+    if operation["state"] == "failed":
+        fail(f"{operation['kind']} failed: {detail}")

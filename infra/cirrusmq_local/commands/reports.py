@@ -1,0 +1,68 @@
+"""`cirrusmq report …`: what was used, and what waits."""
+
+from __future__ import annotations
+
+from typing import Annotated, TypeAlias
+
+import typer
+
+from cirrusmq_client import Client
+from cirrusmq_local.commands.arguments import DATA, Data, Json
+from cirrusmq_local.commands.calls import connect
+from cirrusmq_local.commands.console import print_json, print_listing, print_table
+
+reports = typer.Typer(no_args_is_help=True, help="Bills and backlogs.")
+Make: TypeAlias = Annotated[bool, typer.Option(help="Run the job, where it can run here.")]
+_WAITING = ("name", "kind", "active", "inactive", "delayed", "dead", "oldest_age_seconds")
+_LINES = ("resource", "kind", "count", "bytes", "amount")
+
+
+@reports.command("billing")
+def billing(
+    since: Annotated[str | None, typer.Option("--from", help="2026-11-01T00:00:00Z.")] = None,
+    until: Annotated[str | None, typer.Option("--to", help="2026-12-01T00:00:00Z.")] = None,
+    make: Make = True,
+    as_json: Json = False,
+    data: Data = DATA,
+) -> None:
+    """Show the newest bills of the account; on one machine they are made now."""
+    client = connect(data)
+    _make(client, "billing", make)
+    report = client.report_billing(since, until)
+    if as_json:
+        print_json(report)
+        return
+    print(f"{report['from']} to {report['to']}, made {report['generated_at']}")
+    for invoice in report["invoices"]:
+        rows = [[line.get(column) for column in _LINES] for line in invoice["lines"]]
+        title = f"{invoice['month']}: {invoice['total']} {invoice['currency']}"
+        print_table(_LINES, rows, title=title)
+
+
+@reports.command("backlog")
+def backlog(
+    at: Annotated[str | None, typer.Option(help="2026-11-20T08:00:00Z; else now.")] = None,
+    make: Make = True,
+    as_json: Json = False,
+    data: Data = DATA,
+) -> None:
+    """Show the newest backlog report; on one machine it is made now."""
+    client = connect(data)
+    _make(client, "backlog", make)
+    report = client.report_backlog(at)
+    if as_json:
+        print_json(report)
+        return
+    print(f"at {report['at']}, made {report['generated_at']}")
+    print_listing(report["resources"], _WAITING, as_json, "nothing was waiting")
+
+
+def _make(client: Client, report: str, wanted: bool) -> None:
+    if not wanted:
+        return
+    from cirrusmq_local.stack.report_run import ReportFailedError, make_report
+
+    try:
+        make_report(client, report)
+    except ReportFailedError:
+        raise typer.Exit(1) from None

@@ -1,0 +1,171 @@
+"""`cirrusmq topic …`, `cirrusmq publish` and `cirrusmq subscribe`."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Annotated, Any
+
+import typer
+
+from cirrusmq_client import Message
+from cirrusmq_client.producer import split
+from cirrusmq_local.commands import arguments
+from cirrusmq_local.commands.arguments import (
+    DATA,
+    Attributes,
+    Data,
+    Json,
+    Prefix,
+    Topic,
+    Yes,
+    ask,
+    check_single,
+    read_attributes,
+    read_json,
+    read_texts,
+)
+from cirrusmq_local.commands.calls import connect
+from cirrusmq_local.commands.console import print_json, print_listing, print_record, print_table
+from cirrusmq_local.commands.messages import read_bodies
+
+topics = typer.Typer(no_args_is_help=True, help="Make and show topics.")
+_COLUMNS = ("name", "filter", "max_message_bytes", "created_at")
+_SUBSCRIPTION_COLUMNS = ("name", "protocol", "endpoint", "mode", "state", "last_error")
+
+
+@topics.command("create")
+def create(
+    name: Topic, attribute: Attributes = None, as_json: Json = False, data: Data = DATA
+) -> None:
+    """Make a topic, or see that it is there with exactly these attributes."""
+    attributes = read_attributes(attribute)
+    print_record(connect(data).create_topic(name, attributes), as_json)
+
+
+@topics.command("list")
+def list_topics(prefix: Prefix = "", as_json: Json = False, data: Data = DATA) -> None:
+    """List the account's topics."""
+    found = list(connect(data).list_topics(prefix))
+    print_listing(
+        found, _COLUMNS, as_json, "no topics: make one with: cirrusmq topic create <name>"
+    )
+
+
+@topics.command("show")
+def show_topic(name: Topic, as_json: Json = False, data: Data = DATA) -> None:
+    """Show a topic's attributes, counts and subscriptions."""
+    client = connect(data)
+    topic = client.show_topic(name)
+    # The listing has no state: each is asked for it.
+    names = [each["name"] for each in client.list_subscriptions(name)]
+    subscriptions = [client.show_subscription(name, each) for each in names]
+    if as_json:
+        print_json(topic | {"subscriptions": subscriptions})
+        return
+    print_record(topic, as_json)
+    if subscriptions:
+        rows = [[each.get(column) for column in _SUBSCRIPTION_COLUMNS] for each in subscriptions]
+        print_table(_SUBSCRIPTION_COLUMNS, rows, title="subscriptions")
+
+
+@topics.command("delete")
+def delete(name: Topic, yes: Yes = False, data: Data = DATA) -> None:
+    """Delete a topic and its subscriptions."""
+    ask(f"Delete {name} and its subscriptions?", yes)
+    connect(data).delete_topic(name)
+
+
+def publish(
+    topic: Topic,
+    body: arguments.Bodies = None,
+    tag: arguments.Tags = None,
+    routing_key: Annotated[
+        str | None, typer.Option(help="For topics that filter by routing key.")
+    ] = None,
+    attribute: arguments.MessageAttributes = None,
+    group: arguments.Group = None,
+    deduplication_id: arguments.DeduplicationId = None,
+    as_json: Json = False,
+    data: Data = DATA,
+) -> None:
+    """Publish messages; prints their ids, and how many subscriptions get each."""
+    check_single(body, deduplication_id)
+    attributes = read_texts(attribute)
+    client = connect(data)
+    messages = (
+        Message(
+            text,
+            tags=tag or (),
+            routing_key=routing_key,
+            attributes=attributes,
+            group=group,
+            deduplication_id=deduplication_id,
+        )
+        for text in read_bodies(body)
+    )
+    for batch in split(messages):
+        for published in client.publish(topic, batch):
+            if as_json:
+                print_json(asdict(published))
+            else:
+                print(f"{published.id}  matched {published.matched}", flush=True)
+
+
+def subscribe(
+    topic: Topic,
+    name: Annotated[str, typer.Argument(help="The subscription's name.")],
+    queue: Annotated[str | None, typer.Option(help="Deliver to this queue.")] = None,
+    url: Annotated[str | None, typer.Option(help="Deliver by HTTP to this URL.")] = None,
+    tag: Annotated[
+        list[str] | None, typer.Option(help="Only messages with such a tag. May be repeated.")
+    ] = None,
+    binding_key: Annotated[
+        list[str] | None, typer.Option(help="Only such routing keys. May be repeated.")
+    ] = None,
+    sql: Annotated[str | None, typer.Option(help="Only what this condition selects.")] = None,
+    broadcasting: Annotated[
+        bool, typer.Option(help="Every consumer gets everything (pull alone).")
+    ] = False,
+    ordered: Annotated[bool, typer.Option(help="Groups keep their order (pull alone).")] = False,
+    retry: Annotated[str | None, typer.Option(help="The retry ladder, in JSON.")] = None,
+    content_format: Annotated[
+        str | None, typer.Option(help="json or simplified (URL alone).")
+    ] = None,
+    dead_letter_queue: Annotated[
+        str | None, typer.Option(help="Where undeliverable messages go.")
+    ] = None,
+    as_json: Json = False,
+    data: Data = DATA,
+) -> None:
+    """Subscribe to a topic: a queue, a URL, or else consumers that pull.
+
+    For a URL the answer holds the secret of its signatures, this once.
+    """
+    if queue is not None and url is not None:
+        raise typer.BadParameter("is for subscriptions without --queue", param_hint="--url")
+    protocol = "queue" if queue is not None else "http" if url is not None else "pull"
+    wanted: dict[str, Any] = {
+        "protocol": protocol,
+        "endpoint": queue or url,
+        "filter": _read_filter(tag, binding_key, sql),
+        "mode": "broadcasting" if broadcasting else None,
+        "ordered": ordered or None,
+        "retry": read_json("--retry", retry),
+        "content_format": content_format,
+        "dead_letter_queue": dead_letter_queue,
+    }
+    attributes = {key: value for key, value in wanted.items() if value is not None}
+    print_record(connect(data).create_subscription(topic, name, attributes), as_json)
+
+
+def _read_filter(
+    tags: list[str] | None, binding_keys: list[str] | None, sql: str | None
+) -> dict[str, Any] | None:
+    given = {
+        name: value
+        for name, value in (("tags", tags), ("binding_keys", binding_keys), ("sql", sql))
+        if value
+    }
+    if len(given) > 1:
+        raise typer.BadParameter("give one of --tag, --binding-key and --sql", param_hint="filter")
+    return given or None

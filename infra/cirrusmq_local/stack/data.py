@@ -1,0 +1,135 @@
+"""The folder that keeps all of a stack: one stack at a time, and the connection for its clients."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from cirrusmq_local.engine.data_errors import DataError, DataInUseError, naming
+
+CONNECTION_FIELDS = ("url", "account", "access_key_id", "secret")
+
+
+class DataFolder:
+    """Paths inside `--data`, and the lock on it."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path.absolute()
+        self.store = self.path / "store.sqlite"
+        self.clock = self.path / "clock.json"
+        self.connection = self.path / "connection.json"
+        self.exports = self.path / "exports"
+        self.reports = self.path / "reports"
+        self.log = self.path / "functions.log"
+        self.executions = self.path / "executions.log"
+        self.parked = self.path / "unprocessed.jsonl"
+        self._lock: int | None = None
+
+    def lock(self) -> None:
+        """Make the folder and take it, or raise DataInUseError.
+
+        The lock is the system's and ends with the process, however that ends.
+        """
+        # Secrets and messages lie in it: they are for the owner alone.
+        with naming(self.path):
+            try:
+                self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+            except FileExistsError:
+                self.path.stat()  # says more of a symbolic link that leads nowhere
+                raise
+        path = self.path / "lock"
+        with naming(path), contextlib.ExitStack() as opened:
+            held = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            opened.callback(os.close, held)
+            try:
+                fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                owner = os.read(held, 20).decode(errors="replace").strip() or "unknown"
+                raise DataInUseError(
+                    f"{self.path} is in use by process {owner}: end it, or take another --data"
+                ) from None
+            os.ftruncate(held, 0)
+            os.write(held, str(os.getpid()).encode())
+            self._lock = held
+            opened.pop_all()
+
+    def unlock(self) -> None:
+        """Give the folder free."""
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+    def check_store(self) -> None:
+        """Look at the store's files before SQLite does, which says less of what is wrong."""
+        for ending in ("", "-wal", "-shm"):
+            path = self.store.with_name(self.store.name + ending)
+            with naming(path), contextlib.suppress(FileNotFoundError), path.open("r+b"):
+                pass
+
+    def missing(self) -> Path | None:
+        """What of a locked folder is gone or was replaced; None where all is in its place."""
+        assert self._lock is not None
+        lock = self.path / "lock"
+        try:
+            if not os.path.samestat(os.fstat(self._lock), lock.stat()):
+                return lock
+        except OSError:
+            return lock
+        return None if self.store.exists() else self.store
+
+    def read_connection(self) -> dict[str, str] | None:
+        """What `connection.json` holds, or None if there is none yet."""
+        return read_connection(self.connection)
+
+    def write_connection(self, connection: dict[str, str]) -> None:
+        """Write `connection.json`, whole or not at all, for its owner's eyes alone."""
+        write_private(self.connection, json.dumps(connection, indent=2) + "\n")
+
+    def park(self, what: dict[str, Any]) -> None:
+        """Note what could not be processed, one JSON object a line."""
+        with self.parked.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(what) + "\n")
+
+
+def read_connection(path: Path) -> dict[str, str] | None:
+    """The connection in a file, or None where there is no such file.
+
+    Raises DataError where it does not hold one.
+    """
+    with naming(path):
+        try:
+            text = path.read_text(encoding="utf-8", errors="replace")
+        except FileNotFoundError:
+            return None
+    try:
+        held = json.loads(text)
+        found = {name: held[name] for name in CONNECTION_FIELDS}
+    except (ValueError, RecursionError, TypeError, KeyError):
+        found = {}
+    if not found or not all(isinstance(value, str) for value in found.values()):
+        raise DataError(
+            f"{path} is damaged, or of another version: remove it, and the start writes a new one"
+        )
+    return found
+
+
+def write_private(path: Path, text: str) -> None:
+    """Replace a file by one that only its owner reads; DataError where that fails."""
+    with naming(path):
+        _replace(path, text)
+
+
+def _replace(path: Path, text: str) -> None:
+    beside = path.with_name(path.name + ".new")
+    with contextlib.suppress(FileNotFoundError):
+        beside.unlink()
+    descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with open(descriptor, "w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(beside, path)

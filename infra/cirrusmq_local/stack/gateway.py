@@ -1,0 +1,209 @@
+"""The HTTP API on one machine: an ASGI application that calls the template's functions."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import uuid
+from collections.abc import Awaitable, Callable
+from email.utils import formatdate
+from typing import Any, Protocol, TypeAlias
+
+from cirrusmq.base.errors import CirrusMQError, MalformedRequest, RequestTooLarge, Unavailable
+from cirrusmq_local.cloud.clock import ScaledClock
+from cirrusmq_local.cloud.events import Answer, Request, answer_failure, make_event, read_answer
+from cirrusmq_local.cloud.functions import Functions, StackStoppingError
+from cirrusmq_local.cloud.invocation import FunctionError, TimedOutError
+from cirrusmq_local.cloud.routing import Router
+
+Message: TypeAlias = dict[str, Any]
+Receive: TypeAlias = Callable[[], Awaitable[Message]]
+Send: TypeAlias = Callable[[Message], Awaitable[None]]
+
+# The API's own limits, in real time.
+CALL_SECONDS = 30.0
+BODY_SECONDS = 30.0
+BODY_BYTES = 10 * 1_024 * 1_024
+HEADER_BYTES = 10_240
+"""Of the request line and the headers."""
+
+# How much of a refused body is read before the answer, for a client that sends all of it first
+# would not see an answer on a connection that was closed under it.
+_DRAIN_SECONDS = 2.0
+_DRAIN_BYTES = 64 * 1_024 * 1_024
+
+_log = logging.getLogger(__name__)
+
+
+class Problems(Protocol):
+    """Makes the answer that tells an error."""
+
+    def __call__(self, error: CirrusMQError, request_id: str, /) -> dict[str, Any]: ...
+
+
+class _ClientGoneError(Exception):
+    """The client closed the connection before its request was complete."""
+
+
+class Gateway:
+    """Routes requests to functions."""
+
+    def __init__(
+        self,
+        router: Router,
+        functions: Functions,
+        clock: ScaledClock,
+        problems: Problems,
+        *,
+        call_seconds: float = CALL_SECONDS,
+        body_seconds: float = BODY_SECONDS,
+        trouble: Callable[[], str | None] = lambda: None,
+    ) -> None:
+        """`trouble` answers why calls fail at the moment, where that is known."""
+        self._trouble = trouble
+        self._router = router
+        self._functions = functions
+        self._clock = clock
+        self._problems = problems
+        self._call_seconds = call_seconds
+        self._body_seconds = body_seconds
+
+    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        request_id = str(uuid.uuid4())
+        closing = False
+        try:
+            body = await self._read_body(scope, receive)
+            answer = await self._call(_request(scope, body), request_id)
+            reason = self._trouble() if answer.status >= 500 else None
+            if reason is not None:
+                answer = self._refuse(Unavailable(reason), request_id)
+        except _ClientGoneError:
+            return
+        except CirrusMQError as error:
+            # Part of the body may still be on its way, and is not the next request.
+            closing = True
+            answer = read_answer(self._problems(error, request_id))
+        await self._send(answer, request_id, send, closing)
+
+    async def _call(self, request: Request, request_id: str) -> Answer:
+        match = self._router.match(request.method, request.raw_path)
+        if match is None:
+            return Answer(status=404, headers=[], body=b"")
+        name = match.route.function
+        event = make_event(request, match, request_id, self._clock.now_ms())
+        running = asyncio.wrap_future(self._functions.call(name, event))
+        timeout_seconds = self._functions.find(name).timeout_seconds
+        try:
+            seconds = min(self._call_seconds, timeout_seconds)
+            return read_answer(await asyncio.wait_for(running, seconds))
+        except TimeoutError:
+            if timeout_seconds <= self._call_seconds:
+                return answer_failure(TimedOutError(name))
+            return self._refuse(
+                Unavailable(f"no answer within {self._call_seconds:g} s"), request_id
+            )
+        except FunctionError as error:
+            _log.error("%s: %s", match.route.key, error)
+            return answer_failure(error)
+        except (StackStoppingError, asyncio.CancelledError):
+            return self._refuse(Unavailable("the service is stopping"), request_id)
+        except Exception:
+            # What a handler does not turn into a problem itself is a fault of ours.
+            _log.exception("%s failed on %s", name, match.route.key)
+            refused = self._refuse(Unavailable("the service failed"), request_id)
+            return Answer(status=500, headers=refused.headers, body=refused.body)
+
+    def _refuse(self, error: CirrusMQError, request_id: str) -> Answer:
+        return read_answer(self._problems(error, request_id))
+
+    async def _read_body(self, scope: Message, receive: Receive) -> bytes:
+        try:
+            async with asyncio.timeout(self._body_seconds):
+                _check_headers(scope)
+                return await _read_body(receive, scope)
+        except TimeoutError:
+            raise MalformedRequest(
+                f"the body did not arrive within {self._body_seconds:g} s"
+            ) from None
+
+    async def _send(self, answer: Answer, request_id: str, send: Send, closing: bool) -> None:
+        headers = [
+            (b"date", formatdate(self._clock.now_ms() / 1_000, usegmt=True).encode()),
+            (b"apigw-requestid", request_id.encode()),
+            (b"content-length", str(len(answer.body)).encode()),
+        ]
+        if closing:
+            headers.append((b"connection", b"close"))
+        headers += [
+            (name.lower().encode("latin-1"), value.encode("latin-1", "replace"))
+            for name, value in answer.headers
+            if name.lower() != "content-length"
+        ]
+        if answer.status == 204:
+            headers = [held for held in headers if held[0] != b"content-length"]
+        await send({"type": "http.response.start", "status": answer.status, "headers": headers})
+        await send({"type": "http.response.body", "body": answer.body})
+
+
+def _request(scope: Message, body: bytes) -> Request:
+    client = scope.get("client")
+    return Request(
+        method=scope["method"],
+        raw_path=scope["raw_path"].decode("latin-1"),
+        query=scope["query_string"].decode("latin-1"),
+        headers=[
+            (name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"]
+        ],
+        body=body,
+        source=client[0] if client else "",
+        http_version=scope["http_version"],
+    )
+
+
+def _check_headers(scope: Message) -> None:
+    size = len(scope["raw_path"]) + len(scope["query_string"])
+    size += sum(len(name) + len(value) for name, value in scope["headers"])
+    if size > HEADER_BYTES:
+        raise MalformedRequest(f"path and headers are over {HEADER_BYTES:,} bytes")
+
+
+async def _read_body(receive: Receive, scope: Message) -> bytes:
+    headers = dict(scope["headers"])
+    if int(headers.get(b"content-length", 0)) > BODY_BYTES:
+        # Who asked first whether to send it has not begun.
+        if b"expect" not in headers:
+            await _drain(receive)
+        raise RequestTooLarge
+    chunks: list[bytes] = []
+    held = 0
+    while True:
+        chunk, more = await _read_chunk(receive)
+        chunks.append(chunk)
+        held += len(chunk)
+        if held > BODY_BYTES:
+            if more:
+                await _drain(receive)
+            raise RequestTooLarge
+        if not more:
+            return b"".join(chunks)
+
+
+async def _read_chunk(receive: Receive) -> tuple[bytes, bool]:
+    message = await receive()
+    if message["type"] == "http.disconnect":
+        raise _ClientGoneError
+    return message.get("body", b""), message.get("more_body", False)
+
+
+async def _drain(receive: Receive) -> None:
+    left = _DRAIN_BYTES
+    try:
+        async with asyncio.timeout(_DRAIN_SECONDS):
+            while left > 0:
+                chunk, more = await _read_chunk(receive)
+                left -= len(chunk)
+                if not more:
+                    return
+    except TimeoutError:
+        return

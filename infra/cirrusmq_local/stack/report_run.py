@@ -1,0 +1,61 @@
+"""Making reports on one machine: an export of the running stack, and the jobs over it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from cirrusmq_client import Client
+from cirrusmq_client.errors import NotFound
+
+_ROOT = Path(__file__).resolve().parents[3]
+_JOBS = _ROOT / "spark_emr"
+_RATE_CARD = _ROOT / "infra" / "rate_card.yaml"
+
+
+class ReportFailedError(Exception):
+    """The job failed; it has said why."""
+
+
+def make_report(client: Client, report: str) -> bool:
+    """Make a report anew; False where the service is no stack on this machine.
+
+    Raises ReportFailedError.
+    """
+    try:
+        client.call("POST", "/local/run/sweep")
+        client.call("POST", "/local/run/meter")
+        answer = client.call("POST", "/local/export")
+    except NotFound:
+        return False
+    exports: Mapping[str, str] = answer["exports"]
+    # The stack serves what lies beside its exports.
+    output = Path(exports["Usage"]).parents[_levels(exports["Usage"])] / "reports"
+    done = subprocess.run([sys.executable, *_command(report, exports, output)], check=False)
+    if done.returncode:
+        raise ReportFailedError
+    return True
+
+
+def _command(report: str, exports: Mapping[str, str], output: Path) -> list[str]:
+    job = str(_JOBS / f"{report}_job.py")
+    if report == "billing":
+        return [
+            job,
+            *("--export", exports["Usage"]),
+            *("--rate-card", str(_RATE_CARD)),
+            *("--output", str(output)),
+        ]
+    return [
+        job,
+        *("--export", exports["Messages"]),
+        *("--directory-export", exports["Directory"]),
+        *("--output", str(output)),
+    ]
+
+
+def _levels(export: str) -> int:
+    """How far above an export's folder the data folder is: `exports/<table>/AWSDynamoDB/<id>`."""
+    return list(reversed(Path(export).parts)).index("exports")

@@ -1,0 +1,371 @@
+"""The whole service in one process, wired from `template.yaml`."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import resource
+import sqlite3
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, cast
+
+from cirrusmq.access import keys
+from cirrusmq.base.errors import Unauthenticated, Unavailable
+from cirrusmq.base.timestamps import format_time
+from cirrusmq.wiring import bootstrap
+from cirrusmq_lambda.problems import problem
+from cirrusmq_local.cloud.aws import isolate_environment, make_session
+from cirrusmq_local.cloud.clock import ClockStopped, ScaledClock
+from cirrusmq_local.cloud.environments import (
+    Environments,
+    Layout,
+    SeparateEnvironments,
+    SharedEnvironment,
+    start_environment,
+)
+from cirrusmq_local.cloud.executions import Executions
+from cirrusmq_local.cloud.functions import Functions
+from cirrusmq_local.cloud.guard import GuardedEngine
+from cirrusmq_local.cloud.pump import LambdaRecord, Pump
+from cirrusmq_local.cloud.routing import Router
+from cirrusmq_local.cloud.schedules import Repeater
+from cirrusmq_local.cloud.template import Function, StreamSource, Template, load
+from cirrusmq_local.engine import Engine, TableSpec, attach
+from cirrusmq_local.engine.data_errors import DataError, explain_store, naming
+from cirrusmq_local.engine.errors import OtherFormError
+from cirrusmq_local.stack.data import DataFolder
+from cirrusmq_local.stack.gateway import Gateway
+from cirrusmq_local.stack.local_routes import FUNCTION_NAME, ROUTES, LocalRoutes
+from cirrusmq_local.stack.logfile import LogFile
+from cirrusmq_local.stack.recovery import release_posts
+from cirrusmq_local.stack.server import Server
+from cirrusmq_local.stack.trouble import Trouble
+
+ACCOUNT = "local"
+TEMPLATE = Path(__file__).resolve().parents[3] / "template.yaml"
+UPKEEP_SECONDS = 1.0
+EXPIRED_AT_ONCE = 1_000
+TOLD_AHEAD_MS = 2_000
+"""A client's `attempt` of its own clock is refused where the stack's time is further ahead."""
+_OWN_VARIABLES = ("POWERTOOLS_LOG_LEVEL", "ACCOUNT_REQUESTS_PER_SECOND")
+"""What whoever starts the stack may decide by variables of the environment."""
+
+_log = logging.getLogger(__name__)
+
+
+class Stack:
+    """The service on one machine, from `start` until `stop`. One in a process."""
+
+    def __init__(
+        self,
+        data: Path,
+        *,
+        host: str = "127.0.0.1",
+        port: int = 8080,
+        scale: float = 1.0,
+        template: Path = TEMPLATE,
+        tell: Callable[[str], None] = lambda line: None,
+        give_up: Callable[[str], None] = lambda reason: None,
+        environments: Layout = "shared",
+    ) -> None:
+        """`tell` gets lines for whoever runs it, `give_up` why it has to be stopped."""
+        self._data = DataFolder(data)
+        self._tell = tell
+        self._give_up = give_up
+        self._trouble = Trouble(self._data.path, tell)
+        self._host = host
+        self._port = port
+        self._scale = scale
+        self._template = load(template)
+        self._layout = environments
+        self._ending = contextlib.ExitStack()
+        self._threads: list[threading.Thread] = []
+
+    @property
+    def url(self) -> str:
+        """Where it answers."""
+        host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self._host, self._host)
+        return f"http://[{host}]:{self._port}" if ":" in host else f"http://{host}:{self._port}"
+
+    def start(self) -> None:
+        """Start everything; returns when requests are answered.
+
+        Raises DataError, AddressError, TemplateError.
+        """
+        with contextlib.ExitStack() as ending:
+            self._start(ending)
+            # Nothing failed: what was started now ends with `stop`.
+            self._ending = ending.pop_all()
+
+    def stop(self) -> None:
+        """End everything, what is under way first. May be called twice."""
+        self._ending.close()
+
+    def _start(self, ending: contextlib.ExitStack) -> None:
+        _allow_many_connections()
+        self._data.lock()
+        ending.callback(self._data.unlock)
+        self._clock = clock = ScaledClock(self._data.clock, self._scale)
+        # However the start goes on, nobody sleeps on this clock any longer than it.
+        ending.callback(clock.stop)
+        _set_environment(self._template, self._data, self._layout)
+        engine = self._open_engine(ending)
+        clock.start_after(engine.newest_write_ms())
+        with naming(self._data.clock):
+            clock.keep()
+        functions = self._load_functions(engine, ending)
+        release_posts(bootstrap.service())
+        pumps = self._make_pumps(engine, functions)
+        repeaters = [
+            Repeater(each, functions.run_in_turn, clock) for each in self._template.schedules
+        ]
+        functions.add(*self._local_function(engine, pumps, repeaters))
+        server = self._make_server(functions, ending)
+        os.environ["PUBLIC_URL"] = self.url
+        self._spawn(lambda: clock.keep_until_stopped(self._note_failure))
+        self._spawn(self._watch_folder)
+        for pump in pumps:
+            self._spawn(pump.run_until_stopped)
+        for repeater in repeaters:
+            self._spawn(repeater.run_until_stopped)
+        self._spawn(lambda: self._keep_up(engine, pumps))
+        self._introduce(functions)
+        server.start()
+        self._spawn(self._executions.warm_up)
+        if clock.started_ahead_ms > TOLD_AHEAD_MS:
+            self._tell(
+                f"{self._data.path}: its time is {format_time(clock.now_ms())}, ahead of this"
+                " machine's, and goes on from there: for the time of today take another --data"
+            )
+
+    def _open_engine(self, ending: contextlib.ExitStack) -> Engine:
+        tables = [
+            TableSpec(
+                table.name,
+                partition_key=table.partition_key,
+                sort_key=table.sort_key,
+                ttl_attribute=table.ttl_attribute,
+                stream=table.stream,
+            )
+            for table in self._template.tables
+        ]
+        self._data.check_store()
+        try:
+            engine = Engine(
+                self._data.store,
+                tables,
+                now_ms=self._clock.now_ms,
+                on_failure=self._note_store_failure,
+            )
+        except (sqlite3.Error, OtherFormError) as error:
+            raise DataError(explain_store(self._data.store, error)) from error
+        ending.callback(engine.close)
+        return engine
+
+    def _note_failure(self, error: OSError) -> None:
+        if self._data.missing() is None:  # else the service is about to end
+            self._trouble.note(error)
+
+    def _note_store_failure(self, error: sqlite3.Error) -> None:
+        self._trouble.note_store(self._data.store.name, error)
+
+    def _load_functions(self, engine: Engine, ending: contextlib.ExitStack) -> Functions:
+        log = self._open_log(self._data.log, ending)
+        # Functions write their logs to standard output; here that belongs to the command.
+        ending.enter_context(contextlib.redirect_stdout(log))
+        ending.callback(_log_into(log))
+        journal = self._open_log(self._data.executions, ending)
+        executions = Executions(
+            self._template.machines,
+            lambda name, event: functions.run(name, event),
+            self._clock,
+            journal,
+        )
+        session = make_session(lambda: functions, lambda: executions)
+        # All that answering a client takes of an engine is its `execute`.
+        guarded = cast(Engine, GuardedEngine(engine))
+        bootstrap.configure(clock=self._clock, session=session)
+        for client in bootstrap.dynamodb_clients():
+            attach(guarded, client)
+        environments: Environments = SharedEnvironment()
+        if self._layout == "cloud":
+            environments = SeparateEnvironments(start_environment)
+        functions = Functions.load(self._template.functions, environments)
+        # Before the engine closes, whatever uses it has to end.
+        ending.callback(self._join)
+        ending.callback(executions.stop)
+        ending.callback(functions.stop)
+        self._executions = executions
+        return functions
+
+    def _open_log(self, path: Path, ending: contextlib.ExitStack) -> LogFile:
+        with naming(path):
+            log = LogFile(path, failed=self._note_failure)
+        ending.callback(log.close)
+        return log
+
+    def _make_pumps(self, engine: Engine, functions: Functions) -> list[Pump]:
+        return [
+            Pump(source, engine, functions.run, self._park, self._clock)
+            for source in self._template.streams
+        ]
+
+    def _park(self, source: StreamSource, records: Sequence[LambdaRecord]) -> None:
+        _log.error("%s gave up on %d records", source.function, len(records))
+        self._data.park(
+            {
+                "function": source.function,
+                "table": source.table,
+                "parked_at_ms": self._clock.now_ms(),
+                "sequences": [record["dynamodb"]["SequenceNumber"] for record in records],
+            }
+        )
+
+    def _local_function(
+        self, engine: Engine, pumps: Sequence[Pump], repeaters: Sequence[Repeater]
+    ) -> tuple[Function, LocalRoutes]:
+        folders = {function.name: function.folder.name for function in self._template.functions}
+        runs: dict[str, Callable[[], None]] = {
+            folders[repeater.schedule.function]: repeater.run_now for repeater in repeaters
+        }
+        runs |= {folders[pump.source.function]: pump.flush for pump in pumps}
+        runs = {name: partial(self._run_unless_in_trouble, run) for name, run in runs.items()}
+        routes = LocalRoutes(
+            engine,
+            [table.name for table in self._template.tables],
+            self._data.exports,
+            runs,
+            lambda authorization: keys.verify(bootstrap.service(), authorization),
+            problem,
+        )
+        function = Function(
+            name=FUNCTION_NAME,
+            folder=Path(__file__).parent,
+            handler="",
+            timeout_seconds=30,
+            memory_mb=128,
+            environment={},
+        )
+        return function, routes
+
+    def _run_unless_in_trouble(self, run: Callable[[], None]) -> None:
+        """What cannot be done at the moment would be waited for until it can."""
+        if self._trouble.reason is not None:
+            raise Unavailable(self._trouble.reason)
+        run()
+
+    def _make_server(self, functions: Functions, ending: contextlib.ExitStack) -> Server:
+        router = Router([*self._template.routes, *ROUTES])
+        gateway = Gateway(
+            router, functions, self._clock, problem, trouble=lambda: self._trouble.reason
+        )
+        server = Server(gateway, self._host, self._port)
+        self._port = server.port
+        # In this order: no new calls, then those that sleep are woken, then the last ones end.
+        ending.callback(server.stop)
+        ending.callback(self._clock.stop)
+        ending.callback(server.refuse)
+        return server
+
+    def _introduce(self, functions: Functions) -> None:
+        """Make the account's first admin key as in the cloud, and tell clients how to connect."""
+        connection = self._data.read_connection()
+        if connection is None or not _is_known(connection):
+            made = functions.run(self._manage, {"create_admin_key": {"account": ACCOUNT}})
+            connection = {name: made[name] for name in ("account", "access_key_id", "secret")}
+        elif connection["url"] == self.url:
+            return
+        self._data.write_connection({**connection, "url": self.url})
+
+    @property
+    def _manage(self) -> str:
+        """The name of the function that makes admin keys."""
+        return next(each.name for each in self._template.functions if each.folder.name == "manage")
+
+    def _keep_up(self, engine: Engine, pumps: Sequence[Pump]) -> None:
+        """Remove what expired, and what every reader of a stream has read."""
+        while True:
+            try:
+                while engine.remove_expired(EXPIRED_AT_ONCE) == EXPIRED_AT_ONCE:
+                    self._clock.sleep(0)
+                for table in self._template.tables:
+                    saved = [p.saved for p in pumps if p.source.table == table.name]
+                    if table.stream and saved:
+                        engine.trim_stream(table.name, min(saved))
+                self._clock.sleep(UPKEEP_SECONDS * self._scale)
+            except ClockStopped:
+                return
+            except Exception:
+                _log.exception("upkeep failed")
+
+    def _watch_folder(self) -> None:
+        """Tell when trouble is over; give up where what is answered would be lost."""
+        while True:
+            try:
+                self._clock.sleep(UPKEEP_SECONDS * self._scale)
+            except ClockStopped:
+                return
+            self._trouble.look()
+            gone = self._data.missing()
+            if gone is not None:
+                self._give_up(
+                    f"{gone} is gone or was replaced while the service ran, which ends here: what"
+                    " was stored since may be lost"
+                )
+                return
+
+    def _spawn(self, target: Callable[[], Any]) -> None:
+        thread = threading.Thread(target=target, daemon=True)
+        self._threads.append(thread)
+        thread.start()
+
+    def _join(self) -> None:
+        for thread in self._threads:
+            thread.join()
+
+
+def _set_environment(template: Template, data: DataFolder, layout: Layout) -> None:
+    isolate_environment()
+    own = {name: os.environ[name] for name in _OWN_VARIABLES if name in os.environ}
+    os.environ |= template.environment() | {
+        # Where all functions share one cache, the others see at once what one changes.
+        "SHARED_CACHES": "true" if layout == "shared" else "false",
+        # Whoever tries the service out has the subscriber on the same machine.
+        "CONFIRM_ENDPOINTS": "false",
+        "HTTP_ENDPOINTS": "true",
+        "ALLOWED_NETWORKS": "127.0.0.0/8,::1/128",
+        "REPORTS_FOLDER": str(data.reports),
+        # A line for each call is for a log service, not for a disk.
+        "POWERTOOLS_LOG_LEVEL": "WARNING",
+        "POWERTOOLS_METRICS_DISABLED": "true",
+    }
+    os.environ |= own
+
+
+def _is_known(connection: Mapping[str, str]) -> bool:
+    """Whether the store knows the connection's key; not where the store was begun anew."""
+    key = f"Bearer {connection['access_key_id']}:{connection['secret']}"
+    try:
+        keys.verify(bootstrap.service(), key)
+    except Unauthenticated:
+        return False
+    return True
+
+
+def _log_into(log: LogFile) -> Callable[[], None]:
+    """Have what the stack's own parts log written there too; the result ends that."""
+    handler = logging.StreamHandler(log)
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    logging.root.addHandler(handler)
+    return lambda: logging.root.removeHandler(handler)
+
+
+def _allow_many_connections() -> None:
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = 65_536 if most == resource.RLIM_INFINITY else most
+    with contextlib.suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))

@@ -1,0 +1,369 @@
+"""The whole service in memory, in one thread, on a clock that is set: for tests and simulations.
+
+    world = World()
+    alice = world.client("alice")
+    alice.put("/queues/orders")
+    alice.post("/queues/orders/messages", {"messages": [{"body": "hello"}]})
+    world.clock.pass_seconds(30)
+
+The functions of `template.yaml` answer, over the core and the embedded engine; the stream and what
+functions invoke are run by `world.settle()`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import uuid
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+import msgspec
+from botocore.loaders import create_loader
+from pynamodb.connection import Connection
+
+from cirrusmq.access import keys
+from cirrusmq.base.limits import CACHE_MS, SLOW_CACHE_MS
+from cirrusmq.runtime.cache import Cache
+from cirrusmq.runtime.core import Core, Settings, Tables
+from cirrusmq.runtime.store import Store
+from cirrusmq.storage.secret import load_secret
+from cirrusmq.wiring import bootstrap
+from cirrusmq_local.cloud.aws import isolate_environment
+from cirrusmq_local.cloud.events import Request, answer_failure, make_event, read_answer
+from cirrusmq_local.cloud.functions import load_handler
+from cirrusmq_local.cloud.guard import GuardedEngine
+from cirrusmq_local.cloud.invocation import FunctionError, Handler, goes_on, invoke, running
+from cirrusmq_local.cloud.pump import Pump
+from cirrusmq_local.cloud.routing import Router
+from cirrusmq_local.cloud.template import Function, Template, load
+from cirrusmq_local.engine import Engine, TableSpec, attach
+
+A = TypeVar("A")
+B = TypeVar("B")
+START_MS = 1_795_000_000_000
+TEMPLATE = Path(__file__).resolve().parents[3] / "template.yaml"
+
+
+class ManualClock:
+    """A clock that stands still until somebody sleeps on it or moves it."""
+
+    scale = 1.0
+    stopped = False
+
+    def __init__(self, now_ms: int = START_MS) -> None:
+        self._now_ms = now_ms
+
+    def now_ms(self) -> int:
+        """Milliseconds since the Unix epoch."""
+        return self._now_ms
+
+    def sleep(self, seconds: float) -> None:
+        """Moves the clock: nobody else is there to wait for."""
+        self._now_ms += max(1, round(seconds * 1000))
+
+    def pass_seconds(self, seconds: float) -> None:
+        """Let time pass."""
+        self._now_ms += round(seconds * 1000)
+
+
+@dataclass(frozen=True)
+class Reply:
+    """An answer as a client sees it."""
+
+    status: int
+    headers: dict[str, str]
+    text: str
+
+    @property
+    def json(self) -> Any:
+        """The body."""
+        return json.loads(self.text)
+
+    @property
+    def code(self) -> str | None:
+        """The problem's code; None where it is no problem."""
+        return self.json.get("code") if self.status >= 400 else None
+
+
+@dataclass(frozen=True)
+class Posting:
+    """What became of a post."""
+
+    error: str | None
+
+
+class Invoked(tuple[str, dict[str, Any]]):
+    """An invocation that waits: the function's role and its event."""
+
+    chain: tuple[str, ...]
+    """The functions that led to it."""
+
+    def __new__(cls, invoked: tuple[str, dict[str, Any]], chain: tuple[str, ...]) -> Invoked:
+        made = super().__new__(cls, invoked)
+        made.chain = chain
+        return made
+
+
+class World:
+    """The service, its clock and its store."""
+
+    def __init__(
+        self, *, seed: int = 0, path: Path | None = None, shared_caches: bool = True
+    ) -> None:
+        isolate_environment()
+        os.environ.setdefault("POWERTOOLS_METRICS_DISABLED", "true")
+        self.clock = ManualClock()
+        template, self._handlers = _functions()
+        tables = [
+            TableSpec(
+                table.name,
+                partition_key=table.partition_key,
+                sort_key=table.sort_key,
+                ttl_attribute=table.ttl_attribute,
+                stream=table.stream,
+            )
+            for table in template.tables
+        ]
+        self.engine = Engine(path, tables, now_ms=self.clock.now_ms)
+        self.random = random.Random(seed)
+        self.invoked: deque[tuple[str, dict[str, Any]]] = deque()
+        self.dropped: list[tuple[str, dict[str, Any]]] = []
+        """Invocations that Lambda held to be an endless loop."""
+        self.parked: list[Any] = []
+        self.reports: dict[str, bytes] = {}
+        """The data pipeline's output: path -> content."""
+        self.posts: list[tuple[str, dict[str, str], bytes]] = []
+        self.endpoint: Callable[[str], str | None] = lambda url: None
+        """What an endpoint answers: the kind of error, None where it takes the message."""
+        self.executions: list[tuple[str, dict[str, Any]]] = []
+        environment = template.environment()
+        connection = Connection(region="us-east-1", max_retry_attempts=0)
+        connection.session.register_component("data_loader", _loader())
+        # The policies of the template are in force: what a function may not do fails here first.
+        attach(cast(Engine, GuardedEngine(self.engine)), connection.client)
+        store = Store(connection, self.random, self.clock.sleep)
+        named = {name: environment[f"{name.upper()}_TABLE"] for name in Tables.__struct_fields__}
+        self.tables = Tables(**named)
+        life_ms = SLOW_CACHE_MS if shared_caches else CACHE_MS
+        self.core = Core(
+            store=store,
+            tables=self.tables,
+            clock=self.clock,
+            random=self.random,
+            cache=Cache(self.clock, life_ms, shared=shared_caches),
+            slow_cache=Cache(self.clock, SLOW_CACHE_MS, shared=True),
+            secret=cache(lambda: load_secret(store, named["directory"], self.random.randbytes)),
+            invoke=self._invoke_later,
+            together=_one_by_one,
+            apart=_one_by_one,
+            window=InTurn,
+            start_execution=lambda name, given: self.executions.append((name, given)),
+            post=lambda url, headers, body: self.post(url, headers, body),
+            read_report=self.reports.get,
+            real_seconds=lambda: self.clock.now_ms() // 1000,
+            settings=Settings(
+                confirm_endpoints=False, http_endpoints=True, allowed_networks=("127.0.0.0/8",)
+            ),
+        )
+        self._router = Router(template.routes)
+        self._pumps = [
+            Pump(source, self.engine, self._run_function, self._park, self.clock)
+            for source in template.streams
+        ]
+        self._names = {function.folder.name: name for name, (function, _) in self._handlers.items()}
+
+    def client(self, account: str, *, admin: bool = False) -> Client:
+        """A client with a new key of the account."""
+        made = keys.create_key(self.core, account, admin=admin)
+        return Client(self, f"Bearer {made['access_key_id']}:{made['secret']}")
+
+    def run(self, role: str, event: Any = None) -> Any:
+        """Run a function by its folder's name."""
+        return self._run_function(self._names[role], event or {})
+
+    def post(self, url: str, headers: Mapping[str, str], body: bytes) -> Posting:
+        """What reaches an endpoint, and what it answers."""
+        self.posts.append((url, dict(headers), body))
+        return Posting(self.endpoint(url))
+
+    def settle(self) -> None:
+        """Run everything that waits: invocations, and the readers of the stream."""
+        busy = True
+        while busy:
+            busy = False
+            while self.invoked:
+                invoked = self.invoked.popleft()
+                role, event = invoked
+                copied = msgspec.json.decode(msgspec.json.encode(event))
+                chain = invoked.chain if isinstance(invoked, Invoked) else ()
+                self._run_function(self._names[role], copied, chain)
+                busy = True
+            positions = [pump.saved for pump in self._pumps]
+            for pump in self._pumps:
+                pump.drain()
+            busy = busy or positions != [pump.saved for pump in self._pumps]
+
+    def run_stream(self, role: str) -> None:
+        """Have one reader of the stream read to its end."""
+        for pump in self._pumps:
+            if pump.source.function == self._names[role]:
+                pump.drain()
+
+    def items(self, table: str = "messages") -> list[dict[str, Any]]:
+        """Every item of a table, in wire shapes."""
+        name = getattr(self.tables, table)
+        answer = self.engine.execute("Scan", {"TableName": name})
+        found = list(answer["Items"])
+        while "LastEvaluatedKey" in answer:
+            request = {"TableName": name, "ExclusiveStartKey": answer["LastEvaluatedKey"]}
+            answer = self.engine.execute("Scan", request)
+            found += answer["Items"]
+        return found
+
+    def write_units(self, call: Callable[[], object]) -> float:
+        """Write units that a call consumes."""
+        before = self.engine.capacity()["write_units"]
+        call()
+        return float(self.engine.capacity()["write_units"] - before)
+
+    def call(
+        self, method: str, path: str, body: bytes, headers: dict[str, str], query: str = ""
+    ) -> Reply:
+        """One HTTP call, from the event to the function's answer."""
+        match = self._router.match(method, path)
+        assert match is not None
+        request = Request(
+            method=method,
+            raw_path=path,
+            query=query,
+            headers=[(name.lower(), value) for name, value in headers.items()],
+            body=body,
+            source="127.0.0.1",
+            http_version="1.1",
+        )
+        event = make_event(request, match, str(uuid.UUID(int=0)), self.clock.now_ms())
+        try:
+            read = read_answer(self._run_function(match.route.function, event))
+        except FunctionError as error:
+            read = answer_failure(error)
+        return Reply(read.status, dict(read.headers), read.body.decode())
+
+    def _run_function(self, name: str, event: Any, chain: tuple[str, ...] = ()) -> Any:
+        function, handler = self._handlers[name]
+        with bootstrap.serving(self.core):
+            return invoke(function, handler, event, lambda: self.clock.now_ms() / 1_000, chain)
+
+    def _invoke_later(self, role: str, event: dict[str, Any]) -> None:
+        invocation = running.get()
+        chain = invocation.chain if invocation else ()
+        function, _ = self._handlers[self._names[role]]
+        if goes_on(function, chain):
+            self.invoked.append(Invoked((role, event), chain))
+        else:
+            self.dropped.append((role, event))
+
+    def _park(self, source: Any, records: Any) -> None:
+        self.parked.append((source.function, list(records)))
+
+
+class Client:
+    """Calls with one access key."""
+
+    def __init__(self, world: World, authorization: str) -> None:
+        self.world = world
+        self.authorization = authorization
+
+    def call(self, method: str, path: str, body: object = None, query: str = "") -> Reply:
+        """A call with a JSON body, or with none."""
+        raw = b"" if body is None else msgspec.json.encode(body)
+        return self.raw(method, path, raw, query=query)
+
+    def raw(
+        self,
+        method: str,
+        path: str,
+        body: bytes,
+        *,
+        content_type: str = "application/json",
+        query: str = "",
+    ) -> Reply:
+        """A call with a body of any bytes."""
+        headers = {"authorization": self.authorization, "content-type": content_type}
+        return self.world.call(method, path, body, headers, query)
+
+    def get(self, path: str, query: str = "") -> Reply:
+        """GET."""
+        return self.call("GET", path, query=query)
+
+    def put(self, path: str, body: object = None) -> Reply:
+        """PUT."""
+        return self.call("PUT", path, body)
+
+    def patch(self, path: str, body: object) -> Reply:
+        """PATCH."""
+        return self.call("PATCH", path, body)
+
+    def post(self, path: str, body: object = None) -> Reply:
+        """POST."""
+        return self.call("POST", path, body)
+
+    def delete(self, path: str) -> Reply:
+        """DELETE."""
+        return self.call("DELETE", path)
+
+    def send(self, queue: str, *bodies: str, **fields: Any) -> list[dict[str, Any]]:
+        """Send messages that differ in their bodies alone; answers their entries."""
+        messages = [{"body": body, **fields} for body in bodies]
+        reply = self.post(f"/queues/{queue}/messages", {"messages": messages})
+        assert reply.status == 201, reply.text
+        return list(reply.json["messages"])
+
+    def receive(self, queue: str, most: int = 16, **fields: Any) -> list[dict[str, Any]]:
+        """Receive without waiting."""
+        request = {"max": most, "wait_seconds": 0, **fields}
+        reply = self.post(f"/queues/{queue}/messages/receive", request)
+        assert reply.status == 200, reply.text
+        return list(reply.json["messages"])
+
+
+@cache
+def _functions() -> tuple[Template, dict[str, tuple[Function, Handler]]]:
+    template = load(TEMPLATE)
+    return template, {each.name: (each, load_handler(each)) for each in template.functions}
+
+
+@cache
+def _loader() -> Any:
+    """botocore's descriptions of services, read once for all worlds of a process."""
+    return create_loader()
+
+
+class InTurn:
+    """A window whose calls begin at once and end one after the other, in the order they began."""
+
+    def __init__(self, most: int) -> None:
+        self._begun: deque[Callable[[], Any]] = deque()
+
+    def __enter__(self) -> InTurn:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self._begun.clear()
+
+    def start(self, call: Callable[[], Any]) -> None:
+        """Begin a call."""
+        self._begun.append(call)
+
+    def wait(self, seconds: float) -> list[Any]:
+        """What the next call answers."""
+        return [self._begun.popleft()()] if self._begun else []
+
+
+def _one_by_one(call: Callable[[A], B], values: Iterable[A]) -> Iterable[B]:
+    return [call(value) for value in values]
