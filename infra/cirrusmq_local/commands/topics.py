@@ -127,7 +127,7 @@ def subscribe(
         bool, typer.Option(help="Every consumer gets everything (pull alone).")
     ] = False,
     ordered: Annotated[bool, typer.Option(help="Groups keep their order (pull alone).")] = False,
-    retry: Annotated[str | None, typer.Option(help="The retry ladder, in JSON.")] = None,
+    retry: Annotated[str | None, typer.Option(help="The retry policy, in JSON.")] = None,
     content_format: Annotated[
         str | None, typer.Option(help="json or simplified (URL alone).")
     ] = None,

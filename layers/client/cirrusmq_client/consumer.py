@@ -29,7 +29,7 @@ class Consumer:
         Consumer("orders", handle).run()
 
     The handler returns normally or `Ack()`: the message is deleted. `Retry(after=seconds)`, or an
-    exception: it comes again, by the source's retry ladder where no time is said.
+    exception: it comes again, by the source's retry policy where no time is said.
     `DeadLetter(reason)`: it goes to the dead-letter queue. With `none_means_retry` a handler that
     returns None asks for a retry.
 

@@ -83,7 +83,7 @@ class MessageCalls(Calls):
     def give_back(
         self, source: str | Source, receipts: Sequence[str], delay_seconds: int | None = None
     ) -> Outcome:
-        """End receipts: hidden for the delay, else for the retry ladder's next wait."""
+        """End receipts: hidden for the delay, else for the retry policy's next wait."""
         body: dict[str, Any] = {"receipts": list(receipts)}
         if delay_seconds is not None:
             body["delay_seconds"] = delay_seconds

@@ -15,7 +15,7 @@ class Ack:
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """Again, `after` so many seconds; else after the next wait of the source's retry ladder."""
+    """Again, `after` so many seconds; else after the next wait of the source's retry policy."""
 
     after: float | None = None
 

@@ -66,7 +66,7 @@ end."""
 MOVES_PER_SECOND = 20
 """Give-backs that an execution environment moves in a partition; the others stay in place."""
 LONGEST_WAIT_MS = 43_200_000
-"""No give-back's delay and no wait of a ladder is longer."""
+"""No give-back's delay and no wait of a retry policy is longer."""
 RESCUE_MS = 120_000
 """So long before its expiry a published message moves to the dead-letter queue: the sweep, which
 comes each minute, has two looks at it."""

@@ -51,7 +51,7 @@ class Parcel(msgspec.Struct, frozen=True, kw_only=True):
     sizes: tuple[int, ...]
     """Bytes of body, attributes and tags."""
     waits_ms: tuple[int, ...] = ()
-    """Retry waits that follow the leases; empty where the source has no retry ladder."""
+    """Retry waits that follow the leases; empty where the source has no retry policy."""
     answer_percent: int = 100
     """Bytes of a message in an answer's JSON for every 100 of its size, at most."""
     positions: tuple[int, ...] = ()

@@ -160,12 +160,12 @@ class Queue(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def retry(self) -> RetryPolicy | None:
-        """The retry ladder, if there is one."""
+        """The retry policy, if there is one."""
         return read_retry(self.attributes)
 
 
 def read_retry(attributes: QueueAttributes) -> RetryPolicy | None:
-    """The ladder in `attributes`, checked."""
+    """The retry policy in `attributes`, checked."""
     return parse_retry(attributes.retry, ordered_source=attributes.ordered)
 
 

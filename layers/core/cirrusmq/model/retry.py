@@ -1,4 +1,4 @@
-"""Retry ladders: how long to wait after each delivery that failed, and what follows the last one.
+"""Retry policies: how long to wait after each delivery that failed, and what follows the last one.
 
 Every policy comes down to the same three things: a row of waits of which the last one repeats, a
 share of each wait that is drawn at random, and the number of retries. n retries are n + 1
@@ -17,7 +17,7 @@ from cirrusmq.base.errors import InvalidParameter
 MAX_RETRIES_RANGE = (0, 1_000_000)
 INTERVAL_SECONDS_RANGE = (0.01, 30)
 WAIT_SECONDS_RANGE = (0.01, 43_200)
-WAITS_PER_LADDER_RANGE = (1, 200)
+WAIT_COUNT_RANGE = (1, 200)
 JITTER_RANGE = (0, 1)
 
 SECOND_MS = 1_000
@@ -35,7 +35,7 @@ Ending = Literal["expiry", "dropped", "dead_letter"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ladder:
+class PolicyDefaults:
     """A policy as the contract's table has it, before a `retry` object changes what it may.
 
     `retries`: None = no end; `takes`: the members of `retry` that the policy has.
@@ -50,23 +50,27 @@ class Ladder:
     takes: frozenset[str] = frozenset()
 
 
-LADDERS: Mapping[str, Ladder] = MappingProxyType(
+DEFAULTS: Mapping[str, PolicyDefaults] = MappingProxyType(
     {
-        "exponential_decay": Ladder(
+        # 1, 2, 4, 8, 16, 32, 64, 128, 256, 512 s, then 512 s each time; 176 retries, the last one
+        # 86,015 s after the first failure: 385 s before a message of one day expires.
+        "exponential_decay": PolicyDefaults(
             waits_ms=tuple(2**n * SECOND_MS for n in range(10)),
             retries=176,
             ending="expiry",
             blocking="probe",
         ),
-        # Uniform between 10 s and 20 s: the upper end, half of it drawn.
-        "backoff": Ladder(
+        # Three times 10 to 20 s, uniform: the upper end, of which half is drawn.
+        "backoff": PolicyDefaults(
             waits_ms=(20 * SECOND_MS,),
             jitter=0.5,
             retries=3,
             ending="dropped",
             blocking="in_order",
         ),
-        "unordered": Ladder(
+        # 10, 30 s, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 20, 30 min, 1, 2 h; 16 retries, the last one 4 h
+        # 45 min 40 s after the first failure. A higher `max_retries` adds waits of 2 h.
+        "unordered": PolicyDefaults(
             waits_ms=(
                 10 * SECOND_MS,
                 30 * SECOND_MS,
@@ -79,26 +83,29 @@ LADDERS: Mapping[str, Ladder] = MappingProxyType(
             retries=16,
             takes=frozenset({"max_retries"}),
         ),
-        "ordered": Ladder(
+        # 1 s each time (`interval_seconds`), without end or up to `max_retries`.
+        "ordered": PolicyDefaults(
             waits_ms=(1 * SECOND_MS,),
             retries=None,
             blocking="in_order",
             needs_ordered_source=True,
             takes=frozenset({"interval_seconds", "max_retries"}),
         ),
-        "http_ordered": Ladder(
+        # 1 min each time; 288 retries, the last one 4 h 48 min after the first failure.
+        "http_ordered": PolicyDefaults(
             waits_ms=(60 * SECOND_MS,),
             retries=288,
             blocking="in_order",
             needs_ordered_source=True,
         ),
-        "http_unordered": Ladder(waits_ms=(300 * SECOND_MS,), retries=288),
+        # 5 min each time; 288 retries, the last one 24 h after the first failure.
+        "http_unordered": PolicyDefaults(waits_ms=(300 * SECOND_MS,), retries=288),
         # Its waits come from the `retry` object, and so does the number of retries.
-        "custom": Ladder(retries=0, takes=frozenset({"jitter", "waits"})),
+        "custom": PolicyDefaults(retries=0, takes=frozenset({"jitter", "waits"})),
     }
 )
-POLICIES = frozenset(LADDERS)
-MEMBERS = frozenset({"policy"}).union(*(ladder.takes for ladder in LADDERS.values()))
+POLICIES = frozenset(DEFAULTS)
+MEMBERS = frozenset({"policy"}).union(*(defaults.takes for defaults in DEFAULTS.values()))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,7 +132,7 @@ class RetryPolicy:
     @property
     def ending(self) -> Ending:
         """What happens to a message whose retries are used up."""
-        return LADDERS[self.policy].ending
+        return DEFAULTS[self.policy].ending
 
     @property
     def ends_in_dead_letter(self) -> bool:
@@ -135,7 +142,7 @@ class RetryPolicy:
     @property
     def blocking(self) -> Blocking:
         """What a failing message holds back where the policy gives more than waits."""
-        return LADDERS[self.policy].blocking
+        return DEFAULTS[self.policy].blocking
 
     def wait_ms(self, receive_count: int, draw: Callable[[], float]) -> int | None:
         """The wait between the `receive_count`-th delivery (from 1) and the next one.
@@ -189,7 +196,7 @@ def parse_retry(
     policy = retry.get("policy")
     if not isinstance(policy, str) or policy not in POLICIES or policy not in allowed:
         raise InvalidParameter(f"{parameter}.policy", f"one of {', '.join(sorted(allowed))}")
-    if LADDERS[policy].needs_ordered_source and not ordered_source:
+    if DEFAULTS[policy].needs_ordered_source and not ordered_source:
         raise InvalidParameter(f"{parameter}.policy", f"{policy} needs an ordered source")
     return _policy(retry, parameter)
 
@@ -197,12 +204,12 @@ def parse_retry(
 def _policy(retry: Mapping[str, object], parameter: str) -> RetryPolicy:
     """The policy of a `retry` object whose policy is known to be one."""
     name = str(retry["policy"])
-    ladder = LADDERS[name]
+    defaults = DEFAULTS[name]
     for member in retry:
-        if member != "policy" and member not in ladder.takes:
+        if member != "policy" and member not in defaults.takes:
             raise InvalidParameter(f"{parameter}.{member}", f"the policy {name} does not take it")
-    waits_ms, jitter, max_retries = ladder.waits_ms, ladder.jitter, ladder.retries
-    if "waits" in ladder.takes:
+    waits_ms, jitter, max_retries = defaults.waits_ms, defaults.jitter, defaults.retries
+    if "waits" in defaults.takes:
         waits_ms = _waits_ms(retry.get("waits"), f"{parameter}.waits")
         max_retries = len(waits_ms)
     if "interval_seconds" in retry:
@@ -227,7 +234,7 @@ def _policy(retry: Mapping[str, object], parameter: str) -> RetryPolicy:
 
 
 def _waits_ms(waits: object, parameter: str) -> tuple[int, ...]:
-    low, high = WAITS_PER_LADDER_RANGE
+    low, high = WAIT_COUNT_RANGE
     if not isinstance(waits, list | tuple) or not low <= len(waits) <= high:
         raise InvalidParameter(parameter, f"a list of {low} to {high} waits in seconds is needed")
     return tuple(

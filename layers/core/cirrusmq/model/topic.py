@@ -136,7 +136,7 @@ class Subscription(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
     @property
     def policy(self) -> RetryPolicy | None:
-        """The retry ladder in force; None where nothing is retried."""
+        """The retry policy in force; None where nothing is retried."""
         return _read_retry(self)
 
     @property
