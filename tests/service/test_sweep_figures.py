@@ -135,7 +135,9 @@ class TestFailures:
 
         assert dead.counts() == {"active": 4}
 
-    @pytest.mark.parametrize("part", ["operations.running", "delivery_state.read_all", "write_gauges"])
+    @pytest.mark.parametrize(
+        "part", ["operations.running", "delivery_state.read_all", "write_gauges"]
+    )
     def test_one_part_that_fails_stops_none_of_the_others_and_is_behind(
         self,
         world: World,
