@@ -44,7 +44,7 @@ define make_venv
 	echo '$(CURDIR)' > $(1)/$(MADE_AT); }
 endef
 
-.PHONY: help install up test lint types pytest check-long mutants template job-zip openapi bench report clean
+.PHONY: help install up test lint hooks types pytest check-long mutants template job-zip openapi bench report clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -86,6 +86,9 @@ lint: install ## ruff: rules and format; the order of the packages
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/lint-imports --no-logo | tail -n 12
+
+hooks: install ## run lint and types before every commit of this checkout
+	@$(BIN)/pre-commit install
 
 types: install ## mypy, strict
 	@$(BIN)/mypy $(SOURCES)
