@@ -9,7 +9,7 @@ def handle(message: Received) -> Retry | DeadLetter | None:
     if not message.text.startswith("order"):
         return DeadLetter("not an order")  # to the dead-letter queue
     if message.redeliveries == 0 and message.text == "order 13":
-        return Retry(after=1)  # again in a second; an exception does the same by the ladder
+        return Retry(after=1)  # again in a second; an exception: by the retry policy
     print(message.text, flush=True)
     return None  # done: the message is deleted
 
