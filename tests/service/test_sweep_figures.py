@@ -273,7 +273,7 @@ class TestByAge:
         world.settle()
         world.clock.pass_seconds(301)
         side = SideBySide(world)
-        world.core = replace(world.core, together=side, apart=side)
+        world.core = replace(world.core, in_parallel=side, in_own_pool=side)
         execute = world.engine.execute
         reads: list[str] = []
 

@@ -39,7 +39,9 @@ def slow_down(world: World, monkeypatch: pytest.MonkeyPatch) -> Callable[[], Non
 
     def slow_down() -> None:
         monkeypatch.setattr(world.engine, "execute", slow)
-        world.core = msgspec.structs.replace(world.core, apart=side_by_side, together=side_by_side)
+        world.core = msgspec.structs.replace(
+            world.core, in_own_pool=side_by_side, in_parallel=side_by_side
+        )
 
     return slow_down
 

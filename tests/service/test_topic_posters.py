@@ -483,7 +483,7 @@ class TestRescue:
         world.run_stream("fan_out")
         world.invoked.clear()
         world.clock.pass_seconds(DAY - 100)
-        world.core = msgspec.structs.replace(world.core, together=adapters.Together())
+        world.core = msgspec.structs.replace(world.core, in_parallel=adapters.InParallel())
         call, eight = world.core.store._call, threading.Barrier(8)
 
         def meet(operation: str, request: dict[str, Any]) -> dict[str, Any]:
@@ -515,7 +515,7 @@ class TestRescue:
         world.run_stream("fan_out")
         world.invoked.clear()
         world.clock.pass_seconds(DAY - 100)
-        world.core = msgspec.structs.replace(world.core, together=adapters.Together())
+        world.core = msgspec.structs.replace(world.core, in_parallel=adapters.InParallel())
         Schedules(world, sweeps=True).pass_seconds(70)
         dead = TestQueue(alice, "dead")
         found: list[str] = []

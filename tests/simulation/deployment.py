@@ -68,7 +68,7 @@ class Deployment:
         self.most_skew_ms = _SKEWS_MS[chaos.draw("skew") % len(_SKEWS_MS)]
         self._fleets = {role: Fleet(self, role, function) for role, function in functions().items()}
         threaded = chaos.draw("together", 0) % 4 == 0
-        self.together = self.side_by_side if threaded else _one_by_one
+        self.in_parallel = self.side_by_side if threaded else _one_by_one
 
     def written(self) -> None:
         """Something was written."""

@@ -65,7 +65,7 @@ def start_environment() -> Core:
     first = bootstrap.service()
     return replace(
         bootstrap.wire(),
-        together=first.together,
+        in_parallel=first.in_parallel,
         invoke=first.invoke,
         start_execution=first.start_execution,
         post=first.post,

@@ -85,7 +85,7 @@ class _Batch:
         self._clear_the_way({each.reader_id for each in handouts if each.in_order})
         became: dict[int, _Became] = {}
         for step in levels(handouts):
-            became |= zip(map(id, step), self._core.together(self._give, step), strict=True)
+            became |= zip(map(id, step), self._core.in_parallel(self._give, step), strict=True)
         given = [each for each in handouts if became[id(each)] == "given"]
         for handout in self._notices.add(given):
             became[id(handout)] = self._put_aside(handout)
@@ -120,7 +120,7 @@ class _Batch:
         """What lies aside of readers with an order goes first, for a moment at most."""
         fresh = sorted(readers - self._looked)
         self._looked |= readers
-        marked = self._core.together(self._is_marked, fresh)
+        marked = self._core.in_parallel(self._is_marked, fresh)
         for reader_id in [each for each, is_so in zip(fresh, marked, strict=True) if is_so]:
             until_ms = self._core.now_ms() + int(CLEAR_MS * self._core.clock.scale)
             deadline_ms = min(until_ms, self._deadline_ms)

@@ -33,7 +33,7 @@ class Notices:
         for handout, subscription in pushed:
             if self._core.now_ms() - int(handout.entry.item["t"]["N"]) > delivery_state.LATE_MS:
                 late.setdefault(subscription.id, []).append(handout)
-        noted = self._core.together(self._note_late, late)
+        noted = self._core.in_parallel(self._note_late, late)
         lost = [each for id, done in zip(late, noted, strict=True) if not done for each in late[id]]
         for handout, subscription in pushed:
             if handout not in lost:
@@ -48,7 +48,9 @@ class Notices:
         """Notify; a notice that cannot be sent is left to the sweep. Answers why."""
         waiting = list(self._waiting.values())
         self._waiting.clear()
-        return [error for error in self._core.together(self._notify, waiting) if error is not None]
+        return [
+            error for error in self._core.in_parallel(self._notify, waiting) if error is not None
+        ]
 
     def _note_late(self, subscription_id: str) -> bool:
         for _ in range(_TRIES):

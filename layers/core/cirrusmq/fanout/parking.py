@@ -149,7 +149,7 @@ class _Drainer:
                 return False
             left = self._hand_out_page(page, in_order)
             done = [each for each in page if each["sk"]["S"] not in left]
-            list(self._core.together(lambda each: _forget(self._core, each), done))
+            list(self._core.in_parallel(lambda each: _forget(self._core, each), done))
             all_done = all_done and not left
             if after is None or (left and in_order):
                 return all_done
@@ -182,7 +182,7 @@ class _Drainer:
             if self._core.now_ms() >= self._deadline_ms or (in_order and left):
                 left |= {each.entry.place for each in step}
                 continue
-            done = self._core.together(_try, step)
+            done = self._core.in_parallel(_try, step)
             given = [each for each, is_done in zip(step, done, strict=True) if is_done]
             lost = {id(each) for each in self._notices.add(given)}
             given_for_good = {id(each) for each in given} - lost

@@ -45,7 +45,7 @@ def handouts_of(core: Core, entry: LogEntry) -> list[Handout]:
 def deliver_record(core: Core, record: Item, receivers: Sequence[Receiver]) -> int:
     """Make the parcels of these receivers; answers how many messages they hold together."""
     parcels = [parcel for share in _shares(record, receivers) for parcel in parcels_of(share)]
-    list(core.together(lambda parcel: put_parcels(core, [parcel]), parcels))
+    list(core.in_parallel(lambda parcel: put_parcels(core, [parcel]), parcels))
     return sum(parcel.count for parcel in parcels)
 
 

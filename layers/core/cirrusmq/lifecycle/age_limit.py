@@ -228,7 +228,7 @@ def _each(core: Core, act: Callable[[A], object], values: Sequence[A]) -> None:
         with apart_from_others("a message that is too old could not be given up"):
             act(value)
 
-    list(core.together(safely, values))
+    list(core.in_parallel(safely, values))
 
 
 def _state_place(source: Source, partition: int) -> tuple[str, str]:

@@ -56,7 +56,7 @@ def steps(core: Core, run: Run) -> Iterator[Step]:
         for page in scan_pages(core, pk, behind=behind):
             below = [parcel for parcel in page.parcels if parcel.sent_ms <= floor_ms]
             keys = [key(pk, key_of(parcel)) for parcel in below]
-            list(core.together(lambda each: _remove(core, each, floor_ms), keys))
+            list(core.in_parallel(lambda each: _remove(core, each, floor_ms), keys))
             done = sum(_messages(parcel, archived) for parcel in below)
             yield Step(Progress(pk, page.more_after or LAST_KEY), done)
 

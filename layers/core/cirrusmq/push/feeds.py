@@ -206,7 +206,7 @@ class Feed(ABC):
                 lefts[_key_of(each)] = left
             return [(lefts[_key_of(each)], each.place) for each in group]
 
-        for moved in self.push.core.together(move, list(groups.values())):
+        for moved in self.push.core.in_parallel(move, list(groups.values())):
             for parcel, place in moved:
                 self._note(parcel, place)
 
@@ -228,7 +228,9 @@ class Feed(ABC):
                 return None
 
         settled: list[Settled] = []
-        for attempts, written in zip(groups, self.push.core.together(write, groups), strict=True):
+        for attempts, written in zip(
+            groups, self.push.core.in_parallel(write, groups), strict=True
+        ):
             if written is None:  # while this one holds, nobody else does it
                 self._ended[_key_of(attempts[0].candidate)] = attempts
             settled += written or []

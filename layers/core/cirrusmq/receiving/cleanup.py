@@ -70,7 +70,7 @@ def do_some(core: Core, source: Source, pk: str) -> None:
     """Tidy some of the remembered parcels up, and some that waited until they were too old."""
     budget = Budget(core)
     parcels = core.hints.take_chores(pk, MOST_MESSAGES, core.now_ms())
-    left = core.together(lambda parcel: _tidy(core, source, pk, parcel, budget), parcels)
+    left = core.in_parallel(lambda parcel: _tidy(core, source, pk, parcel, budget), parcels)
     core.hints.remember_chores(pk, [parcel for parcel in left if parcel is not None])
     _give_up_aged(core, source, pk, budget)
 

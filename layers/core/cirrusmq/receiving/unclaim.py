@@ -54,7 +54,7 @@ def read_claimed(core: Core, source: Source, claims: Sequence[Claim]) -> list[Co
         hidden = [] if refused else unread
         if (free or hidden) and claim.before is not None:
             undone.append(_Undo(claim=claim, free=free, hidden=hidden))
-    list(core.together(lambda undo: _undo(core, undo), undone))
+    list(core.in_parallel(lambda undo: _undo(core, undo), undone))
     if refused is not None and not any(contents):
         raise refused
     return contents

@@ -122,7 +122,7 @@ def _claim_all(
 ) -> list[Parcel]:
     """Claim what was planned; answers parcels as they stand where somebody was faster."""
     seconds, nonce_of = taking.wanted.timeout_seconds, taking.wanted.nonce_of
-    outcomes = core.together(
+    outcomes = core.in_parallel(
         lambda plan: try_claim(core, source, plan[0], plan[1], seconds, nonce_of), plans
     )
     changed = []

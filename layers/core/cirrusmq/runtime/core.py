@@ -84,10 +84,10 @@ class Core(msgspec.Struct, frozen=True, kw_only=True):
     """32 bytes that only this deployment knows: of cursors and of receipts' nonces."""
     invoke: Callable[[str, dict[str, Any]], None]
     """Run a function of the deployment later: its role (`replay`) and its event."""
-    together: Callable[[Callable[[A], B], Iterable[A]], Iterable[B]]
-    """`map`, the calls side by side where the environment has threads."""
-    apart: Callable[[Callable[[A], B], Iterable[A]], Iterable[B]]
-    """As `together`, for calls that may hang: nothing else waits for their threads."""
+    in_parallel: Callable[[Callable[[A], B], Iterable[A]], Iterable[B]]
+    """`map`, with the calls in parallel where the environment has threads."""
+    in_own_pool: Callable[[Callable[[A], B], Iterable[A]], Iterable[B]]
+    """As `in_parallel`, in threads of this call alone: for calls that may hang."""
     window: Callable[[int], Window]
     """For calls that may hang: at most so many side by side, and nothing else waits for them."""
     start_execution: Callable[[str, dict[str, Any]], None]

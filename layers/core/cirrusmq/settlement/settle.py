@@ -70,7 +70,7 @@ def settle(
         held = Held(text=text, receipt=receipt, source=source)
         parcels.setdefault((held.pk, receipt.sort_key), []).append(held)
     fates: Fate = {}
-    for fate in core.together(lambda together: act(core, together), parcels.values()):
+    for fate in core.in_parallel(lambda together: act(core, together), parcels.values()):
         fates |= fate
     return {text: fates.get(text, ReceiptExpired()) for text in dict.fromkeys(texts)}
 

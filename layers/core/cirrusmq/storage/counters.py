@@ -184,7 +184,7 @@ def walk(
         found, following = read_counters(core, place)
         for first in range(0, len(found), _TOGETHER):
             some = found[first : first + _TOGETHER]
-            list(core.apart(safely, some))
+            list(core.in_own_pool(safely, some))
             if core.now_ms() >= deadline_ms:
                 return CounterPlace(place.shard, some[-1].resource_id)
     return None

@@ -132,7 +132,7 @@ def read_all(core: Core) -> Iterator[Schedule]:
     def items_of(pk: str) -> list[Item]:
         return list(core.store.query_all(core.tables.messages, pk))
 
-    for items in core.together(items_of, shard_keys("S", SHARDS)):
+    for items in core.in_parallel(items_of, shard_keys("S", SHARDS)):
         for item in items:
             yield read_item(item)
 

@@ -99,7 +99,7 @@ class Reports:
         return content
 
 
-class Together:
+class InParallel:
     """Calls side by side in threads, in the caller's context; a single one stays in its thread."""
 
     def __init__(self) -> None:
@@ -109,10 +109,10 @@ class Together:
         return _run(self._threads, call, list(values))
 
 
-def apart(call: Callable[[A], B], values: Iterable[A]) -> Iterable[B]:
-    """As `Together`, in threads of this call alone: for what may hang without holding up others."""
+def in_own_pool(call: Callable[[A], B], values: Iterable[A]) -> Iterable[B]:
+    """As `InParallel`, in threads of this call alone: calls that hang hold up no others."""
     listed = list(values)
-    with ThreadPoolExecutor(PARALLEL_CALLS, thread_name_prefix="apart") as threads:
+    with ThreadPoolExecutor(PARALLEL_CALLS, thread_name_prefix="own") as threads:
         return _run(threads, call, listed)
 
 

@@ -22,12 +22,12 @@ from cirrusmq.storage.secret import load_secret
 from cirrusmq.wiring.adapters import (
     PARALLEL_CALLS,
     Executions,
+    InParallel,
     Invoker,
     Posts,
     Reports,
-    Together,
     Window,
-    apart,
+    in_own_pool,
 )
 
 _SHARED_CACHE_MS = 60_000
@@ -112,8 +112,8 @@ def wire() -> Core:
         post=Posts(settings),
         read_report=Reports(session),
         settings=settings,
-        together=Together(),
-        apart=apart,
+        in_parallel=InParallel(),
+        in_own_pool=in_own_pool,
         window=Window,
     )
 
