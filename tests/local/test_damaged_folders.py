@@ -199,9 +199,11 @@ def test_a_folder_that_disappears_ends_the_service(start: Start) -> None:
     stack = start()
     shutil.rmtree(stack.folder)
     assert stack.process.wait(PATIENCE_SECONDS) == 1
-    told = stack.errors()
-    assert told.count("\n") == 1, told
-    assert f"{stack.folder}/lock is gone or was replaced" in told
+    *before, last = stack.errors().splitlines()
+    assert f"{stack.folder}/lock is gone or was replaced" in last
+    # Work of the service's own may meet the missing store before the lock is looked at.
+    assert [line for line in before if "store.sqlite failed" not in line] == []
+    assert len(before) <= 1
 
 
 def wait_until(found: Callable[[], Any]) -> Any:
