@@ -12,7 +12,7 @@ from tests.simulation.history import Call
 from tests.simulation.scenario import Cast, Scenario
 from tests.simulation.wire import ENDPOINT
 
-from cirrusmq.storage.directory import RUNNING
+from cirrusmq.storage.directory_keys import RUNNING
 
 _REPLAY_SECONDS = (10.0, 10.05, 70.0)
 """What an operation's function is told that it has left, when it begins."""

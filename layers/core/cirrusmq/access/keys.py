@@ -16,7 +16,7 @@ from cirrusmq.base.timestamps import format_time
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import TransactionRefused
 from cirrusmq.storage import directory
-from cirrusmq.storage.directory import account_key_place, key_place
+from cirrusmq.storage.directory_keys import ADMIN_KEYS, account_key_place, key_place
 from cirrusmq.storage.pages import read_page
 
 SECRET_BYTES = 32
@@ -89,7 +89,7 @@ def create_key(
     ]
     if admin:
         core.secret()  # made with the first one, where the directory may be written
-        writes.append(directory.change_count(core, directory.ADMIN_KEYS, 1))
+        writes.append(directory.change_count(core, ADMIN_KEYS, 1))
     core.store.transact(writes)
     return {**key.show(), "secret": secret}
 
@@ -137,7 +137,7 @@ def delete_key(core: Core, caller: Caller, key_id: str) -> None:
         directory.delete(core, account_key_place(key.account, key_id)),
     ]
     if key.admin:
-        writes.append(directory.change_count(core, directory.ADMIN_KEYS, -1, "#count > :bound", 1))
+        writes.append(directory.change_count(core, ADMIN_KEYS, -1, "#count > :bound", 1))
     try:
         core.store.transact(writes)
     except TransactionRefused as refused:

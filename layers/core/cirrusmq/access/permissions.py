@@ -13,7 +13,7 @@ from cirrusmq.model.queue import Queue
 from cirrusmq.queues.queues import get_queue
 from cirrusmq.runtime.core import Core
 from cirrusmq.storage import directory
-from cirrusmq.storage.directory import grant_place, granted_place
+from cirrusmq.storage.directory_keys import grant_place, granted_place
 from cirrusmq.storage.pages import read_page
 
 Permission: TypeAlias = Literal["send", "receive", "send_receive", "info", "admin", "full"]

@@ -25,6 +25,7 @@ from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import Item, key
 from cirrusmq.storage import directory
 from cirrusmq.storage.counters import Counter, CounterPlace, remove_empty, walk
+from cirrusmq.storage.directory_keys import resource_place, topic_place
 from cirrusmq.subscriptions.sources import subscription_source
 from cirrusmq.subscriptions.subscriptions import cached_subscriptions
 
@@ -119,7 +120,7 @@ def _give_up_aged(core: Core, source: Source, partition: int, deadline_ms: int) 
 
 def _source(core: Core, resource_id: str) -> Source | None:
     """What is received from under this id; None for URLs, topics, and for what is gone."""
-    place = directory.resource_place(resource_id)
+    place = resource_place(resource_id)
 
     def load() -> Resource | None:
         found = directory.read(core, place, Resource)
@@ -134,7 +135,7 @@ def _source(core: Core, resource_id: str) -> Source | None:
             return source_with_id(core, get_queue(core, resource.account, name), resource_id)
         except CirrusMQError:
             return None  # deleted meanwhile
-    topic = directory.read_cached(core, directory.topic_place(resource.account, name), Topic)
+    topic = directory.read_cached(core, topic_place(resource.account, name), Topic)
     for subscription in cached_subscriptions(core, topic.id) if topic else ():
         if (subscription.id, subscription.name) == (resource_id, subscription_name):
             return subscription_source(subscription)

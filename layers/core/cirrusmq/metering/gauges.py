@@ -12,7 +12,7 @@ from cirrusmq.queues.queues import Resource, get_queue
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import ConditionFailed, Item, key
 from cirrusmq.storage.counters import Counter, CounterPlace, Kept, walk
-from cirrusmq.storage.directory import resource_place
+from cirrusmq.storage.directory_keys import resource_place
 
 HOUR_MS = 3_600_000
 _DONE = ("gauges", "done")

@@ -24,6 +24,7 @@ from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import Item, TransactionRefused, key
 from cirrusmq.storage import directory
 from cirrusmq.storage.counters import Kept, change_counter
+from cirrusmq.storage.directory_keys import resource_place
 from cirrusmq.storage.parcels import ARCHIVE, LOG, read_parcel
 from cirrusmq.storage.shards import shard_key
 
@@ -124,7 +125,7 @@ def _change(record: StreamRecord) -> Change:
 
 
 def _resource(core: Core, source_id: str) -> Resource:
-    place = directory.resource_place(source_id)
+    place = resource_place(source_id)
 
     def load() -> Resource | None:
         found = directory.read(core, place, Resource)

@@ -10,6 +10,7 @@ from cirrusmq.model.source import Source
 from cirrusmq.model.topic import Subscription, Topic
 from cirrusmq.runtime.core import Core
 from cirrusmq.storage import directory
+from cirrusmq.storage.directory_keys import subscription_place, topic_place
 from cirrusmq.subscriptions.delivery_state import Schedule
 from cirrusmq.subscriptions.sources import subscription_source
 from cirrusmq.subscriptions.subscriptions import cached_subscriptions
@@ -67,7 +68,7 @@ def make_push(core: Core, place: dict[str, Any], invocation_id: str, most_ms: fl
 
 def push_of(core: Core, schedule: Schedule) -> Push | None:
     """A push of the schedule's subscription, without time to post; None where it is gone."""
-    of_topic = directory.topic_place(schedule.account, schedule.topic)
+    of_topic = topic_place(schedule.account, schedule.topic)
     topic = directory.read_cached(core, of_topic, Topic)
     if topic is None:
         return None
@@ -85,6 +86,6 @@ def _find(core: Core, place: dict[str, Any]) -> Subscription | None:
         if subscription.id == place["id"]:
             return subscription
     found = directory.read(
-        core, directory.subscription_place(place["topic_id"], place["subscription"]), Subscription
+        core, subscription_place(place["topic_id"], place["subscription"]), Subscription
     )
     return found.value if found is not None and found.value.id == place["id"] else None

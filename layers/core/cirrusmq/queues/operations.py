@@ -24,7 +24,8 @@ from cirrusmq.queues.queues import get_queue
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import TransactionRefused
 from cirrusmq.storage import directory
-from cirrusmq.storage.directory import Document, operation_place
+from cirrusmq.storage.directory import Document
+from cirrusmq.storage.directory_keys import RUNNING, Place, operation_place
 from cirrusmq.storage.scan import Progress
 
 HOLD_MS = 60_000
@@ -182,7 +183,7 @@ def get(core: Core, account: str, operation_id: str) -> Operation:
 
 def running(core: Core) -> Iterable[Pointer]:
     """Operations that are not finished."""
-    return directory.read_list(core, directory.RUNNING, "", Pointer)
+    return directory.read_list(core, RUNNING, "", Pointer)
 
 
 def hold(core: Core, account: str, operation_id: str) -> Document[Operation] | None:
@@ -238,8 +239,8 @@ def _expires_at(started_ms: int) -> int:
     return started_ms // 1000 + limits.OPERATION_SECONDS
 
 
-def _running_place(operation: Operation) -> directory.Place:
-    return directory.Place(directory.RUNNING, operation.id)
+def _running_place(operation: Operation) -> Place:
+    return Place(RUNNING, operation.id)
 
 
 def _pointer(operation: Operation) -> Pointer:

@@ -20,7 +20,15 @@ from cirrusmq.model.queue import Queue, QueueInput, change_attributes, create_at
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import TransactionRefused
 from cirrusmq.storage import directory
-from cirrusmq.storage.directory import Document, queue_changes_place, queue_place
+from cirrusmq.storage.directory import Document
+from cirrusmq.storage.directory_keys import (
+    account_place,
+    queue_changes_place,
+    queue_place,
+    queue_users_place,
+    receivers_count_place,
+    resource_place,
+)
 from cirrusmq.storage.optimistic_locking import contended, tries
 from cirrusmq.storage.pages import read_page
 
@@ -90,7 +98,7 @@ def create_queue(core: Core, account: str, name: str, given: QueueInput) -> tupl
             _count_queues(core, account, 1),
             directory.put_new(
                 core,
-                directory.resource_place(queue.id),
+                resource_place(queue.id),
                 Resource(account, "queue", name),
             ),
             *_refer(core, queue, None, target),
@@ -140,7 +148,7 @@ def update_queue(core: Core, account: str, name: str, change: Callable[[Queue], 
 
 def check_unused(core: Core, queue: Queue) -> None:
     """InUse where something refers to the queue now."""
-    users = core.store.get(core.tables.directory, *directory.queue_users_place(queue.id))
+    users = core.store.get(core.tables.directory, *queue_users_place(queue.id))
     if users is not None and users.keys() & {"dead_letters_of", "endpoint_of"}:
         raise InUse(f"queue {queue.name} is a dead-letter queue or a subscription's endpoint")
 
@@ -152,11 +160,11 @@ def remove_queue(core: Core, found: Document[Queue]) -> bool:
     writes = [
         directory.delete_version(core, place, found.version),
         directory.check_unused(core, queue.id, "dead_letters_of", "endpoint_of"),
-        directory.delete_count(core, directory.receivers_count_place(queue.id)),
+        directory.delete_count(core, receivers_count_place(queue.id)),
         _count_queues(core, queue.account, -1),
         directory.put(
             core,
-            directory.resource_place(queue.id),
+            resource_place(queue.id),
             Resource(queue.account, "queue", queue.name),
             expires_at=core.now_ms() // 1000 + RESOURCE_SECONDS,
         ),
@@ -210,7 +218,7 @@ def _dead_letter_target(core: Core, queue: Queue) -> Queue | None:
         raise InvalidParameter(
             "dead_letter.queue", "an ordered queue takes dead letters of ordered queues only"
         )
-    users = core.store.get(core.tables.directory, *directory.queue_users_place(queue.id))
+    users = core.store.get(core.tables.directory, *queue_users_place(queue.id))
     if users is not None and "dead_letters_of" in users:
         raise InvalidParameter(
             "dead_letter", "a queue that others use as dead-letter queue can have none itself"
@@ -253,7 +261,7 @@ def _refer(
 
 
 def _count_queues(core: Core, account: str, by: int) -> dict[str, Any]:
-    place = directory.account_place(account)
+    place = account_place(account)
     if by < 0:
         return directory.change_count(core, place, by)
     below = "attribute_not_exists(#count) OR #count < :bound"

@@ -10,7 +10,7 @@ from cirrusmq.base.timestamps import format_time, parse_time
 from cirrusmq.model.queue import Queue
 from cirrusmq.queues.queues import update_queue
 from cirrusmq.runtime.core import Core
-from cirrusmq.storage.directory import queue_place
+from cirrusmq.storage.directory_keys import queue_place
 
 BEGINNING_MS = limits.CALL_MS + limits.CACHE_MS + limits.CLOCK_SKEW_MS
 """What a call began is written by then, by every clock, and no cache holds what was before."""

@@ -34,11 +34,8 @@ from cirrusmq.queues.receiver_log import BEGINNING_MS, check_start, earliest_ms,
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import TransactionRefused
 from cirrusmq.storage import directory
-from cirrusmq.storage.directory import (
-    Document,
-    receiver_place,
-    receivers_count_place,
-)
+from cirrusmq.storage.directory import Document
+from cirrusmq.storage.directory_keys import receiver_place, receivers_count_place, resource_place
 from cirrusmq.storage.optimistic_locking import contended, tries
 from cirrusmq.storage.pages import read_page
 
@@ -200,10 +197,10 @@ def _create(
     try:
         core.store.transact(
             [
-                directory.check(core, directory.resource_place(queue.id), undeleted),
+                directory.check(core, resource_place(queue.id), undeleted),
                 directory.change_count(core, count_place, 1, below, most),
                 directory.put_new(core, receiver_place(queue.id, name), receiver),
-                directory.put_new(core, directory.resource_place(receiver.id), resource),
+                directory.put_new(core, resource_place(receiver.id), resource),
                 *writes,
             ]
         )
@@ -279,8 +276,6 @@ def _remove(core: Core, queue: Queue, found: Document[Receiver]) -> None:
                     core, receiver_place(queue.id, receiver.name), found.version
                 ),
                 directory.change_count(core, receivers_count_place(queue.id), -1),
-                directory.put(
-                    core, directory.resource_place(receiver.id), resource, expires_at=expires_at
-                ),
+                directory.put(core, resource_place(receiver.id), resource, expires_at=expires_at),
             ]
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, Generic, Literal, NamedTuple, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 import msgspec
 
@@ -11,8 +11,8 @@ from cirrusmq.base.decoding import decode_json
 from cirrusmq.base.limits import ANSWER_BYTES
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import Item, key
+from cirrusmq.storage.directory_keys import Place, queue_users_place
 from cirrusmq.storage.models import DirectoryItem
-from cirrusmq.storage.shards import shard_key
 
 T = TypeVar("T")
 Use = Literal["dead_letters_of", "endpoint_of"]
@@ -21,109 +21,11 @@ _SHOWN_BYTES = 2_000
 """What a listing shows of a value beside its document: names and values of defaults, times."""
 
 
-class Place(NamedTuple):
-    """Key of an item of the Directory."""
-
-    pk: str
-    sk: str
-
-
 class Document(msgspec.Struct, Generic[T], frozen=True):
     """A resource as it was read: its value, and the version that a change must find."""
 
     value: T
     version: int
-
-
-def account_place(account: str) -> Place:
-    """The account: how many queues it has."""
-    return Place(f"A#{account}", "account")
-
-
-def key_place(access_key_id: str) -> Place:
-    """An access key, as a caller shows it."""
-    return Place(f"K#{access_key_id}", "key")
-
-
-def account_key_place(account: str, access_key_id: str) -> Place:
-    """An access key in its account's list."""
-    return Place(f"A#{account}", f"key#{access_key_id}")
-
-
-def queue_place(account: str, name: str) -> Place:
-    """A queue, whatever the case of its name."""
-    return Place(f"A#{account}", f"queue#{name.lower()}")
-
-
-def queue_changes_place(account: str) -> Place:
-    """How often queues of the account have changed."""
-    return Place(f"A#{account}", "queue_changes")
-
-
-def queue_users_place(queue_id: str) -> Place:
-    """What refers to a queue, by use, so that it cannot be deleted."""
-    return Place(f"Q#{queue_id}", "users")
-
-
-def receiver_place(queue_id: str, name: str) -> Place:
-    """A receiver of a queue, whatever the case of its name."""
-    return Place(f"Q#{queue_id}", f"receiver#{name.lower()}")
-
-
-def receivers_count_place(queue_id: str) -> Place:
-    """How many receivers a queue has."""
-    return Place(f"Q#{queue_id}", "count")
-
-
-def grant_place(queue_id: str, account: str) -> Place:
-    """A grant, in its queue's list."""
-    return Place(f"Q#{queue_id}", f"grant#{account}")
-
-
-def granted_place(account: str, owner: str, queue_name: str) -> Place:
-    """A grant, in the list of the account that has it."""
-    return Place(f"G#{account}", f"{owner}#{queue_name}")
-
-
-def topic_place(account: str, name: str) -> Place:
-    """A topic, whatever the case of its name."""
-    return Place(f"A#{account}", f"topic#{name.lower()}")
-
-
-def subscription_place(topic_id: str, name: str) -> Place:
-    """A subscription of a topic, whatever the case of its name."""
-    return Place(f"T#{topic_id}", f"subscription#{name.lower()}")
-
-
-def subscriptions_count_place(topic_id: str) -> Place:
-    """How many subscriptions a topic has."""
-    return Place(f"T#{topic_id}", "count")
-
-
-def topics_count_place(account: str) -> Place:
-    """How many topics an account has."""
-    return Place(f"A#{account}", "topics")
-
-
-def resource_place(resource_id: str) -> Place:
-    """Whose a resource's id is; stays for a while after the resource.
-
-    All of them lie under a few partition keys, so that they can be listed.
-    """
-    return Place(shard_key(RESOURCES, resource_id), resource_id)
-
-
-def operation_place(account: str, operation_id: str) -> Place:
-    """An operation of an account."""
-    return Place(f"A#{account}", f"operation#{operation_id}")
-
-
-RESOURCES = "I"
-"""Kind of the partition keys that all resources lie under, for the sweep."""
-RUNNING = "running"
-"""Partition with a pointer to each running operation, for the sweep."""
-DEPLOYMENT = Place("deployment", "secret")
-ADMIN_KEYS = Place("deployment", "admin_keys")
 
 
 def read(core: Core, place: Place, kind: type[T]) -> Document[T] | None:

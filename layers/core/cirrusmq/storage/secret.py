@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from cirrusmq.runtime.store import ConditionFailed, Store, key
-from cirrusmq.storage.directory import DEPLOYMENT
+from cirrusmq.storage.directory_keys import DEPLOYMENT
 
 SECRET_BYTES = 32
 

@@ -18,7 +18,7 @@ from cirrusmq.model.topic import Subscription, Topic
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import TransactionRefused
 from cirrusmq.storage import directory
-from cirrusmq.storage.directory import subscription_place, topic_place
+from cirrusmq.storage.directory_keys import subscription_place, topic_place
 
 _TOKEN_BITS = 192
 _SECRET_BYTES = 24

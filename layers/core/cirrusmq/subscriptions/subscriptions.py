@@ -24,10 +24,10 @@ from cirrusmq.queues.queues import RESOURCE_SECONDS, Resource
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import TransactionRefused
 from cirrusmq.storage import directory
-from cirrusmq.storage.directory import (
-    Document,
-    Use,
+from cirrusmq.storage.directory import Document, Use
+from cirrusmq.storage.directory_keys import (
     queue_place,
+    resource_place,
     subscription_place,
     subscriptions_count_place,
     topic_place,
@@ -255,7 +255,7 @@ def _creation(core: Core, topic: Topic, subscription: Subscription) -> list[dict
             core, subscriptions_count_place(topic.id), 1, below, limits.SUBSCRIPTIONS_PER_TOPIC
         ),
         directory.put_new(core, subscription_place(topic.id, subscription.name), subscription),
-        directory.put_new(core, directory.resource_place(subscription.id), resource),
+        directory.put_new(core, resource_place(subscription.id), resource),
     ]
     if subscription.protocol == "queue":
         assert subscription.endpoint is not None
@@ -292,7 +292,7 @@ def _delete(core: Core, found: Document[Subscription]) -> bool:
         directory.change_count(core, subscriptions_count_place(subscription.topic_id), -1),
         directory.put(
             core,
-            directory.resource_place(subscription.id),
+            resource_place(subscription.id),
             resource,
             expires_at=core.now_ms() // 1000 + RESOURCE_SECONDS,
         ),

@@ -13,8 +13,9 @@ from cirrusmq.queues.queues import RESOURCE_SECONDS, Resource
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import TransactionRefused
 from cirrusmq.storage import directory
-from cirrusmq.storage.directory import (
-    Document,
+from cirrusmq.storage.directory import Document
+from cirrusmq.storage.directory_keys import (
+    resource_place,
     subscriptions_count_place,
     topic_place,
     topics_count_place,
@@ -60,7 +61,7 @@ def create_topic(core: Core, account: str, name: str, given: TopicInput) -> tupl
                 [
                     directory.put_new(core, place, topic),
                     directory.change_count(core, topics_count_place(account), 1, below, most),
-                    directory.put_new(core, directory.resource_place(topic.id), resource),
+                    directory.put_new(core, resource_place(topic.id), resource),
                 ]
             )
         except TransactionRefused as refused:
@@ -109,7 +110,7 @@ def remove_topic(core: Core, found: Document[Topic]) -> bool:
                 directory.change_count(core, topics_count_place(topic.account), -1),
                 directory.put(
                     core,
-                    directory.resource_place(topic.id),
+                    resource_place(topic.id),
                     Resource(topic.account, "topic", topic.name),
                     expires_at=core.now_ms() // 1000 + RESOURCE_SECONDS,
                 ),
