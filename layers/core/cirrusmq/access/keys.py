@@ -73,8 +73,7 @@ def create_key(
 ) -> dict[str, Any]:
     """Make a key for an account, which comes into being with it; the only answer with a secret."""
     check_name("account", account, ACCOUNT_NAME)
-    random_bytes = core.random.getrandbits(8 * SECRET_BYTES).to_bytes(SECRET_BYTES, "big")
-    secret = base64.urlsafe_b64encode(random_bytes).decode().rstrip("=")
+    secret = base64.urlsafe_b64encode(core.random_bytes(SECRET_BYTES)).decode().rstrip("=")
     key = AccessKey(
         id="CK" + new_id(core.random) + new_id(core.random)[:6],
         account=account,

@@ -22,6 +22,7 @@ class Chance:
     def __init__(self, core: Core, source_id: str, key_id: str, attempt: str | None) -> None:
         """Raises InvalidParameter where the attempt is not fresh."""
         self._random: random.Random = core.random
+        self._random_bytes = core.random_bytes
         self._secret, self._parts = b"", (key_id, source_id, attempt or "")
         self.begun_ms = core.now_ms()
         """When the client began, by its own clock, the first receive of the attempt."""
@@ -37,7 +38,7 @@ class Chance:
         """The nonce of the receipt of a message's claim."""
         if self._secret:
             return self._derived(f"{parcel.sort_key}#{place}#{receive_count}")
-        return self._random.getrandbits(8 * NONCE_BYTES).to_bytes(NONCE_BYTES, "big")
+        return self._random_bytes(NONCE_BYTES)
 
     def partitions(self, count: int) -> list[int]:
         """A source's partitions in the receive's order; those that came later behind the others."""

@@ -108,6 +108,10 @@ class Core(msgspec.Struct, frozen=True, kw_only=True):
         """The service's time in milliseconds since the epoch."""
         return self.clock.now_ms()
 
+    def random_bytes(self, count: int) -> bytes:
+        """So many bytes by chance."""
+        return self.random.getrandbits(8 * count).to_bytes(count, "big")
+
     @property
     def skew_ms(self) -> int:
         """How far another function's clock may be from this one; one machine has one clock."""

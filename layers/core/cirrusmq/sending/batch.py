@@ -65,8 +65,7 @@ def deduplication_key(given: BatchMessage) -> str | None:
 
 def new_send_id(core: Core, begun_ms: int) -> str:
     """The id of a send: a ULID."""
-    entropy = core.random.getrandbits(8 * ulid.ENTROPY_BYTES).to_bytes(ulid.ENTROPY_BYTES, "big")
-    return ulid.encode(begun_ms, entropy)
+    return ulid.encode(begun_ms, core.random_bytes(ulid.ENTROPY_BYTES))
 
 
 def repeatable_send_ids(
