@@ -5,7 +5,7 @@ from __future__ import annotations
 from cirrusmq.access.permissions import find_queue
 from cirrusmq.base.errors import CirrusMQError
 from cirrusmq.base.timestamps import format_time
-from cirrusmq.sending.batch import Stored
+from cirrusmq.sending.deduplication import Stored
 from cirrusmq.sending.send import SendRequest, send
 from cirrusmq_lambda.http import Answer, Context, Event, Request, answer, serve
 from cirrusmq_lambda.problems import describe

@@ -25,14 +25,13 @@ from cirrusmq.runtime.store import ConditionFailed
 from cirrusmq.sending import deduplication
 from cirrusmq.sending.batch import (
     BatchMessage,
-    Stored,
     deduplication_key,
     read_contents,
     repeatable_send_ids,
     store_once,
     stored,
 )
-from cirrusmq.sending.deduplication import Earlier
+from cirrusmq.sending.deduplication import Earlier, Stored
 from cirrusmq.sending.parcels import group_partition
 from cirrusmq.storage.parcels import log_item
 from cirrusmq.storage.sequences import take_sequence

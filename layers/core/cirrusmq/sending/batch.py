@@ -14,7 +14,7 @@ from cirrusmq.base.errors import BatchTooLarge
 from cirrusmq.model.message import Message, MessageInput, read_attributes, read_body, read_tags
 from cirrusmq.model.parcel import message_id
 from cirrusmq.runtime.core import Core
-from cirrusmq.sending.deduplication import Duplicate
+from cirrusmq.sending.deduplication import Duplicate, Stored
 
 Key: TypeAlias = Annotated[
     str, Meta(min_length=1, max_length=128, description="a text of 1 to 128 characters")
@@ -26,14 +26,6 @@ class BatchMessage(MessageInput, forbid_unknown_fields=True, frozen=True):
 
     group: Key | UnsetType = UNSET
     deduplication_id: Key | UnsetType = UNSET
-
-
-class Stored(msgspec.Struct, frozen=True, kw_only=True):
-    """What a sender learns of one message."""
-
-    id: str
-    body_md5: str
-    sent_ms: int
 
 
 def read_contents(given: Sequence[BatchMessage]) -> list[Message]:
@@ -112,10 +104,7 @@ def store_once(
         try:
             answers = iter(store(fresh) if fresh else ())
         except Duplicate as duplicate:
-            for key, found in duplicate.found.items():
-                known[key] = Stored(
-                    id=found.message_id, body_md5=found.body_md5, sent_ms=found.sent_ms
-                )
+            known |= duplicate.found
             continue
         break
     results = []

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
+
+import msgspec
 
 from cirrusmq.base import limits
 from cirrusmq.runtime.core import Core
@@ -19,25 +21,12 @@ from cirrusmq.storage.models import DeduplicationItem
 from cirrusmq.storage.parcels import put_unless_sent, ttl_seconds
 
 
-class Reminder(NamedTuple):
-    """The message that a deduplication id stands for."""
+class Stored(msgspec.Struct, frozen=True, kw_only=True):
+    """A stored message, as its sender is told of it, and whoever sends its duplicate."""
 
-    message_id: str
+    id: str
     body_md5: str
     sent_ms: int
-
-
-class Answered(Protocol):
-    """What a sender learns of a message."""
-
-    @property
-    def id(self) -> str: ...
-
-    @property
-    def body_md5(self) -> str: ...
-
-    @property
-    def sent_ms(self) -> int: ...
 
 
 class Earlier(NamedTuple):
@@ -51,7 +40,7 @@ class Earlier(NamedTuple):
 class Duplicate(Exception):
     """Some of the ids were used within 5 minutes; nothing was written."""
 
-    def __init__(self, found: dict[str, Reminder]) -> None:
+    def __init__(self, found: dict[str, Stored]) -> None:
         super().__init__()
         self.found = found
 
@@ -59,12 +48,12 @@ class Duplicate(Exception):
 def reminders(
     target_id: str,
     keys: Sequence[str | None],
-    answers: Sequence[Answered],
+    answers: Sequence[Stored],
     life_ms: int = limits.DEDUPLICATION_MS,
 ) -> list[tuple[str, Item]]:
     """(deduplication id, item that remembers it) of each message that has an id.
 
-    `target_id` is the queue's or topic's, `answers` is what the sender learns of the messages.
+    `target_id` is the queue's or topic's; `answers` are the messages as they are stored.
     """
     remembered = []
     for key, answer in zip(keys, answers, strict=True):
@@ -122,13 +111,15 @@ def transact(
     try:
         core.store.transact(writes)
     except TransactionRefused as refused:
-        found: dict[str, Reminder] = {}
+        found: dict[str, Stored] = {}
         own_ms: list[int] = []
         for place, (key, item) in enumerate(reminders):
             old = refused.failed.get(place)
             if old is None:
                 continue
-            found[key] = Reminder(old["i"]["S"], old["h"]["S"], int(old["t"]["N"]))
+            found[key] = Stored(
+                id=old["i"]["S"], body_md5=old["h"]["S"], sent_ms=int(old["t"]["N"])
+            )
             if old["i"] == item["i"]:
                 own_ms.append(found[key].sent_ms)
         # An earlier try of this very call took effect. Where it stored a part, the rest being

@@ -19,7 +19,6 @@ from cirrusmq.runtime.store import Item
 from cirrusmq.sending import deduplication
 from cirrusmq.sending.batch import (
     BatchMessage,
-    Stored,
     deduplication_key,
     new_send_id,
     read_contents,
@@ -27,7 +26,7 @@ from cirrusmq.sending.batch import (
     store_once,
     stored,
 )
-from cirrusmq.sending.deduplication import Earlier
+from cirrusmq.sending.deduplication import Earlier, Stored
 from cirrusmq.sending.late import under_present_keys
 from cirrusmq.sending.parcels import Entry, ship
 from cirrusmq.sending.writes import is_leftover, store_shipment
