@@ -1,13 +1,13 @@
 """From JSON and MessagePack to typed values, whichever thread is the first to meet a type.
 
-What msgspec knows of a struct it gathers when the struct is decoded for the first time, and other
-threads find it unfinished (seen with 0.22.0, which takes a lock on interpreters without a GIL
-only). Where a struct has another one in it, that ends the whole process:
+msgspec gathers a struct's fields when the struct is decoded for the first time, and other threads
+find them unfinished (seen with 0.22.0, which takes a lock on interpreters without a GIL only).
+With a nested struct that ends the whole process:
 
     A |-- decodes Send: its fields, so far NULL --- what is Message? ---|
     B                      |-- decodes Send by the fields that A left: segmentation fault
 
-So a decoder is made by one thread at a time, and nobody gets one before it is finished.
+So a decoder is made by one thread at a time, and no thread gets one before it is finished.
 """
 
 from __future__ import annotations

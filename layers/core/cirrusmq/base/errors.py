@@ -130,7 +130,7 @@ class InUse(CirrusMQError):
 
 
 class NotRewindable(CirrusMQError):
-    """Rewinding is off, or the time lies before the window."""
+    """Rewinding is off, or the time is before the window."""
 
 
 class LimitExceeded(CirrusMQError):

@@ -47,19 +47,19 @@ DEDUPLICATION_MS = 5 * 60_000
 ATTEMPT_AGE_MS = 120_000
 ATTEMPT_AHEAD_MS = 2_000
 KEY_SLACK_MS = 130_000
-"""How far a parcel's key may lie before its sending: the age of an attempt and some skew."""
+"""The time in a parcel's key is at most this much before its sending: an attempt's age and skew."""
 TOMBSTONE_MS = ATTEMPT_AGE_MS + 40_000
 """How long a parcel whose messages moved away stays, so that a repeated send still finds it: an
 attempt of 119 s may be stored by a call that takes 29 s more."""
 FAN_OUT_TOMBSTONE_MS = 86_400_000
-"""The same for a parcel that fan-out made: a batch of the stream can come again as long."""
+"""The same for a parcel that fan-out made: the stream repeats a batch for as long."""
 
 MOVE_WAIT_MS = 60_000
 """A message that waits longer than this for a retry is re-keyed to its due time."""
 FRESH_KEY_MS = 1_000
 """A key so young says when its parcel was written; a wait so short is over before it does not."""
 TURN_MS = 3_000
-"""What a message that is given back goes back in its partition, at least."""
+"""The least time by which a message that is given back moves behind others of its partition."""
 LAG_MS = 30_000
 """A message that waited longer for its first receive is given back behind its like, not at the
 end."""
@@ -69,14 +69,14 @@ LONGEST_WAIT_MS = 43_200_000
 """No give-back's delay and no wait of a retry policy is longer."""
 RESCUE_MS = 120_000
 """So long before its expiry a published message moves to the dead-letter queue: the sweep, which
-comes each minute, has two looks at it."""
+runs each minute, looks at it twice."""
 GIVEN_ID_CHARACTERS = 128
 """Of an id in a path: none is longer, and the store refuses calls with far longer keys."""
 OPERATION_SECONDS = 7 * 86_400
 COUNT_EXACT_MESSAGES = 10_000
 CACHE_MS = 1_000
 CALL_MS = 30_000
-"""What a call begins to write it has written by then: its function is stopped before."""
+"""A call that was begun longer ago writes nothing more: its function is stopped before."""
 SLOW_CACHE_MS = 60_000
 CLOCK_SKEW_MS = 2_000
 """The clocks of two functions differ by no more."""
@@ -87,7 +87,8 @@ TOPIC_LIFE_SECONDS = 86_400
 TOPIC_PARTITIONS_DEFAULT = 8
 PUSH_PARTITIONS = (8, 16)
 """Of a new subscription to a URL, and of one whose topic has more than that itself: a message costs
-two writes there, so that 5,000 a second need eleven. What is stored stays with it."""
+two writes there, so that 5,000 a second need eleven. The number is stored with a subscription and
+never changes."""
 MAX_IN_FLIGHT = (1, 256)
 MAX_IN_FLIGHT_DEFAULT = 16
 TOPICS_PER_ACCOUNT = 10_000
@@ -97,5 +98,5 @@ LOG_ENTRIES_DEFAULT = 16
 ATTEMPT_FRESH_MS = 1_000
 """An attempt this old still gives its time to a publish's key; readers of logs hold back more."""
 LOG_HELD_BACK_MS = 2_000
-"""What is newer may still be overtaken by a publish that began before it."""
+"""A newer record may still be overtaken by a publish that began before it."""
 TOKEN_SECONDS = 3 * 86_400

@@ -62,7 +62,7 @@ def _explain(text: str, shape: type) -> InvalidParameter:
 
 
 def _description(shape: type, path: str) -> str | None:
-    """What the field at `path` may hold, from the `description` of its annotation."""
+    """The values that the field at `path` may hold: the `description` of its annotation."""
     import msgspec.inspect as inspect  # costly, and only refusals need it
 
     found: str | None = None
