@@ -29,7 +29,7 @@ ANY_WORDS = "#"
 
 
 class BindingKey(msgspec.Struct, frozen=True):
-    """A binding key, ready to match. In each integer bit n stands for the n-th place.
+    """A binding key, ready to match. In each integer bit n is the n-th place.
 
     `after[word]`: places with this very word next; `after_star`: places with `*` next;
     `at_hash`: places with `#` next.
@@ -44,7 +44,7 @@ class BindingKey(msgspec.Struct, frozen=True):
     def matches(self, routing_key: str) -> bool:
         reached = self._past_hashes(1)
         for word in routing_key.split("."):
-            # An empty word equals an empty word, but is never what `*` stands for.
+            # An empty word equals an empty word, but `*` never matches it.
             taking = self.after.get(word, 0) | (self.after_star if word else 0)
             reached = self._past_hashes(((reached & taking) << 1) | (reached & self.at_hash))
             if not reached:
@@ -52,7 +52,7 @@ class BindingKey(msgspec.Struct, frozen=True):
         return bool(reached & self.end)
 
     def _past_hashes(self, places: int) -> int:
-        # `#` may stand for nothing. One shift is enough: neighbouring hashes were made one.
+        # `#` may match no word. One shift is enough: neighbouring hashes were made one.
         return places | ((places & self.at_hash) << 1)
 
 
@@ -115,7 +115,7 @@ def binding_keys_of_list(keys: object) -> tuple[str, ...]:
 
 
 def _fault(key: object) -> str | None:
-    """What is wrong with `key`, None when nothing is."""
+    """The rule that `key` breaks, None where it breaks none."""
     if not isinstance(key, str):
         return "a string is needed"
     try:

@@ -1,4 +1,4 @@
-"""What a subscription or a receiver selects: its `filter` object, checked once, ready to match."""
+"""The filter of a subscription or a receiver: its `filter` object, checked once, ready to match."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from cirrusmq.base.errors import InvalidFilter, InvalidParameter
 from cirrusmq.filters.routing import RoutingFilter, binding_keys_of_list
 from cirrusmq.filters.tags import TagFilter, tags_of_expression, tags_of_list
 
-# What the filtered messages come from: a topic of either kind, or a queue's log.
+# The source of the filtered messages: a topic of either kind, or a queue's log.
 Source = Literal["tags", "routing_key", "queue"]
 
 MEMBERS: Mapping[Source, tuple[str, ...]] = {

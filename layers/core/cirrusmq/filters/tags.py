@@ -93,7 +93,7 @@ def _checked(tags: Sequence[object], member: str) -> tuple[str, ...]:
 
 
 def _fault(tag: object) -> str | None:
-    """What is wrong with `tag`, None when nothing is."""
+    """The rule that `tag` breaks, None where it breaks none."""
     if not isinstance(tag, str):
         return "a string is needed"
     if not 1 <= len(tag) <= TAG_CHARACTERS:

@@ -1,4 +1,4 @@
-"""What an SQL filter computes: values, their comparison, three-valued logic, and the stack machine.
+"""Evaluation of an SQL filter: values, comparison, three-valued logic, and the stack machine.
 
 A filter is a row of instructions. Each works on a stack of values and answers how many of the
 instructions after it to skip, which is how AND and OR stop early. Nothing here calls itself, so a
@@ -46,7 +46,7 @@ def run(program: Sequence[Instruction], attributes: Attributes) -> Truth:
 
 
 def truth(value: Value) -> Truth:
-    """`value` as a condition: what is neither a boolean nor NULL counts as FALSE."""
+    """`value` as a condition: a value that is neither a boolean nor NULL counts as FALSE."""
     if value is None or isinstance(value, bool):
         return value
     return False
@@ -61,7 +61,7 @@ def negative(value: Value) -> Value:
 
 
 def equal(left: Value, right: Value) -> Truth:
-    """`left = right`; text is read as what stands at the other side. Raises `EvaluationError`."""
+    """`left = right`; text is read as the other side's type. Raises `EvaluationError`."""
     if left is None or right is None:
         return None
     if isinstance(left, str) and isinstance(right, str):
@@ -188,7 +188,7 @@ def between(stack: Stack, attributes: Attributes) -> int:
     """Put `value BETWEEN low AND high` in the place of the stack's last three values."""
     high, low, value = stack.pop(), stack.pop(), stack.pop()
     above = ordered(ge, value, low)
-    # As with AND: what is already FALSE does not look at the upper bound.
+    # As with AND: a result that is already FALSE does not look at the upper bound.
     stack.append(False if above is False else both(above, ordered(le, value, high)))
     return 0
 

@@ -60,7 +60,7 @@ def compile_sql(sql: str) -> SqlFilter:
 
 
 def outcome(expression: str, attributes: Attributes) -> Outcome:
-    """What the expression comes to for these attributes, TAGS among them if it is to have any.
+    """The expression's value for these attributes, TAGS among them if it is to have any.
 
     Raises `InvalidFilter` for an expression that is refused.
     """

@@ -7,7 +7,7 @@
                    | [NOT] IN ('s', ...) )*
     unary := ("+" | "-" | NOT) unary | literal | name | "(" or ")"
 
-The parser also knows what kind of thing stands at each side of an operator, and refuses what could
+The parser also knows the kind of operand at each side of an operator, and refuses what could
 never compare. Its own nesting is bounded by the levels of the filter.
 """
 
@@ -46,7 +46,7 @@ _PRIMARIES = frozenset({NAME, NUMBER, TEXT, *_CONSTANTS})
 
 
 class Kind(Enum):
-    """What an operand is before any message is seen."""
+    """The kind of an operand, known before any message is seen."""
 
     LITERAL = "a literal"
     ATTRIBUTE = "an attribute"
