@@ -1,4 +1,4 @@
-"""Which network addresses a request may go to: the global ones, and networks that are named.
+"""The network addresses that a request may go to: global ones, and networks that are named.
 
 A subscriber chooses the endpoint, so its name may point anywhere: at the machine itself, at the
 network behind it, at a cloud's metadata. Only addresses of the public internet pass.
@@ -6,7 +6,7 @@ network behind it, at a cloud's metadata. Only addresses of the public internet 
 The table is our own, since `ipaddress.is_global` is another one in every release of Python. Before
 3.11.10 and 3.12.4 it calls 64:ff9b:1::/48, 2002::/16 and most of 192.0.0.0/24 global; 3fff::/20,
 5f00::/16 and 100:0:0:1::/64 are global to many later ones; multicast and site-local addresses are
-global there too; and what an IPv6 address carries inside counts for mapped ones at most.
+global there too; and an IPv4 address inside an IPv6 one counts for mapped ones at most.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
 
 LOOPBACK: tuple[Network, ...] = (ip_network("127.0.0.0/8"), ip_network("::1/128"))
-"""What a deployment on one machine allows."""
+"""The networks that a deployment on one machine allows."""
 
 # Every block that the IANA Special-Purpose Address Registries do not call globally reachable:
 # https://www.iana.org/assignments/iana-ipv4-special-registry and …/iana-ipv6-special-registry.
-# Where such a block holds smaller ones that are (anycast addresses of protocols, in 192.0.0.0/24
+# If such a block has smaller ones that are (anycast addresses of protocols, in 192.0.0.0/24
 # and 2001::/23), the whole block is refused: no subscriber is there.
 _NOT_GLOBAL: tuple[tuple[str, str], ...] = (
     ("0.0.0.0/32", "unspecified"),
@@ -69,7 +69,7 @@ _REFUSED: tuple[tuple[Network, str], ...] = tuple(
 
 # The one block that IANA has opened for global unicast (RFC 4291, section 2.4), and well-known
 # NAT64 (RFC 6052), which the registry calls globally reachable. All other IPv6 is refused, be it
-# in the table or not: 100::/64, 5f00::/16, ::a.b.c.d, ::ffff:0:a.b.c.d, what is reserved.
+# in the table or not: 100::/64, 5f00::/16, ::a.b.c.d, ::ffff:0:a.b.c.d, reserved blocks.
 _NAT64 = IPv6Network("64:ff9b::/96")
 _OPEN_IPV6 = (IPv6Network("2000::/3"), _NAT64)
 
@@ -81,7 +81,7 @@ _32_BITS = 0xFFFF_FFFF
 
 
 class Refused(Exception):
-    """No request goes to this address; `kind` says what it is: private, loopback, shared …"""
+    """No request goes to this address; `kind` is its block: private, loopback, shared …"""
 
     def __init__(self, kind: str) -> None:
         self.kind = kind
@@ -98,7 +98,7 @@ class AddressPolicy:
         """Raise `Refused` unless `address`, and every IPv4 address inside it, may be reached.
 
         An IPv4-mapped address is the IPv4 address: that is where the system connects to. Other
-        forms are judged by their own block and by what they carry, each of which may be allowed.
+        forms are judged by their own block and by the addresses inside; each may be allowed.
         """
         for each in _faces(address):
             if not any(each in network for network in self._allowed):
@@ -106,7 +106,7 @@ class AddressPolicy:
 
 
 def _faces(address: Address) -> Iterable[Address]:
-    """The addresses that `address` stands for."""
+    """The address itself, or the mapped one in its place, and the IPv4 addresses inside it."""
     if isinstance(address, IPv4Address):
         return (address,)
     if address.ipv4_mapped is not None:

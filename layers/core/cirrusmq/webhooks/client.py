@@ -1,4 +1,4 @@
-"""Posting to an endpoint that somebody else chose: one attempt, bounded in everything.
+"""Posting to an endpoint that a subscriber chose: one attempt, bounded in time and in bytes.
 
 Of the subscriber's answer the status alone is kept; no word of it gets into an outcome or a log.
 """
@@ -47,11 +47,11 @@ _FAILURES = tuple(failures for failures, _ in _KINDS)
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of an attempt.
+    """The outcome of an attempt.
 
     `status`: of the answer, None when there was none. `error`: None when the message is delivered,
     else `status <n>`, `redirect <n>`, `url`, `address`, `dns`, `connection`, `tls`, `timeout` or
-    `protocol` (what came is no answer in HTTP). `seconds`: how long it took.
+    `protocol` (the answer is not HTTP). `seconds`: how long it took.
     """
 
     status: int | None
@@ -84,7 +84,7 @@ class Poster:
         self._pool = Pool(context or ssl.create_default_context())
 
     def post(self, url: str, headers: Mapping[str, str], body: bytes) -> Outcome:
-        """Post `body` to `url` once. Whatever the other side does, this answers and raises nothing.
+        """Post `body` to `url` once; a failure is an outcome, not an exception.
 
         The status decides as soon as it and the headers are there. The rest of the answer is read
         only so that the connection can be used again, and never for longer than the attempt may
@@ -118,8 +118,8 @@ class Poster:
                 kept.begin(deadline)
                 return self._exchange(kept, endpoint.target, complete, body)
             except (ConnectionError, ssl.SSLEOFError, ssl.SSLZeroReturnError):
-                # The server closed the idle connection while we wrote. That is nobody's failure:
-                # it gets the request on a new connection, unless it had begun to answer.
+                # The server closed the idle connection while we wrote, which is no failure: it gets
+                # the request on a new connection, unless it had begun to answer.
                 if kept.is_answered:
                     raise
         return self._exchange(self._connected(places, deadline), endpoint.target, complete, body)

@@ -1,4 +1,4 @@
-"""Connections to addresses that were checked, kept for the requests that come after.
+"""Connections to addresses that were checked, kept for later requests.
 
 Built on `http.client`, which follows no redirect, repeats nothing, unpacks no body and asks no
 environment for a proxy. All that a pooling library adds would have to be turned off again, and its
@@ -25,15 +25,15 @@ from cirrusmq.webhooks.addresses import Address
 IDLE_CONNECTIONS = 64
 IDLE_SECONDS = 20.0
 ANSWER_BYTES = 65_536
-"""What is read of one answer, its headers included."""
+"""Bytes that are read of one answer at most, its headers included."""
 
 
 class AnswerTooLong(Exception):
-    """More came than is ever read of an answer."""
+    """The answer is longer than `ANSWER_BYTES`."""
 
 
 class Place(NamedTuple):
-    """Where a connection leads. Requests of two places never share one."""
+    """The far end of a connection. Requests to two places never share a connection."""
 
     tls: bool
     host: str
@@ -43,7 +43,7 @@ class Place(NamedTuple):
 
 @dataclass(slots=True)
 class _Bounds:
-    """The end of one request, on the monotonic clock, and what may still come of its answer."""
+    """The end of one request, on the monotonic clock, and the bytes left to read of its answer."""
 
     deadline: float
     bytes_left: int = ANSWER_BYTES
@@ -82,7 +82,7 @@ class _TlsSocket(_Bounded, ssl.SSLSocket):
 
 
 class _FinalResponse(HTTPResponse):
-    """The answer that counts: any that come before it only say that it will (RFC 9110, 15.2)."""
+    """The final answer, after any interim ones with a status of 1xx (RFC 9110, 15.2)."""
 
     def begin(self) -> None:
         super().begin()
@@ -127,18 +127,18 @@ class Connection(HTTPConnection):
         self.begin(deadline)
 
     def begin(self, deadline: float) -> None:
-        """Bound the request that comes next."""
+        """Bound the next request."""
         assert self.sock is not None
         self._bounds = self.sock.bounds = _Bounds(deadline)
 
     @property
     def is_answered(self) -> bool:
-        """Whether any byte has come since `begin`."""
+        """Whether any byte was received since `begin`."""
         return self._bounds.bytes_left < ANSWER_BYTES
 
     @property
     def is_quiet(self) -> bool:
-        """Whether nothing has come on an idle connection: no end of it and no unasked answer."""
+        """Whether an idle connection has nothing to read: neither its end nor an unasked answer."""
         if self.sock is None:
             return False
         poll = select.poll()
@@ -206,7 +206,7 @@ class Pool:
 
 
 def seconds_left(deadline: float) -> float:
-    """What is left until `deadline`, never 0. Raises `TimeoutError` after it."""
+    """Seconds until `deadline`, never 0. Raises `TimeoutError` after it."""
     left = deadline - time.monotonic()
     if left <= 0:
         raise TimeoutError

@@ -1,4 +1,4 @@
-"""What a subscriber is sent: headers and body of a delivery, and of the request to confirm."""
+"""The requests to a subscriber: headers and body of a delivery, and of the request to confirm."""
 
 from __future__ import annotations
 
@@ -38,7 +38,8 @@ def delivery(
     """Headers and body of one attempt to deliver `message`.
 
     `request_id` is new in each attempt; `webhook-id` is the message's and stays. `now_s`: real
-    seconds since the epoch, whatever clock the service runs on: verifiers compare it with theirs.
+    seconds since the epoch, also where the service runs on a faster clock: verifiers compare it
+    with theirs.
     """
     if content_format == "simplified":
         body = message.body_bytes

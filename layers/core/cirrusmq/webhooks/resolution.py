@@ -17,7 +17,7 @@ Resolver = Callable[..., list[Any]]
 """As `socket.getaddrinfo`."""
 
 LOOKUPS = 64
-"""Lookups under way at a time, those included that nobody waits for any more."""
+"""Lookups under way at a time, those included whose attempt has timed out."""
 
 
 class LookupFailed(Exception):

@@ -1,4 +1,4 @@
-"""Standard Webhooks signatures: a subscriber can tell our requests from everybody else's.
+"""Standard Webhooks signatures: a subscriber can tell the service's requests from all others.
 
 Source: https://github.com/standard-webhooks/standard-webhooks, its symmetric scheme `v1`.
 """
@@ -22,7 +22,7 @@ def new_secret(randomness: random.Random) -> str:
 def sign(secret: str, webhook_id: str, timestamp_s: int, body: bytes) -> str:
     """The value of `webhook-signature`: `v1,` and base64 of an HMAC-SHA256.
 
-    A full stop stands between the three signed parts, so `webhook_id` must not have one.
+    A full stop separates the three signed parts, so `webhook_id` must not have one.
     """
     signed = b".".join((webhook_id.encode(), str(timestamp_s).encode(), body))
     mac = hmac.new(_key(secret), signed, hashlib.sha256).digest()

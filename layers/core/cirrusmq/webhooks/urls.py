@@ -1,8 +1,8 @@
-"""The URL of an endpoint: what is accepted as one, and its parts as a request needs them.
+"""The URL of an endpoint: the accepted grammar, and the URL's parts as a request needs them.
 
 The grammar is our own and narrow. Every parser of URLs reads the doubtful ones (`\\`, `@`, blanks,
-short or octal addresses, letters that look like a dot) in its own way, and what one checks another
-connects to. Here such a URL is refused, and the parts that were checked are the ones used.
+short or octal addresses, letters that look like a dot) in its own way, so that a check and a
+client may see two hosts in one URL. Here such a URL is refused, and the checked parts are used.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Endpoint:
 def check_endpoint(url: str, *, http_allowed: bool) -> None:
     """Raise `InvalidParameter` on `endpoint` unless `url` is one that a subscription may have.
 
-    Where it leads is not looked at: that is checked whenever a request is made.
+    Its address is not looked up here: that is checked whenever a request is made.
     """
     if split(url).scheme == "http" and not http_allowed:
         raise _refusal("must be an https URL")
@@ -75,7 +75,7 @@ def split(url: str) -> Endpoint:
         raise _refusal("must not have blanks, control characters or invisible ones")
     if "\\" in url:
         raise _refusal("must not have a backslash")
-    # It would never be sent: whoever writes one expects something that does not happen.
+    # A fragment is never sent: a URL with one promises its author something that does not happen.
     if "#" in url:
         raise _refusal("must not have a fragment")
     match = _URL.fullmatch(url)
