@@ -1,4 +1,4 @@
-"""Access: who is calling, what they may do, and how often.
+"""Access: the caller of a request, its permissions, and its rate.
 
 Called by the HTTP layer before everything else.
 """

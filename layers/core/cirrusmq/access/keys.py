@@ -1,4 +1,4 @@
-"""Access keys: who is calling. A secret has 256 random bits and is kept as its SHA-256 alone."""
+"""Access keys. A secret has 256 random bits and is kept as its SHA-256 alone."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class AccessKey(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Caller(msgspec.Struct, frozen=True, kw_only=True):
-    """Who a verified key speaks for."""
+    """The account that a verified key belongs to, and the key's rights."""
 
     account: str
     key_id: str
@@ -71,7 +71,7 @@ def verify(core: Core, authorization: str | None) -> Caller:
 def create_key(
     core: Core, account: str, *, admin: bool, description: str | None = None
 ) -> dict[str, Any]:
-    """Make a key for an account, which comes into being with it; the only answer with a secret."""
+    """Make a key; the first one creates its account. The only answer that has the secret."""
     check_name("account", account, ACCOUNT_NAME)
     secret = base64.urlsafe_b64encode(core.random_bytes(SECRET_BYTES)).decode().rstrip("=")
     key = AccessKey(

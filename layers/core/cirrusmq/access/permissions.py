@@ -1,4 +1,4 @@
-"""Which queue a caller means, and what it may do there; grants between accounts."""
+"""The queue that a caller names, and its permission there; grants between accounts."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _ALLOWS: dict[Permission, frozenset[Need]] = {
 
 
 class Grant(msgspec.Struct, frozen=True, kw_only=True):
-    """What an account may do with another account's queue."""
+    """The permission of an account on another account's queue."""
 
     owner: str
     queue: str
@@ -90,7 +90,7 @@ def put_grant(core: Core, queue: Queue, account: str, permission: Permission) ->
 
 
 def get_grant(core: Core, queue: Queue, account: str) -> Grant:
-    """What an account may do with a queue; GrantNotFound."""
+    """The grant of an account on a queue; GrantNotFound."""
     found = directory.read(core, grant_place(queue.id, account), Grant)
     if found is None:
         raise GrantNotFound
@@ -122,7 +122,7 @@ def page_of_grants(
 def page_of_granted(
     core: Core, account: str, limit: int, cursor: str | None
 ) -> tuple[list[dict[str, Any]], str | None]:
-    """A page of what other accounts share with this one."""
+    """A page of the grants that other accounts gave to this one."""
     place = (granted_place(account, "", "").pk, "")
     page, more = read_page(
         core,

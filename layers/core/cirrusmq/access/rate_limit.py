@@ -1,20 +1,20 @@
 """Refusing calls of an account that makes too many, without a write for each call.
 
 Every execution environment counts each account's calls by itself. At its first call of a second
-it adds what it counted in the second before to a counter that all environments share, is answered
-what all of them counted so far, and takes a share of the rate as large as its part of the calls:
+it adds its count of the second before to a counter that all environments share, is answered the
+count of all of them so far, and takes a share of the rate as large as its part of the calls:
 
     second           10                 11                        12
     environment A    40 calls           add 40 ──> 40 in all      add 40 ──> 120 and 40: 33 %
     environment B    80 calls           add 80 ──> 120 in all     add 80 ──> 120 and 120: 67 %
 
-So the limit is approximate. What an environment lets through in its first second, and what a load
-that grows brings within about two, comes on top; no environment by itself lets more through than
-the whole rate. The second in which a minute begins knows only what was counted in it so far, and
-may let more through as well. Refused calls count, so an account that goes on is held at its rate.
+So the limit is approximate. Calls in an environment's first second, and those of a growing load
+within about two seconds, are let through on top; no environment by itself lets more through than
+the whole rate. The second in which a minute begins knows only the calls counted in it so far, and
+may let more through as well. Refused calls count, so an account that continues is held at its rate.
 
 It costs, while an account calls, one write unit a second for each environment that it reaches, and
-those calls wait for the write. A counter that fails refuses nobody. Without a rate nothing is
+those calls wait for the write. A counter that fails refuses no call. Without a rate nothing is
 counted and nothing is written.
 """
 
@@ -64,7 +64,7 @@ def _report(core: Core, account: str, ended: Count) -> int:
     try:
         counted = core.store.write("UpdateItem", request) or {}
     except Exception:
-        return 0  # whatever is wrong with the counter, no call is to suffer for it
-    # Not everybody has reported the last second yet; the one before is told in full.
+        return 0  # no call is refused because the counter fails
+    # Some environments have not reported the last second yet; the one before is complete.
     seconds = (name, str(ended.second % 60 - 1))
     return max(int(counted.get(each, {"N": "0"})["N"]) for each in seconds)
