@@ -1,4 +1,4 @@
-"""How long messages wait: what an operator's alarm asks once a minute."""
+"""The send time of the oldest message that waits, once a minute, for an operator's alarm."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LOOKED_AT = 20
 def oldest_ms(core: Core, source: Source) -> int | None:
     """When the oldest message was sent that could be received now and is not; None: none is.
 
-    Only heads are looked at: behind 20 held parcels a message is not seen until they are gone.
+    Only heads are read: behind 20 held parcels a message is not seen until those are removed.
     """
     now_ms = core.now_ms()
     start, until = from_key(core, source, now_ms) or "!", until_key(source, now_ms)

@@ -1,8 +1,8 @@
-"""The minute's sweep: what nobody else will come by to do.
+"""The minute's sweep: work for resources that no caller uses meanwhile.
 
-It has parts, which share its time and come in a new order each time. One that fails, or does not
-come to its end, costs none of the others theirs; the next sweep goes on with it. What gets round
-says so, and an alarm rings where a part has not for ten minutes.
+It has parts, which share its time and run in a new order each time. A part that fails, or does not
+finish, takes no time from the others; the next sweep continues it. A part notes the time when it
+finishes, and an alarm rings where one has not for ten minutes.
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ _ROUNDS = ("sweep", "rounds")
 
 
 class Swept(msgspec.Struct, kw_only=True):
-    """What a sweep tells an operator."""
+    """The figures of a sweep, for its metrics."""
 
     stuck: int = 0
-    """Retry schedules that nobody was at."""
+    """Delivery states whose retries had no worker."""
     oldest_age_ms: int = 0
     """Age of the oldest message that could be received and is not."""
     behind_ms: int = 0
-    """How long ago the part that is furthest behind came round the last time."""
+    """Time since the part that is furthest behind finished last."""
 
 
 Part = Callable[[Core, int, Swept], bool]
-"""Works until a deadline; whether it came to its end."""
+"""Works until a deadline; whether it finished."""
 
 
 def sweep(core: Core, most_ms: int) -> Swept:
-    """Start again what stopped, give messages up that grew too old, and look how all is.
+    """Restart work that stopped, dead-letter messages above their age limit, and write figures.
 
     Works for at most about `most_ms`.
     """
@@ -61,7 +61,7 @@ def sweep(core: Core, most_ms: int) -> Swept:
 
 
 def _note_rounds(core: Core, finished: dict[str, bool]) -> int:
-    """Write down which parts came round now; how long ago the last one of the others did."""
+    """Note which parts finished now; the time since the part that is furthest behind did."""
     now_ms = core.now_ms()
     changes = [
         f"#{name} = :now" if done else f"#{name} = if_not_exists(#{name}, :now)"
@@ -83,7 +83,7 @@ def _note_rounds(core: Core, finished: dict[str, bool]) -> int:
 
 
 def _resume_operations(core: Core, deadline_ms: int, swept: Swept) -> bool:
-    """Have operations run again whose runner stopped."""
+    """Restart operations whose runner stopped."""
     pointers = list(operations.running(core))
     core.random.shuffle(pointers)
     for pointer in pointers:
@@ -104,14 +104,14 @@ def _resume(core: Core, pointer: operations.Pointer) -> None:
 
 
 def _resume_parked(core: Core, deadline_ms: int, swept: Swept) -> bool:
-    """Have what fan_out put aside handed out by `replay`."""
+    """Start drainers, in `replay`, for the shares that fan_out parked."""
     return parking.resume(core, deadline_ms)
 
 
 def _push_on(core: Core, deadline_ms: int, swept: Swept) -> bool:
-    """Start retry schedules again that nobody is at, and deliveries whose event was lost.
+    """Restart retries that have no worker, and deliveries whose event was lost.
 
-    Only a subscription that keeps messages is looked into for the latter.
+    For the latter only subscriptions that keep messages are read.
     """
     found = list(delivery_state.read_all(core))
     core.random.shuffle(found)

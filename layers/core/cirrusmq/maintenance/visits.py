@@ -1,10 +1,10 @@
-"""The sweep's visits to what keeps messages: giving up by age, and how long the oldest one waits.
+"""The sweep's visits to resources with messages: dead letters by age, and the oldest one's age.
 
-A partition that takes long is handed over to `replay`, one invocation for each, so that a thousand
-messages a second and queue grow too old without holding up the others:
+A partition that takes long is handed over to `replay`, one invocation for each, so that a queue
+where a thousand messages a second exceed their age does not hold up the others:
 
-    sweep   two seconds for a partition, not done ──> replay: holds it, goes on for minutes
-    sweep, a minute later: held ──> passes it over
+sweep   two seconds for a partition, not done ──> replay: holds it, works for minutes
+sweep, a minute later: held ──> skips it
 """
 
 from __future__ import annotations
@@ -30,21 +30,21 @@ from cirrusmq.subscriptions.sources import subscription_source
 from cirrusmq.subscriptions.subscriptions import cached_subscriptions
 
 SHARE_MS = 2_000
-"""What the sweep itself spends on a partition."""
+"""The sweep's own time for a partition."""
 _ROUND = ("sweep", "visits")
 
 
 class Visits(msgspec.Struct, frozen=True):
-    """What a sweep's visits came to."""
+    """The result of a sweep's visits."""
 
     done: bool
-    """Whether they reached the end of a round through everything that keeps messages."""
+    """Whether they finished a round through all resources that keep messages."""
     oldest_ms: int | None
-    """When the oldest message was sent that waits, as far as this and the last round know."""
+    """The send time of the oldest message that waits, as far as this and the last round know."""
 
 
 def visit_all(core: Core, deadline_ms: int) -> Visits:
-    """Visit what keeps messages, from where the last sweep stopped, until `deadline_ms`."""
+    """Visit resources with messages, beginning after the last sweep's end, until `deadline_ms`."""
     note = core.store.get(core.tables.usage, *_ROUND) or {}
     place = CounterPlace()
     if "after" in note:
@@ -72,7 +72,7 @@ def visit_all(core: Core, deadline_ms: int) -> Visits:
 
 
 def give_up_on(core: Core, resource_id: str, partition: int, most_ms: int) -> None:
-    """Give up by age in one partition for about `most_ms`, unless somebody else does."""
+    """Dead-letter by age in one partition for about `most_ms`, unless another worker does."""
     source = _source(core, resource_id)
     if source is None or age_limit_ms(source) is None:
         return
@@ -90,7 +90,7 @@ def give_up_on(core: Core, resource_id: str, partition: int, most_ms: int) -> No
 
 
 def _visit(core: Core, counter: Counter, deadline_ms: int) -> int | None:
-    """Tend one resource; when the oldest message was sent that waits in it."""
+    """Visit one resource; the send time of the oldest message that waits in it."""
     if counter.empty:
         remove_empty(core, counter.resource_id)
     source = _source(core, counter.resource_id) if counter.holds else None
@@ -105,7 +105,7 @@ def _visit(core: Core, counter: Counter, deadline_ms: int) -> int | None:
 
 
 def _give_up_aged(core: Core, source: Source, partition: int, deadline_ms: int) -> None:
-    """Give up in a partition, or have it done where that takes long or no time is left."""
+    """Dead-letter by age in a partition; `replay` does where that takes long or no time is left."""
     now_ms = core.now_ms()
     if now_ms < deadline_ms:
         state = age_limit.read_state(core, source, partition)
@@ -119,7 +119,7 @@ def _give_up_aged(core: Core, source: Source, partition: int, deadline_ms: int) 
 
 
 def _source(core: Core, resource_id: str) -> Source | None:
-    """What is received from under this id; None for URLs, topics, and for what is gone."""
+    """The source with this id; None for URLs, topics, and deleted resources."""
     place = resource_place(resource_id)
 
     def load() -> Resource | None:
