@@ -1,13 +1,14 @@
 """A batch of the stream handed out: each reader's share of each record, side by side.
 
-Where shares of one reader are in order they follow each other; the rest knows no turn. A share that
-fails three times is put aside, and what follows of its reader in the batch with it, untried: one
-hot key costs the shard three tries. Only a store that takes not even that stops the batch, and so
-does the end of its time. The stream brings it again from the first record that is not done.
+Shares of one reader that are in order are handed out one after the other, all others side by side.
+A share that fails three times is put aside, and its reader's later shares in the batch with it,
+untried: one hot key costs the shard three tries. The batch stops where the store does not take a
+share that is put aside, and at the end of its time. The stream then repeats it from the first
+record that is not done.
 
     r1  A ✓  B ✓  C ✓
     r2  A ✓  B ✗  C ✓      B's share is put aside: r2 is done
-    r3  A ✓  B ─  C ─      no time left: the batch comes again from r3 on
+    r3  A ✓  B ─  C ─      no time left: the stream repeats the batch from r3 on
 """
 
 from __future__ import annotations
@@ -25,14 +26,14 @@ from cirrusmq.runtime.core import Core
 
 TRIES = 3
 TOGETHER = 16
-"""Records under way at the same time. Of no more something comes again where a batch stops."""
+"""Records under way at the same time: no more are in part done again where a batch stops."""
 CLEAR_MS = 2_000
-"""How long a batch hands out what lies aside of one reader, before it adds to it instead."""
+"""How long a batch hands out the parked shares of one reader, before it adds to them instead."""
 _Became: TypeAlias = Literal["given", "aside", "undone"]
 
 
 class Outcome(NamedTuple):
-    """What became of a batch."""
+    """The outcome of a batch."""
 
     records: int
     """How many are done, from the first on."""
@@ -51,7 +52,7 @@ class _Batch:
         self._deadline_ms = deadline_ms
         self._notices = Notices(core)
         self._looked: set[str] = set()
-        """Readers with an order for whom was looked what lies aside."""
+        """Readers with an order whose parked shares this batch has looked for."""
         self._aside: set[str] = set()
         """Readers whose shares are put aside, untried."""
         self._marked: set[str] = set()
@@ -98,9 +99,9 @@ class _Batch:
         return len(plans)
 
     def _plan(self, entry: LogEntry) -> list[Handout] | None:
-        """Who gets what of a record; None where that cannot be known now.
+        """The handouts of a record; None where the store cannot be read now.
 
-        One that cannot be understood is put aside whole, else it would be in the way for ever.
+        A record that cannot be read is put aside whole, else it would stop the shard for ever.
         """
         failure: Exception | None = None
         for _ in range(TRIES):
@@ -117,7 +118,7 @@ class _Batch:
         return [Handout(reader_id=entry.log_id, entry=entry, give=lambda: None)]
 
     def _clear_the_way(self, readers: Set[str]) -> None:
-        """What lies aside of readers with an order goes first, for a moment at most."""
+        """Hand out parked shares of readers with an order first, for `CLEAR_MS` each at most."""
         fresh = sorted(readers - self._looked)
         self._looked |= readers
         marked = self._core.in_parallel(self._is_marked, fresh)

@@ -1,4 +1,4 @@
-"""From a log record to the parcels of one reader: the same whenever it is done again."""
+"""From a log record to the parcels of one reader: the same ones at every repetition."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ class Share(msgspec.Struct, frozen=True, kw_only=True):
     """The messages' numbers in their send."""
     parcel_id: str
     partition: int
-    """Where the parcels stand, unless the reader is ordered."""
+    """The parcels' partition, unless the reader is ordered."""
     log: str
     """`<id>#<partition>` of the log that has the record."""
     sent_ms: int
     expires_ms: int
     available_ms: Sequence[int]
     skew_ms: int
-    """How far the time in the send's id lies behind `sent_ms`; it goes into the keys."""
+    """The time in the send's id minus `sent_ms`; the parcels' keys have the former."""
     visibility_seconds: Sequence[int]
     sequences: Sequence[int] | None
-    """Places in the groups' orders, where the reader is ordered."""
+    """Numbers in the groups' orders; None where the reader is not ordered."""
     group_partitions: int
     inline: bool
     """Whether small messages travel in the parcels, so that the log need not be read."""
@@ -74,7 +74,7 @@ def lanes_of(share: Share) -> frozenset[str]:
 def put_parcels(core: Core, parcels: Sequence[Parcel]) -> None:
     """Put those parcels that are not there yet, one after the other.
 
-    One of the same key that was sent earlier is of a send that was purged, and then repeated.
+    An older parcel with the same key is of a send that was purged, and then repeated.
     """
     for parcel in parcels:
         _put(core, parcel)

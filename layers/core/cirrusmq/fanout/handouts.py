@@ -16,9 +16,9 @@ class LogEntry(msgspec.Struct, frozen=True, kw_only=True):
 
     item: Item
     place: str = UNKNOWN_PLACE
-    """Where in the stream: 40 digits."""
+    """Its place in the stream: 40 digits."""
     came_ms: int = 0
-    """When it came into the log, in whole seconds, rounded down."""
+    """When the log took it, in whole seconds, rounded down."""
 
     @property
     def log_id(self) -> str:
@@ -27,17 +27,17 @@ class LogEntry(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Handout(msgspec.Struct, frozen=True, kw_only=True):
-    """What one reader gets of a record. Done twice it is as if done once."""
+    """One reader's share of a record, ready to be handed out. `give` is idempotent."""
 
     reader_id: str
     entry: LogEntry
     give: Callable[[], None]
     lanes: frozenset[str] = frozenset()
-    """What must not overtake what is before it in the same lane; empty: no order is promised."""
+    """A handout must not overtake an earlier one of the same lane; empty: no order is promised."""
     pushed: Subscription | None = None
-    """Whom to notify when it is done."""
+    """The subscription to notify when it is done."""
     start: str = ""
-    """The first sort key of what is pushed."""
+    """The first sort key of the parcels to push."""
 
     @property
     def in_order(self) -> bool:

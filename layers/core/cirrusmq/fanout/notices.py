@@ -1,4 +1,4 @@
-"""Telling subscriptions that something waits for them: once for each, however much it is."""
+"""Notices to subscriptions that parcels wait for a post: one each, however many parcels wait."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from cirrusmq.subscriptions import delivery_state
 
 _TRIES = 3
 _Notice: TypeAlias = tuple[Subscription, str, frozenset[int]]
-"""Whom to tell, from which key on something waits, and in which of its partitions."""
+"""The subscription to notify, the first sort key that waits, and the partitions with parcels."""
 
 
 class Notices:
-    """Collects what was handed out to URLs."""
+    """Collects the handouts to URLs, and notifies their subscriptions."""
 
     def __init__(self, core: Core) -> None:
         self._core = core
         self._waiting: dict[str, _Notice] = {}
 
     def add(self, handouts: Iterable[Handout]) -> list[Handout]:
-        """These are done: have their subscriptions told. Answers those that are not done after all.
+        """Note the subscriptions of handouts that are done; answers those that must be done again.
 
-        A late one is done when the subscription's schedule says that something came late; that is
-        written behind its parcel, once for all that are late together.
+        A late handout is done when the subscription's delivery state says that a parcel was late;
+        that is written after the parcel, once for all that are late together.
         """
         pushed = [(each, each.pushed) for each in handouts if each.pushed is not None]
         late: dict[str, list[Handout]] = {}
@@ -45,7 +45,7 @@ class Notices:
         return lost
 
     def send(self) -> list[Exception]:
-        """Notify; a notice that cannot be sent is left to the sweep. Answers why."""
+        """Notify; a notice that cannot be sent is left to the sweep. Answers the errors."""
         waiting = list(self._waiting.values())
         self._waiting.clear()
         return [

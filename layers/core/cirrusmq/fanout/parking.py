@@ -1,11 +1,11 @@
-"""Shares that cannot be handed out: put aside, so that the others of their shard go on.
+"""Parked shares: those that cannot be handed out, put aside so that their shard is not held up.
 
     fan_out   m1 fails three times ── put aside ── m2: put aside untried       m9: behind them
-    drainer                              └──────── m1 ── m2 ── m3 … as long as there is something
+    drainer                              └──────── m1 ── m2 ── m3 … as long as any share is parked
 
-A reader that is promised an order gets first what lies aside, whoever hands it out: fan_out, which
-looks before it hands out a batch's first share, or the reader's drainer. Only one of them does at
-a time, under a hold on the reader's lot; else m2 could pass m1.
+A reader that is promised an order gets its parked shares first: from fan_out, which looks for them
+before it hands out a batch's first share, or from the reader's drainer. Only one of them does so at
+a time, under a lease of the reader's lot; else m2 could overtake m1.
 """
 
 from __future__ import annotations
@@ -25,23 +25,23 @@ from cirrusmq.runtime.store import ConditionFailed, Item
 from cirrusmq.storage.parked import in_order_key, lot_keys, parked_item, parked_keys
 
 PATIENCE_MS = 60_000
-"""A drainer that has tried for so long leaves what fails to the next one: the sweep starts it."""
+"""A drainer that has tried for so long leaves the rest to the next one, which the sweep starts."""
 WAIT_MS = (100, 10_000)
 _PAGE = 25
 
 
 def put_aside(core: Core, handout: Handout) -> None:
-    """Put a share aside, behind those that are. Its reader's lot is marked before."""
+    """Park a share, behind those that are parked. The caller has marked its reader's lot before."""
     entry = handout.entry
     item = parked_item(
         handout.reader_id, entry.item, entry.place, entry.came_ms, in_order=handout.in_order
     )
-    with contextlib.suppress(ConditionFailed):  # it came again, and is here already
+    with contextlib.suppress(ConditionFailed):  # a repetition: it is parked already
         core.store.put_if_absent(core.tables.messages, item)
 
 
 def clear_the_way(core: Core, reader_id: str, deadline_ms: int, notices: Notices) -> bool:
-    """Hand out what lies aside of a reader that is promised an order; whether nothing is left."""
+    """Hand out the parked shares of a reader with an order; whether none is left."""
     if not parking_lot.exists(core, reader_id):
         return True
     drainer = _Drainer(core, reader_id, [in_order_key(reader_id)], deadline_ms, notices)
@@ -49,9 +49,9 @@ def clear_the_way(core: Core, reader_id: str, deadline_ms: int, notices: Notices
 
 
 def drain(core: Core, reader_id: str, most_ms: int) -> None:
-    """Hand out all that lies aside of a reader; what fails is tried again, for a while.
+    """Hand out all parked shares of a reader; those that fail are tried again for `PATIENCE_MS`.
 
-    Where the store is out, or the while is over, the sweep starts another drainer.
+    Where the store fails, or that time is over, the sweep starts another drainer.
     """
     scale, notices = core.clock.scale, Notices(core)
     deadline_ms = core.now_ms() + int(most_ms * scale)
@@ -78,14 +78,14 @@ def drain(core: Core, reader_id: str, most_ms: int) -> None:
 
 
 def start_draining(core: Core, reader_id: str) -> None:
-    """Have what lies aside of a reader handed out, soon and elsewhere."""
+    """Start a drainer of the reader's parked shares in the function `replay`."""
     core.invoke("replay", {"parked": reader_id})
 
 
 def resume(core: Core, deadline_ms: int) -> bool:
-    """Have handed out what lies aside of readers that nobody is at; whether it looked at all.
+    """Start drainers for readers with parked shares and no drainer; whether it saw all of them.
 
-    From anywhere on, so that what is not reached until `deadline_ms` is so another time.
+    In random order, so that a reader not reached by `deadline_ms` is reached another time.
     """
     keys = lot_keys()
     core.random.shuffle(keys)
@@ -100,7 +100,7 @@ def resume(core: Core, deadline_ms: int) -> bool:
 
 
 class _Drainer:
-    """Hands out what lies aside of a reader, under some of its keys."""
+    """Hands out the parked shares of a reader, under some of its keys."""
 
     def __init__(
         self, core: Core, reader_id: str, keys: list[str], deadline_ms: int, notices: Notices
@@ -131,11 +131,11 @@ class _Drainer:
         return False
 
     def is_done(self) -> bool:
-        """Whether nothing lies under the keys."""
+        """Whether no share is parked under the keys."""
         return not any(_page(self._core, pk, None, most=1)[0] for pk in self._keys)
 
     def hand_out(self) -> bool:
-        """Hand out what lies there now, as the holder; whether all of it is done."""
+        """Hand out the shares parked there now, as the holder; whether all of them are done."""
         done = [self._hand_out_of(pk) for pk in self._keys]
         return all(done)
 
@@ -159,9 +159,9 @@ class _Drainer:
         return in_time and parking_lot.hold(self._core, self._reader_id, self._holder)
 
     def _hand_out_page(self, page: Sequence[Item], in_order: bool) -> set[str]:
-        """Hand out what these parked items stand for; the sort keys of those that are left.
+        """Hand out the shares of these parked items; the sort keys of those that are left.
 
-        Where an order is promised, what is behind a failure waits.
+        Where an order is promised, the shares after a failed one wait.
         """
         places = [(each["log"]["S"], each["of"]["S"]) for each in page]
         table = self._core.tables.messages
@@ -192,7 +192,7 @@ class _Drainer:
     def _shares(self, entry: LogEntry) -> list[Handout]:
         """The reader's share of a record, none where the reader is gone.
 
-        Everybody's, where it is the log's own id: such a record came by no stream.
+        All readers' shares, where it is the log's own id: the record was parked whole.
         """
         everybody = entry.log_id == self._reader_id
         handouts = handouts_of(self._core, entry)

@@ -1,9 +1,9 @@
-"""The lot of a reader: that shares of it may lie aside, and who is handing them out.
+"""The lot of a reader: a mark that shares of it may be parked, and the lease of the drainer.
 
-It is written before the first share is put aside, and stays while who did may still be at it:
+It is written before the first share is parked, and stays while its writer may still park more:
 
     fan_out   lot at 0:00 ────────────── puts m1 aside at 0:40
-    drainer       finds nothing aside ── removes the lot? Not before 3:00: m1 would be forgotten
+    drainer       finds nothing parked ── removes the lot? Not before 3:00: m1 would be forgotten
 """
 
 from __future__ import annotations
@@ -21,26 +21,26 @@ KEEP_MS = 180_000
 
 
 def mark(core: Core, reader_id: str) -> None:
-    """From now on shares of the reader may lie aside, put there by this invocation."""
+    """Mark the reader's lot: this invocation may park shares from now on."""
     core.store.write("UpdateItem", lot_update(core.tables.messages, reader_id, core.now_ms()))
 
 
 def exists(core: Core, reader_id: str) -> bool:
-    """Whether shares of the reader may lie aside."""
+    """Whether shares of the reader may be parked."""
     return core.store.get(core.tables.messages, *_place(reader_id)) is not None
 
 
 def idle(core: Core, pk: str) -> Iterator[str]:
-    """Readers with lots under one of `lot_keys` whose shares nobody hands out."""
+    """Readers with lots under one of `lot_keys` that no drainer holds."""
     for lot in core.store.query_all(core.tables.messages, pk):
         if core.now_ms() >= int(lot.get("held_until", {"N": "0"})["N"]):
             yield lot["sk"]["S"]
 
 
 def hold(core: Core, reader_id: str, holder: str) -> bool:
-    """Be the only one who hands out what lies aside, from now for a minute; again to prolong it.
+    """Take the lease of the lot for a minute, or prolong it; False where another drainer has it.
 
-    A: holds until 12:01:00 ── m1 ── (stands still) ──────────── holds on? No: stops
+    A: holds until 12:01:00 ── m1 ── (no progress) ───────────── prolongs? No: stops
     B:                                  12:01:01 holds ── m1 again: it is there ── m2
     """
     now_ms = core.now_ms()
@@ -58,7 +58,7 @@ def hold(core: Core, reader_id: str, holder: str) -> bool:
 
 
 def release(core: Core, reader_id: str, holder: str) -> None:
-    """Stop being the one."""
+    """Give the lease back."""
     request = {
         "UpdateExpression": "REMOVE holder, held_until",
         "ConditionExpression": "holder = :holder",
@@ -68,7 +68,7 @@ def release(core: Core, reader_id: str, holder: str) -> None:
 
 
 def remove(core: Core, reader_id: str) -> None:
-    """Remove the lot, unless it was marked lately or somebody is at it: the sweep asks again."""
+    """Remove the lot, unless it was marked lately or is held: then the sweep tries again."""
     now_ms = core.now_ms()
     request = {
         "ConditionExpression": "t < :old AND (attribute_not_exists(holder) OR held_until < :now)",

@@ -1,6 +1,6 @@
-"""Fan-out: from a log record, what everyone gets who is to get it.
+"""Fan-out of a log record: a handout for each reader that is to get messages of it.
 
-The key and the content of each parcel come from the record alone and are put if absent, so a
+The key and the content of each parcel depend on the record alone and are put if absent, so a
 repeated or re-cut batch of the stream changes nothing.
 """
 
@@ -24,9 +24,9 @@ from cirrusmq.sending.parcels import LogHeader
 
 
 def handouts_of(core: Core, entry: LogEntry) -> list[Handout]:
-    """What the receivers of the log's queue, or the subscriptions of its topic, get of a record.
+    """The handouts of a record to the receivers of its queue, or to the subscriptions of its topic.
 
-    What came late into a topic's log is handed out to the log itself, too.
+    A record that was late in a topic's log is handed out to the log itself, too.
     """
     handouts = []
     if came_late(core, entry.item, entry.came_ms):

@@ -28,9 +28,9 @@ from cirrusmq.subscriptions.subscriptions import subscriptions_with
 
 
 def topic_handouts(core: Core, entry: LogEntry) -> list[Handout]:
-    """What the subscriptions get of a record that were decided when it was published.
+    """The handouts to the subscriptions that were chosen when the record was published.
 
-    Several subscriptions may have the same queue: what any of them gets lies there once.
+    Several subscriptions may have the same queue: a message is in there once.
     """
     record = read_record(entry.item)
     subscriptions = _subscriptions(core, record)
@@ -156,7 +156,7 @@ def _needs_a_send(core: Core, queue: Queue) -> bool:
     """Whether a parcel put from outside would miss what a send does in this queue.
 
     An ordered one gives sequence numbers; a log feeds receivers; and where deleted parcels are
-    archived, a repeated record would find the key free and come again.
+    archived, a repeated record would find the key free and be delivered twice.
     """
     attributes = queue.attributes
     logged = queue.log_since_ms is not None or bool(cached_receivers(core, queue.id))
@@ -166,7 +166,7 @@ def _needs_a_send(core: Core, queue: Queue) -> bool:
 def _send(core: Core, queue: Queue, record: TopicRecord, delivery: Delivery) -> None:
     """A normal send, with a reminder for each message so that a repetition sends nothing.
 
-    All of a record goes as it was published. A part of it goes message by message, since a log
+    A whole record is sent as it was published, a part of it message by message, since a log
     record's messages are numbered as in their send.
     """
     whole = len(delivery.places) == len(record.messages)

@@ -1,8 +1,8 @@
-"""The trace of a published message: what became of it at each subscription.
+"""The trace of a published message: its state at each subscription.
 
-A URL's parcels stay to the message's expiry and say all. A group's and a queue's are removed when
-they are done with, and nothing is written down that says a record was fanned out: that costs a
-write for each. So of these a message whose fan-out is late shows as delivered until it comes.
+A URL's parcels are kept until the message's expiry and show its state. A group's and a queue's are
+removed when their messages are deleted, and no item says that a record was fanned out: that would
+be a write for each. So for these a message whose fan-out is late is shown as delivered until then.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from cirrusmq.storage.scan import scan_pages
 from cirrusmq.subscriptions.subscriptions import subscriptions_with
 
 FAN_OUT_MS = 5_000
-"""A parcel that may have been removed and is not there so long after the publishing has been, as
-far as can be told."""
+"""So long after the publishing a parcel that is not there was made and removed, as far as can be
+told."""
 _ENDS = {DELETED: "delivered", GONE: "dead", DROPPED: "discarded"}
 _ID = re.compile(r"Msg-([0-9A-HJKMNP-TV-Z]{26})([0-9A-F])", re.ASCII)
 
@@ -108,8 +108,8 @@ def _made(
 def _rekeyed(core: Core, made: Parcel, index: int) -> tuple[Parcel | None, int]:
     """The parcel with the message since it was moved, and its place there; None where it is gone.
 
-    It stands where it is due, which nobody else knows: this reads the partition, up to a bound
-    beyond which counts are approximate too. A dead letter's parcel stays, so that it is found.
+    Its key has its due time, which is written nowhere else: this reads the partition, up to a bound
+    beyond which counts are approximate too. A dead letter's parcel is kept, so that it is found.
     """
     position = made.position(index)
     pk = partition_key(PARCELS, made.source_id, made.partition)
@@ -136,7 +136,7 @@ def _pull_state(parcel: Parcel, index: int) -> dict[str, Any]:
 
 
 def _push_state(parcel: Parcel, index: int, now_ms: int) -> dict[str, Any]:
-    """What the message's own parcel says: others of its subscription have times of their own."""
+    """The state in the message's own parcel: others of its subscription have times of their own."""
     attempts, visible_ms = parcel.receives[index], parcel.visible_ms[index]
     if not parcel.live(index):
         return {"state": _ENDS[visible_ms], "attempts": attempts}
