@@ -1,4 +1,4 @@
-"""Runtime: what an execution environment has: the store's port, time, caches, memories.
+"""Runtime: the ports and memories of an execution environment: store, clock, caches, hints.
 
 Passed to every call as a `Core`; made by the wiring.
 """

@@ -1,4 +1,4 @@
-"""What is read again and again and changes rarely: kept for a moment, never across a change."""
+"""A cache of values that are read often and change rarely: short-lived, dropped by a change."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Cache:
             return value
         value = load()
         with self._lock:
-            # What was loaded while something changed may be what was there before the change.
+            # A value that was loaded during a change may be the old one.
             if changes == self._changes:
                 if len(self._values) >= _MOST_ENTRIES:
                     self._values.clear()

@@ -17,7 +17,7 @@ class Clock(Protocol):
         ...
 
     def now_ms(self) -> int:
-        """Milliseconds since the Unix epoch; never goes back within one process."""
+        """Milliseconds since the Unix epoch; never decreases within one process."""
         ...
 
     def sleep(self, seconds: float) -> None:
@@ -26,11 +26,10 @@ class Clock(Protocol):
 
 
 class SystemClock:
-    """The machine's clock, but that it neither goes back nor stands still.
+    """The machine's clock, made monotonic: it neither decreases nor stops.
 
-    Where the system sets its clock back, by more than it took since, this one runs on a little
-    slower until it is met again: a lease must not look longer than it is, and whoever waits until
-    some time must come to it.
+    Where the system sets its clock back, this one runs a little slower until the system's has
+    caught up: a lease must not look longer than it is, and a wait for some time must end.
     """
 
     scale = 1.0

@@ -1,4 +1,4 @@
-"""What every operation of the core is given: its ports, wired once in `bootstrap`."""
+"""The ports that every operation of the core is given, wired once in `bootstrap`."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Tables(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Posted(Protocol):
-    """What became of a post."""
+    """The outcome of a post."""
 
     @property
     def error(self) -> str | None:
@@ -51,7 +51,7 @@ class Window(Protocol):
         ...
 
     def wait(self, seconds: float) -> list[Any]:
-        """What calls that have ended answered; waits at most so long for the next one."""
+        """The results of calls that have ended; waits at most so long for the next one."""
         ...
 
 
@@ -63,15 +63,15 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     http_endpoints: bool = False
     """Whether endpoints may be `http:` too."""
     allowed_networks: tuple[str, ...] = ()
-    """Networks, as CIDR, that endpoints may lie in though they are not global."""
+    """Networks, as CIDR, that endpoints may be in though they are not global."""
     public_url: str = ""
-    """Where the service is reached from outside, for confirmations."""
+    """The service's URL as seen from outside, for confirmations."""
     account_requests_per_second: int = 0
     """Calls of one account above which it is told to wait; 0 is no limit."""
 
 
 class Core(msgspec.Struct, frozen=True, kw_only=True):
-    """The ports of the domain: store, time, chance, and what an environment remembers."""
+    """The ports of the domain: store, clock, randomness, and the environment's memories."""
 
     store: Store
     tables: Tables
@@ -79,7 +79,7 @@ class Core(msgspec.Struct, frozen=True, kw_only=True):
     random: random.Random
     cache: Cache
     slow_cache: Cache
-    """For what may be a minute old."""
+    """For values that may be a minute old."""
     secret: Callable[[], bytes]
     """32 bytes that only this deployment knows: of cursors and of receipts' nonces."""
     invoke: Callable[[str, dict[str, Any]], None]
@@ -126,7 +126,7 @@ class Core(msgspec.Struct, frozen=True, kw_only=True):
         self.wait_until(moment_ms + self.skew_ms + 1)
 
     def floor_ms(self) -> int:
-        """A moment that is later than whatever any clock has shown before this call."""
+        """A moment later than any that a clock of the deployment has shown before this call."""
         self.wait_past(self.now_ms())
         return self.now_ms()
 

@@ -1,7 +1,7 @@
-"""What an execution environment remembers of the heads of partitions. Nothing depends on it.
+"""Hints: an execution environment's memory of the heads of partitions. Nothing depends on them.
 
-All of it may be lost, or known to one environment alone; it saves units, and spreads what several
-do at once.
+All of them may be lost, or known to one environment alone; they save read units, and spread the
+claims of concurrent receivers.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class Hints:
             return now_ms < self._heads[pk].contended_until_ms
 
     def crowd(self, pk: str, now_ms: int) -> None:
-        """Much stands at the head that cannot be taken: there is, or should be, a mark."""
+        """Many parcels at the head cannot be claimed: there is, or should be, a mark."""
         with self._lock:
             self._heads[pk].crowded_until_ms = now_ms + _CROWDED_MS
 
@@ -81,7 +81,7 @@ class Hints:
             return now_ms < self._heads[pk].crowded_until_ms
 
     def know(self, pk: str, known: KnownMark) -> KnownMark:
-        """Keep a copy of the mark; where there is none the partition is not crowded."""
+        """Keep a copy of the mark; without a mark the partition is not crowded."""
         with self._lock:
             self._heads[pk].mark = known
             if known.mark is None:
@@ -106,14 +106,14 @@ class Hints:
             head.seen = Seen(start, max(end, earlier.end) if goes_on else end, until_ms)
 
     def seen(self, pk: str, start: str, now_ms: int) -> str:
-        """The key to begin behind, for who would begin behind `start`."""
+        """The key to begin behind: `start`, or the end of a part seen lately that has it."""
         with self._lock:
             seen = self._heads[pk].seen
         known = now_ms < seen.until_ms and seen.start <= start
         return max(start, seen.end) if known else start
 
     def may_move(self, pk: str, now_ms: int) -> bool:
-        """Whether one more give-back of this second may move, which then counts."""
+        """Whether one more give-back of this second may move; a True counts as one."""
         with self._lock:
             head = self._heads[pk]
             gained = max(0, now_ms - head.moves_ms) * limits.MOVES_PER_SECOND / 1000
@@ -124,7 +124,7 @@ class Hints:
             return moves >= 1
 
     def remember_chores(self, pk: str, parcels: Iterable[Parcel]) -> None:
-        """Parcels that somebody should tidy up; those beyond a bound will be met again."""
+        """Remember parcels to tidy up; those beyond a bound will be found again."""
         with self._lock:
             chores = self._heads[pk].chores
             for parcel in parcels:
@@ -133,7 +133,7 @@ class Hints:
                     chores[parcel.sort_key] = parcel
 
     def take_chores(self, pk: str, most: int, now_ms: int) -> list[Parcel]:
-        """Some of them, with `most` messages or a few more; nobody else gets these."""
+        """Some of them, with `most` messages or a few more; no other caller gets these."""
         with self._lock:
             head = self._heads[pk]
             taken: list[Parcel] = []
@@ -145,7 +145,7 @@ class Hints:
             return taken
 
     def may_look_at_ages(self, pk: str, now_ms: int) -> bool:
-        """Whether it is time for a look at what grew too old, which then counts."""
+        """Whether to look for messages above their age limit now; a True counts as a look."""
         with self._lock:
             head = self._heads[pk]
             due = now_ms >= max(head.ages_from_ms, head.chores_from_ms)

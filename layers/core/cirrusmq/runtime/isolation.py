@@ -1,4 +1,4 @@
-"""Work on one thing among many: its error is told in the log, and stops none of the others."""
+"""Work on one resource among many: its error is logged, and stops none of the others."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ _logger = logging.getLogger(__name__)
 def apart_from_others(what: str) -> Iterator[None]:
     """A block that may fail; `what` names it in the log.
 
-    What the store refused for now is a warning: it is tried again. Anything else is an error,
-    for which an alarm rings.
+    An error of the contract, such as Unavailable, is a warning: the work is tried again. Any
+    other is an error, for which an alarm rings.
     """
     try:
         yield

@@ -30,7 +30,7 @@ class ConditionFailed(Exception):
     def __init__(self, item: Item | None, repeated: bool) -> None:
         super().__init__()
         self.item = item
-        """The item as it stands, where there is one."""
+        """The stored item, where there is one."""
         self.repeated = repeated
         """Whether the SDK sent the call more than once: an earlier try may have taken effect."""
 
@@ -41,7 +41,7 @@ class TransactionRefused(Exception):
     def __init__(self, failed: Mapping[int, Item | None], repeated: bool) -> None:
         super().__init__()
         self.failed = failed
-        """Place of each write whose condition failed -> its item as it stands, if there is one."""
+        """Place of each write whose condition failed -> the stored item, if there is one."""
         self.repeated = repeated
 
 
@@ -117,7 +117,7 @@ class Store:
         raise Unavailable
 
     def query(self, request: dict[str, Any]) -> tuple[list[Item], Item | None, float]:
-        """One page: its items, the key to go on after (None at the end), read units consumed."""
+        """One page: its items, the key to continue after (None at the end), read units consumed."""
         answer = self._call("Query", request)
         units = answer.get("ConsumedCapacity", {}).get("CapacityUnits", 0.0)
         return answer.get("Items", []), answer.get("LastEvaluatedKey"), float(units)
@@ -141,8 +141,8 @@ class Store:
             request["ExclusiveStartKey"] = last
 
     def pause(self, tried: int) -> None:
-        """Wait before a try that is not the first; longer after each, by chance."""
-        # Full jitter, so that writers that met once do not meet again.
+        """Wait before a repeated try: exponential backoff with full jitter, at most 0.5 s."""
+        # Jitter, so that writers that conflicted once do not conflict again.
         self._sleep(self._random.random() * min(0.5, 0.005 * 2**tried))
 
     def _write(self, operation: str, request: dict[str, Any]) -> dict[str, Any]:
@@ -209,7 +209,7 @@ _TRANSIENT = {
 
 
 def _refused(error: ClientError) -> Exception:
-    """Unavailable for what may pass; a mistake of our own goes up as it is, and is logged."""
+    """Unavailable for a transient error; a mistake of our own is raised as it is, and logged."""
     code = error.response["Error"]["Code"]
     status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 500)
     return Unavailable() if code in _TRANSIENT or status >= 500 else error

@@ -1,4 +1,4 @@
-"""What an environment counts of each account's calls, and how many of them it lets through."""
+"""One environment's counts of each account's calls, and its share of the rate."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 _MOST_ACCOUNTS = 10_000
 _COUNTED_FOR_SECONDS = 2
-"""What was counted longer ago says nothing about the present."""
+"""An older count says nothing about the present rate."""
 
 
 class Count(NamedTuple):
@@ -26,14 +26,14 @@ class _Tally:
 
 
 class Throttle:
-    """What one environment counted, and how many calls it lets through."""
+    """One environment's counts by account, and the calls that it lets through."""
 
     def __init__(self) -> None:
         self._tallies: dict[str, _Tally] = {}
         self._lock = threading.Lock()
 
     def turn(self, account: str, second: int, rate: int) -> Count | None:
-        """Begin a second; answers what is to be reported of an earlier one, to one caller alone."""
+        """Begin a second; answers an earlier one's count to report, to one caller alone."""
         with self._lock:
             last = self._tallies.get(account)
             if last is not None and last.second >= second:
@@ -41,7 +41,7 @@ class Throttle:
             recent = last is not None and last.second >= second - _COUNTED_FOR_SECONDS
             if len(self._tallies) >= _MOST_ACCOUNTS:
                 self._tallies.clear()
-            # Until the answer is there, calls side by side go by the share of before.
+            # Until the counter answers, concurrent calls use the share of before.
             share = last.share if last is not None and recent else rate
             self._tallies[account] = _Tally(second, share)
             return Count(last.second, last.calls) if last is not None and recent else None
