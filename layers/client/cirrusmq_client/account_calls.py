@@ -14,7 +14,7 @@ from cirrusmq_client.times import to_text
 
 
 class AccountCalls(Calls):
-    """Keys, grants to the caller, reports, health, and what a stack on one machine answers."""
+    """Keys, grants to the caller, reports, health, and the calls of a stack on one machine."""
 
     def create_key(
         self, account: str | None = None, *, admin: bool = False, description: str | None = None
@@ -36,7 +36,7 @@ class AccountCalls(Calls):
         self._delete(f"/keys/{part(access_key_id)}", KeyNotFound)
 
     def list_granted(self) -> list[dict[str, Any]]:
-        """What other accounts share with the caller's."""
+        """The grants of other accounts to the caller's."""
         return list(self._pages("/grants", "grants"))
 
     def report_billing(

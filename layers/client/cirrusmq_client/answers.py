@@ -65,7 +65,7 @@ class Key(TypedDict):
 
 
 class Grant(TypedDict):
-    """What another account may do with a queue."""
+    """Another account's permission on a queue."""
 
     account: str
     permission: str
@@ -82,7 +82,7 @@ class Health(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """What a sender learns of one message."""
+    """The service's answer for one sent message."""
 
     id: str
     body_md5: str
@@ -91,7 +91,7 @@ class Sent:
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """What a publisher learns of one message; `matched` subscriptions get it."""
+    """The service's answer for one published message; `matched` subscriptions get it."""
 
     id: str
     matched: int
@@ -109,7 +109,7 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of each receipt of a call.
+    """The result for each receipt of a call.
 
     `done` maps a receipt to the time at which its message is visible again, None where it never
     is, or where only a lost answer told it.

@@ -28,7 +28,7 @@ PASSING = (NoAnswer, Throttled, Unavailable)
 class Broadcasting:
     """One member, in one thread: messages are handled in the order of the log.
 
-    Progress is saved behind messages that were handled, so after a crash the last of them come
+    Progress is saved after messages were handled, so after a crash the last of them are read
     again: at least once. A failure is logged and not retried.
     """
 

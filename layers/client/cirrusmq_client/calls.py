@@ -1,4 +1,4 @@
-"""What every group of calls stands on: a transport, pages, and repeats of what may be done."""
+"""The base of every group of calls: a transport, pages, and repeats of idempotent calls."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ class Client(QueueCalls, MessageCalls, TopicCalls, AccountCalls):
 
     @property
     def url(self) -> str:
-        """Where the service is."""
+        """The service's base URL."""
         return self._transport.url
 
     @property

@@ -1,11 +1,10 @@
-"""What time it is at the service, learned from its answers.
+"""The service's time, learned from its answers.
 
     here       sent ────────────── received
     there            the answer's time
 
-When the call was sent it was not later there than the answer's time, and when the answer came not
-earlier. A `Date` header has its second cut off, so it leaves a second open; `/health` tells the
-milliseconds.
+The call was sent no later than the answer's time, and the answer received no earlier. A `Date`
+header has its second cut off, so it leaves a second open; `/health` has milliseconds.
 """
 
 from __future__ import annotations
@@ -56,7 +55,7 @@ class ServerClock:
     def begun(self) -> float:
         """Now, for an `attempt`: hardly behind the service, ahead by a second at most.
 
-        What a topic's readers see in order is placed by this time, so it never goes back.
+        A topic's log is ordered by this time, so it never decreases.
         """
         with self._lock:
             ahead = min(self._latest, self._earliest + 1) if self._seen else self._earliest

@@ -141,7 +141,7 @@ class Clustering:
             self._inbox.done(held)
 
     def _lose(self, lost: Sequence[Held]) -> None:
-        """Somebody else may have these by now: they are not handled here."""
+        """Another member may have received these by now: they are not handled here."""
         self._leases.drop(lost)
         for held in lost:
             logger.warning("%s was not started in time", held.message.id)

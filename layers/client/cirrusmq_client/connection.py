@@ -1,4 +1,4 @@
-"""Where the service is, and the access key for it: from the environment, else from its folder."""
+"""The service's URL and an access key: from the environment, else from the service's folder."""
 
 from __future__ import annotations
 

@@ -29,14 +29,14 @@ class Consumer:
         Consumer("orders", handle).run()
 
     The handler returns normally or `Ack()`: the message is deleted. `Retry(after=seconds)`, or an
-    exception: it comes again, by the source's retry policy where no time is said.
-    `DeadLetter(reason)`: it goes to the dead-letter queue. With `none_means_retry` a handler that
-    returns None asks for a retry.
+    exception: it is delivered again, by the source's retry policy where no time is given.
+    `DeadLetter(reason)`: it is moved to the dead-letter queue. With `none_means_retry` a handler
+    that returns None asks for a retry.
 
     - `source`: a queue's name, a `Queue` (also with a receiver), a `Subscription`. Members that
       name the same source share its messages. For broadcasting also a topic's name.
     - `batches`: the handler gets lists; see `Batches`. It answers one result, or one for each.
-    - `broadcasting`: every member gets every message; where its progress is kept.
+    - `broadcasting`: every member gets every message; the store of its progress.
     - `workers`: threads that run handlers. `receivers`: threads that fetch messages.
     - `prefetch`: unstarted messages to hold. Fewer share better when handlers are slow.
     - `wait_seconds`: how long an idle receive waits; an idle consumer takes so long to stop.
@@ -117,7 +117,7 @@ class Consumer:
 
         Raises what made receiving impossible: the queue is not there, the key is wrong.
         """
-        # In pieces: a signal that comes just before a wait is handled only after it.
+        # In pieces: a signal just before a wait is handled only after it.
         while not self._mode.stopping.wait(WAKE_SECONDS):
             pass
         self._mode.finish()

@@ -20,7 +20,7 @@ PAUSE_SECONDS = 0.05
 _PASSING = {"TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"}
 
 Writes = list[dict[str, Any]]
-"""What a handler appends: at most 99 items of TransactItems (`{"Put": …}`, `{"Update": …}`)."""
+"""A handler's writes: at most 99 items of TransactItems (`{"Put": …}`, `{"Update": …}`)."""
 
 
 class DynamoDBTransactions:

@@ -1,4 +1,4 @@
-"""The errors of the contract: one class a code, and what happens when no answer comes at all.
+"""The errors of the contract: one class a code, and those of calls without an answer.
 
 A class's docstring is the sentence that the user reads where the service sent none.
 """
@@ -36,7 +36,7 @@ class CirrusMQError(Exception):
 
 
 class NotConfigured(CirrusMQError):
-    """Where the service is, or the access key for it, is not said."""
+    """No URL of the service, or no access key for it, is given."""
 
 
 class NoAnswer(CirrusMQError):
@@ -140,7 +140,7 @@ class InUse(CirrusMQError):
 
 
 class NotRewindable(CirrusMQError):
-    """Rewinding is off, or the time lies before the window."""
+    """Rewinding is off, or the time is before the window."""
 
 
 class LimitExceeded(CirrusMQError):
@@ -169,7 +169,7 @@ BY_CODE: dict[str, type[CirrusMQError]] = {
 def error_of(
     problem: Any, status: int | None = None, retry_after_seconds: float | None = None
 ) -> CirrusMQError:
-    """The exception for a problem document, or for whatever else came with an error's status."""
+    """The exception for a problem document, or for any other answer with an error's status."""
     known = problem if isinstance(problem, dict) else {}
     fallback = Unavailable if status is not None and status >= 500 else CirrusMQError
     detail = known.get("detail")

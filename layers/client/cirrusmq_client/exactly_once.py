@@ -28,7 +28,7 @@ class AlreadyConsumed(Exception):
 
 
 class Transactions(Protocol[T_co]):
-    """Where records are kept: in the same store as the consumer's own writes."""
+    """The store of the records: the same one as for the consumer's own writes."""
 
     def run(self, key: str, group: str, work: Callable[[T_co], object]) -> object:
         """Do the work and write the record, both or neither; the work's result.

@@ -1,4 +1,4 @@
-"""Calling handlers: whatever they return or raise becomes a result for each message."""
+"""Calling handlers: their return value or exception becomes a result for each message."""
 
 from __future__ import annotations
 

@@ -68,15 +68,15 @@ class Inbox:
                 self._idle -= 1
 
     def done(self, held: Held) -> None:
-        """A message of `take` has had its result: its group goes on."""
+        """A message of `take` has its result: the next one of its group may be taken."""
         if self.ordered and held.message.group is not None:
             with self._changed:
                 self._busy.discard(held.message.group)
                 self._changed.notify_all()
 
     def fail(self, held: Held) -> list[Held]:
-        """A message of `take` comes again: the later ones of its group, which must not be
-        handled before it. Call `done` when all of them are given back."""
+        """A message of `take` will be delivered again; answers the later ones of its group, which
+        must not be handled before it. Call `done` when all of them are given back."""
         with self._changed:
             group = held.message.group
             if not self.ordered or group is None:
@@ -93,7 +93,7 @@ class Inbox:
             return later
 
     def close(self) -> list[Held]:
-        """Give nothing more out; what was not started."""
+        """Give no more messages out; answers those that were not started."""
         with self._changed:
             self._closed = True
             unstarted = list(self._waiting)

@@ -17,14 +17,14 @@ from cirrusmq_client.sources import Source
 logger = logging.getLogger("cirrusmq_client")
 BATCH = 16
 LEAST_SECONDS = 2.0
-"""Real seconds that an extension gives at least: a call must find its way in time."""
+"""Real seconds that an extension gives at least: the next call must arrive in time."""
 LONGEST_SECONDS = 43_200
 AGAIN_SECONDS = 0.5
 SLACK_SECONDS = 0.1
 
 
 class Held:
-    """A message and what we know of its lease; times of the monotonic clock."""
+    """A message and its lease as known here; times of the monotonic clock."""
 
     __slots__ = ("ends", "message", "renew", "seconds")
 
@@ -33,12 +33,12 @@ class Held:
         self.seconds = min(
             LONGEST_SECONDS, max(1, math.ceil(max(remaining_seconds, LEAST_SECONDS * scale)))
         )
-        """What an extension asks for, in the service's seconds."""
+        """The visibility timeout that an extension asks for, in the service's seconds."""
         self.set(remaining_seconds / scale)
 
     @property
     def lost(self) -> bool:
-        """Whether somebody else may have the message by now."""
+        """Whether the lease is over, so that another consumer may have the message."""
         return time.monotonic() >= self.ends
 
     def set(self, real_seconds: float) -> None:

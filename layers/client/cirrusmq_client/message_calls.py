@@ -1,4 +1,4 @@
-"""Sending and receiving, and what becomes of a message that was received."""
+"""Sending, receiving, and settling messages that were received."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class MessageCalls(Calls):
         return [_sent(entry) for entry in self._send(queue, messages, {}).json["messages"]]
 
     def send_each(self, queue: str, messages: Sequence[Message]) -> list[Sent | CirrusMQError]:
-        """Send what can be sent; in the place of a message that was refused stands its error."""
+        """Send each message by itself; in the place of a refused one is its error."""
         answered = self._send(queue, messages, {"atomic": False}).json["messages"]
         return [
             error_of(entry["error"]) if "error" in entry else _sent(entry) for entry in answered
@@ -68,13 +68,13 @@ class MessageCalls(Calls):
         return [Received(message) for message in self._with_attempt(make).json["messages"]]
 
     def delete(self, source: str | Source, receipts: Sequence[str]) -> Outcome:
-        """Delete messages. After a lost answer, what is gone counts as deleted."""
+        """Delete messages. After a lost answer, an expired receipt counts as deleted."""
         return self._settle(source, "delete", {"receipts": list(receipts)}, "deleted")
 
     def dead_letter(
         self, source: str | Source, receipts: Sequence[str], reason: str | None = None
     ) -> Outcome:
-        """Give up on messages: to the dead-letter queue. NoDeadLetterQueue comes per receipt."""
+        """Move messages to the dead-letter queue. NoDeadLetterQueue is reported per receipt."""
         body: dict[str, Any] = {"receipts": list(receipts)}
         if reason is not None:
             body["reason"] = reason
@@ -90,7 +90,7 @@ class MessageCalls(Calls):
         return self._settle(source, "give-back", body, "given_back")
 
     def change_visibility(self, source: str | Source, seconds: Mapping[str, int]) -> Outcome:
-        """Let leases end so many seconds from now, by receipt; the receipts go on being valid."""
+        """Let leases end so many seconds from now, by receipt; the receipts stay valid."""
         entries = [
             {"receipt": receipt, "visibility_timeout_seconds": timeout}
             for receipt, timeout in seconds.items()
@@ -122,7 +122,7 @@ class MessageCalls(Calls):
         outcome = _outcome(reply, done)
         if not reply.uncertain:
             return outcome
-        # The earlier try ended these receipts, as far as anybody can tell.
+        # The earlier try most likely ended these receipts.
         gone = {failed.receipt for failed in outcome.failed if failed.code == _EXPIRED}
         failed = [failed for failed in outcome.failed if failed.receipt not in gone]
         return Outcome(outcome.done | dict.fromkeys(gone), failed)

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 
 DEDUPLICATION_ATTRIBUTE = "cirrusmq_deduplication_id"
-"""Where a `Producer` notes the deduplication id that it was given: answers do not repeat it."""
+"""The attribute in which a `Producer` notes the deduplication id: receives do not return it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,7 +32,7 @@ class _Content:
 
 @dataclass(frozen=True)
 class Message(_Content):
-    """A message to send or to publish. The body is text or bytes and comes back as it was sent."""
+    """A message to send or to publish. The body is text or bytes and is received as it was sent."""
 
     body: str | bytes
 
@@ -78,13 +78,13 @@ _OPTIONAL = (
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """A message as it came: a view of the answer's JSON, read where it is asked for."""
+    """A received message: a view of the answer's JSON, read where it is asked for."""
 
     json: Mapping[str, Any]
 
     @property
     def id(self) -> str:
-        """The message's id; the same however often it comes."""
+        """The message's id; the same at every delivery."""
         return str(self.json["id"])
 
     @property
@@ -126,7 +126,7 @@ class Received:
 
     @property
     def deduplication_id(self) -> str | None:
-        """What the producer gave, where it went through a `Producer`."""
+        """The producer's deduplication id, where the message was sent with a `Producer`."""
         noted = self.json.get("attributes", {}).get(DEDUPLICATION_ATTRIBUTE)
         return noted if isinstance(noted, str) else None
 
@@ -142,7 +142,7 @@ class Received:
 
     @property
     def redeliveries(self) -> int:
-        """How often it came before."""
+        """How often it was received before."""
         return self.receive_count - 1
 
     @property

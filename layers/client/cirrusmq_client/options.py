@@ -24,7 +24,7 @@ class Batches:
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """What `Consumer` takes, checked."""
+    """The options of `Consumer`, checked."""
 
     batches: Batches | None = None
     workers: int = 4

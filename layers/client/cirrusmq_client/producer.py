@@ -62,7 +62,7 @@ class Producer:
 
 
 def split(messages: Iterable[Message]) -> Iterator[list[Message]]:
-    """Messages in order, in batches that one call takes. One that is too large stands alone."""
+    """Messages in order, in batches that one call takes. One that is too large is alone."""
     batch: list[Message] = []
     held_bytes = held_json = 0
     for message in messages:

@@ -28,7 +28,7 @@ class FileProgress:
     path: Path | str
 
     def load(self) -> str | None:
-        """What the file holds."""
+        """The cursor in the file; None where there is none."""
         try:
             return Path(self.path).read_text(encoding="ascii").strip() or None
         except FileNotFoundError:

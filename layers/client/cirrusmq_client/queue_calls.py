@@ -93,7 +93,7 @@ class QueueCalls(Calls):
         return cast(Grant, self._put(_grant(queue, account), {"permission": permission}))
 
     def show_grant(self, queue: str, account: str) -> Grant:
-        """What another account may do."""
+        """Another account's permission; GrantNotFound."""
         return cast(Grant, self._get(_grant(queue, account)))
 
     def list_grants(self, queue: str) -> list[Grant]:

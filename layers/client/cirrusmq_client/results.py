@@ -1,4 +1,4 @@
-"""What a handler says became of a message. Returning normally says `Ack`."""
+"""A handler's results for a message. Returning normally is `Ack`."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ Result: TypeAlias = Ack | Retry | DeadLetter
 
 
 def read_result(value: object, none: Result) -> Result:
-    """The result that a handler's return value stands for."""
+    """A handler's return value as a result; `none` for None."""
     if value is None:
         return none
     return value if isinstance(value, Ack | Retry | DeadLetter) else Ack()

@@ -1,4 +1,4 @@
-"""Telling the service what became of messages: many at a time, while handlers go on."""
+"""Settling messages with the service: many in a call, while handlers work."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PENDING = 1_024
 
 
 class Settler:
-    """Deletes, gives back and dead-letters. What waits while a call is out goes with the next."""
+    """Deletes, gives back and dead-letters. Results that wait during a call are in the next one."""
 
     def __init__(self, client: Client, source: Source, leases: Leases) -> None:
         self._client, self._source, self._leases = client, source, leases
@@ -82,7 +82,7 @@ class Settler:
         try:
             outcome = self._call(receipts, result)
         except CirrusMQError as error:
-            # They come again when their leases end.
+            # They are delivered again when their leases end.
             logger.warning("%d messages not settled: %s", len(group), error)
             return set()
         finally:

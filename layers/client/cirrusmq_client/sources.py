@@ -1,4 +1,4 @@
-"""Where messages are received from, and the paths of names in calls."""
+"""Sources of messages, and the paths of names in calls."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 @dataclass(frozen=True)
 class Queue:
-    """A queue; with `receiver`, what that independent receiver of it sees.
+    """A queue; with `receiver`, that independent receiver of it.
 
     Another account's queue is `account:queue`.
     """
@@ -45,7 +45,7 @@ def source_of(source: str | Source) -> Source:
 
 
 def queue_path(name: str) -> str:
-    """The path of a queue, whatever its name holds."""
+    """The path of a queue, its name escaped."""
     return f"/queues/{part(name)}"
 
 
@@ -60,6 +60,6 @@ def subscription_path(topic: str, name: str) -> str:
 
 
 def part(text: str) -> str:
-    """One segment of a path, whatever it holds. A dot alone would climb in the path."""
+    """One segment of a path, escaped. A dot alone would climb in the path."""
     quoted = quote(text, safe=":")
     return quoted.replace(".", "%2E") if set(quoted) == {"."} else quoted

@@ -33,7 +33,7 @@ class SqlTransactions:
 
     The record is written first: a second consumer of the same message waits at the unique key
     until the first one has committed, and then finds the record. `keep_seconds` must not be below
-    the longest time over which a message may come again.
+    the longest time over which a message may be delivered again.
     """
 
     def __init__(self, engine: Engine, keep_seconds: int = KEEP_SECONDS) -> None:

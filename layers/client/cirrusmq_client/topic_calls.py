@@ -55,16 +55,16 @@ class TopicCalls(Calls):
         ]
 
     def trace(self, topic: str, message_id: str) -> Info:
-        """Where a published message stands with each subscription."""
+        """The delivery state of a published message at each subscription."""
         return cast(Info, self._get(f"{topic_path(topic)}/messages/{part(message_id)}"))
 
     def read_log(
         self, source: str | Subscription, after: str | None = None, limit: int = 16
     ) -> tuple[list[Received], str]:
-        """At most 100 messages of a log in order, and the cursor to go on from.
+        """At most 100 messages of a log in order, and the cursor to continue from.
 
-        The log of a topic, or what a broadcasting subscription lets through; `after` is a time
-        or a cursor.
+        The log of a topic, or the part of it that a broadcasting subscription selects; `after` is a
+        time or a cursor.
         """
         path = source.path if isinstance(source, Subscription) else topic_path(source)
         page = self._get(path + "/messages", after=after, limit=limit)
