@@ -11,7 +11,7 @@ from cirrusmq_lambda.observability import logger
 from cirrusmq_lambda.streams import read_entry
 
 SAVE_MS = 40_000
-"""Kept back: for what is under way, for notices, and for what is put aside."""
+"""Kept back: for shares under way, for notices, and for shares to park."""
 
 
 def handler(event: dict[str, Any], context: Context) -> dict[str, Any]:

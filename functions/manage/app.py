@@ -14,7 +14,7 @@ ROUTES = {key: route for module in MODULES for key, route in module.ROUTES.items
 
 
 def create_admin_key(asked: dict[str, Any]) -> dict[str, Any]:
-    """The first key of a deployment: for who may invoke the function, not over HTTP."""
+    """The first key of a deployment: by a direct invocation of the function, not over HTTP."""
     return keys.create_key(bootstrap.service(), asked["account"], admin=True)
 
 

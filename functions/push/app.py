@@ -10,7 +10,7 @@ from cirrusmq.wiring import bootstrap
 from cirrusmq_lambda.http import Context
 
 POST_MS = 17_000
-"""Kept back: a post of 15 s, and what is written after it."""
+"""Kept back: a post of 15 s, and the writes after it."""
 
 
 def handler(event: dict[str, Any], context: Context) -> dict[str, Any]:

@@ -20,14 +20,14 @@ ANSWER_SECONDS = 2
 
 def receive_of_queue(request: Request) -> Answer:
     find = partial(find_queue, request.core, request.caller, request.path("queue"), "receive")
-    find()  # who may not receive is told that first, whatever else is wrong
+    find()  # a caller without permission is refused before its body is read
     body = request.body(ReceiveRequest)
     receiver = body.receiver if isinstance(body.receiver, str) else None
     return receive_from(request, lambda: source_named(request.core, find(), receiver), body)
 
 
 def receive_of_subscription(request: Request) -> Answer:
-    pull_source(request)  # whether there is one comes first here, too
+    pull_source(request)  # a missing subscription is told before the body is read
     body = request.body(ReceiveRequest)
     if isinstance(body.receiver, str):
         raise InvalidParameter("receiver", "is of queues")

@@ -1,5 +1,5 @@
-"""What takes long, step by step: operations (purge, rewind, redrive, backfill), handing out what
-fan_out put aside, giving up by age; invoked asynchronously."""
+"""Long work, step by step: operations (purge, rewind, redrive, backfill), handing out shares that
+fan_out parked, dead letters by age; invoked asynchronously."""
 
 from __future__ import annotations
 
