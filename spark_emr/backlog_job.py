@@ -1,4 +1,4 @@
-"""Reports what stands in the queues, from exports of the Messages table. `--help` tells how."""
+"""Reports the backlogs of queues, from exports of the Messages table. `--help` tells how."""
 
 from __future__ import annotations
 

@@ -18,10 +18,10 @@ FASTEST = 1
 
 @dataclass(kw_only=True)
 class ExportWriter:
-    """One export under `root`, which stands for the bucket.
+    """One export under `root`, in place of the bucket.
 
-    `since_ms` makes it an incremental one, for the window from there to `at_ms`. Data files come
-    one by one; `finish` writes the manifests and answers the export's own folder.
+    `since_ms` makes it an incremental one, for the window from there to `at_ms`. Data files are
+    added one by one; `finish` writes the manifests and answers the export's own folder.
     """
 
     root: Path
@@ -44,7 +44,7 @@ class ExportWriter:
 
     @property
     def data(self) -> Path:
-        """Where its data files are: incremental exports share one folder."""
+        """The folder of its data files: incremental exports share one."""
         return self.home / "data" if self.since_ms is None else self.root / ROOT / "data"
 
     def write_file(self, lines: Sequence[str]) -> None:

@@ -1,6 +1,6 @@
 """Running a job on one machine: finds a Java, keeps Spark quiet, shows a line of progress.
 
-Not part of what is shipped: the cluster brings its own Java and shows its own progress.
+Not shipped with the jobs: the cluster has its own Java and shows its own progress.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ LOCAL_CONFIGURATION = {
     # Looking at a few files here needs no distributed job.
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "100000",
     "spark.python.sql.dataFrameDebugging.enabled": "false",
-    # What fails is said by the job in one line.
+    # The job itself reports a failure in one line.
     "spark.driver.extraJavaOptions": ""
     f"-Dlog4j2.configurationFile={Path(__file__).with_name('local_log4j2.properties').as_uri()}",
 }

@@ -41,7 +41,7 @@ class Resource:
     name: str
     partitions: int
     retention_ms: int
-    has_ladder: bool
+    has_retry_policy: bool
     rewinds: bool
     is_dead_letter_queue: bool
 
@@ -88,7 +88,7 @@ class Messages:
     def items_of(self, series: int, count: int, of: int = 1) -> Iterator[str]:
         """`count` items as DynamoDB JSON: the `series`-th stretch of `of` that make a table.
 
-        As in a table, all items of a partition key stand in one stretch, or in neighbouring ones.
+        As in a table, all items of a partition key are in one stretch, or in neighbouring ones.
         """
         randomness = random.Random(f"{self.seed}/{series}")
         keys, weights = self._partition_keys()
@@ -142,7 +142,7 @@ def _resource(place: int, randomness: random.Random) -> Resource:
         name=name,
         partitions=randomness.choice((1, 4, 4, 8)),
         retention_ms=randomness.choice((1, 4, 4, 15)) * _DAY_MS,
-        has_ladder=place % 3 == 0,
+        has_retry_policy=place % 3 == 0,
         rewinds=place % 2 == 0,
         is_dead_letter_queue=place % 8 == 5,
     )
@@ -206,7 +206,7 @@ def _parcel(
     nonces = [f'{{"B":"{b64encode(randomness.randbytes(16)).decode()}"}}' for _ in range(count)]
     sizes = [f'{{"N":"{randomness.choice(_SIZES)}"}}' for _ in range(count)]
     firsts = [f'{{"N":"{sent_ms + 40}"}}'] * count
-    optional = f',"w":{{"L":[{",".join(waits)}]}}' if resource.has_ladder else ""
+    optional = f',"w":{{"L":[{",".join(waits)}]}}' if resource.has_retry_policy else ""
     if dead:
         optional += f',"d":{{"B":"{b64encode(b"max_receives").decode()}"}},"m":{{"S":"x"}}'
     if count < 4:

@@ -19,7 +19,7 @@ _MINUTE_MS = 60_000
 
 @dataclass(frozen=True)
 class Usage:
-    """A usage table: what the meter and the hourly gauges wrote in the days before `at_ms`."""
+    """A usage table: records of the meter and the hourly gauges in the days before `at_ms`."""
 
     seed: int
     records: int
@@ -51,7 +51,7 @@ class Usage:
             expires = written_ms // 1000 + _USAGE_LIVES_SECONDS
             draw = randomness.random()
             if draw < 0.01:
-                # Counters stand in the same table.
+                # Counters are in the same table.
                 key = f'"pk":{{"S":"C#{number % 16}"}},"sk":{{"S":"q{number}"}}'
                 yield f'{{{key},"messages":{{"N":"5"}},"bytes":{{"N":"-3"}}}}', written_ms
                 continue

@@ -1,10 +1,10 @@
-"""What stands in the queues at one time: pure transforms from items to figures.
+"""The messages in the queues at one time: pure transforms from items to figures.
 
 A message is one entry of a parcel's lists. At time T it is, if `v` > 0 (live):
 
 | | |
 | --- | --- |
-| expired | `x` ≤ T, whatever else: TTL has not met it yet |
+| expired | `x` ≤ T, in any other state too: TTL has not removed it yet |
 | active | `v` + `w` ≤ T |
 | delayed | never received, `v` > T |
 | inactive | otherwise: held by a receiver, or waiting for its retry |
@@ -187,7 +187,7 @@ def figures(counts: DataFrame, at_ms: int) -> DataFrame:
 def named(figures: DataFrame, names: DataFrame) -> DataFrame:
     """Columns `account`, `kind`, `name`, `id`, FIGURES.
 
-    Named resources without items have zeros; items of what has no name show their id.
+    Named resources without items have zeros; items of resources without a name show their id.
     """
     rows = figures.join(holders(names), "id", "full")
     zero = (*COUNTS, *RECEIVE_COLUMNS, *SIZE_COLUMNS)
@@ -206,7 +206,7 @@ def named(figures: DataFrame, names: DataFrame) -> DataFrame:
 
 
 def _key() -> Column:
-    """What is counted together: a partition of a resource, or a subscription's schedule."""
+    """The unit of counting: a partition of a resource, or a subscription's delivery state."""
     kind = sf.substring("pk.S", 1, 2)
     return sf.when(kind.isin("Q#", "R#"), sf.col("pk.S")).when(
         kind == "S#", sf.concat(sf.lit("S#"), sf.col("sk.S"))
@@ -218,7 +218,7 @@ def _entry(name: str) -> Column:
 
 
 def _age_bucket() -> Column:
-    # Half a second more keeps the logarithm off the powers of two, where rounding would decide.
+    # Half a second more keeps the logarithm off the powers of two, which rounding would decide.
     return sf.expr(
         f"""seconds - seconds % shiftleft(1L,
             greatest(CAST(floor(log2(seconds + 0.5D)) AS INT) - {_AGE_BITS}, 0))"""

@@ -1,4 +1,4 @@
-"""The backlog report for a person: where messages stand, how old they are, where it goes."""
+"""The backlog report for a person: messages by state, their ages, and the trend."""
 
 from __future__ import annotations
 

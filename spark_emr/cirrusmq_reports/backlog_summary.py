@@ -1,4 +1,4 @@
-"""From the rows of a backlog report to what `GET /reports/backlog` answers, by account."""
+"""From the rows of a backlog report to the answers of `GET /reports/backlog`, by account."""
 
 from __future__ import annotations
 

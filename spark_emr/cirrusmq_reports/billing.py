@@ -1,4 +1,4 @@
-"""What was used, and what it costs: pure transforms from usage records to invoices."""
+"""Usage and its charges: pure transforms from usage records to invoices."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def usage_entries(items: DataFrame) -> DataFrame:
     """Column `item` of Usage → one row an entry of a usage record.
 
     Columns `account`, `resource`, `kind`, `minute`, `count`, `bytes`, `attempts`.
-    Counters, which stand in the same table, are left out.
+    Counters, which are in the same table, are left out.
     """
     records = items.where(sf.substring("item.pk.S", 1, 2) == "U#")
     lacking = sf.col("item.records.L").isNull() | whole("item.expires_at").isNull()
@@ -68,7 +68,7 @@ def hourly_usage(entries: DataFrame) -> DataFrame:
 def charged(hourly: DataFrame, card: RateCard, to_ms: int) -> DataFrame:
     """The columns of USAGE_SCHEMA: `charge` is exact, in the card's currency.
 
-    `shown_to_ms` is `to_ms`, the end of the exports, for reports to come.
+    `shown_to_ms` is `to_ms`, the end of the exports, for later reports.
     """
     by_count = sf.col("count").cast(_EXACT_COUNT) * _price(card.per_message)
     by_bytes = sf.col("bytes").cast(_EXACT_COUNT) * _price(card.per_byte)

@@ -114,8 +114,8 @@ def _write(
     for day in sorted(left):
         print(f"{day} stays as it was: the exports show only a part of it", file=sys.stderr)
     replaced = current.where(~sf.col("day").isin(*left)) if left else current
-    # An invoice is of its whole month: the days not replaced come from earlier reports. None of
-    # them is overwritten below, so that they can still be read then.
+    # An invoice is of its whole month: the days not replaced are read from earlier reports. None
+    # of them is overwritten below, so that they can still be read then.
     same_months = sf.substring("day", 1, 7).isin(*months)
     others = known.where(same_months & ~sf.col("day").isin(*(shown - left)))
     usage = replaced.unionByName(others)
@@ -161,7 +161,7 @@ def _since_ms(export: Export) -> int:
 
 
 def _first_ms(to_ms: int, months: Collection[str]) -> int:
-    """Where the report begins: with the oldest month that began in the last 400 days."""
+    """The report's begin: that of the oldest month that began in the last 400 days."""
     oldest_ms = to_ms - REPORT_DAYS_MOST * DAY_MS
     starts = [start for start in map(_month_ms, months) if start >= oldest_ms]
     return min(starts, default=parse_time(iso_day(to_ms)))

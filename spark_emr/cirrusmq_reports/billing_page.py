@@ -1,4 +1,4 @@
-"""The billing report for a person: what was charged, for what, to whom."""
+"""The billing report for a person: charges by account, resource and kind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From invoice lines to what `GET /reports/billing` answers, by account."""
+"""From invoice lines to the answers of `GET /reports/billing`, by account."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Charts as inline SVG: no script, no network; colours come from the page's style."""
+"""Charts as inline SVG: no script, no network; the colours are the page's style."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def stacked_rows(
 
 
 def show_number(value: float) -> str:
-    """The number with thousands apart; what is not a count has two places."""
+    """The number with thousands apart; one that is not a count has two places."""
     return f"{value:,}" if isinstance(value, int) else f"{value:,.2f}"
 
 

@@ -1,4 +1,4 @@
-"""What the jobs' command lines share: reading inputs, and ending with the right exit code."""
+"""Helpers of the jobs' command lines: reading inputs, and ending with the right exit code."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Session = Callable[[], SparkSession]
 
 
 def exit_code(job: Callable[[], None]) -> int:
-    """Run a job; what it refuses is one line on standard error."""
+    """Run a job; a BadInput is one line on standard error."""
     for name in _QUERY_LOGGERS:
         # They print the trace of an error that is caught, and explained, further up.
         PySparkLogger.getLogger(name).setLevel("CRITICAL")
@@ -76,7 +76,7 @@ def add_common_arguments(parser: ArgumentParser, table: str) -> None:
 
 
 def place_argument(text: str) -> str:
-    """An option's file or folder; what is on this machine, whole from the root."""
+    """An option's file or folder: a URI, or an absolute path."""
     if not text or "\0" in text:
         raise ArgumentTypeError("not the name of a file or folder")
     return text if "://" in text else os.path.abspath(text)
@@ -108,9 +108,9 @@ def open_exports(folders: Sequence[str], session: Session) -> list[Export]:
 
 
 def open_output(folder: str, session: Session, report: str, *sets: str) -> tuple[str, Files]:
-    """The output folder, without a slash at its end, and what writes there.
+    """The output folder, without a slash at its end, and the files that write there.
 
-    Raises BadInput: a file stands where a report needs a folder, or the other way round.
+    Raises BadInput: a file is in the place of a folder that a report needs, or the reverse.
     """
     output = folder.rstrip("/")
     files = open_files(output, session)

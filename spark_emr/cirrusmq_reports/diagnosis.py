@@ -25,7 +25,7 @@ _DAMAGED = (
 
 
 def explain(error: Exception, readers: Sequence[Reader]) -> BadInput | None:
-    """What is wrong with the exports, None if the error has another cause."""
+    """The fault in the exports, None if the error has another cause."""
     text = str(error)
     if file := _FILE.search(text):
         path = _plain(file[1])

@@ -1,4 +1,4 @@
-"""What a job refuses."""
+"""The error of a job's input."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from __future__ import annotations
 class BadInput(Exception):
     """One sentence that names the file or the option at fault. The job ends with exit code 2.
 
-    It is one line, whatever stands in a file's name or a record's key.
+    It is one line, also with control characters in a file's name or a record's key.
     """
 
     def __str__(self) -> str:

@@ -163,7 +163,7 @@ class HadoopFiles:
 
 
 def open_files(path: str, session: Callable[[], SparkSession]) -> Files:
-    """What reads and writes at `path`; a Spark session is asked for only by a URI."""
+    """The files at `path`, local or Hadoop's; only a URI asks for a Spark session."""
     return HadoopFiles(session) if "://" in path else LocalFiles()
 
 

@@ -1,4 +1,4 @@
-"""What an export says of itself: its time, its kind, and its data files with their checksums.
+"""An export's manifests: its time, its kind, and its data files with their checksums.
 
 ```
 <root>/[<prefix>/]AWSDynamoDB/<export>/manifest-summary.json   manifest-summary.md5 | .checksum
@@ -62,7 +62,7 @@ class Export:
 
     @property
     def distinct_files(self) -> tuple[DataFile, ...]:
-        """What is to be read: a file listed again, or a copy of it, holds the same items."""
+        """The files to read: one listed again, or a copy of it, has the same items."""
         return tuple({file.digest: file for file in reversed(self.files)}.values())[::-1]
 
 
@@ -96,7 +96,7 @@ def check_data_files(files: Files, exports: Iterable[Export]) -> None:
 def check_no_gap(stretches: Iterable[tuple[int, Export]]) -> None:
     """Raise BadInput if there is a time that none of the exports shows, between two of them.
 
-    Each comes with the time from which on it shows what was written, up to its own time.
+    Each is given with the time from which on it shows the writes, up to its own time.
     """
     ordered = sorted(stretches, key=lambda stretch: stretch[0])
     covered_ms = ordered[0][0]
@@ -138,7 +138,7 @@ def _read_export(files: Files, folder: str) -> Export:
         raise BadInput(f"{path}: not a manifest: {error}") from None
     if export.since_ms is not None and export.since_ms >= export.at_ms:
         raise BadInput(f"{path}: its window ends before it begins")
-    # A line of the listing that stands there twice may or may not be in the summary's total.
+    # A repeated line of the listing may or may not be in the summary's total.
     listed = sum(file.items for file in export.files)
     distinct = sum(file.items for file in export.distinct_files)
     if total not in (listed, distinct):
@@ -164,7 +164,7 @@ def _read_listing(files: Files, folder: str, prefix: object) -> Iterable[DataFil
 
 
 def _inside(key: str, prefix: object) -> str:
-    """The part of a key from AWSDynamoDB on: the export may lie elsewhere than it was made."""
+    """The part of a key from AWSDynamoDB on: the export may have been copied elsewhere."""
     inside = key.removeprefix(f"{prefix.rstrip('/')}/") if isinstance(prefix, str) else key
     parts = inside.split("/")
     if parts[0] != HOME or ".." in parts or "\0" in key:

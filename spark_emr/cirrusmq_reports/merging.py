@@ -14,7 +14,7 @@ from cirrusmq_reports.records import MICROS, Reader
 
 
 def current_items(reader: Reader, base: Export, later: Sequence[Export]) -> DataFrame:
-    """Column `item`: what a table holds after a full export and the windows that follow it.
+    """Column `item`: a table's items after a full export and the windows that follow it.
 
     A window may begin before the full export::
 

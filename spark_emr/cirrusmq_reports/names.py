@@ -1,4 +1,4 @@
-"""Whose a resource is, and what it is called: from the Directory table."""
+"""The account, kind and name of each resource: from the Directory table."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pyspark.sql import functions as sf
 from cirrusmq_reports.schemas import DOCUMENT
 
 UNKNOWN = "(unknown)"
-"""Account and kind of what the directory does not name; no account can be called that."""
+"""Account and kind of resources that the directory does not name; no account has this name."""
 
 
 def resource_names(items: DataFrame) -> DataFrame:
@@ -17,11 +17,11 @@ def resource_names(items: DataFrame) -> DataFrame:
         sf.col("item.sk.S").alias("id"),
         sf.from_json("item.document.S", DOCUMENT).alias("document"),
     )
-    # A record that stands twice in the export must not double what stands in the resource.
+    # A record that is twice in the export must not double the resource's messages.
     once = documents.groupBy("id").agg(sf.max("document").alias("document"))
     return once.select("id", "document.*")
 
 
 def holders(names: DataFrame) -> DataFrame:
-    """Those of the resources that messages stand in: all but topics."""
+    """Those of the resources that hold messages: all but topics."""
     return names.where(sf.col("kind") != "topic")

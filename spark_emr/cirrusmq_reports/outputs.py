@@ -1,11 +1,11 @@
-"""Where reports go, below one output folder.
+"""The paths of reports, below one output folder.
 
 ```
 usage/day=2026-11-20/*.parquet            hourly usage with charges
 invoice_lines/month=2026-11/*.parquet
 backlog/day=2026-11-20/at=…/*.parquet     one row a resource
-summaries/billing/<account>.json          what GET /reports/billing answers
-summaries/backlog/<account>.json          what GET /reports/backlog answers
+summaries/billing/<account>.json          the answer of GET /reports/billing
+summaries/backlog/<account>.json          the answer of GET /reports/backlog
 billing.html, backlog.html                for a person to look at
 ```
 """
@@ -52,7 +52,7 @@ def partition_values(files: Files, folder: str) -> set[str]:
 
 
 def summary_path(output: str, report: str, account: str) -> str:
-    """Where an account's summary of a report is."""
+    """The path of an account's summary of a report."""
     return f"{output}/summaries/{report}/{quote(account, safe=_NAME_SAFE)}.json"
 
 
@@ -63,9 +63,9 @@ def summarized_accounts(files: Files, output: str, report: str) -> set[str]:
 
 
 def check_places(files: Files, output: str, report: str, sets: Iterable[str]) -> None:
-    """Raise BadInput if something stands in the way of what a report is going to write.
+    """Raise BadInput if a file or folder blocks a path that a report is going to write.
 
-    To be asked first: found in the middle of writing, it would leave half of a report replaced.
+    To be called first: found in the middle of writing, it would leave half of a report replaced.
     """
     data = [f"{output}/{name}" for name in sets]
     for folder in (output, *data, f"{output}/summaries", f"{output}/summaries/{report}"):

@@ -90,7 +90,7 @@ def folded(title: str, value: str, content: str) -> str:
 
 
 def nothing(text: str) -> str:
-    """What stands where there is nothing to show."""
+    """The text in place of a table or chart that has nothing to show."""
     return f'<p class="none">{escape(text)}</p>'
 
 

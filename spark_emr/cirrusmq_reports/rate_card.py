@@ -1,7 +1,7 @@
-"""The rate card: what is charged for.
+"""The rate card: prices by kind of use.
 
-EMR's Python has no YAML reader, and a job's zip holds nothing but these modules. A card needs two
-levels of `name: value`, so that is what is read here, strictly: the card stays one file that
+EMR's Python has no YAML reader, and a job's zip has nothing but these modules. A card needs two
+levels of `name: value`, and only those are read here, strictly: the card stays one file that
 people edit, without a converted copy that could differ from it.
 """
 

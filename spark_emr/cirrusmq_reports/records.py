@@ -102,7 +102,7 @@ class Reader:
         )
 
     def first_bad_line(self, export: Export, file: DataFile) -> str | None:
-        """A record that cannot be parsed, as it stands in the file: `record 8: {"Item":{"pk"`."""
+        """A record that cannot be parsed, as in the file: `record 8: {"Item":{"pk"`."""
         kept = StructType([*self._record(export).fields, StructField(_LINE, StringType())])
         records = self.session.read.schema(kept).json(
             escape_pattern(file.path),
@@ -111,7 +111,7 @@ class Reader:
             **_STRICT_JSON,
         )
         # Before the filter, so that it counts; a compressed file is one part, in order. All
-        # columns stay: what is not asked for is not parsed, and found well.
+        # columns stay: a column that is not asked for is not parsed, so no fault is found in it.
         numbered = records.withColumn("number", sf.monotonically_increasing_id() + 1)
         found = numbered.where(sf.col(_LINE).isNotNull()).first()
         return f"record {found['number']}: {found[_LINE][:_SHOWN_CHARACTERS]}" if found else None
@@ -124,8 +124,8 @@ class Reader:
     def _counted(self, records: DataFrame, export: Export, lacking: Column | None) -> DataFrame:
         """The same records; how many, and of which files, is known after they are read.
 
-        So is how many are faulty, where a filter that comes later could drop those. Spark joins
-        filters, and sees to nulls first, which is before `refuse`; none passes an observation.
+        So is the number of faulty ones, which a later filter could drop. Spark joins filters, and
+        checks for nulls first, which is before `refuse`; none passes an observation.
         """
         if not export.distinct_files:
             return records
@@ -145,8 +145,7 @@ class Reader:
             try:
                 yield observation.get, export
             except Py4JJavaError:
-                # Where nothing is left of what was read, Spark drops the counting with the rest
-                # of the plan.
+                # If no record is used, Spark drops the counting with the rest of the plan.
                 yield None, export
 
     def _record(self, export: Export) -> StructType:

@@ -1,4 +1,4 @@
-"""What is read of each table's items: narrow schemas, and what makes a record a bad one.
+"""The attributes read of each table's items: narrow schemas, and the faults of bad records.
 
 An attribute is a struct with one field, named by its type: `{"S": "text"}`, `{"N": "12"}`,
 `{"L": […]}`, `{"M": {…}}`. Numbers stay text here, as they are in the files.
@@ -38,7 +38,7 @@ class TableSchema:
 
     item: StructType
     faults: Mapping[str, str]
-    """Sentence → SQL condition on a column `item`: what the reports cannot do without."""
+    """Sentence → SQL condition on a column `item`: a fault in a value that the reports need."""
     wrong_values: Mapping[str, str] = field(default_factory=dict)
     """Sentence → SQL condition on `item`: of the right type, and yet refused by the reader."""
     filtered_first: bool = False
@@ -61,7 +61,7 @@ class TableSchema:
 
     @property
     def refused(self) -> Mapping[str, str]:
-        """What the reader itself refuses."""
+        """The faults that the reader itself refuses."""
         return {**self.wrong_types, **self.wrong_values}
 
     @property
@@ -109,9 +109,9 @@ _IS_PARCEL = "substring(item.pk.S, 1, 2) IN ('Q#', 'R#')"
 _IS_USAGE = "substring(item.pk.S, 1, 2) = 'U#'"
 _IS_RESOURCE = "substring(item.pk.S, 1, 2) = 'I#'"
 _IS_ACCOUNT = r"RLIKE '^[A-Za-z][A-Za-z0-9_-]{0,63}\\z'"
-"""What accounts can be called. Spark reads a value that is no JSON string as its text."""
+"""The grammar of account names. Spark reads a value that is no JSON string as its text."""
 DOCUMENT = "account STRING, kind STRING, name STRING"
-"""What is read of a resource's document in Directory."""
+"""The fields read of a resource's document in Directory."""
 _DOCUMENT = f"from_json(item.document.S, '{DOCUMENT}', map('allowSingleQuotes', 'false'))"
 
 MESSAGES = TableSchema(

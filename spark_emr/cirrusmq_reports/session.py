@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pyspark.sql import SparkSession
 
 CONFIGURATION: Mapping[str, str] = {
-    # What a figure means must not depend on the cluster's defaults.
+    # A figure's meaning must not depend on the cluster's defaults.
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.ansi.enabled": "true",
     "spark.sql.sources.partitionOverwriteMode": "dynamic",
@@ -24,7 +24,7 @@ CONFIGURATION: Mapping[str, str] = {
     "spark.driver.defaultJavaOptions": "-XX:+UseParallelGC",
     "spark.executor.defaultJavaOptions": "-XX:+UseParallelGC",
 }
-"""Set here, and passed by whoever starts the job: options of a JVM that runs come too late."""
+"""Set here, and passed by the job's starter too: options of a JVM that runs have no effect."""
 
 
 def make_session(name: str, extra: Mapping[str, str] | None = None) -> SparkSession:

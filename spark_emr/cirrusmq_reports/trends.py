@@ -1,4 +1,4 @@
-"""How backlogs go: from figures of several times to growth per hour and time to drain."""
+"""Trends of backlogs: from figures of several times to growth per hour and time to drain."""
 
 from __future__ import annotations
 
