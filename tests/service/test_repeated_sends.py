@@ -355,6 +355,38 @@ class TestAfterACrash:
             assert received["body"] == LARGE[0]["body"]
             assert received["id"] == first.json["messages"][0]["id"]
 
+    @pytest.mark.parametrize("receivers", [0, 1])
+    def test_a_repeat_stores_where_what_was_left_behind_goes_meanwhile(
+        self,
+        world: World,
+        crashed: TestQueue,
+        monkeypatch: pytest.MonkeyPatch,
+        receivers: int,
+    ) -> None:
+        token = attempt(world)
+        for number in range(receivers):
+            crashed.add_receiver(f"r{number}")
+        crashed.patch(message_retention_seconds=86_400)
+        execute = world.engine.execute
+        refused: list[str] = []
+
+        def vanish(operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
+            try:
+                return execute(operation, request)
+            except EngineError:
+                if not refused:
+                    (left,) = world.items()
+                    place = {name: left[name] for name in ("pk", "sk")}
+                    execute("DeleteItem", {"TableName": world.tables.messages, "Key": place})
+                refused.append(operation)
+                raise
+
+        monkeypatch.setattr(world.engine, "execute", vanish)
+
+        assert crashed.try_send(LARGE, attempt=token).status == 201
+        assert len(refused) == 2
+        assert crashed.bodies() == [LARGE[0]["body"]]
+
     def test_a_repeat_lives_as_long_as_the_retention_is_by_then(
         self, world: World, crashed: TestQueue
     ) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from cirrusmq.lifecycle import dead_letters, moves, tombstones
 from cirrusmq.lifecycle.dead_letter_policy import reason_to_give_up
@@ -17,7 +18,7 @@ from cirrusmq.queues.queues import get_queue
 from cirrusmq.receiving import claim, cleanup, ordered, search, unordered
 from cirrusmq.runtime import store
 from cirrusmq.sending import deduplication, send, writes
-from cirrusmq.sending.parcels import Shipment
+from cirrusmq.sending.parcels import Items
 from cirrusmq.settlement import delete, visibility
 
 Patch = Callable[[pytest.MonkeyPatch], None]
@@ -179,14 +180,13 @@ def a_move_deletes_first(patch: pytest.MonkeyPatch) -> None:
 @plant()
 def parcels_are_written_before_their_log_record(patch: pytest.MonkeyPatch) -> None:
     """Two writes swapped: a crash between them leaves messages without a body."""
-    shipped = writes.store_shipment
+    store_items = writes.store_items
 
-    def swapped(core: Any, queue: Any, shipment: Any, now_ms: int) -> Any:
-        bare = Shipment(log=None, parcels=shipment.parcels)
-        earlier = shipped(core, queue, bare, now_ms)
-        return earlier if shipment.log is None else shipped(core, queue, shipment, now_ms)
+    def swapped(core: Any, queue: Any, items: Items) -> Any:
+        earlier = store_items(core, queue, replace(items, log=None))
+        return earlier if items.log is None else store_items(core, queue, items)
 
-    patch.setattr(send, "store_shipment", swapped)
+    patch.setattr(send, "store_items", swapped)
 
 
 @plant("dead", "retries")

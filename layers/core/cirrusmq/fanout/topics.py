@@ -22,7 +22,7 @@ from cirrusmq.runtime.core import Core
 from cirrusmq.sending import deduplication
 from cirrusmq.sending.batch import stored
 from cirrusmq.sending.deduplication import Duplicate
-from cirrusmq.sending.parcels import Entry, ship
+from cirrusmq.sending.parcels import Entry, items_for
 from cirrusmq.storage.sequences import take_sequence
 from cirrusmq.subscriptions.subscriptions import subscriptions_with
 
@@ -177,7 +177,7 @@ def _send(core: Core, queue: Queue, record: TopicRecord, delivery: Delivery) -> 
             place = record.positions[places[0]]
             parcel_id = lone_parcel_id(record.send_id, place, now_ms, record.topic_id)
         messages = {record.positions[place]: _grouped(queue, record, place) for place in places}
-        shipment = ship(
+        items = items_for(
             queue,
             [
                 Entry(position=position, message=message, available_ms=now_ms + delivery.delay_ms)
@@ -194,9 +194,8 @@ def _send(core: Core, queue: Queue, record: TopicRecord, delivery: Delivery) -> 
             stored(record.send_id, messages, now_ms),
             life_ms=limits.TOPIC_LIFE_SECONDS * 1000,
         )
-        items = [*shipment.parcels, *([shipment.log] if shipment.log else [])]
         with contextlib.suppress(Duplicate):
-            deduplication.transact(core, items, reminders, begun_ms=now_ms, now_ms=now_ms)
+            deduplication.transact(core, items.all, reminders, begun_ms=now_ms, now_ms=now_ms)
 
 
 def _grouped(queue: Queue, record: TopicRecord, place: int) -> Message:

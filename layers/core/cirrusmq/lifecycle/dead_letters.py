@@ -20,7 +20,7 @@ from cirrusmq.model.source import Source
 from cirrusmq.queues.queues import get_queue
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import ConditionFailed
-from cirrusmq.sending.parcels import Entry, Origin, ship
+from cirrusmq.sending.parcels import Entry, Origin, items_for
 from cirrusmq.storage.sequences import take_sequence
 from cirrusmq.subscriptions.sources import make_dead_letter_queue
 
@@ -120,7 +120,7 @@ def move_to_queue(
             dead_letter["receiver"] = source.receiver
         if source.subscription is not None:
             dead_letter["subscription"] = source.subscription
-    shipment = ship(
+    items = items_for(
         target,
         [entry],
         parcel_id=lone_parcel_id(
@@ -135,9 +135,8 @@ def move_to_queue(
             back_to=back_to,
         ),
     )
-    arrivals = [*shipment.parcels, *([shipment.log] if shipment.log else [])]
     nonces = {} if nonce is None else {place: nonce}
-    return move_out(core, source, parcel, [place], arrivals, now_ms, nonces, alongside=alongside)
+    return move_out(core, source, parcel, [place], items.all, now_ms, nonces, alongside=alongside)
 
 
 def dead_letter_queue(core: Core, source: Source) -> Queue | None:

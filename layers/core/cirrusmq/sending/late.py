@@ -14,14 +14,14 @@ from msgspec.structs import replace
 from cirrusmq.base import limits
 from cirrusmq.model.parcel import MOVED, tombstone_until, under_key
 from cirrusmq.runtime.store import Item
-from cirrusmq.sending.parcels import Shipment
+from cirrusmq.sending.parcels import Items
 from cirrusmq.storage.parcels import parcel_item, read_parcel, ttl_seconds
 
 
-def under_present_keys(shipment: Shipment, now_ms: int, scale: float) -> Shipment:
-    """The shipment for an unordered queue, its parcels with old keys re-keyed."""
-    parcels = [each for item in shipment.parcels for each in _rekeyed(item, now_ms, scale)]
-    return replace(shipment, parcels=tuple(parcels))
+def under_present_keys(items: Items, now_ms: int, scale: float) -> Items:
+    """The items for an unordered queue, its parcels with old keys re-keyed."""
+    parcels = [each for item in items.parcels for each in _rekeyed(item, now_ms, scale)]
+    return replace(items, parcels=tuple(parcels))
 
 
 def _rekeyed(item: Item, now_ms: int, scale: float) -> list[Item]:

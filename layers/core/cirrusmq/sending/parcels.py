@@ -56,11 +56,16 @@ class LogHeader(msgspec.Struct, frozen=True, array_like=True):
     """What a dead letter, which is alone in its record, notes of its source."""
 
 
-class Shipment(msgspec.Struct, frozen=True, kw_only=True):
+class Items(msgspec.Struct, frozen=True, kw_only=True):
     """The items of one send: a log record or none, and its parcels."""
 
     log: Item | None
     parcels: tuple[Item, ...]
+
+    @property
+    def all(self) -> list[Item]:
+        """The parcels, then the log record."""
+        return [*self.parcels, *([self.log] if self.log else [])]
 
 
 class Origin(msgspec.Struct, frozen=True, kw_only=True):
@@ -82,7 +87,7 @@ def group_partition(group: str, partitions: int) -> int:
     return zlib.crc32(group_hash(group).encode()) % partitions
 
 
-def ship(
+def items_for(
     queue: Queue,
     entries: Sequence[Entry],
     *,
@@ -91,7 +96,7 @@ def ship(
     now_ms: int,
     take_sequence: Callable[[int, int], int],
     origin: Origin | None = None,
-) -> Shipment:
+) -> Items:
     """The items that put `entries` into `queue`.
 
     `begun_ms` is the time in the send's id: keys are made from it, so that a repeated send finds
@@ -106,7 +111,7 @@ def ship(
     if queue.log_since_ms is None or (origin is not None and origin.back_to):
         inline = [_with_content(parcel, lot) for parcel, lot in zip(parcels, lots, strict=True)]
         if all(fits(parcel, retries=queue.attributes.retry is not None) for parcel in inline):
-            return Shipment(log=None, parcels=tuple(map(parcel_item, inline)))
+            return Items(log=None, parcels=tuple(map(parcel_item, inline)))
         header = None  # fan_out passes such a record by
     else:
         header = _header(queue, entries, lots, origin)
@@ -114,7 +119,7 @@ def ship(
     log = f"{queue.id}#{partition}"
     messages = {entry.position: entry.message for entry in entries}
     record = log_item(log, parcel_id, messages, now_ms, expires_ms, header)
-    return Shipment(
+    return Items(
         log=record,
         parcels=tuple(
             parcel_item(parcel if parcel.partition == partition else replace(parcel, log=log))

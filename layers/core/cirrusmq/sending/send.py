@@ -28,8 +28,8 @@ from cirrusmq.sending.batch import (
 )
 from cirrusmq.sending.deduplication import Earlier, Stored
 from cirrusmq.sending.late import under_present_keys
-from cirrusmq.sending.parcels import Entry, ship
-from cirrusmq.sending.writes import is_leftover, store_shipment
+from cirrusmq.sending.parcels import Entry, items_for
+from cirrusmq.sending.writes import is_leftover, store_items
 from cirrusmq.storage import counters
 from cirrusmq.storage.parcels import PARCELS, partition_key, read_positions
 from cirrusmq.storage.sequences import take_sequence
@@ -206,7 +206,7 @@ def _write(
         )
         for draft in drafts
     ]
-    shipment = ship(
+    items = items_for(
         queue,
         entries,
         parcel_id=send_id,
@@ -215,17 +215,16 @@ def _write(
         take_sequence=lambda partition, count: take_sequence(core, queue.id, partition, count),
     )
     if not queue.attributes.ordered:
-        shipment = under_present_keys(shipment, now_ms, core.clock.scale)
+        items = under_present_keys(items, now_ms, core.clock.scale)
     reminders = deduplication.reminders(
         queue.id,
         [draft.deduplication_id for draft in drafts],
         stored(send_id, {draft.place: draft.message for draft in drafts}, now_ms),
     )
-    items = [*shipment.parcels, *([shipment.log] if shipment.log else [])]
     if reminders:
         earlier = deduplication.transact(
             core,
-            items,
+            items.all,
             reminders,
             begun_ms=begun_ms,
             now_ms=now_ms,
@@ -233,11 +232,11 @@ def _write(
             purged_ms=queue.purged_ms,
         )
     else:
-        earlier = store_shipment(core, queue, shipment, now_ms)
+        earlier = store_items(core, queue, items)
     if earlier is None:
         return _Outcome(sent_ms=now_ms, stored=places)
     taken = {_key(item) for item in earlier.items}
-    met = frozenset(p for item in items if _key(item) in taken for p in read_positions(item))
+    met = frozenset(p for item in items.all if _key(item) in taken for p in read_positions(item))
     return _outcome(earlier, places, met, whole)
 
 

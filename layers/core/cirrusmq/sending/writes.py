@@ -9,6 +9,7 @@ parcels.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from cirrusmq.base.errors import Unavailable
@@ -16,7 +17,7 @@ from cirrusmq.model.queue import Queue
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import ConditionFailed, Item, TransactionRefused, put_if_absent
 from cirrusmq.sending.deduplication import Earlier
-from cirrusmq.sending.parcels import Shipment
+from cirrusmq.sending.parcels import Items
 from cirrusmq.storage.parcels import (
     LOG,
     join_log_items,
@@ -28,8 +29,8 @@ from cirrusmq.storage.parcels import (
 _TRIES = 8
 
 
-def store_shipment(core: Core, queue: Queue, shipment: Shipment, now_ms: int) -> Earlier | None:
-    """Write a shipment, unless an earlier try of the send did.
+def store_items(core: Core, queue: Queue, items: Items) -> Earlier | None:
+    """Write the items of a send, unless an earlier try of it did.
 
         a client      send ──> put ──> (answer lost)     the same send again ──> put
         the store               stored                                            key taken
@@ -39,24 +40,11 @@ def store_shipment(core: Core, queue: Queue, shipment: Shipment, now_ms: int) ->
     receivers says less: its parcels may never have been written. It is written again, and the
     stream brings fan-out what was written over as well.
     """
-    table = core.tables.messages
-    log = shipment.log
+    log = items.log
     if log is not None and queue.log_since_ms is None:
-        _put_log(core, log)
+        _write(core, (), log, purged_ms=0, together=False)
         log = None
-    items = [*shipment.parcels, *([log] if log else [])]
-    puts = [put_unless_sent(table, item, queue.purged_ms) for item in items]
-    for _ in range(_TRIES):
-        found = _put_together(core, puts)
-        if found is None:
-            return None
-        standing = [item for item in found if item is not None]
-        settled = tuple(item for item in standing if not is_leftover(item))
-        if settled or log is None or not standing:
-            return Earlier(int(settled[0]["t"]["N"]) if settled else now_ms, settled)
-        (leftover,) = standing
-        puts = [*puts[:-1], _overwrite(table, leftover, join_log_items(log, leftover))]
-    raise Unavailable
+    return _write(core, items.parcels, log, purged_ms=queue.purged_ms, together=True)
 
 
 def is_leftover(item: Item) -> bool:
@@ -64,26 +52,36 @@ def is_leftover(item: Item) -> bool:
     return item["pk"]["S"].startswith(f"{LOG}#") and "h" not in item
 
 
-def _put_log(core: Core, log: Item) -> None:
-    """Write the log record of a queue without receivers, unless a good one is there.
+def _write(
+    core: Core, parcels: Sequence[Item], log: Item | None, *, purged_ms: int, together: bool
+) -> Earlier | None:
+    """Write all or nothing, over a leftover log record: what this send needs joined to it.
 
-    An earlier try may have had other messages of its request, or a shorter retention; parcels
-    that it wrote still need theirs.
+    None where it is written, else what an earlier try stored.
+
+    `together`: the log record delivers, and comes with its parcels. Else it only holds their
+    bodies, and a leftover is as good if it lives as long and has all of them: the earlier try may
+    have had other messages of its request, or a shorter retention; parcels that it wrote still
+    need theirs.
     """
-    put = put_if_absent(core.tables.messages, log)
+    table = core.tables.messages
+    firsts = [put_unless_sent(table, item, purged_ms) for item in parcels]
+    last = put_log = [put_unless_sent(table, log, purged_ms)] if log else []
     for _ in range(_TRIES):
-        try:
-            core.store.write("PutItem", put)
-        except ConditionFailed as failed:
-            there = failed.item
-            if there is None:
-                put = put_if_absent(core.tables.messages, log)
-                continue
-            if not is_leftover(there) or _serves(there, log):
-                return
-            put = _overwrite(core.tables.messages, there, join_log_items(log, there))
-        else:
-            return
+        taken = _put_together(core, [*firsts, *last])
+        if taken is None:
+            return None
+        stored = tuple(
+            item
+            for item in taken
+            if not is_leftover(item) or (log and not together and _serves(item, log))
+        )
+        if stored:
+            return Earlier(int(stored[0]["t"]["N"]), stored)
+        last = put_log  # what was in the way is gone
+        if log and taken:
+            (leftover,) = taken
+            last = [_overwrite(table, leftover, join_log_items(log, leftover))]
     raise Unavailable
 
 
@@ -100,7 +98,7 @@ def _overwrite(table: str, seen: Item, item: Item) -> dict[str, Any]:
     }
 
 
-def _put_together(core: Core, puts: list[dict[str, Any]]) -> list[Item | None] | None:
+def _put_together(core: Core, puts: Sequence[dict[str, Any]]) -> list[Item] | None:
     """Write all or nothing: None where it is done, else the items in the way."""
     try:
         if len(puts) == 1:
@@ -108,7 +106,7 @@ def _put_together(core: Core, puts: list[dict[str, Any]]) -> list[Item | None] |
         else:
             core.store.transact([{"Put": put} for put in puts])
     except ConditionFailed as failed:
-        return [failed.item]
+        return [failed.item] if failed.item else []
     except TransactionRefused as refused:
-        return list(refused.failed.values())
+        return [item for item in refused.failed.values() if item]
     return None
