@@ -19,8 +19,9 @@ from cirrusmq.lifecycle.dead_letter_policy import age_limit_ms
 from cirrusmq.maintenance.oldest_message import oldest_ms
 from cirrusmq.model.source import Source
 from cirrusmq.model.topic import Topic
-from cirrusmq.queues.queues import Resource, get_queue
+from cirrusmq.queues.queues import get_queue
 from cirrusmq.queues.receivers import source_with_id
+from cirrusmq.queues.resources import Resource
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import Item, key
 from cirrusmq.storage import directory

@@ -8,7 +8,8 @@ from __future__ import annotations
 from cirrusmq.base.decoding import decode_json
 from cirrusmq.base.errors import QueueNotFound
 from cirrusmq.metering.meter import RECORD_SECONDS, usage_entry, usage_place
-from cirrusmq.queues.queues import Resource, get_queue
+from cirrusmq.queues.queues import get_queue
+from cirrusmq.queues.resources import Resource
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import ConditionFailed, Item, key
 from cirrusmq.storage.counters import Counter, CounterPlace, Kept, walk

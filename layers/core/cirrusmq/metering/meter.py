@@ -19,7 +19,7 @@ import msgspec
 from cirrusmq.base.errors import Unavailable
 from cirrusmq.metering.usage import Change, Event, events, kept, published, push_events, rewindable
 from cirrusmq.publishing.records import is_topic_record, read_record
-from cirrusmq.queues.queues import Resource
+from cirrusmq.queues.resources import Resource
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import Item, TransactionRefused, key
 from cirrusmq.storage import directory

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import msgspec
-
 from cirrusmq.base import limits
 from cirrusmq.base.errors import (
     AlreadyExists,
@@ -16,9 +14,15 @@ from cirrusmq.base.errors import (
     QueueNotFound,
 )
 from cirrusmq.base.names import check_name, new_id
-from cirrusmq.model.queue import Queue, QueueInput, change_attributes, create_attributes
+from cirrusmq.model.queue import (
+    Queue,
+    QueueAttributes,
+    QueueInput,
+    change_attributes,
+    create_attributes,
+)
+from cirrusmq.queues.resources import Resource, expire_resource, put_resource
 from cirrusmq.runtime.core import Core
-from cirrusmq.runtime.store import TransactionRefused
 from cirrusmq.storage import directory
 from cirrusmq.storage.directory import Document
 from cirrusmq.storage.directory_keys import (
@@ -27,22 +31,9 @@ from cirrusmq.storage.directory_keys import (
     queue_place,
     queue_users_place,
     receivers_count_place,
-    resource_place,
 )
-from cirrusmq.storage.optimistic_locking import contended, tries
+from cirrusmq.storage.optimistic_locking import Change, change
 from cirrusmq.storage.pages import read_page
-
-RESOURCE_SECONDS = 60 * 86_400
-
-
-class Resource(msgspec.Struct, frozen=True):
-    """What a resource's id stands for, for the meter and the reports."""
-
-    account: str
-    kind: str
-    name: str
-    pushed: bool = False
-    """Whether it is a subscription that is pushed to a URL."""
 
 
 def get_queue(core: Core, account: str, name: str) -> Queue:
@@ -75,45 +66,40 @@ def create_queue(core: Core, account: str, name: str, given: QueueInput) -> tupl
     """Create a queue, or find it with exactly these attributes; answers (queue, created)."""
     check_name("queue", name)
     attributes = create_attributes(given)
-    for _ in tries(core):
-        found = directory.read(core, queue_place(account, name), Queue)
-        if found is not None:
-            if found.value.name != name or found.value.attributes != attributes:
-                raise AlreadyExists(f"queue {found.value.name} exists with other attributes")
-            return found.value, False
-        now_ms = core.now_ms()
-        queue = Queue(
-            account=account,
-            name=name,
-            id=new_id(core.random),
-            attributes=attributes,
-            created_ms=now_ms,
-            modified_ms=now_ms,
-        )
-        target = _dead_letter_target(core, queue)
-        writes = [
-            directory.put_new(
-                core, queue_place(account, name), queue, dead_letter_id=target and target.id
-            ),
-            _count_queues(core, account, 1),
-            directory.put_new(
-                core,
-                resource_place(queue.id),
-                Resource(account, "queue", name),
-            ),
+    return change(core, lambda: _creation(core, account, name, attributes))
+
+
+def _creation(
+    core: Core, account: str, name: str, attributes: QueueAttributes
+) -> Change[tuple[Queue, bool]]:
+    place = queue_place(account, name)
+    found = directory.read(core, place, Queue)
+    if found is not None:
+        if found.value.name != name or found.value.attributes != attributes:
+            raise AlreadyExists(f"queue {found.value.name} exists with other attributes")
+        return Change(result=(found.value, False))
+    now_ms = core.now_ms()
+    queue = Queue(
+        account=account,
+        name=name,
+        id=new_id(core.random),
+        attributes=attributes,
+        created_ms=now_ms,
+        modified_ms=now_ms,
+    )
+    target = _dead_letter_target(core, queue)
+    most = limits.QUEUES_PER_ACCOUNT
+    return Change(
+        result=(queue, True),
+        writes=[
+            directory.put_new(core, place, queue, dead_letter_id=target and target.id),
+            directory.count_up(core, account_place(account), most),
+            put_resource(core, queue.id, Resource(account, "queue", name)),
             *_refer(core, queue, None, target),
-        ]
-        try:
-            core.store.transact(writes)
-        except TransactionRefused as refused:
-            if 1 in refused.failed:
-                raise LimitExceeded(
-                    f"an account has at most {limits.QUEUES_PER_ACCOUNT:,} queues"
-                ) from refused
-            continue
-        core.cache.turn_over(queue_place(account, name))
-        return queue, True
-    raise contended()
+        ],
+        refusals={1: LimitExceeded(f"an account has at most {most:,} queues")},
+        keys=[place],
+    )
 
 
 def change_queue(core: Core, account: str, name: str, given: QueueInput) -> Queue:
@@ -123,27 +109,25 @@ def change_queue(core: Core, account: str, name: str, given: QueueInput) -> Queu
     )
 
 
-def update_queue(core: Core, account: str, name: str, change: Callable[[Queue], Queue]) -> Queue:
-    """Write what `change` makes of the queue; in force everywhere when this returns."""
-    place = queue_place(account, name)
-    for _ in tries(core):
+def update_queue(core: Core, account: str, name: str, update: Callable[[Queue], Queue]) -> Queue:
+    """Write what `update` makes of the queue; in force everywhere when this returns."""
+
+    def plan() -> Change[Queue]:
         found = find_queue(core, account, name)
-        queue = change(found.value)
+        queue = update(found.value)
         target = _dead_letter_target(core, queue)
-        writes = [
-            directory.put_over(
-                core, place, queue, found.version, dead_letter_id=target and target.id
-            ),
-            *_refer(core, queue, found.value, target),
-            directory.change_count(core, queue_changes_place(account), 1),
-        ]
-        try:
-            core.store.transact(writes)
-        except TransactionRefused:
-            continue
-        core.cache.turn_over(place, queue_changes_place(account))
-        return queue
-    raise contended()
+        place, target_id = queue_place(account, name), target and target.id
+        return Change(
+            result=queue,
+            writes=[
+                directory.put_over(core, place, queue, found.version, dead_letter_id=target_id),
+                *_refer(core, queue, found.value, target),
+                directory.change_count(core, queue_changes_place(account), 1),
+            ],
+            keys=[place, queue_changes_place(account)],
+        )
+
+    return change(core, plan)
 
 
 def check_unused(core: Core, queue: Queue) -> None:
@@ -153,29 +137,22 @@ def check_unused(core: Core, queue: Queue) -> None:
         raise InUse(f"queue {queue.name} is a dead-letter queue or a subscription's endpoint")
 
 
-def remove_queue(core: Core, found: Document[Queue]) -> bool:
-    """Delete a queue as it was read; False where it changed since, is used or has receivers."""
+def queue_removal(core: Core, found: Document[Queue]) -> Change[None]:
+    """Delete a queue as it was read; refused where it changed since, is used or has receivers."""
     queue = found.value
     place = queue_place(queue.account, queue.name)
-    writes = [
-        directory.delete_version(core, place, found.version),
-        directory.check_unused(core, queue.id, "dead_letters_of", "endpoint_of"),
-        directory.delete_count(core, receivers_count_place(queue.id)),
-        _count_queues(core, queue.account, -1),
-        directory.put(
-            core,
-            resource_place(queue.id),
-            Resource(queue.account, "queue", queue.name),
-            expires_at=core.now_ms() // 1000 + RESOURCE_SECONDS,
-        ),
-        *_refer(core, None, queue, None),
-    ]
-    try:
-        core.store.transact(writes)
-    except TransactionRefused:
-        return False
-    core.cache.turn_over(place)
-    return True
+    return Change(
+        result=None,
+        writes=[
+            directory.delete_version(core, place, found.version),
+            directory.check_unused(core, queue.id, "dead_letters_of", "endpoint_of"),
+            directory.delete_count(core, receivers_count_place(queue.id)),
+            directory.change_count(core, account_place(queue.account), -1),
+            expire_resource(core, queue.id, Resource(queue.account, "queue", queue.name)),
+            *_refer(core, None, queue, None),
+        ],
+        keys=[place],
+    )
 
 
 def list_queues(
@@ -258,11 +235,3 @@ def _refer(
     if target is not None:
         writes.append(directory.change_users(core, target.id, "dead_letters_of", "ADD", owner.id))
     return writes
-
-
-def _count_queues(core: Core, account: str, by: int) -> dict[str, Any]:
-    place = account_place(account)
-    if by < 0:
-        return directory.change_count(core, place, by)
-    below = "attribute_not_exists(#count) OR #count < :bound"
-    return directory.change_count(core, place, by, below, limits.QUEUES_PER_ACCOUNT)

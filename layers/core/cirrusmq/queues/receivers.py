@@ -23,20 +23,15 @@ from cirrusmq.filters.selection import compile_filter
 from cirrusmq.model.queue import Queue
 from cirrusmq.model.source import Source, queue_source
 from cirrusmq.queues import operations
-from cirrusmq.queues.queues import (
-    RESOURCE_SECONDS,
-    Resource,
-    check_unused,
-    find_queue,
-    remove_queue,
-)
+from cirrusmq.queues.queues import check_unused, find_queue, queue_removal
 from cirrusmq.queues.receiver_log import BEGINNING_MS, check_start, earliest_ms, with_log
+from cirrusmq.queues.resources import Resource, expire_resource, put_resource
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import TransactionRefused
 from cirrusmq.storage import directory
 from cirrusmq.storage.directory import Document
 from cirrusmq.storage.directory_keys import receiver_place, receivers_count_place, resource_place
-from cirrusmq.storage.optimistic_locking import contended, tries
+from cirrusmq.storage.optimistic_locking import Change, change
 from cirrusmq.storage.pages import read_page
 
 DEFAULT = "default"
@@ -149,25 +144,25 @@ def put_receiver(
         raise InvalidParameter("receiver", "default is reserved")
     selected = None if isinstance(given.filter, UnsetType) else given.filter
     shown_filter = compile_filter(selected, "queue").normalized()
-    for _ in tries(core):
-        found = directory.read(core, receiver_place(queue.id, name), Receiver)
-        if found is not None:
-            same = (found.value.name, found.value.start, found.value.filter)
-            if same != (name, given.start, shown_filter):
-                raise AlreadyExists(f"receiver {found.value.name} exists with other attributes")
-            if core.now_ms() < found.value.created_ms + BEGINNING_MS:
-                _take_effect(core, queue, found.value)  # whoever created it may have stopped
-            return found.value, False
-        receiver = _create(core, queue, name, given.start, shown_filter)
-        if receiver is not None:
-            return receiver, True
-    raise contended()
+    receiver, created = change(
+        core, lambda: _creation(core, queue, name, given.start, shown_filter)
+    )
+    # Repeated where it was there: whoever created it may have stopped before it took effect.
+    if created or core.now_ms() < receiver.created_ms + BEGINNING_MS:
+        _take_effect(core, queue, receiver)
+    return receiver, created
 
 
-def _create(
+def _creation(
     core: Core, queue: Queue, name: str, start: str, shown_filter: dict[str, Any] | None
-) -> Receiver | None:
-    """Add a receiver; None where another call was faster."""
+) -> Change[tuple[Receiver, bool]]:
+    place = receiver_place(queue.id, name)
+    found = directory.read(core, place, Receiver)
+    if found is not None:
+        same = (found.value.name, found.value.start, found.value.filter)
+        if same != (name, start, shown_filter):
+            raise AlreadyExists(f"receiver {found.value.name} exists with other attributes")
+        return Change(result=(found.value, False))
     start_ms = check_start(core, queue, start)
     logged = with_log(core, queue)
     now_ms = core.now_ms()
@@ -190,28 +185,22 @@ def _create(
         created_ms=now_ms,
         backfill=backfill,
     )
-    resource = Resource(queue.account, "receiver", f"{queue.name}/{name}")
-    below = "attribute_not_exists(#count) OR #count < :bound"
+    most = limits.RECEIVERS_PER_QUEUE
     undeleted = "attribute_exists(pk) AND attribute_not_exists(expires_at)"
-    count_place, most = receivers_count_place(queue.id), limits.RECEIVERS_PER_QUEUE
-    try:
-        core.store.transact(
-            [
-                directory.check(core, resource_place(queue.id), undeleted),
-                directory.change_count(core, count_place, 1, below, most),
-                directory.put_new(core, receiver_place(queue.id, name), receiver),
-                directory.put_new(core, resource_place(receiver.id), resource),
-                *writes,
-            ]
-        )
-    except TransactionRefused as refused:
-        if 0 in refused.failed:
-            raise QueueNotFound from refused
-        if 1 in refused.failed:
-            raise LimitExceeded(f"a queue has at most {most} receivers") from refused
-        return None
-    _take_effect(core, queue, receiver)
-    return receiver
+    return Change(
+        result=(receiver, True),
+        writes=[
+            directory.check(core, resource_place(queue.id), undeleted),
+            directory.count_up(core, receivers_count_place(queue.id), most),
+            directory.put_new(core, place, receiver),
+            put_resource(core, receiver.id, _resource(queue, receiver)),
+            *writes,
+        ],
+        refusals={
+            0: QueueNotFound(),
+            1: LimitExceeded(f"a queue has at most {most} receivers"),
+        },
+    )
 
 
 def _take_effect(core: Core, queue: Queue, receiver: Receiver) -> None:
@@ -249,7 +238,8 @@ def delete_queue(core: Core, account: str, name: str) -> None:
 
     Its receivers go first, so a repeat finishes what stopped.
     """
-    for _ in tries(core):
+
+    def plan() -> Change[None]:
         queue = find_queue(core, account, name)
         check_unused(core, queue.value)
         receivers = list_receivers(core, queue.value)
@@ -260,15 +250,13 @@ def delete_queue(core: Core, account: str, name: str) -> None:
                 _remove(core, queue.value, found)
         if receivers:
             core.cache.turn_over(receiver_place(queue.value.id, ""))
-        if remove_queue(core, queue):
-            return
-    raise contended()
+        return queue_removal(core, queue)
+
+    change(core, plan)
 
 
 def _remove(core: Core, queue: Queue, found: Document[Receiver]) -> None:
     receiver = found.value
-    expires_at = core.now_ms() // 1000 + RESOURCE_SECONDS
-    resource = Resource(queue.account, "receiver", f"{queue.name}/{receiver.name}")
     with contextlib.suppress(TransactionRefused):  # another call has removed it
         core.store.transact(
             [
@@ -276,6 +264,10 @@ def _remove(core: Core, queue: Queue, found: Document[Receiver]) -> None:
                     core, receiver_place(queue.id, receiver.name), found.version
                 ),
                 directory.change_count(core, receivers_count_place(queue.id), -1),
-                directory.put(core, resource_place(receiver.id), resource, expires_at=expires_at),
+                expire_resource(core, receiver.id, _resource(queue, receiver)),
             ]
         )
+
+
+def _resource(queue: Queue, receiver: Receiver) -> Resource:
+    return Resource(queue.account, "receiver", f"{queue.name}/{receiver.name}")

@@ -176,6 +176,11 @@ def change_count(
     return {"Update": request}
 
 
+def count_up(core: Core, place: Place, most: int) -> dict[str, Any]:
+    """A transaction's step up of a counter, refused where it is at `most`."""
+    return change_count(core, place, 1, "attribute_not_exists(#count) OR #count < :bound", most)
+
+
 def read_count(core: Core, place: Place) -> int:
     """A counter, as the cache has it."""
 

@@ -1,29 +1,58 @@
-"""Changing what others may change at the same time: read, write if nothing changed, else again."""
+"""Optimistic locking: read, write if nothing changed since, else read again.
+
+A: reads version 3 ── writes version 4
+B: reads version 3 ── version 3 still? no ── pauses, reads version 4 ── writes version 5
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Generic, TypeVar
 
-from cirrusmq.base.errors import Unavailable
+import msgspec
 
-if TYPE_CHECKING:
-    from cirrusmq.runtime.core import Core
+from cirrusmq.base.errors import CirrusMQError, Unavailable
+from cirrusmq.runtime.core import Core
+from cirrusmq.runtime.store import TransactionRefused
+from cirrusmq.storage.directory_keys import Place
 
+T = TypeVar("T")
 _TRIES = 8
 
 
-def tries(core: Core) -> Iterator[None]:
-    """A turn for each try to read and write; pauses between them keep writers apart that met once.
+class Change(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
+    """A change of the Directory, as it was planned from what was read."""
 
-    Whoever was too slow in every turn raises `contended()`.
+    result: T
+    """The caller's answer when the change is written."""
+    writes: Sequence[dict[str, Any]] = ()
+    """One transaction, refused where something changed since; none: there is nothing to write."""
+    refusals: Mapping[int, CirrusMQError] = {}
+    """Number of a write -> the error to raise where that one's condition does not hold."""
+    keys: Sequence[Place] = ()
+    """Keys of what caches may hold from before."""
+
+
+def change(core: Core, plan: Callable[[], Change[T]]) -> T:
+    """Write what `plan` makes of what it reads; in force everywhere when this returns.
+
+    Pauses between the tries keep writers apart that met once. Unavailable where others were
+    faster in every try.
     """
     for tried in range(_TRIES):
         if tried:
             core.store.pause(tried)
-        yield
-
-
-def contended() -> Unavailable:
-    """The refusal of a change that others kept from taking effect."""
-    return Unavailable("Others are changing it at the same time; repeat the call.")
+        planned = plan()
+        if not planned.writes:
+            return planned.result
+        try:
+            core.store.transact(planned.writes)
+        except TransactionRefused as refused:
+            for number, error in planned.refusals.items():
+                if number in refused.failed:
+                    raise error from refused
+            continue
+        if planned.keys:
+            core.cache.turn_over(*planned.keys)
+        return planned.result
+    raise Unavailable("Others are changing it at the same time; repeat the call.")

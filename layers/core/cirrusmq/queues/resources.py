@@ -1,0 +1,34 @@
+"""Resources by id: whose an id is and what it names, for the meter, the reports and the sweep."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from cirrusmq.runtime.core import Core
+from cirrusmq.storage import directory
+from cirrusmq.storage.directory_keys import resource_place
+
+_KEPT_SECONDS = 60 * 86_400
+
+
+class Resource(msgspec.Struct, frozen=True):
+    """A queue, receiver, topic or subscription, as the directory keeps it under its id."""
+
+    account: str
+    kind: str
+    name: str
+    pushed: bool = False
+    """Whether it is a subscription that is pushed to a URL."""
+
+
+def put_resource(core: Core, resource_id: str, resource: Resource) -> dict[str, Any]:
+    """A transaction's write of a new resource."""
+    return directory.put_new(core, resource_place(resource_id), resource)
+
+
+def expire_resource(core: Core, resource_id: str, resource: Resource) -> dict[str, Any]:
+    """A transaction's write of a deleted resource: its id is known for 60 days more."""
+    expires_at = core.now_ms() // 1000 + _KEPT_SECONDS
+    return directory.put(core, resource_place(resource_id), resource, expires_at=expires_at)

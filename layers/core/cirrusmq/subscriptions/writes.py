@@ -1,0 +1,143 @@
+"""The writes of transactions that create, change and delete a subscription.
+
+Queues that a subscription refers to, as its endpoint or for its dead letters, know their users: a
+queue that has any cannot be deleted.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cirrusmq.base import limits
+from cirrusmq.base.errors import (
+    CirrusMQError,
+    InvalidParameter,
+    LimitExceeded,
+    QueueNotFound,
+    TopicNotFound,
+)
+from cirrusmq.model.queue import Queue
+from cirrusmq.model.topic import Subscription, Topic
+from cirrusmq.queues.resources import Resource, expire_resource, put_resource
+from cirrusmq.runtime.core import Core
+from cirrusmq.storage import directory
+from cirrusmq.storage.directory import Document, Use
+from cirrusmq.storage.directory_keys import (
+    queue_place,
+    subscription_place,
+    subscriptions_count_place,
+    topic_place,
+)
+from cirrusmq.subscriptions import delivery_state
+
+
+def creation(core: Core, topic: Topic, subscription: Subscription) -> list[dict[str, Any]]:
+    """The writes of a new subscription; `creation_refusals` knows their order."""
+    most = limits.SUBSCRIPTIONS_PER_TOPIC
+    writes = [
+        directory.check(core, topic_place(topic.account, topic.name), "attribute_exists(pk)"),
+        directory.count_up(core, subscriptions_count_place(topic.id), most),
+        directory.put_new(core, subscription_place(topic.id, subscription.name), subscription),
+        put_resource(core, subscription.id, _resource(subscription)),
+    ]
+    if subscription.protocol == "queue":
+        assert subscription.endpoint is not None
+        endpoint = queue_named(core, topic.account, subscription.endpoint)
+        writes += _use(core, endpoint, "endpoint_of", subscription.id)
+    writes += _use_dead_letter_queue(core, subscription)
+    if subscription.protocol == "http":
+        writes.append(delivery_state.creation(core, subscription))
+    return writes
+
+
+def creation_refusals() -> dict[int, CirrusMQError]:
+    """Number of a write of `creation` -> the error where its condition does not hold."""
+    most = limits.SUBSCRIPTIONS_PER_TOPIC
+    return {0: TopicNotFound(), 1: LimitExceeded(f"a topic has at most {most} subscriptions")}
+
+
+def update(core: Core, found: Document[Subscription], after: Subscription) -> list[dict[str, Any]]:
+    """The writes of a subscription that is changed."""
+    before = found.value
+    place = subscription_place(before.topic_id, before.name)
+    writes = [directory.put_over(core, place, after, found.version)]
+    if before.dead_letter_queue != after.dead_letter_queue:
+        writes += _release_dead_letter_queue(core, before)
+        writes += _use_dead_letter_queue(core, after)
+    return writes
+
+
+def removal(core: Core, found: Document[Subscription]) -> list[dict[str, Any]]:
+    """The writes that delete a subscription."""
+    subscription = found.value
+    topic_id, subscription_id = subscription.topic_id, subscription.id
+    writes = [
+        directory.delete_version(
+            core, subscription_place(topic_id, subscription.name), found.version
+        ),
+        directory.change_count(core, subscriptions_count_place(topic_id), -1),
+        expire_resource(core, subscription_id, _resource(subscription)),
+        *_release_dead_letter_queue(core, subscription),
+    ]
+    if subscription.endpoint_id is not None:
+        writes.append(
+            directory.change_users(
+                core, subscription.endpoint_id, "endpoint_of", "DELETE", subscription_id
+            )
+        )
+    if subscription.protocol == "http":
+        writes.append(delivery_state.removal(core, subscription))
+    return writes
+
+
+def queue_named(core: Core, account: str, name: str) -> Queue:
+    """The queue of exactly this name, read now; QueueNotFound."""
+    found = directory.read(core, queue_place(account, name), Queue)
+    if found is None or found.value.name != name:
+        raise QueueNotFound(f"account {account} has no queue {name}")
+    return found.value
+
+
+def _resource(subscription: Subscription) -> Resource:
+    name = f"{subscription.topic}/{subscription.name}"
+    pushed = subscription.protocol == "http"
+    return Resource(subscription.account, "subscription", name, pushed)
+
+
+def _use_dead_letter_queue(core: Core, subscription: Subscription) -> list[dict[str, Any]]:
+    name = subscription.dead_letter_queue
+    if name is None:
+        return []
+    if subscription.protocol == "queue" and name == subscription.endpoint:
+        raise InvalidParameter("dead_letter_queue", "must be another queue than the endpoint")
+    queue = queue_named(core, subscription.account, name)
+    if queue.attributes.dead_letter is not None:
+        raise InvalidParameter("dead_letter_queue", "must be a queue without dead_letter")
+    if queue.attributes.ordered and not subscription.ordered:
+        raise InvalidParameter("dead_letter_queue", "must not be ordered")
+    return _use(core, queue, "dead_letters_of", subscription.id)
+
+
+def _use(core: Core, queue: Queue, use: Use, subscription_id: str) -> list[dict[str, Any]]:
+    """Keep a queue from being deleted while the subscription refers to it."""
+    condition = "attribute_exists(pk)"
+    if use == "dead_letters_of":  # it may have got a dead-letter queue since it was read
+        condition += " AND attribute_not_exists(dead_letter_id)"
+    return [
+        directory.check(core, queue_place(queue.account, queue.name), condition),
+        directory.change_users(core, queue.id, use, "ADD", subscription_id),
+    ]
+
+
+def _release_dead_letter_queue(core: Core, subscription: Subscription) -> list[dict[str, Any]]:
+    name = subscription.dead_letter_queue
+    found = (
+        None
+        if name is None
+        else directory.read(core, queue_place(subscription.account, name), Queue)
+    )
+    if found is None:
+        return []
+    return [
+        directory.change_users(core, found.value.id, "dead_letters_of", "DELETE", subscription.id)
+    ]
