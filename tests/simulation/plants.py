@@ -69,19 +69,8 @@ def _names(text: str) -> set[str]:
 @plant()
 def a_claim_does_not_compare_what_it_read(patch: pytest.MonkeyPatch) -> None:
     """Two receivers that read one parcel both take it."""
-    update = claim._update
-
-    def careless(*args: Any) -> dict[str, Any]:
-        request = update(*args)
-        request["ConditionExpression"] = "attribute_exists(pk)"
-        request["ExpressionAttributeValues"] = {
-            name: value
-            for name, value in request["ExpressionAttributeValues"].items()
-            if not name.startswith(":s")
-        }
-        return request
-
-    patch.setattr(claim, "_update", careless)
+    request = claim._request
+    patch.setattr(claim, "_request", lambda *args: _without_condition(request(*args), "v[", "(w)"))
 
 
 @plant()

@@ -13,7 +13,6 @@ from cirrusmq.base.errors import InvalidParameter, LimitExceeded, QueueNotFound,
 from cirrusmq.lifecycle.contents import read_contents
 from cirrusmq.lifecycle.dead_letter_policy import reason_to_give_up
 from cirrusmq.lifecycle.moves import move_out, origin
-from cirrusmq.lifecycle.tombstones import parcel_key
 from cirrusmq.model.parcel import DROPPED, Parcel, lone_parcel_id
 from cirrusmq.model.queue import Queue
 from cirrusmq.model.source import Source
@@ -21,6 +20,7 @@ from cirrusmq.queues.queues import get_queue
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import ConditionFailed
 from cirrusmq.sending.parcels import Entry, Origin, items_for
+from cirrusmq.storage.parcels import parcel_key
 from cirrusmq.storage.sequences import take_sequence
 from cirrusmq.subscriptions.sources import make_dead_letter_queue
 

@@ -13,12 +13,12 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from cirrusmq.lifecycle.tombstones import clear, may_vanish, parcel_key
+from cirrusmq.lifecycle.tombstones import clear, may_vanish
 from cirrusmq.model.parcel import GONE, Parcel, tombstone_until
 from cirrusmq.model.source import Source, rewindable
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import Item, TransactionRefused, put_if_absent
-from cirrusmq.storage.parcels import ttl_seconds
+from cirrusmq.storage.parcels import parcel_key, ttl_seconds
 
 VANISHED = "/removed"
 REWOUND = "rewound"

@@ -15,8 +15,9 @@ from collections.abc import Mapping, Sequence
 from cirrusmq.base import limits
 from cirrusmq.lifecycle.dead_letter_policy import age_limit_ms
 from cirrusmq.lifecycle.moves import move_out, origin
-from cirrusmq.model.parcel import MOVED, Parcel, under_key
+from cirrusmq.model.parcel import MOVED, Parcel
 from cirrusmq.model.source import Source
+from cirrusmq.model.transitions import under_key
 from cirrusmq.runtime.core import Core
 from cirrusmq.storage.parcels import age_note, parcel_item
 

@@ -20,11 +20,10 @@ from typing import Any
 from msgspec.structs import replace
 
 from cirrusmq.lifecycle.moves import REWOUND
-from cirrusmq.lifecycle.tombstones import parcel_key
 from cirrusmq.model.parcel import Parcel
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import TransactionRefused
-from cirrusmq.storage.parcels import PARCELS, partition_key
+from cirrusmq.storage.parcels import PARCELS, parcel_key, partition_key
 from cirrusmq.storage.scan import LAST_KEY, read_page
 
 _LOOKED_AT = 20

@@ -4,21 +4,15 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from typing import Any
 
 from cirrusmq.base.errors import Unavailable
 from cirrusmq.model.parcel import DROPPED, GONE, MOVED, Parcel, tombstone_until
 from cirrusmq.model.source import Source, rewindable, rewindable_until
 from cirrusmq.runtime.core import Core
-from cirrusmq.runtime.store import ConditionFailed, TransactionRefused, key
-from cirrusmq.storage.parcels import PARCELS, archive_item, partition_key
+from cirrusmq.runtime.store import ConditionFailed, TransactionRefused
+from cirrusmq.storage.parcels import archive_item, parcel_key
 
 _logger = logging.getLogger(__name__)
-
-
-def parcel_key(parcel: Parcel) -> dict[str, Any]:
-    """The key of a parcel's item."""
-    return key(partition_key(PARCELS, parcel.source_id, parcel.partition), parcel.sort_key)
 
 
 def may_vanish(

@@ -6,14 +6,12 @@ Pure values: what a parcel holds, and which of its messages can be received at a
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
-from msgspec.structs import replace
 
 from cirrusmq.base import limits, ulid
-from cirrusmq.model.message import pack, unpack
 
 DELETED = 0
 """A `visible_ms` that says: deleted by its consumer."""
@@ -189,40 +187,3 @@ def tombstone_until(parcel: Parcel, scale: float) -> int:
     if parcel.fanned_out:
         return ulid.time_of(parcel.send_id) + limits.FAN_OUT_TOMBSTONE_MS
     return ulid.time_of(parcel.send_id) + int(limits.TOMBSTONE_MS * scale)
-
-
-def under_key(
-    parcel: Parcel, places: Sequence[int], key_ms: int, due_ms: int, moved_from: str | None
-) -> Parcel:
-    """The messages at `places` in a parcel of their own, under a later key, due at `due_ms`.
-
-    `moved_from` is for the meter: the source they came from, where that must be told.
-    """
-    positions = tuple(parcel.position(place) for place in places)
-    alone = parcel.parcel_id.count(".") == 2
-    parcel_id = parcel.parcel_id if alone else f"{parcel.send_id}.{positions[0]:X}"
-    content = parcel.content
-    if content is not None:
-        messages = unpack(content)
-        content = pack([messages[place] for place in places])
-
-    def picked(values: Sequence[Any]) -> tuple[Any, ...]:
-        return tuple(values[place] for place in places) if values else ()
-
-    return replace(
-        parcel,
-        # A key that may not grow would be one that was there before.
-        sort_key=sort_key(max(key_ms, parcel.key_ms + 1), parcel_id),
-        parcel_id=parcel_id,
-        visible_ms=(due_ms,) * len(places),
-        waits_ms=(0,) * len(places) if parcel.waits_ms else (),
-        nonces=(b"",) * len(places),
-        receives=picked(parcel.receives),
-        first_received_ms=picked(parcel.first_received_ms),
-        sizes=picked(parcel.sizes),
-        positions=where_differing(positions),
-        visibility_seconds=picked(parcel.visibility_seconds),
-        content=content,
-        moved_from=moved_from,
-        fanned_out=False,
-    )

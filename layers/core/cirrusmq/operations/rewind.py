@@ -20,7 +20,6 @@ from cirrusmq.base.errors import InvalidParameter, NotRewindable
 from cirrusmq.base.timestamps import format_time, parse_time
 from cirrusmq.lifecycle.moves import REWOUND
 from cirrusmq.lifecycle.rewound_groups import group_of, let_in
-from cirrusmq.lifecycle.tombstones import parcel_key
 from cirrusmq.model.parcel import DELETED, Parcel
 from cirrusmq.model.queue import Queue
 from cirrusmq.model.source import Source, rewindable, rewindable_until
@@ -34,6 +33,7 @@ from cirrusmq.storage.parcels import (
     PARCELS,
     archive_sort_key,
     parcel_item,
+    parcel_key,
     partition_key,
     sort_key,
 )

@@ -14,13 +14,12 @@ from msgspec.structs import replace
 
 from cirrusmq.base.limits import RESCUE_MS
 from cirrusmq.lifecycle import dead_letters
-from cirrusmq.lifecycle.tombstones import parcel_key
 from cirrusmq.model.message import Message
 from cirrusmq.model.parcel import DELETED, DROPPED, Parcel
 from cirrusmq.model.retry import RetryPolicy
 from cirrusmq.push.pending import Push
 from cirrusmq.runtime.store import ConditionFailed
-from cirrusmq.storage.parcels import ERRORS, read_parcel
+from cirrusmq.storage.parcels import ERRORS, parcel_key, read_parcel
 from cirrusmq.subscriptions import confirmations
 from cirrusmq.subscriptions.due_marks import Mark, put_mark
 from cirrusmq.webhooks import requests

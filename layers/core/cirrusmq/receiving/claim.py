@@ -13,15 +13,16 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
-from msgspec.structs import replace
 
 from cirrusmq.base.errors import Unavailable
 from cirrusmq.model.parcel import Parcel
 from cirrusmq.model.receipt import Receipt, encode
 from cirrusmq.model.source import Source
+from cirrusmq.model.transitions import Change, Changes, changed, claimed
 from cirrusmq.runtime.core import Core
-from cirrusmq.runtime.store import ConditionFailed, key
-from cirrusmq.storage.parcels import PARCELS, partition_key, read_parcel
+from cirrusmq.runtime.store import ConditionFailed
+from cirrusmq.storage.changes import as_read, change
+from cirrusmq.storage.parcels import parcel_key, read_parcel
 
 NonceOf = Callable[[Parcel, int, int], bytes]
 """(parcel, place, receive count) -> the nonce of a new receipt."""
@@ -63,9 +64,15 @@ def claim(
     Answers the claim; the parcel as it stands where somebody was faster; None where it is gone.
     """
     now_ms = core.now_ms()
-    wanted = _claimed(core, source, parcel, places, timeout_seconds, nonce_of, now_ms)
+    changes: dict[int, Change] = {}
+    for place in places:
+        nonce = nonce_of(parcel, place, parcel.receives[place] + 1)
+        changes[place] = claimed(
+            *(source, parcel, place, timeout_seconds, nonce, core.random.random, now_ms)
+        )
+    wanted = changed(parcel, changes)
     try:
-        core.store.write("UpdateItem", _update(core, parcel, wanted, places))
+        core.store.write("UpdateItem", _request(core, parcel, wanted, changes))
     except ConditionFailed as failed:
         if failed.item is None:
             return None
@@ -96,77 +103,11 @@ def try_claim(
         return error
 
 
-def _claimed(
-    core: Core,
-    source: Source,
-    parcel: Parcel,
-    places: Sequence[int],
-    timeout_seconds: int | None,
-    nonce_of: NonceOf,
-    now_ms: int,
-) -> Parcel:
-    visible = list(parcel.visible_ms)
-    nonces = list(parcel.nonces)
-    receives = list(parcel.receives)
-    first = list(parcel.first_received_ms)
-    waits = list(parcel.waits_ms) or ([0] * parcel.count if source.retry else [])
-    for place in places:
-        own = parcel.visibility_seconds[place] if parcel.visibility_seconds else 0
-        timeout = timeout_seconds or own or source.visibility_timeout_seconds
-        visible[place] = min(now_ms + timeout * 1000, parcel.expires_ms)
-        receives[place] += 1
-        nonces[place] = nonce_of(parcel, place, receives[place])
-        first[place] = first[place] or now_ms
-        if waits:
-            waits[place] = _wait_ms(core, source, parcel, visible[place], receives[place])
-    return replace(
-        parcel,
-        visible_ms=tuple(visible),
-        nonces=tuple(nonces),
-        receives=tuple(receives),
-        first_received_ms=tuple(first),
-        waits_ms=tuple(waits),
+def _request(core: Core, before: Parcel, after: Parcel, changes: Changes) -> dict[str, Any]:
+    return change(
+        core.tables.messages,
+        parcel_key(before),
+        changes,
+        as_read(before, changes, "visible_ms"),
+        first_waits_ms=() if before.waits_ms else after.waits_ms,
     )
-
-
-def _wait_ms(
-    core: Core, source: Source, parcel: Parcel, visible_ms: int, receive_count: int
-) -> int:
-    if source.retry is None:
-        return 0
-    wait_ms = source.retry.wait_ms(receive_count, core.random.random)
-    if wait_ms is None and source.keeps_used_up:
-        return parcel.expires_ms - visible_ms
-    return wait_ms or 0
-
-
-def _update(core: Core, before: Parcel, after: Parcel, places: Sequence[int]) -> dict[str, Any]:
-    conditions, changes = [], []
-    values: dict[str, Any] = {}
-    for place in places:
-        conditions.append(f"v[{place}] = :s{place}")
-        changes += [f"v[{place}] = :v{place}", f"k[{place}] = :k{place}", f"r[{place}] = :r{place}"]
-        values |= {
-            f":s{place}": {"N": str(before.visible_ms[place])},
-            f":v{place}": {"N": str(after.visible_ms[place])},
-            f":k{place}": {"B": after.nonces[place]},
-            f":r{place}": {"N": str(after.receives[place])},
-        }
-        if not before.first_received_ms[place]:
-            changes.append(f"f[{place}] = :f{place}")
-            values[f":f{place}"] = {"N": str(after.first_received_ms[place])}
-        if before.waits_ms:
-            changes.append(f"w[{place}] = :w{place}")
-            values[f":w{place}"] = {"N": str(after.waits_ms[place])}
-    if after.waits_ms and not before.waits_ms:
-        conditions.append("attribute_not_exists(w)")
-        changes.append("w = :w")
-        values[":w"] = {"L": [{"N": str(wait)} for wait in after.waits_ms]}
-    pk = partition_key(PARCELS, before.source_id, before.partition)
-    return {
-        "TableName": core.tables.messages,
-        "Key": key(pk, before.sort_key),
-        "ConditionExpression": " AND ".join(conditions),
-        "UpdateExpression": "SET " + ", ".join(changes),
-        "ExpressionAttributeValues": values,
-    }

@@ -17,12 +17,12 @@ import msgspec
 
 from cirrusmq.base.errors import Unavailable
 from cirrusmq.lifecycle.contents import read_contents
-from cirrusmq.lifecycle.tombstones import parcel_key
 from cirrusmq.model.message import Message
 from cirrusmq.model.source import Source
 from cirrusmq.receiving.claim import Claim
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import ConditionFailed
+from cirrusmq.storage.parcels import parcel_key
 
 _logger = logging.getLogger(__name__)
 Contents = dict[int, Message]

@@ -12,7 +12,8 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from cirrusmq.base import limits
-from cirrusmq.model.parcel import MOVED, tombstone_until, under_key
+from cirrusmq.model.parcel import MOVED, tombstone_until
+from cirrusmq.model.transitions import under_key
 from cirrusmq.runtime.store import Item
 from cirrusmq.sending.parcels import Items
 from cirrusmq.storage.parcels import parcel_item, read_parcel, ttl_seconds

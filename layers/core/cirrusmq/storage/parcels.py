@@ -36,6 +36,11 @@ def partition_key(kind: str, source_id: str, partition: int) -> str:
     return f"{kind}#{source_id}#{partition}"
 
 
+def parcel_key(parcel: Parcel) -> Item:
+    """The key of a parcel's item among its source's parcels."""
+    return key(partition_key(PARCELS, parcel.source_id, parcel.partition), parcel.sort_key)
+
+
 def ttl_seconds(expires_ms: int) -> int:
     """Epoch seconds for the TTL attribute: never before `expires_ms`."""
     return -(-expires_ms // 1000)

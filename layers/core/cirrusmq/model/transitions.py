@@ -1,0 +1,263 @@
+"""The life of a message in its parcel: all that can happen to it, as pure functions.
+
+    a send, fan-out or a move puts the parcel
+        │
+        v         claimed                  held (longer, shorter)
+     visible ───────────────────> held ───┐
+        │  ^ <───────────────────  │  ^───┘
+        │  │   given_back          │
+        │  │   unclaimed, unread   │ deleted
+        │  │   end of the lease    v
+        │  └─────────────────── DELETED ──> archive, or removed
+        │         reopened
+        │
+        ├─ moved ────> GONE      dead-lettered or redriven: in a parcel of another queue
+        ├─ moved ────> MOVED     re-keyed: in a parcel of its own in the same source (`under_key`)
+        └─ dropped ──> DROPPED   its retries are used up, and nothing takes its dead letters
+
+    posted to a URL, never held     visible ── delivered ──> DELETED
+                                            ── failed ─────> visible, at its next try
+                                            ── kept ───────> there to its expiry, not posted again
+
+A delayed message is one whose `visible_ms` is ahead, and so is one that waits for its retry: time
+alone makes both visible. A rewound message of an ordered queue waits at its expiry for its group
+(`reopened`) until somebody finds that free (`let_in`). Who holds a message may also move it. By
+expiry or a purge a parcel goes whole, and an empty one is removed (`lifecycle.tombstones`).
+
+Every transition changes `visible_ms`, which is why conditions compare it. `storage.changes` writes
+what a transition answers; `changed` is the parcel after it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+import msgspec
+from msgspec.structs import replace
+
+from cirrusmq.model.message import pack, unpack
+from cirrusmq.model.parcel import DELETED, DROPPED, Parcel, sort_key, where_differing
+from cirrusmq.model.source import Source
+
+T = TypeVar("T")
+
+
+class Change(msgspec.Struct, frozen=True, kw_only=True):
+    """The new values of one message; None: this one stays as it is."""
+
+    visible_ms: int
+    nonce: bytes | None = None
+    receives: int | None = None
+    first_received_ms: int | None = None
+    wait_ms: int | None = None
+    error: str | None = None
+
+
+Changes = Mapping[int, Change]
+"""By the messages' places in their parcel."""
+
+
+def claimed(
+    source: Source,
+    parcel: Parcel,
+    place: int,
+    timeout_seconds: int | None,
+    nonce: bytes,
+    draw: Callable[[], float],
+    now_ms: int,
+) -> Change:
+    """A receiver gets the message and a lease: for the receive's timeout, its own or the source's.
+
+    The wait for its next retry, which follows the lease, is drawn now.
+    """
+    own = parcel.visibility_seconds[place] if parcel.visibility_seconds else 0
+    timeout = timeout_seconds or own or source.visibility_timeout_seconds
+    until_ms = min(now_ms + timeout * 1000, parcel.expires_ms)
+    receives = parcel.receives[place] + 1
+    waits = bool(parcel.waits_ms) or source.retry is not None
+    return Change(
+        visible_ms=until_ms,
+        nonce=nonce,
+        receives=receives,
+        first_received_ms=None if parcel.first_received_ms[place] else now_ms,
+        wait_ms=_wait_ms(source, parcel, until_ms, receives, draw) if waits else None,
+    )
+
+
+def _wait_ms(
+    source: Source, parcel: Parcel, until_ms: int, receives: int, draw: Callable[[], float]
+) -> int:
+    if source.retry is None:
+        return 0
+    wait_ms = source.retry.wait_ms(receives, draw)
+    if wait_ms is None and source.keeps_used_up:
+        return parcel.expires_ms - until_ms
+    return wait_ms or 0
+
+
+def unclaimed(before: Parcel, after: Parcel, place: int) -> Change:
+    """The claim that made `after` of `before` is undone; to everybody else it never was."""
+    return Change(
+        visible_ms=before.visible_ms[place],
+        nonce=before.nonces[place],
+        receives=before.receives[place],
+        first_received_ms=before.first_received_ms[place],
+        wait_ms=before.wait_ms(place) if after.waits_ms else None,
+    )
+
+
+def unread(before: Parcel, after: Parcel, place: int) -> Change:
+    """As `unclaimed`, but hidden until the lease would have ended: its body is gone."""
+    return Change(
+        visible_ms=after.visible_ms[place],
+        nonce=b"",
+        receives=before.receives[place],
+        first_received_ms=before.first_received_ms[place],
+        wait_ms=0 if after.waits_ms else None,
+    )
+
+
+def held(seconds: int, expires_ms: int, now_ms: int) -> Change:
+    """The holder lets the lease end so many seconds from now."""
+    return Change(visible_ms=min(now_ms + seconds * 1000, expires_ms))
+
+
+def given_back(wait_ms: int, expires_ms: int, now_ms: int, *, waits: bool) -> Change:
+    """The holder ends the lease; the message is visible after `wait_ms`.
+
+    `waits`: whether its parcel has retry waits. None follows this lease any more.
+    """
+    due_ms = min(now_ms + wait_ms, expires_ms)
+    return Change(visible_ms=due_ms, nonce=b"", wait_ms=0 if waits else None)
+
+
+def deleted(now_ms: int) -> Change:
+    """The holder is done with it; in the place of its first receive a rewind finds the time."""
+    return Change(visible_ms=DELETED, first_received_ms=now_ms)
+
+
+def moved(mark: int) -> Change:
+    """It leaves for a parcel of its own; `mark` says where that is: `GONE` or `MOVED`."""
+    return Change(visible_ms=mark)
+
+
+def dropped() -> Change:
+    """Its retries are used up, and no dead-letter queue takes it."""
+    return Change(visible_ms=DROPPED)
+
+
+def reopened(parcel: Parcel, now_ms: int, *, waits: bool) -> Change:
+    """A rewind brings a deleted message back, never received; `waits`: when its group is free."""
+    return Change(
+        visible_ms=parcel.expires_ms if waits else now_ms,
+        nonce=b"",
+        receives=0,
+        first_received_ms=now_ms if waits else 0,
+        wait_ms=0 if parcel.waits_ms else None,
+    )
+
+
+def let_in(now_ms: int) -> Change:
+    """The group of a rewound message is free."""
+    return Change(visible_ms=now_ms, first_received_ms=0)
+
+
+def preceded(parcel: Parcel, place: int) -> Change:
+    """Another message is its group's first now: who has read this one cannot claim it as it was."""
+    return Change(visible_ms=parcel.visible_ms[place] + 1)
+
+
+def delivered(parcel: Parcel, place: int, now_ms: int) -> Change:
+    """Its URL took it."""
+    return _posted(parcel, place, DELETED, now_ms)
+
+
+def failed(parcel: Parcel, place: int, due_ms: int, error: str, now_ms: int) -> Change:
+    """Its URL did not take it; it is posted again at `due_ms`."""
+    return replace(_posted(parcel, place, due_ms, now_ms), error=error)
+
+
+def _posted(parcel: Parcel, place: int, visible_ms: int, now_ms: int) -> Change:
+    return Change(
+        visible_ms=visible_ms,
+        receives=parcel.receives[place] + 1,
+        first_received_ms=None if parcel.first_received_ms[place] else now_ms,
+    )
+
+
+def kept(parcel: Parcel) -> Change:
+    """It is not posted again, and stays to its expiry: no dead-letter queue takes it now."""
+    return Change(visible_ms=parcel.expires_ms)
+
+
+def as_in(other: Parcel, place: int) -> Change:
+    """The state and the deliveries of the message as another reading of its parcel has them."""
+    return Change(
+        visible_ms=other.visible_ms[place],
+        receives=other.receives[place],
+        first_received_ms=other.first_received_ms[place],
+    )
+
+
+def changed(parcel: Parcel, changes: Changes) -> Parcel:
+    """The parcel after these changes. Its first wait gives it a list of waits."""
+
+    def after(values: Sequence[T], new: Callable[[Change], T | None]) -> tuple[T, ...]:
+        listed = list(values)
+        for place, change in changes.items():
+            value = new(change)
+            if value is not None:
+                listed[place] = value
+        return tuple(listed)
+
+    waits_ms: Sequence[int] = parcel.waits_ms
+    if any(change.wait_ms is not None for change in changes.values()):
+        waits_ms = waits_ms or (0,) * parcel.count
+    errors = {place: each.error for place, each in changes.items() if each.error is not None}
+    return replace(
+        parcel,
+        visible_ms=after(parcel.visible_ms, lambda change: change.visible_ms),
+        nonces=after(parcel.nonces, lambda change: change.nonce),
+        receives=after(parcel.receives, lambda change: change.receives),
+        first_received_ms=after(parcel.first_received_ms, lambda change: change.first_received_ms),
+        waits_ms=after(waits_ms, lambda change: change.wait_ms),
+        errors={**parcel.errors, **errors} if errors else parcel.errors,
+    )
+
+
+def under_key(
+    parcel: Parcel, places: Sequence[int], key_ms: int, due_ms: int, moved_from: str | None
+) -> Parcel:
+    """The messages at `places` in a parcel of their own, under a later key, due at `due_ms`.
+
+    `moved_from` is for the meter: the source they came from, where that must be told.
+    """
+    positions = tuple(parcel.position(place) for place in places)
+    alone = parcel.parcel_id.count(".") == 2
+    parcel_id = parcel.parcel_id if alone else f"{parcel.send_id}.{positions[0]:X}"
+    content = parcel.content
+    if content is not None:
+        messages = unpack(content)
+        content = pack([messages[place] for place in places])
+
+    def picked(values: Sequence[Any]) -> tuple[Any, ...]:
+        return tuple(values[place] for place in places) if values else ()
+
+    return replace(
+        parcel,
+        # A key that may not grow would be one that was there before.
+        sort_key=sort_key(max(key_ms, parcel.key_ms + 1), parcel_id),
+        parcel_id=parcel_id,
+        visible_ms=(due_ms,) * len(places),
+        waits_ms=(0,) * len(places) if parcel.waits_ms else (),
+        nonces=(b"",) * len(places),
+        receives=picked(parcel.receives),
+        first_received_ms=picked(parcel.first_received_ms),
+        sizes=picked(parcel.sizes),
+        positions=where_differing(positions),
+        visibility_seconds=picked(parcel.visibility_seconds),
+        content=content,
+        moved_from=moved_from,
+        fanned_out=False,
+    )

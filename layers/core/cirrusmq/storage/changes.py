@@ -1,0 +1,119 @@
+"""Writing what a transition changes of a parcel's messages, under its condition.
+
+A change touches `v[place]`, `k[place]` … of its own messages, never a whole list:
+
+    A: deletes the message at 0 ── v[0] = 0 ──┐
+    B: holds the one at 1 ──────── v[1] = 35 ─┴──> v = [0, 35], whichever is first
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+from cirrusmq.model.parcel import Parcel
+from cirrusmq.model.transitions import Change, Changes
+from cirrusmq.runtime.store import Item
+from cirrusmq.storage.parcels import ERRORS, ttl_seconds
+
+Values: TypeAlias = Literal["visible_ms", "nonces", "receives", "first_received_ms"]
+_LETTERS: Mapping[Values, str] = {
+    "visible_ms": "v",
+    "nonces": "k",
+    "receives": "r",
+    "first_received_ms": "f",
+}
+
+
+class Condition(NamedTuple):
+    """Clauses that hold, every one of them, or nothing is written."""
+
+    clauses: tuple[str, ...]
+    values: Item
+    """By their names in the clauses."""
+
+
+def as_read(parcel: Parcel, places: Iterable[int], *lists: Values) -> Condition:
+    """The messages at `places` still have the values that they had when the parcel was read."""
+    clauses: list[str] = []
+    values: Item = {}
+    for place in places:
+        for name in lists:
+            letter, value = _LETTERS[name], getattr(parcel, name)[place]
+            clauses.append(f"{letter}[{place}] = :was_{letter}{place}")
+            values[f":was_{letter}{place}"] = _wire(value)
+    return Condition(tuple(clauses), values)
+
+
+def all_of(conditions: Iterable[Condition]) -> Condition:
+    """One condition of several; what two of them ask is asked once."""
+    clauses: dict[str, None] = {}
+    values: Item = {}
+    for condition in conditions:
+        clauses |= dict.fromkeys(condition.clauses)
+        values |= condition.values
+    return Condition(tuple(clauses), values)
+
+
+def change(
+    table: str,
+    key: Item,
+    changes: Changes,
+    still: Condition,
+    *,
+    first_waits_ms: Sequence[int] = (),
+    ends_ms: int | None = None,
+) -> dict[str, Any]:
+    """An update of the messages in `changes` if the condition `still` holds, as the SDK takes it.
+
+    `first_waits_ms`: the waits of all messages, where the parcel has had none (only the claims of
+    a source with retries give it some); `ends_ms`: until when the item is to be kept from now on.
+    """
+    clauses, values = list(still.clauses), dict(still.values)
+    written: dict[str, Any] = {}
+    for place, new in changes.items():
+        written |= _assigned(place, new, waits=not first_waits_ms)
+    if first_waits_ms:
+        clauses.append("attribute_not_exists(w)")
+        written["w"] = {"L": [_wire(wait_ms) for wait_ms in first_waits_ms]}
+    if ends_ms is not None:
+        written["expires_at"] = _wire(ttl_seconds(ends_ms))
+    names = {path: ":" + path.replace("[", "").replace("]", "") for path in written}
+    values |= {names[path]: value for path, value in written.items()}
+    return {
+        **removal(table, key, Condition(tuple(clauses), values)),
+        "UpdateExpression": "SET " + ", ".join(f"{path} = {names[path]}" for path in written),
+    }
+
+
+def removal(table: str, key: Item, still: Condition) -> dict[str, Any]:
+    """A delete of the whole item if the condition `still` holds, as the SDK takes it."""
+    return {
+        "TableName": table,
+        "Key": key,
+        "ConditionExpression": " AND ".join(still.clauses),
+        "ExpressionAttributeValues": still.values,
+    }
+
+
+def _assigned(place: int, new: Change, *, waits: bool) -> Item:
+    """The paths in an item that a change of one message writes, with their values."""
+    values = {
+        f"v[{place}]": new.visible_ms,
+        f"k[{place}]": new.nonce,
+        f"r[{place}]": new.receives,
+        f"f[{place}]": new.first_received_ms,
+        f"w[{place}]": new.wait_ms if waits else None,
+        ERRORS[place]: new.error,
+    }
+    return {path: _wire(value) for path, value in values.items() if value is not None}
+
+
+def _wire(value: int | bytes | str) -> Item:
+    match value:
+        case int():
+            return {"N": str(value)}
+        case bytes():
+            return {"B": value}
+        case str():
+            return {"S": value}

@@ -1,0 +1,122 @@
+"""The writes that transitions become: expressions, names and values, as the store takes them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.unit.parcels import NOW_MS, SEND_ID, parcel
+
+from cirrusmq.model.parcel import GONE
+from cirrusmq.model.transitions import Change, Changes, moved
+from cirrusmq.storage.changes import Condition, all_of, as_read, change, removal
+from cirrusmq.storage.parcels import parcel_key
+
+READ = parcel(
+    3,
+    visible_ms=(5, 6, 7),
+    nonces=(b"a", b"b", b"c"),
+    receives=(1, 2, 3),
+    first_received_ms=(0, 2, 4),
+)
+
+
+def written(changes: Changes, still: Condition, **named: Any) -> tuple[str, str, dict[str, Any]]:
+    """Condition, update and values of a change, where everything else is as it must be."""
+    request = change("messages", parcel_key(READ), changes, still, **named)
+    assert request.pop("TableName") == "messages"
+    assert request.pop("Key") == {
+        "pk": {"S": "Q#queue#0"},
+        "sk": {"S": f"{NOW_MS:013d}#{SEND_ID}"},
+    }
+    condition, update = request.pop("ConditionExpression"), request.pop("UpdateExpression")
+    values: dict[str, Any] = request.pop("ExpressionAttributeValues")
+    assert not request
+    return condition, update, values
+
+
+def test_a_change_writes_what_it_names_of_its_own_messages() -> None:
+    changes = {
+        0: Change(
+            visible_ms=50, nonce=b"", receives=0, first_received_ms=0, wait_ms=0, error="404"
+        ),
+        2: Change(visible_ms=70),
+    }
+    assert written(changes, as_read(READ, changes, "visible_ms")) == (
+        "v[0] = :was_v0 AND v[2] = :was_v2",
+        "SET v[0] = :v0, k[0] = :k0, r[0] = :r0, f[0] = :f0, w[0] = :w0, e0 = :e0, v[2] = :v2",
+        {
+            ":was_v0": {"N": "5"},
+            ":was_v2": {"N": "7"},
+            ":v0": {"N": "50"},
+            ":k0": {"B": b""},
+            ":r0": {"N": "0"},
+            ":f0": {"N": "0"},
+            ":w0": {"N": "0"},
+            ":e0": {"S": "404"},
+            ":v2": {"N": "70"},
+        },
+    )
+
+
+def test_the_first_waits_of_a_parcel_are_a_list_which_nobody_gave_it_meanwhile() -> None:
+    changes = {1: Change(visible_ms=60, nonce=b"n", receives=3, wait_ms=9)}
+    still = as_read(READ, changes, "visible_ms")
+    assert written(changes, still, first_waits_ms=(0, 9, 0)) == (
+        "v[1] = :was_v1 AND attribute_not_exists(w)",
+        "SET v[1] = :v1, k[1] = :k1, r[1] = :r1, w = :w",
+        {
+            ":was_v1": {"N": "6"},
+            ":v1": {"N": "60"},
+            ":k1": {"B": b"n"},
+            ":r1": {"N": "3"},
+            ":w": {"L": [{"N": "0"}, {"N": "9"}, {"N": "0"}]},
+        },
+    )
+
+
+def test_an_item_may_get_another_end_rounded_up_to_seconds() -> None:
+    changes = {1: moved(GONE)}
+    assert written(changes, as_read(READ, changes, "visible_ms"), ends_ms=1_001) == (
+        "v[1] = :was_v1",
+        "SET v[1] = :v1, expires_at = :expires_at",
+        {":was_v1": {"N": "6"}, ":v1": {"N": "-1"}, ":expires_at": {"N": "2"}},
+    )
+
+
+def test_a_condition_compares_every_list_that_it_names() -> None:
+    lists: Any = ("visible_ms", "nonces", "receives", "first_received_ms")
+    assert as_read(READ, [1], *lists) == (
+        ("v[1] = :was_v1", "k[1] = :was_k1", "r[1] = :was_r1", "f[1] = :was_f1"),
+        {
+            ":was_v1": {"N": "6"},
+            ":was_k1": {"B": b"b"},
+            ":was_r1": {"N": "2"},
+            ":was_f1": {"N": "2"},
+        },
+    )
+
+
+def test_several_conditions_ask_once_what_they_have_in_common() -> None:
+    first, second = as_read(READ, [0, 1], "visible_ms"), as_read(READ, [1], "visible_ms", "nonces")
+    assert all_of([first, second]) == (
+        ("v[0] = :was_v0", "v[1] = :was_v1", "k[1] = :was_k1"),
+        {":was_v0": {"N": "5"}, ":was_v1": {"N": "6"}, ":was_k1": {"B": b"b"}},
+    )
+
+
+def test_a_removal_has_a_condition_and_no_update() -> None:
+    assert removal("messages", parcel_key(READ), as_read(READ, [2], "receives")) == {
+        "TableName": "messages",
+        "Key": parcel_key(READ),
+        "ConditionExpression": "r[2] = :was_r2",
+        "ExpressionAttributeValues": {":was_r2": {"N": "3"}},
+    }
+
+
+def test_a_change_of_a_whole_parcel_is_within_the_stores_bound_of_4_kb_for_an_expression() -> None:
+    full = parcel(16)
+    new = Change(visible_ms=1, nonce=b"n", receives=1, first_received_ms=1, wait_ms=1, error="e")
+    still = as_read(full, range(16), "visible_ms", "nonces", "receives", "first_received_ms")
+    request = change("messages", parcel_key(full), dict.fromkeys(range(16), new), still)
+    assert len(request["UpdateExpression"]) < 4_096
+    assert len(request["ConditionExpression"]) < 4_096
