@@ -1,8 +1,8 @@
-"""What goes wrong and how long calls take: a function of the seed and of the call, of nothing else.
+"""Faults and durations of calls: a function of the seed and of the call, of nothing else.
 
 Every store call has a name (actor, step, number of the call in the step). Its fate is computed from
-that name, so that leaving out another actor, step or fault does not change it: this is what lets a
-failing run be made shorter.
+that name, so that leaving out another actor, step or fault does not change it: so a failing run can
+be made shorter.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ FAULTS = (
     "jump",
 )
 _OF_CALLS = frozenset({"deserted", "answer lost"})
-"""The gateway tells the client 503 while the function goes on; or the client never hears of it."""
+"""The client gets a 503 from the gateway while the function still runs; or it gets no answer."""
 _OF_READS = frozenset(
     {"throttled", "unsent", "lost", "crash before", "stale", "short", "slow", "jump"}
 )
@@ -69,7 +69,7 @@ class CallName(NamedTuple):
 
 
 class Fate(NamedTuple):
-    """What becomes of a call. `draw` is 32 bits for whoever needs to choose something more."""
+    """The fate of a call: its fault and its times. `draw` is 32 bits for further choices."""
 
     fault: str | None
     before_ms: int
@@ -88,9 +88,9 @@ class Profile:
 
 
 def draw_profile(seed: int, *, storm: bool = False, calm: bool = False) -> Profile:
-    """Some runs are calm, some have few kinds of fault, some all; in some much comes too late.
+    """Some runs are calm, some have few kinds of fault, some all; in some much is too late.
 
-    In a storm the store refuses a lot, and nothing else goes wrong; in a calm nothing does.
+    In a storm the store refuses a lot, and there is no other fault; in a calm there is none.
     """
     draw = random.Random(f"profile {seed}")
     if calm:
@@ -130,7 +130,7 @@ class Chaos:
         self._only = only
         self._keys: dict[str, int] = {}
         self.calm = True
-        """Whether nothing goes wrong now, and calls take next to no time."""
+        """Whether there are no faults now, and calls take next to no time."""
         self.fired: list[tuple[CallName, str]] = []
 
     def draw(self, actor: str, *numbers: int) -> int:
@@ -143,11 +143,11 @@ class Chaos:
         return (mixed >> 24) & 0xFFFFFFFF
 
     def rng(self, actor: str, step: int) -> random.Random:
-        """Chance for what an actor does in a step."""
+        """The random numbers of an actor's step."""
         return random.Random(self.draw(actor, step, -1))
 
     def fate(self, name: CallName, operation: str) -> Fate:
-        """What becomes of a call."""
+        """The fate of a call, by its name."""
         draw = self.draw(*name)
         if self.calm:
             return Fate(None, 1, 0, draw)

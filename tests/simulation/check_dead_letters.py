@@ -1,7 +1,7 @@
-"""Dead letters: none that nobody ever got. Each receive counted was answered, or its answer lost.
+"""Dead letters: each was received. Each receive counted was answered, or its answer lost.
 
 receive: claims m1 ── m2 is throttled ──> answers m1           m1 was received once
-receive: claims m1 ── m2 is throttled ──> 503                  m1 counts as received: by nobody
+receive: claims m1 ── m2 is throttled ──> 503                  m1 counts, but no client has it
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ def _failed(book: Book, track: Track) -> list[Call]:
 
 
 def _may_have_lost(call: Call) -> bool:
-    """Whether a call may have claimed what it could not answer.
+    """Whether a call may have claimed messages that it could not answer.
 
-    A refused write does not excuse it, nor bodies that cannot be read: what cannot be answered is
-    given back. Where the give-back is refused too, nothing can be done.
+    A refused write does not excuse it, nor bodies that cannot be read: a message that cannot be
+    answered is given back. Where the give-back is refused too, nothing can be done.
     """
     kinds = [fault.partition(": ") for fault in call.faults]
     if any(fault not in _SURVIVABLE for _, _, fault in kinds):

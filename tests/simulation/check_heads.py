@@ -21,7 +21,7 @@ _CHANGES = ("purge", "change", "redrive", "rewind")
 
 
 def check_heads(scenario: Scenario, deployment: Deployment, book: Book) -> Iterator[Violation]:
-    """Queues that have no order, ladder or dead letters: a message has one place to be in."""
+    """Queues that have no order, retry policy or dead letters: a message has one place to be in."""
     for name, attributes in scenario.queues.items():
         if attributes.get("ordered") or "retry" in attributes or "dead_letter" in attributes:
             continue

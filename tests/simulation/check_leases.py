@@ -1,4 +1,4 @@
-"""Who may hold a message, when, and what a receipt is worth.
+"""Leases: one receiver holds a message at a time, and only the newest receipt is valid.
 
 A: receive ──holds until 12:00:05──┐
 B:               receive (held by two)   receive ──holds──> A's receipt is stale from here on
@@ -31,7 +31,7 @@ def free_ms(track: Track, delivery: Delivery, until: int) -> int:
     """The earliest time at which a delivery's hold can have ended, as far as calls up to `until`
     (a moment) may have ended it."""
     free = delivery.visible_ms
-    perhaps = []  # what nobody answered may take effect late, after what was asked for since
+    perhaps = []  # an unanswered call may take effect late, after later calls
     for act in track.acts_on(delivery):
         if act.call.begun >= until or not act.effective:
             continue
@@ -83,7 +83,7 @@ def returns(book: Book, track: Track, after: Delivery, gone: int) -> bool:
     earlier = [each for each in track.deliveries if each.sent_ms < after.sent_ms]
     lapsed_ms = min((each.expires_ms for each in earlier), default=1 << 60)
     for call in book.sends_of(track.id):
-        # Where its first life is over, a dead letter of it does not keep a repetition away.
+        # After its first life is over, a dead letter of it does not keep a repetition away.
         lapsed = call.ended_ms + MOST_SKEW_MS >= lapsed_ms
         if (gone < call.ended or lapsed) and call.begun < after.call.ended:
             return True
@@ -133,7 +133,7 @@ def _good(book: Book, track: Track, act: Act) -> bool:
     """Whether a receipt was beyond doubt the newest, and its lease still running."""
     delivery, call = act.delivery, act.call
     queue = track.reader.partition("/")[0]
-    ended_ms = call.ended_ms + MOST_SKEW_MS  # by whoever may have taken it since
+    ended_ms = call.ended_ms + MOST_SKEW_MS  # by the clock of a receiver that took it since
     if act.result != "ReceiptExpired" or ended_ms >= delivery.expires_ms:
         return False
     if ended_ms >= free_ms(track, delivery, call.ended):

@@ -15,7 +15,7 @@ from tests.simulation.scenario import Scenario
 from tests.simulation.tracks import Book, Sent, Track
 
 LONGEST_LEASE_SECONDS = 100
-"""Of what receivers ask for here."""
+"""The longest visibility timeout that receivers ask for here."""
 
 
 def check_lives(scenario: Scenario, book: Book, drain: Drain) -> Iterator[Violation]:
@@ -33,14 +33,14 @@ def check_lives(scenario: Scenario, book: Book, drain: Drain) -> Iterator[Violat
 
 
 def _gone(book: Book, track: Track, delivery: Delivery) -> Iterator[Violation]:
-    """Nothing comes back that was deleted, or purged, unless somebody brought it back."""
+    """No deleted or purged message is received, unless an operation brought it back."""
     deleted = [
         act
         for act in track.acts
         if act.verb == "delete" and act.done and act.call.ended < delivery.call.begun
     ]
     if deleted:
-        # One that the SDK repeated may say so of what had been deleted long before.
+        # A delete that the SDK repeated may say so of a message deleted long before.
         receipt = deleted[-1].delivery.receipt
         first = next(act for act in deleted if act.delivery.receipt == receipt)
         if not returns(book, track, delivery, first_gone(book, track, first.call.begun)):
@@ -152,7 +152,7 @@ def _lost(scenario: Scenario, book: Book, drain: Drain, sent: Sent) -> Iterator[
 
 
 def _readers(scenario: Scenario, sent: Sent) -> Iterator[str]:
-    """Who is to get a message; whom it is pushed to is checked elsewhere."""
+    """The places that are to get a message; subscribers with a URL are checked elsewhere."""
     target = sent.calls[0].place
     if target in scenario.queues:
         yield from (target, *(f"{target}/{name}" for name in scenario.receivers))
@@ -177,8 +177,8 @@ def _excused(
 ) -> bool:
     """Whether a message may be gone without having been received.
 
-    `sending`: the call that told its sender that it is stored. A purge takes nothing of what was
-    sent after its answer, whatever the clocks show.
+    `sending`: the call that told its sender that it is stored. A purge takes no message that was
+    sent after its answer, also where the clocks differ.
     """
     if queue not in scenario.queues:
         return False
@@ -192,7 +192,7 @@ def _excused(
     wait_seconds = max(scenario.queues[queue].get("retry", {}).get("waits", [0]))
     waits = wait_seconds or scenario.queues[queue].get("ordered")
     slack_seconds = wait_seconds + LONGEST_LEASE_SECONDS if waits else 0
-    # One with a deduplication id is the first one's, which nobody may have answered.
+    # One with a deduplication id is the first one's, which may be unanswered.
     begun = min([sending.begun, *(each.begun for each in book.sends_labelled(sent) if sent.key)])
     if sent_ms + 1_000 * (min(lives) - slack_seconds) <= drain.begun_ms + MOST_SKEW_MS:
         return True
@@ -218,7 +218,7 @@ def _not_rewound(scenario: Scenario, book: Book, drain: Drain, track: Track) -> 
 
 
 def _atomic(scenario: Scenario, book: Book) -> Iterator[Violation]:
-    """Of a send that nobody answered, all or nothing is there."""
+    """An unanswered send is stored whole or not at all."""
     if scenario.queues["orders"]["message_retention_seconds"] < 1_000 or book.by_kind["purge"]:
         return
     if any("message_retention_seconds" in call.given for call in book.by_kind["change"]):

@@ -1,4 +1,4 @@
-"""What readers of a topic's log saw: all that was published, each message under one id."""
+"""A topic's log: its readers see every published message, each under one id."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ MOST_PER_RECEIVE = 16
 
 
 def check_counters(deployment: Deployment) -> Iterator[Violation]:
-    """Counters say what the store holds: messages not deleted, their bytes, what can be rewound."""
+    """Counters equal the store: messages not deleted, their bytes, messages to rewind."""
     held: Counter[tuple[str, str]] = Counter()
     for item in scan(deployment.engine, deployment.tables.messages):
         kind, source_id, _ = (item["pk"]["S"] + "##").split("#", 3)[:3]
@@ -40,7 +40,7 @@ def check_counters(deployment: Deployment) -> Iterator[Violation]:
 
 
 def check_usage(deployment: Deployment, book: Book) -> Iterator[Violation]:
-    """What is billed lies between what clients know was done and what may have been done."""
+    """Billed counts are between those that clients know of and those that are possible."""
     billed: Counter[tuple[str, str]] = Counter()
     for item in scan(deployment.engine, deployment.tables.usage):
         for record in item.get("records", {"L": []})["L"]:
@@ -49,14 +49,14 @@ def check_usage(deployment: Deployment, book: Book) -> Iterator[Violation]:
             billed[place, entry["kind"]["S"]] += int(entry["count"]["N"])
     for place, calls in _by_place(book.by_kind["receive"]).items():
         receipts = {each.receipt for call in calls if call.known for each in call.answer}
-        # A claim whose answer was lost may have taken what the receive, which answers the others,
-        # does not know of; so may one that the SDK repeated, where another came between.
+        # A claim whose answer was lost may have taken a message that its receive, which answers the
+        # others, does not know of; so may a repeated one, with another receive in between.
         unknown = sum(call.disturbed or call.outcome in ("failed", "crashed") for call in calls)
         yield from _within(place, "received", billed, len(receipts), MOST_PER_RECEIVE * unknown)
     sends = [*book.by_kind["send"], *book.by_kind["send again"]]
     for place, calls in _by_place(sends).items():
         ids = {message_id for call in calls if call.known for message_id, _ in call.answer}
-        # What the SDK repeats is stored again where the message was consumed in between.
+        # A write that the SDK repeats is stored again if the message was consumed in between.
         most = sum(
             (1 + call.repeated) * len(call.given["labels"]) for call in calls if call.effective
         )

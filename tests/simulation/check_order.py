@@ -1,4 +1,4 @@
-"""Ordered queues: of a group nobody gets a message while an earlier one is not done with."""
+"""Ordered queues: no message is received while an earlier one of its group is not done with."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _NEVER = 1 << 60
 def check_order(book: Book, reader: str, most_receives: int) -> Iterator[Violation]:
     """Each delivery of a group against the oldest message of it that is not done with.
 
-    After `most_receives` a message goes to the dead-letter queue.
+    After `most_receives` a message is moved to the dead-letter queue.
     """
     groups: defaultdict[str, list[Sent]] = defaultdict(list)
     for sent in book.sent.values():
@@ -69,7 +69,7 @@ def _precedes(earlier: Sent, later: Sent) -> bool:
 def _done(book: Book, reader: str, sent: Sent, most_receives: int) -> tuple[int, int]:
     """(moment, time) from which a message may be out of the way: deleted, moved, expired, purged.
 
-    What a rewind brings back stands behind what was received meanwhile: that is not checked.
+    A rewound message is behind those received meanwhile: that is not checked.
     """
     moment, moment_ms = _NEVER, _NEVER
     for message_id, (_, sent_ms) in sent.ids.items():

@@ -54,7 +54,7 @@ class _Hook:
             yield from self._in_order([each for each in sent if each.ids and each.key is None])
 
     def _again(self, posts: list[Call]) -> Iterator[Violation]:
-        """A message's next post comes after a refusal, a lost answer or a crash."""
+        """A message is posted again only after a refusal, a lost answer or a crash."""
         for before, after in pairwise(posts):
             lapsed = after.given["claimed_ms"] >= before.given["claimed_ms"] + HOLD_MS
             if before.outcome == "running" or lapsed:
@@ -89,7 +89,7 @@ class _Hook:
                 yield Violation("two invocations deliver at once", (before, after))
 
     def _behind_the_probe(self) -> Iterator[Violation]:
-        """While a subscription retries, what comes in is not attempted.
+        """While a subscription retries, new messages are not attempted.
 
         retry: round 1 ──answered: wait──           ──round 2── posts
         push:                           begins, posts
@@ -144,7 +144,7 @@ class _Hook:
             for earlier in in_order[first:]:
                 if earlier.answered > late.begun and earlier.name != late.name:
                     break
-                # They stand by the times in their ids, which an attempt takes from its client.
+                # Their order is that of the times in their ids, which are of their clients.
                 before = min(earlier.ids) < min(late.ids)
                 if before and earlier.label not in done:
                     calls = (earlier.calls[0], late.calls[0], post)

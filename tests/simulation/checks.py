@@ -54,7 +54,7 @@ def _violations(scenario: Scenario, deployment: Deployment, drain: Drain) -> Ite
 
 
 def _counts(scenario: Scenario, book: Book, drain: Drain) -> Iterator[Violation]:
-    """What the counts showed in peace is what could be received then."""
+    """The counts of the calm equal the messages that could be received then."""
     if scenario.queues["orders"]["message_retention_seconds"] < 1_000 or book.by_kind["change"]:
         return
     if scenario.in_flight:

@@ -22,13 +22,13 @@ from cirrusmq.sending import send
 
 @plant("plain", "rewinding", "receivers", rare=True)
 def nobody_waits_for_the_clocks_of_others(patch: pytest.MonkeyPatch) -> None:
-    """What is sent after a purge, by a clock that is behind, lies below its floor."""
+    """A message that is sent after a purge, by a clock that is behind, is below its floor."""
     patch.setattr(Core, "wait_past", lambda *_: None)
 
 
 @plant("plain", "rewinding", "receivers", rare=True)
 def a_purge_removes_whatever_has_the_key(patch: pytest.MonkeyPatch) -> None:
-    """A send that is repeated after the purge lies under the key that its steps have read."""
+    """A send that is repeated after the purge has the key that its steps have read."""
 
     def remove(core: Any, place: Any, floor_ms: int) -> None:
         core.store.write("DeleteItem", {"TableName": core.tables.messages, "Key": place})
@@ -38,7 +38,7 @@ def a_purge_removes_whatever_has_the_key(patch: pytest.MonkeyPatch) -> None:
 
 @plant("storm")
 def one_refused_claim_fails_the_whole_receive(patch: pytest.MonkeyPatch) -> None:
-    """The others stay claimed, and nobody is told of them."""
+    """The others stay claimed, and no client is told of them."""
     patch.setattr(unordered, "try_claim", claim.claim)
     patch.setattr(ordered, "try_claim", claim.claim)
 
@@ -51,7 +51,7 @@ def what_cannot_be_read_stays_claimed(patch: pytest.MonkeyPatch) -> None:
 
 @plant("plain", "retries", "pull")
 def a_send_that_is_repeated_gets_another_id(patch: pytest.MonkeyPatch) -> None:
-    """The id comes from chance, not from the attempt: what answered 503 may be stored twice."""
+    """The id is random, not made of the attempt: a send that got a 503 may be stored twice."""
 
     drawn = itertools.count(1)
 
@@ -64,7 +64,7 @@ def a_send_that_is_repeated_gets_another_id(patch: pytest.MonkeyPatch) -> None:
 
 
 class _Nobody(set[str]):
-    """A set that holds nothing, whatever is put into it."""
+    """A set that forgets every id that is put into it."""
 
     def __contains__(self, _: object) -> bool:
         return False

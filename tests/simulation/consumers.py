@@ -17,14 +17,14 @@ from cirrusmq.base.timestamps import parse_time
 _TIMEOUTS = (1, 1, 2, 3, 8, 30)
 _ACTS = ("delete",) * 6 + ("visibility",) * 2 + ("give back",) * 2 + ("dead letter", "nothing")
 _POISONED = ("give back", "nothing", "nothing", "delete")
-"""What consumers do who fail at most messages."""
+"""The acts of consumers that fail at most messages."""
 _VERBS = {
     "delete": ("delete", "deleted"),
     "dead letter": ("dead-letter", "deleted"),
     "visibility": ("visibility", "changed"),
     "give back": ("give-back", "given_back"),
 }
-"""Our name of a call -> its name in the path, and that of what it did in the answer."""
+"""Our name of a call -> its name in the path, and the name of its result in the answer."""
 
 
 class Receiver:
@@ -107,7 +107,7 @@ def act(
     deliveries: list[Delivery],
     given: dict[str, Any],
 ) -> Call:
-    """One call by receipts; answers what came of each."""
+    """One call by receipts, with a result for each in its answer."""
     receipts = list(dict.fromkeys(delivery.receipt for delivery in deliveries))
     seconds = given.get("seconds")
     request: dict[str, Any] = {"receipts": receipts}

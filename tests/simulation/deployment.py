@@ -43,13 +43,13 @@ ACCOUNT = "acme"
 Item = dict[str, Any]
 """In wire shapes."""
 _PATIENCE_MS = 30_000
-"""What the gateway waits for a function."""
+"""The gateway's timeout for a function."""
 _TURNOVERS = (0, 5, 40)
 _SKEWS_MS = (0, 0, 300, MOST_SKEW_MS, MOST_SKEW_MS)
 
 
 class Deployment:
-    """What all environments share: tables, stream, true time; and the history of their clients."""
+    """The shared parts of all environments: tables, stream, true time, their clients' history."""
 
     def __init__(self, chaos: Chaos) -> None:
         self.chaos = chaos
@@ -75,7 +75,7 @@ class Deployment:
         self.on_write()
 
     def auditor(self) -> Core:
-        """A core that nothing happens to, for whoever looks into the store."""
+        """A core without faults, for looks into the store."""
         return Environment(self, "auditor", None).core
 
     def side_by_side(self, call: Callable[[A], B], values: Iterable[A]) -> Iterable[B]:
@@ -100,8 +100,8 @@ class Deployment:
     ) -> Call:
         """One HTTP call; `read` makes of its answer what the history keeps.
 
-        The gateway may tell the client 503 at any time while the function goes on, and its answer
-        may be lost.
+        The gateway may answer 503 at any time while the function still runs, and its answer may be
+        lost.
         """
         event = self._event(route, path, body, query)
         role = _roles()[route]
@@ -150,7 +150,7 @@ class Deployment:
     def _invoke(
         self, client: Client, role: str, call: Call, event: Event, less_ms: int = 0
     ) -> tuple[Outcome, Any]:
-        """What came of an invocation: its outcome, and the handler's answer."""
+        """The outcome of an invocation, and the handler's answer."""
         name = client.name_call()
         fleet, function = self._fleets[role], functions()[role]
         environment = fleet.take(name)
@@ -177,7 +177,7 @@ class Deployment:
             fleet.give_back(environment, name)
 
     def _read_answer(self, answer: Any) -> tuple[Outcome, Any]:
-        """What the client makes of an answer of the HTTP API."""
+        """An answer of the HTTP API as the client reads it."""
         told = read_answer(answer)
         shown: Any = json.loads(told.body) if told.body else None
         if told.status < 400:
@@ -223,7 +223,7 @@ class _Listener(logging.Handler):
 
 @contextlib.contextmanager
 def listening() -> Iterator[None]:
-    """While functions run here, what they log goes nowhere else."""
+    """Keep the functions' logs while they run here."""
     os.environ.setdefault("POWERTOOLS_METRICS_DISABLED", "true")
     log = logging.getLogger(logger.name)
     handlers, propagate = log.handlers, log.propagate
@@ -259,7 +259,7 @@ def _nobody(*_: Any) -> Any:
 
 @cache
 def template() -> Template:
-    """What is deployed."""
+    """The deployed template."""
     return load(TEMPLATE)
 
 

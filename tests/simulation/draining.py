@@ -24,7 +24,7 @@ HINT_MS = 65_000
 
 @dataclass(slots=True)
 class Left:
-    """What a place held when everybody had stopped."""
+    """A place's messages when all clients had stopped."""
 
     kept: int
     """By the count that answers show."""
@@ -40,7 +40,7 @@ class Drain:
         self.left: dict[str, Left] = {}
         self.begun = self.begun_ms = 0
         self.blocked: list[str] = []
-        """What could go on by what the store holds, and does not."""
+        """Work that could continue by the store's state, and does not."""
 
     def run(self) -> None:
         """Drain every place."""

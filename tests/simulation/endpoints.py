@@ -12,7 +12,7 @@ from tests.simulation.wire import Crashed
 from cirrusmq_local.testing.world import START_MS, Posting
 
 POST_MS = 15_000
-"""What a post may take."""
+"""The longest duration of a post."""
 
 
 class Endpoints:

@@ -34,7 +34,7 @@ MOST_SKEW_MS = 1_000
 
 
 class Client:
-    """Who calls: its steps and calls have names, by which their fates are drawn."""
+    """A caller: its steps and calls have names, by which their fates are drawn."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -75,9 +75,9 @@ class Environment:
         self.deployment = deployment
         self.name = name
         self.client = Client(name)
-        """Whose call it works on."""
+        """The client whose call it works on."""
         self.under_way: Call
-        """What it is doing, or did last."""
+        """The call that it works on, or did last."""
         self.written_ms = 0
         """When it last began to write an item."""
         self.skew_ms = skew_ms
@@ -91,7 +91,7 @@ class Environment:
         self._deadline_ms = deadline_ms
 
     def remaining_ms(self) -> int:
-        """What is left until then."""
+        """Milliseconds left until then."""
         return max(0, self._deadline_ms - self.deployment.stage.now_ms())
 
     def on_call(self, operation: str) -> None:
@@ -109,7 +109,7 @@ class Environment:
             raise Crashed
 
     def note(self, fault: str, operation: str) -> None:
-        """Something goes wrong with a store call."""
+        """Note the fault of a store call."""
         self.under_way.faults.append(f"{operation}: {fault}")
         what = f"{self.client.name:<12} {operation}: {fault}"
         self.deployment.history.faults.append((self.deployment.stage.now_ms(), what))
@@ -152,7 +152,7 @@ def _load(function: Function) -> Handler:
 
 
 class Fleet:
-    """The environments of one function: who is idle takes the next call, or a new one does."""
+    """The environments of one function: an idle one takes the next call, else a new one."""
 
     def __init__(self, deployment: Deployment, role: str, function: Function) -> None:
         self._deployment = deployment
@@ -181,7 +181,7 @@ class Fleet:
 
 
 class Context:
-    """What a handler is told about its invocation."""
+    """A handler's context of its invocation."""
 
     def __init__(self, environment: Environment, function: Function, request_id: str) -> None:
         self.function_name = function.name

@@ -1,4 +1,4 @@
-"""What happened in a run, as its clients saw it: calls with their beginning, end and answer."""
+"""The history of a run, as its clients saw it: calls with their beginning, end and answer."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Literal
 from cirrusmq_local.testing.world import START_MS
 
 Outcome = Literal["running", "answered", "refused", "failed", "crashed", "broken"]
-"""`refused`: an error that says nothing was done; `failed`, `crashed`: nobody knows what was."""
+"""`refused`: an error, and nothing was done; `failed`, `crashed`: the effect is not known."""
 
 
 @dataclass(slots=True, eq=False)
@@ -29,7 +29,7 @@ class Call:
     skew_ms: int = 0
     """How far the clock of the environment that worked on it was ahead of the true time."""
     faults: list[str] = field(default_factory=list)
-    """What went wrong in it: `<store operation>: <fault>`, or what became of the call itself."""
+    """Its faults: `<store operation>: <fault>`, or the fate of the call itself."""
 
     @property
     def repeated(self) -> bool:
@@ -38,12 +38,12 @@ class Call:
 
     @property
     def haunted(self) -> bool:
-        """Whether one of its store calls went astray, and may take effect after its end."""
+        """Whether one of its store calls was delayed, and may take effect after its end."""
         return any(fault.endswith(": ghost") for fault in self.faults)
 
     @property
     def disturbed(self) -> bool:
-        """Whether anything went wrong in it."""
+        """Whether it has any fault."""
         return bool(self.faults)
 
     @property
@@ -78,11 +78,11 @@ class Violation:
 
 @dataclass(slots=True)
 class History:
-    """All calls of a run in the order of their beginning, and what went wrong meanwhile."""
+    """All calls of a run in the order of their beginning, and the faults of the run."""
 
     calls: list[Call] = field(default_factory=list)
     faults: list[tuple[int, str]] = field(default_factory=list)
-    """(time in ms, what happened to whose call)."""
+    """(time in ms, the client and the fault of its call)."""
     moment: int = 0
 
     def begin(self, actor: str, kind: str, place: str, given: dict[str, Any], now_ms: int) -> Call:
@@ -92,7 +92,7 @@ class History:
         return call
 
     def end(self, call: Call, outcome: Outcome, answer: Any, now_ms: int) -> None:
-        """Note what came of a call. One that nobody answered has no end."""
+        """Note the outcome of a call. An unanswered one has no end."""
         call.outcome, call.answer = outcome, answer
         if outcome in ("answered", "refused"):
             call.ended, call.ended_ms = self.tick(), now_ms

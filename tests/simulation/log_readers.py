@@ -1,4 +1,4 @@
-"""Readers of a topic's log: what broadcasting consumers do, each from a cursor of its own."""
+"""Readers of a topic's log, as broadcasting consumers: each from a cursor of its own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The functions that nobody waits for: the minute's sweep, operations, pushes, retry schedules."""
+"""Functions without a client: the minute's sweep, operations, pushes, the retry state machine."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.simulation.wire import ENDPOINT
 from cirrusmq.storage.directory_keys import RUNNING
 
 _REPLAY_SECONDS = (10.0, 10.05, 70.0)
-"""What an operation's function is told that it has left, when it begins."""
+"""The remaining time that an operation's function is told at its begin."""
 
 
 def _parked(item: Item) -> bool:
@@ -36,7 +36,7 @@ class Sweeper:
         self._deployment.stage.pause(60_000)
         self._client.begin(number)
         self.sweep()
-        if draw.random() < 0.5:  # the store removes what expired when it comes to it
+        if draw.random() < 0.5:  # the store removes expired items some time later
             self._deployment.engine.remove_expired()
             self._deployment.written()
 
@@ -46,7 +46,7 @@ class Sweeper:
 
 
 class Functions:
-    """Runs what is invoked asynchronously; an invocation may fail, be lost or come twice."""
+    """Runs asynchronous invocations; one may fail, be lost or be run twice."""
 
     def __init__(self, deployment: Deployment) -> None:
         self._deployment = deployment
@@ -83,7 +83,7 @@ class Functions:
         return int(self._deployment.engine.execute("Query", request)["Count"])
 
     def parked(self) -> list[str]:
-        """What fan_out put aside, and nobody has handed out yet."""
+        """Shares that fan_out parked, and no drainer has handed out yet."""
         items = scan(self._deployment.engine, self._deployment.tables.messages)
         return [f"{each['pk']['S']} {each['sk']['S']}" for each in items if _parked(each)]
 

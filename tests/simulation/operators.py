@@ -1,4 +1,4 @@
-"""Whoever runs a queue: rewinds, redrives, purges, changes of attributes."""
+"""Operators of queues: rewinds, redrives, purges, changes of attributes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.simulation.scenario import Cast, Scenario
 from cirrusmq.base.timestamps import format_time
 
 KINDS = {"rewinder": "rewind", "redriver": "redrive", "purger": "purge", "changer": "change"}
-"""What the calls of each part are called."""
+"""The kind of the calls of each part."""
 
 
 class Operator:

@@ -1,4 +1,4 @@
-"""Eventually consistent reads: what a table looked like a moment ago, one's own writes included."""
+"""Eventually consistent reads: a table as of a moment ago, without one's own last writes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Item = dict[str, Any]
 def stale_query(engine: Engine, request: dict[str, Any], changes: int) -> dict[str, Any]:
     """A query's answer without the table's last `changes` changes.
 
-    Of conditions on sort keys it knows BETWEEN, which is what readers of parcels ask.
+    Of conditions on sort keys it knows BETWEEN, the one of parcels' readers.
     """
     table = request["TableName"]
     values = request["ExpressionAttributeValues"]
@@ -53,7 +53,7 @@ def stale_batch_get(engine: Engine, request: dict[str, Any], changes: int) -> di
 
 
 def _undone(engine: Engine, table: str, pk: str, changes: int) -> dict[str, Item | None]:
-    """Sort key -> the item before the last `changes` changes of the table, for what they touched.
+    """Sort key -> the item before the last `changes` changes of the table, for changed items.
 
     None where there was no item.
     """

@@ -1,4 +1,4 @@
-"""What clients receive from: a queue, a receiver of a queue, a pull subscription."""
+"""Places to receive from: a queue, a receiver of a queue, a pull subscription."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Delivery:
     expires_ms: int
     visible_ms: int
     dead: dict[str, Any] | None
-    """Of a dead letter: where it came from."""
+    """The source of a dead letter."""
     skew_ms: int = 0
     """Of the clock of the environment that claimed it."""
 
@@ -77,7 +77,7 @@ class Delivery:
 
     @property
     def claim_ms(self) -> int:
-        """When it was claimed, by its environment's clock; the latest possible, where its expiry
+        """The time of the claim, by its environment's clock; the latest possible, if its expiry
         cut the lease short."""
         if self.visible_ms >= self.expires_ms:
             return self.call.ended_ms + self.call.skew_ms
@@ -89,7 +89,7 @@ class Delivery:
 
 
 def read_deliveries(call: Call, answer: Any) -> list[Delivery]:
-    """What a receive answered."""
+    """The messages in a receive's answer."""
     return [
         Delivery(
             call=call,

@@ -31,7 +31,7 @@ class Plant:
     patch: Patch
     families: tuple[str, ...]
     rare: bool
-    """Whether it takes many seeds to find it: what does harm then has to come together."""
+    """Whether it takes many seeds to find it: its harm needs several rare events at once."""
 
 
 PLANTS: dict[str, Plant] = {}
@@ -180,7 +180,7 @@ def parcels_are_written_before_their_log_record(patch: pytest.MonkeyPatch) -> No
 
 @plant("dead", "retries")
 def held_messages_become_dead_letters(patch: pytest.MonkeyPatch) -> None:
-    """Who gives a message up does not ask whether it is held."""
+    """Dead-lettering does not check whether a message is held."""
     patch.setattr(parcel.Parcel, "held", lambda *_: False)
 
     def careless(source: Any, held: Any, place: int, now_ms: int) -> str | None:
@@ -199,14 +199,14 @@ def ordered_receivers_pass_what_is_held(patch: pytest.MonkeyPatch) -> None:
 
 @plant("rewinding")
 def deleted_messages_do_not_reach_the_archive(patch: pytest.MonkeyPatch) -> None:
-    """What is removed is not put into the archive."""
+    """Deleted messages are not put into the archive."""
     patch.setattr(tombstones, "rewindable_until", lambda *_: 0)
     patch.setattr(delete, "rewindable_until", lambda *_: 0)
 
 
 @plant("rewinding")
 def a_rewind_takes_what_was_deleted_since(patch: pytest.MonkeyPatch) -> None:
-    """A rewind brings back what its own messages' consumers deleted meanwhile."""
+    """A rewind brings back messages that consumers deleted after it began."""
     choose = rewind._to_rewind
 
     def all_of_them(core: Any, source: Any, held: Any, to_ms: int, started_ms: int) -> list[int]:
@@ -240,7 +240,7 @@ def given_back_messages_keep_their_receipts(patch: pytest.MonkeyPatch) -> None:
 
 @plant("dead", "retries")
 def a_move_does_not_look_at_its_source(patch: pytest.MonkeyPatch) -> None:
-    """Whoever moves a message does not ask whether it is still there, and as it was read."""
+    """A move does not check that the message is still there, and as it was read."""
     departure = moves._departure
 
     def careless(*args: Any) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What a seed plays: which queues there are, who uses them, and how many steps each takes."""
+"""The scenario of a seed: its queues, the actors that use them, and each actor's steps."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _OF_TOPICS = ("pull", "ordered pull", "ordered copies", "http")
 
 @dataclass(frozen=True, slots=True)
 class Cast:
-    """An actor: its part (`sender`, `receiver`, …), where it plays, and its steps."""
+    """An actor: its part (`sender`, `receiver`, …), its place, and its number of steps."""
 
     name: str
     part: str
@@ -73,7 +73,7 @@ class Scenario:
 
     @property
     def grouped(self) -> bool:
-        """Whether every message has a group: somebody receives them in order."""
+        """Whether every message has a group: some place is ordered."""
         return any(
             attributes.get("ordered")
             for attributes in (*self.queues.values(), *self.subscriptions.values())
@@ -81,7 +81,7 @@ class Scenario:
 
     @property
     def places(self) -> list[Place]:
-        """Whatever messages can be received from."""
+        """All places that messages can be received from."""
         queues = [Place(name) for name in self.queues]
         receivers = [Place(f"orders/{name}") for name in self.receivers]
         pulled = [
@@ -164,7 +164,7 @@ def _group(draw: random.Random, ordered: bool) -> dict[str, Any]:
     if ordered:
         group["ordered"] = True
     elif draw.random() < 0.6:
-        group["retry"] = _ladder(draw)
+        group["retry"] = _retry_policy(draw)
     if draw.random() < 0.3:
         group["filter"] = {"tags": ["a"]}
     return group
@@ -188,7 +188,7 @@ def _attributes(draw: random.Random, family: str) -> dict[str, Any]:
         "delay_seconds": draw.choice((0, 0, 0, 2)),
     }
     if family == "retries":
-        attributes["retry"] = _ladder(draw)
+        attributes["retry"] = _retry_policy(draw)
     if family == "storm":
         one = {"queue": "dead", "max_receives": 1}
         return attributes | {"partitions": 1, "dead_letter": one}
@@ -211,7 +211,7 @@ def _attributes(draw: random.Random, family: str) -> dict[str, Any]:
     return attributes
 
 
-def _ladder(draw: random.Random) -> dict[str, Any]:
+def _retry_policy(draw: random.Random) -> dict[str, Any]:
     waits = draw.choice(([0.5], [1, 3], [70], [2, 90, 200], [150]))
     return {"policy": "custom", "waits": waits, "jitter": draw.choice((0, 0.5))}
 
@@ -226,7 +226,7 @@ def _cast(draw: random.Random, family: str, orders: dict[str, Any]) -> list[Cast
     ]
     if "dead_letter" in orders:
         cast.append(Cast("undertaker", "receiver", DEAD, 3))
-        # A message that is redriven into a queue with receivers goes to all of them.
+        # A message that is redriven into a queue with receivers is delivered to all of them.
         if draw.random() < 0.5 and "receivers" not in family:
             cast.append(Cast("redriver", "redriver", DEAD, 2))
     if orders.get("rewind_seconds"):

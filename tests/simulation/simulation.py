@@ -44,7 +44,7 @@ _PARTS: dict[str, Callable[[Deployment, Scenario, Cast], Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """What is left out of a run, to make its history shorter. `faults` None: none is left out."""
+    """The parts left out of a run, to make its history shorter. `faults` None: none is left out."""
 
     actors: frozenset[str] = frozenset()
     steps: frozenset[tuple[str, int]] = frozenset()
@@ -53,7 +53,7 @@ class Cut:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What came of a run."""
+    """The result of a run."""
 
     history: History
     violation: Violation | None
@@ -168,7 +168,7 @@ class _Play:
                 self._deployment.stage.wake(reader.actor, 100)
 
     def _calm_down(self) -> None:
-        """Let the machinery finish: nothing fails any more, and the sweep comes by."""
+        """Let the functions finish: there are no more faults, and the sweep runs."""
         stage = self._deployment.stage
         sweeper = Cast("calm", "sweeper", self._scenario.places[0], 0)
         part = Sweeper(self._deployment, self._scenario, sweeper)

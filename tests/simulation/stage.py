@@ -1,10 +1,10 @@
 """Actors on one clock: threads of which one runs at a time, in an order that never depends on luck.
 
-    sender    ──call──┐ asleep until 12:00:00.007          ┌── goes on
+    sender    ──call──┐ asleep until 12:00:00.007          ┌── runs on
     receiver          └──> runs, because it is due first ──┘ asleep until 12:00:00.012
 
-Time moves only when the actor that is due next is due later. The baton goes straight from thread to
-thread, and an actor that is due next itself keeps it.
+Time moves only when the actor that is due next is due later. The baton is passed straight from
+thread to thread, and an actor that is due next itself keeps it.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Stage:
 
     @property
     def current(self) -> Actor | None:
-        """Who holds the baton."""
+        """The actor with the baton."""
         return self._current
 
     def now_ms(self) -> int:
@@ -64,7 +64,7 @@ class Stage:
         self.pause(max(1, round(seconds * 1000)))
 
     def jump(self, ms: int) -> None:
-        """Let time pass for everybody at once; whoever was due meanwhile is late."""
+        """Let time pass for all actors at once; one that was due meanwhile is late."""
         self._now_ms += ms
 
     def spawn(self, name: str, body: Callable[[], None], after_ms: int = 0, tie: int = 0) -> Actor:
@@ -91,14 +91,14 @@ class Stage:
         self._hand_over(actor)
 
     def park(self) -> None:
-        """Let the calling actor sleep until somebody wakes it."""
+        """Let the calling actor sleep until another one wakes it."""
         assert self._current is not None
         actor = self._current
         actor.parked = True
         self._hand_over(actor)
 
     def wake(self, actor: Actor, after_ms: int = 0) -> None:
-        """Have a parked actor go on."""
+        """Wake a parked actor."""
         if actor.parked:
             actor.parked = False
             heapq.heappush(self._due, (self._now_ms + after_ms, 0, actor.number, actor))
@@ -146,7 +146,7 @@ class Stage:
             raise self.failure
 
     def close(self) -> None:
-        """End whoever is still there."""
+        """End the actors that are left."""
         self._over = True
         for actor in list(self._waiting):
             actor.go.release()
@@ -159,7 +159,7 @@ class Stage:
         return actor
 
     def _pass_on(self) -> None:
-        """Give the baton to whoever is due next, or back to `run`."""
+        """Give the baton to the actor that is due next, or back to `run`."""
         if self._due and not self._over:
             self._next().go.release()
         else:
@@ -212,7 +212,7 @@ class Window:
         self._stage.spawn("thread", lambda: self._play(call))
 
     def wait(self, seconds: float) -> list[Any]:
-        """What calls that have ended answered; waits at most so long for the next one."""
+        """The results of calls that have ended; waits at most so long for the next one."""
         until_ms = self._stage.now_ms() + round(seconds * 1000)
         self._stage.spawn("timer", self._wake, round(seconds * 1000))
         while self._running and not self._ended and not self._errors:

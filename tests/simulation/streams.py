@@ -19,15 +19,15 @@ from cirrusmq_local.engine.changes import StreamRecord as Change
 FIRST_RETRY_MS, LAST_RETRY_MS = 100, 30_000
 """Before a batch that failed is tried again; doubled each time."""
 _RESTARTS = 0.05
-"""The share of batches after which the mapping forgets how far it came in them."""
+"""The share of batches after which the mapping forgets its progress in them."""
 
 
 class Mapping:
     """An event source mapping on one shard of the stream.
 
-    A batch is tried by `Plan` until it is done, halved, or given up; those that are given up lie in
-    `unprocessed`. Now and then the mapping starts anew from where its last batch began, and cuts
-    the records in another way.
+    A batch is tried by `Plan` until it is done, halved, or given up; those that are given up are in
+    `unprocessed`. Now and then the mapping starts anew at the begin of its last batch, and cuts the
+    records in another way.
     """
 
     def __init__(self, deployment: Deployment, role: str, shard: int, shards: int) -> None:
@@ -43,7 +43,7 @@ class Mapping:
         self.actor: Actor | None = None
 
     def live(self) -> None:
-        """Read whenever somebody wakes this."""
+        """Read whenever the actor is woken."""
         number = 0
         while True:
             self._read()
@@ -64,7 +64,7 @@ class Mapping:
         while (piece := plan.next()) is not None:
             done, raised = self._try(piece)
             if not chaos.calm and draw.random() < _RESTARTS:
-                return  # what was done of it was not noted down
+                return  # its progress was not noted down
             given_up = plan.settle(done, raised, self._age_seconds(piece))
             self.unprocessed += given_up
             for _ in range(done + len(given_up)):

@@ -48,7 +48,7 @@ def test_the_planted_faults_are_there() -> None:
 
 @pytest.mark.parametrize("fault", PLANTS)
 def test_a_fault_can_still_be_planted(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What it takes away has the name that it had when the fault was written down."""
+    """The patched names still exist."""
     PLANTS[fault].patch(monkeypatch)
 
 

@@ -1,4 +1,4 @@
-"""Thousands of seeds: whatever fails, crashes and is repeated, every promise is kept."""
+"""Thousands of seeds: every promise is kept through failures, crashes and repetitions."""
 
 from __future__ import annotations
 

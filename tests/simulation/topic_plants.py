@@ -43,13 +43,13 @@ def fan_out_leaves_the_last_parcel_out(patch: pytest.MonkeyPatch) -> None:
 
 @plant("pull", "http", rare=True)
 def what_came_late_is_not_shown_again(patch: pytest.MonkeyPatch) -> None:
-    """Readers of the log that have passed a key do not learn what came to lie under it."""
+    """Readers of the log that have passed a key do not learn of a late record under it."""
     patch.setattr(records, "came_late", lambda *_: False)
 
 
 @plant("pull", "http", rare=True)
 def markers_lie_beside_the_log(patch: pytest.MonkeyPatch) -> None:
-    """A late repetition leaves the key free, and a first try that comes later still takes it."""
+    """A late repetition leaves the key free, and a first try that is later still takes it."""
 
     def beside(*given: Any) -> Any:
         return {**marker(*given), "pk": {"S": "D#beside"}}
@@ -60,7 +60,7 @@ def markers_lie_beside_the_log(patch: pytest.MonkeyPatch) -> None:
 
 @plant("http")
 def anybody_holds_a_schedule(patch: pytest.MonkeyPatch) -> None:
-    """Who posts does not ask whether somebody else does."""
+    """A worker posts without checking whether another one holds the lease."""
 
     def hold(core: Any, schedule: Any, *_: Any) -> Any:
         return poster_lease.Held(schedule, mine=True, dirty=False)
@@ -77,13 +77,13 @@ def a_retrying_subscription_delivers(patch: pytest.MonkeyPatch) -> None:
 
 @plant("http")
 def posts_are_settled_by_anybody(patch: pytest.MonkeyPatch) -> None:
-    """What became of a post is not written down."""
+    """The outcome of a post is not stored."""
     patch.setattr(posting, "_write", lambda push, parcel, fates: parcel)
 
 
 @plant("http")
 def retries_are_not_started_anew(patch: pytest.MonkeyPatch) -> None:
-    """The sweep does not see schedules that nobody is at."""
+    """The sweep does not see delivery states without a worker."""
     patch.setattr(delivery_state.Schedule, "stuck", lambda *_: False)
 
 
@@ -96,7 +96,7 @@ def a_batch_counts_again_when_it_comes_again(patch: pytest.MonkeyPatch) -> None:
 
 @plant("dead", "rewinding")
 def moves_are_billed_as_deletes(patch: pytest.MonkeyPatch) -> None:
-    """The meter does not look at where a parcel came from."""
+    """The meter does not look at a parcel's source before its move."""
     change = meter._change
 
     def blind(record: Any) -> Any:

@@ -1,4 +1,4 @@
-"""A history sorted by message: for each message and reader its deliveries, and what became of it.
+"""A history sorted by message: for each message and reader its deliveries and its acts.
 
 A message has one track for each of its readers (the queue itself, each receiver, each
 subscription). A dead letter stays in the track of the reader that it was lost to.
@@ -20,13 +20,13 @@ _ACTS = ENDING | {"visibility"}
 
 @dataclass(slots=True, eq=False)
 class Act:
-    """What a call by receipts did to one message."""
+    """The act of a call by receipts on one message."""
 
     call: Call
     verb: str
     delivery: Delivery
     result: int | str | None
-    """When it is visible (0: gone), or an error's code; None where nobody knows."""
+    """Its new visible time (0: gone), or an error's code; None where it is not known."""
 
     @property
     def done(self) -> bool:
@@ -35,8 +35,8 @@ class Act:
 
     @property
     def effective(self) -> bool:
-        """Whether it may have been done. Where the SDK sent it twice, the second try may have found
-        what somebody else made of it since the first."""
+        """Whether it may have been done. If the SDK sent it twice, the second try may have found
+        the change of another call since the first."""
         return not isinstance(self.result, str) or self.call.repeated
 
     @property
@@ -63,7 +63,7 @@ class Track:
     """In the order of their beginning."""
 
     def acts_on(self, delivery: Delivery) -> list[Act]:
-        """What was asked with this delivery's receipt."""
+        """The acts with this delivery's receipt."""
         return [act for act in self.acts if act.delivery.receipt == delivery.receipt]
 
     def acts_before(self, verb: str, moment: int) -> Iterator[Act]:
@@ -91,7 +91,7 @@ class Sent:
 
     @property
     def answered(self) -> int:
-        """From then on it is known to be stored; never, where nobody answered."""
+        """From this moment on it is known to be stored; never, if no send was answered."""
         return min((call.ended for call, _ in self.ids.values()), default=1 << 60)
 
 
@@ -176,7 +176,7 @@ class Book:
 
 
 def reader_of(delivery: Delivery) -> str:
-    """Whose message it is, or was before it became a dead letter."""
+    """The reader of a delivery, or of the dead letter's source."""
     dead = delivery.dead
     if dead is None:
         return delivery.call.place

@@ -1,7 +1,7 @@
-"""Between the core and the engine: the network, on which everything goes wrong that can.
+"""The network between the core and the engine, with every fault that it can have.
 
-It stands in the place of PynamoDB's connection and calls the engine without making HTTP of it,
-which is most of what a call costs.
+It takes the place of PynamoDB's connection and calls the engine without HTTP, which is most of a
+call's cost.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Crashed(BaseException):
 
 
 class Caller(Protocol):
-    """Whose calls these are."""
+    """The environment that makes the calls."""
 
     def name_call(self) -> CallName:
         """The name of the next call."""
@@ -41,7 +41,7 @@ class Caller(Protocol):
         ...
 
     def note(self, fault: str, operation: str) -> None:
-        """Something goes wrong with a call."""
+        """Note the fault of a call."""
         ...
 
 
@@ -146,7 +146,7 @@ class Wire:
         return self._execute(operation, request)
 
     def _haunt(self, operation: str, request: dict[str, Any], fate: Fate) -> None:
-        """The request goes astray and takes effect later, when nobody waits for it any more."""
+        """The request is delayed and takes effect later, when its caller no longer waits for it."""
         kept = copy.deepcopy(request)
 
         def appear() -> None:
