@@ -1,4 +1,4 @@
-"""What an update does to values: sums, longer lists, larger and smaller sets."""
+"""The operations of an update on values: sums, longer lists, larger and smaller sets."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The engine in the place of the network: botocore's `before-call` event answers for DynamoDB.
 
-The event comes after a request is serialised and before it is signed and sent. So nothing is
+The event is between the serialising of a request and its signing and sending. So nothing is
 signed, retried or sent; a client needs a region, but no credentials. PynamoDB however makes a new
 client for each call as long as there are none, and botocore looks for them in the network when it
 makes a client: set `AWS_ACCESS_KEY_ID` and `AWS_SECRET_ACCESS_KEY` to anything.
@@ -26,7 +26,7 @@ _EVENT = "before-call.dynamodb"
 
 @dataclass(frozen=True, slots=True)
 class HttpAnswer:
-    """What botocore and its handlers look at of an HTTP response."""
+    """The part of an HTTP response that botocore and its handlers read."""
 
     status_code: int
     headers: dict[str, str] = field(default_factory=dict)
@@ -71,7 +71,7 @@ def attach_globally(engine: Engine) -> Callable[[], None]:
 
 
 def answer(engine: Engine, model: OperationModel, body: bytes) -> tuple[HttpAnswer, dict[str, Any]]:
-    """What botocore would have parsed from DynamoDB's response to this body."""
+    """The answer that botocore would have parsed from DynamoDB's response to this body."""
     try:
         parsed = engine.execute(model.name, decode_body(model.name, body))
         status = 200

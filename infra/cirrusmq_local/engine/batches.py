@@ -53,7 +53,7 @@ class _Reading:
 
 
 def batch_get_item(core: Core, request: Mapping[str, Any]) -> dict[str, Any]:
-    """BatchGetItem; what does not fit into 16 MB comes back as unprocessed."""
+    """BatchGetItem; keys of items that do not fit into 16 MB are answered as unprocessed."""
     check_members("BatchGetItem", request, _BATCH_GET, ("RequestItems",))
     _check_not_empty(request)
     readings = [_Reading(core, name, wanted) for name, wanted in request["RequestItems"].items()]

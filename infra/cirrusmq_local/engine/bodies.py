@@ -1,7 +1,7 @@
 """Request bodies as JSON, decoded to wire shapes with binary values as bytes.
 
-The types name every member that DynamoDB's model knows, supported or not: what is named here
-reaches the engine, which refuses what it does not know; anything else would be dropped unseen.
+The types name every member that DynamoDB's model knows, supported or not: members named here
+reach the engine, which refuses those it does not know; any other would be dropped unseen.
 """
 
 from __future__ import annotations

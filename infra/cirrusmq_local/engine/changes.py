@@ -1,4 +1,4 @@
-"""The change stream: what readers get, wait for and give up, and where they stand."""
+"""The change stream: reading it, waiting for it, trimming it, and the readers' positions."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class StreamClock:
             return self._newest.get(table, 0)
 
     def wait(self, table: str, after: int, timeout_seconds: float) -> bool:
-        """Wait for a change behind `after`; False when none came in that time."""
+        """Wait for a change behind `after`; False when there was none in that time."""
         with self._changed:
             return self._changed.wait_for(
                 lambda: self._newest.get(table, 0) > after, timeout_seconds
@@ -137,7 +137,7 @@ def forget_changes(transaction: Transaction, table: Table) -> None:
 
 
 def save_position(core: Core, reader: str, position: int) -> None:
-    """Keep, durably, how far a reader has come."""
+    """Store a reader's position, durably."""
 
     def job(transaction: Transaction) -> None:
         transaction.connection.execute(
@@ -149,7 +149,7 @@ def save_position(core: Core, reader: str, position: int) -> None:
 
 
 def load_position(core: Core, reader: str) -> int:
-    """How far a reader has come; 0 for one that has kept nothing."""
+    """A reader's position; 0 where none is stored."""
     with core.store.reading() as connection:
         row = connection.execute(
             "SELECT position FROM positions WHERE reader = ?", (reader,)

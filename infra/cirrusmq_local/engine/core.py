@@ -1,4 +1,4 @@
-"""What every operation works with."""
+"""The shared parts of every operation."""
 
 from __future__ import annotations
 

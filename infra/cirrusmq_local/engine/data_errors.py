@@ -1,4 +1,4 @@
-"""What is wrong with the data folder, in one line that names the file and what to do."""
+"""Errors of the data folder, in one line that names the file and the remedy."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _ADVICE = {
 
 
 class DataError(Exception):
-    """What is wrong, and what to do: one line that names the file."""
+    """An error and its remedy: one line that names the file."""
 
 
 class DataInUseError(DataError):
@@ -51,7 +51,7 @@ def _explain(path: Path, error: OSError) -> str:
 
 
 def _owner(path: Path) -> str:
-    """Whose the file is, or the nearest folder above it that can be seen."""
+    """The owner of the file, or of the nearest folder above it that can be read."""
     for each in (path, *path.parents):
         with contextlib.suppress(OSError, KeyError):
             return f", {each} is of user {pwd.getpwuid(each.stat().st_uid).pw_name}"
@@ -59,7 +59,7 @@ def _owner(path: Path) -> str:
 
 
 def explain_store(path: Path, error: Exception) -> str:
-    """What is wrong with a store that cannot be opened, and what to do."""
+    """The fault of a store that cannot be opened, and its remedy."""
     match code_of(error):
         case sqlite3.SQLITE_FULL:
             return f"{path}: {_ADVICE[errno.ENOSPC]}"

@@ -42,9 +42,9 @@ class Engine:
     """DynamoDB's operations on tables in one SQLite file, or in memory when `path` is None.
 
     Usable from any number of threads; one process at a time may have a file open. `now_ms` is
-    the only clock, and must never go back: expiry, tokens, streams and exports go by it.
+    the only clock, and must never decrease: expiry, tokens, streams and exports use it.
 
-    `on_failure` is told whatever SQLite says of a file that fails later; the calls that meet that
+    `on_failure` is told SQLite's error for a file that fails later; calls that meet that error
     raise StorageFailedError.
     """
 
@@ -105,7 +105,7 @@ class Engine:
         return self._streams.newest(self._streamed(table).spec.name)
 
     def wait_for_stream(self, table: str, after: int, timeout_seconds: float) -> bool:
-        """Wait until there is a change behind `after`; False when none came in time."""
+        """Wait until there is a change behind `after`; False when there was none in time."""
         return self._streams.wait(self._streamed(table).spec.name, after, timeout_seconds)
 
     def trim_stream(self, table: str, up_to: int) -> None:
@@ -113,15 +113,15 @@ class Engine:
         changes.trim_stream(self._core, self._streamed(table), up_to)
 
     def save_position(self, reader: str, position: int) -> None:
-        """Keep, durably, how far a reader has come."""
+        """Store a reader's position, durably."""
         changes.save_position(self._core, reader, position)
 
     def load_position(self, reader: str) -> int:
-        """How far a reader has come; 0 for one that has kept nothing."""
+        """A reader's position; 0 where none is stored."""
         return changes.load_position(self._core, reader)
 
     def remove_expired(self, limit: int = 1000) -> int:
-        """Remove items whose TTL attribute lies before now; how many were removed."""
+        """Remove items whose TTL attribute is before now; how many were removed."""
         return expiry.remove_expired(self._core, limit)
 
     def export(self, table: str, folder: Path, *, since_ms: int | None = None) -> Path:

@@ -1,4 +1,4 @@
-"""What the engine refuses, in DynamoDB's own codes and sentences."""
+"""The engine's errors, in DynamoDB's own codes and sentences."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class EngineError(Exception):
 
 
 class InvalidRequestError(EngineError):
-    """The request is malformed, or cannot be applied to the item as it stands."""
+    """The request is malformed, or cannot be applied to the stored item."""
 
     def __init__(self, message: str) -> None:
         super().__init__("ValidationException", message)
@@ -39,7 +39,7 @@ class InvalidRequestError(EngineError):
 class ConditionFailedError(EngineError):
     """The item is not as the request's condition wants it.
 
-    `item` is the item as it is, where the request asked for it; `units` is what the attempt costs.
+    `item` is the stored item, where the request asked for it; `units` is the attempt's cost.
     """
 
     def __init__(self, item: Item | None, units: float) -> None:
@@ -56,8 +56,8 @@ class TransactionCanceledError(EngineError):
     """At least one write of a transaction could not be done, so none was.
 
     `reasons` has one entry for each write, in their order: `Code` (`None` for a write that
-    was not to blame), and where there is a blame `Message` and perhaps `Item`. `units` is what
-    the attempt costs, by table.
+    was not to blame), and if it was, `Message` and perhaps `Item`. `units` is the attempt's
+    cost, by table.
     """
 
     def __init__(self, reasons: Sequence[Mapping[str, Any]], units: Mapping[str, float]) -> None:
@@ -75,7 +75,7 @@ class TransactionCanceledError(EngineError):
 
 
 class TokenReusedError(EngineError):
-    """A client request token came back with another content within its ten minutes."""
+    """A client request token was repeated with another content within its ten minutes."""
 
     def __init__(self) -> None:
         message = (

@@ -15,9 +15,9 @@ OLDEST_EXPIRY_SECONDS = 5 * 365 * 24 * 60 * 60
 
 
 def remove_expired(core: Core, limit: int) -> int:
-    """Remove up to `limit` items whose expiry lies before now; how many were removed.
+    """Remove up to `limit` items whose expiry is before now; how many were removed.
 
-    Changes that nobody can ask for any more are deleted on the way.
+    Changes that no reader or export can ask for any more are deleted, too.
     """
     removed = 0
     for table in core.tables.values():

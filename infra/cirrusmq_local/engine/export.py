@@ -34,11 +34,11 @@ class _Window:
 
 
 def export_table(core: Core, table: Table, folder: Path, *, since_ms: int | None) -> Path:
-    """Write an export under `folder`, which stands for the bucket; the export's own folder.
+    """Write an export under `folder`, in place of the bucket; the export's own folder.
 
     Where that fails, as with OSError on a full disk, nothing of it is left.
     """
-    # The time comes from a commit, not from the clock: a write that took an earlier time and is
+    # The time is that of a commit, not the clock's: a write that took an earlier time and is
     # not committed yet would be in no window, neither in this one nor in the next.
     now_ms = core.store.write(lambda transaction: transaction.now_ms)
     export_id = f"{now_ms:014d}-{secrets.token_hex(4)}"
@@ -86,8 +86,8 @@ def _changes(
 ) -> Iterator[tuple[dict[str, Any], int]]:
     """The first old and the last new image of each item that changed in the window.
 
-    The state at the window's end is what the item's next change replaced, or else what stands in
-    the table::
+    The state at the window's end is the image that the item's next change replaced, or else the
+    one in the table::
 
         since            to        now
         | change  change |  change |
@@ -132,7 +132,7 @@ def _replaced(connection: sqlite3.Connection, table: Table, sequence: int) -> by
 
 
 def _standing(connection: sqlite3.Connection, table: Table, key: tuple[Any, Any]) -> bytes | None:
-    """The image that stands in the table."""
+    """The image in the table."""
     row = connection.execute(table.select, key).fetchone()
     return None if row is None else row[1]
 

@@ -21,8 +21,8 @@ _encode = msgspec.json.Encoder().encode
 class DataFiles:
     """Takes records and cuts them into files of at most ITEMS_IN_A_FILE each.
 
-    `root` is the folder that stands for the bucket, `folder` is where the files go. An export of
-    nothing has one file without lines, as Amazon's has for partitions without items.
+    `root` is the folder in place of the bucket, `folder` that of the files. An export of nothing
+    has one file without lines, as Amazon's has for partitions without items.
     """
 
     def __init__(self, root: Path, folder: Path) -> None:
@@ -51,7 +51,7 @@ class DataFiles:
             self._finish()
 
     def add(self, record: dict[str, Any], size: int) -> None:
-        """Write one record; `size` is what is billed for it, in bytes."""
+        """Write one record; `size` is its billed size in bytes."""
         if self._count == ITEMS_IN_A_FILE:
             self._finish()
             self._open()
@@ -62,7 +62,7 @@ class DataFiles:
         self.bytes_exported += size
 
     def discard(self) -> None:
-        """Remove every file: what was to be written failed."""
+        """Remove every file after a failure."""
         if self._lines is not None:
             with contextlib.suppress(OSError):
                 self._lines.close()

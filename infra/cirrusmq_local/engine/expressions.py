@@ -35,7 +35,7 @@ _PLACEHOLDER = re.compile(r"[#:][a-zA-Z0-9_]+")
 
 @dataclass(frozen=True, slots=True)
 class Compiled(Generic[T]):
-    """A compiled expression and what it takes from its request."""
+    """A compiled expression, and the placeholders of its request that it uses."""
 
     run: T
     used_names: frozenset[str]

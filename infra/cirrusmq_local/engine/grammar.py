@@ -15,7 +15,7 @@ Node: TypeAlias = Tree[Token] | Token
 MAX_EXPRESSION_BYTES = 4096
 MAX_OPERATORS = 300
 
-# A condition's rules go from the loosest binding to the tightest. A function is told from a
+# A condition's rules are from the loosest binding to the tightest. A function is told from a
 # path by its bracket, so that an attribute may carry a function's name.
 _GRAMMAR = r"""
 condition: _either

@@ -19,7 +19,7 @@ MAX_SORT_KEY_BYTES = 1024
 
 
 def column_of(value: AttributeValue) -> Column:
-    """A key value as it stands in SQLite: text and bytes as they are, numbers as sorting bytes."""
+    """A key value as stored in SQLite: text and bytes as they are, numbers as sorting bytes."""
     ((tag, content),) = value.items()
     column: Column = sortable_number(content) if tag == "N" else content
     return column

@@ -22,7 +22,7 @@ def normalize_number(text: str) -> str:
     >>> normalize_number("-01.50E1")
     '-15'
 
-    Raises InvalidRequestError for what is no number, or one of too many digits or too large.
+    Raises InvalidRequestError for text that is no number, or one of too many digits or too large.
     """
     if text.isdecimal() and text.isascii() and text[0] != "0" and len(text) <= 38:
         return text

@@ -1,4 +1,4 @@
-"""Which of two values comes first, where DynamoDB orders them at all."""
+"""The order of two values, where DynamoDB orders them at all."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ORDERED_TYPES = frozenset("SNB")
 
 
 def order(left: AttributeValue | None, right: AttributeValue | None) -> int | None:
-    """Below, at or above 0 as left comes before, with or after right.
+    """Below, at or above 0 as left is before, equal to or after right.
 
     None where they have no order: one is absent, the types differ, or the type has none. Texts
     are ordered as their UTF-8 bytes, which is the order of their code points.

@@ -78,7 +78,7 @@ def path_tree(paths: Iterable[Path], parameter: str) -> PathTree:
 
 
 def project(item: Item, tree: PathTree) -> Item:
-    """What of the item lies at the tree's paths; lists keep the named elements, closed up."""
+    """The parts of the item at the tree's paths; lists keep the named elements, closed up."""
     cut: Item = {}
     for name, below in tree.items():
         value = item.get(name)  # type: ignore[arg-type]

@@ -49,7 +49,7 @@ class _Page:
 
 @dataclass(frozen=True, slots=True)
 class _Selection:
-    """What an answer shows of the items that were looked at."""
+    """The part of the items read that an answer shows: the filter and the projection."""
 
     test: Test | None
     values: Values

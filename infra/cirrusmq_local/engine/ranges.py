@@ -16,7 +16,7 @@ from cirrusmq_local.engine.scope import Scope
 from cirrusmq_local.engine.tables import TableSpec
 from cirrusmq_local.engine.wire import AttributeValue, Values
 
-# An SQL comparison of the column sk, and what it is compared with.
+# An SQL comparison of the column sk, and its right side.
 Bound: TypeAlias = tuple[str, Column]
 
 
@@ -41,7 +41,7 @@ class _Part:
 
 
 def compile_key_condition(tree: Tree[Token], scope: Scope) -> KeyCondition:
-    """The range of keys that a `condition` tree stands for, when it is one for keys at all."""
+    """Compile a `condition` tree to a range of keys, when it is one for keys at all."""
     parts = _parts(tree.children[0], scope)
     by_attribute = {part.attribute: part for part in parts}
     if len(by_attribute) < len(parts):

@@ -116,7 +116,7 @@ def get_of(table: Table, request: Mapping[str, Any]) -> tuple[Key, PathTree | No
 def _updated(update: Update | None, old: bytes | None, key_item: Item, values: Values) -> Item:
     new = dict(key_item) if old is None else decode_item(old)
     if update is not None:
-        # Decoded once more: what the operands read must not change under the assignments.
+        # Decoded once more: the item that operands read must not change under the assignments.
         update.apply({} if old is None else decode_item(old), new, values)
     return new
 

@@ -24,8 +24,8 @@ CREATE TABLE IF NOT EXISTS tokens (
 CREATE INDEX IF NOT EXISTS tokens_by_age ON tokens (at_ms);
 """
 
-# Columns without a type keep text and binary as they come and compare them bytewise. The item
-# comes last: sizes and expiry are read without walking over its overflow pages.
+# Columns without a type keep text and binary as they are and compare them bytewise. The item is
+# the last column: sizes and expiry are read without walking over its overflow pages.
 _OF_A_TABLE = """
 CREATE TABLE IF NOT EXISTS {items} (
     pk NOT NULL, sk NOT NULL, size INTEGER NOT NULL, expires INTEGER, item BLOB NOT NULL,
@@ -82,7 +82,7 @@ def create_tables(connection: sqlite3.Connection, tables: list[Table], now_ms: i
     with closing(sqlite3.connect(":memory:")) as model:
         _create(model, tables)
         wanted = _columns(model)
-    # Looked at first: what another version made stays as it is.
+    # Checked first: tables of another version stay as they are.
     for name, columns in _columns(connection).items():
         if name in wanted and columns != wanted[name]:
             raise OtherFormError(f"the table {name} has the columns {', '.join(columns)}")

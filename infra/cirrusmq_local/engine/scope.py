@@ -1,4 +1,4 @@
-"""What every compiled expression shares: names resolved, placeholders counted, operand values."""
+"""The scope of a compiled expression: names resolved, placeholders counted, operand values."""
 
 from __future__ import annotations
 

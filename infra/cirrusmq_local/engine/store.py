@@ -1,4 +1,4 @@
-"""The SQLite database behind the engine: who may write when, and who reads what."""
+"""The SQLite database behind the engine: one writer, and readers of snapshots."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from cirrusmq_local.engine.errors import EngineError, StorageFailedError
 T = TypeVar("T")
 
 BUSY_TIMEOUT_SECONDS = 10.0
-"""Nobody else should have the file open; below the 30 s after which a call is given up."""
+"""No other program should have the file open; below the 30 s after which a call is given up."""
 PAGE_BYTES = 8192
 CACHED_STATEMENTS = 256
 CHECKED_BYTES = 64 * 1_024 * 1_024
@@ -27,7 +27,7 @@ CHECKED_BYTES = 64 * 1_024 * 1_024
 
 @dataclass(slots=True)
 class Transaction:
-    """What a job writes with.
+    """The connection and the time of a job's writes.
 
     `sequences` collects, by table, the last change that the job recorded.
     """
@@ -57,7 +57,7 @@ class Store:
         self._on_failure = on_failure
         self._writer = _connect(path, create=True)
         self._broken = False
-        """Whether the writer could not be rolled back: what is left ends with its connection."""
+        """Whether the writer could not be rolled back: its transaction ends with the connection."""
         self._queue = CommitQueue(self._commit)
         # In memory there is one connection, so a reader has to wait for a writer.
         self._memory_lock = threading.Lock()
@@ -104,7 +104,7 @@ class Store:
             try:
                 yield connection
             except sqlite3.Error:
-                # Nobody else gets what may be left of its transaction: the moment that it saw.
+                # No other reader gets the rest of its transaction: a snapshot of an earlier moment.
                 self._readers.remove(connection)
                 connection.close()
                 raise

@@ -1,4 +1,4 @@
-"""What a table is told to be when the engine is opened."""
+"""The definition of a table, given when the engine is opened."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class TableSpec:
-    """One table: its key, and what else the engine does with its items.
+    """One table: its key, its expiry, its stream and its exports.
 
     Key types are `S`, `N` or `B`. `ttl_attribute` holds epoch seconds. A table with a stream
     shows its changes to readers; one with point-in-time recovery keeps a day of them for

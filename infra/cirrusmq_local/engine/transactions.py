@@ -195,7 +195,7 @@ def _keep_token(transaction: Transaction, token: str, digest: bytes) -> None:
 
 
 def _repeated(core: Core, writes: Sequence[Write]) -> dict[str, float]:
-    """What a repetition costs: it reads the items, as they are now."""
+    """The units of a repetition: it reads the items, as they are now."""
     units: dict[str, float] = {}
     with core.store.snapshot() as connection:
         for write in writes:

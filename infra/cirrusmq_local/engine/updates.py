@@ -27,7 +27,7 @@ _SETS = frozenset({"SS", "NS", "BS"})
 class Update:
     """A compiled update.
 
-    `written` and `touched` are path trees: of what gets a value, and of what changes at all.
+    `written` and `touched` are path trees: of paths that get a value, and of all that change.
     """
 
     assignments: Sequence[tuple[Path, Operand]]
@@ -38,8 +38,8 @@ class Update:
     def apply(self, old: Item, new: Item, values: Values) -> None:
         """Change `new`, a copy of `old` that shares nothing with it, in place.
 
-        Every operand is read from the old item, whatever the order of the clauses. Raises
-        InvalidRequestError where the item has not what an operand or a path needs.
+        Every operand is read from the old item, in any order of the clauses. Raises
+        InvalidRequestError where the item lacks a value that an operand or a path needs.
         """
         results = [(path, operand(old, values)) for path, operand in self.assignments]
         for path, value in results:
@@ -53,7 +53,7 @@ class Update:
 
 @dataclass(slots=True)
 class _Clauses:
-    """What the clauses of one expression add up to."""
+    """The assignments and removals of all clauses of one expression."""
 
     scope: Scope
     assignments: list[tuple[Path, Operand]] = field(default_factory=list)
@@ -89,7 +89,7 @@ class _Clauses:
 
 
 def compile_update(tree: Tree[Token], scope: Scope) -> Update:
-    """The update that an `update` tree stands for."""
+    """Compile an `update` tree to an update."""
     clauses = _Clauses(scope)
     seen: set[str] = set()
     for clause in tree.children:
@@ -103,7 +103,7 @@ def compile_update(tree: Tree[Token], scope: Scope) -> Update:
         getattr(clauses, clause.data)(clause)
     written = [path for path, _ in clauses.assignments]
     return Update(
-        # Indexes beyond a list's end append, so the smaller index has to come first.
+        # Indexes beyond a list's end append, so the smaller index has to be first.
         assignments=sorted(clauses.assignments, key=lambda pair: _last_index(pair[0])),
         # From the back and from the inside, so that no removal shifts what another one means.
         removals=sorted(

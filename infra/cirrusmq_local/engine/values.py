@@ -1,4 +1,4 @@
-"""Attribute values: what is let in, in which canonical form, and how many bytes it counts for."""
+"""Attribute values: the legal ones, their canonical form, and their size in bytes."""
 
 from __future__ import annotations
 

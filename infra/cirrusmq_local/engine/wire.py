@@ -1,4 +1,4 @@
-"""The shapes that travel between a client and the engine, and how they lie on disk."""
+"""The shapes of items between a client and the engine, and their encoding on disk."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ _SQLITE_MAX = 2**63 - 1
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """An item as it lies in its table; `size` in bytes, `expires` in epoch seconds."""
+    """An item as stored in its table; `size` in bytes, `expires` in epoch seconds."""
 
     data: bytes
     size: int
@@ -35,8 +35,8 @@ class Image:
 class Write:
     """A write that its request is checked for.
 
-    `change` makes the new image (None: no item) from the old item's bytes; where there is no
-    change (a check) it is None itself.
+    `change` makes the new image (None: no item) from the old item's bytes; in a check, which
+    changes nothing, it is None itself.
     """
 
     table: Table
@@ -49,7 +49,7 @@ class Write:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a write found, what it leaves, and what it costs outside a transaction."""
+    """The old and the new image of a write, and its units outside a transaction."""
 
     write: Write
     old: bytes | None
@@ -107,7 +107,7 @@ def do(transaction: Transaction, outcome: Outcome, *, by_service: bool = False) 
     spec = table.spec
     if not spec.stream and not spec.point_in_time_recovery:
         return
-    # Without a stream nobody asks for the new image: an export takes it from the table.
+    # Without a stream the new image is not recorded: an export takes it from the table.
     recorded = new.data if new is not None and spec.stream else None
     cursor = connection.execute(
         table.record, (transaction.now_ms, *write.key, by_service, old, recorded)
