@@ -1,4 +1,4 @@
-"""What AWS does for the service, on one machine: Lambda, streams, schedules, executions, routes.
+"""AWS's part of the service, on one machine: Lambda, streams, schedules, executions, routes.
 
 Read from `template.yaml`; used by the stack and by `testing.World`.
 """

@@ -1,4 +1,4 @@
-"""The stack's time: it may run faster than real time, and never goes back, also over restarts."""
+"""The stack's time: it may run faster than real time, and never decreases, also over restarts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from cirrusmq_local.engine.data_errors import DataError, naming
 
 KEEP_EVERY_SECONDS = 1.0
 KEPT_AHEAD_SECONDS = 3.0
-"""Of real time: how long a keeping may fail before the clock stands still."""
+"""Of real time: how long a keeping may fail before the clock stops."""
 LEVEL_MS = 100
 """A clock that is no further ahead of the machine's need not be kept ahead of itself."""
 LAST_MS = 9_000_000_000_000
@@ -25,9 +25,9 @@ _KEPT_BYTES = 64
 
 
 class ClockStopped(BaseException):
-    """The stack is ending, and whoever sleeps on its clock ends with it.
+    """The stack is ending, and every thread that sleeps on its clock ends with it.
 
-    Not an Exception: a handler that catches everything must not go on waiting.
+    Not an Exception: a handler that catches everything must not wait on.
     """
 
 
@@ -35,8 +35,8 @@ class ScaledClock:
     """Real time times the scale, from max(now, the last time kept).
 
     While it runs, the file holds a time that the clock does not pass, so that a stack which was
-    killed does not go back behind what it said. Where the file cannot be written, as on a full
-    disk, the clock stands still there until it can:
+    killed starts at no earlier time than it said. Where the file cannot be written, as on a full
+    disk, the clock stops at that time until it can:
 
         kept ─────────┐ (now + what the scale adds until some keepings later)
         now ──┬───────┴──┬─────────┐············┌──> time
@@ -83,7 +83,7 @@ class ScaledClock:
             return self._said_ms
 
     def start_after(self, moment_ms: int) -> None:
-        """Go on from `moment_ms` at least: something that is kept says that it was passed."""
+        """Continue from `moment_ms` at least: a stored item has this time."""
         missing_ms = max(0, moment_ms - self._running_ms())
         self._started_ms += missing_ms
         self.started_ahead_ms += missing_ms
@@ -92,7 +92,7 @@ class ScaledClock:
         """Let `seconds` of the stack's time pass; ClockStopped if the stack ends meanwhile."""
         real_seconds = max(0.0, seconds) / self.scale
         if self._stands():
-            # Who sleeps until a moment comes again at once, as often as that does not come.
+            # A caller that sleeps until a moment would call again at once, without end.
             real_seconds = max(real_seconds, STANDSTILL_PAUSE_SECONDS)
         if self._stopped.wait(real_seconds):
             raise ClockStopped
@@ -122,11 +122,11 @@ class ScaledClock:
                 failed(error)
 
     def stop(self) -> None:
-        """Wake every sleeper, and stand still at the time that is noted as the last."""
+        """Wake every sleeper, and stop at the time that is noted as the last."""
         self._stopped.set()
         with self._keeping:
             last_ms = self._stand_still()
-            # Where this fails, a later time is noted.
+            # If this fails, a later time is noted.
             with contextlib.suppress(OSError):
                 _write(self._kept, last_ms)
 
@@ -137,10 +137,10 @@ class ScaledClock:
         return self._bound_ms is not None and self._running_ms() - self.now_ms() > LEVEL_MS
 
     def _stand_still(self) -> int:
-        """Bound the clock to now, which is no earlier than what anybody was told."""
+        """Bound the clock to now, which is no earlier than any time that it has told."""
         with self._saying:
             bound_ms, self._bound_ms = self._bound_ms, -1
-            # Whoever still goes by the bound before has looked at the time before this line.
+            # A thread that still uses the bound before has read the time before this line.
             last_ms = self._running_ms()
             if bound_ms is not None:
                 last_ms = min(last_ms, max(bound_ms, self._system_ms()))

@@ -47,7 +47,7 @@ _Loader.add_multi_constructor("!", _intrinsic)
 
 
 def read(path: Path) -> dict[str, Any]:
-    """The template's document, with an `Intrinsic` where a tag stands."""
+    """The template's document, with an `Intrinsic` in the place of a tag."""
     try:
         document = yaml.load(path.read_text(encoding="utf-8"), _Loader)
     except OSError as error:

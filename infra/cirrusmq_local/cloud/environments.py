@@ -21,7 +21,7 @@ Layout: TypeAlias = Literal["shared", "cloud"]
 
 
 class Environments(Protocol):
-    """Where functions run."""
+    """The execution environments of functions."""
 
     def serving(self, function: str) -> contextlib.AbstractContextManager[None]:
         """The environment of one invocation of a function, as a context."""
@@ -61,7 +61,7 @@ class SeparateEnvironments:
 
 
 def start_environment() -> Core:
-    """A core that remembers nothing; what only carries calls is this process's one of each kind."""
+    """A core with empty caches and hints; it shares the process's connections and threads."""
     first = bootstrap.service()
     return replace(
         bootstrap.wire(),

@@ -92,7 +92,7 @@ def make_event(request: Request, match: Match, request_id: str, now_ms: int) -> 
 
 
 def read_answer(answer: Any) -> Answer:
-    """What a function answered. Raises BadAnswerError where the shape is wrong."""
+    """A function's answer, decoded. Raises BadAnswerError where the shape is wrong."""
     try:
         text = answer.get("body") or ""
         body = base64.b64decode(text) if answer.get("isBase64Encoded") else text.encode()
@@ -110,7 +110,7 @@ _FAILURES: dict[type[FunctionError], tuple[int, str]] = {
 
 
 def answer_failure(error: FunctionError) -> Answer:
-    """What an HTTP API answers where Lambda has no answer of the function's for it."""
+    """An HTTP API's answer where Lambda has no answer of the function's for it."""
     status, message = _FAILURES.get(type(error), (500, "Internal Server Error"))
     body = json.dumps({"message": message}).encode()
     return Answer(status=status, headers=[("content-type", "application/json")], body=body)

@@ -1,6 +1,6 @@
 """Step Functions in one process: executions of the template's state machines, in memory.
 
-They end with the stack. What they were about is in the store, and the sweep starts them anew.
+They end with the stack. Their state is in the store, and the sweep starts them anew.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ class Executions:
             _import_interpreter()
 
     def stop(self) -> None:
-        """Wait for what runs; stop the clock before."""
+        """Wait for running executions; stop the clock before."""
         with self._lock:
             self._stopping = True
             threads = list(self._threads.values())
@@ -133,7 +133,7 @@ class Executions:
         return ending
 
     def _note(self, arn: str, status: str) -> None:
-        """One line for each beginning and end, for who wants to know what ran."""
+        """Write one line to the journal for each beginning and end."""
         line = {"execution": arn, "status": status, "at_ms": self._clock.now_ms()}
         self._journal.write(json.dumps(line) + "\n")
 

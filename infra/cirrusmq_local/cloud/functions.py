@@ -120,12 +120,12 @@ class Functions:
         if not goes_on(self.find(name), chain):
             _log.error("%s invokes itself on and on: this event is dropped", name)
             return
-        # Through JSON, as in the cloud: what cannot travel must not work here either.
+        # Through JSON, as in the cloud: an event that is no JSON must not work here either.
         copied = json.loads(json.dumps(event))
         self._events.submit(self._run_and_log, name, copied, chain)
 
     def stop(self) -> None:
-        """Wait for what runs; what has not started is dropped. Stop the clock before."""
+        """Wait for running calls, and drop those that have not started. Stop the clock before."""
         self._stopping.set()
         self._events.shutdown(cancel_futures=True)
         self._calls.shutdown(cancel_futures=True)

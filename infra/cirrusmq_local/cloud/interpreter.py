@@ -68,7 +68,7 @@ class Ending:
 
 
 class Interpretation:
-    """One execution, run by whoever calls `run`, in that thread and one more."""
+    """One execution, run in the thread that calls `run` and one more."""
 
     def __init__(
         self,
@@ -92,7 +92,7 @@ class Interpretation:
         self._environment.event_manager = self._events
 
     def run(self) -> Ending:
-        """Go from the first state to the end, however long that takes."""
+        """Run from the first state to the end, without a limit of time."""
         self._program.eval(self._environment)
         if self._stopped:
             return Ending(status="ABORTED", events=self._events.count)
@@ -126,7 +126,7 @@ class Interpretation:
 
     def _call(self, env: Any, normalised_parameters: dict[str, Any], **_: Any) -> None:
         """Invoke a function and put down its answer, as Lambda's API words it."""
-        # moto notes all its threads for ever; nobody reads the notes.
+        # moto notes all its threads for ever, and never reads the notes.
         TMP_THREADS.clear()
         try:
             answer = self._run(
@@ -138,7 +138,7 @@ class Interpretation:
         except Exception as error:
             told = {"errorType": type(error).__name__, "errorMessage": str(error)}
             raise LambdaFunctionErrorException("Unhandled", json.dumps(told)) from error
-        # Through JSON, as in the cloud: what cannot travel must not work here either.
+        # Through JSON, as in the cloud: an answer that is no JSON must not work here either.
         env.stack.append({"StatusCode": 200, "Payload": json.loads(json.dumps(answer))})
 
 

@@ -1,4 +1,4 @@
-"""One invocation of a function, and what Lambda allows it: size, time, links of a chain.
+"""One invocation of a function, within Lambda's limits: size, time, links of a chain.
 
 Source: https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html
 """
@@ -61,7 +61,7 @@ class Invocation:
     """Names of the functions that led here, itself the last."""
 
     def check_time(self) -> None:
-        """Ends whoever calls this after the timeout: nothing it does takes effect any more."""
+        """End the calling thread after the timeout, so that no later call of it takes effect."""
         if self.now() > self.ends:
             raise _Ended
 
@@ -71,7 +71,7 @@ running: ContextVar[Invocation | None] = ContextVar("running", default=None)
 
 
 class Context:
-    """What a handler is told about its invocation."""
+    """A handler's context of its invocation."""
 
     def __init__(self, invocation: Invocation) -> None:
         function = invocation.function
@@ -96,7 +96,7 @@ def invoke(
     now: Callable[[], float],
     chain: tuple[str, ...] = (),
 ) -> Any:
-    """The handler's answer, or a FunctionError in its place; its own errors go up.
+    """The handler's answer, or a FunctionError in its place; its own errors are raised.
 
     `chain`: the functions that led here.
     """
@@ -130,7 +130,7 @@ def check_event(function: Function, event: Any) -> None:
 
 
 def answer_bytes(answer: Any) -> int:
-    """How large an answer is for Lambda, at least: its runtime escapes whatever is not ASCII.
+    """The least size of an answer for Lambda: its runtime escapes all characters beyond ASCII.
 
     Answers that are small however much is escaped are not encoded, and count as nothing.
     """

@@ -19,8 +19,8 @@ _MISSING = object()
 def compile_patterns(patterns: Sequence[Mapping[str, Any]]) -> Predicate:
     """Whether a record matches any of the patterns; without patterns every record does.
 
-    Understood are exact values and `prefix`, of an event's name and an item's keys: what the
-    template uses. Anything else raises TemplateError here, not a wrong choice later.
+    Understood are exact values and `prefix`, of an event's name and an item's keys, as the
+    template uses them. Anything else raises TemplateError here, not a wrong choice later.
     """
     if not patterns:
         return lambda record: True

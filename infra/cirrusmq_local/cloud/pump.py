@@ -26,9 +26,9 @@ _EVENT_BYTES = 100
 """Of an event beside its records."""
 # A stop or a flush is noticed within this time.
 WAKE_SECONDS = 0.25
-# Where records flow that the function does not want, reading each alone would cost more than they.
+# With many records that the function does not want, reading each alone would cost more than they.
 UNWANTED_PAUSE_SECONDS = 0.01
-# Passing over unwanted records changes nothing, so how far it came is saved now and then only.
+# Skipping unwanted records changes nothing, so the position is then saved now and then only.
 SAVE_EVERY_SECONDS = 5.0
 RETRY_SECONDS = (0.1, 30.0)
 
@@ -51,7 +51,7 @@ class StreamRecord(Protocol):
 
 
 class Stream(Protocol):
-    """What the pump needs of the engine."""
+    """The part of the engine that the pump uses."""
 
     def read_stream(self, table: str, after: int, limit: int) -> Sequence[StreamRecord]: ...
 
@@ -100,7 +100,7 @@ class Pump:
             except ClockStopped:
                 return
             except Exception:
-                # The position stands where the last batch was done: nothing is skipped.
+                # The position is that of the last batch done: nothing is skipped.
                 _log.exception("reading the stream for %s failed", self.source.function)
                 time.sleep(WAKE_SECONDS)
 
@@ -126,7 +126,7 @@ class Pump:
                 self._flushed.wait(WAKE_SECONDS)
 
     def drain(self) -> None:
-        """As `flush`, in this thread, where no other one runs the pump."""
+        """As `flush`, in this thread; no other one may run the pump."""
         self._flush.set()
         while self._flush.is_set():
             self.step()
@@ -177,7 +177,7 @@ class Pump:
     def _wait(self, read_to: int, seconds: float) -> None:
         seconds = min(seconds, WAKE_SECONDS)
         if self.source.window_seconds:
-            # The batch may wait anyway: no reason to look at each record as it comes.
+            # The batch may wait anyway: no reason to read each record at once.
             self._flush.wait(seconds)
         else:
             self._stream.wait_for_stream(self.source.table, read_to, seconds)
@@ -217,15 +217,15 @@ class Plan(Generic[T]):
     a b c d ──c raises──> a b ──> c d ──c raises──> c ──c raises──> given up ──> d
     a b c d ──c reported──> c d ──c reported──> c d … given up
 
-    Where the function raises, what is left is halved, which counts as no retry. Where it reports
-    its first failure, what is left from there on is tried again whole.
+    If the function raises, the rest of the batch is halved, which counts as no retry. If it
+    reports its first failure, the rest from there on is tried again whole.
     Source: https://docs.aws.amazon.com/lambda/latest/dg/services-ddb-batchfailurereporting.html
     """
 
     def __init__(self, source: StreamSource, batch: Sequence[T]) -> None:
         self._source = source
         self._pieces: list[tuple[Sequence[T], int]] = [(batch, 0)]
-        """What is left, the next piece at the end, each with its retries so far."""
+        """The pieces that are left, the next one at the end, each with its retries so far."""
 
     def next(self) -> Sequence[T] | None:
         """The records to try now; None when nothing is left."""
@@ -238,7 +238,7 @@ class Plan(Generic[T]):
         """
         records, tries = self._pieces.pop()
         rest = records[done:]
-        # What was reached only now has not been tried before.
+        # Records that were reached only now have not been tried before.
         tries = 0 if done else tries
         if not rest:
             return ()
@@ -267,5 +267,5 @@ def records_done(source: StreamSource, records: Sequence[LambdaRecord], answer: 
 
 
 def _head(record: StreamRecord) -> LambdaRecord:
-    """What filters look at. Most records are not wanted, and the images of those cost nothing."""
+    """The part of a record that filters read: the images of unwanted records are not decoded."""
     return {"eventName": record.event_name, "dynamodb": {"Keys": record.keys}}

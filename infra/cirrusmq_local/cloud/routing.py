@@ -12,7 +12,7 @@ from cirrusmq_local.cloud.template import Route
 
 @dataclass(frozen=True, kw_only=True)
 class Match:
-    """A route, and what the path holds in place of its parameters."""
+    """A route, and the values of its parameters in the path."""
 
     route: Route
     parameters: dict[str, str]
@@ -25,11 +25,11 @@ class _Node:
     static: dict[str, _Node] = field(default_factory=dict)
     parameter: _Node | None = None
     routes: dict[str, Route] = field(default_factory=dict)
-    """By method, where a path ends here."""
+    """By method, for paths that end here."""
 
 
 class Router:
-    """The routes as a tree of path parts; a static part goes before a parameter."""
+    """The routes as a tree of path parts; a static part has precedence over a parameter."""
 
     def __init__(self, routes: Iterable[Route]) -> None:
         self._root = _Node()

@@ -1,4 +1,4 @@
-"""What the stack on one machine takes from `template.yaml`: functions, routes, streams, tables."""
+"""The parts of `template.yaml` for one machine: functions, routes, streams, tables."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ class Function:
     """A Lambda function."""
 
     name: str
-    """What it is invoked by."""
+    """The name that it is invoked by."""
     folder: Path
-    """Where its code lies."""
+    """The folder of its code."""
     handler: str
     """`module.function`, the module a file in the folder."""
     timeout_seconds: int
     memory_mb: int
     environment: Mapping[str, str]
     logical_id: str = ""
-    """What the template calls it."""
+    """Its name in the template."""
     permissions: Permissions = field(default_factory=dict)
-    """What its own policies allow."""
+    """The permissions that its own policies give."""
     reserved: int | None = None
     """How many of it may run at once; None where it has no bound of its own."""
     may_loop: bool = False
-    """Whether Lambda lets it invoke itself on and on."""
+    """Whether Lambda lets it invoke itself without end."""
 
     @property
     def arn(self) -> str:
@@ -81,7 +81,7 @@ class StreamSource:
     function: str
     table: str
     filters: Sequence[Mapping[str, Any]]
-    """A record goes to the function if any of these patterns matches it."""
+    """The function gets a record if any of these patterns matches it."""
     batch_size: int
     window_seconds: int
     """How long a batch may wait for more records; 0 = not at all."""
