@@ -1,4 +1,4 @@
-"""The command line: `cirrusmq up`, and what talks to a running service.
+"""The command line: `cirrusmq up`, and the commands of a running service.
 
 It knows the service by HTTP; only `up` and `report` reach into the stack.
 """

@@ -69,7 +69,7 @@ def check_single(bodies: list[str] | None, deduplication_id: str | None) -> None
 
 
 def ask(question: str, yes: bool) -> None:
-    """Go on only if the user agrees; where nobody sits at a terminal, the command says enough."""
+    """Continue only if the user agrees; without a terminal the command itself is the consent."""
     if not yes and sys.stdin.isatty() and not typer.confirm(question):
         fail("nothing was done")
 

@@ -1,4 +1,4 @@
-"""The service for a command, and what to do next when it refuses."""
+"""The service for a command, and a hint for each refusal."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 from cirrusmq_client import Backoff, Client, find_connection
 from cirrusmq_client.errors import CirrusMQError
 
-# Whoever types a command rather reads soon what is wrong.
+# A user at a terminal prefers an early error to more tries.
 TRIES = 3
 _HINTS = {
     "NotReachable": "start the service with: cirrusmq up",
@@ -27,10 +27,10 @@ _HINTS = {
 
 
 def connect(data: Path) -> Client:
-    """The service that the environment names, else the one whose data lie in the folder."""
+    """The service that the environment names, else the one with its data in the folder."""
     return Client(find_connection(data), retry=Backoff(tries=TRIES))
 
 
 def hint_for(error: CirrusMQError) -> str | None:
-    """What to do next."""
+    """A hint for the user after a refusal; None where there is none."""
     return _HINTS.get(error.code)

@@ -1,4 +1,4 @@
-"""The command line: `cirrusmq up`, and what talks to a running service."""
+"""The command line: `cirrusmq up`, and the commands of a running service."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def up(
     ] = "shared",
 ) -> None:
     """Start the whole service on this machine."""
-    # What runs the service takes longer to import than most commands to run.
+    # The stack takes longer to import than most commands to run.
     from cirrusmq_local.cloud.cloudformation import TemplateError
     from cirrusmq_local.engine.data_errors import DataError
     from cirrusmq_local.stack.server import AddressError
@@ -105,6 +105,6 @@ def main() -> None:
     except KeyboardInterrupt:
         sys.exit(130)
     except BrokenPipeError:
-        # Whoever read our output has enough; nothing more may be written at the end either.
+        # The reader of our output has closed it; nothing more may be written at the end either.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)

@@ -1,4 +1,4 @@
-"""What the commands print: tables, JSON, progress, and one line for what went wrong."""
+"""The output of the commands: tables, JSON, progress, and one line for an error."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ REFUSED = 1
 
 
 def fail(message: str, hint: str | None = None) -> NoReturn:
-    """Say what went wrong, and what to do next, in one line on standard error; exit with 1."""
+    """Print an error and its hint in one line on standard error; exit with 1."""
     tell(f"{message} ({hint})" if hint else message)
     raise SystemExit(REFUSED)
 
 
 def tell(message: str) -> None:
     """One line on standard error."""
-    # Nobody may be there to read it any more.
+    # Its reader may be gone.
     with contextlib.suppress(OSError, ValueError):
         print("cirrusmq: " + show(" ".join(message.split())), file=sys.stderr, flush=True)
 
@@ -78,7 +78,7 @@ def make_progress(total: bool = False) -> Progress:
 
 
 def show(value: Any) -> str:
-    """A value as text for a terminal: what could steer it is made visible."""
+    """A value as text for a terminal: control characters are made visible."""
     if value is None:
         return ""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

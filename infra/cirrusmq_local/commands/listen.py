@@ -22,7 +22,7 @@ MOST_BYTES = 1_048_576
 
 @dataclass
 class Subscriber:
-    """What is answered to each delivery, and printed of it."""
+    """Answers each delivery, and prints it."""
 
     secret: bytes | None
     fail_first: int | None

@@ -63,7 +63,7 @@ def receive(
     as_json: Json = False,
     data: Data = DATA,
 ) -> None:
-    """Receive messages: one line each. They come again later unless deleted."""
+    """Receive messages: one line each. They are delivered again later unless deleted."""
     client = connect(data)
     source = Queue(queue, receiver)
     if not follow:
@@ -77,7 +77,7 @@ def receive(
 
 
 def read_bodies(bodies: list[str] | None) -> Iterable[str]:
-    """The bodies of the command, else the lines of standard input as they come."""
+    """The bodies of the command, else the lines of standard input as they are read."""
     return bodies or (line.rstrip("\n") for line in sys.stdin)
 
 

@@ -1,4 +1,4 @@
-"""`cirrusmq report …`: what was used, and what waits."""
+"""`cirrusmq report …`: usage with its charges, and backlogs."""
 
 from __future__ import annotations
 

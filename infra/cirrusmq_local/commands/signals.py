@@ -1,4 +1,4 @@
-"""Waiting until a signal says to end, or the service itself that it cannot go on."""
+"""Waiting for a signal to end, or for the service to give up."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Ending:
         signal  |                                        noted only,
                 |                                        to be handled when main wakes
 
-    The byte that the interpreter writes as the signal comes is there before and after.
+    The byte that the interpreter writes at the signal is there before and after.
     """
 
     def __init__(self) -> None:
@@ -28,7 +28,7 @@ class Ending:
             signal.signal(number, lambda *_: None)
 
     def wait(self) -> str | None:
-        """Wait for the end; the reason where the service gave up, None where a signal came."""
+        """Wait for the end; the reason if the service gave up, None after a signal."""
         os.read(self._heard, 1)
         return self._reason
 
