@@ -34,7 +34,7 @@ class DataFolder:
 
         The lock is the system's and ends with the process, however that ends.
         """
-        # Secrets and messages lie in it: they are for the owner alone.
+        # Secrets and messages are in it: they are for the owner alone.
         with naming(self.path):
             try:
                 self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -64,14 +64,14 @@ class DataFolder:
             self._lock = None
 
     def check_store(self) -> None:
-        """Look at the store's files before SQLite does, which says less of what is wrong."""
+        """Open the store's files before SQLite does, whose errors say less."""
         for ending in ("", "-wal", "-shm"):
             path = self.store.with_name(self.store.name + ending)
             with naming(path), contextlib.suppress(FileNotFoundError), path.open("r+b"):
                 pass
 
     def missing(self) -> Path | None:
-        """What of a locked folder is gone or was replaced; None where all is in its place."""
+        """The file of a locked folder that is gone or was replaced; None where all are in place."""
         assert self._lock is not None
         lock = self.path / "lock"
         try:
@@ -82,7 +82,7 @@ class DataFolder:
         return None if self.store.exists() else self.store
 
     def read_connection(self) -> dict[str, str] | None:
-        """What `connection.json` holds, or None if there is none yet."""
+        """The content of `connection.json`, or None if there is none yet."""
         return read_connection(self.connection)
 
     def write_connection(self, connection: dict[str, str]) -> None:

@@ -59,7 +59,7 @@ class Gateway:
         body_seconds: float = BODY_SECONDS,
         trouble: Callable[[], str | None] = lambda: None,
     ) -> None:
-        """`trouble` answers why calls fail at the moment, where that is known."""
+        """`trouble` answers the reason for which calls fail now; None where none is known."""
         self._trouble = trouble
         self._router = router
         self._functions = functions
@@ -109,7 +109,7 @@ class Gateway:
         except (StackStoppingError, asyncio.CancelledError):
             return self._refuse(Unavailable("the service is stopping"), request_id)
         except Exception:
-            # What a handler does not turn into a problem itself is a fault of ours.
+            # An exception that a handler does not turn into a problem is a fault of ours.
             _log.exception("%s failed on %s", name, match.route.key)
             refused = self._refuse(Unavailable("the service failed"), request_id)
             return Answer(status=500, headers=refused.headers, body=refused.body)
@@ -171,7 +171,7 @@ def _check_headers(scope: Message) -> None:
 async def _read_body(receive: Receive, scope: Message) -> bytes:
     headers = dict(scope["headers"])
     if int(headers.get(b"content-length", 0)) > BODY_BYTES:
-        # Who asked first whether to send it has not begun.
+        # A client that asked first whether to send it has not begun.
         if b"expect" not in headers:
             await _drain(receive)
         raise RequestTooLarge

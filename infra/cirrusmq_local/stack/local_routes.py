@@ -1,4 +1,4 @@
-"""`/local/*`: what can be asked of a stack on one machine alone."""
+"""`/local/*`: the routes that only a stack on one machine has."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ ROUTES: Sequence[Route] = [
 
 
 class MeteredStore(Protocol):
-    """What the routes need of the engine."""
+    """The part of the engine that the routes use."""
 
     def capacity(self) -> dict[str, Any]: ...
 
@@ -44,7 +44,7 @@ class MeteredStore(Protocol):
 
 
 class Caller(Protocol):
-    """Whom a key speaks for."""
+    """The account of a key, as far as the routes need it."""
 
     @property
     def admin(self) -> bool: ...

@@ -1,4 +1,4 @@
-"""Where the functions' output goes on one machine: a file that does not grow for ever."""
+"""The log file of the functions' output on one machine, of a bounded size."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class LogFile(io.TextIOBase):
         return len(text)
 
     def close(self) -> None:
-        """Close the file; what is written later goes nowhere."""
+        """Close the file; later output is dropped."""
         with self._lock:
             self._closed = True
             if self._file is not None:
@@ -65,7 +65,7 @@ class LogFile(io.TextIOBase):
         if self._file is None:
             self._file = io.FileIO(self._path, "ab")
             self._size = self._file.tell()
-        # After a failure part of a line may stand there.
+        # After a failure part of a line may be there.
         left = b"\n" + data if self._torn else data
         while left:
             written = self._file.write(left) or 0

@@ -1,10 +1,10 @@
-"""After a crash: what the process before this one held is free again.
+"""Recovery after a crash: the leases of the process before this one are released.
 
-    before: holds a schedule ── posts ── killed
-    here:   the data folder's lock is ours, so nobody posts ── it is free
+before: holds a delivery state ── posts ── killed
+here:   the data folder's lock is ours, so no other process posts ── released
 
-In an account nobody can know that an environment is gone, and its time runs out: 30 s, since a
-post may take 15. Those are real seconds, which a time scale makes long ones.
+In an account no function can know that an environment is gone, and its lease has to end: after
+30 s, since a post may take 15. Those are real seconds, which a time scale makes long ones.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ def make_report(client: Client, report: str) -> bool:
     except NotFound:
         return False
     exports: Mapping[str, str] = answer["exports"]
-    # The stack serves what lies beside its exports.
+    # The stack serves the reports beside its exports.
     output = Path(exports["Usage"]).parents[_levels(exports["Usage"])] / "reports"
     done = subprocess.run([sys.executable, *_command(report, exports, output)], check=False)
     if done.returncode:

@@ -20,7 +20,7 @@ BACKLOG = 2_048
 
 
 class AddressError(Exception):
-    """Nothing can be answered on an address: one line that says why and what to do."""
+    """An address cannot be used: one line with the reason and the remedy."""
 
 
 class _ImpatientProtocol(H11Protocol):
@@ -87,7 +87,7 @@ class Server:
                 backlog=BACKLOG,
             )
         )
-        # In a thread, so that signals stay with whoever started the stack.
+        # In a thread, so that signals stay with the stack's main thread.
         self._thread = threading.Thread(target=self._run, name="server", daemon=True)
         self._started = threading.Event()
 
@@ -111,7 +111,7 @@ class Server:
         asyncio.run(self._serve())
 
     async def _serve(self) -> None:
-        # The socket listens already: what connects from here on is answered.
+        # The socket listens already: connections from here on are answered.
         self._started.set()
         await self._server.serve(sockets=[self._socket])
 

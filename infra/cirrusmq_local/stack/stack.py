@@ -52,7 +52,7 @@ EXPIRED_AT_ONCE = 1_000
 TOLD_AHEAD_MS = 2_000
 """A client's `attempt` of its own clock is refused where the stack's time is further ahead."""
 _OWN_VARIABLES = ("POWERTOOLS_LOG_LEVEL", "ACCOUNT_REQUESTS_PER_SECOND")
-"""What whoever starts the stack may decide by variables of the environment."""
+"""The variables of the stack's own environment that functions get, too."""
 
 _log = logging.getLogger(__name__)
 
@@ -72,7 +72,7 @@ class Stack:
         give_up: Callable[[str], None] = lambda reason: None,
         environments: Layout = "shared",
     ) -> None:
-        """`tell` gets lines for whoever runs it, `give_up` why it has to be stopped."""
+        """`tell` gets lines for the user, `give_up` the reason why the stack has to be stopped."""
         self._data = DataFolder(data)
         self._tell = tell
         self._give_up = give_up
@@ -87,7 +87,7 @@ class Stack:
 
     @property
     def url(self) -> str:
-        """Where it answers."""
+        """The URL that it answers at."""
         host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self._host, self._host)
         return f"http://[{host}]:{self._port}" if ":" in host else f"http://{host}:{self._port}"
 
@@ -98,11 +98,11 @@ class Stack:
         """
         with contextlib.ExitStack() as ending:
             self._start(ending)
-            # Nothing failed: what was started now ends with `stop`.
+            # Nothing failed: the parts that were started now end with `stop`.
             self._ending = ending.pop_all()
 
     def stop(self) -> None:
-        """End everything, what is under way first. May be called twice."""
+        """End everything, calls under way first. May be called twice."""
         self._ending.close()
 
     def _start(self, ending: contextlib.ExitStack) -> None:
@@ -110,7 +110,7 @@ class Stack:
         self._data.lock()
         ending.callback(self._data.unlock)
         self._clock = clock = ScaledClock(self._data.clock, self._scale)
-        # However the start goes on, nobody sleeps on this clock any longer than it.
+        # If the start fails, no thread sleeps on this clock any longer.
         ending.callback(clock.stop)
         _set_environment(self._template, self._data, self._layout)
         engine = self._open_engine(ending)
@@ -195,7 +195,7 @@ class Stack:
         if self._layout == "cloud":
             environments = SeparateEnvironments(start_environment)
         functions = Functions.load(self._template.functions, environments)
-        # Before the engine closes, whatever uses it has to end.
+        # All users of the engine have to end before it closes.
         ending.callback(self._join)
         ending.callback(executions.stop)
         ending.callback(functions.stop)
@@ -253,7 +253,7 @@ class Stack:
         return function, routes
 
     def _run_unless_in_trouble(self, run: Callable[[], None]) -> None:
-        """What cannot be done at the moment would be waited for until it can."""
+        """Refuse at once while there is trouble: the call would else wait for its end."""
         if self._trouble.reason is not None:
             raise Unavailable(self._trouble.reason)
         run()
@@ -287,7 +287,7 @@ class Stack:
         return next(each.name for each in self._template.functions if each.folder.name == "manage")
 
     def _keep_up(self, engine: Engine, pumps: Sequence[Pump]) -> None:
-        """Remove what expired, and what every reader of a stream has read."""
+        """Remove expired items, and changes that every reader of a stream has read."""
         while True:
             try:
                 while engine.remove_expired(EXPIRED_AT_ONCE) == EXPIRED_AT_ONCE:
@@ -332,9 +332,9 @@ def _set_environment(template: Template, data: DataFolder, layout: Layout) -> No
     isolate_environment()
     own = {name: os.environ[name] for name in _OWN_VARIABLES if name in os.environ}
     os.environ |= template.environment() | {
-        # Where all functions share one cache, the others see at once what one changes.
+        # With one cache for all functions, the others see a change of one at once.
         "SHARED_CACHES": "true" if layout == "shared" else "false",
-        # Whoever tries the service out has the subscriber on the same machine.
+        # A user who tries the service out has the subscriber on the same machine.
         "CONFIRM_ENDPOINTS": "false",
         "HTTP_ENDPOINTS": "true",
         "ALLOWED_NETWORKS": "127.0.0.0/8,::1/128",

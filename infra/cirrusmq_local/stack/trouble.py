@@ -1,4 +1,4 @@
-"""What keeps the data folder from being written, told once: never in a log that lies in it."""
+"""The reason why the data folder cannot be written, told once: never in a log inside it."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Trouble:
                 self.begin(f"{name} failed ({error})", "it goes on when it can")
 
     def begin(self, reason: str, outlook: str, *, for_good: bool = False) -> None:
-        """There is trouble: why, and what is to be expected or done.
+        """Tell of a trouble: its reason, and the outlook or the remedy.
 
         `for_good`: it does not end while the service runs.
         """
