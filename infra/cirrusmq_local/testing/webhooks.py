@@ -18,7 +18,7 @@ TOLERANCE_SECONDS = 300
 
 
 class DeliveryServer(ThreadingHTTPServer):
-    """Takes deliveries, which come many at once: of more than the library's five some fail."""
+    """Takes many deliveries at once: with the library's backlog of five some would fail."""
 
     request_queue_size = 128
 

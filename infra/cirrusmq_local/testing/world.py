@@ -51,7 +51,7 @@ TEMPLATE = Path(__file__).resolve().parents[3] / "template.yaml"
 
 
 class ManualClock:
-    """A clock that stands still until somebody sleeps on it or moves it."""
+    """A clock that moves only when a caller sleeps on it or moves it."""
 
     scale = 1.0
     stopped = False
@@ -64,7 +64,7 @@ class ManualClock:
         return self._now_ms
 
     def sleep(self, seconds: float) -> None:
-        """Moves the clock: nobody else is there to wait for."""
+        """Moves the clock: no other thread runs meanwhile."""
         self._now_ms += max(1, round(seconds * 1000))
 
     def pass_seconds(self, seconds: float) -> None:
@@ -93,7 +93,7 @@ class Reply:
 
 @dataclass(frozen=True)
 class Posting:
-    """What became of a post."""
+    """The outcome of a post."""
 
     error: str | None
 
@@ -140,12 +140,12 @@ class World:
         """The data pipeline's output: path -> content."""
         self.posts: list[tuple[str, dict[str, str], bytes]] = []
         self.endpoint: Callable[[str], str | None] = lambda url: None
-        """What an endpoint answers: the kind of error, None where it takes the message."""
+        """The answer of an endpoint: the kind of error, None where it takes the message."""
         self.executions: list[tuple[str, dict[str, Any]]] = []
         environment = template.environment()
         connection = Connection(region="us-east-1", max_retry_attempts=0)
         connection.session.register_component("data_loader", _loader())
-        # The policies of the template are in force: what a function may not do fails here first.
+        # The policies of the template are in force: a call that they do not allow fails here first.
         attach(cast(Engine, GuardedEngine(self.engine)), connection.client)
         store = Store(connection, self.random, self.clock.sleep)
         named = {name: environment[f"{name.upper()}_TABLE"] for name in Tables.__struct_fields__}
@@ -188,7 +188,7 @@ class World:
         return self._run_function(self._names[role], event or {})
 
     def post(self, url: str, headers: Mapping[str, str], body: bytes) -> Posting:
-        """What reaches an endpoint, and what it answers."""
+        """Note a post, and answer it by `endpoint`."""
         self.posts.append((url, dict(headers), body))
         return Posting(self.endpoint(url))
 
@@ -361,7 +361,7 @@ class InTurn:
         self._begun.append(call)
 
     def wait(self, seconds: float) -> list[Any]:
-        """What the next call answers."""
+        """The result of the next call."""
         return [self._begun.popleft()()] if self._begun else []
 
 
