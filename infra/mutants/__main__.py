@@ -3,7 +3,7 @@
 `[tool.mutmut]` in pyproject.toml names the modules and the tests. The tool wants the package under
 its own name beside the tests, so both are copied into a folder:
 
-build/mutants/  pyproject.toml  conftest.py  cirrusmq/  tests/  and what the tool makes of them
+build/mutants/  pyproject.toml  conftest.py  cirrusmq/  tests/  and the tool's mutants and results
 
 python -m infra.mutants build/mutants             every mutant that has no verdict there yet
 python -m infra.mutants build/mutants NAMES       those alone, as it printed them

@@ -1,4 +1,4 @@
-"""What pytest needs where faults are planted; it lies beside the copied tests there."""
+"""pytest's settings where faults are planted; copied beside the tests there."""
 
 from __future__ import annotations
 
