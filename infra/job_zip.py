@@ -1,4 +1,4 @@
-"""What the report jobs take along to EMR, as files to put into a bucket.
+"""The report jobs as files to put into a bucket, for EMR.
 
 billing_job.py  backlog_job.py    entry points
 cirrusmq_reports.zip              the modules they import, for --py-files
