@@ -25,7 +25,7 @@ class Stack:
 
     def __init__(self, folder: Path, *arguments: str) -> None:
         self.folder = folder
-        # A pipe that nobody empties would stop it one day.
+        # A full pipe would stop it one day.
         self._told = tempfile.TemporaryFile("w+")  # noqa: SIM115 - closed in clean_up
         chosen = ["--data", str(folder), *arguments]
         # As unkind as the cloud, unless a test asks for the layout that users get.
@@ -49,12 +49,12 @@ class Stack:
 
     @property
     def url(self) -> str:
-        """Where it answers."""
+        """The URL that it answers at."""
         assert self.ready.startswith("ready "), "the service did not start"
         return self.ready.removeprefix("ready ").strip()
 
     def connection(self) -> dict[str, Any]:
-        """What it wrote for clients."""
+        """The content of `connection.json`, which it writes for clients."""
         held: dict[str, Any] = json.loads((self.folder / "connection.json").read_text())
         return held
 
@@ -69,18 +69,18 @@ class Stack:
         return made
 
     def errors(self) -> str:
-        """What it told on standard error."""
+        """Its lines on standard error so far."""
         self._told.seek(0)
         return self._told.read()
 
     def end(self, number: int = signal.SIGTERM) -> tuple[int, str, str]:
-        """Exit code, what it printed after `ready`, and what it told on standard error."""
+        """Exit code, the output after `ready`, and standard error."""
         self.process.send_signal(number)
         out, _ = self.process.communicate(timeout=END_SECONDS)
         return self.process.returncode, out, self.errors()
 
     def clean_up(self) -> None:
-        """Whatever state it is in, leave nothing behind."""
+        """Leave nothing behind, in any state of the process."""
         for client in self._clients:
             client.close()
         self.process.kill()
