@@ -17,7 +17,7 @@ from cirrusmq_client import Backoff, Client, Connection, Producer
 
 
 class Service:
-    """What a client has to know of a running service."""
+    """The connection data of a running service."""
 
     def __init__(self, stack: Stack) -> None:
         self.data = stack.folder
@@ -87,7 +87,7 @@ Wait = Callable[..., None]
 
 @pytest.fixture
 def wait_until() -> Wait:
-    """Wait for what threads or the service do: `wait_until(lambda: …, seconds=10)`."""
+    """Wait for threads or the service: `wait_until(lambda: …, seconds=10)`."""
 
     def wait(holds: Callable[[], object], seconds: float = 20.0) -> None:
         ends = time.monotonic() + seconds

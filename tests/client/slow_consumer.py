@@ -9,7 +9,7 @@ from cirrusmq_client import Consumer, Received
 
 
 def tell(line: str) -> None:
-    # In one piece: print writes the line's end by itself, and the other worker comes between.
+    # In one piece: print writes the line's end by itself, and the other worker may print between.
     print(f"{line}\n", end="", flush=True)
 
 

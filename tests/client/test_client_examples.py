@@ -26,7 +26,7 @@ Wait = Callable[..., None]
 
 
 class Example:
-    """A running example and what it printed so far."""
+    """A running example and its output so far."""
 
     def __init__(self, name: str, environment: dict[str, str], folder: Path) -> None:
         self.output = folder / f"{name}-{time.monotonic_ns()}.out"
@@ -79,7 +79,7 @@ def test_what_is_produced_is_consumed_by_any_number(start: Start, wait_until: Wa
     workers = [start("consume"), start("consume")]
 
     def printed() -> list[str]:
-        # Threads print at once: a line and its end may come apart.
+        # Threads print at once: a line and its end may be apart.
         return re.findall(r"order \d+", " ".join(worker.output.read_text() for worker in workers))
 
     wait_until(lambda: len(printed()) == 100)

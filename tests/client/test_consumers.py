@@ -180,7 +180,7 @@ def test_a_batch_that_does_not_fill_is_handled_when_it_has_waited(
         began = time.monotonic()
         producer.send_batch(name, map(str, range(39)))
         wait_until(lambda: sizes.sizes)
-    # Gathering took longer than the lease, and nothing came twice.
+    # Gathering took longer than the lease, and no message was received twice.
     assert sizes.sizes == [39]
     assert 2.9 < sizes.times[0] - began < 6
     assert client.show_queue(name)["counts"]["active"] == 0
@@ -226,7 +226,7 @@ def test_a_batch_has_one_result_or_one_for_each_message(
         client.send(name, [Message("a"), Message("b"), Message("c")])
         wait_until(lambda: seen["b"] == 2)
         client.send(name, [Message("whole"), Message("of it")])
-        # One result for two messages is a mistake: both come again.
+        # One result for two messages is a mistake: both are delivered again.
         wait_until(lambda: (seen["whole"], seen["of it"]) == (2, 2))
     assert (seen["a"], seen["c"]) == (1, 1)
 

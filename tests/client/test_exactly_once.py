@@ -122,7 +122,7 @@ def consume_with_trouble(
             luck = chance.random()
         if luck < 0.15:
             troubles["lost lease"] += 1
-            # Somebody else receives it while this handler goes on.
+            # Another consumer receives it while this handler works.
             client.change_visibility(queue, {message.receipt: 0})
             time.sleep(0.05)
         write(message, tools)

@@ -1,4 +1,4 @@
-"""The connection is cut after the service acted: what the library then does."""
+"""The library after a connection that is cut when the service has acted."""
 
 from __future__ import annotations
 

@@ -36,13 +36,13 @@ BROADCASTING = {"protocol": "pull", "mode": "broadcasting"}
 def topic(client: Client) -> str:
     name = f"t-{uuid.uuid4().hex[:20]}"
     client.create_topic(name)
-    # What matches no subscription is not kept.
+    # A message that matches no subscription is not kept.
     client.create_subscription(name, "everything", {"protocol": "pull"})
     return name
 
 
 class Member:
-    """A broadcasting member and what it got."""
+    """A broadcasting member and its messages."""
 
     def __init__(self, client: Client, log: Any, progress: Any, **options: Any) -> None:
         self.got: list[str] = []
@@ -114,7 +114,7 @@ def test_a_member_with_progress_goes_on_where_it_left_off(
         wait_until(lambda: fresh.got)
     assert member.got == ["a", "b"]
     assert again.got == ["while it", "was down", "after"]
-    # Without progress, what was published while it was down is skipped.
+    # Without progress, messages published while it was down are skipped.
     assert fresh.got == ["after"]
 
 

@@ -1,4 +1,4 @@
-"""Every process gets every message, and goes on where it left off: a cache on each machine."""
+"""Every process gets every message, and resumes after its last one: a cache on each machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keep the order of each customer's messages, whatever fails and however many consumers run."""
+"""Keep the order of each customer's messages, through failures and with many consumers."""
 
 from __future__ import annotations
 

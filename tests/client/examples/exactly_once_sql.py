@@ -1,4 +1,4 @@
-"""The rows of each message are written once, also when it comes twice or a worker dies."""
+"""The rows of each message are written once, also if it is delivered twice or a worker dies."""
 
 from __future__ import annotations
 
