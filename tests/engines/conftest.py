@@ -14,7 +14,7 @@ START_MS = 1_800_000_000_000
 
 @dataclass
 class Clock:
-    """A clock that stands until it is moved; milliseconds."""
+    """A clock that moves only when it is set; milliseconds."""
 
     ms: int = START_MS
 
@@ -162,7 +162,7 @@ def engine(request: pytest.FixtureRequest, tmp_path: Path, clock: Clock) -> Iter
 
 @pytest.fixture
 def database(clock: Clock) -> Iterator[Database]:
-    """A database in memory, for what has nothing to do with where it lies."""
+    """A database in memory, for tests that do not depend on a file."""
     engine = Engine(None, TABLES, now_ms=clock)
     yield Database(engine)
     engine.close()

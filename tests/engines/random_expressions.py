@@ -1,6 +1,6 @@
 """Random values, conditions and updates for the comparison with moto.
 
-They keep clear of what MOTO_DIFFERS names.
+They avoid the differences that MOTO_DIFFERS names.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class Request:
 
 
 def condition(draw: st.DrawFn, request: Request, depth: int = 2) -> str:
-    """The text of a random condition; its values go to the request."""
+    """The text of a random condition; its values are added to the request."""
     joined = draw(st.sampled_from(["", "", "NOT", "AND", "OR"])) if depth else ""
     if joined == "NOT":
         return f"NOT ({condition(draw, request, depth - 1)})"

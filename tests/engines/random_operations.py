@@ -204,7 +204,7 @@ operations = st.one_of(
 )
 
 
-# What lies in both tables before the first operation: an item at every key.
+# The content of both tables before the first operation: an item at every key.
 _PLACES = [{"pk": {"S": pk}, "sk": {"S": sk}} for pk in PARTITIONS for sk in SORT_KEYS]
 beginnings = st.tuples(*[full.map(partial(operator.or_, place)) for place in _PLACES]).map(
     lambda begun: {"RequestItems": {TABLE: [{"PutRequest": {"Item": item}} for item in begun]}}

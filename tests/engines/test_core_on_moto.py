@@ -236,7 +236,7 @@ def test_eight_threads_lose_nothing_and_never_hold_a_message_twice(
         receipts = [message.receipt for message in received]
         if not receipts:
             return
-        with lock:  # before the call: whoever comes next may be faster than its answer
+        with lock:  # before the call: another thread may be faster than its answer
             held.difference_update(ids)
             if not back:
                 deleted.update(ids)

@@ -19,8 +19,8 @@ from tests.engines.random_operations import TABLE, beginnings, operations
 
 from cirrusmq_local.engine import Engine, TableSpec, attach
 
-# What moto does otherwise than DynamoDB, with where it does so. The random operations leave these
-# out, or `same` and `resynchronize` make up for them; nothing else may differ.
+# The differences of moto from DynamoDB, with their places in its code. The random operations leave
+# them out, or `same` and `resynchronize` make up for them; nothing else may differ.
 MOTO_DIFFERS = {
     "absent operands": "OpEqual compares None with None: two absent attributes are equal, and an "
     "absent one equals NULL. So paths are compared with values, and values are never NULL.",
@@ -84,7 +84,7 @@ def test_random_operations_do_the_same_on_both(
 
 
 def outcome(client: Any, method: str, request: Mapping[str, Any]) -> dict[str, Any]:
-    """What a call answers, or the code of its error and what comes with it."""
+    """The answer of a call, or the code of its error with its item and reasons."""
     try:
         answer = getattr(client, method)(**request)
     except ClientError as error:
@@ -98,7 +98,7 @@ def outcome(client: Any, method: str, request: Mapping[str, Any]) -> dict[str, A
 
 
 def canonical(value: Any) -> Any:
-    """A value in which numbers and sets are equal whatever their text and order."""
+    """A value in which equal numbers and sets are equal in any notation and order."""
     if isinstance(value, list):
         return [canonical(element) for element in value]
     if not isinstance(value, dict):
@@ -115,9 +115,9 @@ def canonical(value: Any) -> Any:
 
 
 def same(ours: dict[str, Any], theirs: dict[str, Any]) -> bool:
-    """Whether two outcomes are equal, but for what MOTO_DIFFERS names."""
+    """Whether two outcomes are equal, but for the differences that MOTO_DIFFERS names."""
     if ours.get("code") == "TransactionCanceledException" == theirs.get("code"):
-        # Cancelled by what.
+        # The reasons of the cancellation.
         return _codes(ours) == _codes(theirs) and ours == theirs
     if ours.get("code") == "TransactionCanceledException" and "ValidationError" in _codes(ours):
         return theirs.get("code") == "ValidationException"

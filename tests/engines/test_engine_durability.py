@@ -1,4 +1,4 @@
-"""What survives: a new start, a killed process, many threads at once."""
+"""Data survive a new start, a killed process, and many threads at once."""
 
 from __future__ import annotations
 

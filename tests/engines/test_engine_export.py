@@ -1,4 +1,4 @@
-"""Point-in-time exports: what they hold, and the layout that readers of Amazon's expect."""
+"""Point-in-time exports: their records, and the layout that readers of Amazon's expect."""
 
 from __future__ import annotations
 

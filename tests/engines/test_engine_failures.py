@@ -1,4 +1,4 @@
-"""A disk that fails: what a caller is told, and that nothing of a failed write stays."""
+"""A disk that fails: the caller gets an error, and nothing of a failed write stays."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def kept(engine: Engine) -> list[str]:
 
 
 def limit(engine: Engine, pages: int) -> None:
-    """Make the disk end there: what is more is SQLITE_FULL, as without space."""
+    """Let the database have so many pages at most: more is SQLITE_FULL, as on a full disk."""
     engine._core.store._writer.execute(f"PRAGMA max_page_count = {pages}")
 
 

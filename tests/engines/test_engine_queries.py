@@ -1,4 +1,4 @@
-"""Queries and scans: what they find, in which order, and page by page."""
+"""Queries and scans: their items, the order, and the pages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an update makes of an item."""
+"""Updates of an item, clause by clause."""
 
 from __future__ import annotations
 
