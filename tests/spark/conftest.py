@@ -47,7 +47,7 @@ def jobs(spark: SparkSession) -> Jobs:
 
 @pytest.fixture
 def jobs_without_spark() -> Jobs:
-    """For what must be refused before Spark starts."""
+    """For input that must be refused before Spark starts."""
 
     def start() -> NoReturn:
         raise AssertionError("Spark was started")

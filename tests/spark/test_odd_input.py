@@ -195,7 +195,7 @@ def test_a_change_that_contradicts_itself(tmp_path: Path, jobs: Jobs) -> None:
 
 @pytest.mark.parametrize("view", ["NEW_IMAGE", "NEW_AND_OLD_IMAGES", None])
 def test_a_removal_needs_no_image(tmp_path: Path, jobs: Jobs, view: str | None) -> None:
-    """What was written and removed within a window has none in either view."""
+    """An item that was written and removed within a window has no image in either view."""
     record = json.loads(change(usage_item("a"), AT_MS + 5))
     del record["NewImage"]
     window = window_of(tmp_path, json.dumps(record), outputView=view)

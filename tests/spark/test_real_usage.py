@@ -1,4 +1,4 @@
-"""What the running stack metered of known traffic is what the bill of it says."""
+"""The bill of known traffic, metered by a running stack, has exactly its counts."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_a_bill_of_known_traffic_is_exact(data: Path) -> None:
     run(data, "subscribe", "news", "to-copies", "--queue", "copies")
     run(data, "send", "orders", *(f"message {number}" for number in range(7)))
     run(data, "send", "orders", "one", "two")
-    # A call answers what it finds first; the two sends may lie in different partitions.
+    # A call answers the messages it finds first; the two sends may be in different partitions.
     while (
         len(received := run(data, "receive", "orders", "--max", "16", "--delete").split("\n")) > 1
     ):

@@ -62,7 +62,7 @@ def assert_refused(ended: Ended, name: str, *words: str) -> None:
         assert word in ended.message
 
 
-# Before Spark starts: what the manifests and the checksums give away.
+# Before Spark starts: faults that the manifests and the checksums show.
 
 
 def test_a_folder_without_a_manifest(tmp_path: Path, jobs_without_spark: Jobs) -> None:
@@ -202,7 +202,7 @@ def test_odd_names_of_files_and_a_listing_with_blank_lines_are_accepted(
     assert (ended.code, ended.errors) == (0, "")
 
 
-# What only the records themselves give away; their checksums are right.
+# Faults that only the records themselves show; their checksums are right.
 
 _LINE = 7
 
