@@ -1,6 +1,6 @@
 """The calls of the OpenAPI document, and a stage on which each of them can be made.
 
-Whatever is tested for every call reads the calls from here, so a new route is tested with them.
+Every test of all calls reads them from here, so a new route is tested with them.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Call:
 
     @property
     def needs_key(self) -> bool:
-        """Whether nobody is answered without a key."""
+        """Whether a call without a key is refused."""
         ways = self.described.get("security", DOCUMENT["security"])
         return bool(ways) and all(ways)
 

@@ -1,7 +1,7 @@
-"""Every call of the contract, made by everybody who may not make it, and by those who may.
+"""Every call of the contract, made by each caller that may not make it, and by those that may.
 
-What a call needs is written down here, once, and compared with the OpenAPI document: a route that
-is new there fails the first test until somebody has decided who may call it.
+The permission of a call is written down here, once, and compared with the OpenAPI document: a route
+that is new there fails the first test until its callers have been decided.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def test_it_is_decided_for_every_route_who_may_call_it() -> None:
 
 @pytest.mark.parametrize("call", CALLS, ids=str)
 def test_the_owner_may_make_every_call(fresh: Stage, call: Call) -> None:
-    """So that what is refused below is refused for who asks, not for what."""
+    """The refusals below are then for the caller, not for the call."""
     names = names_for(fresh, call)
     if "{topic}" in call.route and call.method == "PUT":
         names |= {"topic": "fresh"} if "{subscription}" not in call.route else {}
@@ -203,7 +203,7 @@ def test_another_accounts_ids_are_not_found(stage: Stage, call: Call) -> None:
 
 @pytest.mark.parametrize("call", [call for call in CALLS if str(call) in CALLERS_OWN], ids=str)
 def test_listings_show_the_keys_own_account_alone(stage: Stage, call: Call) -> None:
-    """What is the owner's has these names; the foreigner's answers hold none of them."""
+    """The owner's resources have these names; the foreigner's answers have none of them."""
     if call.method == "POST":
         return
     reply = stage.make(stage.foreigner, call, {})

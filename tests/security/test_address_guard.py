@@ -261,7 +261,7 @@ REFUSED_URLS = [
     "https://straße.example/",
     "https://example.com\uff0fpath/",
     "https://℡.example/",
-    # a user, a password, and what readers disagree on
+    # a user, a password, and forms that parsers disagree on
     "https://user@example.com/",
     "https://user:password@example.com/",
     "https://@example.com/",

@@ -56,7 +56,7 @@ WANTED = cast(
 
 
 def calls_of(call: Call, known: Mapping[str, str]) -> st.SearchStrategy[Case[Any]]:
-    """Legal and illegal calls, of what is there and of names that are made up."""
+    """Legal and illegal calls, of existing resources and of names that are made up."""
     operation = SCHEMA[call.route][call.method]
     names = {name: text for name, text in known.items() if f"{{{name}}}" in call.route}
     modes = (GenerationMode.POSITIVE, GenerationMode.NEGATIVE)

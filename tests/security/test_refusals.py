@@ -1,4 +1,4 @@
-"""Whatever is asked in whatever bytes: a refusal of the contract, never a failure of ours."""
+"""Any request, in any bytes, gets a refusal of the contract, never a failure of ours."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What nobody may read in a log: secrets, tokens, headers, what messages say."""
+"""No log has secrets, tokens, headers or the content of messages."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Lines(logging.Handler):
 
 @contextmanager
 def everything_logged() -> Iterator[Lines]:
-    """As if somebody had asked for every line: of the root logger, and of each of our own."""
+    """Every line at level DEBUG: of the root logger, and of each of our own."""
     lines = Lines()
     named = [logging.getLogger(name) for name in (*logging.root.manager.loggerDict, logger.name)]
     loggers = [logging.root, *dict.fromkeys(named)]

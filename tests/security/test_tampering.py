@@ -1,4 +1,4 @@
-"""Receipts and cursors that were tampered with, or are somebody else's: none of them does anything.
+"""Receipts and cursors that were tampered with, or are another account's, have no effect.
 
 Receipts of one queue are looked at closely in `tests/service/test_forged_receipts.py`; here are
 all that hand receipts and cursors out beside each other, and the great number.
@@ -194,7 +194,7 @@ def test_a_good_cursor_is_worth_nothing_elsewhere(listings: list[Listing]) -> No
 
 
 def test_the_good_ones_still_work_at_the_end(stage: Stage) -> None:
-    """What is refused above is refused for its being forged."""
+    """The receipts above are refused because they are forged."""
     for account in (OWNER, FOREIGNER):
         client = stage.world.client(account)
         client.put("/queues/last")

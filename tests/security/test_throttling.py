@@ -1,4 +1,4 @@
-"""An account that calls too often is told to wait, and nobody else notices."""
+"""An account that calls too often is told to wait, and other accounts do not notice."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ class TestCost:
 
 
 class TestManyEnvironments:
-    """Some worlds over one store, each with what it counted itself, as Lambda has it."""
+    """Some worlds over one store, each with its own counts, as environments of Lambda."""
 
     @staticmethod
     def run(world: World, environments: int, calls_each: int, seconds: int) -> list[int]:
