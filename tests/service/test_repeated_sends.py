@@ -275,6 +275,24 @@ class TestAttempts:
         assert (second[0]["error"]["code"], second[1]) == ("InvalidParameter", first[1])
         assert queue.bodies() == [text(size)]
 
+    def test_not_atomic_a_duplicate_of_what_was_refused_at_first_is_refused_like_it(
+        self, world: World, make_queue: MakeQueue
+    ) -> None:
+        queue, token = make_queue(max_message_bytes=1_024), attempt(world)
+        large = {"body": "x" * 1_025, "deduplication_id": "k"}
+        messages = [large, {"body": "small"}, large]
+        queue.try_send(messages, attempt=token, atomic=False)
+        queue.patch(max_message_bytes=2_048)
+
+        again = queue.try_send(messages, attempt=token, atomic=False).json["messages"]
+
+        assert [each.get("error", {}).get("code") for each in again] == [
+            "InvalidParameter",
+            None,
+            "InvalidParameter",
+        ]
+        assert queue.bodies() == ["small"]
+
     @pytest.mark.parametrize("size", [1, 5_000])
     def test_not_atomic_what_was_refused_at_first_is_stored_where_it_has_a_key_of_its_own(
         self, world: World, make_queue: MakeQueue, size: int

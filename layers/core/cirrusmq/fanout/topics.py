@@ -15,8 +15,8 @@ from cirrusmq.model.message import Message
 from cirrusmq.model.parcel import lone_parcel_id, message_id
 from cirrusmq.model.queue import Queue
 from cirrusmq.model.topic import Subscription
+from cirrusmq.publishing.recipients import endpoint
 from cirrusmq.publishing.records import Delivery, TopicRecord, read_record
-from cirrusmq.queues.queues import endpoint_queue
 from cirrusmq.queues.receivers import cached_receivers
 from cirrusmq.runtime.core import Core
 from cirrusmq.sending import deduplication
@@ -41,7 +41,7 @@ def topic_handouts(core: Core, entry: LogEntry) -> list[Handout]:
         if subscription is None or subscription.mode == "broadcasting":
             continue  # deleted meanwhile, or it reads the log itself
         if subscription.protocol == "queue":
-            queue = _endpoint(core, subscription)
+            queue = endpoint(core, subscription)
             if queue is not None:
                 before = into[queue.id][1].places if queue.id in into else []
                 into[queue.id] = queue, replace(delivery, places=_joined(before, delivery.places))
@@ -102,12 +102,6 @@ def _queue_handout(
 
 def _joined(one: Sequence[int], other: Sequence[int]) -> list[int]:
     return sorted({*one, *other})
-
-
-def _endpoint(core: Core, subscription: Subscription) -> Queue | None:
-    assert subscription.endpoint is not None
-    place = subscription.account, subscription.endpoint
-    return endpoint_queue(core, *place, subscription.endpoint_id)
 
 
 def own_share(subscription: Subscription, record: TopicRecord, delivery: Delivery) -> Share:
@@ -190,7 +184,7 @@ def _send(core: Core, queue: Queue, record: TopicRecord, delivery: Delivery) -> 
         )
         reminders = deduplication.reminders(
             queue.id,
-            [f"{record.send_id}#{place}" for place in places],
+            {record.positions[place]: f"{record.send_id}#{place}" for place in places},
             stored(record.send_id, messages, now_ms),
             life_ms=limits.TOPIC_LIFE_SECONDS * 1000,
         )

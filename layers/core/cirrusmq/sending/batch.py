@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Annotated, TypeAlias
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Annotated, TypeAlias, TypeVar
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
@@ -16,6 +16,7 @@ from cirrusmq.model.parcel import message_id
 from cirrusmq.runtime.core import Core
 from cirrusmq.sending.deduplication import Duplicate, Stored
 
+A = TypeVar("A")
 Key: TypeAlias = Annotated[
     str, Meta(min_length=1, max_length=128, description="a text of 1 to 128 characters")
 ]
@@ -65,7 +66,7 @@ def repeatable_send_ids(
 ) -> Iterator[str]:
     """Ids for a send with an `attempt`: the same ones for every repetition of the same request.
 
-    Who needs an id with some quality takes the first that has it, others the first.
+    Callers that need a particular partition take the first id that falls into it, others the first.
     """
     canonical = msgspec.json.encode(request, order="deterministic")
     digest = hashlib.sha256(f"{account}\n{target_id}\n".encode() + canonical).digest()
@@ -74,43 +75,51 @@ def repeatable_send_ids(
         digest = hashlib.sha256(digest).digest()
 
 
-def stored(send_id: str, contents: Mapping[int, Message], sent_ms: int) -> list[Stored]:
-    """What the sender learns of stored messages, given by their places in the request.
+def stored(send_id: str, contents: Mapping[int, Message], sent_ms: int) -> dict[int, Stored]:
+    """The messages of a send as their sender is told of them, by their places in the request.
 
     A message's id says its place there, whatever became of the others: when the same request is
     repeated, others may be left out than at first.
     """
-    return [
-        Stored(id=message_id(send_id, place), body_md5=message.body_md5, sent_ms=sent_ms)
+    return {
+        place: Stored(id=message_id(send_id, place), body_md5=message.body_md5, sent_ms=sent_ms)
         for place, message in contents.items()
-    ]
+    }
 
 
 def store_once(
-    keys: Sequence[str | None], store: Callable[[Sequence[int]], Sequence[Stored]]
-) -> list[Stored]:
+    keys: Mapping[int, str | None], store: Callable[[Sequence[int]], Mapping[int, A]]
+) -> tuple[dict[int, A], dict[int, A | Stored]]:
     """Have messages stored of which some are duplicates by their deduplication ids.
 
-    `store` is given the numbers of those that are none as far as known; it raises Duplicate where
-    the store knows better. A duplicate answers what the first one was answered.
+    `keys` has the id, or None, of each message by its place in the request. `store` is given the
+    places of the messages that are no duplicates as far as known, and answers for each of them; it
+    raises Duplicate where the store knows better.
+
+    Answers (those of `store`, for each duplicate that of the first message with its id).
     """
-    known: dict[str, Stored] = {}
+    known: dict[str, A | Stored] = {}
     while True:
-        fresh, seen = [], set(known)
-        for number, key in enumerate(keys):
-            if key is None or key not in seen:
-                fresh.append(number)
-                seen.add(key or "")
+        fresh = _without_duplicates(keys, known)
         try:
-            answers = iter(store(fresh) if fresh else ())
+            answers = dict(store(fresh)) if fresh else {}
         except Duplicate as duplicate:
             known |= duplicate.found
-            continue
-        break
-    results = []
-    for key in keys:
-        result = known[key] if key is not None and key in known else next(answers)
+        else:
+            break
+    known |= {key: answers[place] for place in fresh if (key := keys[place]) is not None}
+    return answers, {
+        place: known[key] for place, key in keys.items() if key is not None and place not in answers
+    }
+
+
+def _without_duplicates(keys: Mapping[int, str | None], known: Iterable[str]) -> list[int]:
+    """The places of the first message with each id that is not known, and of those without one."""
+    seen = set(known)
+    fresh = []
+    for place, key in keys.items():
+        if key is None or key not in seen:
+            fresh.append(place)
         if key is not None:
-            known[key] = result
-        results.append(result)
-    return results
+            seen.add(key)
+    return fresh

@@ -9,7 +9,7 @@ B answers what A's reminder says, also when A's message is consumed by then.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -47,26 +47,27 @@ class Duplicate(Exception):
 
 def reminders(
     target_id: str,
-    keys: Sequence[str | None],
-    answers: Sequence[Stored],
+    keys: Mapping[int, str | None],
+    messages: Mapping[int, Stored],
     life_ms: int = limits.DEDUPLICATION_MS,
 ) -> list[tuple[str, Item]]:
     """(deduplication id, item that remembers it) of each message that has an id.
 
-    `target_id` is the queue's or topic's; `answers` are the messages as they are stored.
+    `target_id` is the queue's or topic's; `keys` and `messages` are by place in the request.
     """
     remembered = []
-    for key, answer in zip(keys, answers, strict=True):
+    for place, message in messages.items():
+        key = keys[place]
         if key is None:
             continue
         digest = hashlib.sha256(key.encode()).hexdigest()[:40]
-        expires_ms = answer.sent_ms + life_ms
+        expires_ms = message.sent_ms + life_ms
         item = DeduplicationItem(
             f"D#{target_id}#{digest}",
             "D",
-            message_id=answer.id,
-            body_md5=answer.body_md5,
-            sent_ms=answer.sent_ms,
+            message_id=message.id,
+            body_md5=message.body_md5,
+            sent_ms=message.sent_ms,
             expires_ms=expires_ms,
             expires_at=ttl_seconds(expires_ms + limits.KEY_SLACK_MS),
         )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Annotated
+from collections.abc import Iterable, Mapping, Sequence, Set
+from functools import partial
+from typing import Annotated, TypeAlias
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
@@ -28,7 +29,7 @@ from cirrusmq.sending.batch import (
 )
 from cirrusmq.sending.deduplication import Earlier, Stored
 from cirrusmq.sending.late import under_present_keys
-from cirrusmq.sending.parcels import Entry, items_for
+from cirrusmq.sending.parcels import Entry, Items, items_for
 from cirrusmq.sending.writes import is_leftover, store_items
 from cirrusmq.storage import counters
 from cirrusmq.storage.parcels import PARCELS, partition_key, read_positions
@@ -68,8 +69,6 @@ class SendRequest(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 class _Draft(msgspec.Struct, frozen=True, kw_only=True):
     """A checked message of a request."""
 
-    place: int
-    """Its number in the request, which its id says."""
     deduplication_id: str | None
     message: Message
     delay_seconds: int
@@ -77,16 +76,23 @@ class _Draft(msgspec.Struct, frozen=True, kw_only=True):
     visibility_seconds: int
 
 
-class _Outcome(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of the messages of one write, by their places in the request."""
+class _Send(msgspec.Struct, frozen=True, kw_only=True):
+    """A send on its way: into which queue, under which id."""
 
-    sent_ms: int
-    stored: frozenset[int]
-    left_out: frozenset[int] = frozenset()
-    """An earlier try stored others under their key: it had refused these."""
+    core: Core
+    queue: Queue
+    id: str
+    begun_ms: int
+    """The time in the id."""
+    now_ms: int
+    whole: bool
+    """Whether an earlier try with one of the messages had all of them."""
 
 
-def send(core: Core, queue: Queue, request: SendRequest) -> list[Stored | CirrusMQError]:
+_Result: TypeAlias = Stored | CirrusMQError
+
+
+def send(core: Core, queue: Queue, request: SendRequest) -> list[_Result]:
     """Store the messages; one result for each, in the order sent.
 
     With `atomic` all are stored or an error is raised. Without, a message that its own size,
@@ -94,48 +100,21 @@ def send(core: Core, queue: Queue, request: SendRequest) -> list[Stored | Cirrus
     """
     now_ms = core.now_ms()
     begun_ms = _check_attempt(queue, request, now_ms, core.clock.scale)
-    contents = read_contents(request.messages)
-    refused: dict[int, CirrusMQError] = {}
-    drafts: list[_Draft] = []
-    for number, (given, message) in enumerate(zip(request.messages, contents, strict=True)):
-        try:
-            drafts.append(_draft(queue, given, message, number))
-        except CirrusMQError as error:
-            if request.atomic:
-                raise
-            refused[number] = error
-    if drafts and counters.kept(core, queue.id) + len(drafts) > queue.attributes.max_messages:
-        raise LimitExceeded(f"the queue keeps at most {queue.attributes.max_messages} messages")
-    if isinstance(request.attempt, UnsetType):
-        send_id = new_send_id(core, begun_ms)
-    else:
-        send_id = next(repeatable_send_ids(queue.account, queue.id, request, begun_ms))
-
-    # Only another call with the attempt may find other messages refused than this one does.
-    whole = request.atomic or request.attempt is UNSET
-
-    def store(numbers: Sequence[int]) -> list[Stored]:
-        messages = {drafts[number].place: drafts[number].message for number in numbers}
-        answers = dict(zip(messages, stored(send_id, messages, now_ms), strict=True))
-        left = [drafts[number] for number in numbers]
-        while left:
-            outcome = _write(core, queue, send_id, left, begun_ms, now_ms, whole=whole)
-            done = {place: messages[place] for place in outcome.stored}
-            answers |= dict(zip(done, stored(send_id, done, outcome.sent_ms), strict=True))
-            refused.update({place: _left_out(place) for place in outcome.left_out})
-            settled = outcome.stored | outcome.left_out
-            left = [draft for draft in left if draft.place not in settled]
-        return list(answers.values())
-
-    answers = store_once([draft.deduplication_id for draft in drafts], store)
-    sent = {draft.place: answer for draft, answer in zip(drafts, answers, strict=True)}
-    return [refused.get(number) or sent[number] for number in range(len(contents))]
-
-
-def _left_out(place: int) -> CirrusMQError:
-    return InvalidParameter(
-        "attempt", f"messages[{place}] was refused when it was first shown: send it with a new one"
+    drafts, refused = _check(queue, request)
+    _check_room(core, queue, len(drafts))
+    sending = _Send(
+        core=core,
+        queue=queue,
+        id=_send_id(core, queue, request, begun_ms),
+        begun_ms=begun_ms,
+        now_ms=now_ms,
+        # Only another call with the attempt may find other messages refused than this one does.
+        whole=request.atomic or request.attempt is UNSET,
     )
+    keys = {place: draft.deduplication_id for place, draft in drafts.items()}
+    fresh, duplicates = store_once(keys, partial(_store, sending, drafts))
+    results: dict[int, _Result] = {**refused, **fresh, **duplicates}
+    return [results[place] for place in range(len(request.messages))]
 
 
 def _check_attempt(queue: Queue, request: SendRequest, now_ms: int, scale: float) -> int:
@@ -149,8 +128,25 @@ def _check_attempt(queue: Queue, request: SendRequest, now_ms: int, scale: float
     return check_attempt(request.attempt, now_ms, scale)
 
 
-def _draft(queue: Queue, given: SendMessage, message: Message, place: int) -> _Draft:
-    attributes, where = queue.attributes, f"messages[{place}]"
+def _check(
+    queue: Queue, request: SendRequest
+) -> tuple[dict[int, _Draft], dict[int, CirrusMQError]]:
+    """The messages by their places in the request; without `atomic` the errors of others."""
+    drafts: dict[int, _Draft] = {}
+    refused: dict[int, CirrusMQError] = {}
+    contents = read_contents(request.messages)
+    for place, (given, message) in enumerate(zip(request.messages, contents, strict=True)):
+        try:
+            drafts[place] = _draft(queue, given, message, f"messages[{place}]")
+        except CirrusMQError as error:
+            if request.atomic:
+                raise
+            refused[place] = error
+    return drafts, refused
+
+
+def _draft(queue: Queue, given: SendMessage, message: Message, where: str) -> _Draft:
+    attributes = queue.attributes
     check_body_size(message, attributes.max_message_bytes, where)
     delay_seconds = attributes.delay_seconds
     if not isinstance(given.delay_seconds, UnsetType):
@@ -168,7 +164,6 @@ def _draft(queue: Queue, given: SendMessage, message: Message, place: int) -> _D
         raise InvalidParameter(f"{where}.group", "is needed in an ordered queue")
     own = given.visibility_timeout_seconds
     return _Draft(
-        place=place,
         deduplication_id=deduplication_key(given),
         message=message,
         delay_seconds=delay_seconds,
@@ -177,89 +172,119 @@ def _draft(queue: Queue, given: SendMessage, message: Message, place: int) -> _D
     )
 
 
-def _write(
-    core: Core,
-    queue: Queue,
-    send_id: str,
-    drafts: Sequence[_Draft],
-    begun_ms: int,
-    now_ms: int,
-    *,
-    whole: bool,
-) -> _Outcome:
-    """Store one send, unless an earlier try of it did.
+def _check_room(core: Core, queue: Queue, count: int) -> None:
+    most = queue.attributes.max_messages
+    if count and counters.kept(core, queue.id) + count > most:
+        raise LimitExceeded(f"the queue keeps at most {most} messages")
 
-    `whole`: an earlier try had the same messages. Else what stands there says which it had; what
-    it neither holds nor keeps out is still to be stored.
-    """
-    places = frozenset(draft.place for draft in drafts)
-    earlier = _sent_with_earlier_delay(core, queue, send_id, drafts, begun_ms)
+
+def _send_id(core: Core, queue: Queue, request: SendRequest, begun_ms: int) -> str:
+    if isinstance(request.attempt, UnsetType):
+        return new_send_id(core, begun_ms)
+    return next(repeatable_send_ids(queue.account, queue.id, request, begun_ms))
+
+
+def _store(
+    sending: _Send, drafts: Mapping[int, _Draft], places: Sequence[int]
+) -> dict[int, _Result]:
+    """Store the messages at `places`, unless an earlier try of the send decided on them."""
+    results: dict[int, _Result] = {}
+    while left := {place: drafts[place] for place in places if place not in results}:
+        results |= _write(sending, left)
+    return results
+
+
+def _write(sending: _Send, drafts: Mapping[int, _Draft]) -> dict[int, _Result]:
+    """Store the messages, all or none: then answers what an earlier try decided on some."""
+    core, queue = sending.core, sending.queue
+    messages = {place: draft.message for place, draft in drafts.items()}
+    earlier = _sent_with_earlier_delay(sending, drafts.values())
     if earlier is not None:
-        met = frozenset(draft.place for draft in drafts if not draft.own_delay)
-        return _outcome(earlier, places, met, whole)
-    entries = [
-        Entry(
-            position=draft.place,
-            message=draft.message,
-            available_ms=now_ms + draft.delay_seconds * 1000,
-            visibility_seconds=draft.visibility_seconds,
-        )
-        for draft in drafts
-    ]
-    items = items_for(
-        queue,
-        entries,
-        parcel_id=send_id,
-        begun_ms=begun_ms,
-        now_ms=now_ms,
-        take_sequence=lambda partition, count: take_sequence(core, queue.id, partition, count),
-    )
-    if not queue.attributes.ordered:
-        items = under_present_keys(items, now_ms, core.clock.scale)
-    reminders = deduplication.reminders(
-        queue.id,
-        [draft.deduplication_id for draft in drafts],
-        stored(send_id, {draft.place: draft.message for draft in drafts}, now_ms),
-    )
+        met = {place for place, draft in drafts.items() if not draft.own_delay}
+        return _decided(sending, messages, earlier, met)
+    items = _items(sending, drafts)
+    fresh = stored(sending.id, messages, sending.now_ms)
+    keys = {place: draft.deduplication_id for place, draft in drafts.items()}
+    reminders = deduplication.reminders(queue.id, keys, fresh)
     if reminders:
         earlier = deduplication.transact(
             core,
             items.all,
             reminders,
-            begun_ms=begun_ms,
-            now_ms=now_ms,
-            whole=whole,
+            begun_ms=sending.begun_ms,
+            now_ms=sending.now_ms,
+            whole=sending.whole,
             purged_ms=queue.purged_ms,
         )
     else:
         earlier = store_items(core, queue, items)
     if earlier is None:
-        return _Outcome(sent_ms=now_ms, stored=places)
+        return {**fresh}
     taken = {_key(item) for item in earlier.items}
-    met = frozenset(p for item in items.all if _key(item) in taken for p in read_positions(item))
-    return _outcome(earlier, places, met, whole)
+    met = {place for item in items.all if _key(item) in taken for place in read_positions(item)}
+    return _decided(sending, messages, earlier, met)
 
 
-def _outcome(
-    earlier: Earlier, places: frozenset[int], met: frozenset[int], whole: bool
-) -> _Outcome:
-    """`met`: the places of messages whose keys are taken by what the earlier try stored."""
-    if whole:
-        return _Outcome(sent_ms=earlier.sent_ms, stored=places)
+def _items(sending: _Send, drafts: Mapping[int, _Draft]) -> Items:
+    core, queue, now_ms = sending.core, sending.queue, sending.now_ms
+    entries = [
+        Entry(
+            position=place,
+            message=draft.message,
+            available_ms=now_ms + draft.delay_seconds * 1000,
+            visibility_seconds=draft.visibility_seconds,
+        )
+        for place, draft in drafts.items()
+    ]
+    items = items_for(
+        queue,
+        entries,
+        parcel_id=sending.id,
+        begun_ms=sending.begun_ms,
+        now_ms=now_ms,
+        take_sequence=lambda partition, count: take_sequence(core, queue.id, partition, count),
+    )
+    if queue.attributes.ordered:
+        return items
+    return under_present_keys(items, now_ms, core.clock.scale)
+
+
+def _decided(
+    sending: _Send, messages: Mapping[int, Message], earlier: Earlier, met: Set[int]
+) -> dict[int, _Result]:
+    """The results of messages on which an earlier try decided; the others are still to be stored.
+
+    `met`: the places of messages whose keys are taken by what the earlier try stored. Where it was
+    not `whole`, it may have refused some of them, and what it stored keeps them out for good:
+
+        first try     message 0 is too large: refused      message 1: stored under the key
+        the queue     .................................................. takes larger ones
+        second try    message 0 and 1 under the key: taken by message 1 alone
+
+    A message that has another key, by its delay, is stored by itself.
+    """
+    if sending.whole:
+        return {**stored(sending.id, messages, earlier.sent_ms)}
     if all(map(is_leftover, earlier.items)):
         raise Unavailable  # it died before it stored anything, and may have had others
-    held = frozenset(p for item in earlier.items for p in read_positions(item))
-    return _Outcome(sent_ms=earlier.sent_ms, stored=held & places, left_out=met - held)
+    held = {place for item in earlier.items for place in read_positions(item)}
+    kept = {place: message for place, message in messages.items() if place in held}
+    left_out = {place: _left_out(place) for place in met - held}
+    return {**stored(sending.id, kept, earlier.sent_ms), **left_out}
+
+
+def _left_out(place: int) -> CirrusMQError:
+    return InvalidParameter(
+        "attempt", f"messages[{place}] was refused when it was first shown: send it with a new one"
+    )
 
 
 def _key(item: Item) -> tuple[str, str]:
     return item["pk"]["S"], item["sk"]["S"]
 
 
-def _sent_with_earlier_delay(
-    core: Core, queue: Queue, send_id: str, drafts: Sequence[_Draft], begun_ms: int
-) -> Earlier | None:
-    """This very send, where it was stored before the queue's delay changed.
+def _sent_with_earlier_delay(sending: _Send, drafts: Iterable[_Draft]) -> Earlier | None:
+    """This very send, if it was stored before the queue's delay changed.
 
         a client      send (attempt) ──> answer lost ............. the same send again
         the queue     delay 0: stored at the attempt's time ...... delay 5: another key
@@ -268,9 +293,10 @@ def _sent_with_earlier_delay(
     """
     if all(draft.own_delay for draft in drafts):
         return None
-    pk = partition_key(PARCELS, queue.id, queue.partition_of(send_id))
+    core, queue, begun_ms = sending.core, sending.queue, sending.begun_ms
+    pk = partition_key(PARCELS, queue.id, queue.partition_of(sending.id))
     for seconds in queue.earlier_delays_of(begun_ms) - {queue.attributes.delay_seconds}:
-        key = sort_key(begun_ms + seconds * 1000, send_id)
+        key = sort_key(begun_ms + seconds * 1000, sending.id)
         item = core.store.get(core.tables.messages, pk, key)
         if item is not None and int(item["t"]["N"]) > queue.purged_ms:
             return Earlier(int(item["t"]["N"]), (item,))

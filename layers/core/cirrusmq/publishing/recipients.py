@@ -1,0 +1,103 @@
+"""The subscriptions that a publish goes to, and on which terms: decided when it is published."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import msgspec
+
+from cirrusmq.base import limits
+from cirrusmq.model.message import Message
+from cirrusmq.model.queue import Queue
+from cirrusmq.model.topic import Subscription, Topic
+from cirrusmq.publishing.records import Delivery
+from cirrusmq.queues.queues import endpoint_queue
+from cirrusmq.runtime.core import Core
+from cirrusmq.sending.parcels import group_partition
+from cirrusmq.storage.sequences import take_sequence
+
+
+class Draft(msgspec.Struct, frozen=True, kw_only=True):
+    """A checked message, and the subscriptions that it goes to."""
+
+    deduplication_id: str | None
+    message: Message
+    routing_key: str
+    subscriptions: tuple[Subscription, ...]
+
+
+def endpoint(core: Core, subscription: Subscription) -> Queue | None:
+    """The queue that the subscription delivers to; None where that is gone."""
+    assert subscription.endpoint is not None
+    place = subscription.account, subscription.endpoint
+    return endpoint_queue(core, *place, subscription.endpoint_id)
+
+
+def endpoints(core: Core, drafts: Iterable[Draft]) -> dict[str, Queue]:
+    """The queues that are delivered to, by the ids of the subscriptions; without those gone."""
+    queues = {}
+    for subscription in _subscriptions(drafts).values():
+        if subscription.protocol == "queue":
+            queue = endpoint(core, subscription)
+            if queue is not None:
+                queues[subscription.id] = queue
+    return queues
+
+
+def any_ordered(drafts: Iterable[Draft], queues: Mapping[str, Queue], begun_ms: int) -> bool:
+    """Whether a consumer that gets one of the messages is promised an order.
+
+    One that subscribed since the attempt began must not change the id that a repetition has.
+    """
+    return any(
+        subscription.ordered
+        or subscription.pushed_in_order
+        or (subscription.id in queues and queues[subscription.id].attributes.ordered)
+        for subscription in _subscriptions(drafts).values()
+        if subscription.created_ms <= begun_ms
+    )
+
+
+def deliveries(drafts: Sequence[Draft], queues: Mapping[str, Queue]) -> list[Delivery]:
+    """For each subscription which of the messages it gets, and for how long."""
+    places: dict[str, list[int]] = {}
+    for place, draft in enumerate(drafts):
+        for subscription in draft.subscriptions:
+            places.setdefault(subscription.id, []).append(place)
+    return [_delivery(reader, held, queues.get(reader)) for reader, held in places.items()]
+
+
+def sequences(core: Core, topic: Topic, drafts: Sequence[Draft]) -> list[int] | None:
+    """A place in its group's order for each message, where a subscription needs one.
+
+    A message without a group is its own, and needs no counting.
+    """
+    if not any(each.ordered for draft in drafts for each in draft.subscriptions):
+        return None
+    groups: dict[int, list[str]] = {}
+    for draft in drafts:
+        group = draft.message.group
+        if group is not None:
+            partition = group_partition(group, topic.attributes.partitions)
+            held = groups.setdefault(partition, [])
+            if group not in held:
+                held.append(group)
+    taken: dict[str, int] = {}
+    for partition, held in groups.items():
+        first = take_sequence(core, topic.id, partition, len(held))
+        taken |= {group: first + place for place, group in enumerate(held)}
+    return [taken.get(draft.message.group or "", 1) for draft in drafts]
+
+
+def _subscriptions(drafts: Iterable[Draft]) -> dict[str, Subscription]:
+    return {each.id: each for draft in drafts for each in draft.subscriptions}
+
+
+def _delivery(subscription_id: str, places: list[int], queue: Queue | None) -> Delivery:
+    life_ms, delay_ms = limits.TOPIC_LIFE_SECONDS * 1000, 0
+    if queue is not None:
+        life_ms = queue.attributes.message_retention_seconds * 1000
+        delay_ms = queue.attributes.delay_seconds * 1000
+    return Delivery(
+        subscription_id=subscription_id, places=places, life_ms=life_ms, delay_ms=delay_ms
+    )
