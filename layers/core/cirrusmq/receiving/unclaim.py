@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from typing import Any
 
 import msgspec
 
@@ -19,9 +18,11 @@ from cirrusmq.base.errors import Unavailable
 from cirrusmq.lifecycle.contents import read_contents
 from cirrusmq.model.message import Message
 from cirrusmq.model.source import Source
+from cirrusmq.model.transitions import unclaimed, unread
 from cirrusmq.receiving.claim import Claim
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import ConditionFailed
+from cirrusmq.storage.changes import as_read, change
 from cirrusmq.storage.parcels import parcel_key
 
 _logger = logging.getLogger(__name__)
@@ -91,31 +92,10 @@ def _behind(source: Source, claim: Claim, messages: Contents, broken: set[str]) 
 def _undo(core: Core, undo: _Undo) -> None:
     after, before = undo.claim.parcel, undo.claim.before
     assert before is not None
-    conditions, changes = [], []
-    values: dict[str, Any] = {}
-    for place in [*undo.free, *undo.hidden]:
-        hidden = place in undo.hidden
-        conditions += [f"k[{place}] = :k{place}", f"v[{place}] = :v{place}"]
-        changes += [f"v[{place}] = :u{place}", f"k[{place}] = :j{place}"]
-        changes += [f"r[{place}] = :r{place}", f"f[{place}] = :f{place}"]
-        values |= {
-            f":k{place}": {"B": after.nonces[place]},
-            f":v{place}": {"N": str(after.visible_ms[place])},
-            f":u{place}": {"N": str((after if hidden else before).visible_ms[place])},
-            f":j{place}": {"B": b"" if hidden else before.nonces[place]},
-            f":r{place}": {"N": str(before.receives[place])},
-            f":f{place}": {"N": str(before.first_received_ms[place])},
-        }
-        if after.waits_ms:
-            changes.append(f"w[{place}] = :w{place}")
-            values[f":w{place}"] = {"N": str(0 if hidden else before.wait_ms(place))}
-    request = {
-        "TableName": core.tables.messages,
-        "Key": parcel_key(after),
-        "ConditionExpression": " AND ".join(conditions),
-        "UpdateExpression": "SET " + ", ".join(changes),
-        "ExpressionAttributeValues": values,
-    }
+    changes = {place: unclaimed(before, after, place) for place in undo.free}
+    changes |= {place: unread(before, after, place) for place in undo.hidden}
+    still = as_read(after, changes, "nonces", "visible_ms")
+    request = change(core.tables.messages, parcel_key(after), changes, still)
     try:
         core.store.write("UpdateItem", request)
     except ConditionFailed:
