@@ -13,13 +13,15 @@ from cirrusmq.base.errors import InvalidParameter, LimitExceeded, QueueNotFound,
 from cirrusmq.lifecycle.contents import read_contents
 from cirrusmq.lifecycle.dead_letter_policy import reason_to_give_up
 from cirrusmq.lifecycle.moves import move_out, origin
-from cirrusmq.model.parcel import DROPPED, Parcel, lone_parcel_id
+from cirrusmq.model.parcel import Parcel, lone_parcel_id
 from cirrusmq.model.queue import Queue
 from cirrusmq.model.source import Source
+from cirrusmq.model.transitions import changed, dropped
 from cirrusmq.queues.queues import get_queue
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import ConditionFailed
 from cirrusmq.sending.parcels import Entry, Origin, items_for
+from cirrusmq.storage.changes import as_read, change
 from cirrusmq.storage.parcels import parcel_key
 from cirrusmq.storage.sequences import take_sequence
 from cirrusmq.subscriptions.sources import make_dead_letter_queue
@@ -176,20 +178,11 @@ def _give_up_place(
 
 def _drop(core: Core, parcel: Parcel, place: int) -> Parcel:
     """Drop the message at `place`, if nobody changed it since."""
-    request = {
-        "TableName": core.tables.messages,
-        "Key": parcel_key(parcel),
-        "UpdateExpression": f"SET v[{place}] = :dropped",
-        "ConditionExpression": f"v[{place}] = :seen",
-        "ExpressionAttributeValues": {
-            ":dropped": {"N": str(DROPPED)},
-            ":seen": {"N": str(parcel.visible_ms[place])},
-        },
-    }
+    changes = {place: dropped()}
+    still = as_read(parcel, changes, "visible_ms")
+    request = change(core.tables.messages, parcel_key(parcel), changes, still)
     try:
         core.store.write("UpdateItem", request)
     except ConditionFailed:
         return parcel
-    visible = list(parcel.visible_ms)
-    visible[place] = DROPPED
-    return msgspec.structs.replace(parcel, visible_ms=tuple(visible))
+    return changed(parcel, changes)
