@@ -243,8 +243,8 @@ def a_move_does_not_look_at_its_source(patch: pytest.MonkeyPatch) -> None:
     """A move does not check that the message is still there, and as it was read."""
     departure = moves._departure
 
-    def careless(*args: Any) -> dict[str, Any]:
-        ((kind, request),) = departure(*args).items()
+    def careless(*args: Any, **named: Any) -> dict[str, Any]:
+        ((kind, request),) = departure(*args, **named).items()
         return {kind: _without_condition(request, "v[", "k[")}
 
     patch.setattr(moves, "_departure", careless)

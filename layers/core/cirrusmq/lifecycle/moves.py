@@ -11,15 +11,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from msgspec.structs import replace
-
 from cirrusmq.lifecycle.tombstones import clear, may_vanish
 from cirrusmq.model.parcel import GONE, Parcel, tombstone_until
 from cirrusmq.model.source import Source, rewindable
+from cirrusmq.model.transitions import Changes, changed, moved
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import Item, TransactionRefused, put_if_absent
-from cirrusmq.storage.parcels import parcel_key, ttl_seconds
+from cirrusmq.storage.changes import Condition, all_of, as_read, change, having, removal
+from cirrusmq.storage.parcels import parcel_key
 
+_TELL = {"ReturnValuesOnConditionCheckFailure": "ALL_OLD"}
 VANISHED = "/removed"
 REWOUND = "rewound"
 """In the place of a source's id: the parcel came back from the archive."""
@@ -33,7 +34,8 @@ def origin(
     Where the old parcel vanishes with the move its removal looks like a delete to the meter, and
     the mark behind the id tells it so.
     """
-    vanishes = _vanishes(core, source, parcel, _without(parcel, places, mark), now_ms)
+    after = changed(parcel, dict.fromkeys(places, moved(mark)))
+    vanishes = _vanishes(core, source, parcel, after, now_ms)
     return parcel.source_id + (VANISHED if vanishes else "")
 
 
@@ -54,11 +56,16 @@ def move_out(
     in their places, where the parcel stays. `alongside`: writes of the same transaction that note
     the move. Answers the parcel as the move leaves it; None where somebody was faster.
     """
-    after = _without(parcel, places, mark)
+    changes = dict.fromkeys(places, moved(mark))
+    after = changed(parcel, changes)
+    vanishes = _vanishes(core, source, parcel, after, now_ms)
+    # Who removes the parcel answers for all of it: a neighbour may have been rewound meanwhile.
+    seen = as_read(parcel, range(parcel.count) if vanishes else places, "visible_ms")
+    still = all_of([seen, having("nonces", nonces or {})])
     try:
         core.store.transact(
             [
-                _departure(core, source, parcel, after, places, now_ms, nonces or {}),
+                _departure(core, source, parcel, changes, still, vanishes=vanishes),
                 *({"Put": put_if_absent(core.tables.messages, item)} for item in arrivals),
                 *alongside,
             ]
@@ -69,16 +76,9 @@ def move_out(
         arrived = any(1 <= write <= len(arrivals) for write in refused.failed)
         if 0 not in refused.failed or not arrived:
             return None
-    if after.spent() and not _vanishes(core, source, parcel, after, now_ms):
+    if after.spent() and not vanishes:
         clear(core, source, after, now_ms)
     return after
-
-
-def _without(parcel: Parcel, places: Sequence[int], mark: int) -> Parcel:
-    visible = list(parcel.visible_ms)
-    for place in places:
-        visible[place] = mark
-    return replace(parcel, visible_ms=tuple(visible))
 
 
 def _vanishes(core: Core, source: Source, parcel: Parcel, after: Parcel, now_ms: int) -> bool:
@@ -93,41 +93,21 @@ def _departure(
     core: Core,
     source: Source,
     parcel: Parcel,
-    after: Parcel,
-    places: Sequence[int],
-    now_ms: int,
-    nonces: Mapping[int, bytes],
+    changes: Changes,
+    still: Condition,
+    *,
+    vanishes: bool,
 ) -> dict[str, Any]:
-    vanishes = _vanishes(core, source, parcel, after, now_ms)
-    conditions: list[str] = []
-    values: dict[str, Any] = {}
-    # Who removes the parcel answers for all of it: a neighbour may have been rewound meanwhile.
-    for place in range(parcel.count) if vanishes else places:
-        conditions.append(f"v[{place}] = :v{place}")
-        values[f":v{place}"] = {"N": str(parcel.visible_ms[place])}
-    for place, nonce in nonces.items():
-        conditions.append(f"k[{place}] = :k{place}")
-        values[f":k{place}"] = {"B": nonce}
-    request: dict[str, Any] = {
-        "TableName": core.tables.messages,
-        "Key": parcel_key(parcel),
-        "ConditionExpression": " AND ".join(conditions),
-        "ExpressionAttributeValues": values,
-        "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
-    }
+    table, place = core.tables.messages, parcel_key(parcel)
     if vanishes:
-        return {"Delete": request}
-    changes = [f"v[{place}] = :mark" for place in places]
-    values[":mark"] = {"N": str(after.visible_ms[places[0]])}
+        return {"Delete": {**removal(table, place, still), **_TELL}}
+    ends_ms = None
     if parcel.first_key:
         # A message that moved outlives the ones it was sent with, and TTL would free their key.
-        end_ms = tombstone_until(parcel, core.clock.scale) + 1
-        if not _is_mere_tombstone(source, after):
-            end_ms = max(end_ms, parcel.expires_ms)
-        changes.append("expires_at = :end")
-        values[":end"] = {"N": str(ttl_seconds(end_ms))}
-    request["UpdateExpression"] = "SET " + ", ".join(changes)
-    return {"Update": request}
+        ends_ms = tombstone_until(parcel, core.clock.scale) + 1
+        if not _is_mere_tombstone(source, changed(parcel, changes)):
+            ends_ms = max(ends_ms, parcel.expires_ms)
+    return {"Update": {**change(table, place, changes, still, ends_ms=ends_ms), **_TELL}}
 
 
 def _is_mere_tombstone(source: Source, after: Parcel) -> bool:

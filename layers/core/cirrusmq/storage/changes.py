@@ -8,7 +8,7 @@ A change touches `v[place]`, `k[place]` … of its own messages, never a whole l
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from cirrusmq.model.parcel import Parcel
@@ -33,16 +33,20 @@ class Condition(NamedTuple):
     """By their names in the clauses."""
 
 
-def as_read(parcel: Parcel, places: Iterable[int], *lists: Values) -> Condition:
+def having(name: Values, values: Mapping[int, int | bytes]) -> Condition:
+    """The messages at these places have these values of one list."""
+    letter = _LETTERS[name]
+    return Condition(
+        tuple(f"{letter}[{place}] = :was_{letter}{place}" for place in values),
+        {f":was_{letter}{place}": _wire(value) for place, value in values.items()},
+    )
+
+
+def as_read(parcel: Parcel, places: Collection[int], *lists: Values) -> Condition:
     """The messages at `places` still have the values that they had when the parcel was read."""
-    clauses: list[str] = []
-    values: Item = {}
-    for place in places:
-        for name in lists:
-            letter, value = _LETTERS[name], getattr(parcel, name)[place]
-            clauses.append(f"{letter}[{place}] = :was_{letter}{place}")
-            values[f":was_{letter}{place}"] = _wire(value)
-    return Condition(tuple(clauses), values)
+    return all_of(
+        having(name, {place: getattr(parcel, name)[place] for place in places}) for name in lists
+    )
 
 
 def all_of(conditions: Iterable[Condition]) -> Condition:
