@@ -58,9 +58,9 @@ def test_no_post_starts_so_late_that_its_hold_could_end_first(
         return answer
 
     def endpoint(url: str) -> str | None:
-        schedule = delivery_state.read(world.core, web.id)
-        assert schedule is not None
-        left_ms.append(schedule.held_until_ms - world.clock.now_ms())
+        delivery = delivery_state.read(world.core, web.id)
+        assert delivery is not None
+        left_ms.append(delivery.held_until_ms - world.clock.now_ms())
         return answer(url)
 
     store._call = dawdle  # type: ignore[method-assign]

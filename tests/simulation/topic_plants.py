@@ -1,4 +1,4 @@
-"""Faults planted into topics, pushes, retry schedules and the meter."""
+"""Faults planted into topics, pushes, delivery states and the meter."""
 
 from __future__ import annotations
 
@@ -59,14 +59,14 @@ def markers_lie_beside_the_log(patch: pytest.MonkeyPatch) -> None:
 
 
 @plant("http")
-def anybody_holds_a_schedule(patch: pytest.MonkeyPatch) -> None:
+def anybody_holds_the_lease_of_a_poster(patch: pytest.MonkeyPatch) -> None:
     """A worker posts without checking whether another one holds the lease."""
 
-    def hold(core: Any, schedule: Any, *_: Any) -> Any:
-        return poster_lease.Held(schedule, mine=True, dirty=False)
+    def acquire(core: Any, delivery: Any, *_: Any) -> Any:
+        return poster_lease.Acquired(delivery, mine=True, dirty=False)
 
-    patch.setattr(poster_lease, "hold", hold)
-    patch.setattr(delivery_state.Schedule, "held", lambda *_: False)
+    patch.setattr(poster_lease, "acquire", acquire)
+    patch.setattr(delivery_state.DeliveryState, "held", lambda *_: False)
 
 
 @plant("http")
@@ -84,7 +84,7 @@ def posts_are_settled_by_anybody(patch: pytest.MonkeyPatch) -> None:
 @plant("http")
 def retries_are_not_started_anew(patch: pytest.MonkeyPatch) -> None:
     """The sweep does not see delivery states without a worker."""
-    patch.setattr(delivery_state.Schedule, "stuck", lambda *_: False)
+    patch.setattr(delivery_state.DeliveryState, "stuck", lambda *_: False)
 
 
 @plant()

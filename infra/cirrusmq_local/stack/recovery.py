@@ -1,6 +1,6 @@
 """Recovery after a crash: the leases of the process before this one are released.
 
-before: holds a delivery state ── posts ── killed
+before: holds a subscription's lease ── posts ── killed
 here:   the data folder's lock is ours, so no other process posts ── released
 
 In an account no function can know that an environment is gone, and its lease has to end: after
@@ -15,7 +15,7 @@ from cirrusmq.subscriptions import delivery_state
 
 
 def release_posts(core: Core) -> None:
-    """Have all holds lapse; before anything here posts."""
-    for schedule in delivery_state.read_all(core):
-        if schedule.holder:
-            poster_lease.end_hold(core, schedule)
+    """End all leases; before anything here posts."""
+    for delivery in delivery_state.read_all(core):
+        if delivery.holder:
+            poster_lease.expire(core, delivery)

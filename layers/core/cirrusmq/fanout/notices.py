@@ -8,7 +8,7 @@ from typing import TypeAlias
 from cirrusmq.fanout.handouts import Handout
 from cirrusmq.model.topic import Subscription
 from cirrusmq.runtime.core import Core
-from cirrusmq.subscriptions import delivery_state
+from cirrusmq.subscriptions import delivery_state, delivery_writes
 
 _TRIES = 3
 _Notice: TypeAlias = tuple[Subscription, str, frozenset[int]]
@@ -55,7 +55,7 @@ class Notices:
     def _note_late(self, subscription_id: str) -> bool:
         for _ in range(_TRIES):
             try:
-                delivery_state.note_late(self._core, subscription_id)
+                delivery_writes.note_late(self._core, subscription_id)
             except Exception:
                 continue
             return True

@@ -116,12 +116,12 @@ def _push_on(core: Core, deadline_ms: int, swept: Swept) -> bool:
     found = list(delivery_state.read_all(core))
     core.random.shuffle(found)
     keeping = _keeping(core) if found else set()
-    for schedule in found:
+    for each in found:
         if core.now_ms() >= deadline_ms:
             return False
-        with apart_from_others(f"subscription {schedule.subscription_id} could not be pushed on"):
-            keeps = schedule.subscription_id in keeping
-            swept.stuck += delivery.resume_if_stuck(core, schedule, keeps=keeps)
+        with apart_from_others(f"subscription {each.subscription_id} could not be pushed on"):
+            keeps = each.subscription_id in keeping
+            swept.stuck += delivery.resume_if_stuck(core, each, keeps=keeps)
     return True
 
 

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from cirrusmq.push.feeds import Feed
 from cirrusmq.push.pending import Push
 from cirrusmq.push.posting import Attempt, Candidate
-from cirrusmq.subscriptions.delivery_state import Schedule
+from cirrusmq.subscriptions.delivery_state import DeliveryState
 from cirrusmq.subscriptions.due_marks import Mark
 
 
@@ -19,14 +19,14 @@ class BlockingFeed(Feed):
     fail together the oldest is the next probe, and the others are free as soon as it is through.
     """
 
-    def __init__(self, push: Push, schedule: Schedule, start: str, *, dirty: bool) -> None:
+    def __init__(self, push: Push, delivery: DeliveryState, start: str, *, dirty: bool) -> None:
         zeros = (0,) * len(push.all_partitions)
-        if not schedule.blocks and (dirty or any(schedule.dues_ms)):
+        if not delivery.blocks and (dirty or any(delivery.dues_ms)):
             # Until now messages waited for themselves alone, and what was clean had marks.
-            schedule, start = replace(schedule, clean_ms=()), ""
+            delivery, start = replace(delivery, clean_ms=()), ""
         look_at_all = push.in_order or dirty
-        super().__init__(push, schedule, "" if look_at_all else start, zeros)
-        self._alone = push.in_order or schedule.state == "retrying"
+        super().__init__(push, delivery, "" if look_at_all else start, zeros)
+        self._alone = push.in_order or delivery.state == "retrying"
         self._waiting: Candidate | None = None
 
     def next(self) -> Candidate | None:

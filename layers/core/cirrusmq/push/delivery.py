@@ -13,13 +13,13 @@ from cirrusmq.push.drain import Turn, drain
 from cirrusmq.push.feeds import Feed
 from cirrusmq.push.independent_feed import IndependentFeed
 from cirrusmq.push.pending import Push, push_of
-from cirrusmq.push.poster_lease import Held
+from cirrusmq.push.poster_lease import Acquired
 from cirrusmq.push.undelivered import Look
 from cirrusmq.runtime.core import Core
 from cirrusmq.storage.parcels import PARCELS, partition_key
 from cirrusmq.storage.scan import read_page
 from cirrusmq.subscriptions import confirmations, delivery_state
-from cirrusmq.subscriptions.delivery_state import Schedule
+from cirrusmq.subscriptions.delivery_state import DeliveryState
 from cirrusmq.subscriptions.subscriptions import cached_subscriptions
 
 ROUNDS = 1_500
@@ -49,17 +49,17 @@ def deliver(push: Push) -> None:
     Where somebody else does that, that one is told of it.
     """
     core, holder = push.core, f"push/{push.invocation_id}"
-    schedule = delivery_state.read(core, push.subscription.id)
+    delivery = delivery_state.read(core, push.subscription.id)
     for _ in range(_TRIES):
-        if schedule is None:
+        if delivery is None:
             return
-        if schedule.held(core.now_ms(), core.clock.scale):
-            schedule = poster_lease.sign(core, schedule, push.start)
+        if delivery.held(core.now_ms(), core.clock.scale):
+            delivery = poster_lease.request_look(core, delivery, push.start)
             continue
-        if schedule.state == "retrying" and push.blocks:
+        if delivery.state == "retrying" and push.blocks:
             return  # its execution looks at all there is when it wakes
         begun_ms = core.now_ms()
-        held = poster_lease.hold(core, schedule, holder)
+        held = poster_lease.acquire(core, delivery, holder)
         if held is None:
             return
         if held.mine:
@@ -67,7 +67,7 @@ def deliver(push: Push) -> None:
             if worked.more_from is not None and worked.posted and push.hops < HOPS:
                 delivery_state.notify(core, push.subscription, worked.more_from, hops=push.hops + 1)
             return
-        schedule = held.schedule
+        delivery = held.delivery
 
 
 def retry(push: Push, given: dict[str, Any]) -> dict[str, Any]:
@@ -76,20 +76,20 @@ def retry(push: Push, given: dict[str, Any]) -> dict[str, Any]:
     core.wait_until(min(given["due_ms"], core.now_ms() + SLEEP_MS))
     following = {**given, "rounds": given["rounds"] + 1}
     holder = f"{number}/{push.invocation_id}"
-    schedule = delivery_state.read(core, push.subscription.id)
+    delivery = delivery_state.read(core, push.subscription.id)
     for _ in range(_TRIES):
-        if schedule is None or schedule.generation > number:
+        if delivery is None or delivery.generation > number:
             break
-        if schedule.held(core.now_ms(), core.clock.scale):
-            if schedule.holder.startswith(f"{number}/"):  # a round that this one repeats
-                return _wait(core, schedule.held_until_ms, following)
-            schedule = poster_lease.leave_alarm(core, schedule)
+        if delivery.held(core.now_ms(), core.clock.scale):
+            if delivery.holder.startswith(f"{number}/"):  # a round that this one repeats
+                return _wait(core, delivery.held_until_ms, following)
+            delivery = poster_lease.leave_to_holder(core, delivery)
             continue
         if following["rounds"] > ROUNDS:
-            _start_anew(push, schedule)
+            _start_anew(push, delivery)
             break
         begun_ms = core.now_ms()
-        held = poster_lease.hold(core, schedule, holder, number)
+        held = poster_lease.acquire(core, delivery, holder, number)
         if held is None:
             break
         if held.mine:
@@ -99,27 +99,27 @@ def retry(push: Push, given: dict[str, Any]) -> dict[str, Any]:
             if worked.due_ms is None or worked.lost:
                 break
             return _wait(core, worked.due_ms, following)
-        schedule = held.schedule
+        delivery = held.delivery
     return {"action": "done"}
 
 
-def resume_if_stuck(core: Core, schedule: Schedule, *, keeps: bool) -> bool:
+def resume_if_stuck(core: Core, delivery: DeliveryState, *, keeps: bool) -> bool:
     """Have somebody come where nobody does; whether something was due, or its holder died.
 
     Besides, what was delivered since the last look is looked at, so that later ones begin behind
     it; and where it `keeps` messages, whether any is there whose event was lost.
     """
     now_ms, scale = core.now_ms(), core.clock.scale
-    stuck, passed = schedule.stuck(now_ms, scale), _has_passed(schedule)
-    if schedule.held(now_ms, scale) or not (stuck or passed or keeps):
+    stuck, passed = delivery.stuck(now_ms, scale), _has_passed(delivery)
+    if delivery.held(now_ms, scale) or not (stuck or passed or keeps):
         return False
-    push = push_of(core, schedule)
+    push = push_of(core, delivery)
     if push is None:
         return False
-    blocked = schedule.state == "retrying" and push.blocks
+    blocked = delivery.state == "retrying" and push.blocks
     if stuck and blocked:
-        _start_anew(push, schedule)
-    elif stuck or (not blocked and (passed or _has_some(push, schedule))):
+        _start_anew(push, delivery)
+    elif stuck or (not blocked and (passed or _has_some(push, delivery))):
         delivery_state.notify(core, push.subscription)
     return stuck
 
@@ -146,13 +146,15 @@ def send_confirmation(core: Core, given: dict[str, Any], request_id: str) -> Non
         core.post(subscription.endpoint, headers, body)
 
 
-def _work(push: Push, held: Held, holder: str, begun_ms: int, generation: int | None) -> _Worked:
+def _work(
+    push: Push, held: Acquired, holder: str, begun_ms: int, generation: int | None
+) -> _Worked:
     """Post as the holder until there is nothing to post now, then release.
 
     Short waits are slept out where an execution is waited for anyway.
     """
-    core, schedule = push.core, held.schedule
-    turn = Turn(push, schedule, holder, begun_ms)
+    core, delivery = push.core, held.delivery
+    turn = Turn(push, delivery, holder, begun_ms)
     executing = generation is not None
     feed = _feed(push, held, due_alone=executing)
     patience_ms = SLEEP_MS if executing else 0
@@ -167,9 +169,9 @@ def _work(push: Push, held: Held, holder: str, begun_ms: int, generation: int | 
             continue
         more_from = None if turn.may_post else feed.next_key()
         left = feed.left()
-        released = poster_lease.release(core, schedule, holder, left, generation)
+        released = poster_lease.release(core, delivery, holder, left, generation)
         if released.ending == "again":
-            start = poster_lease.take_sign(core, schedule, holder)
+            start = poster_lease.take_request(core, delivery, holder)
             if start is not None:
                 feed.extend(start)
                 continue
@@ -180,18 +182,18 @@ def _work(push: Push, held: Held, holder: str, begun_ms: int, generation: int | 
         return _Worked(due_ms=left.due_ms, more_from=more_from, posted=feed.posted)
 
 
-def _feed(push: Push, held: Held, *, due_alone: bool) -> Feed:
+def _feed(push: Push, held: Acquired, *, due_alone: bool) -> Feed:
     """What its policy has the invocation post.
 
     `due_alone`: what nobody posted yet has invocations of its own, unless it is blocked.
     """
     if push.blocks:
-        return BlockingFeed(push, held.schedule, push.start, dirty=held.dirty)
-    return IndependentFeed(push, held.schedule, push.start, dirty=held.dirty, due_alone=due_alone)
+        return BlockingFeed(push, held.delivery, push.start, dirty=held.dirty)
+    return IndependentFeed(push, held.delivery, push.start, dirty=held.dirty, due_alone=due_alone)
 
 
-def _start_anew(push: Push, schedule: Schedule) -> None:
-    starts = poster_lease.start_anew(push.core, schedule)
+def _start_anew(push: Push, delivery: DeliveryState) -> None:
+    starts = poster_lease.start_anew(push.core, delivery)
     if starts is not None:
         _start(push, starts, push.core.now_ms())
 
@@ -211,14 +213,14 @@ def _start(push: Push, starts: int, due_ms: int) -> None:
     core.start_execution(name, _wait(core, due_ms, given))
 
 
-def _has_passed(schedule: Schedule) -> bool:
+def _has_passed(delivery: DeliveryState) -> bool:
     """Whether something was posted since the last look, or too shortly before it to be clean."""
-    return schedule.looked_ms < schedule.posted_ms + delivery_state.SETTLED_MS
+    return delivery.looked_ms < delivery.posted_ms + delivery_state.SETTLED_MS
 
 
-def _has_some(push: Push, schedule: Schedule) -> bool:
+def _has_some(push: Push, delivery: DeliveryState) -> bool:
     """Whether anything lies behind what is clean: nothing was posted, so nobody was told of it."""
-    core, look = push.core, Look(push, schedule, "", ())
+    core, look = push.core, Look(push, delivery, "", ())
     for partition in push.all_partitions:
         pk, start = partition_key(PARCELS, push.source.id, partition), look.start_of(partition)
         if read_page(core, pk, start, look.until, 1, consistent=False).parcels:

@@ -15,7 +15,7 @@ from cirrusmq.push.feeds import Feed
 from cirrusmq.push.pending import Push
 from cirrusmq.push.posting import attempt
 from cirrusmq.subscriptions import delivery_state
-from cirrusmq.subscriptions.delivery_state import Schedule
+from cirrusmq.subscriptions.delivery_state import DeliveryState
 
 RENEW_MS = 10_000
 """Real milliseconds after which a hold is asked for anew."""
@@ -25,11 +25,11 @@ _AGAIN_SECONDS = 0.2
 
 
 class Turn:
-    """The time for which one invocation holds a schedule."""
+    """The time for which one invocation holds a delivery."""
 
-    def __init__(self, push: Push, schedule: Schedule, holder: str, begun_ms: int) -> None:
+    def __init__(self, push: Push, delivery: DeliveryState, holder: str, begun_ms: int) -> None:
         self.push = push
-        self.schedule = schedule
+        self.delivery = delivery
         self.holder = holder
         self.lost = False
         """Whether somebody else may hold it now."""
@@ -52,7 +52,7 @@ class Turn:
         core, asked_ms = self.push.core, self.push.core.now_ms()
         if self.lost or asked_ms - self._begun_ms < RENEW_MS * core.clock.scale:
             return
-        renewed = poster_lease.renew(core, self.schedule, self.holder)
+        renewed = poster_lease.renew(core, self.delivery, self.holder)
         self.lost = renewed is False
         if renewed:
             self._begun_ms = asked_ms
@@ -65,13 +65,13 @@ class Turn:
     def listen(self) -> str | None:
         """The key from which on something came meanwhile, if it did."""
         core = self.push.core
-        found = delivery_state.read(core, self.schedule.subscription_id)
+        found = delivery_state.read(core, self.delivery.subscription_id)
         if found is None or found.holder != self.holder:
             self.lost = True
             return None
         if found.again is None:
             return None
-        start = poster_lease.take_sign(core, found, self.holder)
+        start = poster_lease.take_request(core, found, self.holder)
         self.lost = start is None
         return start
 

@@ -31,7 +31,7 @@ from cirrusmq.push.posting import (
     settle,
 )
 from cirrusmq.push.undelivered import Look, is_pending
-from cirrusmq.subscriptions.delivery_state import Schedule
+from cirrusmq.subscriptions.delivery_state import DeliveryState
 from cirrusmq.subscriptions.due_marks import Mark, MarkList, put_mark
 
 SETTLE_MS = 1_000
@@ -44,30 +44,32 @@ _ParcelKey = tuple[int, str]
 
 
 class Feed(ABC):
-    """The messages of one subscription for as long as one invocation holds its schedule.
+    """The messages of one subscription for as long as one invocation holds its delivery.
 
     `dues_ms`: each partition's first mark, as far as is known.
     """
 
-    def __init__(self, push: Push, schedule: Schedule, start: str, dues_ms: Sequence[int]) -> None:
-        froms = schedule.marks_ms or (0,) * len(push.all_partitions)
+    def __init__(
+        self, push: Push, delivery: DeliveryState, start: str, dues_ms: Sequence[int]
+    ) -> None:
+        froms = delivery.marks_ms or (0,) * len(push.all_partitions)
         self.push = push
-        self.schedule = schedule
+        self.delivery = delivery
         self.running = 0
         self.posted = False
         self._lists = [
             MarkList(*(push.core, push.source.id, partition, froms[partition]), due_ms)
             for partition, due_ms in enumerate(dues_ms)
         ]
-        self._kept_until_ms = schedule.kept_until_ms
+        self._kept_until_ms = delivery.kept_until_ms
         self._ready: deque[Candidate] = deque()
         self._found: set[CandidateKey] = set()
         """What looks have told of: they overlap where one is extended."""
         self._of_parcel: Counter[_ParcelKey] = Counter()
         self._ended: dict[_ParcelKey, list[Attempt]] = {}
-        self._marks_missing = schedule.blocks and not push.blocks
+        self._marks_missing = delivery.blocks and not push.blocks
         """Whether failing ones held the others back until now: those that wait have no marks."""
-        self._look = Look(push, schedule, start, push.partitions if start else ())
+        self._look = Look(push, delivery, start, push.partitions if start else ())
         self._looks = [self._look]
         self._parcels: Iterator[tuple[Parcel, list[int]]] = iter(self._look)
 
@@ -89,7 +91,7 @@ class Feed(ABC):
 
     def extend(self, start: str) -> None:
         """Look again from a key on: something was put there."""
-        look = Look(self.push, self.schedule, start, ())
+        look = Look(self.push, self.delivery, start, ())
         self._look = look if look.full else self._look
         self._looks.append(look)
         self._parcels = itertools.chain(self._parcels, look)
@@ -133,8 +135,8 @@ class Feed(ABC):
             marks_ms=tuple(each.left_ms for each in self._lists),
             dues_ms=tuple(each.due_ms for each in self._lists),
             kept_until_ms=self._kept_until_ms,
-            looked_ms=now_ms if self._look.full else self.schedule.looked_ms,
-            posted_ms=now_ms if self.posted else self.schedule.posted_ms,
+            looked_ms=now_ms if self._look.full else self.delivery.looked_ms,
+            posted_ms=now_ms if self.posted else self.delivery.posted_ms,
         )
 
     def _refill(self) -> None:

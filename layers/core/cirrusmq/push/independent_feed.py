@@ -11,7 +11,7 @@ from cirrusmq.push.posting import Candidate
 from cirrusmq.push.undelivered import is_pending
 from cirrusmq.storage.parcels import PARCELS, partition_key, read_parcel
 from cirrusmq.storage.scan import LAST_KEY
-from cirrusmq.subscriptions.delivery_state import Schedule
+from cirrusmq.subscriptions.delivery_state import DeliveryState
 from cirrusmq.subscriptions.due_marks import Mark
 
 
@@ -19,14 +19,14 @@ class IndependentFeed(Feed):
     """Of a policy where messages do not wait for each other."""
 
     def __init__(
-        self, push: Push, schedule: Schedule, start: str, *, dirty: bool, due_alone: bool
+        self, push: Push, delivery: DeliveryState, start: str, *, dirty: bool, due_alone: bool
     ) -> None:
         zeros = (0,) * len(push.all_partitions)
-        dues = schedule.dues_ms or zeros
+        dues = delivery.dues_ms or zeros
         if dirty:  # a holder that died may have put marks
-            dues = tuple(max(1, from_ms) for from_ms in schedule.marks_ms or zeros)
-        look_at_all = schedule.blocks or dirty
-        super().__init__(push, schedule, "" if look_at_all else start or LAST_KEY * due_alone, dues)
+            dues = tuple(max(1, from_ms) for from_ms in delivery.marks_ms or zeros)
+        look_at_all = delivery.blocks or dirty
+        super().__init__(push, delivery, "" if look_at_all else start or LAST_KEY * due_alone, dues)
         if due_alone and not look_at_all:
             self._parcels = iter(())
 

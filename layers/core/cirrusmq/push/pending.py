@@ -11,7 +11,7 @@ from cirrusmq.model.topic import Subscription, Topic
 from cirrusmq.runtime.core import Core
 from cirrusmq.storage import directory
 from cirrusmq.storage.directory_keys import subscription_place, topic_place
-from cirrusmq.subscriptions.delivery_state import Schedule
+from cirrusmq.subscriptions.delivery_state import DeliveryState
 from cirrusmq.subscriptions.sources import subscription_source
 from cirrusmq.subscriptions.subscriptions import cached_subscriptions
 
@@ -66,16 +66,16 @@ def make_push(core: Core, place: dict[str, Any], invocation_id: str, most_ms: fl
     )
 
 
-def push_of(core: Core, schedule: Schedule) -> Push | None:
-    """A push of the schedule's subscription, without time to post; None where it is gone."""
-    of_topic = topic_place(schedule.account, schedule.topic)
+def push_of(core: Core, delivery: DeliveryState) -> Push | None:
+    """A push of this subscription, without time to post; None where it is gone."""
+    of_topic = topic_place(delivery.account, delivery.topic)
     topic = directory.read_cached(core, of_topic, Topic)
     if topic is None:
         return None
     place = {
         "topic_id": topic.id,
-        "subscription": schedule.subscription,
-        "id": schedule.subscription_id,
+        "subscription": delivery.subscription,
+        "id": delivery.subscription_id,
     }
     return make_push(core, place, "sweep", 0)
 

@@ -1,8 +1,8 @@
 """Reading what a subscription's URL has not got yet: its partitions together, in order of keys.
 
-A look begins where the schedule says that everything before is clean: ended, or found by its mark.
-It tells from where on the next one need look. What was published within the last minute is never
-clean, since parcels may still be put in front of one another there.
+A look begins where the delivery state says that everything before is clean: ended, or found by its
+mark. It tells from where on the next one need look. Messages of the last minute are never clean,
+since parcels may still be put in front of one another there.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from cirrusmq.push.pending import Push
 from cirrusmq.runtime.core import Core
 from cirrusmq.storage.parcels import PARCELS, partition_key
 from cirrusmq.storage.scan import LAST_KEY, read_page
-from cirrusmq.subscriptions.delivery_state import SETTLED_MS, SKEW_MS, Schedule
+from cirrusmq.subscriptions.delivery_state import SETTLED_MS, SKEW_MS, DeliveryState
 
 _FEWEST_PER_PAGE = 16
 _MOST_PER_PAGE = 1_024
@@ -25,7 +25,9 @@ _MOST_PER_PAGE = 1_024
 class Look:
     """One look at the parcels of a push's subscription, from a key on or from what is clean."""
 
-    def __init__(self, push: Push, schedule: Schedule, start: str, partitions: tuple[int, ...]):
+    def __init__(
+        self, push: Push, delivery: DeliveryState, start: str, partitions: tuple[int, ...]
+    ):
         self._push = push
         self._now_ms = push.core.now_ms()
         self._first_ms = push.source.query_from_ms(self._now_ms, push.core.clock.scale)
@@ -34,7 +36,7 @@ class Look:
         """Whether it tells what is clean."""
         self.reached = ""
         """In order: the key up to which everything was told."""
-        self.clean_ms = list(schedule.clean_ms or (0,) * len(push.all_partitions))
+        self.clean_ms = list(delivery.clean_ms or (0,) * len(push.all_partitions))
         self._settled: set[int] = set()
         self._start = start
         self._partitions = partitions or tuple(push.all_partitions)

@@ -1,16 +1,15 @@
-"""The schedule of an HTTP subscription: whether it delivers or retries, who posts, what waits.
+"""An HTTP subscription's delivery state: delivering or retrying, and the lease of its poster.
 
     DELIVERING ──(a message fails and waits)──> RETRYING, an execution wakes when it is due
         ^                                           │
         └─────────(nothing waits any more)──────────┘
 
-Whoever posts holds it, whatever the policy: one poster for each subscription (`posters`). The item
-lies in the message table under some partition keys of its own, so that the sweep finds all of them.
+Only the holder of the lease posts, whatever the policy (`push.poster_lease`). The item lies in the
+message table under some partition keys of its own, so that the sweep finds all of them.
 """
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterable, Iterator
 from typing import Any, Literal, TypeAlias
 
@@ -18,15 +17,15 @@ import msgspec
 
 from cirrusmq.model.topic import Subscription
 from cirrusmq.runtime.core import Core
-from cirrusmq.runtime.store import ConditionFailed, Item, key
+from cirrusmq.runtime.store import Item, key
 from cirrusmq.storage.shards import shard_key, shard_keys
 
 HOLD_MS = 30_000
-"""Real milliseconds that who posts is the only one."""
+"""Real milliseconds of a lease: so long its holder is the only one that posts."""
 POST_MS = 17_000
 """Real milliseconds that a post, of 15 s at most, and writing down what became of it may take."""
 SKEW_MS = 2_000
-"""How far two environments' clocks may differ: a hold ends that much later for others."""
+"""How far two environments' clocks may differ: a lease ends that much later for others."""
 LATE_MS = 30_000
 """A record fanned out so long after its publishing is late."""
 SETTLED_MS = 2 * LATE_MS
@@ -34,13 +33,13 @@ SETTLED_MS = 2 * LATE_MS
 OVERDUE_MS = 30_000
 """Nobody comes any more for what has been due for so long."""
 SHARDS = 128
-"""Partition keys of schedules: a busy subscription writes its own 200 times a second, and no key
-should hold those of more than four out of a hundred."""
+"""Partition keys of delivery states: a busy subscription writes its own 200 times a second, and no
+key should hold those of more than four out of a hundred."""
 State: TypeAlias = Literal["delivering", "retrying"]
 
 
-class Schedule(msgspec.Struct, frozen=True, kw_only=True):
-    """A subscription's schedule as it was read. Times are in milliseconds since the epoch.
+class DeliveryState(msgspec.Struct, frozen=True, kw_only=True):
+    """A subscription's delivery state as it was read. Times are in milliseconds since the epoch.
 
     Of the tuples each number is of one partition; they are empty until the first is known.
     """
@@ -59,7 +58,7 @@ class Schedule(msgspec.Struct, frozen=True, kw_only=True):
     holder: str = ""
     held_until_ms: int = 0
     again: str | None = None
-    """The sort key from which on the holder is to look again before it leaves."""
+    """The sort key from which on the holder must look again before it releases."""
     next_due_ms: int = 0
     """When the next message is due; 0: none waits."""
     last_error: str | None = None
@@ -84,11 +83,11 @@ class Schedule(msgspec.Struct, frozen=True, kw_only=True):
     """How often a parcel came so late that it may lie before what is clean."""
 
     def held(self, now_ms: int, scale: float) -> bool:
-        """Whether somebody posts; with regard to clocks that differ."""
+        """Whether the lease runs, with regard to clocks that differ."""
         return bool(self.holder) and now_ms <= self.held_until_ms + SKEW_MS * scale
 
     def stuck(self, now_ms: int, scale: float) -> bool:
-        """Whether nobody comes for what is due, or who held it last died."""
+        """Whether nobody comes for what is due, or the last holder died."""
         if self.held(now_ms, scale):
             return False
         overdue = bool(self.next_due_ms) and now_ms > self.next_due_ms + OVERDUE_MS
@@ -100,34 +99,15 @@ def own_dead_letter_queue(subscription_id: str) -> str:
     return f"dlq-{subscription_id}"
 
 
-def creation(core: Core, subscription: Subscription) -> dict[str, Any]:
-    """A transaction's write of the schedule of a new subscription."""
-    item = {
-        **schedule_key(subscription.id),
-        "account": {"S": subscription.account},
-        "topic": {"S": subscription.topic},
-        "subscription": {"S": subscription.name},
-        "state": {"S": "delivering"},
-        "generation": {"N": "0"},
-        "starts": {"N": "0"},
-    }
-    return {"Put": {"TableName": core.tables.messages, "Item": item}}
-
-
-def removal(core: Core, subscription: Subscription) -> dict[str, Any]:
-    """A transaction's delete of the schedule of a deleted subscription."""
-    return {"Delete": {"TableName": core.tables.messages, "Key": schedule_key(subscription.id)}}
-
-
-def read(core: Core, subscription_id: str) -> Schedule | None:
-    """The schedule now, strongly consistent; None where the subscription is gone."""
-    pk = schedule_key(subscription_id)["pk"]["S"]
+def read(core: Core, subscription_id: str) -> DeliveryState | None:
+    """The delivery state now, strongly consistent; None where the subscription is gone."""
+    pk = state_key(subscription_id)["pk"]["S"]
     item = core.store.get(core.tables.messages, pk, subscription_id)
     return None if item is None else read_item(item)
 
 
-def read_all(core: Core) -> Iterator[Schedule]:
-    """The schedules of all subscriptions of the deployment, their keys read side by side."""
+def read_all(core: Core) -> Iterator[DeliveryState]:
+    """The delivery states of all subscriptions of the deployment, their keys read in parallel."""
 
     def items_of(pk: str) -> list[Item]:
         return list(core.store.query_all(core.tables.messages, pk))
@@ -137,43 +117,26 @@ def read_all(core: Core) -> Iterator[Schedule]:
             yield read_item(item)
 
 
-def note_late(core: Core, subscription_id: str) -> None:
-    """Looks start at the beginning again: a late parcel may lie before what they passed.
-
-    look:    reads the schedule ── reads the partitions ───────────── clean = k ? no: late
-    fan-out:                           puts a parcel before k ── late + 1, no clean
-    """
-    request = {
-        "TableName": core.tables.messages,
-        "Key": schedule_key(subscription_id),
-        "UpdateExpression": "ADD late :one REMOVE clean",
-        "ConditionExpression": "attribute_exists(pk)",
-        "ExpressionAttributeValues": {":one": {"N": "1"}},
-    }
-    with contextlib.suppress(ConditionFailed):  # the subscription was deleted
-        core.store.write("UpdateItem", request)
-
-
 def hold_ms(core: Core) -> int:
-    """How long who posts is the only one, on the core's clock: posts take real seconds."""
+    """How long a lease is on the core's clock: posts take real seconds."""
     return int(HOLD_MS * core.clock.scale)
 
 
 def latest_post_ms(core: Core, begun_ms: int) -> int:
-    """When the last post may start under a hold that was asked for at `begun_ms`.
+    """When the last post may start under a lease that was asked for at `begun_ms`.
 
-    A: asks for 30 s ── is told so late ───────────> 25 s later: a post would outlive its hold
+    A: asks for 30 s ── is told so late ───────────> 25 s later: a post would outlive its lease
     """
     return begun_ms + int((HOLD_MS - POST_MS) * core.clock.scale)
 
 
-def schedule_key(subscription_id: str) -> Item:
-    """The key of a subscription's schedule."""
+def state_key(subscription_id: str) -> Item:
+    """The key of a subscription's delivery state."""
     return key(shard_key("S", subscription_id, SHARDS), subscription_id)
 
 
-def read_item(item: Item) -> Schedule:
-    """The schedule in an item."""
+def read_item(item: Item) -> DeliveryState:
+    """The delivery state in an item."""
 
     def number(name: str) -> int:
         return int(item.get(name, {"N": "0"})["N"])
@@ -184,7 +147,7 @@ def read_item(item: Item) -> Schedule:
     def text(name: str) -> str:
         return str(item.get(name, {"S": ""})["S"])
 
-    return Schedule(
+    return DeliveryState(
         account=text("account"),
         topic=text("topic"),
         subscription=text("subscription"),

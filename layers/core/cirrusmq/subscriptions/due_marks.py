@@ -8,7 +8,7 @@ The parcel stays where fan-out put it; a mark under `D#<subscription>#<partition
 
 A poster that stops after the first step leaves a mark without a matching `v`, which is passed over;
 there is no step after which a waiting message has none. Marks are not deleted one by one, which
-would be a write for each attempt: the schedule says up to which time they are dealt with, no new
+would be a write for each attempt: the delivery state says up to which time they are done, no new
 one is put before that, and TTL removes them.
 
 Messages whose retries are used up, and that no queue took, are marked under `~<expiry>`: nobody
@@ -93,8 +93,8 @@ def read_waiting(
 class MarkList:
     """One partition's marks as its subscription's poster sees them: nobody else puts any.
 
-    `from_ms`: what the schedule says of marks that are dealt with; `due_ms`: the time of the first
-    one as the last holder left it, 0 where there was none.
+    `from_ms`: marks before it are dealt with, says the delivery state; `due_ms`: the time of the
+    first one as the last holder left it, 0 where there was none.
     """
 
     def __init__(

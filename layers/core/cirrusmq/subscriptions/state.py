@@ -29,11 +29,11 @@ def show_state(core: Core, subscription: Subscription) -> dict[str, Any]:
     if not subscription.confirmed:
         shown["state"] = "unconfirmed"
     elif subscription.protocol == "http":
-        schedule = delivery_state.read(core, subscription.id)
-        if schedule is not None and schedule.state == "retrying":
+        delivery = delivery_state.read(core, subscription.id)
+        if delivery is not None and delivery.state == "retrying":
             shown["state"] = "retrying"
-            shown["next_attempt_at"] = format_time(schedule.next_due_ms)
-            shown["last_error"] = schedule.last_error
+            shown["next_attempt_at"] = format_time(delivery.next_due_ms)
+            shown["last_error"] = delivery.last_error
     return shown
 
 
@@ -83,14 +83,14 @@ def _undelivered(core: Core, subscription: Subscription) -> Iterator[str]:
 
     What was delivered in the last two minutes or so is read too; some ids come twice.
     """
-    schedule = delivery_state.read(core, subscription.id)
-    if schedule is None:
+    delivery = delivery_state.read(core, subscription.id)
+    if delivery is None:
         return
     now_ms, source = core.now_ms(), subscription_source(subscription)
     zeros = (0,) * subscription.partitions
-    clean, dues = schedule.clean_ms or zeros, schedule.dues_ms or zeros
-    marked = schedule.holder or schedule.kept_until_ms > now_ms
-    for partition, from_ms in enumerate(schedule.marks_ms or zeros):
+    clean, dues = delivery.clean_ms or zeros, delivery.dues_ms or zeros
+    marked = delivery.holder or delivery.kept_until_ms > now_ms
+    for partition, from_ms in enumerate(delivery.marks_ms or zeros):
         start_ms = max(clean[partition], source.query_from_ms(now_ms, core.clock.scale))
         yield from _live(core, source, partition, f"{start_ms:013d}")
         if not marked and not dues[partition]:

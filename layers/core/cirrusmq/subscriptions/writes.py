@@ -28,7 +28,7 @@ from cirrusmq.storage.directory_keys import (
     subscriptions_count_place,
     topic_place,
 )
-from cirrusmq.subscriptions import delivery_state
+from cirrusmq.subscriptions import delivery_writes
 
 
 def creation(core: Core, topic: Topic, subscription: Subscription) -> list[dict[str, Any]]:
@@ -46,7 +46,7 @@ def creation(core: Core, topic: Topic, subscription: Subscription) -> list[dict[
         writes += _use(core, endpoint, "endpoint_of", subscription.id)
     writes += _use_dead_letter_queue(core, subscription)
     if subscription.protocol == "http":
-        writes.append(delivery_state.creation(core, subscription))
+        writes.append(delivery_writes.creation(core, subscription))
     return writes
 
 
@@ -86,7 +86,7 @@ def removal(core: Core, found: Document[Subscription]) -> list[dict[str, Any]]:
             )
         )
     if subscription.protocol == "http":
-        writes.append(delivery_state.removal(core, subscription))
+        writes.append(delivery_writes.removal(core, subscription))
     return writes
 
 

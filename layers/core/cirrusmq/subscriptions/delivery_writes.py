@@ -1,0 +1,122 @@
+"""The writes of delivery states: of a new and of a deleted subscription, and updates between."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+from cirrusmq.model.topic import Subscription
+from cirrusmq.runtime.core import Core
+from cirrusmq.runtime.store import ConditionFailed
+from cirrusmq.subscriptions.delivery_state import DeliveryState, read_item, state_key
+
+Value: TypeAlias = int | str | tuple[int, ...]
+"""Of an attribute."""
+
+
+def creation(core: Core, subscription: Subscription) -> dict[str, Any]:
+    """A transaction's write of a new subscription's delivery state."""
+    item = {
+        **state_key(subscription.id),
+        "account": {"S": subscription.account},
+        "topic": {"S": subscription.topic},
+        "subscription": {"S": subscription.name},
+        "state": {"S": "delivering"},
+        "generation": {"N": "0"},
+        "starts": {"N": "0"},
+    }
+    return {"Put": {"TableName": core.tables.messages, "Item": item}}
+
+
+def removal(core: Core, subscription: Subscription) -> dict[str, Any]:
+    """A transaction's delete of a deleted subscription's delivery state."""
+    return {"Delete": {"TableName": core.tables.messages, "Key": state_key(subscription.id)}}
+
+
+def note_late(core: Core, subscription_id: str) -> None:
+    """Looks start at the beginning again: a late parcel may lie before what they passed.
+
+    look:    reads the state ── reads the partitions ───────────── clean = k ? no: late
+    fan-out:                       puts a parcel before k ── late + 1, no clean
+    """
+    request = {
+        "TableName": core.tables.messages,
+        "Key": state_key(subscription_id),
+        "UpdateExpression": "ADD late :one REMOVE clean",
+        "ConditionExpression": "attribute_exists(pk)",
+        "ExpressionAttributeValues": {":one": {"N": "1"}},
+    }
+    with contextlib.suppress(ConditionFailed):  # the subscription was deleted
+        core.store.write("UpdateItem", request)
+
+
+class Update(NamedTuple):
+    """How an update went."""
+
+    written: bool
+    found: DeliveryState | None
+    """The state before the write, or the one that refused it; None where it is gone."""
+    repeated: bool = False
+    """Where it was refused: whether the SDK sent it more than once."""
+
+    @property
+    def refused_by(self) -> DeliveryState | None:
+        """The state that the conditions do not fit; None where it was written, or is gone."""
+        return None if self.written else self.found
+
+
+def update(
+    core: Core,
+    delivery: DeliveryState,
+    *,
+    set: Mapping[str, Value] = {},
+    remove: Sequence[str] = (),
+    holder: str | None = None,
+    seen: Mapping[str, int] = {},
+    conditions: Sequence[str] = (),
+    values: Mapping[str, Value] = {},
+) -> Update:
+    """Set and remove attributes, if all conditions hold.
+
+    `holder`: only while this one holds the lease. `seen`: numbers that must be as they were read, 0
+    for an attribute that is not there. `conditions` may name what is set, as `:<attribute>`, and
+    further `values`.
+    """
+    wanted = list(conditions)
+    given = {f":{name}": _wire(value) for name, value in {**set, **values}.items()}
+    if holder is not None:
+        wanted.append("holder = :present_holder")
+        given[":present_holder"] = {"S": holder}
+    for name, number in seen.items():
+        wanted.append(f"{name} = :{name}_seen" if number else f"attribute_not_exists({name})")
+        if number:
+            given[f":{name}_seen"] = {"N": str(number)}
+    # `state` is a reserved word.
+    changes = [f"{name.replace('state', '#state')} = :{name}" for name in set]
+    parts = [f"SET {', '.join(changes)}"] if set else []
+    parts += [f"REMOVE {', '.join(remove)}"] if remove else []
+    request = {
+        "TableName": core.tables.messages,
+        "Key": state_key(delivery.subscription_id),
+        "UpdateExpression": " ".join(parts),
+        "ConditionExpression": " AND ".join(wanted),
+        "ExpressionAttributeValues": given,
+        "ReturnValues": "ALL_OLD",
+    }
+    if "state" in set:
+        request["ExpressionAttributeNames"] = {"#state": "state"}
+    try:
+        item = core.store.write("UpdateItem", request)
+    except ConditionFailed as failed:
+        found = None if failed.item is None else read_item(failed.item)
+        return Update(written=False, found=found, repeated=failed.repeated)
+    return Update(written=True, found=None if item is None else read_item(item))
+
+
+def _wire(value: Value) -> dict[str, Any]:
+    if isinstance(value, str):
+        return {"S": value}
+    if isinstance(value, int):
+        return {"N": str(value)}
+    return {"L": [{"N": str(number)} for number in value]}
