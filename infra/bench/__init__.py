@@ -1,3 +1,10 @@
-"""Measurements: counted units, throughput and delay beside other queues, cost, growth."""
+"""Measurements: what CirrusMQ costs and how fast it is, beside other queues.
+
+counted    parts that count units and money; the other designs on DynamoDB in closed form
+measured   parts that measure this machine
+rivals     servers that run beside ours, and a client of each
+drawing    tables and charts
+charts     the charts that are drawn
+"""
 
 from __future__ import annotations

@@ -5,20 +5,8 @@ from __future__ import annotations
 import sys
 import time
 
-from . import (
-    client_bench,
-    cost,
-    delay,
-    growth,
-    heads,
-    heat,
-    imports,
-    isolation,
-    polls,
-    spark_backlog,
-    throughput,
-    units,
-)
+from .counted import busy_partition, charts, cost, growth, hottest_keys, polls, units
+from .measured import backlog_cpu, client, delay, imports, isolation, throughput
 
 DEFAULT = {
     "units": units.run,
@@ -29,13 +17,13 @@ DEFAULT = {
     "throughput": throughput.run,
     "delay": delay.run,
     "isolation": isolation.run,
-    "client": client_bench.run,
+    "client": client.run,
 }
 BY_NAME_ALONE = {
-    "heat": heat.run,
-    "charts": growth.run_charts,
-    "heads": heads.run,
-    "backlog": spark_backlog.run,
+    "hottest_keys": hottest_keys.run,
+    "charts": charts.run,
+    "busy_partition": busy_partition.run,
+    "backlog_cpu": backlog_cpu.run,
 }
 """They take longer."""
 PARTS = DEFAULT | BY_NAME_ALONE

@@ -18,7 +18,7 @@ import pytest
 from moto import mock_aws
 from sqlalchemy import Connection, Engine, create_engine, text
 
-from bench.postgres import find_programs, run_postgres
+from bench.rivals.postgres import find_programs, run_postgres
 from cirrusmq_client import (
     Ack,
     Client,

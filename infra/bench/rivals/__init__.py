@@ -1,7 +1,8 @@
 """The queues that are measured side by side, each over its own protocol.
 
-All keep a message until its consumer deletes it, and give it to another one when a lease (or, with
-procrastinate, a worker) ends before that. They differ in what an answered send survives: `kept`.
+All have a message on disk, with fsync, when they answer its send. They keep it until its consumer
+deletes it, and give it to another one when a lease (or, with procrastinate, a worker) ends before
+that.
 """
 
 from __future__ import annotations
@@ -45,9 +46,6 @@ class Service:
     """A kind of queue."""
 
     name: str
-    kept: str
-    """Where a message is when its send is answered."""
-    protocol: str
     send_batch: int
     """Messages that one call sends at most; 1: there are no batches."""
     take_batch: int
@@ -62,7 +60,7 @@ class Service:
 
 def all_services() -> list[Service]:
     """Ours first."""
-    from . import beanstalk, moto_sqs, ours, plain_sql, procrastinate_jobs
+    from . import beanstalkd, ours, procrastinate_jobs, skip_locked
 
-    modules = (ours, moto_sqs, plain_sql, procrastinate_jobs, beanstalk)
+    modules = (ours, skip_locked, procrastinate_jobs, beanstalkd)
     return [module.SERVICE for module in modules]

@@ -7,8 +7,8 @@ from typing import Any
 
 import httpx
 
-from ..servers import Stack, our_stack
 from . import Service
+from .servers import Stack, our_stack
 
 WAIT_SECONDS = 10
 
@@ -64,8 +64,6 @@ class OurQueue:
 
 SERVICE = Service(
     name="ours",
-    kept="on disk, fsync",
-    protocol="HTTP",
     send_batch=16,
     take_batch=16,
     running=our_stack,

@@ -15,7 +15,7 @@ from procrastinate.jobs import DeleteJobCondition, Status
 from procrastinate.types import JSONValue
 
 from . import Service
-from .plain_sql import analyze, durable_postgres
+from .skip_locked import analyze, durable_postgres
 
 TASK = "take"
 
@@ -109,8 +109,6 @@ def _with_schema() -> Iterator[str]:
 
 SERVICE = Service(
     name="procrastinate",
-    kept="on disk, fsync",
-    protocol="PostgreSQL's",
     send_batch=16,
     take_batch=1,
     running=_with_schema,

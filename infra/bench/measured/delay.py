@@ -10,10 +10,10 @@ from typing import Any
 
 import httpx
 
-from .rivals import NotInstalled, Service, all_services
-from .servers import our_stack
+from ..drawing.tables import middle, show
+from ..rivals import NotInstalled, Service, all_services
+from ..rivals.servers import our_stack
 from .subscriber import TAKEN, delays, subscriber
-from .table import middle, show
 
 MESSAGES = 60
 """To each waiting consumer."""
@@ -29,12 +29,12 @@ def run() -> None:
     for service in all_services():
         try:
             with service.running() as place:
-                rows.append((service.name, service.kept, *_summary(_waited(service, place))))
+                rows.append((service.name, *_summary(_waited(service, place))))
         except NotInstalled as missing:
             print(f"not measured, not installed: {missing}")
     show(
         f"From the start of a send to a waiting consumer, {MESSAGES} messages one by one",
-        ["queue", "an answered send is", *HEADS],
+        ["queue", *HEADS],
         rows,
     )
     print("\nSKIP LOCKED looks every 20 ms, ours after 50 ms and more; procrastinate listens.")

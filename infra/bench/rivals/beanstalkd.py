@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator, Sequence
 
 import greenstalk
 
-from ..servers import free_port, run_server, wait_for_port
 from . import NotInstalled, Service
+from .servers import free_port, run_server, wait_for_port
 
 Address = tuple[str, int]
 
@@ -64,8 +64,6 @@ def _running() -> Iterator[Address]:
 
 SERVICE = Service(
     name="beanstalkd",
-    kept="on disk, fsync",
-    protocol="its own",
     send_batch=1,
     take_batch=1,
     running=_running,

@@ -9,7 +9,6 @@ from typing import Any
 from cirrusmq_local.testing.world import Client, World
 
 from . import bodies
-from .known_queues import HiddenUntilFilter, KnownQueue, PriorityQueueSample, VisibilityIndex, life
 
 Message = dict[str, Any]
 SUBSCRIPTIONS = 20
@@ -21,33 +20,29 @@ class Workload:
 
     name: str
     count: int
-    make: Callable[[], Message]
+    size: int
+    """Bytes of each body."""
+    make: Callable[[int], Message] = bodies.text
 
     def messages(self) -> list[Message]:
         """New ones."""
-        return [self.make() for _ in range(self.count)]
+        return [self.make(self.size) for _ in range(self.count)]
 
 
-SINGLE_1_KB = Workload(name="one of 1 KB", count=1, make=lambda: bodies.text(1_024))
-SINGLE_64_KB = Workload(name="one of 64 KB", count=1, make=lambda: bodies.binary(65_536))
-BATCH_1_KB = Workload(name="16 of 1 KB", count=16, make=lambda: bodies.text(1_024))
-BATCH_64_KB = Workload(name="4 of 64 KB", count=4, make=lambda: bodies.binary(65_536))
+SINGLE_1_KB = Workload(name="one of 1 KB", count=1, size=1_024)
+SINGLE_64_KB = Workload(name="one of 64 KB", count=1, size=65_536, make=bodies.binary)
+BATCH_40_BYTES = Workload(name="16 of 40 bytes", count=16, size=40)
+BATCH_1_KB = Workload(name="16 of 1 KB", count=16, size=1_024)
+BATCH_64_KB = Workload(name="4 of 64 KB", count=4, size=65_536, make=bodies.binary)
 """A batch's bodies together have 256 KB at most."""
 WORKLOADS = (
-    Workload(name="one of 100 bytes", count=1, make=lambda: bodies.text(100)),
+    Workload(name="one of 100 bytes", count=1, size=100),
     SINGLE_1_KB,
     SINGLE_64_KB,
-    Workload(name="16 of 40 bytes", count=16, make=lambda: bodies.text(40)),
+    BATCH_40_BYTES,
     BATCH_1_KB,
     BATCH_64_KB,
 )
-
-KNOWN_QUEUES: dict[str, Callable[[], KnownQueue]] = {
-    "index on visibility": VisibilityIndex,
-    "index of keys alone": lambda: VisibilityIndex(keys_only=True),
-    "AWS sample": PriorityQueueSample,
-    "no index, filter": HiddenUntilFilter,
-}
 
 
 def our_life(workload: Workload, **fields: Any) -> tuple[float, float]:
@@ -60,11 +55,6 @@ def our_life(workload: Workload, **fields: Any) -> tuple[float, float]:
     alice.put("/queues/work", {"partitions": 1})
     _go_through(alice, [bodies.text(40)])
     return _units(world, lambda: _go_through(alice, workload.messages(), **fields))
-
-
-def known_life(make: Callable[[], KnownQueue], workload: Workload) -> tuple[float, float]:
-    """(write units, read units) of the same messages in a queue of another design."""
-    return life(make(), [bodies.content(message) for message in workload.messages()])
 
 
 def published_life(

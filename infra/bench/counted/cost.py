@@ -11,7 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import ceil
 
-from . import bodies, prices
+from ..drawing.tables import show
+from . import prices
 from .lives import (
     BATCH_1_KB,
     BATCH_64_KB,
@@ -23,7 +24,6 @@ from .lives import (
     our_life,
     published_life,
 )
-from .table import show
 
 CALL_MS = 25
 """Assumed: a call of a function, with its one or two round trips to DynamoDB."""
@@ -135,7 +135,7 @@ def run() -> None:
     metered = metering_units()
     queue, pulled, pushed = [], [], []
     for workload in (SINGLE_1_KB, BATCH_1_KB, SINGLE_64_KB, BATCH_64_KB):
-        size, batches = len(bodies.content(workload.make())), workload.count > 1
+        size, batches = workload.size, workload.count > 1
         name = _name(workload)
         usage = queue_usage(workload, our_life(workload), metered)
         queue.append(_row(name, usage, sqs_dollars(size, batches=batches)))

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from cirrusmq.runtime.head_hints import Hints
 from cirrusmq_local.testing.world import Client, World
 
-from .table import show
+from ..drawing.tables import show
 
 ENVIRONMENTS = (1, 10, 100)
 IN_FLIGHT = (1_000, 9_000)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import httpx
 
-from .servers import our_stack
+from ..drawing.tables import middle, show
+from ..rivals.servers import our_stack
 from .subscriber import REFUSED, TAKEN, Subscriber, delays, subscriber
-from .table import middle, show
 
 MESSAGES = 150
 WAITING = 1_000

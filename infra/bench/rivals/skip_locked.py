@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator, Sequence
 
 import psycopg
 
-from ..postgres import find_programs, run_postgres
 from . import NotInstalled, Service
+from .postgres import find_programs, run_postgres
 
 POLL_SECONDS = 0.02
 _CREATE = """
@@ -99,8 +99,6 @@ def analyze(url: str) -> None:
 
 SERVICE = Service(
     name="SKIP LOCKED",
-    kept="on disk, fsync",
-    protocol="PostgreSQL's",
     send_batch=16,
     take_batch=16,
     running=durable_postgres,

@@ -7,22 +7,20 @@ from typing import Any
 
 from cirrusmq_local.testing.world import World
 
-from . import bodies
-from .growth import ENOUGH, receive_units
+from ..drawing.tables import show
+from .designs import DESIGNS
 from .lives import (
+    BATCH_40_BYTES,
     BATCH_64_KB,
-    KNOWN_QUEUES,
     SINGLE_64_KB,
     SUBSCRIPTIONS,
     WORKLOADS,
-    Workload,
-    known_life,
     our_life,
     published_life,
     pushed_units,
     retried_units,
 )
-from .table import show
+from .reads import ENOUGH, receive_units
 
 
 def run() -> None:
@@ -38,11 +36,11 @@ def _show_lives() -> None:
     lives = {
         workload.name: [
             our_life(workload),
-            *(known_life(make, workload) for make in KNOWN_QUEUES.values()),
+            *(design.life(workload.size, workload.count) for design in DESIGNS.values()),
         ]
         for workload in WORKLOADS
     }
-    heads = ["sent, received, deleted", "ours", *KNOWN_QUEUES]
+    heads = ["sent, received, deleted", "ours", *DESIGNS]
     for kind, place in (("Write", 0), ("Read", 1)):
         rows = [[name, *(units[place] for units in each)] for name, each in lives.items()]
         show(f"{kind} units of messages that travel together, by the queue's design", heads, rows)
@@ -132,13 +130,12 @@ def _show_reads() -> None:
 
 
 def _show_published() -> None:
-    small = Workload(name="16 of 40 bytes", count=16, make=lambda: bodies.text(40))
     rows = []
     for workload, protocol in (
         (SINGLE_64_KB, "pull"),
         (SINGLE_64_KB, "queue"),
         (BATCH_64_KB, "pull"),
-        (small, "queue"),
+        (BATCH_40_BYTES, "queue"),
     ):
         written, read = published_life(workload, protocol)
         rows.append((workload.name, protocol, written, read, written / workload.count))

@@ -14,8 +14,8 @@ import time
 from collections import defaultdict
 from typing import Any
 
-from .rivals import NotInstalled, Service, all_services
-from .table import middle, show
+from ..drawing.tables import middle, show
+from ..rivals import NotInstalled, Service, all_services
 
 CLIENTS = 4
 SECONDS = 1.5
@@ -42,15 +42,15 @@ def run() -> None:
         services = [service for service in services if service.name in places]
         for number, service in itertools.product(range(ROUNDS), services):
             _measure(service, places[service.name], f"bench{number}", rates)
-    heads = ["messages a second", *(f"{each.name} ({each.kept})" for each in services)]
+    heads = ["messages a second", *(each.name for each in services)]
     rows = [[_phase(*phase), *_cells(services, phase, rates)] for phase in PHASES]
     show(
         f"{CLIENTS} clients, {BODY_BYTES:,} bytes a message, median of {ROUNDS} rounds in turn",
         heads,
         rows,
     )
-    print("\nBatches: ours and SKIP LOCKED 16, SQS 10 (its limit), procrastinate defers 16 and")
-    print("fetches one by one; beanstalkd has none. Only moto's SQS and ours speak HTTP.")
+    print("\nBatches: ours and SKIP LOCKED 16, procrastinate defers 16 and fetches one by one;")
+    print("beanstalkd has none. Only ours speaks HTTP. All answer a send when it is on disk.")
 
 
 def _measure(service: Service, place: Any, queue: str, rates: dict[Any, list[float]]) -> None:

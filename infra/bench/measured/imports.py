@@ -7,11 +7,11 @@ import sys
 import time
 from pathlib import Path
 
-from .table import middle, show
+from ..drawing.tables import middle, show
 
 HOT = ("send", "receive", "delete", "publish")
 RUNS = 7
-_FUNCTIONS = Path(__file__).resolve().parents[2] / "functions"
+_FUNCTIONS = Path(__file__).resolve().parents[3] / "functions"
 
 
 def run() -> None:

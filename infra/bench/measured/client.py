@@ -17,8 +17,8 @@ import httpx
 
 from cirrusmq_client import Batches, Client, Connection, Consumer, Message, Producer, Received
 
-from .servers import Stack, our_stack
-from .table import middle, show
+from ..drawing.tables import middle, show
+from ..rivals.servers import Stack, our_stack
 
 ROUNDS = 300
 BATCH = 16

@@ -27,9 +27,9 @@ from cirrusmq.subscriptions.subscriptions import list_subscriptions, partitions_
 from cirrusmq.subscriptions.topics import find_topic
 from cirrusmq_local.testing.world import Client, World
 
+from ..drawing.tables import show
 from . import bodies
 from .lives import subscribe
-from .table import show
 
 RATE = 5_000
 MOST_WRITES, MOST_READS = 1_000.0, 3_000.0

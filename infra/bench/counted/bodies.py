@@ -18,10 +18,3 @@ def text(size: int) -> dict[str, Any]:
 def binary(size: int) -> dict[str, Any]:
     """A message of random bytes."""
     return {"body_base64": base64.b64encode(_RANDOM.randbytes(size)).decode()}
-
-
-def content(message: dict[str, Any]) -> bytes:
-    """The body's bytes."""
-    if "body" in message:
-        return str(message["body"]).encode()
-    return base64.b64decode(message["body_base64"])

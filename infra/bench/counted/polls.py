@@ -11,7 +11,7 @@ from statistics import median, quantiles
 
 from cirrusmq_local.testing.world import Client, World
 
-from .table import show
+from ..drawing.tables import show
 
 PARTITIONS = (1, 4, 16, 64, 255)
 AGES_SECONDS = (1, 5, 20)

@@ -1,7 +1,7 @@
 """CPU seconds of the backlog job beside DuckDB's for the same aggregation of the same files.
 
-    python -m infra.bench backlog                                       a quarter and half a million
-    python -m infra.bench.spark_backlog --items 250000 2000000          the full size, ten minutes
+    python -m infra.bench backlog_cpu                                   250,000 and 500,000 items
+    python -m infra.bench.measured.backlog_cpu --items 250000 2000000   the full size, ten minutes
 
 Spark and DuckDB must agree on every figure of every resource, else there is no measurement.
 
@@ -24,9 +24,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from .table import show
+from ..drawing.tables import show
 
-REPOSITORY = Path(__file__).resolve().parents[2]
+REPOSITORY = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(REPOSITORY / "spark_emr"))
 
 AT_MS = 1_795_161_600_000
@@ -97,7 +97,7 @@ def _check_equal(spark: Figures, duckdb: Figures) -> None:
 
 
 def _measured(name: str, export: Path) -> dict[str, Any]:
-    module = [sys.executable, "-m", "infra.bench.spark_backlog"]
+    module = [sys.executable, "-m", "infra.bench.measured.backlog_cpu"]
     command = [*module, "--measure", name, "--export", str(export.resolve())]
     run = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, cwd=REPOSITORY)
     result: dict[str, Any] = json.loads(run.stdout.splitlines()[-1])

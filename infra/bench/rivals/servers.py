@@ -38,15 +38,6 @@ def our_stack(scale: float = 1.0) -> Iterator[Stack]:
             yield Stack(connection["url"], {"Authorization": f"Bearer {key}"})
 
 
-@contextlib.contextmanager
-def motos_sqs() -> Iterator[str]:
-    """moto's server; answers its URL."""
-    port = free_port()
-    command = [sys.executable, "-m", "moto.server", "-p", str(port)]
-    with run_server(command, lambda: _wait_for_answer(f"http://127.0.0.1:{port}/moto-api/")):
-        yield f"http://127.0.0.1:{port}"
-
-
 def free_port() -> int:
     """A port that is free on the loopback address now."""
     with socket.socket() as probe:

@@ -1,0 +1,149 @@
+"""Queues on DynamoDB as public projects build them: their units in closed form, a row a design.
+
+Each keeps a message in one item and its visibility in an attribute. A row has how often the calls
+of one message write its item, write its entry in the index, and read its item; the rules of
+DynamoDB (developer guide, "Capacity unit consumption" and "Using Global Secondary Indexes") do the
+rest:
+
+- a write takes a unit for each KB of the item, a consistent read one for each 4 KB, a query half a
+  unit for each 4 KB of all that it reads, also of what a filter drops; each one unit (a query half)
+  at least;
+- an entry whose index keys change is deleted and put anew: two writes. One whose other attributes
+  change is written once. An item without the index's keys has no entry.
+
+Sizes are those of a message that is held, which is when its item has all of its attributes; before
+that it is up to 150 bytes smaller.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import ceil
+
+_KB = 1_024
+
+
+@dataclass(frozen=True)
+class Calls:
+    """How often something is done to one message, by call."""
+
+    send: int = 0
+    receive: int = 0
+    delete: int = 0
+
+    def times(self, receives: int) -> int:
+        """In the life of a message that is received so often."""
+        return self.send + self.receive * receives + self.delete
+
+
+@dataclass(frozen=True, kw_only=True)
+class Design:
+    """How a queue uses DynamoDB."""
+
+    beside_body: int
+    """Bytes of an item beside the body: names, keys, times, receipt."""
+    item_writes: Calls
+    entry_writes: Calls = Calls()
+    """Of the index on what can be received."""
+    entry_bytes: int | None = None
+    """Of an entry; None where the index has the whole item, or there is none."""
+    item_reads: Calls = Calls()
+    """Consistent, in a life."""
+    empty_reads: int = 0
+    """Consistent ones that find nothing, in a life."""
+    queries_one_by_one: bool = False
+    """Whether each message of a batch has a query of its own, from the head."""
+    reads_held: bool
+    """Whether a query comes by messages in flight."""
+    page: int | None = None
+    """Items that one query reads at most; None: as many as are wanted."""
+
+    def life(self, size: int, batch: int, receives: int = 1) -> tuple[float, float]:
+        """(write units, read units) of a batch that is sent, received and deleted together.
+
+        `size`: bytes of each body. Each message is received so often.
+        """
+        item, entry = size + self.beside_body, self._entry(size)
+        written = self.item_writes.times(receives) * _units(item, _KB)
+        written += self.entry_writes.times(receives) * _units(entry, _KB)
+        read = self.item_reads.times(receives) * _units(item, 4 * _KB) + self.empty_reads
+        queries = receives * (batch if self.queries_one_by_one else 1)
+        together = min(batch, self.page or batch) * entry
+        return batch * written, batch * read + queries * _query(together)
+
+    def look(self, in_flight: int, size: int, batch: int) -> float:
+        """Read units of a look for a batch where all messages are in flight: it finds nothing."""
+        if not self.reads_held:
+            return _query(0)
+        page, entry = self.page or batch, self._entry(size)
+        pages, rest = divmod(in_flight, page)
+        return pages * _query(page * entry) + _query(rest * entry)
+
+    def _entry(self, size: int) -> int:
+        return size + self.beside_body if self.entry_bytes is None else self.entry_bytes
+
+
+INDEX_ON_VISIBILITY = Design(
+    beside_body=110,
+    item_writes=Calls(send=1, receive=1, delete=1),
+    entry_writes=Calls(send=1, receive=2, delete=1),
+    reads_held=False,
+)
+"""The design that most descriptions of a queue on DynamoDB come to.
+
+    send     put {id, queue, visible_at, body}
+    receive  query the index (queue, visible_at) up to now; then update each found item on the
+             condition that it is still as it was found: visible_at = end of the lease
+    delete   delete on the condition that the receipt is still the newest
+"""
+INDEX_OF_KEYS = replace(INDEX_ON_VISIBILITY, entry_bytes=57)
+"""The same calls: the update answers the body anyway."""
+
+AWS_SAMPLE = Design(
+    beside_body=430,
+    item_writes=Calls(send=2, receive=1, delete=1),
+    entry_writes=Calls(send=1, receive=1, delete=1),
+    item_reads=Calls(send=2, receive=2, delete=1),
+    empty_reads=1,
+    queries_one_by_one=True,
+    reads_held=True,
+    page=250,
+)
+"""github.com/aws-samples/amazon-dynamodb-implementing-priority-queuing, the code of the AWS
+Database Blog's "Implementing priority queueing with Amazon DynamoDB" (QueueSdkClient: put, enqueue,
+peek, remove; no batches). Its index is (queued, last_updated_timestamp) with all attributes.
+
+    send     get of nothing; put; then to enqueue: get, update (queued = 1), get
+    receive  query the index past what is selected; get; update (selected; the index's keys stay);
+             get
+    delete   get; update (queued removed): the item stays, TTL or somebody else removes it
+"""
+
+HIDDEN_UNTIL_FILTER = Design(
+    beside_body=137,
+    item_writes=Calls(send=1, receive=1, delete=1),
+    reads_held=True,
+)
+"""github.com/mariotoffia/godynamodb-queue, version of 2026 (StandardQueue). No index: the key is
+the time of sending, and receiving filters.
+
+    send     batch write of puts, which costs what puts do
+    receive  query from the head, as many items as are wanted, with the filter hidden_until < now,
+             page after page; update each on the condition that hidden_until is as found
+    delete   delete each on the condition that hidden_until and owner are as received
+"""
+
+DESIGNS = {
+    "index on visibility": INDEX_ON_VISIBILITY,
+    "index of keys alone": INDEX_OF_KEYS,
+    "AWS sample": AWS_SAMPLE,
+    "no index, filter": HIDDEN_UNTIL_FILTER,
+}
+
+
+def _units(size: int, unit: int) -> int:
+    return max(1, ceil(size / unit))
+
+
+def _query(size: int) -> float:
+    return _units(size, 4 * _KB) / 2

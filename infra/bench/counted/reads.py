@@ -1,0 +1,144 @@
+"""Read units of single calls: by what waits, is in flight, by partitions, and of a sweep.
+
+All is counted in worlds of their own, so that two runs give the same figures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from cirrusmq.base import ulid
+from cirrusmq_local.testing.world import Client, World
+
+BODY_BYTES = 100
+BATCH = 16
+ENOUGH = 8
+"""Messages for each partition, so that hardly one is empty."""
+BUSY = 10
+"""Queues that hold something when a sweep comes."""
+LOOKS_A_SECOND = 5
+_SECONDS = 120
+_LOOKS = 100
+"""Of which a mean is made."""
+_LEASE_SECONDS = 43_200
+"""The longest, so that what is in flight stays so."""
+
+
+def backlogs(counts: Sequence[int]) -> Iterator[tuple[int, float]]:
+    """(messages that wait in one partition, read units of a receive)."""
+    world, alice = _world_with_queue()
+    sent = 0
+    for count in counts:
+        for _ in range(count - sent):
+            alice.send("work", "x" * BODY_BYTES)
+        sent = count
+        yield count, _read(world, lambda: alice.receive("work", 1))
+
+
+def in_flight(counts: Sequence[int]) -> Iterator[tuple[int, float, float]]:
+    """(messages in flight, read units of a first look, read units a second of looking)."""
+    world, alice = _world_with_queue()
+    sent = 0
+    for count in counts:
+        for _ in range(count - sent):
+            alice.send("work", "x" * BODY_BYTES)
+        while alice.receive("work", visibility_timeout_seconds=_LEASE_SECONDS):
+            pass
+        sent = count
+        world.clock.pass_seconds(60)  # receivers have forgotten what they know of the head
+        first = _read(world, lambda: alice.receive("work", 1))
+        yield count, first, _looking(world, alice)
+
+
+def shown_and_repeated(count: int) -> tuple[float, float]:
+    """Read units of a GET of a queue, and of a receive's repeat 20 receives later."""
+    world, alice = _world_with_queue()
+    world.client("operator", admin=True)  # a deployment has its secret from its first admin key
+    for _ in range(count):
+        alice.send("work", "x" * BODY_BYTES)
+    world.run_stream("meter")
+    shown = _read(world, lambda: alice.get("/queues/work"))
+    token = ulid.encode(world.clock.now_ms(), world.random.randbytes(10))
+    alice.receive("work", BATCH, attempt=token)
+    for _ in range(20):
+        alice.receive("work", BATCH)
+    repeat = _read(world, lambda: alice.receive("work", BATCH, attempt=token, repeat=True))
+    return shown, repeat
+
+
+def held_groups(count: int) -> float:
+    """Read units of a look at an ordered queue all of whose groups are held, the dearest of ten."""
+    world = World()
+    alice = world.client("alice")
+    alice.put("/queues/work", {"partitions": 1, "ordered": True})
+    for first in range(0, count, 10):
+        groups = [{"body": "x" * BODY_BYTES, "group": str(first + n)} for n in range(10)]
+        alice.post("/queues/work/messages", {"messages": groups})
+    while alice.receive("work", visibility_timeout_seconds=_LEASE_SECONDS, wait_seconds=20):
+        pass
+    return max(_read(world, lambda: alice.receive("work", BATCH)) for _ in range(10))
+
+
+def partitions(count: int) -> tuple[float, float, float]:
+    """Read units of a receive: nothing waits, one message alone, some in each (means)."""
+    nothing, alone, enough = (receive_units(count, waiting=each) for each in (0, 1, ENOUGH * count))
+    return nothing, alone, enough
+
+
+def receive_units(partition_count: int, *, waiting: int) -> float:
+    """Mean read units of a receive of one message without waiting, attributes at hand."""
+    world, alice = _world_with_queue(partition_count)
+    for _ in range(waiting):
+        alice.send("work", "x" * BODY_BYTES)
+    alice.receive("work", 1, visibility_timeout_seconds=1)
+    used = 0.0
+    for _ in range(_LOOKS):
+        # Long enough for the leases and for what receivers remember about the heads.
+        world.clock.pass_seconds(31)
+        used += _read(world, lambda: alice.receive("work", 1, visibility_timeout_seconds=1))
+    return used / _LOOKS
+
+
+def sweep_units(idle: int) -> float:
+    """Read units of a sweep with so many idle queues, half of which give up by age."""
+    world = World()
+    alice = world.client("alice")
+    alice.put("/queues/dead")
+    by_age = {"dead_letter": {"queue": "dead", "max_age_seconds": _LEASE_SECONDS}}
+    for number in range(idle):
+        alice.put(f"/queues/idle-{number}", by_age if number % 2 else {})
+    for number in range(BUSY):
+        alice.put(f"/queues/busy-{number}", by_age if number % 2 else {})
+        alice.send(f"busy-{number}", "x" * BODY_BYTES)
+    world.settle()
+    world.clock.pass_seconds(7_200)
+    for _ in range(2):  # what has become idle is forgotten, and the hour's gauges are written
+        world.run("sweep")
+    before = world.engine.capacity()["read_units"]
+    world.run("sweep")
+    return float(world.engine.capacity()["read_units"] - before)
+
+
+def _looking(world: World, client: Client) -> float:
+    """Read units a second of a consumer that looks five times a second and finds nothing."""
+
+    def look() -> None:
+        for _ in range(_SECONDS * LOOKS_A_SECOND):
+            world.clock.pass_seconds(1 / LOOKS_A_SECOND)
+            client.receive("work", 1)
+
+    return _read(world, look) / _SECONDS
+
+
+def _read(world: World, call: Callable[[], object]) -> float:
+    """Read units of the table of messages."""
+    world.engine.reset_capacity()
+    call()
+    return float(world.engine.capacity()["by_table"]["Messages"]["read_units"])
+
+
+def _world_with_queue(partition_count: int = 1) -> tuple[World, Client]:
+    world = World()
+    alice = world.client("alice")
+    alice.put("/queues/work", {"partitions": partition_count})
+    return world, alice

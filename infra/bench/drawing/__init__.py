@@ -1,0 +1,1 @@
+"""What the parts print and write: tables and charts."""

@@ -1,0 +1,4 @@
+"""Parts that measure this machine: rates, times, CPU seconds.
+
+Compare columns of one run, never two runs.
+"""
