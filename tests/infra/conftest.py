@@ -1,4 +1,4 @@
-"""The template, as the stack reads it and as CloudFormation gets it."""
+"""The templates, as the stack reads them and as CloudFormation gets them."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.infra.tools import ROOT, run_tool
+from tests.infra.tools import ROOT, TEMPLATES, run_tool
 
-from cirrusmq_local.cloud import cloudformation
+from cirrusmq_local.cloud.cloudformation import StackTemplate
 from cirrusmq_local.cloud.template import Template, load
 
 # The jobs are programs, not an installed package.
@@ -27,25 +27,34 @@ def template() -> Template:
 
 
 @pytest.fixture(scope="session")
-def document() -> dict[str, Any]:
-    """The template with its references resolved: an ARN is `<logical id>.Arn`."""
-    read = cloudformation.read(ROOT / "template.yaml")
-    resolved: dict[str, Any] = cloudformation.Resolver(read, "cirrusmq", "local").resolve(read)
-    return resolved
+def stacks() -> list[StackTemplate]:
+    """The template, then those that are nested in it."""
+    return list(StackTemplate(ROOT / "template.yaml", "cirrusmq", "local").stacks())
 
 
 @pytest.fixture(scope="session")
-def resources(document: dict[str, Any]) -> dict[str, Any]:
-    held: dict[str, Any] = document["Resources"]
-    return held
+def documents(stacks: list[StackTemplate]) -> list[dict[str, Any]]:
+    """Each of them with its references resolved: an ARN is `<logical id>.Arn`."""
+    return [stack.resolve(stack.document) for stack in stacks]
 
 
 @pytest.fixture(scope="session")
-def transformed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The template as CloudFormation gets it, in a file."""
+def document(documents: list[dict[str, Any]]) -> dict[str, Any]:
+    return documents[0]
+
+
+@pytest.fixture(scope="session")
+def resources(documents: list[dict[str, Any]]) -> dict[str, Any]:
+    """Those of the whole deployment, by logical id."""
+    return {name: held for each in documents for name, held in each["Resources"].items()}
+
+
+@pytest.fixture(scope="session")
+def transformed(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """The templates as CloudFormation gets them, in files placed to each other as here."""
+    folder = tmp_path_factory.mktemp("transformed")
+    names = [str(path.relative_to(ROOT)) for path in TEMPLATES]
     script = Path(__file__).with_name("transform.py")
-    run = run_tool(".venv-sam/bin/python", script, ROOT / "template.yaml")
+    run = run_tool(".venv-sam/bin/python", script, ROOT, folder, *names)
     assert run.returncode == 0, run.stderr
-    path = tmp_path_factory.mktemp("transformed") / "template.yaml"
-    path.write_text(run.stdout)
-    return path
+    return [folder / name for name in names]

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.infra.tools import TEMPLATES
 
 from cirrusmq_local.cloud.template import Function, Template
 
@@ -88,13 +89,30 @@ def test_a_function_is_told_what_it_may_invoke_start_and_read_and_nothing_else(
         assert ("REPORTS_BUCKET" in function.environment) == shows, function.name
 
 
-def test_every_parameter_of_the_template_decides_something(root: Path) -> None:
-    text = (root / "template.yaml").read_text()
-    body = text[text.index("\nConditions:") :]
-    block = text[text.index("\nParameters:") : text.index("\nConditions:")]
-    names = re.findall(r"^  (\w+):$", block, re.M)
-    assert len(names) > 10
+def sections(path: Path) -> dict[str, str]:
+    """The text below each key of a template."""
+    return dict(re.findall(r"^(\w+):(.*?)(?=^\w|\Z)", path.read_text(), re.M | re.S))
+
+
+def parameters(path: Path) -> list[str]:
+    return re.findall(r"^  (\w+):$", sections(path)["Parameters"], re.M)
+
+
+@pytest.mark.parametrize("path", TEMPLATES, ids=lambda path: path.parent.name)
+def test_every_parameter_of_a_template_decides_something(path: Path) -> None:
+    deciding = [
+        text for key, text in sections(path).items() if key not in ("Metadata", "Parameters")
+    ]
+    names = parameters(path)
+    assert len(names) >= 3
     for name in names:
-        used = re.search(rf"!Ref {name}\b|\$\{{{name}\}}|FindInMap.*{name}", body)
+        used = re.search(rf"!Ref {name}\b|\$\{{{name}\}}|FindInMap.*{name}", "".join(deciding))
         assert used, name
-        assert re.search(rf"Parameters: \[.*\b{name}\b", text), f"{name} is in no group"
+
+
+def test_every_parameter_of_a_deployment_is_in_a_group(root: Path) -> None:
+    names = parameters(root / "template.yaml")
+    assert len(names) > 10
+    groups = sections(root / "template.yaml")["Metadata"]
+    for name in names:
+        assert re.search(rf"Parameters: \[.*\b{name}\b", groups), f"{name} is in no group"

@@ -1,4 +1,4 @@
-"""cfn-lint and checkov on the template as CloudFormation gets it: nothing but reasoned findings."""
+"""cfn-lint and checkov on the templates as CloudFormation gets them: only reasoned findings."""
 
 from __future__ import annotations
 
@@ -50,18 +50,22 @@ def test_every_skip_has_a_reason(skips: dict[str, dict[str, Any]]) -> None:
     assert all(len(skip["reason"]) > 40 and skip["resources"] for skip in skips.values())
 
 
-def test_cfn_lint_finds_nothing_new(transformed: Path, skips: dict[str, dict[str, Any]]) -> None:
-    told = told_by(".venv-sam/bin/cfn-lint", "--format", "json", transformed)
+def test_cfn_lint_finds_nothing_new(
+    transformed: list[Path], skips: dict[str, dict[str, Any]]
+) -> None:
+    told = told_by(".venv-sam/bin/cfn-lint", "--format", "json", *transformed)
     found = [(each["Rule"]["Id"], f".{each['Location']['Path'][1]}") for each in json.loads(told)]
     compare(found, {name: skip for name, skip in skips.items() if not CHECKOV.match(name)})
 
 
-def test_checkov_finds_nothing_new(transformed: Path, skips: dict[str, dict[str, Any]]) -> None:
+def test_checkov_finds_nothing_new(
+    transformed: list[Path], skips: dict[str, dict[str, Any]]
+) -> None:
     told = told_by(
         ".venv-checkov/bin/checkov",
         *("--framework", "cloudformation", "--output", "json"),
         *("--quiet", "--compact", "--skip-download", "--file"),
-        transformed,
+        *transformed,
     )
     report = json.loads(told)
     assert report["summary"]["parsing_errors"] == 0

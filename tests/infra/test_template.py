@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.infra.tools import run_tool
+from tests.infra.tools import TEMPLATES, run_tool
 
 from cirrusmq_local.cloud.template import Template
 
@@ -24,8 +24,9 @@ def of_type(resources: dict[str, Any], kind: str) -> dict[str, Any]:
     }
 
 
-def test_sam_and_its_linter_have_no_finding(root: Path) -> None:
-    arguments = ("validate", "--lint", "--template", root / "template.yaml")
+@pytest.mark.parametrize("template", TEMPLATES, ids=lambda path: path.parent.name)
+def test_sam_and_its_linter_have_no_finding(template: Path) -> None:
+    arguments = ("validate", "--lint", "--template", template)
     run = run_tool(".venv-sam/bin/sam", *arguments)
     assert run.returncode == 0, run.stdout + run.stderr
     assert "is a valid SAM Template" in run.stdout

@@ -1,4 +1,4 @@
-"""The permissions that are deployed: what SAM adds to the template is in them too."""
+"""The permissions that are deployed: what SAM adds to the templates is in them too."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ STARS_BY_DESIGN = {
 
 
 @pytest.fixture(scope="module")
-def roles(transformed: Path) -> dict[str, Any]:
-    resources = yaml.safe_load(transformed.read_text())["Resources"]
+def roles(transformed: list[Path]) -> dict[str, Any]:
     return {
         name: resource["Properties"]
-        for name, resource in resources.items()
+        for path in transformed
+        for name, resource in yaml.safe_load(path.read_text())["Resources"].items()
         if resource["Type"] == "AWS::IAM::Role"
     }
 

@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+TEMPLATES = [ROOT / "template.yaml", *sorted(ROOT.glob("infra/*/template.yaml"))]
 
 
 def run_tool(

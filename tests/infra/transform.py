@@ -1,4 +1,7 @@
-"""Prints the template as CloudFormation gets it; run by the SAM command line's own Python."""
+"""Writes templates as CloudFormation gets them; run by the SAM command line's own Python.
+
+transform.py <folder to read from> <folder to write to> <template>…
+"""
 
 from __future__ import annotations
 
@@ -17,9 +20,13 @@ class NoManagedPolicies:
 def main() -> None:
     validator = importlib.import_module("samcli.lib.translate.sam_template_validator")
     yaml = importlib.import_module("samcli.yamlhelper")
-    document = yaml.yaml_parse(Path(sys.argv[1]).read_text(encoding="utf-8"))
-    sam = validator.SamTemplateValidator(document, NoManagedPolicies(), region="eu-central-1")
-    print(sam.get_translated_template_if_valid())
+    source, target, *names = sys.argv[1:]
+    for name in names:
+        document = yaml.yaml_parse((Path(source) / name).read_text(encoding="utf-8"))
+        sam = validator.SamTemplateValidator(document, NoManagedPolicies(), region="eu-central-1")
+        path = Path(target) / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(sam.get_translated_template_if_valid(), encoding="utf-8")
 
 
 if __name__ == "__main__":

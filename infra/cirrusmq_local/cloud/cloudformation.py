@@ -7,7 +7,7 @@ where its value is needed, so that the local stack never guesses.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from typing import Any
 import yaml
 
 ACCOUNT_ID = "000000000000"
+APPLICATION = "AWS::Serverless::Application"
 _PLACEHOLDER = re.compile(r"\$\{(!?)([^}]+)\}")
 
 
@@ -59,29 +60,78 @@ def read(path: Path) -> dict[str, Any]:
     return document
 
 
-class Resolver:
-    """Resolves references with the defaults of the parameters.
+class StackTemplate:
+    """A template with its references resolved, and the applications that are nested in it.
 
     A reference to a resource is its name if the template gives it one, else its logical id; an
-    attribute of a resource is `<logical id>.<attribute>`.
+    attribute of a resource is `<logical id>.<attribute>`; an output of a nested application is
+    the output's value. A parameter is what the stack above passes, else its default.
     """
 
     NAME_PROPERTIES = ("FunctionName", "TableName", "QueueName")
 
-    def __init__(self, document: Mapping[str, Any], stack_name: str, region: str) -> None:
-        self._resources: Mapping[str, Any] = document["Resources"]
-        self._conditions: Mapping[str, Any] = document.get("Conditions") or {}
-        self._values: dict[str, Any] = {
-            name: parameter.get("Default")
-            for name, parameter in (document.get("Parameters") or {}).items()
-        }
-        self._values |= {
-            "AWS::StackName": stack_name,
+    def __init__(
+        self, path: Path, name: str, region: str, given: Mapping[str, Any] | None = None
+    ) -> None:
+        self.path = path
+        self.document = read(path)
+        self._name = name
+        self._region = region
+        self._resources: Mapping[str, Any] = self.document["Resources"]
+        self._conditions: Mapping[str, Any] = self.document.get("Conditions") or {}
+        self._nested: dict[str, StackTemplate | None] = {}
+        self._values = self._parameters(given or {}) | {
+            "AWS::StackName": name,
             "AWS::Region": region,
             "AWS::AccountId": ACCOUNT_ID,
             "AWS::Partition": "aws",
             "AWS::URLSuffix": "localhost",
         }
+
+    def _parameters(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """The values of the parameters; all have one, and no other is given."""
+        declared = self.document.get("Parameters") or {}
+        defaults = {
+            name: parameter["Default"]
+            for name, parameter in declared.items()
+            if "Default" in parameter
+        }
+        values = defaults | dict(given)
+        for name in sorted(values.keys() ^ declared.keys()):
+            lacks = "no value for its" if name in declared else "no"
+            raise TemplateError(f"{self.path} has {lacks} parameter {name}")
+        return values
+
+    def stacks(self) -> Iterator[StackTemplate]:
+        """This stack, then those nested in it, at any depth."""
+        yield self
+        for logical_id, resource in self._resources.items():
+            if resource.get("Type") == APPLICATION:
+                yield from self._application(logical_id).stacks()
+
+    def _application(self, logical_id: str) -> StackTemplate:
+        """The stack of a nested application."""
+        if logical_id not in self._nested:
+            self._nested[logical_id] = None
+            properties = self._require_resource(logical_id)["Properties"]
+            self._nested[logical_id] = StackTemplate(
+                self.path.parent / str(properties["Location"]),
+                f"{self._name}-{logical_id}",
+                self._region,
+                self.resolve(properties.get("Parameters") or {}),
+            )
+        stack = self._nested[logical_id]
+        if stack is None:
+            raise TemplateError(f"a parameter of {logical_id} depends on its own output")
+        return stack
+
+    def _output(self, attribute: str) -> Any:
+        """The value of `Outputs.<name>`, for the stack above."""
+        kind, _, name = attribute.partition(".")
+        outputs = self.document.get("Outputs") or {}
+        if kind != "Outputs" or name not in outputs:
+            raise TemplateError(f"{self.path} has no output for {attribute}")
+        return self.resolve(outputs[name]["Value"])
 
     def resolve(self, value: Any) -> Any:
         """The value with every function in it replaced by its result."""
@@ -100,9 +150,7 @@ class Resolver:
             case "Ref":
                 return self._reference(argument)
             case "GetAtt":
-                name = argument if isinstance(argument, str) else ".".join(argument)
-                self._require_resource(name.split(".")[0])
-                return name
+                return self._attribute(argument)
             case "Sub":
                 return self._substitute(argument)
             case "Join":
@@ -131,6 +179,13 @@ class Resolver:
         for named in self.NAME_PROPERTIES:
             if named in properties:
                 return self.resolve(properties[named])
+        return name
+
+    def _attribute(self, argument: str | list[str]) -> Any:
+        name = argument if isinstance(argument, str) else ".".join(argument)
+        logical_id, _, attribute = name.partition(".")
+        if self._require_resource(logical_id).get("Type") == APPLICATION:
+            return self._application(logical_id)._output(attribute)
         return name
 
     def _require_resource(self, name: str) -> Mapping[str, Any]:

@@ -1,15 +1,16 @@
-"""The parts of `template.yaml` for one machine: functions, routes, streams, tables."""
+"""The parts of `template.yaml` and its nested templates for one machine: functions, tables, …"""
 
 from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from cirrusmq_local.cloud.cloudformation import ACCOUNT_ID, Resolver, TemplateError, read
+from cirrusmq_local.cloud.cloudformation import ACCOUNT_ID, StackTemplate, TemplateError
 
 STACK_NAME = "cirrusmq"
 REGION = "local"
@@ -146,10 +147,20 @@ class Template:
 
 
 def load(path: Path) -> Template:
-    """Read the template; folders of functions are relative to it."""
-    document = read(path)
-    resolver = Resolver(document, STACK_NAME, REGION)
-    reader = _Reader(document, resolver, path.parent)
+    """Read the template and those nested in it; paths are relative to the template they are in."""
+    stacks = list(StackTemplate(path, STACK_NAME, REGION).stacks())
+    _require_one_of_each(stacks)
+    parts = [_read(_Reader(stack)) for stack in stacks]
+    return Template(
+        **{
+            held.name: [each for part in parts for each in getattr(part, held.name)]
+            for held in fields(Template)
+        }
+    )
+
+
+def _read(reader: _Reader) -> Template:
+    """What one stack has."""
     found = dict(reader.resources("AWS::Serverless::Function"))
     return Template(
         functions=[reader.function(name, held) for name, held in found.items()],
@@ -168,19 +179,25 @@ def load(path: Path) -> Template:
     )
 
 
-class _Reader:
-    """Turns resources of the document into the records above."""
+def _require_one_of_each(stacks: Sequence[StackTemplate]) -> None:
+    """Permissions name a resource by its logical id, whichever of the stacks it is in."""
+    counts = Counter(name for stack in stacks for name in stack.document["Resources"])
+    for name, count in counts.items():
+        if count > 1:
+            raise TemplateError(f"{name} is a resource of {count} templates: rename one")
 
-    def __init__(self, document: Mapping[str, Any], resolver: Resolver, base: Path) -> None:
-        self._document = document
-        self._resolver = resolver
-        self._base = base
-        globals_ = document.get("Globals") or {}
+
+class _Reader:
+    """Turns resources of one stack into the records above."""
+
+    def __init__(self, stack: StackTemplate) -> None:
+        self._stack = stack
+        globals_ = stack.document.get("Globals") or {}
         self._shared: Mapping[str, Any] = globals_.get("Function") or {}
 
     def resources(self, kind: str) -> Iterator[tuple[str, dict[str, Any]]]:
         """Logical id and properties of each resource of a type."""
-        for name, resource in self._document["Resources"].items():
+        for name, resource in self._stack.document["Resources"].items():
             if resource.get("Type") == kind:
                 yield name, {"FunctionName": name} | (resource.get("Properties") or {})
 
@@ -192,12 +209,12 @@ class _Reader:
         return Function(
             name=self._name(properties),
             logical_id=logical_id,
-            folder=self._base / self._resolver.resolve(merged["CodeUri"]),
+            folder=self._stack.path.parent / self._stack.resolve(merged["CodeUri"]),
             handler=merged["Handler"],
             timeout_seconds=int(merged.get("Timeout", 3)),
             memory_mb=int(merged.get("MemorySize", 128)),
             environment={
-                name: str(self._resolver.resolve(value)) for name, value in variables.items()
+                name: str(self._stack.resolve(value)) for name, value in variables.items()
             },
             permissions=self._permissions(properties),
             reserved=_optional_int(merged.get("ReservedConcurrentExecutions")),
@@ -206,7 +223,7 @@ class _Reader:
 
     def _permissions(self, properties: Mapping[str, Any]) -> Permissions:
         allowed: dict[str, dict[str, frozenset[str]]] = {}
-        for policy in self._resolver.resolve(properties.get("Policies") or []):
+        for policy in self._stack.resolve(properties.get("Policies") or []):
             for statement in policy["Statement"] if isinstance(policy, dict) else ():
                 for target in _as_list(statement["Resource"]):
                     for action in _as_list(statement["Action"]):
@@ -223,7 +240,7 @@ class _Reader:
             )
 
     def stream(self, properties: Mapping[str, Any]) -> StreamSource:
-        mapping = self._resolver.resolve(properties)
+        mapping = self._stack.resolve(properties)
         patterns = (mapping.get("FilterCriteria") or {}).get("Filters") or []
         return StreamSource(
             function=mapping["FunctionName"],
@@ -249,9 +266,9 @@ class _Reader:
             )
 
     def machine(self, logical_id: str, properties: Mapping[str, Any]) -> StateMachine:
-        name = self._resolver.resolve(properties.get("Name", logical_id))
-        path = self._base / properties["DefinitionUri"]
-        substitutions = self._resolver.resolve(properties.get("DefinitionSubstitutions") or {})
+        name = self._stack.resolve(properties.get("Name", logical_id))
+        path = self._stack.path.parent / properties["DefinitionUri"]
+        substitutions = self._stack.resolve(properties.get("DefinitionSubstitutions") or {})
         definition = path.read_text(encoding="utf-8")
         for placeholder, value in substitutions.items():
             definition = definition.replace("${" + placeholder + "}", str(value))
@@ -261,7 +278,7 @@ class _Reader:
     def table(self, logical_id: str, properties: Mapping[str, Any]) -> Table:
         keys = {held["KeyType"]: held["AttributeName"] for held in properties["KeySchema"]}
         return Table(
-            name=self._resolver.resolve(properties.get("TableName", logical_id)),
+            name=self._stack.resolve(properties.get("TableName", logical_id)),
             partition_key=keys["HASH"],
             sort_key=keys["RANGE"],
             ttl_attribute=properties["TimeToLiveSpecification"]["AttributeName"],
@@ -269,12 +286,12 @@ class _Reader:
         )
 
     def _name(self, properties: Mapping[str, Any]) -> str:
-        return str(self._resolver.resolve(properties["FunctionName"]))
+        return str(self._stack.resolve(properties["FunctionName"]))
 
     def _events(self, properties: Mapping[str, Any], kind: str) -> Iterator[dict[str, Any]]:
         for event in (properties.get("Events") or {}).values():
             if event["Type"] == kind:
-                yield self._resolver.resolve(event.get("Properties") or {})
+                yield self._stack.resolve(event.get("Properties") or {})
 
 
 def _keys(statement: Mapping[str, Any]) -> frozenset[str]:
