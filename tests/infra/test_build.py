@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 
@@ -74,6 +75,16 @@ def test_compiled_code_is_for_the_processor_it_runs_on(layer: Path) -> None:
     compiled = list(layer.rglob("*.so"))
     assert compiled
     assert all("aarch64" in path.name for path in compiled)
+
+
+def test_nested_applications_are_built_and_find_what_they_name(root: Path, built: Path) -> None:
+    nested = {path.parent.name for path in built.glob("*/template.yaml")}
+    assert nested == {"RolloutAlarms", "ServiceAlarms", "ReportPipeline"}
+    machines = []
+    for template in built.rglob("template.yaml"):
+        for named in re.findall(r"^ *DefinitionUri: (\S+)$", template.read_text(), re.M):
+            machines.append((template.parent / named).resolve())
+    assert sorted(machines) == sorted((root / "infra/statemachines").glob("*.json"))
 
 
 def test_each_function_with_its_layer_fits_into_lambda(built: Path) -> None:
