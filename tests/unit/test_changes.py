@@ -8,7 +8,7 @@ from tests.unit.parcels import NOW_MS, SEND_ID, parcel
 
 from cirrusmq.model.parcel import GONE
 from cirrusmq.model.transitions import Change, Changes, moved
-from cirrusmq.storage.changes import Condition, all_of, as_read, change, having, removal
+from cirrusmq.storage.changes import Condition, all_of, as_read, change, having, none_live, removal
 from cirrusmq.storage.parcels import parcel_key
 
 READ = parcel(
@@ -98,6 +98,10 @@ def test_a_condition_compares_every_list_that_it_names() -> None:
 
 def test_a_condition_may_be_of_values_that_nobody_read() -> None:
     assert having("nonces", {1: b"mine"}) == (("k[1] = :was_k1",), {":was_k1": {"B": b"mine"}})
+
+
+def test_a_parcel_in_which_nothing_is_left_has_no_message_with_a_time() -> None:
+    assert none_live(2) == (("v[0] <= :none", "v[1] <= :none"), {":none": {"N": "0"}})
 
 
 def test_several_conditions_ask_once_what_they_have_in_common() -> None:

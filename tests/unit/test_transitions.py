@@ -155,9 +155,13 @@ def test_a_rewound_message_of_a_group_waits_at_its_expiry() -> None:
     )
     waiting = changed(one, {1: opened})
     assert [waiting.awaits_group(place) for place in range(2)] == [False, True]
-    let_in = changed(waiting, {1: transitions.let_in(NOW_MS + 1)})
-    assert (let_in.visible_ms[1], let_in.first_received_ms[1]) == (NOW_MS + 1, 0)
-    assert not let_in.awaits_group(1)
+    admitted = transitions.admitted(waiting, 1, NOW_MS + 1)
+    assert admitted == Change(visible_ms=NOW_MS + 1, first_received_ms=0)
+    assert not changed(waiting, {1: admitted}).awaits_group(1)
+
+
+def test_a_message_that_was_admitted_before_keeps_its_first_receive() -> None:
+    assert transitions.admitted(RECEIVED, 1, NOW_MS + 1) == Change(visible_ms=NOW_MS + 1)
 
 
 def test_a_message_that_another_one_precedes_is_not_as_it_was() -> None:

@@ -17,12 +17,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from msgspec.structs import replace
-
 from cirrusmq.lifecycle.moves import REWOUND
 from cirrusmq.model.parcel import Parcel
+from cirrusmq.model.transitions import Change, Changes, admitted, changed, preceded
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import TransactionRefused
+from cirrusmq.storage.changes import as_read, change
 from cirrusmq.storage.parcels import PARCELS, parcel_key, partition_key
 from cirrusmq.storage.scan import LAST_KEY, read_page
 
@@ -46,33 +46,26 @@ def let_in(core: Core, parcel: Parcel, now_ms: int) -> Parcel:
     there = _there_before(core, parcel)
     if any(each.held(place, now_ms) for each in there for place in range(each.count)):
         return parcel
-    changes = {(parcel.sort_key, place): now_ms for place in waiting}
     parcels = {parcel.sort_key: parcel}
+    changes: dict[str, dict[int, Change]] = {parcel.sort_key: {}}
     since_ms = parcel.first_received_ms[waiting[0]]
     for each in there:
         places = _places_there(each, since_ms)
         if places:
-            changes[each.sort_key, places[0]] = each.visible_ms[places[0]] + 1
             parcels[each.sort_key] = each
+            changes[each.sort_key] = {places[0]: preceded(each, places[0])}
             break
-    writes = [
-        _update(
-            core,
-            parcels[sort_key],
-            {place: v for (where, place), v in changes.items() if where == sort_key},
-        )
-        for sort_key in parcels
-    ]
+    own = parcels[parcel.sort_key]
+    let = {place: admitted(own, place, now_ms) for place in waiting}
+    changes[parcel.sort_key] = let | changes[parcel.sort_key]
     try:
-        core.store.transact(writes)
+        core.store.transact(
+            [_update(core, each, changes[sort_key]) for sort_key, each in parcels.items()]
+        )
     except TransactionRefused:
         return parcel
-    own = {place: v for (where, place), v in changes.items() if where == parcel.sort_key}
-    visible, first = list(parcel.visible_ms), list(parcel.first_received_ms)
-    for place, visible_ms in own.items():
-        visible[place] = visible_ms
-        first[place] = 0 if place in waiting else first[place]
-    return replace(parcel, visible_ms=tuple(visible), first_received_ms=tuple(first))
+    let = {place: admitted(parcel, place, now_ms) for place in waiting}
+    return changed(changed(parcel, let), changes[parcel.sort_key])
 
 
 def _there_before(core: Core, parcel: Parcel) -> list[Parcel]:
@@ -123,26 +116,7 @@ def _places_there(parcel: Parcel, since_ms: int) -> list[int]:
     ]
 
 
-def _update(core: Core, parcel: Parcel, visible_ms: dict[int, int]) -> dict[str, Any]:
-    """A transaction's change of when messages are visible, if they are as they were read."""
-    changes, conditions = [], []
-    values: dict[str, Any] = {}
-    for place, moment_ms in visible_ms.items():
-        changes.append(f"v[{place}] = :v{place}")
-        conditions.append(f"v[{place}] = :s{place}")
-        values |= {
-            f":v{place}": {"N": str(moment_ms)},
-            f":s{place}": {"N": str(parcel.visible_ms[place])},
-        }
-        if parcel.awaits_group(place):
-            changes.append(f"f[{place}] = :none")
-            values[":none"] = {"N": "0"}
-    return {
-        "Update": {
-            "TableName": core.tables.messages,
-            "Key": parcel_key(parcel),
-            "UpdateExpression": "SET " + ", ".join(changes),
-            "ConditionExpression": " AND ".join(conditions),
-            "ExpressionAttributeValues": values,
-        }
-    }
+def _update(core: Core, parcel: Parcel, changes: Changes) -> dict[str, Any]:
+    """A transaction's change of messages that are as they were read."""
+    still = as_read(parcel, changes, "visible_ms")
+    return {"Update": change(core.tables.messages, parcel_key(parcel), changes, still)}

@@ -10,6 +10,7 @@ from cirrusmq.model.parcel import DROPPED, GONE, MOVED, Parcel, tombstone_until
 from cirrusmq.model.source import Source, rewindable, rewindable_until
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import ConditionFailed, TransactionRefused
+from cirrusmq.storage.changes import none_live, removal
 from cirrusmq.storage.parcels import archive_item, parcel_key
 
 _logger = logging.getLogger(__name__)
@@ -38,16 +39,10 @@ def clear(core: Core, source: Source, parcel: Parcel, now_ms: int) -> None:
 
     That is tidying: where the store refuses, somebody else comes by.
     """
-    deleted = any(rewindable(source, parcel, place) for place in range(parcel.count))
     if not may_vanish(source, parcel.visible_ms, parcel, now_ms, core.clock.scale):
         return
-    conditions = " AND ".join(f"v[{place}] <= :none" for place in range(parcel.count))
-    removal = {
-        "TableName": core.tables.messages,
-        "Key": parcel_key(parcel),
-        "ConditionExpression": conditions,
-        "ExpressionAttributeValues": {":none": {"N": "0"}},
-    }
+    request = removal(core.tables.messages, parcel_key(parcel), none_live(parcel.count))
+    deleted = any(rewindable(source, parcel, place) for place in range(parcel.count))
     until_ms = rewindable_until(source, parcel)
     try:
         if deleted and until_ms > now_ms:
@@ -55,9 +50,9 @@ def clear(core: Core, source: Source, parcel: Parcel, now_ms: int) -> None:
                 "TableName": core.tables.messages,
                 "Item": archive_item(parcel, until_ms),
             }
-            core.store.transact([{"Delete": removal}, {"Put": put}])
+            core.store.transact([{"Delete": request}, {"Put": put}])
         else:
-            core.store.write("DeleteItem", removal)
+            core.store.write("DeleteItem", request)
     except (ConditionFailed, TransactionRefused):
         return  # somebody else removed it, or rewound it meanwhile
     except Unavailable:

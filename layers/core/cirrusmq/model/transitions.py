@@ -21,7 +21,7 @@
 
 A delayed message is one whose `visible_ms` is ahead, and so is one that waits for its retry: time
 alone makes both visible. A rewound message of an ordered queue waits at its expiry for its group
-(`reopened`) until somebody finds that free (`let_in`). Who holds a message may also move it. By
+(`reopened`) until somebody finds that free (`admitted`). Who holds a message may also move it. By
 expiry or a purge a parcel goes whole, and an empty one is removed (`lifecycle.tombstones`).
 
 Every transition changes `visible_ms`, which is why conditions compare it. `storage.changes` writes
@@ -158,9 +158,10 @@ def reopened(parcel: Parcel, now_ms: int, *, waits: bool) -> Change:
     )
 
 
-def let_in(now_ms: int) -> Change:
-    """The group of a rewound message is free."""
-    return Change(visible_ms=now_ms, first_received_ms=0)
+def admitted(parcel: Parcel, place: int, now_ms: int) -> Change:
+    """The group of a rewound message is free; somebody else may have found that before."""
+    waits = parcel.awaits_group(place)
+    return Change(visible_ms=now_ms, first_received_ms=0 if waits else None)
 
 
 def preceded(parcel: Parcel, place: int) -> Change:

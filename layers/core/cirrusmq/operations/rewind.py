@@ -10,8 +10,7 @@ others behind it (see `rewound`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator
 
 import msgspec
 from msgspec.structs import replace
@@ -20,14 +19,16 @@ from cirrusmq.base.errors import InvalidParameter, NotRewindable
 from cirrusmq.base.timestamps import format_time, parse_time
 from cirrusmq.lifecycle.moves import REWOUND
 from cirrusmq.lifecycle.rewound_groups import group_of, let_in
-from cirrusmq.model.parcel import DELETED, Parcel
+from cirrusmq.model.parcel import Parcel
 from cirrusmq.model.queue import Queue
 from cirrusmq.model.source import Source, rewindable, rewindable_until
+from cirrusmq.model.transitions import Changes, changed, reopened
 from cirrusmq.queues import operations
 from cirrusmq.queues.operations import Operation, Run, Step
 from cirrusmq.queues.receivers import all_sources, source_with_id
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import ConditionFailed, TransactionRefused, key, put_if_absent
+from cirrusmq.storage.changes import as_read, change
 from cirrusmq.storage.parcels import (
     ARCHIVE,
     PARCELS,
@@ -90,11 +91,13 @@ def steps(core: Core, run: Run) -> Iterator[Step]:
                 places = _to_rewind(core, source, parcel, to_ms, until_ms)
                 group = f"{pk.partition('#')[2]}#{group_of(parcel)}"
                 waits = source.ordered and not (archived and group in waiting)
-                active = _active(core, parcel, places, waits=waits)
-                if places and bring_back(core, active, parcel, places):
+                now_ms = core.now_ms()
+                changes = {place: reopened(parcel, now_ms, waits=waits) for place in places}
+                if places and bring_back(core, parcel, changes):
                     done += len(places)
                     if waits:
-                        waiting[group if archived else f"{group}#{parcel.sort_key}"] = active
+                        within = group if archived else f"{group}#{parcel.sort_key}"
+                        waiting[within] = changed(parcel, changes)
             yield Step(Progress(pk, reached), done)
     # Where a group is not free, or this stops here, its receivers end the wait.
     for number, first in enumerate(waiting.values()):
@@ -116,8 +119,8 @@ def _to_rewind(core: Core, source: Source, parcel: Parcel, to_ms: int, until_ms:
     ]
 
 
-def _restore(core: Core, active: Parcel, parcel: Parcel, places: Sequence[int]) -> bool:
-    """Move an archived parcel back under its own key, as `active` has it.
+def _restore(core: Core, parcel: Parcel, changes: Changes) -> bool:
+    """Move an archived parcel back under its own key, with these changes.
 
     Where that key is taken the same send is in the queue already, by a repeated attempt: then the
     archived copy stays where it is.
@@ -128,7 +131,8 @@ def _restore(core: Core, active: Parcel, parcel: Parcel, places: Sequence[int]) 
         "Key": key(pk, archive_sort_key(parcel)),
         "ConditionExpression": "attribute_exists(pk)",
     }
-    put = put_if_absent(core.tables.messages, parcel_item(replace(active, moved_from=REWOUND)))
+    active = replace(changed(parcel, changes), moved_from=REWOUND)
+    put = put_if_absent(core.tables.messages, parcel_item(active))
     try:
         core.store.transact([{"Delete": removal}, {"Put": put}])
     except TransactionRefused:
@@ -136,51 +140,13 @@ def _restore(core: Core, active: Parcel, parcel: Parcel, places: Sequence[int]) 
     return True
 
 
-def _reopen(core: Core, active: Parcel, parcel: Parcel, places: Sequence[int]) -> bool:
+def _reopen(core: Core, parcel: Parcel, changes: Changes) -> bool:
     """Make deleted messages of a parcel active where they stand."""
-    changes, conditions = [], []
-    values: dict[str, Any] = {
-        ":deleted": {"N": str(DELETED)},
-        ":now": {"N": str(active.visible_ms[places[0]])},
-        ":first": {"N": str(active.first_received_ms[places[0]])},
-        ":none": {"N": "0"},
-        ":ended": {"B": b""},
-    }
-    for place in places:
-        conditions += [f"v[{place}] = :deleted", f"f[{place}] = :f{place}"]
-        values[f":f{place}"] = {"N": str(parcel.first_received_ms[place])}
-        changes += [f"v[{place}] = :now", f"k[{place}] = :ended"]
-        changes += [f"r[{place}] = :none", f"f[{place}] = :first"]
-        if parcel.waits_ms:
-            changes.append(f"w[{place}] = :none")
+    # Deleted again since, a message has another time of its deletion.
+    still = as_read(parcel, changes, "visible_ms", "first_received_ms")
+    request = change(core.tables.messages, parcel_key(parcel), changes, still)
     try:
-        core.store.write(
-            "UpdateItem",
-            {
-                "TableName": core.tables.messages,
-                "Key": parcel_key(parcel),
-                "ConditionExpression": " AND ".join(conditions),
-                "UpdateExpression": "SET " + ", ".join(changes),
-                "ExpressionAttributeValues": values,
-            },
-        )
+        core.store.write("UpdateItem", request)
     except ConditionFailed:
         return False
     return True
-
-
-def _active(core: Core, parcel: Parcel, places: Sequence[int], *, waits: bool) -> Parcel:
-    """The parcel with the messages at `places` active, or waiting until their group is free."""
-    now_ms = core.now_ms()
-
-    def reset(values: Sequence[Any], fresh: Any) -> tuple[Any, ...]:
-        return tuple(fresh if place in places else value for place, value in enumerate(values))
-
-    return replace(
-        parcel,
-        visible_ms=reset(parcel.visible_ms, parcel.expires_ms if waits else now_ms),
-        nonces=reset(parcel.nonces, b""),
-        receives=reset(parcel.receives, 0),
-        first_received_ms=reset(parcel.first_received_ms, now_ms if waits else 0),
-        waits_ms=reset(parcel.waits_ms, 0),
-    )

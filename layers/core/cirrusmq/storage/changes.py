@@ -49,6 +49,11 @@ def as_read(parcel: Parcel, places: Collection[int], *lists: Values) -> Conditio
     )
 
 
+def none_live(count: int) -> Condition:
+    """Nothing is left in a parcel of so many messages."""
+    return Condition(tuple(f"v[{place}] <= :none" for place in range(count)), {":none": _wire(0)})
+
+
 def all_of(conditions: Iterable[Condition]) -> Condition:
     """One condition of several; what two of them ask is asked once."""
     clauses: dict[str, None] = {}
