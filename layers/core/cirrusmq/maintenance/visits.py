@@ -3,8 +3,8 @@
 A partition that takes long is handed over to `replay`, one invocation for each, so that a queue
 where a thousand messages a second exceed their age does not hold up the others:
 
-sweep   two seconds for a partition, not done ──> replay: holds it, works for minutes
-sweep, a minute later: held ──> skips it
+    sweep   two seconds for a partition, not done ──> replay: holds it, works for minutes
+    sweep, a minute later: held ──> skips it
 """
 
 from __future__ import annotations
