@@ -24,7 +24,7 @@ from cirrusmq.model.parcel import Parcel
 from cirrusmq.model.source import Source
 from cirrusmq.receiving.claim import Claim, try_claim
 from cirrusmq.receiving.cleanup import Budget
-from cirrusmq.receiving.unordered import Taking, Wanted
+from cirrusmq.receiving.filling import Batch, Wanted
 from cirrusmq.runtime.core import Core
 from cirrusmq.storage.parcels import PARCELS, Page, partition_key
 from cirrusmq.storage.scan import LAST_KEY, read_page
@@ -56,23 +56,23 @@ def take_from_groups(
     core: Core, source: Source, partition: int, wanted: Wanted, walk: Walk
 ) -> list[Claim]:
     """Claim up to what is wanted, of each group its first messages in order."""
-    taking = Taking(wanted)
+    batch = Batch(wanted)
     pages = _Pages(core, partition_key(PARCELS, source.id, partition), walk, wanted.most)
     free: list[str] = []
     try:
         if partition not in walk.reached:
             free, _ = _free_groups(core, source, pages.read(_FIRST_KEY, LAST_KEY), "")
             if pages.behind is None:  # these are all groups of the partition
-                _take_of(core, source, pages, free, taking)
-                return taking.settled()
-        _look_around(core, source, pages, walk.reached.pop(partition, walk.start), taking)
+                _take_of(core, source, pages, free, batch)
+                return batch.claimed()
+        _look_around(core, source, pages, walk.reached.pop(partition, walk.start), batch)
         if walk.units_left <= 0:
             walk.reached[partition] = pages.behind or _FIRST_KEY
-        if not taking.claims:  # what there is may lie in front of where the look began
-            _take_of(core, source, pages, free, taking)
+        if not batch.claims:  # what there is may lie in front of where the look began
+            _take_of(core, source, pages, free, batch)
     except Unavailable as error:  # of a page, when something may have been claimed already
-        taking.refused = error
-    return taking.settled()
+        batch.refused = error
+    return batch.claimed()
 
 
 class _Pages:
@@ -127,23 +127,23 @@ class _Pages:
         return page.parcels
 
 
-def _take_of(core: Core, source: Source, pages: _Pages, free: list[str], taking: Taking) -> None:
+def _take_of(core: Core, source: Source, pages: _Pages, free: list[str], batch: Batch) -> None:
     """Take from these groups of a small partition, all of which are behind each other."""
     if not free:
         return
     first = next((group for group in free if group >= pages.start), free[0])
-    _take_between(core, source, pages, first, LAST_KEY, taking)
-    if not taking.full and free[0] < first:
-        _take_between(core, source, pages, _FIRST_KEY, first, taking)
+    _take_between(core, source, pages, first, LAST_KEY, batch)
+    if not batch.full and free[0] < first:
+        _take_between(core, source, pages, _FIRST_KEY, first, batch)
 
 
-def _look_around(core: Core, source: Source, pages: _Pages, begin: str, taking: Taking) -> None:
+def _look_around(core: Core, source: Source, pages: _Pages, begin: str, batch: Batch) -> None:
     """Look at the groups from `begin` around, and take from the first free one on."""
     for after, until in ((begin, LAST_KEY), (_FIRST_KEY, begin)):
         free = after if pages.consistent else _find_free(core, source, pages, after, until)
         if free is not None:
-            _take_between(core, source, pages, free, until, taking)
-        if taking.full or not pages.paid:
+            _take_between(core, source, pages, free, until, batch)
+        if batch.full or not pages.paid:
             return
 
 
@@ -181,7 +181,7 @@ def _free_groups(
 
 
 def _take_between(
-    core: Core, source: Source, pages: _Pages, after: str, until: str, taking: Taking
+    core: Core, source: Source, pages: _Pages, after: str, until: str, batch: Batch
 ) -> None:
     done_with = ""
     parcels = pages.read_to_take(after, until)
@@ -190,9 +190,9 @@ def _take_between(
             group = _group(parcel.sort_key)
             if group == done_with:
                 continue
-            if not _take_first(core, source, parcel, taking, pages.budget):
+            if not _take_first(core, source, parcel, batch, pages.budget):
                 done_with = group
-            if taking.full:
+            if batch.full:
                 return
         behind = pages.go_on(done_with)
         if behind is None:
@@ -200,7 +200,7 @@ def _take_between(
         parcels = pages.read(behind, until)
 
 
-def _take_first(core: Core, source: Source, parcel: Parcel, taking: Taking, budget: Budget) -> bool:
+def _take_first(core: Core, source: Source, parcel: Parcel, batch: Batch, budget: Budget) -> bool:
     """Take what can be had of a group's next parcel; whether the group's next one may follow."""
     now_ms = core.now_ms()
     if _over(source, parcel, now_ms):
@@ -223,19 +223,13 @@ def _take_first(core: Core, source: Source, parcel: Parcel, taking: Taking, budg
         if not parcel.receivable(place, now_ms):
             break
         free.append(place)
-    places = taking.reserve(parcel, free)
+    places = batch.reserve(parcel, free)
     if not places:
         return not live
     outcome = try_claim(
-        core, source, parcel, places, taking.wanted.timeout_seconds, taking.wanted.nonce_of
+        core, source, parcel, places, batch.wanted.timeout_seconds, batch.wanted.nonce_of
     )
-    if not isinstance(outcome, Claim):
-        taking.give_up(parcel, places)
-        if isinstance(outcome, Unavailable):
-            taking.refused = outcome
-        return False
-    taking.claims.append(outcome)
-    return places == live
+    return batch.note(parcel, places, outcome) and places == live
 
 
 def _give_up_first(

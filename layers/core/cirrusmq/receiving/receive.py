@@ -16,11 +16,12 @@ from cirrusmq.model.parcel import Parcel
 from cirrusmq.model.source import Source
 from cirrusmq.receiving import polling
 from cirrusmq.receiving.claim import Claim
+from cirrusmq.receiving.filling import Wanted
 from cirrusmq.receiving.ordered import Walk, take_from_groups
 from cirrusmq.receiving.randomness import Chance
 from cirrusmq.receiving.repeat import held_from_attempt
 from cirrusmq.receiving.unclaim import read_claimed
-from cirrusmq.receiving.unordered import Wanted, take_from_partition
+from cirrusmq.receiving.unordered import take_from_partition
 from cirrusmq.runtime.core import Core
 
 LOOK_UNITS = 8.0

@@ -21,8 +21,8 @@ from collections.abc import Iterable, Iterator
 from cirrusmq.model.parcel import Parcel
 from cirrusmq.model.source import Source
 from cirrusmq.receiving.claim import Claim, NonceOf
+from cirrusmq.receiving.filling import Batch, Wanted
 from cirrusmq.receiving.randomness import Chance
-from cirrusmq.receiving.unordered import Taking, Wanted
 from cirrusmq.runtime.core import Core
 from cirrusmq.storage.bisection import Budget, first_time
 from cirrusmq.storage.parcels import PARCELS, partition_key
@@ -149,14 +149,14 @@ def _held_in_groups(
 
 def _cut(held: Iterable[Claim], wanted: Wanted) -> list[Claim]:
     """As many messages as are wanted, and as an answer has room for."""
-    taking = Taking(wanted)
+    batch = Batch(wanted)
     for claim in held:
-        places = taking.reserve(claim.parcel, claim.places)
+        places = batch.reserve(claim.parcel, claim.places)
         if places:
-            taking.claims.append(Claim(parcel=claim.parcel, places=tuple(places)))
-        if taking.full or len(places) < len(claim.places):
+            batch.claims.append(Claim(parcel=claim.parcel, places=tuple(places)))
+        if batch.full or len(places) < len(claim.places):
             break
-    return taking.claims
+    return batch.claims
 
 
 def _holds(parcel: Parcel, place: int, nonce_of: NonceOf, now_ms: int) -> bool:

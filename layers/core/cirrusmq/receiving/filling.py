@@ -1,0 +1,67 @@
+"""Filling the batch of one receive: reserving messages, and claiming them, until it is full."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from cirrusmq.base.errors import Unavailable
+from cirrusmq.model.parcel import Parcel
+from cirrusmq.receiving.claim import Claim, NonceOf
+
+
+class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+    """The messages that one receive asks for."""
+
+    most: int
+    timeout_seconds: int | None
+    nonce_of: NonceOf
+    answer_bytes: int
+
+
+class Batch(msgspec.Struct):
+    """The messages of one receive: claimed, or reserved while they are being claimed."""
+
+    wanted: Wanted
+    claims: list[Claim] = []
+    count: int = 0
+    bytes: int = 0
+    refused: Unavailable | None = None
+    """The store's refusal of a claim or a page, if there was one."""
+
+    def reserve(self, parcel: Parcel, places: Sequence[int]) -> list[int]:
+        """The first of `places` that still fit into the answer; they count as taken from now."""
+        chosen: list[int] = []
+        for place in places[: self.wanted.most - self.count]:
+            size = parcel.answer_bytes(place)
+            if self.bytes + size > self.wanted.answer_bytes and (chosen or self.count):
+                break
+            chosen.append(place)
+            self.bytes += size
+        self.count += len(chosen)
+        return chosen
+
+    def note(
+        self, parcel: Parcel, places: Sequence[int], outcome: Claim | Parcel | Unavailable | None
+    ) -> bool:
+        """Keep the claim of reserved messages, or undo the reservation; whether it was made."""
+        if isinstance(outcome, Claim):
+            self.claims.append(outcome)
+            return True
+        self.count -= len(places)
+        self.bytes -= sum(map(parcel.answer_bytes, places))
+        if isinstance(outcome, Unavailable):
+            self.refused = outcome
+        return False
+
+    def claimed(self) -> list[Claim]:
+        """The claims. Raises Unavailable where there are none, and the store refused."""
+        if self.refused is not None and not self.claims:
+            raise self.refused
+        return self.claims
+
+    @property
+    def full(self) -> bool:
+        """Whether nothing more is wanted."""
+        return self.count >= self.wanted.most or self.bytes >= self.wanted.answer_bytes
