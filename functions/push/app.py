@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from cirrusmq.push.delivery import deliver, retry, send_confirmation
+from cirrusmq.push.confirmation import post_token
+from cirrusmq.push.delivery import deliver, retry
 from cirrusmq.push.pending import make_push
 from cirrusmq.wiring import bootstrap
 from cirrusmq_lambda.http import Context
@@ -16,7 +17,7 @@ POST_MS = 17_000
 def handler(event: dict[str, Any], context: Context) -> dict[str, Any]:
     core = bootstrap.service()
     if "confirm" in event:
-        send_confirmation(core, event["confirm"], context.aws_request_id)
+        post_token(core, event["confirm"], context.aws_request_id)
         return {"action": "done"}
     place = event.get("retry") or event["deliver"]
     most_ms = context.get_remaining_time_in_millis() - POST_MS

@@ -27,10 +27,10 @@ class BlockingFeed(Feed):
         look_at_all = push.in_order or dirty
         super().__init__(push, delivery, "" if look_at_all else start, zeros)
         self._alone = push.in_order or delivery.state == "retrying"
-        self._waiting: Candidate | None = None
+        self._probe: Candidate | None = None
 
     def next(self) -> Candidate | None:
-        if self._waiting is not None or self._failed() or (self._alone and self.running):
+        if self._probe is not None or self._failed() or (self._alone and self.running):
             return None
         if not self._ready:
             self._refill()
@@ -39,14 +39,14 @@ class BlockingFeed(Feed):
         first = self._ready[0]
         parcel, place = first.parcel, first.place
         if parcel.receives[place] and parcel.visible_ms[place] > self.push.core.now_ms():
-            self._waiting = None if self.running else first
+            self._probe = None if self.running else first
             return None
         return self._ready.popleft()
 
     def first_due(self) -> Mark | None:
-        if self._waiting is None:
+        if self._probe is None:
             return None
-        parcel, place = self._waiting.parcel, self._waiting.place
+        parcel, place = self._probe.parcel, self._probe.place
         due_ms, error = parcel.visible_ms[place], parcel.errors.get(place, "")
         return Mark(due_ms, parcel.sort_key, place, parcel.position(place), error)
 
@@ -58,22 +58,20 @@ class BlockingFeed(Feed):
             self._alone = self.push.in_order
         elif failed:
             self._alone = True
-        keys = [key for key in self._ended if failed or self._settles(key)]
+        keys = [key for key in self._ended if failed or self._may_settle(key)]
         groups = [self._ended.pop(key) for key in sorted(keys)]
         free = frozenset(each.candidate.key for each in failed[1:])
         again = [
-            each.candidate
-            for each in self._settle_together(groups, free)
-            if each.due_ms is not None
+            each.candidate for each in self._settle_all(groups, free) if each.due_ms is not None
         ]
         self._ready.extendleft(sorted(again, key=lambda each: each.key, reverse=True))
 
     def resume(self) -> None:
-        self._waiting = None
+        self._probe = None
 
-    def extend(self, start: str) -> None:
+    def look_again(self, start: str) -> None:
         # What comes in between may be told by an event that was lost, and must not be passed.
-        super().extend(min(start, self._reached()) if self.push.in_order else start)
+        super().look_again(min(start, self._reached()) if self.push.in_order else start)
 
     def _reached(self) -> str:
         """The key up to which looks have told everything."""

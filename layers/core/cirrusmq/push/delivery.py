@@ -1,4 +1,4 @@
-"""Pushing: delivering a subscription's messages to its URL, and retrying when it fails.
+"""Delivering a subscription's messages to its URL, and retrying when it fails.
 
 Parcels stay until TTL removes them, so that a repeated fan-out finds their keys taken.
 """
@@ -9,18 +9,17 @@ from typing import Any, NamedTuple
 
 from cirrusmq.push import poster_lease
 from cirrusmq.push.blocking_feed import BlockingFeed
-from cirrusmq.push.drain import Turn, drain
 from cirrusmq.push.feeds import Feed
 from cirrusmq.push.independent_feed import IndependentFeed
 from cirrusmq.push.pending import Push, push_of
 from cirrusmq.push.poster_lease import Acquired
 from cirrusmq.push.undelivered import Look
+from cirrusmq.push.window import Turn, post_all
 from cirrusmq.runtime.core import Core
 from cirrusmq.storage.parcels import PARCELS, partition_key
 from cirrusmq.storage.scan import read_page
-from cirrusmq.subscriptions import confirmations, delivery_state
+from cirrusmq.subscriptions import delivery_state
 from cirrusmq.subscriptions.delivery_state import DeliveryState
-from cirrusmq.subscriptions.subscriptions import cached_subscriptions
 
 ROUNDS = 1_500
 """Rounds of one execution, of nine events each; 25,000 events would fail it."""
@@ -34,9 +33,8 @@ _TRIES = 8
 
 
 class _Worked(NamedTuple):
-    """How an invocation left its subscription."""
+    """How an invocation left its subscription; nothing is known where it lost the lease."""
 
-    lost: bool = False
     due_ms: int | None = None
     more_from: str | None = None
     """Key of what is left to be posted, for which there was no time."""
@@ -44,9 +42,9 @@ class _Worked(NamedTuple):
 
 
 def deliver(push: Push) -> None:
-    """Deliver what waits, until nothing does, it is to wait, or time is up.
+    """Post until nothing is to be posted now, or time is up.
 
-    Where somebody else does that, that one is told of it.
+    Where another worker holds the lease, it is requested to look again.
     """
     core, holder = push.core, f"push/{push.invocation_id}"
     delivery = delivery_state.read(core, push.subscription.id)
@@ -59,48 +57,51 @@ def deliver(push: Push) -> None:
         if delivery.state == "retrying" and push.blocks:
             return  # its execution looks at all there is when it wakes
         begun_ms = core.now_ms()
-        held = poster_lease.acquire(core, delivery, holder)
-        if held is None:
+        acquired = poster_lease.acquire(core, delivery, holder)
+        if acquired is None:
             return
-        if held.mine:
-            worked = _work(push, held, holder, begun_ms, None)
+        if acquired.mine:
+            worked = _work(push, acquired, holder, begun_ms, None)
             if worked.more_from is not None and worked.posted and push.hops < HOPS:
                 delivery_state.notify(core, push.subscription, worked.more_from, hops=push.hops + 1)
             return
-        delivery = held.delivery
+        delivery = acquired.delivery
 
 
 def retry(push: Push, given: dict[str, Any]) -> dict[str, Any]:
     """One round of an execution; answers what it does next."""
-    core, number = push.core, int(given["generation"])
+    core, rounds = push.core, given["rounds"] + 1
     core.wait_until(min(given["due_ms"], core.now_ms() + SLEEP_MS))
-    following = {**given, "rounds": given["rounds"] + 1}
-    holder = f"{number}/{push.invocation_id}"
+    due_ms = _round(push, int(given["generation"]), rounds)
+    if due_ms is None:
+        return {"action": "done"}
+    return _wait(core, due_ms, {**given, "rounds": rounds})
+
+
+def _round(push: Push, number: int, rounds: int) -> int | None:
+    """Post what is due, as the execution of this number; when its next round is, None: it ends."""
+    core, holder = push.core, f"{number}/{push.invocation_id}"
     delivery = delivery_state.read(core, push.subscription.id)
     for _ in range(_TRIES):
         if delivery is None or delivery.generation > number:
-            break
+            return None
         if delivery.held(core.now_ms(), core.clock.scale):
             if delivery.holder.startswith(f"{number}/"):  # a round that this one repeats
-                return _wait(core, delivery.held_until_ms, following)
+                return delivery.held_until_ms
             delivery = poster_lease.leave_to_holder(core, delivery)
             continue
-        if following["rounds"] > ROUNDS:
+        if rounds > ROUNDS:
             _start_anew(push, delivery)
-            break
+            return None
         begun_ms = core.now_ms()
-        held = poster_lease.acquire(core, delivery, holder, number)
-        if held is None:
-            break
-        if held.mine:
-            worked = _work(push, held, holder, begun_ms, number)
-            if worked.more_from is not None:
-                return _wait(core, 0, following)
-            if worked.due_ms is None or worked.lost:
-                break
-            return _wait(core, worked.due_ms, following)
-        delivery = held.delivery
-    return {"action": "done"}
+        acquired = poster_lease.acquire(core, delivery, holder, number)
+        if acquired is None:
+            return None
+        if acquired.mine:
+            worked = _work(push, acquired, holder, begun_ms, number)
+            return worked.due_ms if worked.more_from is None else 0
+        delivery = acquired.delivery
+    return None
 
 
 def resume_if_stuck(core: Core, delivery: DeliveryState, *, keeps: bool) -> bool:
@@ -124,72 +125,52 @@ def resume_if_stuck(core: Core, delivery: DeliveryState, *, keeps: bool) -> bool
     return stuck
 
 
-def send_confirmation(core: Core, given: dict[str, Any], request_id: str) -> None:
-    """Post a subscription's token to its endpoint; the owner can ask for another one."""
-    from cirrusmq.webhooks import requests
-
-    for subscription in cached_subscriptions(core, given["topic_id"]):
-        if subscription.name != given["subscription"] or subscription.endpoint is None:
-            continue
-        path = f"/topics/{subscription.topic}/subscriptions/{subscription.name}/confirm"
-        headers, body = requests.confirmation(
-            account=subscription.account,
-            topic=subscription.topic,
-            subscription=subscription.name,
-            token=given["token"],
-            confirm_url=core.settings.public_url + path,
-            expires_ms=given["expires_ms"],
-            secret=confirmations.signing_secret(core, subscription.id),
-            request_id=request_id,
-            now_s=core.real_seconds(),
-        )
-        core.post(subscription.endpoint, headers, body)
-
-
 def _work(
-    push: Push, held: Acquired, holder: str, begun_ms: int, generation: int | None
+    push: Push, acquired: Acquired, holder: str, begun_ms: int, generation: int | None
 ) -> _Worked:
     """Post as the holder until there is nothing to post now, then release.
 
     Short waits are slept out where an execution is waited for anyway.
     """
-    core, delivery = push.core, held.delivery
+    core, delivery = push.core, acquired.delivery
     turn = Turn(push, delivery, holder, begun_ms)
     executing = generation is not None
-    feed = _feed(push, held, due_alone=executing)
+    feed = _feed(push, acquired, due_alone=executing)
     patience_ms = SLEEP_MS if executing else 0
     while True:
-        drain(turn, feed)
+        post_all(turn, feed)
         if turn.lost:
-            return _Worked(lost=True)
+            return _Worked()
         first = feed.first_due()
         if first is not None and first.due_ms <= core.now_ms() + patience_ms and turn.may_post:
             core.wait_until(first.due_ms)
             feed.resume()
             continue
         more_from = None if turn.may_post else feed.next_key()
-        left = feed.left()
-        released = poster_lease.release(core, delivery, holder, left, generation)
+        handover = feed.handover()
+        released = poster_lease.release(core, delivery, holder, handover, generation)
         if released.ending == "again":
             start = poster_lease.take_request(core, delivery, holder)
             if start is not None:
-                feed.extend(start)
+                feed.look_again(start)
                 continue
         if released.ending != "released":
-            return _Worked(lost=True)
+            return _Worked()
         if released.starts is not None:
-            _start(push, released.starts, left.due_ms or 0)
-        return _Worked(due_ms=left.due_ms, more_from=more_from, posted=feed.posted)
+            _start(push, released.starts, handover.due_ms or 0)
+        return _Worked(due_ms=handover.due_ms, more_from=more_from, posted=feed.posted)
 
 
-def _feed(push: Push, held: Acquired, *, due_alone: bool) -> Feed:
-    """What its policy has the invocation post.
+def _feed(push: Push, acquired: Acquired, *, due_alone: bool) -> Feed:
+    """The feed of the subscription's policy.
 
-    `due_alone`: what nobody posted yet has invocations of its own, unless it is blocked.
+    `due_alone`: new messages have invocations of their own, unless they are blocked.
     """
     if push.blocks:
-        return BlockingFeed(push, held.delivery, push.start, dirty=held.dirty)
-    return IndependentFeed(push, held.delivery, push.start, dirty=held.dirty, due_alone=due_alone)
+        return BlockingFeed(push, acquired.delivery, push.start, dirty=acquired.dirty)
+    return IndependentFeed(
+        push, acquired.delivery, push.start, dirty=acquired.dirty, due_alone=due_alone
+    )
 
 
 def _start_anew(push: Push, delivery: DeliveryState) -> None:

@@ -1,4 +1,4 @@
-"""What a poster posts next, and what it writes down when a post has ended.
+"""Feeds: the messages that a poster posts, one after the other, and the settling of its posts.
 
 Where messages do not wait for each other (`independent_feed`), those that are due by their marks
 and those that nobody posted yet take turns. Where a failing one holds the others back
@@ -20,7 +20,7 @@ from cirrusmq.lifecycle import dead_letters
 from cirrusmq.lifecycle.contents import read_contents
 from cirrusmq.model.parcel import Parcel
 from cirrusmq.push.pending import Push
-from cirrusmq.push.poster_lease import Left
+from cirrusmq.push.poster_lease import Handover
 from cirrusmq.push.posting import (
     Attempt,
     Candidate,
@@ -35,10 +35,10 @@ from cirrusmq.subscriptions.delivery_state import DeliveryState
 from cirrusmq.subscriptions.due_marks import Mark, MarkList, put_mark
 
 SETTLE_MS = 1_000
-"""What was delivered is written down so soon, also where others of its parcel are under way."""
-TOGETHER = 16
+"""A delivery is written down so soon, also where others of its parcel are under way."""
+READ_AT_A_TIME = 16
 """Candidates that are read at a time."""
-OVER_TOGETHER = 64
+GIVEN_UP_AT_A_TIME = 64
 """Messages that are given up at a time."""
 _ParcelKey = tuple[int, str]
 
@@ -57,14 +57,14 @@ class Feed(ABC):
         self.delivery = delivery
         self.running = 0
         self.posted = False
-        self._lists = [
+        self._mark_lists = [
             MarkList(*(push.core, push.source.id, partition, froms[partition]), due_ms)
             for partition, due_ms in enumerate(dues_ms)
         ]
         self._kept_until_ms = delivery.kept_until_ms
         self._ready: deque[Candidate] = deque()
         self._found: set[CandidateKey] = set()
-        """What looks have told of: they overlap where one is extended."""
+        """Candidates of all looks so far, which may overlap."""
         self._of_parcel: Counter[_ParcelKey] = Counter()
         self._ended: dict[_ParcelKey, list[Attempt]] = {}
         self._marks_missing = delivery.blocks and not push.blocks
@@ -75,7 +75,7 @@ class Feed(ABC):
 
     @abstractmethod
     def next(self) -> Candidate | None:
-        """What is to be posted now; None where nothing is, or must not be yet."""
+        """The message to post now; None where there is none, or it must not be posted yet."""
 
     @abstractmethod
     def first_due(self) -> Mark | None:
@@ -83,13 +83,13 @@ class Feed(ABC):
 
     @abstractmethod
     def settle(self) -> None:
-        """Write down what became of posts that have ended, as far as that can be done."""
+        """Write down the results of posts that have ended, as far as that can be done."""
 
     @abstractmethod
     def resume(self) -> None:
-        """Time has passed: what waited may be due."""
+        """Go on after a wait for the first message that was due."""
 
-    def extend(self, start: str) -> None:
+    def look_again(self, start: str) -> None:
         """Look again from a key on: something was put there."""
         look = Look(self.push, self.delivery, start, ())
         self._look = look if look.full else self._look
@@ -123,53 +123,53 @@ class Feed(ABC):
             self._refill()
         return min((each.parcel.sort_key for each in self._ready), default=None)
 
-    def left(self) -> Left:
-        """What whoever comes next must know."""
+    def handover(self) -> Handover:
+        """The state of the messages for the next holder of the lease."""
         first, now_ms = self.first_due(), self.push.core.now_ms()
-        return Left(
+        return Handover(
             due_ms=None if first is None else first.due_ms,
             error="" if first is None else first.error,
             sent_ms=0 if first is None else first.sent_ms,
             blocks=self.push.blocks,
             clean_ms=tuple(self._look.clean_ms),
-            marks_ms=tuple(each.left_ms for each in self._lists),
-            dues_ms=tuple(each.due_ms for each in self._lists),
+            marks_ms=tuple(each.left_ms for each in self._mark_lists),
+            dues_ms=tuple(each.due_ms for each in self._mark_lists),
             kept_until_ms=self._kept_until_ms,
             looked_ms=now_ms if self._look.full else self.delivery.looked_ms,
             posted_ms=now_ms if self.posted else self.delivery.posted_ms,
         )
 
     def _refill(self) -> None:
-        """Have the next few candidates ready, with what they say."""
-        some = self._some()
-        wanted = [(each.parcel, [each.place]) for each in some]
+        """Have the next few candidates ready, with their contents."""
+        candidates = self._next_candidates()
+        wanted = [(each.parcel, [each.place]) for each in candidates]
         contents = read_contents(self.push.core, self.push.source, wanted)
         self._ready += [
             replace(each, message=messages.get(each.place))
-            for each, messages in zip(some, contents, strict=True)
+            for each, messages in zip(candidates, contents, strict=True)
         ]
 
-    def _some(self) -> list[Candidate]:
-        """The next few candidates; none where nothing is left."""
-        return self._fresh()
+    def _next_candidates(self) -> list[Candidate]:
+        """The next few candidates, without their contents; none where nothing is left."""
+        return self._from_look()
 
-    def _fresh(self) -> list[Candidate]:
-        """What the look finds next; what is to be given up is, on the way."""
+    def _from_look(self) -> list[Candidate]:
+        """The next candidates that the looks find; those that must be given up are, on the way."""
         found: list[Candidate] = []
-        over: list[Candidate] = []
-        while len(found) < TOGETHER and (some := next(self._parcels, None)) is not None:
-            parcel, places = some
+        to_give_up: list[Candidate] = []
+        while len(found) < READ_AT_A_TIME and (pending := next(self._parcels, None)) is not None:
+            parcel, places = pending
             for place in places:
                 candidate = Candidate(parcel=parcel, place=place)
                 if candidate.key not in self._found:
                     self._found.add(candidate.key)
-                    (over if self._is_over(candidate) else found).append(candidate)
+                    (to_give_up if self._must_give_up(candidate) else found).append(candidate)
             if self._marks_missing:
                 self._mark_waiting(parcel)
-            if len(over) >= OVER_TOGETHER:
-                self._give_up(over)
-                over = []
-        self._give_up(over)
+            if len(to_give_up) >= GIVEN_UP_AT_A_TIME:
+                self._give_up(to_give_up)
+                to_give_up = []
+        self._give_up(to_give_up)
         return found
 
     def _mark_waiting(self, parcel: Parcel) -> None:
@@ -180,9 +180,9 @@ class Feed(ABC):
                 due_ms, error = parcel.visible_ms[place], parcel.errors.get(place, "")
                 mark = Mark(due_ms, parcel.sort_key, place, parcel.position(place), error)
                 put_mark(self.push.core, parcel, mark)
-                self._lists[parcel.partition].add(mark)
+                self._mark_lists[parcel.partition].add(mark)
 
-    def _is_over(self, candidate: Candidate) -> bool:
+    def _must_give_up(self, candidate: Candidate) -> bool:
         """Whether a message is to be given up instead of being posted."""
         if is_used_up(self.push, candidate):
             return True
@@ -210,20 +210,20 @@ class Feed(ABC):
 
         for moved in self.push.core.in_parallel(move, list(groups.values())):
             for parcel, place in moved:
-                self._note(parcel, place)
+                self._note_kept(parcel, place)
 
-    def _note(self, parcel: Parcel, place: int) -> None:
-        """Take note of a message that stays though nobody comes for it."""
+    def _note_kept(self, parcel: Parcel, place: int) -> None:
+        """Take note of a message that is kept to its expiry, and not posted again."""
         if parcel.visible_ms[place] == parcel.expires_ms:
             self._kept_until_ms = max(self._kept_until_ms, parcel.expires_ms)
 
-    def _settle_together(
+    def _settle_all(
         self, groups: Sequence[list[Attempt]], free: frozenset[CandidateKey] = frozenset()
     ) -> list[Settled]:
         """Settle attempts, each list of one parcel, the parcels side by side."""
 
         def write(attempts: list[Attempt]) -> list[Settled] | None:
-            marks = self._lists[attempts[0].candidate.parcel.partition]
+            marks = self._mark_lists[attempts[0].candidate.parcel.partition]
             try:
                 return settle(self.push, attempts, free, marks.from_ms)
             except Unavailable:
@@ -237,11 +237,11 @@ class Feed(ABC):
                 self._ended[_key_of(attempts[0].candidate)] = attempts
             settled += written or []
         for each in settled:
-            self._note(each.candidate.parcel, each.candidate.place)
+            self._note_kept(each.candidate.parcel, each.candidate.place)
         return settled
 
-    def _settles(self, key: _ParcelKey) -> bool:
-        """Whether what was delivered of a parcel is to be written down now."""
+    def _may_settle(self, key: _ParcelKey) -> bool:
+        """Whether the deliveries of a parcel are written down now, not with others of it."""
         begun_ms = min(each.started_ms for each in self._ended[key])
         return not self._of_parcel[key] or self.push.core.now_ms() - begun_ms >= SETTLE_MS
 

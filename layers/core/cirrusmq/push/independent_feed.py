@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 
 from cirrusmq.model.parcel import Parcel
-from cirrusmq.push.feeds import TOGETHER, Feed
+from cirrusmq.push.feeds import READ_AT_A_TIME, Feed
 from cirrusmq.push.pending import Push
 from cirrusmq.push.posting import Candidate
 from cirrusmq.push.undelivered import is_pending
@@ -36,47 +36,48 @@ class IndependentFeed(Feed):
         return self._ready.popleft() if self._ready else None
 
     def first_due(self) -> Mark | None:
-        due_ms = min((each.due_ms for each in self._lists if each.due_ms), default=None)
-        firsts = (each.first() for each in self._lists if each.due_ms and each.due_ms == due_ms)
+        due_ms = min((each.due_ms for each in self._mark_lists if each.due_ms), default=None)
+        due = (each for each in self._mark_lists if each.due_ms and each.due_ms == due_ms)
+        firsts = (each.first() for each in due)
         return min((first for first in firsts if first is not None), default=None)
 
     def settle(self) -> None:
         failed = [key for key, ended in self._ended.items() if any(each.error for each in ended)]
-        keys = {*failed, *(key for key in self._ended if self._settles(key))}
+        keys = {*failed, *(key for key in self._ended if self._may_settle(key))}
         groups = [self._ended.pop(key) for key in sorted(keys)]
-        for each in self._settle_together(groups):
-            marks = self._lists[each.candidate.parcel.partition]
+        for each in self._settle_all(groups):
+            marks = self._mark_lists[each.candidate.parcel.partition]
             if each.candidate.mark is not None:
                 marks.close(each.candidate.mark)
             if each.mark is not None:
                 marks.add(each.mark)
 
     def resume(self) -> None:
-        pass  # whatever is asked for next is what is due then
+        pass  # the next candidates are those that are due then
 
-    def _some(self) -> list[Candidate]:
-        due, fresh = self._due(), self._fresh()
-        in_turn = itertools.chain(*itertools.zip_longest(due, fresh))
+    def _next_candidates(self) -> list[Candidate]:
+        due, new = self._due_by_marks(), self._from_look()
+        in_turn = itertools.chain(*itertools.zip_longest(due, new))
         return [each for each in in_turn if each is not None]
 
-    def _due(self) -> list[Candidate]:
-        """What is due by its mark, from all partitions in turn."""
+    def _due_by_marks(self) -> list[Candidate]:
+        """Messages that are due by their marks, from all partitions in turn."""
         found: list[Candidate] = []
-        while len(found) < TOGETHER:
+        while len(found) < READ_AT_A_TIME:
             now_ms = self.push.core.now_ms()
             marks = [
                 (partition, mark)
-                for _ in range(TOGETHER // len(self._lists))
-                for partition, each in enumerate(self._lists)
+                for _ in range(READ_AT_A_TIME // len(self._mark_lists))
+                for partition, each in enumerate(self._mark_lists)
                 if (mark := each.take(now_ms)) is not None
             ]
             if not marks:
                 break
-            found += self._marked(marks)
+            found += self._candidates_of(marks)
         return found
 
-    def _marked(self, marks: list[tuple[int, Mark]]) -> list[Candidate]:
-        """The messages that marks tell of; a mark whose message is not as it says is passed over.
+    def _candidates_of(self, marks: list[tuple[int, Mark]]) -> list[Candidate]:
+        """The messages of these marks; a mark whose message is not as it says is passed over.
 
         They are read consistently, since a mark stays when it is dealt with: whoever comes after a
         crash, or after one that had no more time, reads it anew, and it fits what its message was.
@@ -88,18 +89,18 @@ class IndependentFeed(Feed):
         keys = [(partition_key(PARCELS, source_id, p), mark.sort_key) for p, mark in marks]
         items = core.store.get_many(core.tables.messages, sorted(set(keys)), consistent=True)
         found: list[Candidate] = []
-        over: list[Candidate] = []
+        to_give_up: list[Candidate] = []
         for (partition, mark), key in zip(marks, keys, strict=True):
             parcel = read_parcel(items[key]) if key in items else None
             if parcel is None or not _fits(parcel, mark, core.now_ms()):
-                self._lists[partition].close(mark)
+                self._mark_lists[partition].close(mark)
                 continue
             candidate = Candidate(parcel=parcel, place=mark.place, mark=mark)
-            (over if self._is_over(candidate) else found).append(candidate)
-        self._give_up(over)
-        for each in over:
+            (to_give_up if self._must_give_up(candidate) else found).append(candidate)
+        self._give_up(to_give_up)
+        for each in to_give_up:
             if each.mark is not None:
-                self._lists[each.parcel.partition].close(each.mark)
+                self._mark_lists[each.parcel.partition].close(each.mark)
         return found
 
 

@@ -54,8 +54,8 @@ class Acquired(NamedTuple):
     """Whether this one cannot tell what the last holder left."""
 
 
-class Left(msgspec.Struct, frozen=True, kw_only=True):
-    """What a poster knows when it releases. Times are in milliseconds since the epoch."""
+class Handover(msgspec.Struct, frozen=True, kw_only=True):
+    """What a poster leaves for the next one. Times are in milliseconds since the epoch."""
 
     due_ms: int | None
     """When the next message is due; None where none waits."""
@@ -155,18 +155,18 @@ def leave_to_holder(core: Core, delivery: DeliveryState) -> DeliveryState | None
 
 
 def release(
-    core: Core, delivery: DeliveryState, holder: str, left: Left, generation: int | None
+    core: Core, delivery: DeliveryState, holder: str, handover: Handover, generation: int | None
 ) -> Released:
     """Stop being the one that posts, and write down what waits.
 
     Not while another look is requested, unless what fails blocks the others: the next round looks
     at all. `generation`: of the execution that does this and wakes when something is due.
     """
-    blocked = left.due_ms is not None and left.blocks
+    blocked = handover.due_ms is not None and handover.blocks
     for _ in range(_TRIES):
-        starting = generation is None and _needs_start(core, delivery, left)
+        starting = generation is None and _needs_start(core, delivery, handover)
         starts = delivery.starts + 1
-        update = _release(core, delivery, holder, left, generation, starting, blocked)
+        update = _release(core, delivery, holder, handover, generation, starting, blocked)
         if update.written:
             break
         found = update.found
@@ -179,7 +179,7 @@ def release(
         if found.again is not None and not blocked:
             return Released("again")
         if found.late != delivery.late:
-            left = replace(left, clean_ms=())
+            handover = replace(handover, clean_ms=())
         delivery = found
     else:
         raise Unavailable
@@ -207,10 +207,10 @@ def expire(core: Core, delivery: DeliveryState) -> None:
     delivery_writes.update(core, delivery, set={"held_until": 0}, holder=delivery.holder)
 
 
-def _needs_start(core: Core, delivery: DeliveryState, left: Left) -> bool:
-    if left.due_ms is None:
+def _needs_start(core: Core, delivery: DeliveryState, handover: Handover) -> bool:
+    if handover.due_ms is None:
         return False
-    wakes = core.now_ms() - WAKING_MS < delivery.alarm_ms <= left.due_ms + MARGIN_MS
+    wakes = core.now_ms() - WAKING_MS < delivery.alarm_ms <= handover.due_ms + MARGIN_MS
     return not wakes
 
 
@@ -218,29 +218,30 @@ def _release(
     core: Core,
     delivery: DeliveryState,
     holder: str,
-    left: Left,
+    handover: Handover,
     generation: int | None,
     starting: bool,
     blocked: bool,
 ) -> Update:
-    due_ms = left.due_ms
+    due_ms = handover.due_ms
     changes: dict[str, Value] = {
         "state": "delivering" if due_ms is None else "retrying",
-        "marks": left.marks_ms,
-        "dues": left.dues_ms,
-        "kept_until": left.kept_until_ms,
-        "blocks": int(left.blocks),
-        "looked": left.looked_ms,
-        "posted": left.posted_ms,
+        "marks": handover.marks_ms,
+        "dues": handover.dues_ms,
+        "kept_until": handover.kept_until_ms,
+        "blocks": int(handover.blocks),
+        "looked": handover.looked_ms,
+        "posted": handover.posted_ms,
     }
     removed, seen = ["holder", "held_until"], {}
-    if left.clean_ms:
-        changes["clean"] = left.clean_ms
+    if handover.clean_ms:
+        changes["clean"] = handover.clean_ms
         seen["late"] = delivery.late
     if due_ms is None:
         removed += ["next_due", "probe_sent", "last_error"]
     else:
-        changes |= {"next_due": due_ms, "probe_sent": left.sent_ms, "last_error": left.error}
+        changes |= {"next_due": due_ms, "probe_sent": handover.sent_ms}
+        changes["last_error"] = handover.error
     if blocked:
         removed.append("again")
     if generation is not None and due_ms is None:

@@ -1,4 +1,4 @@
-"""Posting as a subscription's only poster: a sliding window of posts, for as long as one holds.
+"""Posting as a subscription's only poster: a sliding window of posts while it holds the lease.
 
 slot 1   m1 ─ m4 ─ m5 ─ m6 ─ m7         each slot takes the next message as soon as it is free:
 slot 2   m2 ──────────────────── m8     one that hangs takes its own slot, and nobody else's
@@ -18,21 +18,21 @@ from cirrusmq.subscriptions import delivery_state
 from cirrusmq.subscriptions.delivery_state import DeliveryState
 
 RENEW_MS = 10_000
-"""Real milliseconds after which a hold is asked for anew."""
+"""Real milliseconds after which the lease is renewed."""
 LISTEN_MS = 300
-"""While slots are free and others hang: until a look at whether something came meanwhile."""
+"""Time between looks at whether something came meanwhile, while slots are free and others hang."""
 _AGAIN_SECONDS = 0.2
 
 
 class Turn:
-    """The time for which one invocation holds a delivery."""
+    """The time for which one invocation holds the lease of a subscription."""
 
     def __init__(self, push: Push, delivery: DeliveryState, holder: str, begun_ms: int) -> None:
         self.push = push
         self.delivery = delivery
         self.holder = holder
         self.lost = False
-        """Whether somebody else may hold it now."""
+        """Whether another invocation may hold it now."""
         self._begun_ms = begun_ms
 
     @property
@@ -48,7 +48,7 @@ class Turn:
         return not self.lost and self.push.core.now_ms() <= self.latest_ms
 
     def renew(self) -> None:
-        """Hold for longer, where it is time for that."""
+        """Renew the lease, where it is time for that."""
         core, asked_ms = self.push.core, self.push.core.now_ms()
         if self.lost or asked_ms - self._begun_ms < RENEW_MS * core.clock.scale:
             return
@@ -76,7 +76,7 @@ class Turn:
         return start
 
 
-def drain(turn: Turn, feed: Feed) -> None:
+def post_all(turn: Turn, feed: Feed) -> None:
     """Post what the feed has, until it has nothing more, or the time is over."""
     push, core = turn.push, turn.push.core
     most = 1 if push.in_order else push.subscription.max_in_flight
@@ -105,4 +105,4 @@ def drain(turn: Turn, feed: Feed) -> None:
                 start = turn.listen()
                 listened_ms = core.now_ms()
                 if start is not None:
-                    feed.extend(start)
+                    feed.look_again(start)
