@@ -26,9 +26,9 @@ class Push(msgspec.Struct, frozen=True, kw_only=True):
     deadline_ms: int
     """No post starts after this time of the core's clock."""
     start: str = ""
-    """What comes before this sort key has an invocation of its own; empty where nothing has."""
+    """Messages before this sort key have an invocation of their own; empty: none has."""
     partitions: tuple[int, ...] = ()
-    """Where what was put lies; empty: anywhere."""
+    """Partitions of the new messages; empty: all may have some."""
     hops: int = 0
     """How many invocations before it had no time for what is left."""
 

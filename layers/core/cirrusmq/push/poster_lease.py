@@ -55,7 +55,7 @@ class Acquired(NamedTuple):
 
 
 class Handover(msgspec.Struct, frozen=True, kw_only=True):
-    """What a poster leaves for the next one. Times are in milliseconds since the epoch."""
+    """The notes of a poster for the next one. Times are in milliseconds since the epoch."""
 
     due_ms: int | None
     """When the next message is due; None where none waits."""

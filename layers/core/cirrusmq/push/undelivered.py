@@ -71,7 +71,7 @@ class Look:
             self.clean_ms[partition] = max(self.clean_ms[partition], settled_ms)
 
     def start_of(self, partition: int) -> str:
-        """Where the look begins in a partition."""
+        """The key at which the look begins in a partition."""
         # A key that is told comes after whatever made it late for what was clean.
         if self._start:
             return max(self._start, f"{self._first_ms:013d}")

@@ -99,7 +99,7 @@ def _add_the_rest(counts: Counts, looked: _Looked) -> None:
 
 
 class _Looked:
-    """What was read of the partitions; `unfinished` are those of which something was not."""
+    """The parts of the partitions that were read; `unfinished`: those not read to their end."""
 
     def __init__(
         self, core: Core, source: Source, counts: Counts, now_ms: int, budget: Budget
@@ -114,7 +114,7 @@ class _Looked:
 
     @cached_property
     def kept(self) -> counters.Kept:
-        """What the meter counted."""
+        """The meter's count."""
         return counters.read_kept(self._core, self._source.id)
 
     @property
@@ -141,7 +141,7 @@ class _Looked:
                 self._read(pk, _PAGE_PARCELS, within=self._budget.left - self._kept_back())
 
     def _kept_back(self) -> float:
-        """What is not for counting on: nothing, where the rest seems to need no more than there is.
+        """Units to keep back: none where the rest seems to need no more than there is.
 
         By the meter's count, and what has been read so far for a message.
         """
@@ -176,7 +176,7 @@ class _Looked:
         return inactive / together, delayed / together
 
     def _first_never_received(self, pk: str, low_ms: int, now_ms: int, last: Parcel) -> int:
-        """Where what waits for its first delivery begins, behind what is in flight."""
+        """The key behind all in flight, from which messages wait for their first delivery."""
         if _never_received(self._last[pk]) or low_ms == now_ms:
             return low_ms
         if not _never_received(last):

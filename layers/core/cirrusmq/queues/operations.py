@@ -40,7 +40,7 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     queue: str
     queue_id: str
     details: dict[str, Any]
-    """What was asked for, by kind."""
+    """The arguments of the call, by kind."""
     started_ms: int
     state: Literal["running", "succeeded", "failed"] = "running"
     done: int = 0
@@ -67,15 +67,15 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Step(msgspec.Struct, frozen=True):
-    """What a step of an operation did."""
+    """The result of an operation's step."""
 
     progress: Progress
     done: int
     """Messages dealt with since the step before, unless they are counted one by one."""
     detail: str | None = None
-    """What to tell about all steps so far."""
+    """A sentence about all steps so far."""
     notes: dict[str, int] = {}
-    """What the steps after it must know of all steps so far, also those of another run."""
+    """Numbers that later steps need, also those of another run."""
 
 
 class Run:
@@ -88,7 +88,7 @@ class Run:
 
     @property
     def operation(self) -> Operation:
-        """What is to be done, and how far it is."""
+        """The operation and its progress."""
         return self.found.value
 
     def queue(self) -> Queue:
@@ -126,7 +126,7 @@ class Run:
 
 
 class Pointer(msgspec.Struct, frozen=True):
-    """Where a running operation is, for the sweep."""
+    """The key of a running operation, for the sweep."""
 
     account: str
     id: str

@@ -13,7 +13,7 @@ from cirrusmq.runtime.core import Core
 from cirrusmq.storage.directory_keys import queue_place
 
 BEGINNING_MS = limits.CALL_MS + limits.CACHE_MS + limits.CLOCK_SKEW_MS
-"""What a call began is written by then, by every clock, and no cache holds what was before."""
+"""Time until the writes of a call are done, by every clock, and no cache holds older values."""
 
 
 def check_start(core: Core, queue: Queue, start: str) -> int | None:

@@ -73,7 +73,7 @@ class Receiver(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def receiver_source(core: Core, queue: Queue, receiver: Receiver) -> Source:
-    """What the receiver receives from."""
+    """The source that the receiver receives from."""
     default = queue_source(queue, core.now_ms())
     return replace(default, id=receiver.id, receiver=receiver.name, log_id=queue.id)
 

@@ -22,12 +22,12 @@ from cirrusmq.runtime.core import Core
 
 MOST_MESSAGES = 16
 MOST_MS = 5
-"""What has not begun by then waits for the next receive."""
+"""Work that has not begun by then waits for the next receive."""
 _logger = logging.getLogger(__name__)
 
 
 class Budget:
-    """What is left of one receive's tidying up: messages, and time from its first use."""
+    """The rest of one receive's tidying up: messages, and time from its first use."""
 
     def __init__(self, core: Core) -> None:
         self._core = core

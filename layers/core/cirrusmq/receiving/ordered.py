@@ -40,16 +40,16 @@ _PARCELS_PER_UNIT = 8
 
 
 class Walk(msgspec.Struct):
-    """Where one receive is in the rings of groups: each partition's groups, from a start around."""
+    """A receive's position in the rings of groups: each partition's groups, from a start around."""
 
     start: str
     """24 hex digits: the first look at a partition begins behind them."""
     reached: dict[int, str] = field(default_factory=dict)
     """Partition -> the key behind which its next look goes on."""
     units_left: float = 0.0
-    """What the look at a partition may still cost."""
+    """Read units that the look at a partition has left."""
     units: float = 0.0
-    """What all looks have cost."""
+    """Read units of all looks so far."""
 
 
 def take_from_groups(
@@ -84,7 +84,7 @@ class _Pages:
         self._limit = max(_FIRST_PAGE, most)
         self.consistent = False
         self.budget = Budget(core)
-        """What may be tidied up on the way."""
+        """The tidying up that is allowed on the way."""
         self.behind: str | None = None
         """The key to go on behind; None at the end."""
 
@@ -235,7 +235,7 @@ def _take_first(core: Core, source: Source, parcel: Parcel, batch: Batch, budget
 def _give_up_first(
     core: Core, source: Source, parcel: Parcel, now_ms: int, budget: Budget
 ) -> Parcel | None:
-    """What is left of the parcel when its first messages are given up; None: not now."""
+    """The rest of the parcel when its first messages are given up; None: not now."""
     try:
         return dead_letters.give_up_first(core, source, parcel, now_ms, budget.spend)
     except Unavailable as error:

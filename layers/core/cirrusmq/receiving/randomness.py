@@ -1,4 +1,4 @@
-"""What a receive leaves to chance: its nonces, its order of partitions, the group it begins at.
+"""The random choices of a receive: its nonces, its order of partitions, the group it begins at.
 
 With an attempt all of it derives from the attempt: the nonces, so that a repeat knows what the
 first receive took; the order, so that it looks where the first one looked.

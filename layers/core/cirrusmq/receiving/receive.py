@@ -25,7 +25,7 @@ from cirrusmq.receiving.unordered import take_from_partition
 from cirrusmq.runtime.core import Core
 
 LOOK_UNITS = 8.0
-"""What a look at the groups of an ordered source may cost before it is cut off."""
+"""Most read units of a look at the groups of an ordered source."""
 PARTITION_UNITS = 1.0
 """Of it, what a look at one partition may cost at least, however many there are."""
 
@@ -135,7 +135,7 @@ class _Looking:
         self._walk = Walk(chance.ring_start)
         self._turn = 0
         self.last_units = 0.0
-        """What the last look cost where groups were passed over; 0 elsewhere."""
+        """Read units of the last look at an ordered source; 0 elsewhere."""
 
     def at_all(self, source: Source) -> list[Received]:
         """Look at every partition until one of them gives something.

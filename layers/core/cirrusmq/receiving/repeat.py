@@ -37,7 +37,7 @@ _EARLIER_MS = 100
 
 
 def held_from_attempt(core: Core, source: Source, chance: Chance, wanted: Wanted) -> list[Claim]:
-    """What an earlier receive with the same attempt holds at this moment.
+    """The messages that an earlier receive with the same attempt holds now.
 
     Of one partition, as a receive's answer is; at most what is wanted. In ordered sources nothing
     behind a message of its group that it holds no more: that one comes again, and nobody may have

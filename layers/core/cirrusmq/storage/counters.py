@@ -49,7 +49,7 @@ class Counter(NamedTuple):
 
 
 class CounterPlace(NamedTuple):
-    """Where somebody is who goes through the counters: behind `after` of a shard."""
+    """A position in a pass through the counters: behind `after` of a shard."""
 
     shard: int = 0
     after: str = ""

@@ -16,9 +16,9 @@ from cirrusmq.storage.models import DirectoryItem
 
 T = TypeVar("T")
 Use = Literal["dead_letters_of", "endpoint_of"]
-"""What a queue is to others: where their dead letters go, or what a subscription delivers to."""
+"""A use of a queue: as a dead-letter queue, or as a subscription's endpoint."""
 _SHOWN_BYTES = 2_000
-"""What a listing shows of a value beside its document: names and values of defaults, times."""
+"""Most bytes of a listed value beside its document: names and values of defaults, times."""
 
 
 class Document(msgspec.Struct, Generic[T], frozen=True):

@@ -40,7 +40,7 @@ def queue_changes_place(account: str) -> Place:
 
 
 def queue_users_place(queue_id: str) -> Place:
-    """What refers to a queue, by use, so that it cannot be deleted."""
+    """The references to a queue, by use; while there are any it cannot be deleted."""
     return Place(f"Q#{queue_id}", "users")
 
 

@@ -66,7 +66,7 @@ class ParcelItem(Model):
     content = BinaryAttribute(legacy_encoding=False, attr_name="b", null=True)
     log = UnicodeAttribute(attr_name="l", null=True)
     parcel_id = UnicodeAttribute(attr_name="i", null=True)
-    """Where the sort key does not hold it: in ordered sources."""
+    """Of ordered sources, whose sort keys do not hold it."""
     moved_from = UnicodeAttribute(attr_name="m", null=True)
     dead_letter = BinaryAttribute(legacy_encoding=False, attr_name="d", null=True)
     fanned_out = BooleanAttribute(attr_name="s", null=True)
@@ -84,7 +84,7 @@ class LogItem(Model):
     topic_header = BinaryAttribute(legacy_encoding=False, attr_name="g", null=True)
     """Of a topic: which subscriptions get which of the messages."""
     header = BinaryAttribute(legacy_encoding=False, attr_name="h", null=True)
-    """What `fan_out` needs to make the receivers' parcels."""
+    """The header that `fan_out` makes the receivers' parcels with."""
     positions = BinaryAttribute(legacy_encoding=False, attr_name="p", null=True)
     """Each message's number in its send; absent: 0, 1, 2 …"""
     expires_at = NumberAttribute()

@@ -99,7 +99,7 @@ def portions(
 
 
 class Progress(msgspec.Struct, frozen=True):
-    """Where a run through partitions is: in `pk`, behind the sort key `after`."""
+    """The position of a run through partitions: in `pk`, behind the sort key `after`."""
 
     pk: str = ""
     after: str = ""

@@ -66,7 +66,7 @@ class DeliveryState(msgspec.Struct, frozen=True, kw_only=True):
     probe_sent_ms: int = 0
     """When that message was sent."""
     clean_ms: tuple[int, ...] = ()
-    """What has an earlier key is ended, or is found by its mark."""
+    """Messages with an earlier key are ended, or are found by their marks."""
     marks_ms: tuple[int, ...] = ()
     """Marks with an earlier time are dealt with."""
     dues_ms: tuple[int, ...] = ()
@@ -174,7 +174,7 @@ def read_item(item: Item) -> DeliveryState:
 
 
 def place_of(subscription: Subscription) -> dict[str, Any]:
-    """What tells an invocation its subscription: by its id too, since a name may come again."""
+    """The names by which an invocation finds its subscription; its id too: a name may return."""
     return {
         "topic_id": subscription.topic_id,
         "subscription": subscription.name,

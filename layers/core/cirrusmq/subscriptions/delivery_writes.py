@@ -58,7 +58,7 @@ class Update(NamedTuple):
     found: DeliveryState | None
     """The state before the write, or the one that refused it; None where it is gone."""
     repeated: bool = False
-    """Where it was refused: whether the SDK sent it more than once."""
+    """Of a refused update: whether the SDK sent it more than once."""
 
     @property
     def refused_by(self) -> DeliveryState | None:

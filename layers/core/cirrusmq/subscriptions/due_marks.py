@@ -106,7 +106,7 @@ class MarkList:
         self._pk = marks_key(subscription_id, partition)
         self._heap: list[Mark] = []
         self._seen: set[str] = set()
-        """What a page need not tell any more: marks that wait, or are dealt with."""
+        """Marks that are known already when a page is read: they wait, or are dealt with."""
         self._waiting: set[str] = set()
         """Those that are in the heap, or open."""
         self._open: dict[str, Mark] = {}

@@ -1,4 +1,4 @@
-"""What is received from, or pushed out of, a subscription; and its own dead-letter queue."""
+"""The source of a subscription, and the dead-letter queue that is made for it."""
 
 from __future__ import annotations
 
