@@ -8,26 +8,27 @@ into the archive, in the transaction that removes it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 from msgspec import Meta
-from msgspec.structs import replace
 
 from cirrusmq.lifecycle import tombstones
-from cirrusmq.model.parcel import DELETED, Parcel
+from cirrusmq.model.parcel import DELETED
 from cirrusmq.model.source import rewindable_until
+from cirrusmq.model.transitions import changed, deleted
 from cirrusmq.runtime.core import Core
-from cirrusmq.runtime.store import ConditionFailed, TransactionRefused, key
+from cirrusmq.runtime.store import ConditionFailed, TransactionRefused
 from cirrusmq.settlement.settle import (
     Fate,
     Held,
     ReceiptText,
     SourceOf,
     expired,
-    holder_conditions,
+    holds_still,
     settle,
 )
+from cirrusmq.storage.changes import Condition, all_of, as_read, change, removal
 from cirrusmq.storage.parcels import archive_item, read_parcel
 
 
@@ -58,7 +59,8 @@ def _delete_of_parcel(core: Core, together: Sequence[Held]) -> Fate:
     if first.source.rewind_seconds:
         return _archive_whole(core, alive, now_ms)
     try:
-        core.store.write("DeleteItem", _request(core, alive, now_ms))
+        request = removal(core.tables.messages, first.key, _hold_still(alive, now_ms))
+        core.store.write("DeleteItem", request)
     except ConditionFailed as failed:
         if failed.item is not None:
             return _delete_each(core, alive, now_ms) if len(alive) > 1 else {}
@@ -74,19 +76,17 @@ def _archive_whole(core: Core, together: Sequence[Held], now_ms: int) -> Fate:
     if item is None:
         return {}
     parcel = read_parcel(item)
-    deleted = replace(
-        parcel,
-        visible_ms=(DELETED,) * parcel.count,
-        first_received_ms=(now_ms,) * parcel.count,
-    )
+    gone = changed(parcel, dict.fromkeys(range(parcel.count), deleted(now_ms)))
     until_ms = rewindable_until(first.source, parcel)
     if until_ms <= now_ms:
         return _delete_part(core, together, now_ms)  # nothing left to rewind
-    put = {"TableName": core.tables.messages, "Item": archive_item(deleted, until_ms)}
+    put = {"TableName": core.tables.messages, "Item": archive_item(gone, until_ms)}
+    # What goes into the archive is what was read.
+    seen = as_read(parcel, range(parcel.count), "visible_ms")
+    still = all_of([_hold_still(together, now_ms), seen])
+    removed = removal(core.tables.messages, first.key, still)
     try:
-        core.store.transact(
-            [{"Delete": _request(core, together, now_ms, seen=parcel)}, {"Put": put}]
-        )
+        core.store.transact([{"Delete": removed}, {"Put": put}])
     except TransactionRefused:
         return _delete_part(core, together, now_ms)
     return {held.text: 0 for held in together}
@@ -94,12 +94,9 @@ def _archive_whole(core: Core, together: Sequence[Held], now_ms: int) -> Fate:
 
 def _delete_part(core: Core, together: Sequence[Held], now_ms: int) -> Fate:
     """Mark messages of a parcel deleted, in one write."""
-    request = _request(core, together, now_ms)
-    changes = []
-    for held in together:  # a rewind asks when each was deleted
-        changes += [f"v[{held.receipt.place}] = :none", f"f[{held.receipt.place}] = :deleted"]
-    request["ExpressionAttributeValues"][":deleted"] = {"N": str(now_ms)}
-    request["UpdateExpression"] = "SET " + ", ".join(changes)
+    changes = {held.receipt.place: deleted(now_ms) for held in together}
+    still = _hold_still(together, now_ms)
+    request = change(core.tables.messages, together[0].key, changes, still)
     request["ReturnValues"] = "ALL_NEW"
     try:
         item = core.store.write("UpdateItem", request)
@@ -139,20 +136,5 @@ def _applied_before(failed: ConditionFailed, held: Held) -> bool:
     )
 
 
-def _request(
-    core: Core, together: Sequence[Held], now_ms: int, seen: Parcel | None = None
-) -> dict[str, Any]:
-    values: dict[str, Any] = {}
-    conditions = [
-        condition for held in together for condition in holder_conditions(held, now_ms, values)
-    ]
-    if seen is not None:  # what goes into the archive is what was read
-        for place, visible_ms in enumerate(seen.visible_ms):
-            conditions.append(f"v[{place}] = :v{place}")
-            values[f":v{place}"] = {"N": str(visible_ms)}
-    return {
-        "TableName": core.tables.messages,
-        "Key": key(together[0].pk, together[0].receipt.sort_key),
-        "ConditionExpression": " AND ".join(dict.fromkeys(conditions)),
-        "ExpressionAttributeValues": values,
-    }
+def _hold_still(together: Sequence[Held], now_ms: int) -> Condition:
+    return all_of(holds_still(held, now_ms) for held in together)

@@ -13,6 +13,8 @@ from cirrusmq.base.errors import BatchTooLarge, CirrusMQError, ReceiptExpired
 from cirrusmq.model.receipt import Receipt, decode
 from cirrusmq.model.source import Source
 from cirrusmq.runtime.core import Core
+from cirrusmq.runtime.store import Item, key
+from cirrusmq.storage.changes import Condition, all_of, having
 from cirrusmq.storage.parcels import PARCELS, partition_key
 
 ReceiptText: TypeAlias = Annotated[
@@ -38,6 +40,11 @@ class Held(msgspec.Struct, frozen=True, kw_only=True):
     def pk(self) -> str:
         """The partition of its parcel."""
         return partition_key(PARCELS, self.receipt.source_id, self.receipt.partition)
+
+    @property
+    def key(self) -> Item:
+        """The key of its parcel's item."""
+        return key(self.pk, self.receipt.sort_key)
 
 
 Fate = dict[str, "CirrusMQError | int"]
@@ -75,30 +82,30 @@ def settle(
     return {text: fates.get(text, ReceiptExpired()) for text in dict.fromkeys(texts)}
 
 
-def holder_conditions(held: Held, now_ms: int, values: dict[str, dict[str, object]]) -> list[str]:
-    """The conditions under which a receipt speaks for its message; fills in `values`.
+def holds_still(held: Held, now_ms: int) -> Condition:
+    """The condition under which a receipt speaks for its message.
 
     The receipt is the newest (its nonce), of a message still there (not deleted, moved, expired
     or purged). Where a retry's wait follows, a lease that ran out has passed into it; without one
     it may still be used.
     """
-    place, source = held.receipt.place, held.source
-    values |= {
-        f":k{place}": {"B": held.receipt.nonce},
-        f":n{place}": {"N": str(held.receipt.count)},
-        f":x{place}": {"N": str(held.receipt.expires_ms)},
-        ":none": {"N": "0"},
-        ":now": {"N": str(now_ms)},
-        ":purged": {"N": str(source.purged_ms)},
-    }
-    return [
-        f"x = :x{place}",
-        f"size(v) = :n{place}",
-        "t > :purged",
-        f"k[{place}] = :k{place}",
-        f"v[{place}] > :none",
-        f"(attribute_not_exists(w) OR w[{place}] = :none OR v[{place}] > :now)",
-    ]
+    receipt, place = held.receipt, held.receipt.place
+    parcel = Condition(
+        (f"x = :was_x{place}", f"size(v) = :was_n{place}", "t > :purged"),
+        {
+            f":was_x{place}": {"N": str(receipt.expires_ms)},
+            f":was_n{place}": {"N": str(receipt.count)},
+            ":purged": {"N": str(held.source.purged_ms)},
+        },
+    )
+    live = Condition(
+        (
+            f"v[{place}] > :none",
+            f"(attribute_not_exists(w) OR w[{place}] = :none OR v[{place}] > :now)",
+        ),
+        {":none": {"N": "0"}, ":now": {"N": str(now_ms)}},
+    )
+    return all_of([parcel, having("nonces", {place: receipt.nonce}), live])
 
 
 def expired(held: Held, now_ms: int) -> bool:

@@ -20,7 +20,7 @@ from cirrusmq.settlement.settle import (
     SourceOf,
     check_count,
     expired,
-    holder_conditions,
+    holds_still,
     settle,
 )
 from cirrusmq.storage.parcels import read_parcel
@@ -249,11 +249,11 @@ def _ended_before(failed: ConditionFailed, held: Held, due_ms: int) -> bool:
 def _request(
     core: Core, held: Held, now_ms: int, update: str, values: dict[str, Any]
 ) -> dict[str, Any]:
-    conditions = holder_conditions(held, now_ms, values)
+    still = holds_still(held, now_ms)
     return {
         "TableName": core.tables.messages,
         "Key": key(held.pk, held.receipt.sort_key),
-        "ConditionExpression": " AND ".join(conditions),
+        "ConditionExpression": " AND ".join(still.clauses),
         "UpdateExpression": update,
-        "ExpressionAttributeValues": values,
+        "ExpressionAttributeValues": {":none": {"N": "0"}, **values, **still.values},
     }

@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 from cirrusmq.model.parcel import Parcel
 from cirrusmq.model.transitions import Change, Changes
 from cirrusmq.runtime.store import Item
-from cirrusmq.storage.parcels import ERRORS, ttl_seconds
+from cirrusmq.storage.parcels import ttl_seconds
 
 Values: TypeAlias = Literal["visible_ms", "nonces", "receives", "first_received_ms"]
 _LETTERS: Mapping[Values, str] = {
@@ -113,7 +113,7 @@ def _assigned(place: int, new: Change, *, waits: bool) -> Item:
         f"r[{place}]": new.receives,
         f"f[{place}]": new.first_received_ms,
         f"w[{place}]": new.wait_ms if waits else None,
-        ERRORS[place]: new.error,
+        f"e{place}": new.error,
     }
     return {path: _wire(value) for path, value in values.items() if value is not None}
 
