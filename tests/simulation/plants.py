@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from cirrusmq.lifecycle import dead_letters, moves, tombstones
 from cirrusmq.lifecycle.dead_letter_policy import reason_to_give_up
-from cirrusmq.model import parcel
+from cirrusmq.model import parcel, transitions
 from cirrusmq.operations import purge, rewind
 from cirrusmq.queues.queues import get_queue
 from cirrusmq.receiving import claim, cleanup, ordered, search, unordered
@@ -95,8 +95,7 @@ def a_delete_does_not_compare_the_nonce(patch: pytest.MonkeyPatch) -> None:
 @plant()
 def a_hold_does_not_compare_the_nonce(patch: pytest.MonkeyPatch) -> None:
     """A stale receipt changes visibility and gives back."""
-    request = visibility._request
-    patch.setattr(visibility, "_request", lambda *args: _without_condition(request(*args), "k["))
+    patch.setattr(visibility, "holds_still", _without_clauses(settle.holds_still, "k["))
 
 
 @plant()
@@ -236,14 +235,12 @@ def a_purge_has_no_floor(patch: pytest.MonkeyPatch) -> None:
 @plant()
 def given_back_messages_keep_their_receipts(patch: pytest.MonkeyPatch) -> None:
     """Giving back does not end the receipt."""
-    write = visibility._write
+    given_back = transitions.given_back
 
-    def keeping(core: Any, held: Any, now_ms: int, update: str, values: Any, **named: Any) -> None:
-        values.pop(":ended", None)
-        place = held.receipt.place
-        write(core, held, now_ms, update.replace(f", k[{place}] = :ended", ""), values, **named)
+    def keeping(*args: Any) -> transitions.Change:
+        return replace(given_back(*args), nonce=None)
 
-    patch.setattr(visibility, "_write", keeping)
+    patch.setattr(transitions, "given_back", keeping)
 
 
 @plant("dead", "retries")

@@ -122,12 +122,10 @@ def test_a_hold_ends_so_many_seconds_from_now_or_with_the_messages_life() -> Non
 
 
 def test_a_give_back_ends_the_receipt_and_the_wait_behind_the_lease() -> None:
-    assert transitions.given_back(70, NOW_MS + 71, NOW_MS, waits=True) == Change(
+    assert transitions.given_back(70, NOW_MS + 71, NOW_MS) == Change(
         visible_ms=NOW_MS + 70, nonce=b"", wait_ms=0
     )
-    assert transitions.given_back(70, NOW_MS + 69, NOW_MS, waits=False) == Change(
-        visible_ms=NOW_MS + 69, nonce=b""
-    )
+    assert transitions.given_back(70, NOW_MS + 69, NOW_MS).visible_ms == NOW_MS + 69
 
 
 def test_a_deleted_message_says_when_that_was() -> None:

@@ -123,13 +123,9 @@ def held(seconds: int, expires_ms: int, now_ms: int) -> Change:
     return Change(visible_ms=min(now_ms + seconds * 1000, expires_ms))
 
 
-def given_back(wait_ms: int, expires_ms: int, now_ms: int, *, waits: bool) -> Change:
-    """The holder ends the lease; the message is visible after `wait_ms`.
-
-    `waits`: whether its parcel has retry waits. None follows this lease any more.
-    """
-    due_ms = min(now_ms + wait_ms, expires_ms)
-    return Change(visible_ms=due_ms, nonce=b"", wait_ms=0 if waits else None)
+def given_back(wait_ms: int, expires_ms: int, now_ms: int) -> Change:
+    """The holder ends the lease; the message is visible after `wait_ms`, and no other wait."""
+    return Change(visible_ms=min(now_ms + wait_ms, expires_ms), nonce=b"", wait_ms=0)
 
 
 def deleted(now_ms: int) -> Change:

@@ -7,11 +7,14 @@ from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta, UnsetType
+from msgspec.structs import replace
 
 from cirrusmq.base import limits
+from cirrusmq.model import transitions
 from cirrusmq.model.parcel import Parcel
+from cirrusmq.model.transitions import Change
 from cirrusmq.runtime.core import Core
-from cirrusmq.runtime.store import ConditionFailed, key
+from cirrusmq.runtime.store import ConditionFailed
 from cirrusmq.settlement import requeue
 from cirrusmq.settlement.settle import (
     Fate,
@@ -23,6 +26,7 @@ from cirrusmq.settlement.settle import (
     holds_still,
     settle,
 )
+from cirrusmq.storage.changes import HAS_NO_WAITS, HAS_WAITS, all_of, change
 from cirrusmq.storage.parcels import read_parcel
 
 _TRIES = 4
@@ -99,14 +103,13 @@ def give_back(core: Core, request: GiveBackRequest, source_of: SourceOf) -> Fate
 
 def _hold(core: Core, held: Held, seconds: int, now_ms: int) -> int | None:
     """Let the lease end later or sooner."""
-    until_ms = min(now_ms + seconds * 1000, held.receipt.expires_ms)
-    values: dict[str, Any] = {":until": {"N": str(until_ms)}}
-    update = f"SET v[{held.receipt.place}] = :until"
+    later = transitions.held(seconds, held.receipt.expires_ms, now_ms)
+    changes, still = {held.receipt.place: later}, holds_still(held, now_ms)
     try:
-        core.store.write("UpdateItem", _request(core, held, now_ms, update, values))
+        core.store.write("UpdateItem", change(core.tables.messages, held.key, changes, still))
     except ConditionFailed as failed:
-        return until_ms if _applied_before(failed, held, until_ms) else None
-    return until_ms
+        return later.visible_ms if _applied_before(failed, held, later.visible_ms) else None
+    return later.visible_ms
 
 
 def _give_all(core: Core, together: Sequence[Held], delay_ms: int | None) -> Fate:
@@ -176,43 +179,34 @@ def _give_each_in_place(
 
 def _give_in_place(core: Core, held: Held, wait_ms: int, now_ms: int) -> int | None:
     """End the lease where the message stands."""
-    due_ms = min(now_ms + wait_ms, held.receipt.expires_ms)
-    place = held.receipt.place
-    values: dict[str, Any] = {":due": {"N": str(due_ms)}, ":ended": {"B": b""}}
-    update = f"SET v[{place}] = :due, k[{place}] = :ended"
+    ended = transitions.given_back(wait_ms, held.receipt.expires_ms, now_ms)
     try:
-        _write(core, held, now_ms, update, values)
+        _end_lease(core, held, ended, now_ms)
     except ConditionFailed as failed:
         # The nonce is gone in either case: only an earlier try of ours leaves this very time.
-        return due_ms if _ended_before(failed, held, due_ms) else None
-    return due_ms
+        return ended.visible_ms if _ended_before(failed, held, ended.visible_ms) else None
+    return ended.visible_ms
 
 
-def _write(core: Core, held: Held, now_ms: int, update: str, values: dict[str, Any]) -> None:
-    """Change a message where it stands; no retry's wait follows its lease any more.
+def _end_lease(core: Core, held: Held, ended: Change, now_ms: int) -> None:
+    """Write a give-back where the message stands.
 
     Only parcels that were received under a ladder have a list of waits. Whether this one has is
     guessed from the source's present ladder, and a second write follows where that was wrong.
     """
     waits = held.source.retry is not None
     try:
-        core.store.write("UpdateItem", _drop_wait(core, held, now_ms, update, values, waits))
+        core.store.write("UpdateItem", _ending(core, held, ended, now_ms, waits=waits))
     except ConditionFailed as failed:
         if failed.item is None or waits == ("w" in failed.item):
             raise
-        request = _drop_wait(core, held, now_ms, update, values, not waits)
-        core.store.write("UpdateItem", request)
+        core.store.write("UpdateItem", _ending(core, held, ended, now_ms, waits=not waits))
 
 
-def _drop_wait(
-    core: Core, held: Held, now_ms: int, update: str, values: dict[str, Any], waits: bool
-) -> dict[str, Any]:
-    if waits:
-        update += f", w[{held.receipt.place}] = :none"
-    request = _request(core, held, now_ms, update, values)
-    exists = "attribute_exists(w)" if waits else "attribute_not_exists(w)"
-    request["ConditionExpression"] += f" AND {exists}"
-    return request
+def _ending(core: Core, held: Held, ended: Change, now_ms: int, *, waits: bool) -> dict[str, Any]:
+    changes = {held.receipt.place: ended if waits else replace(ended, wait_ms=None)}
+    still = all_of([holds_still(held, now_ms), HAS_WAITS if waits else HAS_NO_WAITS])
+    return change(core.tables.messages, held.key, changes, still)
 
 
 def holds(held: Held, parcel: Parcel, now_ms: int) -> bool:
@@ -244,16 +238,3 @@ def _ended_before(failed: ConditionFailed, held: Held, due_ms: int) -> bool:
         return False
     parcel, place = read_parcel(failed.item), held.receipt.place
     return place < parcel.count and not parcel.nonces[place] and parcel.visible_ms[place] == due_ms
-
-
-def _request(
-    core: Core, held: Held, now_ms: int, update: str, values: dict[str, Any]
-) -> dict[str, Any]:
-    still = holds_still(held, now_ms)
-    return {
-        "TableName": core.tables.messages,
-        "Key": key(held.pk, held.receipt.sort_key),
-        "ConditionExpression": " AND ".join(still.clauses),
-        "UpdateExpression": update,
-        "ExpressionAttributeValues": {":none": {"N": "0"}, **values, **still.values},
-    }

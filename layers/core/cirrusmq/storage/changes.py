@@ -33,6 +33,11 @@ class Condition(NamedTuple):
     """By their names in the clauses."""
 
 
+HAS_WAITS = Condition(("attribute_exists(w)",), {})
+"""The parcel has a list of retry waits: a receiver claimed of it while its source had retries."""
+HAS_NO_WAITS = Condition(("attribute_not_exists(w)",), {})
+
+
 def having(name: Values, values: Mapping[int, int | bytes]) -> Condition:
     """The messages at these places have these values of one list."""
     letter = _LETTERS[name]
@@ -78,19 +83,18 @@ def change(
     `first_waits_ms`: the waits of all messages, where the parcel has had none (only the claims of
     a source with retries give it some); `ends_ms`: until when the item is to be kept from now on.
     """
-    clauses, values = list(still.clauses), dict(still.values)
     written: dict[str, Any] = {}
     for place, new in changes.items():
         written |= _assigned(place, new, waits=not first_waits_ms)
     if first_waits_ms:
-        clauses.append("attribute_not_exists(w)")
+        still = all_of([still, HAS_NO_WAITS])
         written["w"] = {"L": [_wire(wait_ms) for wait_ms in first_waits_ms]}
     if ends_ms is not None:
         written["expires_at"] = _wire(ttl_seconds(ends_ms))
     names = {path: ":" + path.replace("[", "").replace("]", "") for path in written}
-    values |= {names[path]: value for path, value in written.items()}
+    values = {names[path]: value for path, value in written.items()}
     return {
-        **removal(table, key, Condition(tuple(clauses), values)),
+        **removal(table, key, Condition(still.clauses, still.values | values)),
         "UpdateExpression": "SET " + ", ".join(f"{path} = {names[path]}" for path in written),
     }
 
