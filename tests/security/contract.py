@@ -57,6 +57,11 @@ class Call:
         """The statuses of its good answers."""
         return {int(status) for status in self.described["responses"] if int(status) < 400}
 
+    @property
+    def names(self) -> list[str]:
+        """What stands in braces in its path."""
+        return re.findall(r"{(\w+)}", self.route)
+
     def path(self, names: Mapping[str, str]) -> str:
         """Its path with the names put in."""
         return re.sub(r"{(\w+)}", lambda found: names[found[1]], self.route)

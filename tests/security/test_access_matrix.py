@@ -110,7 +110,10 @@ def test_nobody_is_answered_without_a_good_key(stage: Stage, call: Call) -> None
         f"Bearer {key}",
         f"Bearer {key}:",
         f"Bearer {key}:{secret[:-1]}",
+        f"Bearer {key}:{secret}x",
         f"Bearer {key}:{other}",
+        f"Bearer {key}x:{secret}",
+        f"Bearer {'k' * 5_000}:{secret}",
         f"Bearer {key.lower()}:{secret}",
         f"Basic {key}:{secret}",
     ):

@@ -8,13 +8,14 @@ from tests.security.contract import CALLS, CODES, DOCUMENT, Call, Stage, names_f
 from cirrusmq_local.testing.world import Client, Reply
 
 WITH_BODY = [call for call in CALLS if "requestBody" in call.described]
-BODIES = [
-    b"", b" ", b"{", b"[]", b"null", b"1", b'"x"', b"{} {}", b"\xef\xbb\xbf{}",
-    b"\xff\xfe{\x00}\x00",
-    b'{"a": "\xff"}', b'{"a": NaN}', b'{"a": Infinity}', b'{"a": 1e999}', b'{"a": "\\ud800"}',
-    b'{"a": 1, "a": 2}', b'{"\\u0000": 1}', b'{"": ""}', b'{"a": "\x00"}', b"{'a': 1}",
-    b'{"a": 1,}',
-    b"[" * 100_000, b'{"a":' * 50_000 + b"1" + b"}" * 50_000,
+NO_OBJECTS = [
+    b" ", b"{", b"[]", b"null", b"1", b'"x"', b"{} {}", b"\xef\xbb\xbf{}", b"\xff\xfe{\x00}\x00",
+    b'{"a": "\x00"}', b"{'a': 1}", b'{"a": 1,}', b"[" * 100_000,
+]  # fmt: skip
+OBJECTS = [
+    b"", b'{"a": "\xff"}', b'{"a": NaN}', b'{"a": Infinity}', b'{"a": 1e999}', b'{"a": "\\ud800"}',
+    b'{"a": 1, "a": 2}', b'{"\\u0000": 1}', b'{"": ""}',
+    b'{"a":' * 50_000 + b"1" + b"}" * 50_000,
     b'{"messages":' + b"[" * 100_000, b'{"entries": [[[[]]]], "messages": [[[[]]]]}',
     b'{"' + b"k" * 100_000 + b'": 1}', b'{"a": ' + b"9" * 100_000 + b"}",
     b'{"max": -0, "wait_seconds": -0.0}', b'{"filter": {"tags": {"tags": []}}, "labels": {"": ""}}',
@@ -39,6 +40,15 @@ NAMES = [
     "%00", "a%00b", "%ff", "%F0%9F%90%98", "a%2Fb", "%2e%2e", "..", "a b", "a:b:c", ":", "a:", ":b",
     "x" * 4_000, "%", "%zz", "K%23x", "a%0d%0ab", "*", "{queue}", "a,b", "%ed%a0%80",
 ]  # fmt: skip
+ODD = ["x" * 65, "1abc", "-abc", "_abc", "a.bc", "a%20bc", "%C3%A9bc", "a%2Fbc", "a%00b"]
+BAD_NAMES = {
+    "queue": [*ODD, ":", "alice:", ":abc", "a:b:c"],
+    "topic": [*ODD, "ab"],
+    "subscription": [*ODD, "ab"],
+    "receiver": ODD,
+    "account": ODD,
+}
+NAMING = [call for call in CALLS if BAD_NAMES.keys() & set(call.names)]
 METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "QUERY"]
 
 
@@ -56,18 +66,46 @@ def check(reply: Reply, *where: object) -> None:
 
 
 @pytest.mark.parametrize("call", WITH_BODY, ids=str)
+def test_what_is_no_json_object_is_malformed(stage: Stage, call: Call) -> None:
+    before = stage.everything()
+    for body in NO_OBJECTS:
+        reply = stage.owner.raw(call.method, call.path(names_for(stage, call)), body)
+        assert (reply.status, reply.code) == (400, "MalformedRequest"), body[:40]
+    assert stage.everything() == before
+
+
+@pytest.mark.parametrize("call", WITH_BODY, ids=str)
 def test_no_body_makes_a_call_fail(stage: Stage, call: Call) -> None:
     path = call.path({**names_for(stage, call), "receiver": "new", "account": "dora"})
-    for body in BODIES:
+    for body in OBJECTS:
         check(stage.owner.raw(call.method, path, body), body[:40])
 
 
 @pytest.mark.parametrize("call", WITH_BODY, ids=str)
-def test_a_body_is_json_in_utf_8_or_of_an_unsupported_type(stage: Stage, call: Call) -> None:
+def test_a_body_is_json_in_utf_8_of_up_to_1_mib(stage: Stage, call: Call) -> None:
+    before = stage.everything()
     path = call.path(names_for(stage, call))
     for content_type, supported in TYPES.items():
         reply = stage.owner.raw(call.method, path, b'{"x": 1}', content_type=content_type)
         assert reply.code == ("InvalidParameter" if supported else "UnsupportedMediaType")
+        assert reply.status == (400 if supported else 415)
+    large = stage.owner.raw(call.method, path, b" " * 1_048_577)
+    assert (large.status, large.code) == (413, "RequestTooLarge")
+    assert stage.everything() == before
+
+
+@pytest.mark.parametrize(
+    "call", [call for call in CALLS if BAD_NAMES.keys() & set(call.names)], ids=str
+)
+def test_a_name_of_another_form_is_refused_by_name(stage: Stage, call: Call) -> None:
+    before = stage.everything()
+    for name in BAD_NAMES.keys() & set(call.names):
+        for odd in BAD_NAMES[name]:
+            names = {**names_for(stage, call), name: odd}
+            reply = stage.make(stage.owner, call, names)
+            assert (reply.status, reply.code) == (400, "InvalidParameter"), (name, odd, reply.text)
+            assert reply.json["parameter"] == name, odd
+    assert stage.everything() == before
 
 
 @pytest.mark.parametrize("call", [call for call in CALLS if "{" in call.route], ids=str)

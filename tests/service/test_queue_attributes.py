@@ -84,14 +84,6 @@ def test_a_name_is_a_letter_then_letters_digits_dashes_and_underscores(
     assert alice.put(f"/queues/{name}").json["name"] == name
 
 
-@pytest.mark.parametrize("name", ["a" * 65, "1a", "-a", "_a", "a.b", "a%20b", "%C3%A9", "a%2Fb"])
-def test_another_name_is_refused_and_a_long_one_is_not_cut(alice: Client, name: str) -> None:
-    reply = alice.put(f"/queues/{name}")
-
-    assert (reply.status, reply.code, reply.json["parameter"]) == (400, "InvalidParameter", "queue")
-    assert alice.get("/queues").json == {"queues": []}
-
-
 def test_a_name_that_differs_in_case_alone_is_taken_even_with_equal_attributes(
     alice: Client,
 ) -> None:
