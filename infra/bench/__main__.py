@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 
-from .counted import busy_partition, charts, cost, growth, hottest_keys, polls, units
+from .counted import busy_partition, charts, cost, growth, heat, polls, units
 from .measured import backlog_cpu, client, delay, imports, isolation, throughput
 
 DEFAULT = {
@@ -20,7 +20,7 @@ DEFAULT = {
     "client": client.run,
 }
 BY_NAME_ALONE = {
-    "hottest_keys": hottest_keys.run,
+    "heat": heat.run,
     "charts": charts.run,
     "busy_partition": busy_partition.run,
     "backlog_cpu": backlog_cpu.run,

@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 import pytest
 
 from bench.__main__ import main
-from bench.counted import cost, hottest_keys, reads
+from bench.counted import cost, heat, reads
 from bench.counted.designs import (
     AWS_SAMPLE,
     HIDDEN_UNTIL_FILTER,
@@ -203,17 +203,17 @@ def test_an_unknown_part_is_refused_with_the_names_of_all(
 
 @pytest.mark.parametrize("protocol", ["pull", "queue"])
 def test_no_key_of_a_busy_topic_is_too_hot(protocol: str) -> None:
-    for kind, units in hottest_keys.hottest(protocol, 20, 48).items():
-        assert units.writes < hottest_keys.MOST_WRITES, kind
-        assert units.reads < hottest_keys.MOST_READS, kind
+    for kind, units in heat.hottest(protocol, 20, 48).items():
+        assert units.writes < heat.MOST_WRITES, kind
+        assert units.reads < heat.MOST_READS, kind
 
 
 def test_a_topic_of_few_partitions_would_be_too_hot() -> None:
-    assert hottest_keys.hottest("pull", 1, 8)["parcels"].writes > hottest_keys.MOST_WRITES
+    assert heat.hottest("pull", 1, 8)["parcels"].writes > heat.MOST_WRITES
 
 
 def test_queues_of_a_topic_do_not_heat_the_attributes_of_their_account() -> None:
     pulled, queued = (
-        hottest_keys.hottest(each, 20, 48)["attributes"] for each in ("pull", "queue")
+        heat.hottest(each, 20, 48)["attributes"] for each in ("pull", "queue")
     )
     assert queued.reads < pulled.reads + 200
