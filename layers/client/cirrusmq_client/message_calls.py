@@ -29,7 +29,7 @@ class MessageCalls(Calls):
         return [_sent(entry) for entry in self._send(queue, messages, {}).json["messages"]]
 
     def send_each(self, queue: str, messages: Sequence[Message]) -> list[Sent | CirrusMQError]:
-        """Send each message by itself; in the place of a refused one is its error."""
+        """Send the messages that are not refused; in the place of a refused one is its error."""
         answered = self._send(queue, messages, {"atomic": False}).json["messages"]
         return [
             error_of(entry["error"]) if "error" in entry else _sent(entry) for entry in answered
