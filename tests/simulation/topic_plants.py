@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from tests.simulation.plants import plant
 
 from cirrusmq.fanout import copies, records, topics
-from cirrusmq.metering import meter
+from cirrusmq.metering import fold, meter
 from cirrusmq.model.parcel import Parcel
 from cirrusmq.publishing import ids
 from cirrusmq.push import pending, poster_lease, posting
@@ -97,11 +97,11 @@ def a_batch_counts_again_when_it_comes_again(patch: pytest.MonkeyPatch) -> None:
 @plant("dead", "rewinding")
 def moves_are_billed_as_deletes(patch: pytest.MonkeyPatch) -> None:
     """The meter does not look at a parcel's source before its move."""
-    change = meter._change
+    change = fold._change
 
     def blind(record: Any) -> Any:
         told = change(record)
         after = told.after and replace(told.after, moved_from=None)
         return type(told)(before=told.before, after=after, by_ttl=told.by_ttl)
 
-    patch.setattr(meter, "_change", blind)
+    patch.setattr(fold, "_change", blind)

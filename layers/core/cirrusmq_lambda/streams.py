@@ -6,7 +6,7 @@ import base64
 from typing import Any
 
 from cirrusmq.fanout.handouts import LogEntry
-from cirrusmq.metering.meter import StreamRecord
+from cirrusmq.metering.fold import StreamRecord
 from cirrusmq.runtime.store import Item
 from cirrusmq.storage.parked import UNKNOWN_PLACE
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from cirrusmq.base.decoding import decode_json
 from cirrusmq.base.errors import QueueNotFound
 from cirrusmq.metering.meter import RECORD_SECONDS, usage_entry, usage_place
+from cirrusmq.metering.usage import Usage
 from cirrusmq.queues.queues import get_queue
 from cirrusmq.queues.resources import Resource
 from cirrusmq.runtime.core import Core
@@ -94,9 +95,7 @@ def _entries(resource: Resource, kept: Kept, hour: int) -> list[Item]:
     minute = hour * 60
     entries = []
     if kept.messages or kept.bytes:
-        numbers = {"count": kept.messages, "bytes": kept.bytes}
-        entries.append(usage_entry(resource, "kept", minute, numbers))
+        entries.append(usage_entry(resource, "kept", minute, Usage(kept.messages, kept.bytes)))
     if kept.rewindable:
-        numbers = {"count": kept.rewindable, "bytes": 0}
-        entries.append(usage_entry(resource, "rewindable", minute, numbers))
+        entries.append(usage_entry(resource, "rewindable", minute, Usage(kept.rewindable)))
     return entries

@@ -10,48 +10,24 @@ that batch left; the counters change by the difference, in the same transaction:
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, TypeAlias
-
-import msgspec
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from operator import sub
+from typing import Any, NamedTuple
 
 from cirrusmq.base.errors import Unavailable
-from cirrusmq.metering.usage import Change, Event, events, kept, published, push_events, rewindable
-from cirrusmq.publishing.records import is_topic_record, read_record
+from cirrusmq.metering.fold import Folded, StreamRecord, fold
+from cirrusmq.metering.usage import Usage
 from cirrusmq.queues.resources import Resource
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import Item, TransactionRefused, key
 from cirrusmq.storage import directory
 from cirrusmq.storage.counters import Kept, change_counter
 from cirrusmq.storage.directory_keys import resource_place
-from cirrusmq.storage.parcels import ARCHIVE, LOG, read_parcel
 from cirrusmq.storage.shards import shard_key
 
 RECORD_SECONDS = 40 * 86_400
-MOST_RESOURCES = 90
-"""A transaction has at most 100 writes: the record, and a counter for each resource."""
 _TRIES = 5
-_BILLED = ("count", "bytes", "attempts")
-Billed: TypeAlias = Counter[tuple[tuple[str, str, int], str]]
-"""((resource id, kind, minute), name of a number) -> the number."""
-
-
-class StreamRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """One change of an item, as the stream tells it."""
-
-    event_id: str
-    time_ms: int
-    before: Item | None
-    after: Item | None
-    by_ttl: bool
-
-    @property
-    def pk(self) -> str:
-        """Partition key of the item."""
-        item = self.after or self.before
-        assert item is not None
-        return str(item["pk"]["S"])
 
 
 class Metered(NamedTuple):
@@ -66,62 +42,12 @@ def meter(core: Core, records: Sequence[StreamRecord]) -> Metered:
     """Count a batch, or as much of it as fits into a transaction."""
     if not records:
         return Metered(0, 0)
-    covered = _within_transaction(records)
-    billed: Billed = Counter()
-    counters: dict[str, Counter[str]] = {}
-    for record in covered:
-        minute = record.time_ms // 60_000
-        for event in _events(core, record, counters):
-            for name, number in zip(_BILLED, event[2:], strict=True):
-                billed[(event.source_id, event.kind, minute), name] += number
-    _write(core, covered[0].event_id, _usage_records(core, billed), counters)
+    folded = fold(records, partial(_resource, core))
+    _write(core, records[0].event_id, folded)
     dead_letters = sum(
-        number
-        for ((_, kind, _), name), number in billed.items()
-        if (kind, name) == ("dead_lettered", "count")
+        usage.messages for place, usage in folded.usage.items() if place.kind == "dead_lettered"
     )
-    return Metered(len(covered), dead_letters)
-
-
-def _events(core: Core, record: StreamRecord, counters: dict[str, Counter[str]]) -> Iterator[Event]:
-    """What a record is billed as; the counters of its resource change with it."""
-    kind, resource_id, _ = record.pk.split("#")
-    if kind == LOG:
-        if record.before is None and record.after is not None and is_topic_record(record.after):
-            messages = read_record(record.after).messages
-            size = sum(message.size_bytes for message in messages)
-            yield published(resource_id, len(messages), size)
-        return
-    change = _change(record)
-    held = counters.setdefault(resource_id, Counter())
-    if kind == ARCHIVE:
-        held["rewindable"] += rewindable(change)
-        return
-    messages_kept, bytes_kept = kept(change)
-    held["messages"] += messages_kept
-    held["bytes"] += bytes_kept
-    resource = _resource(core, resource_id)
-    if resource.pushed:
-        yield from push_events(change)
-    else:
-        yield from events(change, "sent" if resource.kind == "queue" else "delivered")
-
-
-def _within_transaction(records: Sequence[StreamRecord]) -> Sequence[StreamRecord]:
-    resources: set[str] = set()
-    for number, record in enumerate(records):
-        resources.add(record.pk.split("#")[1])
-        if len(resources) > MOST_RESOURCES:
-            return records[:number]
-    return records
-
-
-def _change(record: StreamRecord) -> Change:
-    return Change(
-        before=read_parcel(record.before) if record.before else None,
-        after=read_parcel(record.after) if record.after else None,
-        by_ttl=record.by_ttl,
-    )
+    return Metered(folded.records, dead_letters)
 
 
 def _resource(core: Core, source_id: str) -> Resource:
@@ -134,31 +60,19 @@ def _resource(core: Core, source_id: str) -> Resource:
     return core.slow_cache.get(place, load) or Resource("unknown", "queue", source_id)
 
 
-def _usage_records(core: Core, billed: Billed) -> list[dict[str, Any]]:
-    shown = []
-    for place in sorted({place for place, _ in billed}):
-        source_id, kind, minute = place
-        numbers = {name: billed[place, name] for name in _BILLED}
-        if any(numbers.values()):
-            shown.append(usage_entry(_resource(core, source_id), kind, minute, numbers))
-    return shown
-
-
-def usage_entry(
-    resource: Resource, kind: str, minute: int, numbers: Mapping[str, int]
-) -> dict[str, Any]:
-    """One entry of a usage record, in wire shape; `numbers`: count, bytes and attempts."""
+def usage_entry(resource: Resource, kind: str, minute: int, usage: Usage) -> dict[str, Any]:
+    """One entry of a usage record, in wire shape."""
     prefix = "queue" if resource.kind in ("queue", "receiver") else resource.kind
     entry = {
         "account": {"S": resource.account},
         "resource": {"S": f"{prefix}:{resource.name}"},
         "kind": {"S": kind},
         "minute": {"N": str(minute)},
-        "count": {"N": str(numbers["count"])},
-        "bytes": {"N": str(numbers["bytes"])},
+        "count": {"N": str(usage.messages)},
+        "bytes": {"N": str(usage.bytes)},
     }
-    if numbers.get("attempts"):
-        entry["attempts"] = {"N": str(numbers["attempts"])}
+    if usage.attempts:
+        entry["attempts"] = {"N": str(usage.attempts)}
     return {"M": entry}
 
 
@@ -167,24 +81,24 @@ def usage_place(event_id: str) -> tuple[str, str]:
     return shard_key("U", event_id), event_id
 
 
-def _write(
-    core: Core,
-    event_id: str,
-    usage_records: Iterable[dict[str, Any]],
-    counters: dict[str, Counter[str]],
-) -> None:
+def _write(core: Core, event_id: str, folded: Folded) -> None:
     pk, sk = usage_place(event_id)
-    expires_at = core.now_ms() // 1000 + RECORD_SECONDS
     item: Item = {
         **key(pk, sk),
-        "records": {"L": list(usage_records)},
-        "counters": {"M": {source_id: _to_map(held) for source_id, held in counters.items()}},
-        "expires_at": {"N": str(expires_at)},
+        "records": {
+            "L": [
+                usage_entry(_resource(core, place.source_id), place.kind, place.minute, usage)
+                for place, usage in sorted(folded.usage.items())
+                if any(usage)
+            ]
+        },
+        "counters": {"M": {source_id: _to_map(step) for source_id, step in folded.steps.items()}},
+        "expires_at": {"N": str(core.now_ms() // 1000 + RECORD_SECONDS)},
     }
     for _ in range(_TRIES):
         old = core.store.get(core.tables.usage, pk, sk)
         try:
-            core.store.transact([_put_record(core, item, old), *_steps(core, counters, old)])
+            core.store.transact([_put_record(core, item, old), *_steps(core, folded.steps, old)])
         except TransactionRefused:
             continue  # another delivery of this batch was faster
         return
@@ -210,19 +124,18 @@ def _put_record(core: Core, item: Item, old: Item | None) -> dict[str, Any]:
     return {"Put": put}
 
 
-def _steps(
-    core: Core, counters: dict[str, Counter[str]], old: Item | None
-) -> Iterable[dict[str, Any]]:
+def _steps(core: Core, steps: Mapping[str, Kept], old: Item | None) -> Iterator[dict[str, Any]]:
     before = old["counters"]["M"] if old else {}
-    for source_id in sorted({*counters, *before}):
-        held = counters.get(source_id, Counter())
-        counted = before.get(source_id, {}).get("M", {})
-        steps = {
-            name: held[name] - int(counted.get(name, {"N": "0"})["N"]) for name in Kept._fields
-        }
-        if any(steps.values()):
-            yield change_counter(core, source_id, steps, core.now_ms() // 60_000)
+    for source_id in sorted({*steps, *before}):
+        counted = _from_map(before[source_id]) if source_id in before else Kept()
+        step = Kept(*map(sub, steps.get(source_id, Kept()), counted))
+        if any(step):
+            yield change_counter(core, source_id, step, core.now_ms() // 60_000)
 
 
-def _to_map(held: Counter[str]) -> dict[str, Any]:
-    return {"M": {name: {"N": str(held[name])} for name in Kept._fields}}
+def _to_map(step: Kept) -> dict[str, Any]:
+    return {"M": {name: {"N": str(number)} for name, number in step._asdict().items()}}
+
+
+def _from_map(counted: dict[str, Any]) -> Kept:
+    return Kept(**{name: int(number["N"]) for name, number in counted["M"].items()})

@@ -38,6 +38,30 @@ class Event(NamedTuple):
     """Posts, of a pushed subscription's deliveries."""
 
 
+class UsageKey(NamedTuple):
+    """The source, kind and minute (since the epoch) that usage is added up for."""
+
+    source_id: str
+    kind: Kind
+    minute: int
+
+
+class Usage(NamedTuple):
+    """So many messages, their bytes, and posts."""
+
+    messages: int = 0
+    bytes: int = 0
+    attempts: int = 0
+
+    def plus(self, event: Event) -> Usage:
+        """The usage with one event more."""
+        return Usage(
+            self.messages + event.messages,
+            self.bytes + event.bytes,
+            self.attempts + event.attempts,
+        )
+
+
 class Change(msgspec.Struct, frozen=True):
     """A parcel before and after a write; None where it was not there."""
 

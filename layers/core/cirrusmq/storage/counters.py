@@ -32,9 +32,9 @@ _EMPTY_MINUTES = 60
 class Kept(NamedTuple):
     """Messages not yet deleted, their bytes, and messages that can be rewound."""
 
-    messages: int
-    bytes: int
-    rewindable: int
+    messages: int = 0
+    bytes: int = 0
+    rewindable: int = 0
 
 
 class Counter(NamedTuple):
@@ -60,10 +60,8 @@ def counter_place(resource_id: str) -> tuple[str, str]:
     return shard_key(COUNTERS, resource_id), resource_id
 
 
-def change_counter(
-    core: Core, resource_id: str, steps: dict[str, int], minute: int
-) -> dict[str, Any]:
-    """A transaction's step of a counter; `steps` by the names of `Kept`."""
+def change_counter(core: Core, resource_id: str, step: Kept, minute: int) -> dict[str, Any]:
+    """A write, for a transaction, that adds to a counter."""
     return {
         "Update": {
             "TableName": core.tables.usage,
@@ -72,7 +70,7 @@ def change_counter(
             "ExpressionAttributeNames": dict(zip(("#m", "#b", "#r"), Kept._fields, strict=True)),
             "ExpressionAttributeValues": {
                 ":minute": {"N": str(minute)},
-                **{f":{name[0]}": {"N": str(steps[name])} for name in Kept._fields},
+                **{f":{name[0]}": {"N": str(number)} for name, number in step._asdict().items()},
             },
         }
     }

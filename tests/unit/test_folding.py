@@ -1,0 +1,111 @@
+"""A batch of the stream added up: usage by source, kind and minute, and steps of counters."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from msgspec import msgpack
+from tests.unit.parcels import NOW_MS, SEND_ID, parcel
+
+from cirrusmq.metering.fold import MOST_RESOURCES, StreamRecord, fold
+from cirrusmq.metering.usage import Event, Usage, UsageKey
+from cirrusmq.model.message import Message
+from cirrusmq.model.parcel import DELETED, Parcel
+from cirrusmq.publishing.records import make_header
+from cirrusmq.queues.resources import Resource
+from cirrusmq.storage.counters import Kept
+from cirrusmq.storage.parcels import archive_item, log_item, parcel_item
+
+MINUTE = NOW_MS // 60_000
+RESOURCES = {
+    "queue": Resource("alice", "queue", "orders"),
+    "receiver": Resource("alice", "receiver", "orders/audit"),
+    "url": Resource("alice", "subscription", "news/url", pushed=True),
+}
+
+
+def record(before: Any, after: Any, time_ms: int = NOW_MS, *, by_ttl: bool = False) -> StreamRecord:
+    return StreamRecord(event_id="e", time_ms=time_ms, before=before, after=after, by_ttl=by_ttl)
+
+
+def change(before: Parcel | None, after: Parcel | None, time_ms: int = NOW_MS) -> StreamRecord:
+    return record(before and parcel_item(before), after and parcel_item(after), time_ms)
+
+
+def folded(*records: StreamRecord) -> tuple[dict[UsageKey, Usage], dict[str, Kept]]:
+    result = fold(records, RESOURCES.__getitem__)
+    assert result.records == len(records)
+    return result.usage, result.steps
+
+
+def test_messages_of_a_minute_are_added_up() -> None:
+    sent = change(None, parcel(2, sizes=(10, 20)))
+    later = change(None, parcel(1, sizes=(40,)), NOW_MS + 60_000)
+    usage, steps = folded(sent, sent, later)
+    assert usage == {
+        UsageKey("queue", "sent", MINUTE): Usage(4, 60),
+        UsageKey("queue", "sent", MINUTE + 1): Usage(1, 40),
+    }
+    assert steps == {"queue": Kept(messages=5, bytes=100)}
+
+
+def test_a_step_of_nothing_is_a_step_too() -> None:
+    usage, steps = folded(change(parcel(1), parcel(1, receives=(1,))))
+    assert usage == {UsageKey("queue", "received", MINUTE): Usage(1, 100)}
+    assert steps == {"queue": Kept()}
+
+
+@pytest.mark.parametrize(("source_id", "kind"), [("queue", "sent"), ("receiver", "delivered")])
+def test_a_new_message_is_sent_to_a_queue_and_delivered_to_others(
+    source_id: str, kind: Any
+) -> None:
+    usage, _ = folded(change(None, parcel(1, source_id=source_id)))
+    assert usage == {UsageKey(source_id, kind, MINUTE): Usage(1, 100)}
+
+
+def test_posts_are_counted_beside_deliveries() -> None:
+    before = parcel(1, source_id="url")
+    after = parcel(1, source_id="url", receives=(3,), visible_ms=(DELETED,))
+    assert folded(change(before, after)) == (
+        {UsageKey("url", "delivered", MINUTE): Usage(1, 100, 3)},
+        {"url": Kept(messages=-1, bytes=-100)},
+    )
+
+
+def test_an_archived_parcel_can_be_rewound_and_is_billed_nowhere() -> None:
+    archived = archive_item(parcel(2, visible_ms=(DELETED, NOW_MS)), NOW_MS)
+    assert folded(record(None, archived)) == ({}, {"queue": Kept(rewindable=1)})
+    assert folded(record(archived, None, by_ttl=True)) == ({}, {"queue": Kept(rewindable=-1)})
+
+
+def test_a_publish_is_billed_once_to_its_topic_which_keeps_nothing() -> None:
+    messages = {0: Message(body="x"), 2: Message(body="four")}
+    item = log_item("topic#0", SEND_ID, messages, NOW_MS, NOW_MS + 1, None)
+    header = make_header(
+        topic="news", account="alice", deliveries=[], sequences=None, routing_keys=["", ""]
+    )
+    published = item | {"g": {"B": msgpack.encode(header)}}
+    assert folded(record(None, published)) == (
+        {UsageKey("topic", "published", MINUTE): Usage(2, 5)},
+        {},
+    )
+    assert folded(record(published, published), record(published, None)) == ({}, {})
+    assert folded(record(None, item)) == ({}, {})
+
+
+def test_a_batch_ends_before_it_has_more_resources_than_a_transaction_can_count() -> None:
+    def of(number: int) -> StreamRecord:
+        return change(None, parcel(1, source_id=f"source{number}"))
+
+    resource = Resource("alice", "queue", "orders")
+    within = [of(number) for number in range(MOST_RESOURCES)] * 2
+    assert fold(within, lambda _: resource).records == 2 * MOST_RESOURCES
+    result = fold([*within, of(MOST_RESOURCES), of(0)], lambda _: resource)
+    assert result.records == 2 * MOST_RESOURCES
+    assert f"source{MOST_RESOURCES}" not in result.steps
+
+
+def test_one_event_more_is_added_with_its_sign() -> None:
+    event = Event("queue", "deleted", -1, -10, 2)
+    assert Usage(5, 50, 1).plus(event) == Usage(4, 40, 3)
