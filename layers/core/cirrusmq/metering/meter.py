@@ -31,7 +31,7 @@ _TRIES = 5
 
 
 class Metered(NamedTuple):
-    """What was counted of a batch."""
+    """The part of a batch that was counted."""
 
     records: int
     """From the first on."""

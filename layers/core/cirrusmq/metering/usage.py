@@ -1,4 +1,4 @@
-"""What one change of a parcel means for billing and for the counters: pure, and right in any order.
+"""One change of a parcel as usage and as a step of the counters: pure, and right in any order.
 
 Counting is signed. A move between parcels shows in the stream as a departure and an arrival; the
 arrival says where it came from and takes back what the departure alone would look like.
@@ -28,7 +28,7 @@ Kind: TypeAlias = Literal[
 
 
 class Event(NamedTuple):
-    """Something billed: so many messages (signed) of so many bytes, at a source."""
+    """One thing billed: so many messages (signed) of so many bytes, at a source."""
 
     source_id: str
     kind: Kind
@@ -71,12 +71,12 @@ class Change(msgspec.Struct, frozen=True):
 
 
 def published(topic_id: str, messages: int, size: int) -> Event:
-    """What a topic's record is billed as."""
+    """The usage of a topic's new record."""
     return Event(topic_id, "published", messages, size)
 
 
 def push_events(change: Change) -> Iterator[Event]:
-    """What a change of a pushed subscription's parcel is billed as: deliveries and attempts."""
+    """The usage of a change of a pushed subscription's parcel: deliveries and attempts."""
     before, after = change.before, change.after
     if before is None or after is None:
         if before is not None and change.by_ttl:
@@ -95,7 +95,7 @@ def push_events(change: Change) -> Iterator[Event]:
 
 
 def events(change: Change, arrival: Kind) -> Iterator[Event]:
-    """What a change is billed as; `arrival` is the kind of a new message in this source."""
+    """The usage of a change; `arrival` is the kind of a new message in this source."""
     before, after = change.before, change.after
     if before and after and before.sent_ms != after.sent_ms:
         # Purged, and written over by the same send that was repeated.

@@ -25,10 +25,10 @@ _TRIES = 8
 
 
 def new_id(core: Core, topic: Topic, begun_ms: int, *, in_order: bool) -> str:
-    """The id of a publish, which says in which partition of the log it lies.
+    """The id of a publish, which decides its partition of the log.
 
     A stream keeps the order of one partition key only, and `fan_out` hands records on in the order
-    in which they come: what ordered consumers get lies in the first partition.
+    in which they come: all that ordered consumers get is in the first partition.
     """
     while True:
         send_id = new_send_id(core, begun_ms)
@@ -37,7 +37,7 @@ def new_id(core: Core, topic: Topic, begun_ms: int, *, in_order: bool) -> str:
 
 
 def is_in_order(topic: Topic, send_id: str) -> bool:
-    """Whether a publish of this id lies where ordered consumers need it."""
+    """Whether a publish of this id is in the partition of ordered consumers."""
     return topic.log_partition(send_id) == 0
 
 
@@ -68,7 +68,7 @@ def settle_id(core: Core, topic: Topic, send_id: str, *, in_order: bool) -> str:
 
 
 def moved_to(item: Item) -> str | None:
-    """Where a log's item is a marker: the id that it names; else None."""
+    """The id that a log's item names if it is a marker; else None."""
     return str(item["m"]["S"]) if "m" in item else None
 
 

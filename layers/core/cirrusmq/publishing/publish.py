@@ -54,7 +54,7 @@ class PublishRequest(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
 
 class Published(msgspec.Struct, frozen=True, kw_only=True):
-    """What a publisher learns of one message."""
+    """A published message, as its sender is told of it."""
 
     id: str
     matched: int
@@ -176,7 +176,7 @@ def _store(
         later_id = moved_to(earlier.items[0])
         if later_id is None:
             break
-        # A repetition took this try for dead, and settled for all where the messages lie.
+        # A repetition took this try for dead, and settled for all under which id they are.
         settled_id = settle_id(core, topic, later_id, in_order=publishing.in_order)
         publishing = replace(publishing, id=settled_id, now_ms=core.now_ms())
         earlier = _write(publishing, matched)
@@ -198,7 +198,7 @@ def _store(
 def _counts(record: TopicRecord) -> dict[int, int]:
     """To how many subscriptions each message of a stored record goes, by its place in the call.
 
-    That was decided when it was stored; whoever subscribed since gets nothing by a repetition.
+    That was decided when it was stored: a subscription made since gets nothing by a repetition.
     """
     return {
         position: sum(place in delivery.places for delivery in record.header.deliveries)

@@ -47,7 +47,7 @@ def endpoints(core: Core, drafts: Iterable[Draft]) -> dict[str, Queue]:
 def any_ordered(drafts: Iterable[Draft], queues: Mapping[str, Queue], begun_ms: int) -> bool:
     """Whether a consumer that gets one of the messages is promised an order.
 
-    One that subscribed since the attempt began must not change the id that a repetition has.
+    A consumer that subscribed since the attempt began must not change the id of a repetition.
     """
     return any(
         subscription.ordered

@@ -1,4 +1,4 @@
-"""What a topic's log record says beside its messages: which subscriptions get which of them."""
+"""A topic's log record: its messages, and which subscriptions get which of them."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class TopicHeader(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def deliveries(self) -> list[Delivery]:
-        """What each subscription gets."""
+        """The share of each subscription."""
         return [
             Delivery(
                 subscription_id=alike.subscription_ids[start : start + ID_CHARACTERS],

@@ -1,4 +1,4 @@
-"""What sending to a queue and publishing to a topic share: the batch, its id, its duplicates."""
+"""A batch of messages, its id and its duplicates: shared by sending and publishing."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Strict deduplication: the reminder of an id, and the messages it stands for, in one transaction.
+"""Strict deduplication: the reminder of an id and its messages are written in one transaction.
 
     A: transact(reminder if absent or expired, log record, parcels) ──> stored
     B: the same id                                                  ──> refused: A's reminder
 
-B answers what A's reminder says, also when A's message is consumed by then.
+B is answered what A's reminder says, also when A's message is consumed by then.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ class Stored(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Earlier(NamedTuple):
-    """What an earlier try of the very same call left, where that took effect."""
+    """An earlier try of the very same call that took effect."""
 
     sent_ms: int
     items: tuple[Item, ...]
-    """What stands under the keys that this try would have written."""
+    """The items under the keys that this try would have written."""
 
 
 class Duplicate(Exception):

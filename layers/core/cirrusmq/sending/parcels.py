@@ -1,7 +1,7 @@
-"""Making the items that put messages into a queue: pure, whoever sends them.
+"""The items that put messages into a queue: pure, the same for every sender.
 
 A send's messages share one log record, or travel inside their parcel where that is small. Messages
-that become available at different times, or that stand in different groups, get parcels of their
+that become available at different times, or that are of different groups, get parcels of their
 own.
 """
 
@@ -42,7 +42,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LogHeader(msgspec.Struct, frozen=True, array_like=True):
-    """What `fan_out` must know of a log record's messages to make parcels for receivers."""
+    """The header of a log record: all that `fan_out` needs to make parcels for receivers."""
 
     available_ms: tuple[int, ...]
     visibility_seconds: tuple[int, ...]
@@ -53,7 +53,7 @@ class LogHeader(msgspec.Struct, frozen=True, array_like=True):
     partitions: int
     """How many the queue had."""
     dead_letter: dict[str, Any] | None = None
-    """What a dead letter, which is alone in its record, notes of its source."""
+    """The note of its source in a dead letter, which is alone in its record."""
 
 
 class Items(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,7 +69,7 @@ class Items(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Origin(msgspec.Struct, frozen=True, kw_only=True):
-    """Where messages come from that were in another queue before."""
+    """The source of messages that were in another queue before."""
 
     moved_from: str
     dead_letter: dict[str, Any] | None
@@ -83,7 +83,7 @@ def group_hash(group: str) -> str:
 
 
 def group_partition(group: str, partitions: int) -> int:
-    """The partition in which a group stands; an ordered queue's partitions never change."""
+    """The partition of a group; an ordered queue's partitions never change."""
     return zlib.crc32(group_hash(group).encode()) % partitions
 
 
@@ -129,9 +129,9 @@ def items_for(
 
 
 def _log_partition(queue: Queue, parcel_id: str) -> int:
-    """Where a send's log record lies.
+    """The partition of a send's log record.
 
-    Of an ordered queue with receivers all records lie in one partition: a stream keeps the order
+    All records of an ordered queue with receivers are in one partition: a stream keeps the order
     of one partition key only, and `fan_out` hands records on in the order in which they come.
     """
     if queue.attributes.ordered and queue.log_since_ms is not None:

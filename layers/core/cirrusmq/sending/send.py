@@ -187,15 +187,19 @@ def _send_id(core: Core, queue: Queue, request: SendRequest, begun_ms: int) -> s
 def _store(
     sending: _Send, drafts: Mapping[int, _Draft], places: Sequence[int]
 ) -> dict[int, _Result]:
-    """Store the messages at `places`, unless an earlier try of the send decided on them."""
+    """Store the messages at `places`, unless an earlier try of the send has."""
     results: dict[int, _Result] = {}
     while left := {place: drafts[place] for place in places if place not in results}:
         results |= _write(sending, left)
     return results
 
 
-def _write(sending: _Send, drafts: Mapping[int, _Draft]) -> dict[int, _Result]:
-    """Store the messages, all or none: then answers what an earlier try decided on some."""
+def _write(sending: _Send, drafts: Mapping[int, _Draft]) -> Mapping[int, _Result]:
+    """Store the messages, all or none.
+
+    Answers the results that are settled then: of all messages, if they were stored, else of those
+    that an earlier try of the send stored or keeps out.
+    """
     core, queue = sending.core, sending.queue
     messages = {place: draft.message for place, draft in drafts.items()}
     earlier = _sent_with_earlier_delay(sending, drafts.values())
@@ -219,7 +223,7 @@ def _write(sending: _Send, drafts: Mapping[int, _Draft]) -> dict[int, _Result]:
     else:
         earlier = store_items(core, queue, items)
     if earlier is None:
-        return {**fresh}
+        return fresh
     taken = {_key(item) for item in earlier.items}
     met = {place for item in items.all if _key(item) in taken for place in read_positions(item)}
     return _decided(sending, messages, earlier, met)
@@ -251,7 +255,7 @@ def _items(sending: _Send, drafts: Mapping[int, _Draft]) -> Items:
 
 def _decided(
     sending: _Send, messages: Mapping[int, Message], earlier: Earlier, met: Set[int]
-) -> dict[int, _Result]:
+) -> Mapping[int, _Result]:
     """The results of messages on which an earlier try decided; the others are still to be stored.
 
     `met`: the places of messages whose keys are taken by what the earlier try stored. Where it was
@@ -264,7 +268,7 @@ def _decided(
     A message that has another key, by its delay, is stored by itself.
     """
     if sending.whole:
-        return {**stored(sending.id, messages, earlier.sent_ms)}
+        return stored(sending.id, messages, earlier.sent_ms)
     if all(map(is_leftover, earlier.items)):
         raise Unavailable  # it died before it stored anything, and may have had others
     held = {place for item in earlier.items for place in read_positions(item)}
