@@ -109,3 +109,4 @@ def test_a_batch_ends_before_it_has_more_resources_than_a_transaction_can_count(
 def test_one_event_more_is_added_with_its_sign() -> None:
     event = Event("queue", "deleted", -1, -10, 2)
     assert Usage(5, 50, 1).plus(event) == Usage(4, 40, 3)
+    assert Usage().plus(event) == (-1, -10, 2)

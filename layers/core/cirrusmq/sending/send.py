@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from functools import partial
 from typing import Annotated, TypeAlias
 
@@ -13,7 +13,6 @@ from cirrusmq.base import limits
 from cirrusmq.base.errors import CirrusMQError, InvalidParameter, LimitExceeded, Unavailable
 from cirrusmq.base.request_token import check_attempt
 from cirrusmq.model.message import Message, check_body_size
-from cirrusmq.model.parcel import sort_key
 from cirrusmq.model.queue import Queue
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import Item
@@ -30,9 +29,9 @@ from cirrusmq.sending.batch import (
 from cirrusmq.sending.deduplication import Earlier, Stored
 from cirrusmq.sending.late import under_present_keys
 from cirrusmq.sending.parcels import Entry, Items, items_for
-from cirrusmq.sending.writes import is_leftover, store_items
+from cirrusmq.sending.writes import find_with_earlier_delay, is_leftover, store_items
 from cirrusmq.storage import counters
-from cirrusmq.storage.parcels import PARCELS, partition_key, read_positions
+from cirrusmq.storage.parcels import read_positions
 from cirrusmq.storage.sequences import take_sequence
 
 
@@ -202,9 +201,9 @@ def _write(sending: _Send, drafts: Mapping[int, _Draft]) -> Mapping[int, _Result
     """
     core, queue = sending.core, sending.queue
     messages = {place: draft.message for place, draft in drafts.items()}
-    earlier = _sent_with_earlier_delay(sending, drafts.values())
+    met = {place for place, draft in drafts.items() if not draft.own_delay}
+    earlier = find_with_earlier_delay(core, queue, sending.id, sending.begun_ms) if met else None
     if earlier is not None:
-        met = {place for place, draft in drafts.items() if not draft.own_delay}
         return _decided(sending, messages, earlier, met)
     items = _items(sending, drafts)
     fresh = stored(sending.id, messages, sending.now_ms)
@@ -273,35 +272,12 @@ def _decided(
         raise Unavailable  # it died before it stored anything, and may have had others
     held = {place for item in earlier.items for place in read_positions(item)}
     kept = {place: message for place, message in messages.items() if place in held}
-    left_out = {place: _left_out(place) for place in met - held}
+    said = "was refused when it was first shown: send it with a new one"
+    left_out = {
+        place: InvalidParameter("attempt", f"messages[{place}] {said}") for place in met - held
+    }
     return {**stored(sending.id, kept, earlier.sent_ms), **left_out}
-
-
-def _left_out(place: int) -> CirrusMQError:
-    return InvalidParameter(
-        "attempt", f"messages[{place}] was refused when it was first shown: send it with a new one"
-    )
 
 
 def _key(item: Item) -> tuple[str, str]:
     return item["pk"]["S"], item["sk"]["S"]
-
-
-def _sent_with_earlier_delay(sending: _Send, drafts: Iterable[_Draft]) -> Earlier | None:
-    """This very send, if it was stored before the queue's delay changed.
-
-        a client      send (attempt) ──> answer lost ............. the same send again
-        the queue     delay 0: stored at the attempt's time ...... delay 5: another key
-
-    Keys hold the delay, so the earlier ones are looked up; only just after such a change.
-    """
-    if all(draft.own_delay for draft in drafts):
-        return None
-    core, queue, begun_ms = sending.core, sending.queue, sending.begun_ms
-    pk = partition_key(PARCELS, queue.id, queue.partition_of(sending.id))
-    for seconds in queue.earlier_delays_of(begun_ms) - {queue.attributes.delay_seconds}:
-        key = sort_key(begun_ms + seconds * 1000, sending.id)
-        item = core.store.get(core.tables.messages, pk, key)
-        if item is not None and int(item["t"]["N"]) > queue.purged_ms:
-            return Earlier(int(item["t"]["N"]), (item,))
-    return None

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from cirrusmq.base.errors import Unavailable
+from cirrusmq.model.parcel import sort_key
 from cirrusmq.model.queue import Queue
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import ConditionFailed, Item, TransactionRefused, put_if_absent
@@ -20,7 +21,9 @@ from cirrusmq.sending.deduplication import Earlier
 from cirrusmq.sending.parcels import Items
 from cirrusmq.storage.parcels import (
     LOG,
+    PARCELS,
     join_log_items,
+    partition_key,
     put_unless_sent,
     read_positions,
     ttl_seconds,
@@ -45,6 +48,25 @@ def store_items(core: Core, queue: Queue, items: Items) -> Earlier | None:
         _write(core, (), log, purged_ms=0, together=False)
         log = None
     return _write(core, items.parcels, log, purged_ms=queue.purged_ms, together=True)
+
+
+def find_with_earlier_delay(
+    core: Core, queue: Queue, send_id: str, begun_ms: int
+) -> Earlier | None:
+    """This very send, if it was stored before the queue's delay changed.
+
+        a client      send (attempt) ──> answer lost ............. the same send again
+        the queue     delay 0: stored at the attempt's time ...... delay 5: another key
+
+    Keys hold the delay, so the earlier ones are looked up; only just after such a change.
+    """
+    pk = partition_key(PARCELS, queue.id, queue.partition_of(send_id))
+    for seconds in queue.earlier_delays_of(begun_ms) - {queue.attributes.delay_seconds}:
+        key = sort_key(begun_ms + seconds * 1000, send_id)
+        item = core.store.get(core.tables.messages, pk, key)
+        if item is not None and int(item["t"]["N"]) > queue.purged_ms:
+            return Earlier(int(item["t"]["N"]), (item,))
+    return None
 
 
 def is_leftover(item: Item) -> bool:
