@@ -11,6 +11,7 @@ import msgspec
 import pytest
 from standardwebhooks import Webhook
 from tests.service.conftest import to_ms
+from tests.service.crashes import before_transactions
 from tests.service.topics import URL, Schedules, Subscriber, TestTopic
 
 from cirrusmq_local.testing.world import Client, Reply, World
@@ -231,6 +232,23 @@ class TestConfirmation:
         assert alice.post(f"{topic.path}/subscriptions/web/confirm", {}).status == 204
         strict.settle()
         assert len(strict.posts) == 2
+
+    def test_a_new_token_and_a_change_at_the_same_time_both_take_effect(
+        self,
+        strict: World,
+        topic: TestTopic,
+        alice: Client,
+        token: str,
+        confirm: Callable[..., Reply],
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        web, tags = f"{topic.path}/subscriptions/web", {"tags": ["a"]}
+        before_transactions(strict, monkeypatch, lambda: alice.patch(web, {"filter": tags}))
+        assert alice.post(f"{web}/confirm", {}).status == 204
+        strict.settle()
+        assert alice.get(web).json["filter"] == tags
+        assert confirm(token).code == "Forbidden"
+        assert confirm(json.loads(strict.posts[-1][2])["token"]).status == 204
 
     @pytest.mark.parametrize("body", [{"token": 1}, {"token": ""}, {"token": "x" * 257}])
     def test_a_token_that_is_none_is_refused(

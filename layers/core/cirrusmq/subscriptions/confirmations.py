@@ -19,6 +19,7 @@ from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import TransactionRefused
 from cirrusmq.storage import directory
 from cirrusmq.storage.directory_keys import subscription_place, topic_place
+from cirrusmq.storage.optimistic_locking import Change, change
 
 _TOKEN_BITS = 192
 _SECRET_BYTES = 24
@@ -64,16 +65,24 @@ def ask(core: Core, subscription: Subscription, token: str) -> None:
 def ask_again(core: Core, topic: Topic, name: str) -> None:
     """A new token, on the owner's wish; nothing for one that is confirmed."""
     check_name("subscription", name, TOPIC_NAME)
+    asked = change(core, lambda: _asking(core, topic, name))
+    if asked is not None:
+        ask(core, *asked)
+
+
+def _asking(core: Core, topic: Topic, name: str) -> Change[tuple[Subscription, str] | None]:
     place = subscription_place(topic.id, name)
     found = directory.read(core, place, Subscription)
     if found is None or found.value.name != name:
         raise SubscriptionNotFound
     if found.value.confirmed:
-        return
+        return Change(result=None)
     subscription, token = _with_token(core, found.value)
-    core.store.transact([directory.put_over(core, place, subscription, found.version)])
-    core.cache.turn_over(subscription_place(topic.id, ""))
-    ask(core, subscription, token)
+    return Change(
+        result=(subscription, token),
+        writes=[directory.put_over(core, place, subscription, found.version)],
+        keys=[subscription_place(topic.id, "")],
+    )
 
 
 def confirm(core: Core, topic_name: str, name: str, token: str) -> None:
