@@ -12,6 +12,7 @@ from cirrusmq.model.source import Source
 from cirrusmq.receiving import head_marks
 from cirrusmq.receiving.cleanup import is_chore
 from cirrusmq.runtime.core import Core
+from cirrusmq.storage.parcels import Page
 from cirrusmq.storage.scan import from_key, read_page, until_key
 
 _FEWEST_PER_PAGE = 10
@@ -43,11 +44,10 @@ def pages_with_something(
     that a long stretch in flight takes few calls.
     """
     now_ms = core.now_ms()
-    approach = head_marks.begin(core, pk) if core.hints.crowded(pk, now_ms) else Approach()
-    behind = _start(core, pk, approach, now_ms)
+    skip = _Skip(core, pk, now_ms)
+    behind = skip.start
     start, exclusive = max(from_key(core, source, now_ms), behind), bool(behind)
     until, limit = until_key(source, now_ms), max(_FEWEST_PER_PAGE, most)
-    stretch: Stretch | None = Stretch(now_ms)
     # Other clocks may be ahead: no query may begin behind its own end.
     while start < until:
         page = read_page(core, pk, start, until, limit, from_exclusive=exclusive, consistent=False)
@@ -55,19 +55,7 @@ def pages_with_something(
             parcel for parcel in page.parcels if takeable_places(source, parcel, now_ms, gives_up)
         ]
         core.hints.remember_chores(pk, _chores(core, source, page.parcels, now_ms, gives_up))
-        start, exclusive = page.more_after or "", True
-        if stretch is not None:
-            stretch.add(page.parcels, hopeful, page.units)
-            if hopeful or not start:
-                _tell(core, pk, approach, stretch)
-                stretch = None
-            elif stretch.units > head_mark.FREE_UNITS:
-                core.hints.crowd(pk, now_ms)
-                approach = head_marks.meet(core, pk, approach)
-                further = _start(core, pk, approach, now_ms)
-                if further > start:
-                    start = further
-                    stretch = Stretch(now_ms)
+        start, exclusive = skip.pass_page(page, hopeful), True
         if hopeful:
             yield hopeful
         if not start:
@@ -75,17 +63,46 @@ def pages_with_something(
         limit = min(4 * limit, _MOST_PER_PAGE)
 
 
-def _start(core: Core, pk: str, approach: Approach, now_ms: int) -> str:
-    """The key to begin behind, with what this environment has just seen itself."""
-    if approach.role != "none" or approach.place not in ("before", "young"):
-        return approach.start
-    return core.hints.seen(pk, approach.start, now_ms)
+class _Skip:
+    """The parts of a head that one look need not read, by its mark and by the hints."""
 
+    def __init__(self, core: Core, pk: str, now_ms: int) -> None:
+        self._core, self._pk, self._now_ms = core, pk, now_ms
+        crowded = core.hints.crowded(pk, now_ms)
+        self._approach = head_marks.begin(core, pk) if crowded else Approach()
+        self._stretch: Stretch | None = Stretch(now_ms)
+        """Nothing to take so far; None when something was found, or the end was reached."""
 
-def _tell(core: Core, pk: str, approach: Approach, stretch: Stretch) -> None:
-    head_marks.tell(core, pk, approach, stretch)
-    if approach.place in ("before", "young") and stretch.end:
-        core.hints.see(pk, approach.start, stretch.end, stretch.begun_ms, head_mark.YOUNG_MS)
+    @property
+    def start(self) -> str:
+        """The key to begin behind, with what this environment has just seen itself."""
+        approach = self._approach
+        if approach.role != "none" or approach.place not in ("before", "young"):
+            return approach.start
+        return self._core.hints.seen(self._pk, approach.start, self._now_ms)
+
+    def pass_page(self, page: Page, hopeful: list[Parcel]) -> str:
+        """The key to go on behind after a page; empty at the end."""
+        behind, stretch = page.more_after or "", self._stretch
+        if stretch is None:
+            return behind
+        stretch.add(page.parcels, hopeful, page.units)
+        if hopeful or not behind:
+            self._tell(stretch)
+            self._stretch = None
+        elif stretch.units > head_mark.FREE_UNITS:
+            self._core.hints.crowd(self._pk, self._now_ms)
+            self._approach = head_marks.meet(self._core, self._pk, self._approach)
+            if (further := self.start) > behind:
+                self._stretch = Stretch(self._now_ms)
+                return further
+        return behind
+
+    def _tell(self, stretch: Stretch) -> None:
+        core, pk, approach = self._core, self._pk, self._approach
+        head_marks.tell(core, pk, approach, stretch)
+        if approach.place in ("before", "young") and stretch.end:
+            core.hints.see(pk, approach.start, stretch.end, stretch.begun_ms, head_mark.YOUNG_MS)
 
 
 def _chores(
