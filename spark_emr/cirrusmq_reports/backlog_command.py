@@ -12,7 +12,6 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from cirrusmq_reports import outputs
-from cirrusmq_reports.backlog import backlog
 from cirrusmq_reports.backlog_page import render_backlog
 from cirrusmq_reports.backlog_summary import backlog_summaries
 from cirrusmq_reports.command import (
@@ -30,12 +29,16 @@ from cirrusmq_reports.command import (
 from cirrusmq_reports.errors import BadInput
 from cirrusmq_reports.files import Files
 from cirrusmq_reports.manifests import Export, check_no_gap
-from cirrusmq_reports.merging import current_items
-from cirrusmq_reports.names import resource_names
 from cirrusmq_reports.records import Reader
 from cirrusmq_reports.schemas import DIRECTORY, MESSAGES
 from cirrusmq_reports.times import compact_time, iso_day
-from cirrusmq_reports.trends import with_trends
+from cirrusmq_reports.transforms.counts_by_age import counts_by_age
+from cirrusmq_reports.transforms.current_items import current_items
+from cirrusmq_reports.transforms.figures_by_resource import figures_by_resource
+from cirrusmq_reports.transforms.messages import messages
+from cirrusmq_reports.transforms.named_figures import named_figures
+from cirrusmq_reports.transforms.resource_names import resource_names
+from cirrusmq_reports.transforms.trends import with_trends
 
 TIMES_SHOWN = 24
 _NAMES_SCHEMA = "id STRING, account STRING, kind STRING, name STRING"
@@ -152,7 +155,8 @@ def _figures(
 ) -> DataFrame:
     readers.append(Reader(spark, MESSAGES))
     items = current_items(readers[-1], point.base, point.later)
-    figures = backlog(items, names, point.at_ms)
+    counts = counts_by_age(messages(items), point.at_ms)
+    figures = named_figures(figures_by_resource(counts, point.at_ms), names)
     return figures.withColumns(
         {
             "at_ms": sf.lit(point.at_ms).cast("bigint"),

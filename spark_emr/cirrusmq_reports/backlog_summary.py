@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from cirrusmq_reports.backlog import (
+from cirrusmq_reports.figures import (
     AGES,
     COUNTS,
     RECEIVE_COLUMNS,

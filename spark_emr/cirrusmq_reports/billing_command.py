@@ -11,15 +11,6 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from cirrusmq_reports import outputs
-from cirrusmq_reports.billing import (
-    INVOICE_SCHEMA,
-    USAGE_SCHEMA,
-    charged,
-    daily_charges,
-    hourly_usage,
-    invoice_lines,
-    usage_entries,
-)
 from cirrusmq_reports.billing_page import render_billing
 from cirrusmq_reports.billing_summary import billing_summaries
 from cirrusmq_reports.command import (
@@ -35,11 +26,16 @@ from cirrusmq_reports.command import (
 from cirrusmq_reports.errors import BadInput
 from cirrusmq_reports.files import Files, open_files
 from cirrusmq_reports.manifests import Export, check_no_gap
-from cirrusmq_reports.merging import all_usage
 from cirrusmq_reports.rate_card import RateCard, read_rate_card
 from cirrusmq_reports.records import Reader
 from cirrusmq_reports.schemas import USAGE
 from cirrusmq_reports.times import DAY_MS, iso_day, iso_month, iso_time, parse_time
+from cirrusmq_reports.transforms.charged_usage import USAGE_SCHEMA, charged_usage
+from cirrusmq_reports.transforms.daily_charges import daily_charges
+from cirrusmq_reports.transforms.invoice_lines import INVOICE_SCHEMA, invoice_lines
+from cirrusmq_reports.transforms.usage_by_hour import usage_by_hour
+from cirrusmq_reports.transforms.usage_entries import usage_entries
+from cirrusmq_reports.transforms.usage_records import usage_records
 
 REPORT = "billing"
 USAGE_LIVES_DAYS = 40
@@ -85,8 +81,8 @@ def _report(options: Namespace, session: Session) -> None:
     )
     spark = session()
     reader = Reader(spark, USAGE)
-    usage = charged(hourly_usage(usage_entries(all_usage(reader, exports))), card, to_ms)
-    current = materialize(usage, [reader])
+    entries = usage_entries(usage_records(reader, exports))
+    current = materialize(charged_usage(usage_by_hour(entries), card, to_ms), [reader])
     try:
         with named_failures([reader]):
             _write(spark, files, output, current, card, exports)

@@ -39,9 +39,10 @@ def test_the_files_are_those_that_the_machine_names(root: Path, jobs: Path) -> N
 
 
 def test_the_zip_has_the_package_and_nothing_of_this_machine(root: Path, jobs: Path) -> None:
-    sources = {path.name for path in (root / "spark_emr/cirrusmq_reports").glob("*.py")}
+    package = root / "spark_emr/cirrusmq_reports"
+    sources = {path.relative_to(package.parent).as_posix() for path in package.rglob("*.py")}
     names = set(ZipFile(jobs / "cirrusmq_reports.zip").namelist())
-    assert names == {f"cirrusmq_reports/{name}" for name in sources}
+    assert names == sources
 
 
 @pytest.mark.parametrize("job", ["billing", "backlog"])

@@ -12,9 +12,9 @@ from xml.etree import ElementTree
 
 import pytest
 
-from cirrusmq_reports.backlog import RECEIVE_RANGES, SIZE_RANGES
 from cirrusmq_reports.backlog_page import render_backlog, show_bytes, show_seconds
 from cirrusmq_reports.billing_page import render_billing
+from cirrusmq_reports.figures import RECEIVE_RANGES, SIZE_RANGES
 
 AT_MS = 1_795_161_600_000
 VOID = {"meta", "link", "br", "img"}

@@ -24,7 +24,7 @@ JOBS = REPOSITORY / "spark_emr"
 
 def test_the_package_needs_nothing_but_python_and_spark() -> None:
     allowed = {*sys.stdlib_module_names, "pyspark", "py4j", "cirrusmq_reports"}
-    for path in (*JOBS.glob("cirrusmq_reports/*.py"), *JOBS.glob("*_job.py")):
+    for path in (*JOBS.glob("cirrusmq_reports/**/*.py"), *JOBS.glob("*_job.py")):
         for node in ast.walk(ast.parse(path.read_text())):
             names: list[str] = []
             if isinstance(node, ast.Import):
@@ -40,7 +40,7 @@ def test_the_package_needs_nothing_but_python_and_spark() -> None:
 def test_a_job_runs_from_its_entry_point_and_a_zip(tmp_path: Path) -> None:
     """As on a cluster, where the helper for this machine is not at hand."""
     with zipfile.ZipFile(tmp_path / "reports.zip", "w") as package:
-        for path in JOBS.glob("cirrusmq_reports/*.py"):
+        for path in JOBS.glob("cirrusmq_reports/**/*.py"):
             package.write(path, path.relative_to(JOBS))
     entry = tmp_path / "backlog_job.py"
     entry.write_text((JOBS / "backlog_job.py").read_text())

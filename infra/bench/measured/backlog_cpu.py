@@ -136,7 +136,7 @@ def measure_spark(export: Path) -> dict[str, Any]:
 
 def _reported(output: Path) -> Figures:
     """Without an export of the directory a resource's name is its id."""
-    from cirrusmq_reports.backlog import AGES, COUNTS
+    from cirrusmq_reports.figures import AGES, COUNTS
 
     return {
         row["name"]: [

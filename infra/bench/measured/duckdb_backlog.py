@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cirrusmq_reports.backlog import (
+from cirrusmq_reports.figures import (
     AGES,
     COUNTS,
     PERCENTILES,
@@ -23,7 +23,7 @@ FIGURES = (
     "hottest_partition",
     "hottest_partition_share",
 )
-"""What a row has after the resource's id, in this order."""
+"""The columns of a row after the resource's id, in this order."""
 
 _SUMS = (*(name for name in COUNTS if name != "inactive"), "kept", *RECEIVE_COLUMNS, *SIZE_COLUMNS)
 _NUMBERS = "STRUCT(L STRUCT(N VARCHAR)[])"

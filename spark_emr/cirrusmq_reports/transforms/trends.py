@@ -11,10 +11,10 @@ _MS_PER_HOUR = 3_600_000
 def with_trends(points: DataFrame, at_ms: int, most: int) -> DataFrame:
     """The rows of `points` at `at_ms`, with three columns more.
 
-    `points` has the columns of `backlog` and `at_ms`. `backlog_by_time` is a list of (`at_ms`,
-    `messages`) over the last `most` times, oldest first. `growth_per_hour` (messages, negative
-    when it shrinks) compares with the newest time at least an hour ago, or else the last one.
-    `hours_to_drain` is at that rate; null when the backlog does not shrink.
+    `points` has the columns of `named_figures` and `at_ms`. `backlog_by_time` is a list of
+    (`at_ms`, `messages`) over the last `most` times, oldest first. `growth_per_hour` (messages,
+    negative when it shrinks) compares with the newest time at least an hour ago, or else the last
+    one. `hours_to_drain` is at that rate; null when the backlog does not shrink.
     """
     kept = sf.col("active") + sf.col("inactive") + sf.col("delayed")
     newest_first = Window.partitionBy("id").orderBy(sf.desc("at_ms"))

@@ -7,9 +7,6 @@ from pyspark.sql import functions as sf
 
 from cirrusmq_reports.schemas import DOCUMENT
 
-UNKNOWN = "(unknown)"
-"""Account and kind of resources that the directory does not name; no account has this name."""
-
 
 def resource_names(items: DataFrame) -> DataFrame:
     """Column `item` of Directory → columns `id`, `account`, `kind`, `name`; one row an id."""
@@ -20,8 +17,3 @@ def resource_names(items: DataFrame) -> DataFrame:
     # A record that is twice in the export must not double the resource's messages.
     once = documents.groupBy("id").agg(sf.max("document").alias("document"))
     return once.select("id", "document.*")
-
-
-def holders(names: DataFrame) -> DataFrame:
-    """Those of the resources that hold messages: all but topics."""
-    return names.where(sf.col("kind") != "topic")

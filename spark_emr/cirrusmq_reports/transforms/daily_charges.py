@@ -1,0 +1,13 @@
+"""Charges by the day."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as sf
+
+
+def daily_charges(usage: DataFrame) -> DataFrame:
+    """Columns `day`, `account`, `kind`, `count`, `charge`: for the page's charts."""
+    return usage.groupBy("day", "account", "kind").agg(
+        sf.sum("count").alias("count"), sf.sum("charge").alias("charge")
+    )

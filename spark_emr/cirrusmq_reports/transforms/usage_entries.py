@@ -1,0 +1,40 @@
+"""The entries of usage records, a row each."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as sf
+
+from cirrusmq_reports.columns import refuse, whole
+from cirrusmq_reports.schemas import LAST_MINUTE
+
+
+def usage_entries(items: DataFrame) -> DataFrame:
+    """Column `item` of Usage → one row an entry of a usage record.
+
+    Columns `account`, `resource`, `kind`, `minute`, `count`, `bytes`, `attempts`.
+    Counters, which are in the same table, are left out.
+    """
+    records = items.where(sf.substring("item.pk.S", 1, 2) == "U#")
+    lacking = sf.col("item.records.L").isNull() | whole("item.expires_at").isNull()
+    sound = records.where(refuse(lacking))
+    entries = sound.select(sf.explode("item.records.L").alias("entry")).select("entry.M.*")
+    countable = entries.where(
+        refuse(sf.expr("attempts IS NOT NULL AND try_cast(attempts.N AS BIGINT) IS NULL"))
+    )
+    rows = countable.select(
+        sf.col("account.S").alias("account"),
+        sf.col("resource.S").alias("resource"),
+        sf.col("kind.S").alias("kind"),
+        whole("minute").alias("minute"),
+        whole("count").alias("count"),
+        whole("bytes").alias("bytes"),
+        sf.coalesce(whole("attempts"), sf.lit(0)).alias("attempts"),
+    )
+    return rows.where(refuse(sf.expr(_LACKING)))
+
+
+_LACKING = (
+    "account IS NULL OR resource IS NULL OR kind IS NULL OR count IS NULL OR bytes IS NULL "
+    f"OR minute IS NULL OR minute NOT BETWEEN 0 AND {LAST_MINUTE}"
+)
