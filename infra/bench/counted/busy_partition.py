@@ -1,4 +1,4 @@
-"""What the head of a busy partition costs, and how late messages are seen there.
+"""Units of looking at the head of a busy partition, and how late receivers see messages there.
 
 Receivers in environments of their own share one partition, in simulated time. So many messages
 are in flight for long; a steady rate of others is sent, received, held for some seconds and
@@ -39,7 +39,7 @@ PUTS_PER_CALL = 25
 
 @dataclass
 class Figures:
-    """What was counted in one run."""
+    """The counts of one run."""
 
     seconds: float = 0.0
     looks: int = 0

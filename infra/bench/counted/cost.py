@@ -1,4 +1,4 @@
-"""What a million messages cost by published prices: ours beside SQS and SNS.
+"""Dollars for a million messages by published prices: CirrusMQ beside SQS and SNS.
 
 Units are counted (`lives`), calls follow from the API; only the time that a function runs is
 assumed, and shown in a column of its own. Left out on both sides: storage (cents, for messages that
@@ -36,7 +36,7 @@ METER_RECORDS = 1_000
 
 @dataclass(frozen=True, kw_only=True)
 class Usage:
-    """What a number of messages takes from Amazon's services on our side."""
+    """The use that a number of messages makes of Amazon's services on our side."""
 
     messages: int
     write_units: float

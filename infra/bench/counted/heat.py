@@ -71,7 +71,7 @@ class Keys:
         world.engine.execute = self._count  # type: ignore[method-assign]
 
     def take(self) -> dict[str, Units]:
-        """What was counted since the last time."""
+        """The units that were counted since the last time."""
         taken, self.units = self.units, {}
         return taken
 
@@ -150,7 +150,7 @@ def hottest(protocol: str, count: int, partitions: int) -> dict[str, Units]:
 
 
 def _attributes(world: World, client: Client, keys: Keys, environments: int) -> dict[str, Units]:
-    """What environments read of the directory in a second: those that publish, and fan_out's.
+    """Units of a second's reads of the directory, by environments that publish and by fan_out's.
 
     `environments`: of fan_out, which has one for each shard. Some is kept for a second, some for a
     minute.
@@ -249,7 +249,7 @@ def _meetings(world: World, topic: Topic, subscription: Subscription, partitions
 
 
 def _metered(world: World, changes: float, writes: float, sources: int) -> dict[str, Units]:
-    """What the meter writes, given the changes a second, and the writes and keys of a source.
+    """The meter's writes, given the changes a second, and the writes and keys of a source.
 
     A shard of the stream has the keys of one partition of the table, which takes 1,000 writes a
     second: it fills one batch of the meter in a second, of few resources where keys are busy. A

@@ -1,4 +1,4 @@
-"""What a message's life costs the store: ours, counted by the embedded engine."""
+"""Units of a message's life in CirrusMQ, counted by the embedded engine."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ def _show_lives() -> None:
 
 
 def _show_failures() -> None:
-    """What it costs that messages were not dealt with, beside their receives."""
+    """The units of failures, beside those of the receives."""
     rows = [
         ("one, within a second of its sending", failure_units(1, held_seconds=0.5)),
         ("one, later", failure_units(1)),
@@ -99,7 +99,7 @@ def failure_units(
 
 
 def _show_reads() -> None:
-    """Where the read units of small messages come from."""
+    """The read units of small messages, by call."""
     world = World()
     alice = world.client("alice")
     alice.put("/queues/work")
@@ -147,7 +147,7 @@ def _show_published() -> None:
 
 
 def _show_pushed() -> None:
-    """What a URL's messages cost beside their publishing and their parcels."""
+    """The units of posting to a URL, beside those of publishing and of the parcels."""
     rows: list[tuple[object, ...]] = []
     for count in (1, 16, 200):
         written, read = pushed_units(count)

@@ -1,1 +1,1 @@
-"""What the parts print and write: tables and charts."""
+"""Tables and charts: the output of the parts."""

@@ -1,4 +1,4 @@
-"""What the client library costs beside bare httpx, and what one consumer process takes.
+"""The cost of the client library beside bare httpx, and the rate of one consumer process.
 
 Calls of both kinds alternate in one run, and the medians of their times are compared, so that a
 noisy machine troubles both alike. The bare calls carry no `attempt`: what that costs the service

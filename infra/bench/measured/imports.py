@@ -1,4 +1,4 @@
-"""What a cold start pays for: importing each hot function, beside a bare `import boto3`."""
+"""Import times, which a cold start pays: each hot function beside a bare `import boto3`."""
 
 from __future__ import annotations
 

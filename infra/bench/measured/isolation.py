@@ -1,4 +1,4 @@
-"""What one subscription's failures do to another one of the same topic."""
+"""The effect of one subscription's failures on another one of the same topic."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ class Service:
     queue: Callable[[Any, str], Queue]
     """A client's queue by its name."""
     settle: Callable[[Any], None] = lambda place: None
-    """What the server would do by itself within a minute of a change of load."""
+    """Work that the server would do by itself within a minute of a change of load."""
 
 
 def all_services() -> list[Service]:

@@ -62,7 +62,7 @@ def run_postgres(programs: Path, *, durable: bool) -> Iterator[str]:
 
 
 def _unprivileged() -> str | None:
-    """Who runs it where we are root, whom PostgreSQL refuses."""
+    """The user that runs it where we are root: PostgreSQL refuses to run as root."""
     if os.geteuid() != 0:
         return None
     try:
