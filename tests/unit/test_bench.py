@@ -213,7 +213,5 @@ def test_a_topic_of_few_partitions_would_be_too_hot() -> None:
 
 
 def test_queues_of_a_topic_do_not_heat_the_attributes_of_their_account() -> None:
-    pulled, queued = (
-        heat.hottest(each, 20, 48)["attributes"] for each in ("pull", "queue")
-    )
+    pulled, queued = (heat.hottest(each, 20, 48)["attributes"] for each in ("pull", "queue"))
     assert queued.reads < pulled.reads + 200
