@@ -8,15 +8,13 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 from cirrusmq_local.cloud.cloudformation import ACCOUNT_ID, StackTemplate, TemplateError
+from cirrusmq_local.cloud.permissions import Permissions, allowed
 
 STACK_NAME = "cirrusmq"
 REGION = "local"
-
-Permissions: TypeAlias = Mapping[str, Mapping[str, frozenset[str]]]
-"""Resource (`Messages.Arn`) -> action -> beginnings of the partition keys it may touch."""
 
 _RATE = re.compile(r"rate\((\d+) (second|minute|hour|day)s?\)")
 _RATE_SECONDS = {"second": 1, "minute": 60, "hour": 3_600, "day": 86_400}
@@ -216,20 +214,10 @@ class _Reader:
             environment={
                 name: str(self._stack.resolve(value)) for name, value in variables.items()
             },
-            permissions=self._permissions(properties),
+            permissions=allowed(self._stack.resolve(properties.get("Policies") or [])),
             reserved=_optional_int(merged.get("ReservedConcurrentExecutions")),
             may_loop=merged.get("RecursiveLoop") == "Allow",
         )
-
-    def _permissions(self, properties: Mapping[str, Any]) -> Permissions:
-        allowed: dict[str, dict[str, frozenset[str]]] = {}
-        for policy in self._stack.resolve(properties.get("Policies") or []):
-            for statement in policy["Statement"] if isinstance(policy, dict) else ():
-                for target in _as_list(statement["Resource"]):
-                    for action in _as_list(statement["Action"]):
-                        actions = allowed.setdefault(target, {})
-                        actions[action] = actions.get(action, frozenset()) | _keys(statement)
-        return allowed
 
     def routes(self, properties: Mapping[str, Any]) -> Iterator[Route]:
         for event in self._events(properties, "HttpApi"):
@@ -294,19 +282,5 @@ class _Reader:
                 yield self._stack.resolve(event.get("Properties") or {})
 
 
-def _keys(statement: Mapping[str, Any]) -> frozenset[str]:
-    """Beginnings of the partition keys that a statement allows."""
-    if "Condition" not in statement:
-        return frozenset({""})
-    match statement["Condition"]:
-        case {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": [*patterns]}}:
-            return frozenset(str(pattern).removesuffix("*") for pattern in patterns)
-    raise TemplateError(f"the condition of {statement.get('Sid')} is not understood")
-
-
 def _optional_int(value: Any) -> int | None:
     return None if value is None else int(value)
-
-
-def _as_list(value: Any) -> list[str]:
-    return value if isinstance(value, list) else [value]
