@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
 from cirrusmq.access import keys
 from cirrusmq.wiring import bootstrap
+from cirrusmq_lambda.answers.access import NewKey
 from cirrusmq_lambda.http import Answer, Context, Event, serve
 from cirrusmq_lambda.routes import access, queues, receivers, reports, service, topics
 
@@ -15,7 +18,9 @@ ROUTES = {key: route for module in MODULES for key, route in module.ROUTES.items
 
 def create_admin_key(asked: dict[str, Any]) -> dict[str, Any]:
     """The first key of a deployment: by a direct invocation of the function, not over HTTP."""
-    return keys.create_key(bootstrap.service(), asked["account"], admin=True)
+    key, secret = keys.create_key(bootstrap.service(), asked["account"], admin=True)
+    shown: dict[str, Any] = msgspec.to_builtins(NewKey.of(key, secret=secret))
+    return shown
 
 
 def handler(event: Event, context: Context) -> Answer:

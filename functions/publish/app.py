@@ -2,31 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from cirrusmq.base.errors import CirrusMQError
-from cirrusmq.base.timestamps import format_time
-from cirrusmq.publishing.publish import Published, PublishRequest, publish
+from cirrusmq.publishing.publish import PublishRequest, publish
 from cirrusmq.subscriptions.topics import get_topic
-from cirrusmq_lambda.http import Answer, Context, Event, Request, answer, serve
+from cirrusmq_lambda.answers.published import PublishedMessage, PublishedMessages
+from cirrusmq_lambda.http import Answer, Context, Event, Request, serve
 from cirrusmq_lambda.problems import describe
+from cirrusmq_lambda.replies import Created, Ok
 from cirrusmq_lambda.topic_paths import own_name
 
 
-def show(published: Published) -> dict[str, Any]:
-    sent_at = format_time(published.sent_ms)
-    return {"id": published.id, "matched": published.matched, "sent_at": sent_at}
-
-
-def publish_messages(request: Request) -> Answer:
+def publish_messages(request: Request) -> Created[PublishedMessages] | Ok[PublishedMessages]:
     account = request.caller.account
     topic = get_topic(request.core, account, own_name(request))
     body = request.body(PublishRequest)
     entries = [
-        {"error": describe(each, request.id)} if isinstance(each, CirrusMQError) else show(each)
+        PublishedMessage(error=describe(each, request.id))
+        if isinstance(each, CirrusMQError)
+        else PublishedMessage.of(each)
         for each in publish(request.core, topic, body)
     ]
-    return answer(201 if body.atomic else 200, {"messages": entries})
+    shown = PublishedMessages(messages=entries)
+    return Created(shown) if body.atomic else Ok(shown)
 
 
 ROUTES = {"POST /topics/{topic}/messages": publish_messages}

@@ -4,25 +4,24 @@ from __future__ import annotations
 
 from cirrusmq.access.permissions import find_queue
 from cirrusmq.base.errors import CirrusMQError
-from cirrusmq.base.timestamps import format_time
-from cirrusmq.sending.deduplication import Stored
 from cirrusmq.sending.send import SendRequest, send
-from cirrusmq_lambda.http import Answer, Context, Event, Request, answer, serve
+from cirrusmq_lambda.answers.sent import SentMessage, SentMessages
+from cirrusmq_lambda.http import Answer, Context, Event, Request, serve
 from cirrusmq_lambda.problems import describe
+from cirrusmq_lambda.replies import Created, Ok
 
 
-def show(sent: Stored) -> dict[str, str]:
-    return {"id": sent.id, "body_md5": sent.body_md5, "sent_at": format_time(sent.sent_ms)}
-
-
-def send_messages(request: Request) -> Answer:
+def send_messages(request: Request) -> Created[SentMessages] | Ok[SentMessages]:
     queue = find_queue(request.core, request.caller, request.path("queue"), "send")
     body = request.body(SendRequest)
     entries = [
-        {"error": describe(sent, request.id)} if isinstance(sent, CirrusMQError) else show(sent)
+        SentMessage(error=describe(sent, request.id))
+        if isinstance(sent, CirrusMQError)
+        else SentMessage.of(sent)
         for sent in send(request.core, queue, body)
     ]
-    return answer(201 if body.atomic else 200, {"messages": entries})
+    shown = SentMessages(messages=entries)
+    return Created(shown) if body.atomic else Ok(shown)
 
 
 ROUTES = {"POST /queues/{queue}/messages": send_messages}

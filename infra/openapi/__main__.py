@@ -6,22 +6,10 @@ import json
 import sys
 from pathlib import Path
 
-from cirrusmq_local.cloud.functions import load_handler
-from cirrusmq_local.cloud.template import load
-
 from .build import build
+from .routes import ROOT, find_routes
 
-ROOT = Path(__file__).resolve().parents[2]
 COMMITTED = ROOT / "layers/core/cirrusmq_lambda/openapi.json"
-
-
-def find_routes() -> list[str]:
-    """The routes that the functions answer."""
-    routes = []
-    for function in load(ROOT / "template.yaml").functions:
-        module = sys.modules[load_handler(function).__module__]
-        routes += [key for key in getattr(module, "ROUTES", ()) if key != "$default"]
-    return routes
 
 
 def main() -> None:

@@ -1,9 +1,9 @@
-"""Puts the document together: paths from the routes, schemas from the structs."""
+"""Puts the document together: paths and answers from the routes, schemas from the structs."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -16,9 +16,11 @@ from cirrusmq.base.limits import (
     PAGE_ENTRIES_DEFAULT,
 )
 from cirrusmq_lambda import problems
+from cirrusmq_lambda.answers.body import Problem, Time
+from cirrusmq_lambda.http import Route
 
-from .answers import Problem, Time
 from .operations import OPERATIONS, Operation
+from .routes import Declared, answers_of
 
 _DESCRIPTION = """\
 Queues and topics over HTTP. A call shows an access key as `Authorization: Bearer <id>:<secret>`;
@@ -61,8 +63,8 @@ _MEDIA = "application/json"
 _PROBLEM_MEDIA = "application/problem+json"
 
 
-def build(routes: Sequence[str]) -> dict[str, Any]:
-    """The document of these routes (`GET /queues`); KeyError for one that nobody described."""
+def build(routes: Mapping[str, Route]) -> dict[str, Any]:
+    """The document of these routes; KeyError for one that nobody described."""
     shapes = list(_shapes(routes))
     _, components = msgspec.json.schema_components(
         shapes, ref_template="#/components/schemas/{name}"
@@ -70,7 +72,7 @@ def build(routes: Sequence[str]) -> dict[str, Any]:
     paths: dict[str, dict[str, Any]] = {}
     for key in sorted(routes, key=_place):
         method, path = key.split(" ")
-        paths.setdefault(path, {})[method.lower()] = _operation(key, OPERATIONS[key])
+        paths.setdefault(path, {})[method.lower()] = _operation(key, routes[key])
     return {
         "openapi": "3.1.0",
         "info": {
@@ -104,27 +106,24 @@ def _place(key: str) -> tuple[int, str, int]:
     return first, path, described.index(key)
 
 
-def _shapes(routes: Sequence[str]) -> Iterator[Any]:
+def _shapes(routes: Mapping[str, Route]) -> Iterator[Any]:
     yield Problem
-    for key in routes:
+    for key, route in routes.items():
         operation = OPERATIONS[key]
         if operation.body is not None:
             yield operation.body
-        for shape in operation.answers.values():
-            if isinstance(shape, type):
-                yield shape
+        yield from (shape for shape in answers_of(route).values() if isinstance(shape, type))
 
 
-def _operation(key: str, operation: Operation) -> dict[str, Any]:
+def _operation(key: str, route: Route) -> dict[str, Any]:
+    operation = OPERATIONS[key]
     method, path = key.split(" ")
     described: dict[str, Any] = {
         "tags": [operation.tag],
         "summary": operation.summary,
         "operationId": _operation_id(method, path),
         "parameters": [*_path_parameters(path), *(_query(n, path) for n in operation.query)],
-        "responses": {
-            str(status): _answer(status, shape) for status, shape in operation.answers.items()
-        }
+        "responses": {str(status): _answer(shape) for status, shape in answers_of(route).items()}
         | _problems(path, operation),
     }
     if operation.body is not None:
@@ -185,7 +184,7 @@ def _body(operation: Operation) -> dict[str, Any]:
     return {"required": required, "content": {_MEDIA: media}}
 
 
-def _answer(status: int, shape: Any) -> dict[str, Any]:
+def _answer(shape: Declared) -> dict[str, Any]:
     if shape is None:
         return {"description": "Done."}
     if isinstance(shape, tuple):

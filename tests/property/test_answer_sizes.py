@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from cirrusmq.model.message import Message
 from cirrusmq.model.parcel import Parcel, lone_parcel_id, sort_key
 from cirrusmq.receiving.claim import Claim
-from cirrusmq.receiving.receive import Received
+from cirrusmq_lambda.answers.received import ReceivedMessage
 
 NOW_MS = 1_795_000_000_000
 _PIECES = st.sampled_from(
@@ -58,8 +58,6 @@ def test_a_message_takes_no_more_of_an_answer_than_its_parcel_says(
     )
     claim = Claim(parcel=parcel, places=tuple(range(count)))
     for place, message in enumerate(messages):
-        received = Received(
-            parcel=parcel, place=place, receipt=claim.receipt(place), message=message
-        )
-        shown = msgspec.json.encode(received.show())
+        received = ReceivedMessage.at(parcel, place, message, receipt=claim.receipt(place))
+        shown = msgspec.json.encode(received)
         assert len(shown) + 1 <= parcel.answer_bytes(place)

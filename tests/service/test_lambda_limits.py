@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from cirrusmq_lambda import envelopes
+from cirrusmq_lambda import replies
 from cirrusmq_local.cloud.invocation import LINKS, TimedOutError
 from cirrusmq_local.testing.world import World
 
@@ -22,7 +22,7 @@ def test_an_answer_that_lambda_cannot_pass_on_is_lost_and_its_messages_stay_clai
     queue = make_queue(max_message_bytes=262_144, partitions=1)
     for _ in range(16):
         queue.send("語" * 87_000)
-    monkeypatch.setattr(envelopes, "TEXT_ANSWER_BYTES", 100_000_000)
+    monkeypatch.setattr(replies, "TEXT_ANSWER_BYTES", 100_000_000)
     request = {"max": 16, "wait_seconds": 0}
     reply = queue.client.post(f"{queue.path}/messages/receive", request)
     assert (reply.status, reply.json) == (500, {"message": "Internal Server Error"})

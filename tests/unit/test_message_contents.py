@@ -1,4 +1,4 @@
-"""A message's content: what a request may hold, how it is shown, and how large it is."""
+"""A message's content: what a request may hold, and how large it is."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from cirrusmq.model.message import (
     read_attributes,
     read_body,
     read_tags,
-    show,
 )
 
 AT = "messages[3]"
@@ -113,18 +112,7 @@ def test_tags_are_checked_where_they_stand() -> None:
     assert refusal(read_tags, ["a", ""]) == "messages[3].tags[1]: 1 to 16 characters, not 0"
 
 
-# ---- what is shown and counted ------------------------------------------------------------------
-
-
-def test_a_message_is_shown_with_its_texts_as_text_and_its_bytes_as_base64() -> None:
-    text = Message(body="é", attributes={"a": "1", "b": b"\xff\0"}, tags=("t", "u"), group="g")
-    assert show(text) == {
-        "body": "é",
-        "attributes": {"a": "1", "b": {"base64": "/wA="}},
-        "tags": ["t", "u"],
-        "group": "g",
-    }
-    assert show(Message(body=b"\xff\0")) == {"body_base64": "/wA=", "attributes": {}, "tags": []}
+# ---- what is counted ----------------------------------------------------------------------------
 
 
 def test_the_size_counts_the_bytes_of_body_names_values_and_tags() -> None:

@@ -213,16 +213,7 @@ def test_rewinding_reaches_back_to_when_it_was_turned_on() -> None:
     assert off.rewind_floor_ms == NOW_MS
 
 
-# ---- shown, and received from -------------------------------------------------------------------
-
-
-def test_a_queue_is_shown_with_its_times() -> None:
-    shown = queue(attributes=QueueAttributes(dead_letter=DeadLetter("dead", 3))).show()
-    assert shown["name"] == "orders"
-    assert shown["id"] == "0123456789ab"
-    assert shown["created_at"] == shown["modified_at"] == "2026-11-18T11:06:35.000Z"
-    assert shown["dead_letter"] == {"queue": "dead", "max_receives": 3}
-    assert shown["partitions"] == 4
+# ---- received from ------------------------------------------------------------------------------
 
 
 def test_the_default_receiver_of_a_queue_is_the_queue() -> None:

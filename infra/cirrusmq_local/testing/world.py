@@ -180,8 +180,8 @@ class World:
 
     def client(self, account: str, *, admin: bool = False) -> Client:
         """A client with a new key of the account."""
-        made = keys.create_key(self.core, account, admin=admin)
-        return Client(self, f"Bearer {made['access_key_id']}:{made['secret']}")
+        key, secret = keys.create_key(self.core, account, admin=admin)
+        return Client(self, f"Bearer {key.id}:{secret}")
 
     def run(self, role: str, event: Any = None) -> Any:
         """Run a function by its folder's name."""

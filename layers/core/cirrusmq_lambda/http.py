@@ -1,14 +1,14 @@
-"""From an HTTP API event (payload format 2.0) to a call, and from its result to an answer."""
+"""From an HTTP API event (payload format 2.0) to a call, and from its reply to an answer."""
 
 from __future__ import annotations
 
 import base64
 import binascii
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias, TypeVar
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from cirrusmq.access import keys, rate_limit
 from cirrusmq.base.errors import (
@@ -24,13 +24,14 @@ from cirrusmq.base.shapes import decode
 from cirrusmq.runtime.core import Core
 from cirrusmq.wiring import bootstrap
 from cirrusmq_lambda import queries
-from cirrusmq_lambda.envelopes import envelope
 from cirrusmq_lambda.observability import logger
 from cirrusmq_lambda.problems import problem
+from cirrusmq_lambda.replies import Reply
 
 T = TypeVar("T")
 Event: TypeAlias = dict[str, Any]
 Answer: TypeAlias = dict[str, Any]
+"""What API Gateway takes."""
 
 
 class Context(Protocol):
@@ -43,13 +44,12 @@ class Context(Protocol):
         ...
 
 
-@dataclass(frozen=True)
 class Request:
     """One HTTP call."""
 
-    event: Event
-    context: Context
-    core: Core
+    def __init__(self, event: Event, context: Context, core: Core) -> None:
+        self.event, self.context, self.core = event, context, core
+        self._verified: keys.Caller | None = None
 
     @property
     def id(self) -> str:
@@ -60,12 +60,11 @@ class Request:
     def caller(self) -> keys.Caller:
         """Whose key the call shows, which counts as a call; Unauthenticated, Throttled."""
         # Not a cached_property: in Python 3.11 that holds one lock for the calls of all threads.
-        found: keys.Caller | None = self.__dict__.get("verified")
-        if found is None:
+        if self._verified is None:
             found = keys.verify(self.core, self.event.get("headers", {}).get("authorization"))
             rate_limit.admit(self.core, found.account)
-            self.__dict__["verified"] = found
-        return found
+            self._verified = found
+        return self._verified
 
     def path(self, name: str) -> str:
         """A parameter of the route."""
@@ -109,7 +108,7 @@ class NoFields(msgspec.Struct, forbid_unknown_fields=True):
     """The body of a call that takes none: empty, or `{}`."""
 
 
-Route: TypeAlias = Callable[[Request], Answer]
+Route: TypeAlias = Callable[[Request], Reply]
 
 
 def read_limit(
@@ -127,17 +126,9 @@ def read_limit(
     return number
 
 
-def answer(status: int, body: object = None) -> Answer:
-    """A JSON answer; without a body where `body` is None."""
-    if body is None:
-        return envelope(status, {}, b"")
-    return envelope(status, {"Content-Type": "application/json"}, msgspec.json.encode(body))
-
-
-def page_answer(name: str, entries: list[dict[str, Any]], following: str | None) -> Answer:
-    """A page of a listing: the entries under `name`, a cursor where more follow."""
-    page: dict[str, object] = {name: entries}
-    return answer(200, page | ({"cursor": following} if following else {}))
+def following(cursor: str | None) -> str | UnsetType:
+    """A page's `cursor`: absent where nothing follows."""
+    return cursor or UNSET
 
 
 def serve(routes: Mapping[str, Route], event: Event, context: Context) -> Answer:
@@ -146,7 +137,7 @@ def serve(routes: Mapping[str, Route], event: Event, context: Context) -> Answer
     route = routes[event["routeKey"]]
     try:
         _refuse_unknown_parameters(request)
-        return route(request)
+        return route(request).envelope()
     except CirrusMQError as error:
         return problem(error, request.id)
     except Exception:

@@ -6,9 +6,11 @@ import re
 from typing import Any
 
 import msgspec
+from msgspec import UNSET
 
 from cirrusmq.base.errors import CirrusMQError, MethodNotAllowed
-from cirrusmq_lambda.envelopes import envelope
+from cirrusmq_lambda.answers.body import Problem
+from cirrusmq_lambda.replies import envelope
 
 TYPE_PREFIX = "urn:cirrusmq:problem:"
 _STATUS = {
@@ -41,7 +43,6 @@ _STATUS = {
     "Throttled": 429,
     "Unavailable": 503,
 }
-_WORD = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
 def status_of(code: str) -> int:
@@ -49,19 +50,17 @@ def status_of(code: str) -> int:
     return _STATUS.get(code, 500)
 
 
-def describe(error: CirrusMQError, request_id: str) -> dict[str, Any]:
+def describe(error: CirrusMQError, request_id: str) -> Problem:
     """The problem as a JSON object, also inside an answer that concerns several messages."""
-    described: dict[str, Any] = {
-        "type": TYPE_PREFIX + error.code,
-        "title": _WORD.sub(" ", error.code).capitalize(),
-        "status": status_of(error.code),
-        "detail": error.detail,
-        "code": error.code,
-        "request_id": request_id,
-    }
-    if error.parameter is not None:
-        described["parameter"] = error.parameter
-    return described
+    return Problem(
+        type=TYPE_PREFIX + error.code,
+        title=re.sub(r"(?<=[a-z])(?=[A-Z])", " ", error.code).capitalize(),
+        status=status_of(error.code),
+        detail=error.detail,
+        code=error.code,
+        request_id=request_id,
+        parameter=UNSET if error.parameter is None else error.parameter,
+    )
 
 
 def problem(error: CirrusMQError, request_id: str) -> dict[str, Any]:
@@ -72,6 +71,6 @@ def problem(error: CirrusMQError, request_id: str) -> dict[str, Any]:
         headers["Retry-After"] = str(error.retry_after_seconds)
     if isinstance(error, MethodNotAllowed):
         headers["Allow"] = ", ".join(error.allowed)
-    if described["status"] == 401:
+    if described.status == 401:
         headers["WWW-Authenticate"] = "Bearer"
-    return envelope(described["status"], headers, msgspec.json.encode(described))
+    return envelope(described.status, headers, msgspec.json.encode(described))

@@ -5,14 +5,12 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
-from typing import Any
 
 import msgspec
 
 from cirrusmq.base.errors import Forbidden, InUse, KeyNotFound, Unauthenticated
 from cirrusmq.base.limits import GIVEN_ID_CHARACTERS
 from cirrusmq.base.names import ACCOUNT_NAME, check_name, new_id
-from cirrusmq.base.timestamps import format_time
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import TransactionRefused
 from cirrusmq.storage import directory
@@ -32,16 +30,6 @@ class AccessKey(msgspec.Struct, frozen=True, kw_only=True):
     created_ms: int
     secret_sha256: str
     description: str | None = None
-
-    def show(self) -> dict[str, Any]:
-        """The key as listings show it, without its secret."""
-        return {
-            "access_key_id": self.id,
-            "account": self.account,
-            "admin": self.admin,
-            "description": self.description,
-            "created_at": format_time(self.created_ms),
-        }
 
 
 class Caller(msgspec.Struct, frozen=True, kw_only=True):
@@ -70,8 +58,8 @@ def verify(core: Core, authorization: str | None) -> Caller:
 
 def create_key(
     core: Core, account: str, *, admin: bool, description: str | None = None
-) -> dict[str, Any]:
-    """Make a key; the first one creates its account. The only answer that has the secret."""
+) -> tuple[AccessKey, str]:
+    """Make a key, which is answered with its secret; the first one creates its account."""
     check_name("account", account, ACCOUNT_NAME)
     secret = base64.urlsafe_b64encode(core.random_bytes(SECRET_BYTES)).decode().rstrip("=")
     key = AccessKey(
@@ -90,12 +78,12 @@ def create_key(
         core.secret()  # made with the first one, where the directory may be written
         writes.append(directory.change_count(core, ADMIN_KEYS, 1))
     core.store.transact(writes)
-    return {**key.show(), "secret": secret}
+    return key, secret
 
 
 def create_key_as(
     core: Core, caller: Caller, account: str | None, *, admin: bool, description: str | None
-) -> dict[str, Any]:
+) -> tuple[AccessKey, str]:
     """Make a key on behalf of a caller: for its own account, or, as an admin, for any."""
     target = account_named(caller, account)
     if admin and not caller.admin:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import msgspec
 
@@ -112,19 +112,18 @@ def delete_grant(core: Core, queue: Queue, account: str) -> None:
 
 def page_of_grants(
     core: Core, queue: Queue, limit: int, cursor: str | None
-) -> tuple[list[dict[str, Any]], str | None]:
+) -> tuple[list[Grant], str | None]:
     """A page of the grants on a queue, by account."""
     place = (grant_place(queue.id, "").pk, "grant#")
-    page, more = read_page(core, ("grants", queue.id), place, limit, cursor, Grant)
-    return [{"account": each.account, "permission": each.permission} for each in page], more
+    return read_page(core, ("grants", queue.id), place, limit, cursor, Grant)
 
 
 def page_of_granted(
     core: Core, account: str, limit: int, cursor: str | None
-) -> tuple[list[dict[str, Any]], str | None]:
+) -> tuple[list[Grant], str | None]:
     """A page of the grants that other accounts gave to this one."""
     place = (granted_place(account, "", "").pk, "")
-    page, more = read_page(
+    return read_page(
         core,
         ("granted", account),
         place,
@@ -133,15 +132,6 @@ def page_of_granted(
         Grant,
         lambda grant: _in_force(core, grant),
     )
-    shown = [
-        {
-            "queue": f"{grant.owner}:{grant.queue}",
-            "account": grant.owner,
-            "permission": grant.permission,
-        }
-        for grant in page
-    ]
-    return shown, more
 
 
 def _in_force(core: Core, grant: Grant) -> bool:

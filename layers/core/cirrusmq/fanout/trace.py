@@ -8,11 +8,12 @@ be a write for each. So for these a message whose fan-out is late is shown as de
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Any, Literal, TypeAlias
+
+import msgspec
 
 from cirrusmq.base import limits, ulid
 from cirrusmq.base.errors import MessageNotFound
-from cirrusmq.base.timestamps import format_time
 from cirrusmq.fanout.copies import parcels_of
 from cirrusmq.fanout.topics import own_share
 from cirrusmq.model.parcel import DELETED, DROPPED, GONE, MOVED, Parcel
@@ -32,11 +33,33 @@ from cirrusmq.subscriptions.subscriptions import subscriptions_with
 FAN_OUT_MS = 5_000
 """So long after the publishing a parcel that is not there was made and removed, as far as can be
 told."""
-_ENDS = {DELETED: "delivered", GONE: "dead", DROPPED: "discarded"}
+State: TypeAlias = Literal["pending", "delivered", "retrying", "discarded", "dead"]
+_ENDS: dict[int, State] = {DELETED: "delivered", GONE: "dead", DROPPED: "discarded"}
 _ID = re.compile(r"Msg-([0-9A-HJKMNP-TV-Z]{26})([0-9A-F])", re.ASCII)
 
 
-def trace(core: Core, topic: Topic, message_id: str) -> dict[str, Any]:
+class TracedState(msgspec.Struct, frozen=True):
+    """What became of a message at one subscription.
+
+    `next_attempt_ms`, `last_error`: where it is `retrying`, as far as known.
+    """
+
+    state: State
+    attempts: int = 0
+    next_attempt_ms: int | None = None
+    last_error: str | None = None
+
+
+class Trace(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of a message at each subscription that gets it."""
+
+    id: str
+    sent_ms: int
+    states: dict[str, TracedState]
+    """By the subscription's name."""
+
+
+def trace(core: Core, topic: Topic, message_id: str) -> Trace:
     """The message's deliveries; MessageNotFound once its life is over."""
     match = _ID.fullmatch(message_id)
     if match is None:
@@ -51,17 +74,12 @@ def trace(core: Core, topic: Topic, message_id: str) -> dict[str, Any]:
         raise MessageNotFound
     wanted = [delivery.subscription_id for delivery in record.header.deliveries]
     subscriptions = {each.id: each for each in subscriptions_with(core, topic.id, wanted)}
-    deliveries = []
+    states = {}
     for delivery in record.header.deliveries:
         subscription = subscriptions.get(delivery.subscription_id)
         if subscription is not None and place in delivery.places:
-            state = _state(core, subscription, record, delivery, position)
-            deliveries.append({"subscription": subscription.name, **state})
-    return {
-        "id": message_id,
-        "sent_at": format_time(record.sent_ms),
-        "deliveries": sorted(deliveries, key=lambda each: each["subscription"]),
-    }
+            states[subscription.name] = _state(core, subscription, record, delivery, position)
+    return Trace(id=message_id, sent_ms=record.sent_ms, states=states)
 
 
 def _record(core: Core, topic: Topic, send_id: str) -> dict[str, Any] | None:
@@ -75,23 +93,23 @@ def _record(core: Core, topic: Topic, send_id: str) -> dict[str, Any] | None:
 
 def _state(
     core: Core, subscription: Subscription, record: TopicRecord, delivery: Delivery, position: int
-) -> dict[str, Any]:
+) -> TracedState:
     fanned_out = record.send_id in core.fanned_out or core.now_ms() - record.sent_ms > FAN_OUT_MS
     if subscription.mode == "broadcasting":
-        return {"state": "delivered", "attempts": 0}
+        return TracedState("delivered")
     if subscription.protocol == "queue":
-        return {"state": "delivered" if fanned_out else "pending", "attempts": 0}
+        return TracedState("delivered" if fanned_out else "pending")
     made, index = _made(subscription, record, delivery, position)
     pk = partition_key(PARCELS, made.source_id, made.partition)
     item = core.store.get(core.tables.messages, pk, made.sort_key)
     parcel = None if item is None else read_parcel(item)
     if parcel is None and (subscription.protocol == "http" or not fanned_out):
-        return {"state": "pending", "attempts": 0}
+        return TracedState("pending")
     if subscription.protocol == "http" and parcel is not None:
         return _push_state(parcel, index, core.now_ms())
     if parcel is None or parcel.visible_ms[index] == MOVED:
         parcel, index = _rekeyed(core, made, index)
-    return {"state": "delivered", "attempts": 0} if parcel is None else _pull_state(parcel, index)
+    return TracedState("delivered") if parcel is None else _pull_state(parcel, index)
 
 
 def _made(
@@ -128,23 +146,20 @@ def _rekeyed(core: Core, made: Parcel, index: int) -> tuple[Parcel | None, int]:
     return None, 0
 
 
-def _pull_state(parcel: Parcel, index: int) -> dict[str, Any]:
+def _pull_state(parcel: Parcel, index: int) -> TracedState:
     attempts = parcel.receives[index]
     if parcel.live(index):
-        return {"state": "pending", "attempts": attempts}
-    return {"state": _ENDS[parcel.visible_ms[index]], "attempts": attempts}
+        return TracedState("pending", attempts)
+    return TracedState(_ENDS[parcel.visible_ms[index]], attempts)
 
 
-def _push_state(parcel: Parcel, index: int, now_ms: int) -> dict[str, Any]:
+def _push_state(parcel: Parcel, index: int, now_ms: int) -> TracedState:
     """The state in the message's own parcel: others of its subscription have times of their own."""
     attempts, visible_ms = parcel.receives[index], parcel.visible_ms[index]
     if not parcel.live(index):
-        return {"state": _ENDS[visible_ms], "attempts": attempts}
+        return TracedState(_ENDS[visible_ms], attempts)
     if not attempts or visible_ms >= parcel.expires_ms:
-        return {"state": "pending", "attempts": attempts}
-    state: dict[str, Any] = {"state": "retrying", "attempts": attempts}
-    if visible_ms > now_ms:  # else it is due, or waits for the probe
-        state["next_attempt_at"] = format_time(visible_ms)
-    if index in parcel.errors:
-        state["last_error"] = parcel.errors[index]
-    return state
+        return TracedState("pending", attempts)
+    # One that is due, or waits for the probe, has no time of its own.
+    next_ms = visible_ms if visible_ms > now_ms else None
+    return TracedState("retrying", attempts, next_ms, parcel.errors.get(index))

@@ -142,24 +142,6 @@ def _listed(message: Message) -> list[Any]:
     return [message.body, message.attributes, message.tags, message.group]
 
 
-def show(message: Message) -> dict[str, Any]:
-    """The content as answers show it."""
-    shown: dict[str, Any] = {
-        "attributes": {
-            name: value if isinstance(value, str) else {"base64": _to_base64(value)}
-            for name, value in message.attributes.items()
-        },
-        "tags": list(message.tags),
-    }
-    if isinstance(message.body, str):
-        shown["body"] = message.body
-    else:
-        shown["body_base64"] = _to_base64(message.body)
-    if message.group is not None:
-        shown["group"] = message.group
-    return shown
-
-
 def _size(value: str | bytes) -> int:
     return len(value.encode() if isinstance(value, str) else value)
 

@@ -10,7 +10,6 @@ from msgspec import UNSET, Meta, UnsetType
 
 from cirrusmq.base import limits, ulid
 from cirrusmq.base.errors import InUse, InvalidParameter
-from cirrusmq.base.timestamps import format_time
 from cirrusmq.model.retry import RetryPolicy, parse_retry
 
 
@@ -125,16 +124,6 @@ class Queue(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """(before ms, partitions) of what was in force for sends begun before then."""
     earlier_delays: list[tuple[int, int]] = []
     """(before ms, delay seconds) of what was in force for sends begun before then."""
-
-    def show(self) -> dict[str, Any]:
-        """Attributes as answers show them."""
-        return {
-            "name": self.name,
-            "id": self.id,
-            **msgspec.to_builtins(self.attributes),
-            "created_at": format_time(self.created_ms),
-            "modified_at": format_time(self.modified_ms),
-        }
 
     def partition_of(self, send_id: str) -> int:
         """The partition of an unordered queue in which a send lies.

@@ -11,7 +11,6 @@ from msgspec import UNSET, Meta, UnsetType
 from cirrusmq.base import limits
 from cirrusmq.base.errors import InvalidParameter
 from cirrusmq.base.names import check_name
-from cirrusmq.base.timestamps import format_time
 from cirrusmq.filters.selection import Filter, compile_filter
 from cirrusmq.model.retry import RetryPolicy, parse_retry
 
@@ -68,16 +67,6 @@ class Topic(msgspec.Struct, frozen=True, kw_only=True):
     def log_partition(self, send_id: str) -> int:
         """The partition of the topic's log in which a send lies."""
         return zlib.crc32(send_id.encode()) % self.attributes.partitions
-
-    def show(self) -> dict[str, Any]:
-        """Attributes as answers show them."""
-        return {
-            "name": self.name,
-            "id": self.id,
-            **msgspec.to_builtins(self.attributes),
-            "created_at": format_time(self.created_ms),
-            "modified_at": format_time(self.modified_ms),
-        }
 
 
 class SubscriptionInput(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -169,17 +158,6 @@ class Subscription(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
             shown |= {"mode": self.mode, "ordered": self.ordered}
             del shown["endpoint"]
         return shown
-
-    def show(self) -> dict[str, Any]:
-        """The subscription as answers show it."""
-        return {
-            "name": self.name,
-            "topic": self.topic,
-            "id": self.id,
-            **self.attributes(),
-            "created_at": format_time(self.created_ms),
-            "modified_at": format_time(self.modified_ms),
-        }
 
 
 def over(subscription: Subscription, given: SubscriptionInput) -> Subscription:

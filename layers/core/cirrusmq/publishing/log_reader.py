@@ -13,15 +13,14 @@ from __future__ import annotations
 
 import contextlib
 import heapq
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
 
 import msgspec
 
 from cirrusmq.base import limits, ulid
 from cirrusmq.base.errors import InvalidParameter
-from cirrusmq.base.timestamps import format_time, parse_time
-from cirrusmq.model.message import show
+from cirrusmq.base.timestamps import parse_time
+from cirrusmq.model.message import Message
 from cirrusmq.model.parcel import message_id
 from cirrusmq.model.topic import Subscription, Topic
 from cirrusmq.publishing.records import holds_messages, is_topic_record, read_record, topic_log_key
@@ -37,12 +36,27 @@ _CURSOR_BYTES = 1_000
 """And the names of the answer's fields."""
 
 
+class Logged(msgspec.Struct, frozen=True, kw_only=True):
+    """A message of a topic's log; `routing_key` where the topic filters by it."""
+
+    id: str
+    message: Message
+    sent_ms: int
+    routing_key: str | None
+
+
 def read_log(
-    core: Core, topic: Topic, subscription: Subscription | None, after: str | None, limit: int
-) -> dict[str, Any]:
+    core: Core,
+    topic: Topic,
+    subscription: Subscription | None,
+    after: str | None,
+    limit: int,
+    encode: Callable[[Logged], bytes],
+) -> tuple[list[bytes], str]:
     """Up to `limit` messages behind `after` (a time or a cursor), and the cursor to go on with.
 
-    With a subscription only what its filter lets through, of what was published since it came.
+    The messages come as `encode` makes them, as many as an answer has room for. With a
+    subscription only what its filter lets through, of what was published since it came.
     """
     now_ms = core.now_ms()
     listing = ("log", topic.id, subscription.id if subscription else "")
@@ -54,24 +68,25 @@ def read_log(
     # A publish with an attempt lies under the attempt's time, a little before its own.
     fresh_ms = int(limits.ATTEMPT_FRESH_MS * core.clock.scale)
     start = max(position, f"{shown_from_ms - fresh_ms:013d}")
-    messages: list[msgspec.Raw] = []
+    messages: list[bytes] = []
     size = 0
     for item in _records(core, topic, start, held_back):
         sort_key = item["sk"]["S"]
         first = skip if sort_key == position else 0
-        for place, shown in _messages(core, item, topic, subscription, shown_from_ms):
+        for place, logged in _messages(core, item, topic, subscription, shown_from_ms):
             if place < first:
                 continue
+            shown = encode(logged)
             size += len(shown) + _BETWEEN_BYTES
             if len(messages) == limit or size > limits.ANSWER_BYTES - _CURSOR_BYTES:
                 cursor = cursors.make(core, f"{sort_key}/{place}/{floor_ms}", *listing)
-                return {"messages": messages, "cursor": cursor}
-            messages.append(msgspec.Raw(shown))
+                return messages, cursor
+            messages.append(shown)
         position, skip = sort_key, limits.BATCH_MESSAGES
     if not skip:
         position = max(position, held_back)
     cursor = cursors.make(core, f"{position}/{skip}/{floor_ms}", *listing)
-    return {"messages": messages, "cursor": cursor}
+    return messages, cursor
 
 
 def came_late(core: Core, item: Item, came_ms: int) -> bool:
@@ -148,8 +163,8 @@ def _partition(core: Core, pk: str, start: str, until: str) -> Iterator[Item]:
 
 def _messages(
     core: Core, item: Item, topic: Topic, subscription: Subscription | None, floor_ms: int
-) -> Iterator[tuple[int, bytes]]:
-    """(place, message as JSON) of a record's messages that are to be shown."""
+) -> Iterator[tuple[int, Logged]]:
+    """(place, message) of a record's messages that are to be shown."""
     if "a" in item:
         pk, sk = topic_log_key(topic, item["a"]["S"])
         item = core.store.get(core.tables.messages, pk, sk) or item
@@ -163,10 +178,12 @@ def _messages(
         routing_key = record.header.routing_keys[place]
         if selection and not selection.matches(message.tags, routing_key, message.attributes):
             continue
-        shown = show(message) | {
-            "id": message_id(record.send_id, record.positions[place]),
-            "sent_at": format_time(record.sent_ms),
-        }
-        if topic.attributes.filter == "routing_key":
-            shown["routing_key"] = routing_key
-        yield place, msgspec.json.encode(shown)
+        yield (
+            place,
+            Logged(
+                id=message_id(record.send_id, record.positions[place]),
+                message=message,
+                sent_ms=record.sent_ms,
+                routing_key=routing_key if topic.attributes.filter == "routing_key" else None,
+            ),
+        )

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import itertools
 from functools import cached_property
-from typing import Any
 
 import msgspec
 
@@ -53,17 +52,6 @@ class Counts(msgspec.Struct):
     def kept(self) -> int:
         """Messages not yet deleted."""
         return self.active + self.inactive + self.delayed
-
-    def show(self, now_ms: int) -> dict[str, Any]:
-        """The counts as answers show them."""
-        age_ms = 0 if self.oldest_ms is None else now_ms - self.oldest_ms
-        return {
-            "active": self.active,
-            "inactive": self.inactive,
-            "delayed": self.delayed,
-            "rewindable": self.rewindable,
-            "oldest_active_age_seconds": age_ms // 1000,
-        }
 
 
 def count(core: Core, source: Source) -> Counts:

@@ -18,7 +18,6 @@ import msgspec
 from cirrusmq.base import limits
 from cirrusmq.base.errors import OperationNotFound, QueueNotFound
 from cirrusmq.base.names import new_id
-from cirrusmq.base.timestamps import format_time
 from cirrusmq.model.queue import Queue
 from cirrusmq.queues.queues import get_queue
 from cirrusmq.runtime.core import Core
@@ -49,21 +48,6 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     held_until_ms: int = 0
     finished_ms: int | None = None
     detail: str | None = None
-
-    def show(self) -> dict[str, Any]:
-        """The operation as answers show it."""
-        shown: dict[str, Any] = {
-            "id": self.id,
-            "kind": self.kind,
-            "state": self.state,
-            "done": self.done,
-            "started_at": format_time(self.started_ms),
-        }
-        if self.finished_ms is not None:
-            shown["finished_at"] = format_time(self.finished_ms)
-        if self.detail is not None:
-            shown["detail"] = self.detail
-        return shown
 
 
 class Step(msgspec.Struct, frozen=True):

@@ -18,7 +18,6 @@ from cirrusmq.base.errors import (
     ReceiverNotFound,
 )
 from cirrusmq.base.names import RECEIVER_NAME, check_name, new_id
-from cirrusmq.base.timestamps import format_time
 from cirrusmq.filters.selection import compile_filter
 from cirrusmq.model.queue import Queue
 from cirrusmq.model.source import Source, queue_source
@@ -58,18 +57,6 @@ class Receiver(msgspec.Struct, frozen=True, kw_only=True):
     created_ms: int
     backfill: str | None = None
     """Id of the operation that gives it what was sent before it came."""
-
-    def show(self) -> dict[str, Any]:
-        """Attributes as answers show them."""
-        return {
-            "name": self.name,
-            "id": self.id,
-            "start": self.start,
-            "starts_at": format_time(self.start_ms),
-            "filter": self.filter,
-            "created_at": format_time(self.created_ms),
-            "modified_at": format_time(self.created_ms),
-        }
 
 
 def receiver_source(core: Core, queue: Queue, receiver: Receiver) -> Source:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 from msgspec import Meta, UnsetType
 
 from cirrusmq.base import limits
 from cirrusmq.base.errors import InvalidParameter, Unavailable
-from cirrusmq.base.timestamps import format_time
-from cirrusmq.model.message import Message, show
+from cirrusmq.model.message import Message
 from cirrusmq.model.parcel import Parcel
 from cirrusmq.model.source import Source
 from cirrusmq.receiving import polling
@@ -53,30 +52,6 @@ class Received(msgspec.Struct, frozen=True, kw_only=True):
     place: int
     receipt: str
     message: Message
-
-    def show(self) -> dict[str, Any]:
-        """The message as the answer has it."""
-        return show_received(self.parcel, self.place, self.message) | {"receipt": self.receipt}
-
-
-def show_received(parcel: Parcel, place: int, message: Message) -> dict[str, Any]:
-    """A message and its state, without a receipt."""
-    shown = show(message)
-    shown |= {
-        "id": parcel.message_id(place),
-        "receive_count": parcel.receives[place],
-        "sent_at": format_time(parcel.sent_ms),
-        "visible_at": format_time(parcel.visible_ms[place]),
-        "expires_at": format_time(parcel.expires_ms),
-    }
-    if parcel.first_received_ms[place]:
-        shown["first_received_at"] = format_time(parcel.first_received_ms[place])
-    if parcel.dead_letter:
-        shown["dead_letter"] = {
-            **parcel.dead_letter,
-            "dead_at": format_time(parcel.dead_letter["dead_at"]),
-        }
-    return shown
 
 
 def receive(

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Literal
+
+import msgspec
 
 from cirrusmq.base.limits import COUNT_EXACT_MESSAGES
-from cirrusmq.base.timestamps import format_time
 from cirrusmq.model.source import Source
 from cirrusmq.model.topic import Subscription, Topic
-from cirrusmq.queues.counts import count
+from cirrusmq.queues.counts import Counts, count
 from cirrusmq.runtime.core import Core
 from cirrusmq.storage.counters import read_kept
 from cirrusmq.storage.parcels import PARCELS, partition_key
@@ -21,39 +22,53 @@ from cirrusmq.subscriptions.sources import subscription_source
 from cirrusmq.subscriptions.subscriptions import cached_subscriptions
 
 
-def show_state(core: Core, subscription: Subscription) -> dict[str, Any]:
-    """`counts`, `state` and, for a URL, what is tried next."""
-    shown: dict[str, Any] = {"state": "delivering"}
+class SubscriptionState(msgspec.Struct, frozen=True, kw_only=True):
+    """A subscription's counts, None where it holds no messages, and whether delivering goes well.
+
+    `next_attempt_ms` and `last_error` are those of a URL that is `retrying`.
+    """
+
+    state: Literal["unconfirmed", "delivering", "retrying"] = "delivering"
+    counts: Counts | None
+    next_attempt_ms: int | None = None
+    last_error: str | None = None
+
+
+def read_state(core: Core, subscription: Subscription) -> SubscriptionState:
+    """The subscription's state now."""
+    counts = None
     if subscription.protocol != "queue" and subscription.mode != "broadcasting":
-        shown["counts"] = _counts(core, subscription)
+        counts = _counts(core, subscription)
     if not subscription.confirmed:
-        shown["state"] = "unconfirmed"
-    elif subscription.protocol == "http":
+        return SubscriptionState(state="unconfirmed", counts=counts)
+    if subscription.protocol == "http":
         delivery = delivery_state.read(core, subscription.id)
         if delivery is not None and delivery.state == "retrying":
-            shown["state"] = "retrying"
-            shown["next_attempt_at"] = format_time(delivery.next_due_ms)
-            shown["last_error"] = delivery.last_error
-    return shown
+            return SubscriptionState(
+                state="retrying",
+                counts=counts,
+                next_attempt_ms=delivery.next_due_ms,
+                last_error=delivery.last_error,
+            )
+    return SubscriptionState(counts=counts)
 
 
-def _counts(core: Core, subscription: Subscription) -> dict[str, int]:
+def _counts(core: Core, subscription: Subscription) -> Counts:
     if subscription.protocol != "http":
-        counts = count(core, subscription_source(subscription))
-        return {"active": counts.active, "inactive": counts.inactive, "delayed": counts.delayed}
+        return count(core, subscription_source(subscription))
     # A probe and what is blocked behind it are to be pushed: nothing of a URL is anything else.
     active = len(_first(_undelivered(core, subscription)))
     if active > COUNT_EXACT_MESSAGES:
         active = max(active, read_kept(core, subscription.id).messages)
-    return {"active": active, "inactive": 0, "delayed": 0}
+    return Counts(active=active)
 
 
-def topic_counts(core: Core, topic: Topic) -> dict[str, int]:
+def count_topic(core: Core, topic: Topic) -> int:
     """Messages that some subscription has not taken yet; a bound above 10,000."""
     ids = itertools.chain.from_iterable(
         _waiting(core, subscription) for subscription in cached_subscriptions(core, topic.id)
     )
-    return {"active": len(_first(ids))}
+    return len(_first(ids))
 
 
 def _first(ids: Iterable[str]) -> set[str]:

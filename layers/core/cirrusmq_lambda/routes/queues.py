@@ -14,75 +14,86 @@ from cirrusmq.queues.counts import count
 from cirrusmq.queues.queues import change_queue, create_queue, list_queues
 from cirrusmq.queues.receivers import delete_queue
 from cirrusmq.storage import counters
-from cirrusmq_lambda.http import Answer, NoFields, Request, Route, answer, page_answer
+from cirrusmq_lambda.answers.counts import Counts
+from cirrusmq_lambda.answers.queues import (
+    OperationStarted,
+    OperationState,
+    QueueAttributes,
+    QueuePage,
+    QueueWithCounts,
+)
+from cirrusmq_lambda.http import NoFields, Request, Route, following
+from cirrusmq_lambda.replies import Accepted, Created, NoContent, Ok
 
 
-def put_queue(request: Request) -> Answer:
+def put_queue(request: Request) -> Created[QueueAttributes] | Ok[QueueAttributes]:
     """Create a queue, or find it with the same attributes."""
     account, name = authorize(request.core, request.caller, request.path("queue"), "admin")
     queue, created = create_queue(request.core, account, name, request.body(QueueInput))
     if created:
         counters.note_use(request.core, queue.id)
-    return answer(201 if created else 200, queue.show())
+    shown = QueueAttributes.of(queue)
+    return Created(shown) if created else Ok(shown)
 
 
-def patch_queue(request: Request) -> Answer:
+def patch_queue(request: Request) -> Ok[QueueAttributes]:
     """Change some attributes."""
     account, name = authorize(request.core, request.caller, request.path("queue"), "admin")
-    return answer(200, change_queue(request.core, account, name, request.body(QueueInput)).show())
+    changed = change_queue(request.core, account, name, request.body(QueueInput))
+    return Ok(QueueAttributes.of(changed))
 
 
-def show_queue(request: Request) -> Answer:
+def show_queue(request: Request) -> Ok[QueueWithCounts]:
     """All attributes, and how many messages there are."""
     core = request.core
     queue = find_queue(core, request.caller, request.path("queue"), "info")
     now_ms = core.now_ms()
     counts = count(core, queue_source(queue, now_ms))
-    return answer(200, queue.show() | {"counts": counts.show(now_ms)})
+    return Ok(QueueWithCounts.of(queue, counts=Counts.of(counts, now_ms)))
 
 
-def show_queues(request: Request) -> Answer:
+def show_queues(request: Request) -> Ok[QueuePage]:
     """A page of the caller's queues."""
     account, prefix = request.caller.account, request.query.get("prefix", "")
     limit, cursor = request.page()
-    queues, following = list_queues(request.core, account, prefix, limit, cursor)
-    return page_answer("queues", [queue.show() for queue in queues], following)
+    queues, more = list_queues(request.core, account, prefix, limit, cursor)
+    return Ok(QueuePage(queues=list(map(QueueAttributes.of, queues)), cursor=following(more)))
 
 
-def remove_queue(request: Request) -> Answer:
+def remove_queue(request: Request) -> NoContent:
     """Delete a queue; its owner alone may."""
     account, name = authorize(request.core, request.caller, request.path("queue"), "own")
     delete_queue(request.core, account, name)
-    return answer(204)
+    return NoContent()
 
 
-def purge_queue(request: Request) -> Answer:
+def purge_queue(request: Request) -> Accepted[OperationStarted]:
     """Remove everything sent before."""
     queue = find_queue(request.core, request.caller, request.path("queue"), "admin")
     request.body(NoFields)
-    return answer(202, {"operation": purge(request.core, queue).id})
+    return Accepted(OperationStarted(operation=purge(request.core, queue).id))
 
 
-def rewind_queue(request: Request) -> Answer:
+def rewind_queue(request: Request) -> Accepted[OperationStarted]:
     """Make deleted messages active again."""
     queue = find_queue(request.core, request.caller, request.path("queue"), "admin")
     started = rewind(request.core, queue, request.body(RewindRequest))
-    return answer(202, {"operation": started.id})
+    return Accepted(OperationStarted(operation=started.id))
 
 
-def redrive_queue(request: Request) -> Answer:
+def redrive_queue(request: Request) -> Accepted[OperationStarted]:
     """Send dead letters back."""
     queue = find_queue(request.core, request.caller, request.path("queue"), "admin")
     if queue.account != request.caller.account:
         raise Forbidden("only its owner redrives a queue, since messages go to others of its own")
     started = redrive(request.core, queue, request.body(RedriveRequest))
-    return answer(202, {"operation": started.id})
+    return Accepted(OperationStarted(operation=started.id))
 
 
-def show_operation(request: Request) -> Answer:
+def show_operation(request: Request) -> Ok[OperationState]:
     """How far an operation is."""
     found = operations.get(request.core, request.caller.account, request.path("id"))
-    return answer(200, found.show())
+    return Ok(OperationState.of(found))
 
 
 ROUTES: dict[str, Route] = {

@@ -6,41 +6,46 @@ from cirrusmq.access.permissions import find_queue
 from cirrusmq.queues import receivers
 from cirrusmq.queues.counts import count
 from cirrusmq.queues.receivers import ReceiverInput
-from cirrusmq_lambda.http import Answer, Request, Route, answer, page_answer
+from cirrusmq_lambda.answers.counts import Counts
+from cirrusmq_lambda.answers.receivers import ReceiverAttributes, ReceiverPage, ReceiverWithCounts
+from cirrusmq_lambda.http import Request, Route, following
+from cirrusmq_lambda.replies import Created, NoContent, Ok
 
 
-def put_receiver(request: Request) -> Answer:
+def put_receiver(request: Request) -> Created[ReceiverAttributes] | Ok[ReceiverAttributes]:
     """Add a receiver, or find it with the same attributes."""
     queue = find_queue(request.core, request.caller, request.path("queue"), "admin")
     name = request.path("receiver")
     receiver, created = receivers.put_receiver(
         request.core, queue, name, request.body(ReceiverInput)
     )
-    return answer(201 if created else 200, receiver.show())
+    shown = ReceiverAttributes.of(receiver)
+    return Created(shown) if created else Ok(shown)
 
 
-def show_receiver(request: Request) -> Answer:
+def show_receiver(request: Request) -> Ok[ReceiverWithCounts]:
     """A receiver's attributes, and how many messages wait for it."""
     core = request.core
     queue = find_queue(core, request.caller, request.path("queue"), "info")
     receiver = receivers.get_receiver(core, queue, request.path("receiver"))
     counts = count(core, receivers.receiver_source(core, queue, receiver))
-    return answer(200, receiver.show() | {"counts": counts.show(core.now_ms())})
+    return Ok(ReceiverWithCounts.of(receiver, counts=Counts.of(counts, core.now_ms())))
 
 
-def show_receivers(request: Request) -> Answer:
+def show_receivers(request: Request) -> Ok[ReceiverPage]:
     """A page of a queue's receivers."""
     queue = find_queue(request.core, request.caller, request.path("queue"), "info")
     limit, cursor = request.page()
-    listed, following = receivers.page_of_receivers(request.core, queue, limit, cursor)
-    return page_answer("receivers", [receiver.show() for receiver in listed], following)
+    listed, more = receivers.page_of_receivers(request.core, queue, limit, cursor)
+    shown = list(map(ReceiverAttributes.of, listed))
+    return Ok(ReceiverPage(receivers=shown, cursor=following(more)))
 
 
-def remove_receiver(request: Request) -> Answer:
+def remove_receiver(request: Request) -> NoContent:
     """Remove a receiver."""
     queue = find_queue(request.core, request.caller, request.path("queue"), "admin")
     receivers.delete_receiver(request.core, queue, request.path("receiver"))
-    return answer(204)
+    return NoContent()
 
 
 ROUTES: dict[str, Route] = {

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from cirrusmq.metering import reports
-from cirrusmq_lambda.http import Answer, Request, Route, answer
+from cirrusmq_lambda.answers.reports import BacklogReport, BillingReport
+from cirrusmq_lambda.http import Request, Route
+from cirrusmq_lambda.replies import Ok
 
 
-def show_billing(request: Request) -> Answer:
+def show_billing(request: Request) -> Ok[BillingReport]:
     """The account's invoices."""
     account, query = request.caller.account, request.query
-    return answer(200, reports.billing(request.core, account, query.get("from"), query.get("to")))
+    report = reports.billing(request.core, account, query.get("from"), query.get("to"))
+    return Ok(BillingReport.of(report))
 
 
-def show_backlog(request: Request) -> Answer:
+def show_backlog(request: Request) -> Ok[BacklogReport]:
     """What stands in the account's queues and subscriptions."""
     account, query = request.caller.account, request.query
-    return answer(200, reports.backlog(request.core, account, query.get("at")))
+    return Ok(BacklogReport(**reports.backlog(request.core, account, query.get("at"))))
 
 
 ROUTES: dict[str, Route] = {

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Sequence
 from importlib import metadata, resources
 from pathlib import Path
+from typing import Literal, NoReturn, TypeAlias
 
 import msgspec
 
 from cirrusmq import __version__
 from cirrusmq.base.errors import MethodNotAllowed, NotFound
 from cirrusmq.base.timestamps import format_time
-from cirrusmq_lambda.envelopes import envelope
-from cirrusmq_lambda.http import Answer, Request, Route, answer
+from cirrusmq_lambda.answers.service import Health
+from cirrusmq_lambda.http import Request, Route
+from cirrusmq_lambda.replies import File, Ok
 
 _PAGE = """<!doctype html>
 <html lang="en">
@@ -35,48 +36,41 @@ fetch("openapi.json").then(answer => answer.json()).then(spec => SwaggerUIBundle
 </body>
 </html>
 """
-ASSETS = {"swagger-ui.css": "text/css", "swagger-ui-bundle.js": "text/javascript"}
+AssetType: TypeAlias = Literal["text/css", "text/javascript"]
+ASSETS: dict[str, AssetType] = {
+    "swagger-ui.css": "text/css",
+    "swagger-ui-bundle.js": "text/javascript",
+}
 """Files of the page, and their media types."""
 
 
-def show_health(request: Request) -> Answer:
+def show_health(request: Request) -> Ok[Health]:
     """Whether the service answers, and what time it is there."""
-    return answer(
-        200,
-        {
-            "status": "ok",
-            "version": __version__,
-            "time": format_time(request.core.now_ms()),
-            "time_scale": request.core.clock.scale,
-        },
-    )
+    core = request.core
+    time = format_time(core.now_ms())
+    return Ok(Health(status="ok", version=__version__, time=time, time_scale=core.clock.scale))
 
 
-def show_openapi(request: Request) -> Answer:
+def show_openapi(request: Request) -> File[Literal["application/json"]]:
     """The OpenAPI document."""
-    return _text("application/json", _document())
+    return File("application/json", _document().encode())
 
 
-def show_docs(request: Request) -> Answer:
+def show_docs(request: Request) -> File[Literal["text/html"]]:
     """The page; its scripts come from this very service."""
-    return _text("text/html; charset=utf-8", _PAGE)
+    return File("text/html", _PAGE.encode(), {"Content-Type": "text/html; charset=utf-8"})
 
 
-def show_asset(request: Request) -> Answer:
+def show_asset(request: Request) -> File[AssetType]:
     """A file of the page."""
     name = request.path("asset")
     if name not in ASSETS:
         raise NotFound
-    content = base64.b64encode((_asset_folder() / name).read_bytes()).decode()
-    return {
-        "statusCode": 200,
-        "headers": {"Content-Type": ASSETS[name], "Cache-Control": "max-age=86400"},
-        "body": content,
-        "isBase64Encoded": True,
-    }
+    content = (_asset_folder() / name).read_bytes()
+    return File(ASSETS[name], content, {"Cache-Control": "max-age=86400"})
 
 
-def refuse(request: Request) -> Answer:
+def refuse(request: Request) -> NoReturn:
     """A call that matches no route."""
     given = request.event["requestContext"]["http"]["path"].split("/")
     paths: dict[str, dict[str, object]] = msgspec.json.decode(_document())["paths"]
@@ -94,10 +88,6 @@ def _fits(template: Sequence[str], given: Sequence[str]) -> bool:
         part == held or (part.startswith("{") and held)
         for part, held in zip(template, given, strict=True)
     )
-
-
-def _text(media_type: str, text: str) -> Answer:
-    return envelope(200, {"Content-Type": media_type}, text.encode())
 
 
 def _document() -> str:

@@ -2,59 +2,70 @@
 
 from __future__ import annotations
 
+from msgspec import UNSET
+
 from cirrusmq.base.errors import InvalidParameter
 from cirrusmq.model.topic import SubscriptionInput
 from cirrusmq.subscriptions import confirmations, subscriptions
 from cirrusmq.subscriptions.confirmations import ConfirmRequest
-from cirrusmq.subscriptions.state import show_state
-from cirrusmq_lambda.http import Answer, Request, Route, answer, page_answer
+from cirrusmq.subscriptions.state import read_state
+from cirrusmq_lambda.answers.subscriptions import (
+    NewSubscription,
+    SubscriptionAttributes,
+    SubscriptionPage,
+    SubscriptionWithState,
+)
+from cirrusmq_lambda.http import Request, Route, following
+from cirrusmq_lambda.replies import Created, NoContent, Ok
 from cirrusmq_lambda.topic_paths import topic_of
 
 
-def put_subscription(request: Request) -> Answer:
+def put_subscription(request: Request) -> Created[NewSubscription] | Ok[SubscriptionAttributes]:
     """Subscribe; a URL's signing secret is in the answer that creates it, and nowhere else."""
     core, topic = request.core, topic_of(request)
     name, body = request.path("subscription"), request.body(SubscriptionInput)
     subscription, created = subscriptions.put_subscription(core, topic, name, body)
-    shown = subscription.show()
-    if created and subscription.protocol == "http":
-        shown["secret"] = confirmations.signing_secret(core, subscription.id)
-    return answer(201 if created else 200, shown)
+    if not created:
+        return Ok(SubscriptionAttributes.of(subscription))
+    signed = subscription.protocol == "http"
+    secret = confirmations.signing_secret(core, subscription.id) if signed else UNSET
+    return Created(NewSubscription.of(subscription, secret=secret))
 
 
-def patch_subscription(request: Request) -> Answer:
+def patch_subscription(request: Request) -> Ok[SubscriptionAttributes]:
     """Change some attributes."""
     topic, body = topic_of(request), request.body(SubscriptionInput)
     name = request.path("subscription")
     changed = subscriptions.change_subscription(request.core, topic, name, body)
-    return answer(200, changed.show())
+    return Ok(SubscriptionAttributes.of(changed))
 
 
-def show_subscription(request: Request) -> Answer:
+def show_subscription(request: Request) -> Ok[SubscriptionWithState]:
     """All attributes, how many messages wait, and how delivering goes."""
     core = request.core
     subscription = subscriptions.get_subscription(
         core, topic_of(request), request.path("subscription")
     )
-    return answer(200, subscription.show() | show_state(core, subscription))
+    return Ok(SubscriptionWithState.at(subscription, read_state(core, subscription)))
 
 
-def show_subscriptions(request: Request) -> Answer:
+def show_subscriptions(request: Request) -> Ok[SubscriptionPage]:
     """A page of a topic's subscriptions."""
     core, topic = request.core, topic_of(request)
     limit, cursor = request.page()
-    listed, following = subscriptions.page_of_subscriptions(core, topic, limit, cursor)
-    return page_answer("subscriptions", [each.show() for each in listed], following)
+    listed, more = subscriptions.page_of_subscriptions(core, topic, limit, cursor)
+    shown = list(map(SubscriptionAttributes.of, listed))
+    return Ok(SubscriptionPage(subscriptions=shown, cursor=following(more)))
 
 
-def remove_subscription(request: Request) -> Answer:
+def remove_subscription(request: Request) -> NoContent:
     """Unsubscribe."""
     topic = topic_of(request)
     subscriptions.delete_subscription(request.core, topic, request.path("subscription"))
-    return answer(204)
+    return NoContent()
 
 
-def confirm(request: Request) -> Answer:
+def confirm(request: Request) -> NoContent:
     """Take a token back from who got it, or send its owner's endpoint a new one."""
     body: ConfirmRequest = request.body(ConfirmRequest)
     name = request.path("subscription")
@@ -64,7 +75,7 @@ def confirm(request: Request) -> Answer:
         confirmations.confirm(request.core, request.path("topic"), name, body.token)
     else:
         confirmations.ask_again(request.core, topic_of(request), name)
-    return answer(204)
+    return NoContent()
 
 
 _SUBSCRIPTION = "/topics/{topic}/subscriptions/{subscription}"

@@ -3,71 +3,97 @@
 from __future__ import annotations
 
 import os
+from typing import cast
+
+import msgspec
+from msgspec import UNSET
 
 from cirrusmq.base.limits import LOG_ENTRIES, LOG_ENTRIES_DEFAULT
 from cirrusmq.fanout.trace import trace
-from cirrusmq.model.topic import TopicInput
-from cirrusmq.publishing.log_reader import read_log
+from cirrusmq.model.topic import Subscription, TopicInput
+from cirrusmq.publishing.log_reader import Logged, read_log
 from cirrusmq.subscriptions import subscriptions, topics
-from cirrusmq.subscriptions.state import topic_counts
-from cirrusmq_lambda.http import Answer, Request, Route, answer, page_answer, read_limit
+from cirrusmq.subscriptions.state import count_topic
+from cirrusmq_lambda.answers.topics import (
+    LoggedMessage,
+    LogPage,
+    MessageTrace,
+    TopicAttributes,
+    TopicCounts,
+    TopicPage,
+    TopicWithCounts,
+)
+from cirrusmq_lambda.http import Request, Route, following, read_limit
+from cirrusmq_lambda.replies import Created, NoContent, Ok
 from cirrusmq_lambda.topic_paths import own_name, pull_subscription, topic_of
 
 
-def put_topic(request: Request) -> Answer:
+def put_topic(request: Request) -> Created[TopicAttributes] | Ok[TopicAttributes]:
     """Create a topic, or find it with the same attributes."""
     account, name = request.caller.account, own_name(request)
     topic, created = topics.create_topic(request.core, account, name, request.body(TopicInput))
-    return answer(201 if created else 200, topic.show())
+    shown = TopicAttributes.of(topic)
+    return Created(shown) if created else Ok(shown)
 
 
-def patch_topic(request: Request) -> Answer:
+def patch_topic(request: Request) -> Ok[TopicAttributes]:
     """Change some attributes."""
     account, name = request.caller.account, own_name(request)
     changed = topics.change_topic(request.core, account, name, request.body(TopicInput))
-    return answer(200, changed.show())
+    return Ok(TopicAttributes.of(changed))
 
 
-def show_topic(request: Request) -> Answer:
+def show_topic(request: Request) -> Ok[TopicWithCounts]:
     """All attributes, and how many messages are not yet taken by all who get them."""
     topic = topic_of(request)
-    counts = topic_counts(request.core, topic)
+    counts = TopicCounts(active=count_topic(request.core, topic))
     region = os.environ.get("AWS_REGION", "")
-    return answer(200, topic.show() | {"counts": counts, "region": region})
+    return Ok(TopicWithCounts.of(topic, counts=counts, region=region))
 
 
-def show_topics(request: Request) -> Answer:
+def show_topics(request: Request) -> Ok[TopicPage]:
     """A page of the caller's topics."""
     account, prefix = request.caller.account, request.query.get("prefix", "")
     limit, cursor = request.page()
-    listed, following = topics.list_topics(request.core, account, prefix, limit, cursor)
-    return page_answer("topics", [topic.show() for topic in listed], following)
+    listed, more = topics.list_topics(request.core, account, prefix, limit, cursor)
+    return Ok(TopicPage(topics=list(map(TopicAttributes.of, listed)), cursor=following(more)))
 
 
-def remove_topic(request: Request) -> Answer:
+def remove_topic(request: Request) -> NoContent:
     """Delete a topic and its subscriptions."""
     subscriptions.delete_topic(request.core, request.caller.account, own_name(request))
-    return answer(204)
+    return NoContent()
 
 
-def show_log(request: Request) -> Answer:
+def show_log(request: Request) -> Ok[LogPage]:
     """The topic's messages in order, for consumers that broadcast."""
-    topic = topic_of(request)
-    limit = read_limit(request.query, LOG_ENTRIES, LOG_ENTRIES_DEFAULT)
-    return answer(200, read_log(request.core, topic, None, request.query.get("after"), limit))
+    return _page_of_log(request, None)
 
 
-def show_subscription_log(request: Request) -> Answer:
+def show_subscription_log(request: Request) -> Ok[LogPage]:
     """As `show_log`, what a broadcasting subscription's filter lets through."""
-    subscription = pull_subscription(request, "broadcasting")
+    return _page_of_log(request, pull_subscription(request, "broadcasting"))
+
+
+def _page_of_log(request: Request, subscription: Subscription | None) -> Ok[LogPage]:
     limit = read_limit(request.query, LOG_ENTRIES, LOG_ENTRIES_DEFAULT)
     topic, after = topic_of(request), request.query.get("after")
-    return answer(200, read_log(request.core, topic, subscription, after, limit))
+    encoded, cursor = read_log(request.core, topic, subscription, after, limit, _encode)
+    # They are JSON already: how many fit into a page is known by their sizes.
+    messages = cast("list[LoggedMessage]", list(map(msgspec.Raw, encoded)))
+    return Ok(LogPage(messages=messages, cursor=cursor))
 
 
-def show_trace(request: Request) -> Answer:
+def _encode(logged: Logged) -> bytes:
+    key = UNSET if logged.routing_key is None else logged.routing_key
+    return msgspec.json.encode(
+        LoggedMessage.of(logged.message, logged.id, logged.sent_ms, routing_key=key)
+    )
+
+
+def show_trace(request: Request) -> Ok[MessageTrace]:
     """What became of a message, subscription by subscription."""
-    return answer(200, trace(request.core, topic_of(request), request.path("id")))
+    return Ok(MessageTrace.of(trace(request.core, topic_of(request), request.path("id"))))
 
 
 ROUTES: dict[str, Route] = {

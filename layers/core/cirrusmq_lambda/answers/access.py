@@ -1,0 +1,87 @@
+"""Answers about access keys, and grants between accounts."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Self
+
+from msgspec import UNSET, Meta, UnsetType
+
+from cirrusmq.access.keys import AccessKey
+from cirrusmq.access.permissions import Grant, Permission
+from cirrusmq.base.timestamps import format_time
+from cirrusmq_lambda.answers.body import Body, Cursor, Time
+
+
+class GrantState(Body):
+    """What another account may do with a queue."""
+
+    account: str
+    permission: Permission
+
+    @classmethod
+    def of(cls, grant: Grant) -> Self:
+        """The answer to the queue's owner."""
+        return cls(account=grant.account, permission=grant.permission)
+
+
+class GrantPage(Body):
+    """A page of the grants on a queue, by account."""
+
+    grants: list[GrantState]
+    cursor: Cursor | UnsetType = UNSET
+
+
+class SharedQueue(Body):
+    """A queue that another account shares with the caller's."""
+
+    queue: Annotated[str, Meta(description="as calls address it", examples=["bob:orders"])]
+    account: str
+    permission: Permission
+
+    @classmethod
+    def of(cls, grant: Grant) -> Self:
+        """The answer to the account that may use the queue."""
+        name = f"{grant.owner}:{grant.queue}"
+        return cls(queue=name, account=grant.owner, permission=grant.permission)
+
+
+class SharedPage(Body):
+    """A page of what other accounts share with the caller's."""
+
+    grants: list[SharedQueue]
+    cursor: Cursor | UnsetType = UNSET
+
+
+class KeyState(Body):
+    """An access key, without its secret."""
+
+    access_key_id: str
+    account: str
+    admin: bool
+    description: str | None
+    created_at: Time
+
+    @classmethod
+    def of(cls, key: AccessKey, **more: Any) -> Self:
+        """The answer of a key; `more`: the fields of a struct that has more."""
+        return cls(
+            access_key_id=key.id,
+            account=key.account,
+            admin=key.admin,
+            description=key.description,
+            created_at=format_time(key.created_ms),
+            **more,
+        )
+
+
+class NewKey(KeyState):
+    """A new access key; its secret is shown here alone."""
+
+    secret: str
+
+
+class KeyPage(Body):
+    """A page of an account's keys."""
+
+    keys: list[KeyState]
+    cursor: Cursor | UnsetType = UNSET

@@ -1,0 +1,52 @@
+"""A message in answers, as it was sent."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any, Self
+
+from msgspec import UNSET, UnsetType
+
+from cirrusmq.base.timestamps import format_time
+from cirrusmq.model.message import Message
+from cirrusmq_lambda.answers.body import Body, Id, Time
+
+
+class Bytes(Body):
+    """Bytes, where a text would not do."""
+
+    base64: str
+
+
+class Content(Body, kw_only=True):
+    """A message as it was sent: `body` as `body`, `body_base64` as `body_base64`."""
+
+    id: Id
+    body: str | UnsetType = UNSET
+    body_base64: str | UnsetType = UNSET
+    attributes: dict[str, str | Bytes]
+    tags: list[str]
+    group: str | UnsetType = UNSET
+    sent_at: Time
+
+    @classmethod
+    def of(cls, message: Message, id: str, sent_ms: int, **more: Any) -> Self:
+        """The answer of a message; `more`: the fields of a struct that has more."""
+        body = message.body
+        return cls(
+            id=id,
+            body=body if isinstance(body, str) else UNSET,
+            body_base64=UNSET if isinstance(body, str) else _to_base64(body),
+            attributes={
+                name: value if isinstance(value, str) else Bytes(base64=_to_base64(value))
+                for name, value in message.attributes.items()
+            },
+            tags=list(message.tags),
+            group=UNSET if message.group is None else message.group,
+            sent_at=format_time(sent_ms),
+            **more,
+        )
+
+
+def _to_base64(value: bytes) -> str:
+    return base64.b64encode(value).decode()

@@ -1,0 +1,93 @@
+"""Answers about queues and the operations on them."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, Self
+
+from msgspec import UNSET, Meta, UnsetType
+from msgspec.structs import asdict
+
+from cirrusmq.base.timestamps import format_time
+from cirrusmq.model.queue import DeadLetter, Queue
+from cirrusmq.queues.operations import Operation
+from cirrusmq_lambda.answers.body import Body, Cursor, Time
+from cirrusmq_lambda.answers.counts import Counts
+
+
+class QueueAttributes(Body):
+    """A queue."""
+
+    name: str
+    id: str
+    message_retention_seconds: int
+    visibility_timeout_seconds: int
+    receive_wait_seconds: float
+    delay_seconds: int
+    max_message_bytes: int
+    max_messages: int
+    rewind_seconds: int
+    dead_letter: DeadLetter | None
+    retry: dict[str, Any] | None
+    ordered: bool
+    partitions: int
+    description: str | None
+    labels: dict[str, str]
+    created_at: Time
+    modified_at: Time
+
+    @classmethod
+    def of(cls, queue: Queue, **more: Any) -> Self:
+        """The answer of a queue; `more`: the fields of a struct that has more."""
+        return cls(
+            name=queue.name,
+            id=queue.id,
+            **asdict(queue.attributes),
+            created_at=format_time(queue.created_ms),
+            modified_at=format_time(queue.modified_ms),
+            **more,
+        )
+
+
+class QueueWithCounts(QueueAttributes):
+    """A queue and how many messages stand in it."""
+
+    counts: Counts
+
+
+class QueuePage(Body):
+    """A page of queues, by name."""
+
+    queues: list[QueueAttributes]
+    cursor: Cursor | UnsetType = UNSET
+
+
+class OperationStarted(Body):
+    """Work that goes on after the answer."""
+
+    operation: Annotated[str, Meta(description="opaque: ask GET /operations/{id} how far it is")]
+
+
+class OperationState(Body):
+    """How far an operation is."""
+
+    id: str
+    kind: str
+    state: Literal["running", "succeeded", "failed"]
+    done: Annotated[int, Meta(description="messages so far")]
+    started_at: Time
+    finished_at: Time | UnsetType = UNSET
+    detail: str | UnsetType = UNSET
+
+    @classmethod
+    def of(cls, operation: Operation) -> Self:
+        """The answer of an operation."""
+        finished_ms, detail = operation.finished_ms, operation.detail
+        return cls(
+            id=operation.id,
+            kind=operation.kind,
+            state=operation.state,
+            done=operation.done,
+            started_at=format_time(operation.started_ms),
+            finished_at=UNSET if finished_ms is None else format_time(finished_ms),
+            detail=UNSET if detail is None else detail,
+        )

@@ -1,0 +1,72 @@
+"""The answers to a receive and to a peek."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Self
+
+from msgspec import UNSET, Meta, UnsetType
+
+from cirrusmq.base.timestamps import format_time
+from cirrusmq.model.message import Message
+from cirrusmq.model.parcel import Parcel
+from cirrusmq_lambda.answers.body import Body, Time
+from cirrusmq_lambda.answers.content import Content
+
+
+class DeadLetterNote(Body):
+    """Why a message lies in a dead-letter queue."""
+
+    source_queue: str
+    receive_count: int
+    dead_at: Time
+    reason: str
+    receiver: str | UnsetType = UNSET
+    subscription: str | UnsetType = UNSET
+
+
+class PeekedMessage(Content, kw_only=True):
+    """An active message, not claimed."""
+
+    receive_count: int
+    visible_at: Time
+    expires_at: Time
+    first_received_at: Time | UnsetType = UNSET
+    dead_letter: DeadLetterNote | UnsetType = UNSET
+
+    @classmethod
+    def at(cls, parcel: Parcel, place: int, message: Message, **more: Any) -> Self:
+        """The answer of the message at a parcel's place; `more`: fields of a struct that has
+        more."""
+        first_ms, noted = parcel.first_received_ms[place], parcel.dead_letter
+        dead_letter: DeadLetterNote | UnsetType = UNSET
+        if noted:
+            dead_letter = DeadLetterNote(**noted | {"dead_at": format_time(noted["dead_at"])})
+        return cls.of(
+            message,
+            parcel.message_id(place),
+            parcel.sent_ms,
+            receive_count=parcel.receives[place],
+            visible_at=format_time(parcel.visible_ms[place]),
+            expires_at=format_time(parcel.expires_ms),
+            first_received_at=format_time(first_ms) if first_ms else UNSET,
+            dead_letter=dead_letter,
+            **more,
+        )
+
+
+class PeekedMessages(Body):
+    """Active messages; none of them is claimed."""
+
+    messages: list[PeekedMessage]
+
+
+class ReceivedMessage(PeekedMessage, kw_only=True):
+    """A message that the caller holds until `visible_at`."""
+
+    receipt: Annotated[str, Meta(description="opaque: what deletes the message")]
+
+
+class ReceivedMessages(Body):
+    """Messages that the caller holds now; none where none came in time."""
+
+    messages: list[ReceivedMessage]

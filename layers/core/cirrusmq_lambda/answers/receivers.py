@@ -1,0 +1,51 @@
+"""Answers about the receivers of a queue."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+from msgspec import UNSET, UnsetType
+
+from cirrusmq.base.timestamps import format_time
+from cirrusmq.queues.receivers import Receiver
+from cirrusmq_lambda.answers.body import Body, Cursor, Time
+from cirrusmq_lambda.answers.counts import Counts
+
+
+class ReceiverAttributes(Body):
+    """An independent receiver of a queue."""
+
+    name: str
+    id: str
+    start: str
+    starts_at: Time
+    filter: dict[str, Any] | None
+    created_at: Time
+    modified_at: Time
+
+    @classmethod
+    def of(cls, receiver: Receiver, **more: Any) -> Self:
+        """The answer of a receiver; `more`: the fields of a struct that has more."""
+        return cls(
+            name=receiver.name,
+            id=receiver.id,
+            start=receiver.start,
+            starts_at=format_time(receiver.start_ms),
+            filter=receiver.filter,
+            created_at=format_time(receiver.created_ms),
+            modified_at=format_time(receiver.created_ms),
+            **more,
+        )
+
+
+class ReceiverWithCounts(ReceiverAttributes):
+    """A receiver and how many messages wait for it."""
+
+    counts: Counts
+
+
+class ReceiverPage(Body):
+    """A page of a queue's receivers, by name."""
+
+    receivers: list[ReceiverAttributes]
+    cursor: Cursor | UnsetType = UNSET

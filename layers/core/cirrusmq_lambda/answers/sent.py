@@ -1,0 +1,31 @@
+"""The answer to a send."""
+
+from __future__ import annotations
+
+from typing import Annotated, Self
+
+from msgspec import UNSET, Meta, UnsetType
+
+from cirrusmq.base.timestamps import format_time
+from cirrusmq.sending.deduplication import Stored
+from cirrusmq_lambda.answers.body import Body, Id, Problem, Time
+
+
+class SentMessage(Body, kw_only=True):
+    """A message that is stored; with `atomic: false` an entry may be an `error` instead."""
+
+    id: Id | UnsetType = UNSET
+    body_md5: Annotated[str, Meta(description="of the body's bytes, in hex")] | UnsetType = UNSET
+    sent_at: Time | UnsetType = UNSET
+    error: Problem | UnsetType = UNSET
+
+    @classmethod
+    def of(cls, sent: Stored) -> Self:
+        """The entry of a message that is stored."""
+        return cls(id=sent.id, body_md5=sent.body_md5, sent_at=format_time(sent.sent_ms))
+
+
+class SentMessages(Body):
+    """One entry for each message, in the order sent."""
+
+    messages: list[SentMessage]

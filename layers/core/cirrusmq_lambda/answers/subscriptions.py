@@ -1,0 +1,93 @@
+"""Answers about the subscriptions of a topic."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, Self
+
+from msgspec import UNSET, UnsetType
+
+from cirrusmq.base.timestamps import format_time
+from cirrusmq.model.topic import ContentFormat, Mode, Protocol, Subscription
+from cirrusmq.queues.counts import Counts
+from cirrusmq.subscriptions.state import SubscriptionState
+from cirrusmq_lambda.answers.body import Body, Cursor, Time
+
+
+class SubscriptionAttributes(Body, kw_only=True):
+    """A subscription."""
+
+    name: str
+    topic: str
+    id: str
+    protocol: Protocol
+    endpoint: str | UnsetType = UNSET
+    filter: dict[str, Any] | None
+    retry: dict[str, Any] | None
+    content_format: ContentFormat
+    dead_letter_queue: str | None
+    max_in_flight: int | UnsetType = UNSET
+    mode: Mode | UnsetType = UNSET
+    ordered: bool | UnsetType = UNSET
+    created_at: Time
+    modified_at: Time
+
+    @classmethod
+    def of(cls, subscription: Subscription, **more: Any) -> Self:
+        """The answer of a subscription; `more`: the fields of a struct that has more."""
+        return cls(
+            name=subscription.name,
+            topic=subscription.topic,
+            id=subscription.id,
+            **subscription.attributes(),
+            created_at=format_time(subscription.created_ms),
+            modified_at=format_time(subscription.modified_ms),
+            **more,
+        )
+
+
+class NewSubscription(SubscriptionAttributes, kw_only=True):
+    """A new subscription; the secret that signs what a URL gets is shown here alone."""
+
+    secret: str | UnsetType = UNSET
+
+
+class SubscriptionCounts(Body):
+    """Messages by state."""
+
+    active: int
+    inactive: int
+    delayed: int
+
+    @classmethod
+    def of(cls, counted: Counts) -> Self:
+        """The answer of what was counted."""
+        return cls(active=counted.active, inactive=counted.inactive, delayed=counted.delayed)
+
+
+class SubscriptionWithState(SubscriptionAttributes, kw_only=True):
+    """A subscription, what waits for it, and how delivering goes."""
+
+    state: Literal["unconfirmed", "delivering", "retrying"]
+    counts: SubscriptionCounts | UnsetType = UNSET
+    next_attempt_at: Time | UnsetType = UNSET
+    last_error: str | UnsetType | None = UNSET
+
+    @classmethod
+    def at(cls, subscription: Subscription, read: SubscriptionState) -> Self:
+        """The answer of a subscription and its state; the last error is null where none is
+        known of one that retries."""
+        next_ms = read.next_attempt_ms
+        return cls.of(
+            subscription,
+            state=read.state,
+            counts=UNSET if read.counts is None else SubscriptionCounts.of(read.counts),
+            next_attempt_at=UNSET if next_ms is None else format_time(next_ms),
+            last_error=UNSET if next_ms is None else read.last_error,
+        )
+
+
+class SubscriptionPage(Body):
+    """A page of a topic's subscriptions, by name."""
+
+    subscriptions: list[SubscriptionAttributes]
+    cursor: Cursor | UnsetType = UNSET

@@ -1,0 +1,111 @@
+"""Answers about topics, their logs, and the traces of their messages."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, Self
+
+from msgspec import UNSET, UnsetType
+from msgspec.structs import asdict
+
+from cirrusmq.base.timestamps import format_time
+from cirrusmq.fanout.trace import Trace, TracedState
+from cirrusmq.model.topic import Topic, TopicKind
+from cirrusmq_lambda.answers.body import Body, Cursor, Id, Time
+from cirrusmq_lambda.answers.content import Content
+
+
+class TopicAttributes(Body):
+    """A topic."""
+
+    name: str
+    id: str
+    filter: TopicKind
+    max_message_bytes: int
+    partitions: int
+    description: str | None
+    created_at: Time
+    modified_at: Time
+
+    @classmethod
+    def of(cls, topic: Topic, **more: Any) -> Self:
+        """The answer of a topic; `more`: the fields of a struct that has more."""
+        return cls(
+            name=topic.name,
+            id=topic.id,
+            **asdict(topic.attributes),
+            created_at=format_time(topic.created_ms),
+            modified_at=format_time(topic.modified_ms),
+            **more,
+        )
+
+
+class TopicCounts(Body):
+    """Messages not yet taken by every subscription that gets them."""
+
+    active: int
+
+
+class TopicWithCounts(TopicAttributes):
+    """A topic and how many messages are under way."""
+
+    counts: TopicCounts
+    region: str
+
+
+class TopicPage(Body):
+    """A page of topics, by name."""
+
+    topics: list[TopicAttributes]
+    cursor: Cursor | UnsetType = UNSET
+
+
+class LoggedMessage(Content, kw_only=True):
+    """A message of a topic's log."""
+
+    routing_key: str | UnsetType = UNSET
+
+
+class LogPage(Body):
+    """Messages in order; the cursor is always there, for what is still to come."""
+
+    messages: list[LoggedMessage]
+    cursor: Cursor
+
+
+class DeliveryState(Body):
+    """What became of a message at one subscription."""
+
+    subscription: str
+    state: Literal["pending", "delivered", "retrying", "discarded", "dead"]
+    attempts: int
+    next_attempt_at: Time | UnsetType = UNSET
+    last_error: str | UnsetType = UNSET
+
+    @classmethod
+    def of(cls, subscription: str, traced: TracedState) -> Self:
+        """The entry of a subscription."""
+        next_ms, error = traced.next_attempt_ms, traced.last_error
+        return cls(
+            subscription=subscription,
+            state=traced.state,
+            attempts=traced.attempts,
+            next_attempt_at=UNSET if next_ms is None else format_time(next_ms),
+            last_error=UNSET if error is None else error,
+        )
+
+
+class MessageTrace(Body):
+    """What became of a message, subscription by subscription."""
+
+    id: Id
+    sent_at: Time
+    deliveries: list[DeliveryState]
+
+    @classmethod
+    def of(cls, traced: Trace) -> Self:
+        """The answer of a trace, the subscriptions by name."""
+        return cls(
+            id=traced.id,
+            sent_at=format_time(traced.sent_ms),
+            deliveries=[DeliveryState.of(*entry) for entry in sorted(traced.states.items())],
+        )

@@ -1,0 +1,85 @@
+"""Replies: what routes return, and what the HTTP API takes (payload format 2.0).
+
+The type that a route declares to return is also what the OpenAPI document says of its answers:
+`Created[SentMessages] | Ok[SentMessages]` are 201 and 200, each with that struct.
+
+Lambda's runtime encodes a reply once more, as JSON in ASCII: of a body that is text a quote takes
+4 bytes then, a Chinese character 6 for its 3. Base64 has nothing to escape.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, ClassVar, Generic, TypeVar
+
+import msgspec
+
+from cirrusmq.base.limits import TEXT_ANSWER_BYTES
+
+B = TypeVar("B", bound=msgspec.Struct)
+M = TypeVar("M", bound=str)
+
+
+def envelope(status: int, headers: dict[str, str], body: bytes) -> dict[str, Any]:
+    """The answer with this body, of UTF-8 text; in base64 where it is large."""
+    large = len(body) > TEXT_ANSWER_BYTES
+    return {
+        "statusCode": status,
+        "headers": headers,
+        "body": base64.b64encode(body).decode() if large else body.decode(),
+        "isBase64Encoded": large,
+    }
+
+
+class Reply:
+    """Anything that a route returns."""
+
+    status: ClassVar[int] = 200
+
+    def envelope(self) -> dict[str, Any]:
+        """The reply as API Gateway takes it."""
+        return envelope(self.status, {}, b"")
+
+
+class Ok(Reply, Generic[B]):
+    """The call is done; `body` says with what result."""
+
+    def __init__(self, body: B) -> None:
+        self.body = body
+
+    def envelope(self) -> dict[str, Any]:
+        headers = {"Content-Type": "application/json"}
+        return envelope(self.status, headers, msgspec.json.encode(self.body))
+
+
+class Created(Ok[B]):
+    """Something is new."""
+
+    status = 201
+
+
+class Accepted(Ok[B]):
+    """Work goes on after the answer."""
+
+    status = 202
+
+
+class NoContent(Reply):
+    """The call is done, and there is nothing to say."""
+
+    status = 204
+
+
+class File(Reply, Generic[M]):
+    """A file; `M` are the media types that it may have."""
+
+    def __init__(
+        self, media_type: M, content: bytes, headers: Mapping[str, str] = MappingProxyType({})
+    ) -> None:
+        self._headers: dict[str, str] = {"Content-Type": media_type, **headers}
+        self._content = content
+
+    def envelope(self) -> dict[str, Any]:
+        return envelope(self.status, self._headers, self._content)

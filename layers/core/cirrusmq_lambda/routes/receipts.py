@@ -1,0 +1,69 @@
+"""Calls that name messages by receipt, of queues and of pull subscriptions."""
+
+from __future__ import annotations
+
+from cirrusmq.access.permissions import find_queue
+from cirrusmq.queues.receivers import source_with_id
+from cirrusmq.settlement.dead_letter import DeadLetterRequest, surrender
+from cirrusmq.settlement.delete import DeleteRequest, delete
+from cirrusmq.settlement.settle import SourceOf
+from cirrusmq.settlement.visibility import (
+    GiveBackRequest,
+    VisibilityRequest,
+    change_visibility,
+    give_back,
+)
+from cirrusmq_lambda.answers.receipts import ChangedReceipts, DeletedReceipts, GivenBackReceipts
+from cirrusmq_lambda.http import Request, Route
+from cirrusmq_lambda.replies import Ok
+from cirrusmq_lambda.topic_paths import pull_source
+
+
+def source_of(request: Request) -> SourceOf:
+    """The source in which a receipt's message is, by the source's id; None: not of this call."""
+    core = request.core
+    if "subscription" in request.event["pathParameters"]:
+        source = pull_source(request)
+        return lambda source_id: source if source_id == source.id else None
+    queue = find_queue(core, request.caller, request.path("queue"), "receive")
+    return lambda source_id: source_with_id(core, queue, source_id)
+
+
+def delete_messages(request: Request) -> Ok[DeletedReceipts]:
+    """End messages that are done."""
+    sources = source_of(request)
+    fates = delete(request.core, request.body(DeleteRequest), sources)
+    return Ok(DeletedReceipts.of(fates))
+
+
+def change_visibilities(request: Request) -> Ok[ChangedReceipts]:
+    """Hold messages for longer or shorter."""
+    sources = source_of(request)
+    fates = change_visibility(request.core, request.body(VisibilityRequest), sources)
+    return Ok(ChangedReceipts.of(fates))
+
+
+def give_messages_back(request: Request) -> Ok[GivenBackReceipts]:
+    """Let messages be received again."""
+    sources = source_of(request)
+    fates = give_back(request.core, request.body(GiveBackRequest), sources)
+    return Ok(GivenBackReceipts.of(fates))
+
+
+def dead_letter_messages(request: Request) -> Ok[DeletedReceipts]:
+    """Give messages up for good."""
+    sources = source_of(request)
+    fates = surrender(request.core, request.body(DeadLetterRequest), sources)
+    return Ok(DeletedReceipts.of(fates))
+
+
+ROUTES: dict[str, Route] = {
+    f"POST {holder}/messages/{call}": route
+    for holder in ("/queues/{queue}", "/topics/{topic}/subscriptions/{subscription}")
+    for call, route in (
+        ("delete", delete_messages),
+        ("visibility", change_visibilities),
+        ("give-back", give_messages_back),
+        ("dead-letter", dead_letter_messages),
+    )
+}

@@ -1,0 +1,81 @@
+"""Receiving and peeking, of queues and of pull subscriptions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from cirrusmq.access.permissions import find_queue
+from cirrusmq.base.errors import InvalidParameter
+from cirrusmq.model.source import Source
+from cirrusmq.queues.receivers import source_named
+from cirrusmq.receiving.peek import PeekRequest, peek
+from cirrusmq.receiving.receive import ReceiveRequest, receive
+from cirrusmq_lambda.answers.received import (
+    PeekedMessage,
+    PeekedMessages,
+    ReceivedMessage,
+    ReceivedMessages,
+)
+from cirrusmq_lambda.http import Request, Route
+from cirrusmq_lambda.replies import Ok
+from cirrusmq_lambda.topic_paths import pull_source
+
+ANSWER_SECONDS = 2
+"""Kept back from the gateway's 30 s, for the last look and the way back."""
+
+
+def receive_of_queue(request: Request) -> Ok[ReceivedMessages]:
+    """Claim messages of a queue, or of one of its receivers."""
+    find = partial(find_queue, request.core, request.caller, request.path("queue"), "receive")
+    find()  # a caller without permission is refused before its body is read
+    body = request.body(ReceiveRequest)
+    receiver = body.receiver if isinstance(body.receiver, str) else None
+    return _receive(request, lambda: source_named(request.core, find(), receiver), body)
+
+
+def receive_of_subscription(request: Request) -> Ok[ReceivedMessages]:
+    """Claim messages of a pull subscription."""
+    pull_source(request)  # a missing subscription is told before the body is read
+    body = request.body(ReceiveRequest)
+    if isinstance(body.receiver, str):
+        raise InvalidParameter("receiver", "only queues have receivers")
+    return _receive(request, partial(pull_source, request), body)
+
+
+def peek_at_queue(request: Request) -> Ok[PeekedMessages]:
+    """Look at active messages of a queue."""
+    queue = find_queue(request.core, request.caller, request.path("queue"), "receive")
+    return _peek(request, source_named(request.core, queue, None))
+
+
+def peek_at_subscription(request: Request) -> Ok[PeekedMessages]:
+    """Look at active messages of a pull subscription."""
+    return _peek(request, pull_source(request))
+
+
+def _receive(
+    request: Request, find: Callable[[], Source], body: ReceiveRequest
+) -> Ok[ReceivedMessages]:
+    left_seconds = request.context.get_remaining_time_in_millis() / 1000 - ANSWER_SECONDS
+    received = receive(request.core, find, request.caller.key_id, body, left_seconds)
+    shown = [
+        ReceivedMessage.at(each.parcel, each.place, each.message, receipt=each.receipt)
+        for each in received
+    ]
+    return Ok(ReceivedMessages(messages=shown))
+
+
+def _peek(request: Request, source: Source) -> Ok[PeekedMessages]:
+    peeked = peek(request.core, source, request.body(PeekRequest))
+    shown = [PeekedMessage.at(each.parcel, each.place, each.message) for each in peeked]
+    return Ok(PeekedMessages(messages=shown))
+
+
+SUBSCRIPTION = "/topics/{topic}/subscriptions/{subscription}"
+ROUTES: dict[str, Route] = {
+    "POST /queues/{queue}/messages/receive": receive_of_queue,
+    "POST /queues/{queue}/messages/peek": peek_at_queue,
+    f"POST {SUBSCRIPTION}/messages/receive": receive_of_subscription,
+    f"POST {SUBSCRIPTION}/messages/peek": peek_at_subscription,
+}

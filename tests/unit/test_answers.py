@@ -1,0 +1,96 @@
+"""Answers made from values of the core: what is in them, and what is left out."""
+
+from __future__ import annotations
+
+import msgspec
+from tests.unit.parcels import NOW_MS
+
+from cirrusmq.model.message import Message
+from cirrusmq.model.queue import DeadLetter, Queue, QueueAttributes
+from cirrusmq.model.topic import Subscription, Topic
+from cirrusmq.model.topic import TopicAttributes as Attributes
+from cirrusmq_lambda.answers import queues
+from cirrusmq_lambda.answers.content import Content
+from cirrusmq_lambda.answers.subscriptions import SubscriptionAttributes
+from cirrusmq_lambda.answers.topics import TopicAttributes
+
+
+def test_a_queue_is_shown_with_its_times() -> None:
+    queue = Queue(
+        account="alice",
+        name="orders",
+        id="0123456789ab",
+        attributes=QueueAttributes(dead_letter=DeadLetter("dead", 3)),
+        created_ms=NOW_MS - 5_000,
+        modified_ms=NOW_MS - 5_000,
+    )
+    shown = msgspec.to_builtins(queues.QueueAttributes.of(queue))
+    assert shown["name"] == "orders"
+    assert shown["id"] == "0123456789ab"
+    assert shown["created_at"] == shown["modified_at"] == "2026-11-18T11:06:35.000Z"
+    assert shown["dead_letter"] == {"queue": "dead", "max_receives": 3}
+    assert shown["partitions"] == 4
+
+
+def test_a_topic_is_shown_with_its_times() -> None:
+    topic = Topic(
+        account="alice",
+        name="news",
+        id="0123456789ab",
+        attributes=Attributes(description="x"),
+        created_ms=NOW_MS,
+        modified_ms=NOW_MS + 1,
+    )
+    assert msgspec.to_builtins(TopicAttributes.of(topic)) == {
+        "name": "news",
+        "id": "0123456789ab",
+        "filter": "tags",
+        "max_message_bytes": 65_536,
+        "partitions": 8,
+        "description": "x",
+        "created_at": "2026-11-18T11:06:40.000Z",
+        "modified_at": "2026-11-18T11:06:40.001Z",
+    }
+
+
+def test_a_pull_subscription_is_shown_with_its_mode_and_without_an_endpoint() -> None:
+    subscription = Subscription(
+        account="alice",
+        topic="news",
+        topic_id="0123456789ab",
+        name="readers",
+        id="ba9876543210",
+        created_ms=NOW_MS,
+        modified_ms=NOW_MS + 1,
+        protocol="pull",
+        partitions=8,
+        ordered=True,
+    )
+    assert msgspec.to_builtins(SubscriptionAttributes.of(subscription)) == {
+        "name": "readers",
+        "topic": "news",
+        "id": "ba9876543210",
+        "protocol": "pull",
+        "filter": None,
+        "retry": None,
+        "content_format": "json",
+        "dead_letter_queue": None,
+        "mode": "clustering",
+        "ordered": True,
+        "created_at": "2026-11-18T11:06:40.000Z",
+        "modified_at": "2026-11-18T11:06:40.001Z",
+    }
+
+
+def test_a_message_is_shown_with_its_texts_as_text_and_its_bytes_as_base64() -> None:
+    text = Message(body="é", attributes={"a": "1", "b": b"\xff\0"}, tags=("t", "u"), group="g")
+    sent = {"id": "Msg-0", "sent_at": "2026-11-18T11:06:40.000Z"}
+    assert msgspec.to_builtins(Content.of(text, "Msg-0", NOW_MS)) == sent | {
+        "body": "é",
+        "attributes": {"a": "1", "b": {"base64": "/wA="}},
+        "tags": ["t", "u"],
+        "group": "g",
+    }
+    binary = Content.of(Message(body=b"\xff\0"), "Msg-0", NOW_MS)
+    shown = {"body_base64": "/wA=", "attributes": {}, "tags": []}
+    assert msgspec.to_builtins(binary) == sent | shown
