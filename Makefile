@@ -111,7 +111,7 @@ template: install $(SAM_VENV)/.installed $(CHECKOV_VENV)/.installed ## the templ
 job-zip: install ## what the report jobs take along to EMR, into build/jobs
 	@$(BIN)/python -m infra.job_zip build/jobs
 
-openapi: install ## the document of the HTTP contract, anew
+openapi: install ## the document of the HTTP contract and the client's types, anew
 	@$(BIN)/python -m infra.openapi
 
 bench: install ## units, cost, growth, throughput and delay beside other queues; PARTS=...

@@ -1,3 +1,3 @@
-"""The OpenAPI document of the HTTP contract: `python -m infra.openapi` writes it."""
+"""Made from the routes and their structs: the OpenAPI document, and the client's types."""
 
 from __future__ import annotations

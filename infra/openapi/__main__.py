@@ -1,4 +1,7 @@
-"""Writes the document where the manage function serves it from, or to the path that is given."""
+"""Writes what is made of the routes: the document that manage serves, and the client's types.
+
+`python -m infra.openapi [FOLDER]`: into the repository, or below FOLDER under the same paths.
+"""
 
 from __future__ import annotations
 
@@ -7,15 +10,20 @@ import sys
 from pathlib import Path
 
 from .build import build
+from .client_types import client_types
 from .routes import ROOT, find_routes
 
-COMMITTED = ROOT / "layers/core/cirrusmq_lambda/openapi.json"
+DOCUMENT = "layers/core/cirrusmq_lambda/openapi.json"
+CLIENT_TYPES = "layers/client/cirrusmq_client/answers.py"
 
 
 def main() -> None:
-    path = Path(sys.argv[1]) if len(sys.argv) > 1 else COMMITTED
-    document = json.dumps(build(find_routes()), indent=1, ensure_ascii=False)
-    path.write_text(document + "\n", encoding="utf-8")
+    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT
+    routes = find_routes()
+    document = json.dumps(build(routes), indent=1, ensure_ascii=False) + "\n"
+    for path, text in ((DOCUMENT, document), (CLIENT_TYPES, client_types(routes))):
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

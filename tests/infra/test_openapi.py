@@ -41,13 +41,15 @@ def complaints(openapi: dict[str, Any], schema: dict[str, Any], value: Any) -> l
     return [f"{error.json_path}: {error.message}" for error in validator.iter_errors(value)]
 
 
-def test_the_committed_document_is_the_present_one(
+def test_the_committed_document_and_the_clients_types_are_the_present_ones(
     root: Path, committed: Path, tmp_path: Path
 ) -> None:
-    written = tmp_path / "openapi.json"
-    subprocess.run([sys.executable, "-m", "infra.openapi", written], cwd=root, check=True)
-    if committed.read_bytes() != written.read_bytes():
-        pytest.fail("layers/core/cirrusmq_lambda/openapi.json is stale: run make openapi")
+    subprocess.run([sys.executable, "-m", "infra.openapi", tmp_path], cwd=root, check=True)
+    types = root / "layers/client/cirrusmq_client/answers.py"
+    for held in (committed, types):
+        path = held.relative_to(root)
+        if held.read_bytes() != (tmp_path / path).read_bytes():
+            pytest.fail(f"{path} is stale: run make openapi")
 
 
 def test_it_is_a_valid_document(openapi: dict[str, Any]) -> None:

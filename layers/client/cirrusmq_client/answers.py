@@ -1,26 +1,213 @@
-"""Shapes of answers. Times in TypedDicts are RFC 3339 texts, as the service sends them."""
+"""The JSON objects of answers, as `make openapi` reads them from the service's structs.
+
+Times are RFC 3339 texts, as the service sends them; a field that is NotRequired may be absent.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Literal, NotRequired, TypeAlias, TypedDict
-
-Attributes: TypeAlias = Mapping[str, Any]
+from typing import Any, Literal, NotRequired, TypedDict
 
 
-class Counts(TypedDict):
-    """How many messages a source holds; receivers and subscriptions have fewer fields."""
+class Problem(TypedDict):
+    """What went wrong (RFC 9457)."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    code: str
+    """stable; what programs decide by"""
+    request_id: str
+    parameter: NotRequired[str]
+    """the value that is refused"""
+
+
+class SentMessage(TypedDict):
+    """A message that is stored; with `atomic: false` an entry may be an `error` instead."""
+
+    id: NotRequired[str]
+    body_md5: NotRequired[str]
+    """of the body's bytes, in hex"""
+    sent_at: NotRequired[str]
+    error: NotRequired[Problem]
+
+
+class SentMessages(TypedDict):
+    """One entry for each message, in the order sent."""
+
+    messages: list[SentMessage]
+
+
+class Bytes(TypedDict):
+    """Bytes, where a text would not do."""
+
+    base64: str
+
+
+class Content(TypedDict):
+    """A message as it was sent: `body` as `body`, `body_base64` as `body_base64`."""
+
+    id: str
+    body: NotRequired[str]
+    body_base64: NotRequired[str]
+    attributes: dict[str, str | Bytes]
+    tags: list[str]
+    group: NotRequired[str]
+    sent_at: str
+
+
+class DeadLetterNote(TypedDict):
+    """Why a message lies in a dead-letter queue."""
+
+    source_queue: str
+    receive_count: int
+    dead_at: str
+    reason: str
+    receiver: NotRequired[str]
+    subscription: NotRequired[str]
+
+
+class PeekedMessage(Content):
+    """An active message, not claimed."""
+
+    receive_count: int
+    visible_at: str
+    expires_at: str
+    first_received_at: NotRequired[str]
+    dead_letter: NotRequired[DeadLetterNote]
+
+
+class ReceivedMessage(PeekedMessage):
+    """A message that the caller holds until `visible_at`."""
+
+    receipt: str
+    """opaque: what deletes the message"""
+
+
+class ReceivedMessages(TypedDict):
+    """Messages that the caller holds now; none where none came in time."""
+
+    messages: list[ReceivedMessage]
+
+
+class PeekedMessages(TypedDict):
+    """Active messages; none of them is claimed."""
+
+    messages: list[PeekedMessage]
+
+
+class Failure(TypedDict):
+    """A receipt that could not be used."""
+
+    receipt: str
+    code: str
+    detail: str
+
+
+class DeletedReceipts(TypedDict):
+    """Which messages are gone."""
+
+    deleted: list[str]
+    failed: list[Failure]
+
+
+class HeldReceipt(TypedDict):
+    """When a message is visible again."""
+
+    receipt: str
+    visible_at: str
+
+
+class ChangedReceipts(TypedDict):
+    """Which leases were changed."""
+
+    changed: list[HeldReceipt]
+    failed: list[Failure]
+
+
+class GivenBackReceipts(TypedDict):
+    """Which messages were given back."""
+
+    given_back: list[HeldReceipt]
+    failed: list[Failure]
+
+
+class PublishedMessage(TypedDict):
+    """A message that was published; with `atomic: false` an entry may be an `error` instead."""
+
+    id: NotRequired[str]
+    matched: NotRequired[int]
+    """subscriptions that get it; 0: nothing is kept"""
+    sent_at: NotRequired[str]
+    error: NotRequired[Problem]
+
+
+class PublishedMessages(TypedDict):
+    """One entry for each message, in the order published."""
+
+    messages: list[PublishedMessage]
+
+
+class SubscriptionAttributes(TypedDict):
+    """A subscription."""
+
+    name: str
+    topic: str
+    id: str
+    protocol: Literal["queue", "http", "pull"]
+    endpoint: NotRequired[str]
+    filter: dict[str, Any] | None
+    retry: dict[str, Any] | None
+    content_format: Literal["json", "simplified"]
+    dead_letter_queue: str | None
+    max_in_flight: NotRequired[int]
+    mode: NotRequired[Literal["clustering", "broadcasting"]]
+    ordered: NotRequired[bool]
+    created_at: str
+    modified_at: str
+
+
+class NewSubscription(SubscriptionAttributes):
+    """A new subscription; the secret that signs what a URL gets is shown here alone."""
+
+    secret: NotRequired[str]
+
+
+class SubscriptionCounts(TypedDict):
+    """Messages by state."""
 
     active: int
     inactive: int
     delayed: int
-    rewindable: NotRequired[int]
-    oldest_active_age_seconds: NotRequired[float | None]
 
 
-class QueueInfo(TypedDict):
-    """A queue's attributes."""
+class SubscriptionWithState(SubscriptionAttributes):
+    """A subscription, what waits for it, and how delivering goes."""
+
+    state: Literal["unconfirmed", "delivering", "retrying"]
+    counts: NotRequired[SubscriptionCounts]
+    next_attempt_at: NotRequired[str]
+    last_error: NotRequired[str | None]
+
+
+class SubscriptionPage(TypedDict):
+    """A page of a topic's subscriptions, by name."""
+
+    subscriptions: list[SubscriptionAttributes]
+    cursor: NotRequired[str]
+    """opaque: give it back to go on; absent at the end of a listing"""
+
+
+class DeadLetter(TypedDict):
+    """When a message is given up, and the queue of the same account that takes it."""
+
+    queue: str
+    max_receives: NotRequired[int | None]
+    max_age_seconds: NotRequired[int | None]
+
+
+class QueueAttributes(TypedDict):
+    """A queue."""
 
     name: str
     id: str
@@ -31,7 +218,7 @@ class QueueInfo(TypedDict):
     max_message_bytes: int
     max_messages: int
     rewind_seconds: int
-    dead_letter: dict[str, Any] | None
+    dead_letter: DeadLetter | None
     retry: dict[str, Any] | None
     ordered: bool
     partitions: int
@@ -39,81 +226,240 @@ class QueueInfo(TypedDict):
     labels: dict[str, str]
     created_at: str
     modified_at: str
-    counts: NotRequired[Counts]
 
 
-class Operation(TypedDict):
-    """Long work on a queue."""
+class Counts(TypedDict):
+    """Messages by state; exact up to 10,000."""
+
+    active: int
+    inactive: int
+    delayed: int
+    rewindable: int
+    oldest_active_age_seconds: int
+
+
+class QueueWithCounts(QueueAttributes):
+    """A queue and how many messages stand in it."""
+
+    counts: Counts
+
+
+class QueuePage(TypedDict):
+    """A page of queues, by name."""
+
+    queues: list[QueueAttributes]
+    cursor: NotRequired[str]
+    """opaque: give it back to go on; absent at the end of a listing"""
+
+
+class OperationStarted(TypedDict):
+    """Work that goes on after the answer."""
+
+    operation: str
+    """opaque: ask GET /operations/{id} how far it is"""
+
+
+class OperationState(TypedDict):
+    """How far an operation is."""
 
     id: str
     kind: str
     state: Literal["running", "succeeded", "failed"]
     done: int
+    """messages so far"""
     started_at: str
     finished_at: NotRequired[str]
-    detail: NotRequired[Any]
+    detail: NotRequired[str]
 
 
-class Key(TypedDict):
-    """A new access key; the secret is shown this once."""
+class ReceiverAttributes(TypedDict):
+    """An independent receiver of a queue."""
+
+    name: str
+    id: str
+    start: str
+    starts_at: str
+    filter: dict[str, Any] | None
+    created_at: str
+    modified_at: str
+
+
+class ReceiverWithCounts(ReceiverAttributes):
+    """A receiver and how many messages wait for it."""
+
+    counts: Counts
+
+
+class ReceiverPage(TypedDict):
+    """A page of a queue's receivers, by name."""
+
+    receivers: list[ReceiverAttributes]
+    cursor: NotRequired[str]
+    """opaque: give it back to go on; absent at the end of a listing"""
+
+
+class KeyState(TypedDict):
+    """An access key, without its secret."""
 
     access_key_id: str
-    secret: str
     account: str
     admin: bool
+    description: str | None
     created_at: str
 
 
-class Grant(TypedDict):
-    """Another account's permission on a queue."""
+class NewKey(KeyState):
+    """A new access key; its secret is shown here alone."""
+
+    secret: str
+
+
+class KeyPage(TypedDict):
+    """A page of an account's keys."""
+
+    keys: list[KeyState]
+    cursor: NotRequired[str]
+    """opaque: give it back to go on; absent at the end of a listing"""
+
+
+class GrantState(TypedDict):
+    """What another account may do with a queue."""
 
     account: str
-    permission: str
+    permission: Literal["send", "receive", "send_receive", "info", "admin", "full"]
+
+
+class GrantPage(TypedDict):
+    """A page of the grants on a queue, by account."""
+
+    grants: list[GrantState]
+    cursor: NotRequired[str]
+    """opaque: give it back to go on; absent at the end of a listing"""
+
+
+class SharedQueue(TypedDict):
+    """A queue that another account shares with the caller's."""
+
+    queue: str
+    """as calls address it"""
+    account: str
+    permission: Literal["send", "receive", "send_receive", "info", "admin", "full"]
+
+
+class SharedPage(TypedDict):
+    """A page of what other accounts share with the caller's."""
+
+    grants: list[SharedQueue]
+    cursor: NotRequired[str]
+    """opaque: give it back to go on; absent at the end of a listing"""
+
+
+class TopicAttributes(TypedDict):
+    """A topic."""
+
+    name: str
+    id: str
+    filter: Literal["tags", "routing_key"]
+    max_message_bytes: int
+    partitions: int
+    description: str | None
+    created_at: str
+    modified_at: str
+
+
+class TopicCounts(TypedDict):
+    """Messages not yet taken by every subscription that gets them."""
+
+    active: int
+
+
+class TopicWithCounts(TopicAttributes):
+    """A topic and how many messages are under way."""
+
+    counts: TopicCounts
+    region: str
+
+
+class TopicPage(TypedDict):
+    """A page of topics, by name."""
+
+    topics: list[TopicAttributes]
+    cursor: NotRequired[str]
+    """opaque: give it back to go on; absent at the end of a listing"""
+
+
+class LoggedMessage(Content):
+    """A message of a topic's log."""
+
+    routing_key: NotRequired[str]
+
+
+class LogPage(TypedDict):
+    """Messages in order; the cursor is always there, for what is still to come."""
+
+    messages: list[LoggedMessage]
+    cursor: str
+    """opaque: give it back to go on; absent at the end of a listing"""
+
+
+class DeliveryState(TypedDict):
+    """What became of a message at one subscription."""
+
+    subscription: str
+    state: Literal["pending", "delivered", "retrying", "discarded", "dead"]
+    attempts: int
+    next_attempt_at: NotRequired[str]
+    last_error: NotRequired[str]
+
+
+class MessageTrace(TypedDict):
+    """What became of a message, subscription by subscription."""
+
+    id: str
+    sent_at: str
+    deliveries: list[DeliveryState]
+
+
+class InvoiceLine(TypedDict):
+    """What one resource did of one kind."""
+
+    resource: str
+    kind: str
+    count: int
+    bytes: int
+    amount: str
+    """a decimal number"""
+
+
+class Invoice(TypedDict):
+    """A month of an account."""
+
+    month: str
+    currency: str
+    lines: list[InvoiceLine]
+    total: str
+    """a decimal number"""
+
+
+BillingReport = TypedDict(
+    "BillingReport",
+    {"from": "str", "to": "str", "generated_at": "str", "invoices": "list[Invoice]"},
+)
+"""The newest finished billing of the account."""
+
+
+class BacklogReport(TypedDict):
+    """What stood in the account's queues and subscriptions at a time."""
+
+    at: str
+    generated_at: str
+    resources: list[dict[str, Any]]
 
 
 class Health(TypedDict):
-    """The service's own state; `time_scale` is 1 in the cloud."""
+    """That the service answers."""
 
-    status: str
+    status: Literal["ok"]
     version: str
     time: str
     time_scale: float
-
-
-@dataclass(frozen=True, slots=True)
-class Sent:
-    """The service's answer for one sent message."""
-
-    id: str
-    body_md5: str
-    sent_at: str
-
-
-@dataclass(frozen=True, slots=True)
-class Published:
-    """The service's answer for one published message; `matched` subscriptions get it."""
-
-    id: str
-    matched: int
-    sent_at: str
-
-
-@dataclass(frozen=True, slots=True)
-class Failed:
-    """A receipt that changed nothing, and why."""
-
-    receipt: str
-    code: str
-    detail: str
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """The result for each receipt of a call.
-
-    `done` maps a receipt to the time at which its message is visible again, None where it never
-    is, or where only a lost answer told it.
-    """
-
-    done: dict[str, str | None]
-    failed: list[Failed]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
-from typing import Any, TypeVar, cast
+from typing import Any, TypeAlias, TypeVar, cast
 
 from cirrusmq_client.answers import Health
 from cirrusmq_client.attempts import make_attempt
@@ -13,6 +13,8 @@ from cirrusmq_client.errors import CirrusMQError, InvalidParameter
 from cirrusmq_client.transport import Reply, Transport
 
 T = TypeVar("T")
+Attributes: TypeAlias = Mapping[str, Any]
+"""Attributes of a queue, topic, receiver or subscription, as a request has them."""
 
 
 class Calls:

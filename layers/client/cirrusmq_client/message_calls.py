@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from cirrusmq_client.answers import Failed, Outcome, Sent
 from cirrusmq_client.calls import Calls
 from cirrusmq_client.errors import CirrusMQError, ReceiptExpired, error_of
 from cirrusmq_client.messages import Message, Received
+from cirrusmq_client.outcomes import Failed, Outcome, Sent
 from cirrusmq_client.sources import Queue, Source, queue_path, source_of
 from cirrusmq_client.transport import Reply
 

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from cirrusmq_client.answers import Published, Sent
 from cirrusmq_client.client import Client
 from cirrusmq_client.errors import CirrusMQError
 from cirrusmq_client.messages import DEDUPLICATION_ATTRIBUTE, Message
+from cirrusmq_client.outcomes import Published, Sent
 
 BATCH_MESSAGES = 16
 BATCH_BYTES = 262_144

@@ -7,8 +7,15 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any, cast
 
-from cirrusmq_client.answers import Attributes, Grant, Operation, QueueInfo
-from cirrusmq_client.calls import Calls
+from cirrusmq_client.answers import (
+    GrantState,
+    OperationState,
+    QueueAttributes,
+    QueueWithCounts,
+    ReceiverAttributes,
+    ReceiverWithCounts,
+)
+from cirrusmq_client.calls import Attributes, Calls
 from cirrusmq_client.errors import GrantNotFound, QueueNotFound, ReceiverNotFound
 from cirrusmq_client.sources import part, queue_path
 from cirrusmq_client.times import to_text
@@ -19,19 +26,19 @@ POLL_SECONDS = (0.1, 2.0)
 class QueueCalls(Calls):
     """Queues. Errors are those of the contract, by their codes."""
 
-    def create_queue(self, name: str, attributes: Attributes | None = None) -> QueueInfo:
+    def create_queue(self, name: str, attributes: Attributes | None = None) -> QueueAttributes:
         """Make a queue, or find it with exactly these attributes; else AlreadyExists."""
-        return cast(QueueInfo, self._put(queue_path(name), attributes or {}))
+        return cast(QueueAttributes, self._put(queue_path(name), attributes or {}))
 
-    def change_queue(self, name: str, attributes: Attributes) -> QueueInfo:
+    def change_queue(self, name: str, attributes: Attributes) -> QueueAttributes:
         """Change some attributes; all of them are answered."""
-        return cast(QueueInfo, self._patch(queue_path(name), attributes))
+        return cast(QueueAttributes, self._patch(queue_path(name), attributes))
 
-    def show_queue(self, name: str) -> QueueInfo:
+    def show_queue(self, name: str) -> QueueWithCounts:
         """A queue's attributes and `counts`."""
-        return cast(QueueInfo, self._get(queue_path(name)))
+        return cast(QueueWithCounts, self._get(queue_path(name)))
 
-    def list_queues(self, prefix: str | None = None) -> Iterator[QueueInfo]:
+    def list_queues(self, prefix: str | None = None) -> Iterator[QueueAttributes]:
         """The account's queues, by name."""
         return self._pages("/queues", "queues", prefix=prefix)
 
@@ -57,11 +64,11 @@ class QueueCalls(Calls):
             body["max_messages"] = max_messages
         return str(self._post_once(queue_path(name) + "/redrive", body)["operation"])
 
-    def show_operation(self, operation: str) -> Operation:
+    def show_operation(self, operation: str) -> OperationState:
         """How far an operation is."""
-        return cast(Operation, self._get(f"/operations/{part(operation)}"))
+        return cast(OperationState, self._get(f"/operations/{part(operation)}"))
 
-    def watch_operation(self, operation: str) -> Iterator[Operation]:
+    def watch_operation(self, operation: str) -> Iterator[OperationState]:
         """An operation again and again, with growing pauses, until it has ended."""
         pause, longest = POLL_SECONDS
         while True:
@@ -72,15 +79,15 @@ class QueueCalls(Calls):
             time.sleep(pause)
             pause = min(2 * pause, longest)
 
-    def create_receiver(self, queue: str, name: str, attributes: Attributes) -> dict[str, Any]:
+    def create_receiver(self, queue: str, name: str, attributes: Attributes) -> ReceiverAttributes:
         """Add an independent receiver: `start` and perhaps `filter`."""
-        return cast(dict[str, Any], self._put(_receiver(queue, name), attributes))
+        return cast(ReceiverAttributes, self._put(_receiver(queue, name), attributes))
 
-    def show_receiver(self, queue: str, name: str) -> dict[str, Any]:
+    def show_receiver(self, queue: str, name: str) -> ReceiverWithCounts:
         """A receiver's attributes and `counts`."""
-        return cast(dict[str, Any], self._get(_receiver(queue, name)))
+        return cast(ReceiverWithCounts, self._get(_receiver(queue, name)))
 
-    def list_receivers(self, queue: str) -> Iterator[dict[str, Any]]:
+    def list_receivers(self, queue: str) -> Iterator[ReceiverAttributes]:
         """A queue's receivers."""
         return self._pages(queue_path(queue) + "/receivers", "receivers")
 
@@ -88,15 +95,15 @@ class QueueCalls(Calls):
         """Delete a receiver."""
         self._delete(_receiver(queue, name), ReceiverNotFound)
 
-    def put_grant(self, queue: str, account: str, permission: str) -> Grant:
+    def put_grant(self, queue: str, account: str, permission: str) -> GrantState:
         """Let another account `send`, `receive`, `send_receive`, `info`, `admin` or `full`."""
-        return cast(Grant, self._put(_grant(queue, account), {"permission": permission}))
+        return cast(GrantState, self._put(_grant(queue, account), {"permission": permission}))
 
-    def show_grant(self, queue: str, account: str) -> Grant:
+    def show_grant(self, queue: str, account: str) -> GrantState:
         """Another account's permission; GrantNotFound."""
-        return cast(Grant, self._get(_grant(queue, account)))
+        return cast(GrantState, self._get(_grant(queue, account)))
 
-    def list_grants(self, queue: str) -> list[Grant]:
+    def list_grants(self, queue: str) -> list[GrantState]:
         """All grants on a queue."""
         return list(self._pages(queue_path(queue) + "/grants", "grants"))
 

@@ -7,10 +7,10 @@ import threading
 from collections import defaultdict, deque
 from collections.abc import Iterable, Sequence
 
-from cirrusmq_client.answers import Outcome
 from cirrusmq_client.client import Client
 from cirrusmq_client.errors import CirrusMQError, NoDeadLetterQueue
 from cirrusmq_client.leases import BATCH, Held, Leases
+from cirrusmq_client.outcomes import Outcome
 from cirrusmq_client.results import Ack, DeadLetter, Result, Retry
 from cirrusmq_client.sources import Source
 

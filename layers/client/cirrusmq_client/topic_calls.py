@@ -3,33 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, cast
+from typing import cast
 
-from cirrusmq_client.answers import Attributes, Published
-from cirrusmq_client.calls import Calls
+from cirrusmq_client.answers import (
+    MessageTrace,
+    NewSubscription,
+    SubscriptionAttributes,
+    SubscriptionWithState,
+    TopicAttributes,
+    TopicWithCounts,
+)
+from cirrusmq_client.calls import Attributes, Calls
 from cirrusmq_client.errors import SubscriptionNotFound, TopicNotFound
 from cirrusmq_client.messages import Message, Received
+from cirrusmq_client.outcomes import Published
 from cirrusmq_client.sources import Subscription, part, subscription_path, topic_path
-
-Info = dict[str, Any]
 
 
 class TopicCalls(Calls):
     """Topics and subscriptions. Errors are those of the contract, by their codes."""
 
-    def create_topic(self, name: str, attributes: Attributes | None = None) -> Info:
+    def create_topic(self, name: str, attributes: Attributes | None = None) -> TopicAttributes:
         """Make a topic, or find it with exactly these attributes; else AlreadyExists."""
-        return cast(Info, self._put(topic_path(name), attributes or {}))
+        return cast(TopicAttributes, self._put(topic_path(name), attributes or {}))
 
-    def change_topic(self, name: str, attributes: Attributes) -> Info:
+    def change_topic(self, name: str, attributes: Attributes) -> TopicAttributes:
         """Change some attributes."""
-        return cast(Info, self._patch(topic_path(name), attributes))
+        return cast(TopicAttributes, self._patch(topic_path(name), attributes))
 
-    def show_topic(self, name: str) -> Info:
+    def show_topic(self, name: str) -> TopicWithCounts:
         """A topic's attributes and `counts`."""
-        return cast(Info, self._get(topic_path(name)))
+        return cast(TopicWithCounts, self._get(topic_path(name)))
 
-    def list_topics(self, prefix: str | None = None) -> Iterator[Info]:
+    def list_topics(self, prefix: str | None = None) -> Iterator[TopicAttributes]:
         """The account's topics, by name."""
         return self._pages("/topics", "topics", prefix=prefix)
 
@@ -54,9 +60,9 @@ class TopicCalls(Calls):
             for entry in reply.json["messages"]
         ]
 
-    def trace(self, topic: str, message_id: str) -> Info:
+    def trace(self, topic: str, message_id: str) -> MessageTrace:
         """The delivery state of a published message at each subscription."""
-        return cast(Info, self._get(f"{topic_path(topic)}/messages/{part(message_id)}"))
+        return cast(MessageTrace, self._get(f"{topic_path(topic)}/messages/{part(message_id)}"))
 
     def read_log(
         self, source: str | Subscription, after: str | None = None, limit: int = 16
@@ -70,19 +76,21 @@ class TopicCalls(Calls):
         page = self._get(path + "/messages", after=after, limit=limit)
         return [Received(message) for message in page["messages"]], str(page["cursor"])
 
-    def create_subscription(self, topic: str, name: str, attributes: Attributes) -> Info:
+    def create_subscription(self, topic: str, name: str, attributes: Attributes) -> NewSubscription:
         """Subscribe; for `http` the answer's `secret` is shown this once."""
-        return cast(Info, self._put(subscription_path(topic, name), attributes))
+        return cast(NewSubscription, self._put(subscription_path(topic, name), attributes))
 
-    def change_subscription(self, topic: str, name: str, attributes: Attributes) -> Info:
+    def change_subscription(
+        self, topic: str, name: str, attributes: Attributes
+    ) -> SubscriptionAttributes:
         """Change some attributes."""
-        return cast(Info, self._patch(subscription_path(topic, name), attributes))
+        return cast(SubscriptionAttributes, self._patch(subscription_path(topic, name), attributes))
 
-    def show_subscription(self, topic: str, name: str) -> Info:
+    def show_subscription(self, topic: str, name: str) -> SubscriptionWithState:
         """A subscription's attributes, `counts` and state."""
-        return cast(Info, self._get(subscription_path(topic, name)))
+        return cast(SubscriptionWithState, self._get(subscription_path(topic, name)))
 
-    def list_subscriptions(self, topic: str) -> Iterator[Info]:
+    def list_subscriptions(self, topic: str) -> Iterator[SubscriptionAttributes]:
         """A topic's subscriptions."""
         return self._pages(topic_path(topic) + "/subscriptions", "subscriptions")
 

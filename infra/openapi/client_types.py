@@ -1,0 +1,113 @@
+"""The client's types of answers: a TypedDict for each struct that a route answers with."""
+
+from __future__ import annotations
+
+import keyword
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+
+import msgspec
+from msgspec import Meta, UnsetType
+
+from cirrusmq_lambda.answers.body import Time
+from cirrusmq_lambda.http import Route
+
+from .routes import answers_of
+
+_HEAD = '''\
+"""The JSON objects of answers, as `make openapi` reads them from the service's structs.
+
+Times are RFC 3339 texts, as the service sends them; a field that is NotRequired may be absent.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NotRequired, TypedDict
+'''
+
+
+def client_types(routes: Mapping[str, Route]) -> str:
+    """The module with the types of all answers of these routes."""
+    found: dict[type, None] = {}
+    for route in routes.values():
+        for shape in answers_of(route).values():
+            if isinstance(shape, type):
+                _add(shape, found)
+    text = _HEAD + "".join(f"\n\n{_definition(struct)}\n" for struct in found)
+    command = [sys.executable, "-m", "ruff", "format", "--line-length=100", "-"]
+    return subprocess.run(
+        command, input=text, stdout=subprocess.PIPE, check=True, encoding="utf-8"
+    ).stdout
+
+
+def _add(struct: type, found: dict[type, None]) -> None:
+    """Add a struct behind its base and the structs of its fields."""
+    if struct in found:
+        return
+    if _base(struct) is not None:
+        _add(struct.__mro__[1], found)
+    for hint in get_type_hints(struct).values():
+        for part in _parts(hint):
+            if isinstance(part, type) and issubclass(part, msgspec.Struct):
+                _add(part, found)
+    found[struct] = None
+
+
+def _parts(hint: Any) -> Iterator[Any]:
+    yield hint
+    for argument in get_args(hint):
+        yield from _parts(argument)
+
+
+def _base(struct: type) -> type | None:
+    """The struct whose fields it has, too."""
+    base = struct.__mro__[1]
+    return base if getattr(base, "__struct_fields__", ()) else None
+
+
+def _definition(struct: type) -> str:
+    """The TypedDict; by a call where a field's name is a keyword."""
+    base = _base(struct)
+    hints = get_type_hints(struct, include_extras=True)
+    inherited = getattr(base, "__struct_fields__", ())
+    fields = {
+        field.encode_name: (hints[field.name], _member(hints[field.name], field, struct))
+        for field in msgspec.structs.fields(struct)
+        if field.name not in inherited
+    }
+    text = f'"""{struct.__doc__}"""'
+    if any(map(keyword.iskeyword, fields)):
+        members = ", ".join(f'"{name}": {shown!r}' for name, (_, shown) in fields.items())
+        return f'{struct.__name__} = TypedDict("{struct.__name__}", {{{members}}})\n{text}'
+    lines = [f"class {struct.__name__}({base.__name__ if base else 'TypedDict'}):", f"    {text}\n"]
+    for name, (hint, shown) in fields.items():
+        lines.append(f"    {name}: {shown}")
+        lines += [f'    """{each}"""' for each in _descriptions(hint)]
+    return "\n".join(lines)
+
+
+def _member(hint: Any, field: msgspec.structs.FieldInfo, struct: Any) -> str:
+    absent = UnsetType in get_args(hint)
+    left_out = struct.__struct_config__.omit_defaults and not field.required
+    return f"NotRequired[{_shown(hint)}]" if absent or left_out else _shown(hint)
+
+
+def _descriptions(hint: Any) -> list[str]:
+    metas = [part for part in _parts(hint) if isinstance(part, Meta) and part.description]
+    return [str(meta.description) for meta in metas if meta not in get_args(Time)]
+
+
+def _shown(hint: Any) -> str:
+    origin, given = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        return _shown(given[0])
+    if origin in (Union, UnionType):
+        return " | ".join(_shown(each) for each in given if each is not UnsetType)
+    if origin is Literal:
+        return f"Literal[{', '.join(map(repr, given))}]"
+    if origin is not None:
+        return f"{origin.__name__}[{', '.join(map(_shown, given))}]"
+    return "None" if hint is NoneType else str(hint.__name__)

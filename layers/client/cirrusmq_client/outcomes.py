@@ -1,0 +1,44 @@
+"""What calls on messages come to: values made from answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """The service's answer for one sent message."""
+
+    id: str
+    body_md5: str
+    sent_at: str
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """The service's answer for one published message; `matched` subscriptions get it."""
+
+    id: str
+    matched: int
+    sent_at: str
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """A receipt that changed nothing, and why."""
+
+    receipt: str
+    code: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The result for each receipt of a call.
+
+    `done` maps a receipt to the time at which its message is visible again, None where it never
+    is, or where only a lost answer told it.
+    """
+
+    done: dict[str, str | None]
+    failed: list[Failed]
