@@ -78,7 +78,7 @@ def a_retrying_subscription_delivers(patch: pytest.MonkeyPatch) -> None:
 @plant("http")
 def posts_are_settled_by_anybody(patch: pytest.MonkeyPatch) -> None:
     """The outcome of a post is not stored."""
-    patch.setattr(posting, "_write", lambda push, parcel, fates: parcel)
+    patch.setattr(posting, "_write", lambda push, parcel, changes: parcel)
 
 
 @plant("http")

@@ -6,8 +6,8 @@ is the only one, on the condition that the message is as it was when it was post
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Iterable, Sequence
+from typing import TypeAlias
 
 import msgspec
 from msgspec.structs import replace
@@ -15,11 +15,22 @@ from msgspec.structs import replace
 from cirrusmq.base.limits import RESCUE_MS
 from cirrusmq.lifecycle import dead_letters
 from cirrusmq.model.message import Message
-from cirrusmq.model.parcel import DELETED, DROPPED, Parcel
+from cirrusmq.model.parcel import Parcel
 from cirrusmq.model.retry import RetryPolicy
+from cirrusmq.model.transitions import (
+    Change,
+    Changes,
+    as_in,
+    changed,
+    delivered,
+    dropped,
+    failed,
+    kept,
+)
 from cirrusmq.push.pending import Push
 from cirrusmq.runtime.store import ConditionFailed
-from cirrusmq.storage.parcels import ERRORS, parcel_key, read_parcel
+from cirrusmq.storage.changes import as_read, change
+from cirrusmq.storage.parcels import parcel_key, read_parcel
 from cirrusmq.subscriptions import confirmations
 from cirrusmq.subscriptions.due_marks import Mark, put_mark
 from cirrusmq.webhooks import requests
@@ -65,14 +76,6 @@ class Settled(msgspec.Struct, frozen=True, kw_only=True):
     """The one that was put for it."""
 
 
-class _Fate(msgspec.Struct, frozen=True, kw_only=True):
-    """What is written of a place: its state, and that it was posted."""
-
-    state: int
-    error: str | None = None
-    posts: int = 1
-
-
 def attempt(push: Push, candidate: Candidate, latest_ms: int) -> Attempt | Candidate:
     """Post a message once; the candidate itself where that could not start by `latest_ms`."""
     core, subscription = push.core, push.subscription
@@ -106,33 +109,33 @@ def settle(
     Those that are `free` failed beside another one that is the probe now: they wait for it
     alone. No mark is put before `marks_from_ms`.
     """
-    parcel = _as_read(attempts)
-    fates: dict[int, _Fate] = {}
+    parcel, now_ms = _as_read(attempts), push.core.now_ms()
+    changes: dict[int, Change] = {}
     settled: list[Settled] = []
     given_up: list[Attempt] = []
     for each in attempts:
         place = each.candidate.place
         due_ms, mark = None, None
         if each.error is None:
-            fates[place] = _Fate(state=DELETED)
+            changes[place] = delivered(parcel, place, now_ms)
         elif each.candidate.key in free:
             due_ms = each.started_ms
-            fates[place] = _Fate(state=due_ms, error=each.error)
+            changes[place] = failed(parcel, place, due_ms, each.error, now_ms)
         else:
             due_ms = _due_ms(push, each)
             # What is given up waits for no time; should this stop here, its mark finds it.
-            state = max(each.started_ms if due_ms is None else due_ms, marks_from_ms)
+            again_ms = max(each.started_ms if due_ms is None else due_ms, marks_from_ms)
             if not push.blocks:
-                mark = _mark(parcel, place, state, each.error)
+                mark = _mark(parcel, place, again_ms, each.error)
                 put_mark(push.core, parcel, mark)
-            fates[place] = _Fate(state=state, error=each.error)
+            changes[place] = failed(parcel, place, again_ms, each.error, now_ms)
             if due_ms is None:
                 # The move to another queue takes what it says of the message from its parcel.
                 given_up.append(each)
                 continue
-            due_ms = state
+            due_ms = again_ms
         settled.append(Settled(attempt=each, candidate=each.candidate, due_ms=due_ms, mark=mark))
-    left = _write(push, parcel, fates)
+    left = _write(push, parcel, changes)
     settled = [_as_written(each, left) for each in settled]
     for each in given_up:
         candidate = replace(each.candidate, parcel=left)
@@ -160,9 +163,9 @@ def give_up(push: Push, candidate: Candidate, error: str) -> Parcel:
         if left is not None:
             return left
     if _policy(push).ending == "dropped":
-        return _write(push, parcel, {place: _Fate(state=DROPPED, posts=0)})
+        return _write(push, parcel, {place: dropped()})
     put_mark(core, parcel, _mark(parcel, place, parcel.expires_ms, error), kept=True)
-    return _write(push, parcel, {place: _Fate(state=parcel.expires_ms, posts=0)})
+    return _write(push, parcel, {place: kept(parcel)})
 
 
 def is_used_up(push: Push, candidate: Candidate) -> bool:
@@ -219,73 +222,29 @@ def _mark(parcel: Parcel, place: int, due_ms: int, error: str) -> Mark:
     return Mark(due_ms, parcel.sort_key, place, parcel.position(place), error)
 
 
-def _write(push: Push, parcel: Parcel, fates: Mapping[int, _Fate]) -> Parcel:
-    """Write what became of places, each if it is as it was read; answers the parcel after it.
+def _write(push: Push, parcel: Parcel, changes: Changes) -> Parcel:
+    """Write what became of messages, each if it is as it was read; answers the parcel after it.
 
     poster:  reads v = 5, r = 0 ── posts ── v = 5 and r = 0 still? v = 10, r = 1 ── answer lost
     again, with another draw:               v = 10, r = 1: done before, and it waits until 10
     """
-    if not fates:
+    if not changes:
         return parcel
-    core, now_ms = push.core, push.core.now_ms()
-    changes, conditions = [], []
-    values: dict[str, Any] = {}
-    visible, receives = list(parcel.visible_ms), list(parcel.receives)
-    first, errors = list(parcel.first_received_ms), dict(parcel.errors)
-    for place, fate in fates.items():
-        visible[place], receives[place] = fate.state, receives[place] + fate.posts
-        changes += [f"v[{place}] = :v{place}", f"r[{place}] = :r{place}"]
-        conditions.append(f"v[{place}] = :s{place} AND r[{place}] = :n{place}")
-        values |= {
-            f":v{place}": {"N": str(fate.state)},
-            f":r{place}": {"N": str(receives[place])},
-            f":s{place}": {"N": str(parcel.visible_ms[place])},
-            f":n{place}": {"N": str(parcel.receives[place])},
-        }
-        if not first[place]:
-            first[place] = now_ms
-            changes.append(f"f[{place}] = :now")
-            values[":now"] = {"N": str(now_ms)}
-        if fate.error is not None:
-            changes.append(f"{ERRORS[place]} = :e{place}")
-            values[f":e{place}"] = {"S": fate.error}
-            errors[place] = fate.error
-    request = {
-        "TableName": core.tables.messages,
-        "Key": parcel_key(parcel),
-        "UpdateExpression": "SET " + ", ".join(changes),
-        "ConditionExpression": " AND ".join(conditions),
-        "ExpressionAttributeValues": values,
-    }
-    after = replace(
-        parcel,
-        visible_ms=tuple(visible),
-        receives=tuple(receives),
-        first_received_ms=tuple(first),
-        errors=errors,
-    )
+    still = as_read(parcel, changes, "visible_ms", "receives")
+    request = change(push.core.tables.messages, parcel_key(parcel), changes, still)
+    after = changed(parcel, changes)
     try:
-        core.store.write("UpdateItem", request)
-    except ConditionFailed as failed:
-        if failed.item is None:
+        push.core.store.write("UpdateItem", request)
+    except ConditionFailed as failure:
+        if failure.item is None:
             return after
-        if len(fates) == 1:
-            return _with_places(after, read_parcel(failed.item), fates)
-        for place, fate in fates.items():
-            after = _with_places(after, _write(push, parcel, {place: fate}), [place])
+        if len(changes) == 1:
+            return _with_places(after, read_parcel(failure.item), changes)
+        for place, each in changes.items():
+            after = _with_places(after, _write(push, parcel, {place: each}), [place])
     return after
 
 
 def _with_places(parcel: Parcel, other: Parcel, places: Iterable[int]) -> Parcel:
     """The parcel with some of its messages as another reading has them."""
-    visible, receives = list(parcel.visible_ms), list(parcel.receives)
-    first = list(parcel.first_received_ms)
-    for place in places:
-        visible[place], receives[place] = other.visible_ms[place], other.receives[place]
-        first[place] = other.first_received_ms[place]
-    return replace(
-        parcel,
-        visible_ms=tuple(visible),
-        receives=tuple(receives),
-        first_received_ms=tuple(first),
-    )
+    return changed(parcel, {place: as_in(other, place) for place in places})
