@@ -11,7 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from cirrusmq.lifecycle import dead_letters, moves, tombstones
-from cirrusmq.lifecycle.dead_letter_policy import reason_to_give_up
+from cirrusmq.lifecycle.dead_letter_policy import dead_letter_reason
 from cirrusmq.model import parcel, transitions
 from cirrusmq.operations import purge, rewind
 from cirrusmq.queues.queues import get_queue
@@ -191,10 +191,10 @@ def held_messages_become_dead_letters(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(parcel.Parcel, "held", lambda *_: False)
 
     def careless(source: Any, held: Any, place: int, now_ms: int) -> str | None:
-        return reason_to_give_up(source, held, place, max(now_ms, held.ready_ms(place)))
+        return dead_letter_reason(source, held, place, max(now_ms, held.ready_ms(place)))
 
-    patch.setattr(dead_letters, "reason_to_give_up", careless)
-    patch.setattr(cleanup, "reason_to_give_up", careless)
+    patch.setattr(dead_letters, "dead_letter_reason", careless)
+    patch.setattr(cleanup, "dead_letter_reason", careless)
 
 
 @plant("ordered")

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.unit.parcels import NOW_MS, parcel, source
 
-from cirrusmq.lifecycle.dead_letter_policy import reason_to_give_up
+from cirrusmq.lifecycle.dead_letter_policy import dead_letter_reason
 from cirrusmq.model.queue import DeadLetter
 from cirrusmq.model.retry import RetryPolicy, parse_retry
 
@@ -31,7 +31,7 @@ def reason(
     """Why the message at the second of two places, whose values are given, is given up."""
     pairs = {name: (b"" if name == "nonces" else 0, value) for name, value in given.items()}
     one = parcel(2, **pairs, sent_ms=sent_ms, expires_ms=expires_ms)
-    return reason_to_give_up(source(**where), one, 1, NOW_MS)
+    return dead_letter_reason(source(**where), one, 1, NOW_MS)
 
 
 def test_a_message_is_given_up_when_it_was_received_as_often_as_it_may() -> None:

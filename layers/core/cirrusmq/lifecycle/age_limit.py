@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from cirrusmq.base.limits import LONGEST_WAIT_MS
-from cirrusmq.lifecycle.dead_letter_policy import age_limit_ms, reason_to_give_up, too_old
+from cirrusmq.lifecycle.dead_letter_policy import age_limit_ms, dead_letter_reason, too_old
 from cirrusmq.lifecycle.dead_letters import give_up
 from cirrusmq.lifecycle.ordered_age_limit import give_up_in_groups
 from cirrusmq.model.parcel import Parcel
@@ -216,7 +216,7 @@ def _give_up_all(core: Core, source: Source, parcels: Sequence[Parcel]) -> None:
         parcel
         for parcel in parcels
         if parcel.sent_ms > source.purged_ms and too_old(source, parcel, now_ms)
-        if any(reason_to_give_up(source, parcel, place, now_ms) for place in range(parcel.count))
+        if any(dead_letter_reason(source, parcel, place, now_ms) for place in range(parcel.count))
     ]
     _each(core, lambda parcel: give_up(core, source, parcel, now_ms), due)
 

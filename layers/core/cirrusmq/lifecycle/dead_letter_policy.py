@@ -27,7 +27,7 @@ def too_old(source: Source, parcel: Parcel, now_ms: int) -> bool:
     return limit_ms is not None and now_ms - parcel.sent_ms > limit_ms
 
 
-def reason_to_give_up(source: Source, parcel: Parcel, place: int, now_ms: int) -> str | None:
+def dead_letter_reason(source: Source, parcel: Parcel, place: int, now_ms: int) -> str | None:
     """`max_receives`, `max_age` or `retries` where the message is to leave its source.
 
     It moves to the dead-letter queue; a subscription that has none may drop it.

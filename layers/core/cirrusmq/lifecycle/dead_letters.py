@@ -11,7 +11,7 @@ import msgspec
 
 from cirrusmq.base.errors import InvalidParameter, LimitExceeded, QueueNotFound, Unavailable
 from cirrusmq.lifecycle.contents import read_contents
-from cirrusmq.lifecycle.dead_letter_policy import reason_to_give_up
+from cirrusmq.lifecycle.dead_letter_policy import dead_letter_reason
 from cirrusmq.lifecycle.moves import move_out, origin
 from cirrusmq.model.parcel import Parcel, lone_parcel_id
 from cirrusmq.model.queue import Queue
@@ -41,7 +41,7 @@ def give_up(
     `may` is asked before each.
     """
     for place in range(parcel.count):
-        reason = reason_to_give_up(source, parcel, place, now_ms)
+        reason = dead_letter_reason(source, parcel, place, now_ms)
         if reason is not None:
             if not may():
                 return parcel
@@ -59,7 +59,7 @@ def give_up_first(
     for place in range(parcel.count):
         if not parcel.live(place):
             continue
-        reason = reason_to_give_up(source, parcel, place, now_ms)
+        reason = dead_letter_reason(source, parcel, place, now_ms)
         if reason is not None:
             if not may():
                 return None

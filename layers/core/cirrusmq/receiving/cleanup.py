@@ -15,7 +15,7 @@ from collections.abc import Callable
 
 from cirrusmq.base.errors import CirrusMQError
 from cirrusmq.lifecycle import age_limit, dead_letters, retry_waits, tombstones
-from cirrusmq.lifecycle.dead_letter_policy import reason_to_give_up
+from cirrusmq.lifecycle.dead_letter_policy import dead_letter_reason
 from cirrusmq.model.parcel import Parcel
 from cirrusmq.model.source import Source
 from cirrusmq.runtime.core import Core
@@ -62,7 +62,7 @@ def is_chore(
     if retry_waits.any_long(parcel, now_ms):
         return True
     places = range(parcel.count)
-    given_up = any(reason_to_give_up(source, parcel, place, now_ms) for place in places)
+    given_up = any(dead_letter_reason(source, parcel, place, now_ms) for place in places)
     return given_up and gives_up()
 
 

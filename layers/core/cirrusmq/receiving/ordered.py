@@ -19,7 +19,7 @@ from msgspec import field
 
 from cirrusmq.base.errors import Unavailable
 from cirrusmq.lifecycle import dead_letters, rewound_groups, tombstones
-from cirrusmq.lifecycle.dead_letter_policy import reason_to_give_up
+from cirrusmq.lifecycle.dead_letter_policy import dead_letter_reason
 from cirrusmq.model.parcel import Parcel
 from cirrusmq.model.source import Source
 from cirrusmq.receiving.claim import Claim, try_claim
@@ -173,7 +173,7 @@ def _free_groups(
         if group == passed or _over(source, parcel, now_ms) or parcel.spent():
             continue
         first = next(place for place in range(parcel.count) if parcel.live(place))
-        given_up = reason_to_give_up(source, parcel, first, now_ms)
+        given_up = dead_letter_reason(source, parcel, first, now_ms)
         if given_up or parcel.receivable(first, now_ms) or parcel.awaits_group(first):
             free.append(group)
         passed = group

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from cirrusmq.lifecycle.dead_letter_policy import reason_to_give_up
+from cirrusmq.lifecycle.dead_letter_policy import dead_letter_reason
 from cirrusmq.model import head_mark
 from cirrusmq.model.head_mark import Approach, Stretch
 from cirrusmq.model.parcel import Parcel
@@ -31,7 +31,7 @@ def takeable_places(
 ) -> list[int]:
     """Those that a receiver can have: not what is to be given up, where that has a place to go."""
     places = receivable_places(source, parcel, now_ms)
-    doomed = [place for place in places if reason_to_give_up(source, parcel, place, now_ms)]
+    doomed = [place for place in places if dead_letter_reason(source, parcel, place, now_ms)]
     return [place for place in places if place not in doomed] if doomed and gives_up() else places
 
 
