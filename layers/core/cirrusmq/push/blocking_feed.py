@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from cirrusmq.push.feeds import Feed
 from cirrusmq.push.pending import Push
-from cirrusmq.push.posting import Attempt, Candidate
+from cirrusmq.push.posting import Candidate, PostResult
 from cirrusmq.subscriptions.delivery_state import DeliveryState
 from cirrusmq.subscriptions.due_marks import Mark
 
@@ -77,5 +77,5 @@ class BlockingFeed(Feed):
         """The key up to which looks have told everything."""
         return max(look.reached for look in self._looks)
 
-    def _failed(self) -> list[Attempt]:
+    def _failed(self) -> list[PostResult]:
         return [each for ended in self._ended.values() for each in ended if each.error is not None]

@@ -22,9 +22,9 @@ from cirrusmq.model.parcel import Parcel
 from cirrusmq.push.pending import Push
 from cirrusmq.push.poster_lease import Handover
 from cirrusmq.push.posting import (
-    Attempt,
     Candidate,
     CandidateKey,
+    PostResult,
     Settled,
     give_up,
     is_used_up,
@@ -66,7 +66,7 @@ class Feed(ABC):
         self._found: set[CandidateKey] = set()
         """Candidates of all looks so far, which may overlap."""
         self._of_parcel: Counter[_ParcelKey] = Counter()
-        self._ended: dict[_ParcelKey, list[Attempt]] = {}
+        self._ended: dict[_ParcelKey, list[PostResult]] = {}
         self._marks_missing = delivery.blocks and not push.blocks
         """Whether failing ones held the others back until now: those that wait have no marks."""
         self._look = Look(push, delivery, start, push.partitions if start else ())
@@ -102,12 +102,12 @@ class Feed(ABC):
         self.posted = True
         self._of_parcel[_key_of(candidate)] += 1
 
-    def ended(self, outcome: Attempt | Candidate) -> None:
+    def ended(self, outcome: PostResult | Candidate) -> None:
         """A post has ended, or could not begin."""
         self.running -= 1
         candidate = outcome if isinstance(outcome, Candidate) else outcome.candidate
         self._of_parcel[_key_of(candidate)] -= 1
-        if isinstance(outcome, Attempt):
+        if isinstance(outcome, PostResult):
             self._ended.setdefault(_key_of(candidate), []).append(outcome)
         else:
             self._ready.appendleft(candidate)
@@ -218,23 +218,21 @@ class Feed(ABC):
             self._kept_until_ms = max(self._kept_until_ms, parcel.expires_ms)
 
     def _settle_all(
-        self, groups: Sequence[list[Attempt]], free: frozenset[CandidateKey] = frozenset()
+        self, groups: Sequence[list[PostResult]], free: frozenset[CandidateKey] = frozenset()
     ) -> list[Settled]:
-        """Settle attempts, each list of one parcel, the parcels side by side."""
+        """Settle posts, each list of one parcel, the parcels side by side."""
 
-        def write(attempts: list[Attempt]) -> list[Settled] | None:
-            marks = self._mark_lists[attempts[0].candidate.parcel.partition]
+        def write(results: list[PostResult]) -> list[Settled] | None:
+            marks = self._mark_lists[results[0].candidate.parcel.partition]
             try:
-                return settle(self.push, attempts, free, marks.from_ms)
+                return settle(self.push, results, free, marks.from_ms)
             except Unavailable:
                 return None
 
         settled: list[Settled] = []
-        for attempts, written in zip(
-            groups, self.push.core.in_parallel(write, groups), strict=True
-        ):
+        for results, written in zip(groups, self.push.core.in_parallel(write, groups), strict=True):
             if written is None:  # while this one holds, nobody else does it
-                self._ended[_key_of(attempts[0].candidate)] = attempts
+                self._ended[_key_of(results[0].candidate)] = results
             settled += written or []
         for each in settled:
             self._note_kept(each.candidate.parcel, each.candidate.place)

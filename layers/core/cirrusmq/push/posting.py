@@ -1,4 +1,4 @@
-"""Attempts: posting a message, and writing down what became of it.
+"""Posting a message, and writing down what became of it.
 
 Who posts holds the subscription's schedule, so nobody claims a message: the write that settles it
 is the only one, on the condition that the message is as it was when it was posted.
@@ -55,7 +55,7 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
         return self.parcel.sort_key, self.parcel.partition, self.place
 
 
-class Attempt(msgspec.Struct, frozen=True, kw_only=True):
+class PostResult(msgspec.Struct, frozen=True, kw_only=True):
     """What became of a candidate's post."""
 
     candidate: Candidate
@@ -65,9 +65,9 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Settled(msgspec.Struct, frozen=True, kw_only=True):
-    """What was written down of an attempt."""
+    """What was written down of a post."""
 
-    attempt: Attempt
+    result: PostResult
     candidate: Candidate
     """As it stands now."""
     due_ms: int | None
@@ -76,12 +76,12 @@ class Settled(msgspec.Struct, frozen=True, kw_only=True):
     """The one that was put for it."""
 
 
-def attempt(push: Push, candidate: Candidate, latest_ms: int) -> Attempt | Candidate:
+def post(push: Push, candidate: Candidate, latest_ms: int) -> PostResult | Candidate:
     """Post a message once; the candidate itself where that could not start by `latest_ms`."""
     core, subscription = push.core, push.subscription
     assert subscription.endpoint is not None
     if candidate.message is None:  # its body cannot be read now
-        return Attempt(candidate=candidate, started_ms=core.now_ms(), error="content")
+        return PostResult(candidate=candidate, started_ms=core.now_ms(), error="content")
     headers, body = requests.delivery(
         account=subscription.account,
         topic=subscription.topic,
@@ -98,22 +98,22 @@ def attempt(push: Push, candidate: Candidate, latest_ms: int) -> Attempt | Candi
     if started_ms > latest_ms:
         return candidate
     posted = core.post(subscription.endpoint, headers, body)
-    return Attempt(candidate=candidate, started_ms=started_ms, error=posted.error)
+    return PostResult(candidate=candidate, started_ms=started_ms, error=posted.error)
 
 
 def settle(
-    push: Push, attempts: Sequence[Attempt], free: frozenset[CandidateKey], marks_from_ms: int
+    push: Push, results: Sequence[PostResult], free: frozenset[CandidateKey], marks_from_ms: int
 ) -> list[Settled]:
     """Write down what became of messages of one parcel, in one write.
 
     Those that are `free` failed beside another one that is the probe now: they wait for it
     alone. No mark is put before `marks_from_ms`.
     """
-    parcel, now_ms = _as_read(attempts), push.core.now_ms()
+    parcel, now_ms = _as_read(results), push.core.now_ms()
     changes: dict[int, Change] = {}
     settled: list[Settled] = []
-    given_up: list[Attempt] = []
-    for each in attempts:
+    given_up: list[PostResult] = []
+    for each in results:
         place = each.candidate.place
         due_ms, mark = None, None
         if each.error is None:
@@ -134,14 +134,14 @@ def settle(
                 given_up.append(each)
                 continue
             due_ms = again_ms
-        settled.append(Settled(attempt=each, candidate=each.candidate, due_ms=due_ms, mark=mark))
+        settled.append(Settled(result=each, candidate=each.candidate, due_ms=due_ms, mark=mark))
     left = _write(push, parcel, changes)
     settled = [_as_written(each, left) for each in settled]
     for each in given_up:
         candidate = replace(each.candidate, parcel=left)
         left = give_up(push, candidate, each.error or "")
         candidate = replace(candidate, parcel=left)
-        settled.append(Settled(attempt=each, candidate=candidate, due_ms=None, mark=None))
+        settled.append(Settled(result=each, candidate=candidate, due_ms=None, mark=None))
     return settled
 
 
@@ -175,7 +175,7 @@ def is_used_up(push: Push, candidate: Candidate) -> bool:
 
 
 def _as_written(settled: Settled, left: Parcel) -> Settled:
-    """What the store says of an attempt: an earlier try may have drawn another wait."""
+    """What the store says of a post: an earlier try may have drawn another wait."""
     candidate = replace(settled.candidate, parcel=left)
     place = candidate.place
     if settled.due_ms is None or not left.live(place):
@@ -186,25 +186,25 @@ def _as_written(settled: Settled, left: Parcel) -> Settled:
     return replace(settled, candidate=candidate, due_ms=due_ms, mark=mark)
 
 
-def _as_read(attempts: Sequence[Attempt]) -> Parcel:
-    """The attempts' parcel, each of their messages as it was when it was posted."""
-    parcel = attempts[0].candidate.parcel
-    for each in attempts[1:]:
+def _as_read(results: Sequence[PostResult]) -> Parcel:
+    """The parcel of these posts, each of its messages as it was when it was posted."""
+    parcel = results[0].candidate.parcel
+    for each in results[1:]:
         parcel = _with_places(parcel, each.candidate.parcel, [each.candidate.place])
     return parcel
 
 
-def _due_ms(push: Push, failed: Attempt) -> int | None:
+def _due_ms(push: Push, result: PostResult) -> int | None:
     """When a failed message is posted again; None where it is given up.
 
     Its retries may be used up, or its life: what could not be tried again before the last two
     minutes of it goes to the dead-letter queue, where there is one.
     """
-    parcel, place = failed.candidate.parcel, failed.candidate.place
+    parcel, place = result.candidate.parcel, result.candidate.place
     wait_ms = _policy(push).wait_ms(parcel.receives[place] + 1, push.core.random.random)
     if wait_ms is None:
         return None
-    due_ms = failed.started_ms + wait_ms
+    due_ms = result.started_ms + wait_ms
     if due_ms >= parcel.expires_ms:
         return None
     if push.source.dead_letter is None or due_ms <= parcel.expires_ms - RESCUE_MS:

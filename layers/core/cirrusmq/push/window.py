@@ -13,7 +13,7 @@ from cirrusmq.base.errors import Unavailable
 from cirrusmq.push import poster_lease
 from cirrusmq.push.feeds import Feed
 from cirrusmq.push.pending import Push
-from cirrusmq.push.posting import attempt
+from cirrusmq.push.posting import post
 from cirrusmq.subscriptions import delivery_state
 from cirrusmq.subscriptions.delivery_state import DeliveryState
 
@@ -89,7 +89,7 @@ def post_all(turn: Turn, feed: Feed) -> None:
                 if candidate is None:
                     break
                 feed.began(candidate)
-                window.start(partial(attempt, push, candidate, turn.latest_ms))
+                window.start(partial(post, push, candidate, turn.latest_ms))
             if feed.running:
                 for outcome in window.wait(LISTEN_MS / 1000):
                     feed.ended(outcome)

@@ -12,7 +12,7 @@ from cirrusmq.base import limits
 from cirrusmq.base.errors import NoDeadLetterQueue
 from cirrusmq.lifecycle.dead_letters import dead_letter_queue, move_to_queue
 from cirrusmq.runtime.core import Core
-from cirrusmq.settlement.settle import Fate, Held, ReceiptText, SourceOf, expired, settle
+from cirrusmq.settlement.settle import Held, ReceiptText, Results, SourceOf, expired, settle
 from cirrusmq.settlement.visibility import holds
 from cirrusmq.storage.parcels import read_parcel
 
@@ -32,19 +32,19 @@ class DeadLetterRequest(msgspec.Struct, forbid_unknown_fields=True, frozen=True)
     ] = "consumer"
 
 
-def surrender(core: Core, request: DeadLetterRequest, source_of: SourceOf) -> Fate:
+def dead_letter(core: Core, request: DeadLetterRequest, source_of: SourceOf) -> Results:
     """Move the messages to the dead-letter queue; 0 for each that went."""
 
-    def act(core: Core, together: Sequence[Held]) -> Fate:
-        fates: Fate = {}
+    def act(core: Core, together: Sequence[Held]) -> Results:
+        results: Results = {}
         for held in together:
-            fates |= _surrender(core, held, request.reason)
-        return fates
+            results |= _dead_letter(core, held, request.reason)
+        return results
 
     return settle(core, request.receipts, source_of, act)
 
 
-def _surrender(core: Core, held: Held, reason: str) -> Fate:
+def _dead_letter(core: Core, held: Held, reason: str) -> Results:
     now_ms = core.now_ms()
     item = core.store.get(core.tables.messages, held.pk, held.receipt.sort_key)
     if item is None or expired(held, now_ms):

@@ -20,9 +20,9 @@ from cirrusmq.model.transitions import changed, deleted
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import ConditionFailed, TransactionRefused
 from cirrusmq.settlement.settle import (
-    Fate,
     Held,
     ReceiptText,
+    Results,
     SourceOf,
     expired,
     holds_still,
@@ -40,12 +40,12 @@ class DeleteRequest(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     ]
 
 
-def delete(core: Core, request: DeleteRequest, source_of: SourceOf) -> Fate:
+def delete(core: Core, request: DeleteRequest, source_of: SourceOf) -> Results:
     """Delete the messages; 0 for each that is deleted, an error for each that is not."""
     return settle(core, request.receipts, source_of, _delete_of_parcel)
 
 
-def _delete_of_parcel(core: Core, together: Sequence[Held]) -> Fate:
+def _delete_of_parcel(core: Core, together: Sequence[Held]) -> Results:
     now_ms = core.now_ms()
     alive = [held for held in together if not expired(held, now_ms)]
     if not alive:
@@ -69,7 +69,7 @@ def _delete_of_parcel(core: Core, together: Sequence[Held]) -> Fate:
     return {held.text: 0 for held in alive}
 
 
-def _archive_whole(core: Core, together: Sequence[Held], now_ms: int) -> Fate:
+def _archive_whole(core: Core, together: Sequence[Held], now_ms: int) -> Results:
     """Delete a whole parcel and put it into the archive, both or neither."""
     first = together[0]
     item = core.store.get(core.tables.messages, first.pk, first.receipt.sort_key)
@@ -92,7 +92,7 @@ def _archive_whole(core: Core, together: Sequence[Held], now_ms: int) -> Fate:
     return {held.text: 0 for held in together}
 
 
-def _delete_part(core: Core, together: Sequence[Held], now_ms: int) -> Fate:
+def _delete_part(core: Core, together: Sequence[Held], now_ms: int) -> Results:
     """Mark messages of a parcel deleted, in one write."""
     changes = {held.receipt.place: deleted(now_ms) for held in together}
     still = _hold_still(together, now_ms)
@@ -101,7 +101,7 @@ def _delete_part(core: Core, together: Sequence[Held], now_ms: int) -> Fate:
     try:
         item = core.store.write("UpdateItem", request)
     except ConditionFailed as failed:
-        done: Fate = {held.text: 0 for held in together if _applied_before(failed, held)}
+        done: Results = {held.text: 0 for held in together if _applied_before(failed, held)}
         if len(together) == 1:
             return done
         return done | _delete_each(core, [h for h in together if h.text not in done], now_ms)
@@ -112,12 +112,12 @@ def _delete_part(core: Core, together: Sequence[Held], now_ms: int) -> Fate:
     return {held.text: 0 for held in together}
 
 
-def _delete_each(core: Core, together: Sequence[Held], now_ms: int) -> Fate:
+def _delete_each(core: Core, together: Sequence[Held], now_ms: int) -> Results:
     """One write for each message, so that a stale receipt stops none of the others."""
-    fates: Fate = {}
+    results: Results = {}
     for held in together:
-        fates |= _delete_part(core, [held], now_ms)
-    return fates
+        results |= _delete_part(core, [held], now_ms)
+    return results
 
 
 def _applied_before(failed: ConditionFailed, held: Held) -> bool:

@@ -1,4 +1,4 @@
-"""Calls that speak of messages by their receipts: reading the request, and one fate for each."""
+"""Calls that speak of messages by their receipts: reading the request, and the result for each."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Held(msgspec.Struct, frozen=True, kw_only=True):
         return key(self.pk, self.receipt.sort_key)
 
 
-Fate = dict[str, "CirrusMQError | int"]
+Results = dict[str, "CirrusMQError | int"]
 """For each receipt what came of it: an error, or the time from which it can be received again."""
 
 
@@ -61,9 +61,9 @@ def settle(
     core: Core,
     texts: Sequence[str],
     source_of: SourceOf,
-    act: Callable[[Core, Sequence[Held]], Fate],
-) -> Fate:
-    """Let `act` decide the fate of the messages of each parcel; answers it in the order asked.
+    act: Callable[[Core, Sequence[Held]], Results],
+) -> Results:
+    """Let `act` settle the messages of each parcel; answers the results in the order asked.
 
     What is no receipt of ours, or of another queue, gets ReceiptExpired, as a stale one does.
     """
@@ -76,10 +76,10 @@ def settle(
             continue
         held = Held(text=text, receipt=receipt, source=source)
         parcels.setdefault((held.pk, receipt.sort_key), []).append(held)
-    fates: Fate = {}
-    for fate in core.in_parallel(lambda together: act(core, together), parcels.values()):
-        fates |= fate
-    return {text: fates.get(text, ReceiptExpired()) for text in dict.fromkeys(texts)}
+    results: Results = {}
+    for some in core.in_parallel(lambda together: act(core, together), parcels.values()):
+        results |= some
+    return {text: results.get(text, ReceiptExpired()) for text in dict.fromkeys(texts)}
 
 
 def holds_still(held: Held, now_ms: int) -> Condition:

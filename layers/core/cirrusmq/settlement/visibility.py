@@ -17,9 +17,9 @@ from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import ConditionFailed
 from cirrusmq.settlement import requeue
 from cirrusmq.settlement.settle import (
-    Fate,
     Held,
     ReceiptText,
+    Results,
     SourceOf,
     check_count,
     expired,
@@ -68,7 +68,7 @@ class GiveBackRequest(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     ) = msgspec.UNSET
 
 
-def change_visibility(core: Core, request: VisibilityRequest, source_of: SourceOf) -> Fate:
+def change_visibility(core: Core, request: VisibilityRequest, source_of: SourceOf) -> Results:
     """Let leases end so many seconds from now; for each receipt when its message is visible.
 
     0 is a give-back. Of several entries with one receipt the last counts.
@@ -76,20 +76,20 @@ def change_visibility(core: Core, request: VisibilityRequest, source_of: SourceO
     check_count(request.entries)
     seconds = {entry.receipt: entry.visibility_timeout_seconds for entry in request.entries}
 
-    def change(core: Core, together: Sequence[Held]) -> Fate:
+    def act(core: Core, together: Sequence[Held]) -> Results:
         given = [held for held in together if not seconds[held.text]]
-        fates = _give_all(core, given, 0) if given else {}
+        results = _give_all(core, given, 0) if given else {}
         for held in together:
             now_ms = core.now_ms()
             if seconds[held.text] and not expired(held, now_ms):
                 until_ms = _hold(core, held, seconds[held.text], now_ms)
-                fates |= {} if until_ms is None else {held.text: until_ms}
-        return fates
+                results |= {} if until_ms is None else {held.text: until_ms}
+        return results
 
-    return settle(core, list(seconds), source_of, change)
+    return settle(core, list(seconds), source_of, act)
 
 
-def give_back(core: Core, request: GiveBackRequest, source_of: SourceOf) -> Fate:
+def give_back(core: Core, request: GiveBackRequest, source_of: SourceOf) -> Results:
     """End receipts: hidden for the delay, else for the ladder's next wait, else active at once."""
     given = request.delay_seconds
     delay_ms = None if isinstance(given, UnsetType) else given * 1000
@@ -112,7 +112,7 @@ def _hold(core: Core, held: Held, seconds: int, now_ms: int) -> int | None:
     return later.visible_ms
 
 
-def _give_all(core: Core, together: Sequence[Held], delay_ms: int | None) -> Fate:
+def _give_all(core: Core, together: Sequence[Held], delay_ms: int | None) -> Results:
     """Give messages of one parcel back: in place where that is as good, else under a later key."""
     now_ms = core.now_ms()
     alive = [held for held in together if not expired(held, now_ms)]
@@ -122,19 +122,19 @@ def _give_all(core: Core, together: Sequence[Held], delay_ms: int | None) -> Fat
     wait_ms = delay_ms if delay_ms is not None or source.retry else 0
     if wait_ms is not None and requeue.stays(source, sort_key, wait_ms, now_ms):
         return _give_each_in_place(core, alive, wait_ms, now_ms)
-    fates: Fate = {}
+    results: Results = {}
     waits: dict[int, int] = {}
     for _ in range(_TRIES):
-        alive = [held for held in alive if held.text not in fates]
+        alive = [held for held in alive if held.text not in results]
         item = core.store.get(core.tables.messages, alive[0].pk, sort_key) if alive else None
         if item is None:
-            return fates
+            return results
         parcel = read_parcel(item)
         alive = [held for held in alive if holds(held, parcel, now_ms)]
         nonces = {held.receipt.place: held.receipt.nonce for held in alive}
         texts = {held.receipt.place: held.text for held in alive}
         parcel, went = requeue.give_up_aged(core, source, parcel, nonces, now_ms)
-        fates |= {texts[place]: now_ms for place in went}
+        results |= {texts[place]: now_ms for place in went}
         left = [place for place in nonces if place not in went]
         for portion in requeue.portions(parcel, left, wait_ms):
             waits |= dict.fromkeys(portion.places, portion.wait_ms)
@@ -142,17 +142,17 @@ def _give_all(core: Core, together: Sequence[Held], delay_ms: int | None) -> Fat
             outcome = requeue.move(core, source, parcel, portion, own, now_ms)
             if isinstance(outcome, requeue.InPlace):
                 some = [held for held in alive if held.receipt.place in own]
-                fates |= _give_each_in_place(
+                results |= _give_each_in_place(
                     core, some, portion.wait_ms, now_ms, outcome.instead_of
                 )
             elif outcome is not None:
                 parcel = outcome.left
-                fates |= {texts[place]: outcome.due_ms for place in own}
+                results |= {texts[place]: outcome.due_ms for place in own}
     # Neighbours never rest. To give back where it stands asks for nobody else.
     for held in alive:
-        if held.text not in fates:
-            fates |= _give_each_in_place(core, [held], waits[held.receipt.place], now_ms)
-    return fates
+        if held.text not in results:
+            results |= _give_each_in_place(core, [held], waits[held.receipt.place], now_ms)
+    return results
 
 
 def _give_each_in_place(
@@ -161,20 +161,20 @@ def _give_each_in_place(
     wait_ms: int,
     now_ms: int,
     instead_of: Parcel | None = None,
-) -> Fate:
+) -> Results:
     """End the leases where the messages stand.
 
     `instead_of`: a move whose answer was lost would have put them there.
     """
-    fates: Fate = {}
+    results: Results = {}
     for held in together:
         due_ms = _give_in_place(core, held, wait_ms, now_ms)
         if due_ms is None and instead_of is not None:
             moved = core.store.get(core.tables.messages, held.pk, instead_of.sort_key)
             due_ms = None if moved is None else instead_of.visible_ms[0]
         if due_ms is not None:
-            fates[held.text] = due_ms
-    return fates
+            results[held.text] = due_ms
+    return results
 
 
 def _give_in_place(core: Core, held: Held, wait_ms: int, now_ms: int) -> int | None:

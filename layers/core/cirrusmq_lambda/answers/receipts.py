@@ -6,7 +6,7 @@ from typing import Self
 
 from cirrusmq.base.errors import CirrusMQError
 from cirrusmq.base.timestamps import format_time
-from cirrusmq.settlement.settle import Fate
+from cirrusmq.settlement.settle import Results
 from cirrusmq_lambda.answers.body import Body, Time
 
 
@@ -25,10 +25,10 @@ class DeletedReceipts(Body):
     failed: list[Failure]
 
     @classmethod
-    def of(cls, fates: Fate) -> Self:
+    def of(cls, results: Results) -> Self:
         """The answer by each receipt's result."""
-        deleted = [text for text, fate in fates.items() if not isinstance(fate, CirrusMQError)]
-        return cls(deleted=deleted, failed=_failures(fates))
+        deleted = [text for text, result in results.items() if not isinstance(result, CirrusMQError)]
+        return cls(deleted=deleted, failed=_failures(results))
 
 
 class HeldReceipt(Body):
@@ -45,9 +45,9 @@ class ChangedReceipts(Body):
     failed: list[Failure]
 
     @classmethod
-    def of(cls, fates: Fate) -> Self:
+    def of(cls, results: Results) -> Self:
         """The answer by each receipt's result."""
-        return cls(changed=_held(fates), failed=_failures(fates))
+        return cls(changed=_held(results), failed=_failures(results))
 
 
 class GivenBackReceipts(Body):
@@ -57,22 +57,22 @@ class GivenBackReceipts(Body):
     failed: list[Failure]
 
     @classmethod
-    def of(cls, fates: Fate) -> Self:
+    def of(cls, results: Results) -> Self:
         """The answer by each receipt's result."""
-        return cls(given_back=_held(fates), failed=_failures(fates))
+        return cls(given_back=_held(results), failed=_failures(results))
 
 
-def _held(fates: Fate) -> list[HeldReceipt]:
+def _held(results: Results) -> list[HeldReceipt]:
     return [
-        HeldReceipt(receipt=text, visible_at=format_time(fate))
-        for text, fate in fates.items()
-        if not isinstance(fate, CirrusMQError)
+        HeldReceipt(receipt=text, visible_at=format_time(result))
+        for text, result in results.items()
+        if not isinstance(result, CirrusMQError)
     ]
 
 
-def _failures(fates: Fate) -> list[Failure]:
+def _failures(results: Results) -> list[Failure]:
     return [
-        Failure(receipt=text, code=fate.code, detail=fate.detail)
-        for text, fate in fates.items()
-        if isinstance(fate, CirrusMQError)
+        Failure(receipt=text, code=result.code, detail=result.detail)
+        for text, result in results.items()
+        if isinstance(result, CirrusMQError)
     ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cirrusmq.access.permissions import find_queue
 from cirrusmq.queues.receivers import source_with_id
-from cirrusmq.settlement.dead_letter import DeadLetterRequest, surrender
+from cirrusmq.settlement.dead_letter import DeadLetterRequest, dead_letter
 from cirrusmq.settlement.delete import DeleteRequest, delete
 from cirrusmq.settlement.settle import SourceOf
 from cirrusmq.settlement.visibility import (
@@ -32,29 +32,29 @@ def source_of(request: Request) -> SourceOf:
 def delete_messages(request: Request) -> Ok[DeletedReceipts]:
     """End messages that are done."""
     sources = source_of(request)
-    fates = delete(request.core, request.body(DeleteRequest), sources)
-    return Ok(DeletedReceipts.of(fates))
+    results = delete(request.core, request.body(DeleteRequest), sources)
+    return Ok(DeletedReceipts.of(results))
 
 
 def change_visibilities(request: Request) -> Ok[ChangedReceipts]:
     """Hold messages for longer or shorter."""
     sources = source_of(request)
-    fates = change_visibility(request.core, request.body(VisibilityRequest), sources)
-    return Ok(ChangedReceipts.of(fates))
+    results = change_visibility(request.core, request.body(VisibilityRequest), sources)
+    return Ok(ChangedReceipts.of(results))
 
 
 def give_messages_back(request: Request) -> Ok[GivenBackReceipts]:
     """Let messages be received again."""
     sources = source_of(request)
-    fates = give_back(request.core, request.body(GiveBackRequest), sources)
-    return Ok(GivenBackReceipts.of(fates))
+    results = give_back(request.core, request.body(GiveBackRequest), sources)
+    return Ok(GivenBackReceipts.of(results))
 
 
 def dead_letter_messages(request: Request) -> Ok[DeletedReceipts]:
     """Give messages up for good."""
     sources = source_of(request)
-    fates = surrender(request.core, request.body(DeadLetterRequest), sources)
-    return Ok(DeletedReceipts.of(fates))
+    results = dead_letter(request.core, request.body(DeadLetterRequest), sources)
+    return Ok(DeletedReceipts.of(results))
 
 
 ROUTES: dict[str, Route] = {
