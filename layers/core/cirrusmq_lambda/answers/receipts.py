@@ -27,7 +27,9 @@ class DeletedReceipts(Body):
     @classmethod
     def of(cls, results: Results) -> Self:
         """The answer by each receipt's result."""
-        deleted = [text for text, result in results.items() if not isinstance(result, CirrusMQError)]
+        deleted = [
+            text for text, result in results.items() if not isinstance(result, CirrusMQError)
+        ]
         return cls(deleted=deleted, failed=_failures(results))
 
 
