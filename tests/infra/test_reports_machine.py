@@ -11,7 +11,7 @@ from tests.infra.pipeline_services import EXPORT_ID, Services, export_arn, serve
 
 from cirrusmq_local.cloud import executions
 from cirrusmq_local.cloud.template import Template
-from cirrusmq_local.testing.world import ManualClock
+from cirrusmq_local.testing import ManualClock
 from cirrusmq_reports import backlog_command, billing_command
 from cirrusmq_reports.session import submit_parameters
 

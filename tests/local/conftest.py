@@ -10,7 +10,6 @@ from typing import Any
 
 import httpx
 import pytest
-from tests.local.subscriber import Subscriber
 
 from cirrusmq.base.errors import CirrusMQError
 from cirrusmq_local.cloud.clock import ScaledClock
@@ -20,6 +19,7 @@ from cirrusmq_local.cloud.routing import Router
 from cirrusmq_local.cloud.template import Function, Route
 from cirrusmq_local.stack.gateway import Gateway
 from cirrusmq_local.stack.server import Server
+from cirrusmq_local.testing import Subscriber
 
 STARTED_MS = 1_795_160_000_000
 
@@ -136,6 +136,5 @@ def unused_port() -> int:
 
 @pytest.fixture
 def subscriber() -> Iterator[Subscriber]:
-    made = Subscriber()
-    yield made
-    made.close()
+    with Subscriber() as listening:
+        yield listening

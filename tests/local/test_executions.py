@@ -24,7 +24,7 @@ from cirrusmq_local.cloud.executions import (
 from cirrusmq_local.cloud.functions import Functions
 from cirrusmq_local.cloud.invocation import Handler
 from cirrusmq_local.cloud.template import Function, StateMachine
-from cirrusmq_local.testing.world import ManualClock
+from cirrusmq_local.testing import ManualClock
 
 ARN = "arn:aws:states:local:000000000000:stateMachine:retry"
 DEFINITION = (

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import signal
 import time
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
 import pytest
-from tests.local.subscriber import Subscriber
 from tests.stack import Stack, Start
+
+from cirrusmq_local.testing import Delivery, Subscriber
 
 # Real time counts here: with other tests beside it, a loaded machine would fail it.
 pytestmark = pytest.mark.alone
@@ -19,6 +21,7 @@ PATIENCE_SECONDS = 60
 TOPIC = "/topics/news"
 # The waits of the ladder have to stay long beside what a busy machine takes for a step.
 SCALE = 10
+HANG_SECONDS = 5
 
 
 class Retrying:
@@ -72,46 +75,51 @@ def wait_for(what: Callable[[], bool]) -> float:
     return time.monotonic() - began
 
 
+def taken(subscriber: Subscriber, path: str) -> int:
+    """How many deliveries to a path were answered with 2xx."""
+    return sum(delivery.path == path for delivery in subscriber.taken)
+
+
 @pytest.mark.long
 def test_a_failing_url_has_one_execution_whatever_waits_and_healthy_ones_none(
     up: Callable[[], Retrying], subscriber: Subscriber
 ) -> None:
-    subscriber.failing = {"bad"}
+    subscriber.down(path="bad")
     stack = up()
     failing = stack.subscribe("failing", subscriber.url("bad"))
     stack.subscribe("healthy", subscriber.url("good"))
     for batch in range(10):
         stack.publish(*(f"{batch}-{place}" for place in range(10)))
-    wait_for(lambda: subscriber.accepted["good"] == 100)
-    wait_for(lambda: max(subscriber.attempts("bad").values(), default=0) > 3)
+    wait_for(lambda: taken(subscriber, "good") == 100)
+    wait_for(lambda: max(Counter(subscriber.bodies("bad")).values(), default=0) > 3)
     assert stack.executions() == [(f"{failing}-1", "RUNNING")]
     assert stack.show("failing")["state"] == "retrying"
     assert stack.show("healthy")["state"] == "delivering"
     # The others wait behind the probe.
-    tried = set(subscriber.order["bad"])
+    tried = set(subscriber.bodies("bad"))
     assert len(tried) < 100
-    subscriber.failing = set()
-    wait_for(lambda: subscriber.accepted["bad"] == 100)
+    subscriber.up()
+    wait_for(lambda: taken(subscriber, "bad") == 100)
     # A post that was under way when the URL recovered may have begun another generation.
     wait_for(lambda: stack.show("failing")["state"] == "delivering" and not stack.running())
     assert {status for _, status in stack.executions()} == {"RUNNING", "SUCCEEDED"}
-    assert max(subscriber.attempts("good").values()) == 1
+    assert max(Counter(subscriber.bodies("good")).values()) == 1
 
 
 @pytest.mark.long
 def test_retrying_goes_on_after_a_kill(up: Callable[[], Retrying], subscriber: Subscriber) -> None:
-    subscriber.failing = {"bad"}
+    subscriber.down(path="bad")
     first = up()
     id_ = first.subscribe("failing", subscriber.url("bad"))
     first.publish("one", "two", "three")
-    wait_for(lambda: max(subscriber.attempts("bad").values(), default=0) > 3)
+    wait_for(lambda: max(Counter(subscriber.bodies("bad")).values(), default=0) > 3)
     first.end(signal.SIGKILL)
-    subscriber.failing = set()
+    subscriber.up()
     second = up()
-    waited = wait_for(lambda: subscriber.accepted["bad"] >= 3)
+    waited = wait_for(lambda: taken(subscriber, "bad") >= 3)
     # Two minutes of the stack's time from its start, and the last wait of the ladder before it.
     assert waited * SCALE < 120 + 16
-    assert set(subscriber.order["bad"]) == {"one", "two", "three"}
+    assert set(subscriber.bodies("bad")) == {"one", "two", "three"}
     wait_for(lambda: second.show("failing")["state"] == "delivering")
     names = [name for name, status in second.executions() if status == "RUNNING"]
     assert names == [f"{id_}-1", f"{id_}-2"]
@@ -121,23 +129,27 @@ def test_retrying_goes_on_after_a_kill(up: Callable[[], Retrying], subscriber: S
 def test_a_kill_in_the_middle_of_a_post_delays_it_by_two_minutes_at_most(
     up: Callable[[], Retrying], subscriber: Subscriber
 ) -> None:
-    subscriber.hanging = {"slow"}
+
+    def hang(delivery: Delivery) -> None:
+        time.sleep(HANG_SECONDS)
+
+    subscriber.answer = hang
     first = up()
     first.subscribe("hanging", subscriber.url("slow"))
     first.publish("one", "two")
-    wait_for(lambda: subscriber.attempts("slow")["one"] == 1)
+    wait_for(lambda: Counter(subscriber.bodies("slow"))["one"] == 1)
     first.end(signal.SIGKILL)
-    subscriber.hanging = set()
+    subscriber.up()
     up()
-    waited = wait_for(lambda: subscriber.accepted["slow"] >= 2)
+    waited = wait_for(lambda: taken(subscriber, "slow") >= 2)
     assert waited * SCALE < 120
 
 
 def test_a_stop_while_retrying_is_clean(up: Callable[[], Retrying], subscriber: Subscriber) -> None:
-    subscriber.failing = {"bad"}
+    subscriber.down(path="bad")
     stack = up()
     stack.subscribe("failing", subscriber.url("bad"))
     stack.publish("one")
-    wait_for(lambda: max(subscriber.attempts("bad").values(), default=0) > 3)
+    wait_for(lambda: max(Counter(subscriber.bodies("bad")).values(), default=0) > 3)
     assert stack.end(signal.SIGTERM) == 0
     assert [status for _, status in stack.executions()] == ["RUNNING", "ABORTED"]

@@ -14,7 +14,8 @@ from cirrusmq.base.timestamps import format_time
 from cirrusmq_local.testing.world import Client, Reply, World
 
 if TYPE_CHECKING:
-    from tests.service.topics import Schedules, Subscriber, TestTopic
+    from tests.service.topics import Schedules, TestTopic
+from cirrusmq_local.testing import Subscriber
 
 Message = dict[str, Any]
 
@@ -199,9 +200,7 @@ def topic(alice: Client) -> TestTopic:
 @pytest.fixture
 def subscriber(world: World) -> Subscriber:
     """Whoever is behind the URLs of subscriptions."""
-    from tests.service.topics import Subscriber
-
-    return Subscriber(world)
+    return world.subscriber()
 
 
 @pytest.fixture

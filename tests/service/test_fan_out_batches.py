@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 from tests.service.conftest import MakeQueue
 from tests.service.faults import Throttled, log_records, puts_into
-from tests.service.topics import Subscriber, TestTopic
+from tests.service.topics import TestTopic
 
 from cirrusmq.fanout.batch import TOGETHER, hand_out
 from cirrusmq.subscriptions.subscriptions import cached_subscriptions
 from cirrusmq_lambda.streams import read_entry
+from cirrusmq_local.testing import Subscriber
 from cirrusmq_local.testing.world import Client, World
 
 COUNT = 3 * TOGETHER

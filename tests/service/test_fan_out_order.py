@@ -8,9 +8,10 @@ import pytest
 from tests.service.conftest import MakeQueue, TestQueue
 from tests.service.faults import Throttled, log_records, puts_into
 from tests.service.topic_crashes import Crashes
-from tests.service.topics import Subscriber, TestTopic
+from tests.service.topics import TestTopic
 
 from cirrusmq.fanout import parking_lot
+from cirrusmq_local.testing import Subscriber
 from cirrusmq_local.testing.world import World
 
 TRIES = 3

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 from tests.service.conftest import MakeQueue
-from tests.service.topics import Schedules, Subscriber, TestTopic
+from tests.service.topics import Schedules, TestTopic
 
+from cirrusmq_local.testing import Subscriber
 from cirrusmq_local.testing.world import World
 
 
@@ -135,5 +136,5 @@ def test_a_retry_that_nobody_is_at_is_stuck_until_it_is_started_anew(
     assert figures.told("sweep")["StuckSchedules"] == 1
     subscriber.up()
     schedules.run_out()
-    assert subscriber.at("x")
+    assert subscriber.times("x")
     assert figures.told("sweep")["StuckSchedules"] == 0

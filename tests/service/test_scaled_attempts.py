@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from cirrusmq.base import ulid
-from cirrusmq_local.testing.world import Client, ManualClock, World
+from cirrusmq_local.testing import Client, ManualClock, World
 
 SCALE = 600
 

@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 from tests.service.conftest import MakeQueue, TestQueue
-from tests.service.topics import Subscriber, TestTopic
+from tests.service.topics import TestTopic
 
 from cirrusmq.base import ulid
+from cirrusmq_local.testing import Subscriber
 from cirrusmq_local.testing.world import World
 
 COUNT = 24

@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 from tests.service.conftest import MakeQueue, TestQueue, to_ms
 from tests.service.topic_crashes import Crashes
-from tests.service.topics import Subscriber, TestSubscription, TestTopic, log_bodies
+from tests.service.topics import TestSubscription, TestTopic, log_bodies
 
 from cirrusmq.base import ulid
 from cirrusmq.fanout import copies
+from cirrusmq_local.testing import Subscriber
 from cirrusmq_local.testing.world import Client, World
 
 Event = dict[str, Any]

@@ -12,8 +12,9 @@ import pytest
 from standardwebhooks import Webhook
 from tests.service.conftest import to_ms
 from tests.service.crashes import before_transactions
-from tests.service.topics import URL, Schedules, Subscriber, TestTopic
+from tests.service.topics import URL, Schedules, TestTopic
 
+from cirrusmq_local.testing import Subscriber
 from cirrusmq_local.testing.world import Client, Reply, World
 
 
@@ -107,7 +108,7 @@ class TestRequests:
         for number in range(50):
             topic.publish(str(number))
             published_ms = world.clock.now_ms()
-            (at,) = subscriber.at(str(number), "well")
+            (at,) = subscriber.times(str(number), "well")
             delays.append(at - published_ms)
             schedules.pass_seconds(7)
 

@@ -7,21 +7,22 @@ from typing import Any
 import pytest
 from tests.service.conftest import MakeQueue
 from tests.service.topic_crashes import Crash
-from tests.service.topics import Schedules, Subscriber, TestTopic
+from tests.service.topics import Schedules, TestTopic
 
 from cirrusmq.subscriptions import delivery_state
 from cirrusmq_local.stack.recovery import release_posts
+from cirrusmq_local.testing import Delivery, Subscriber
 from cirrusmq_local.testing.world import World
 
 BACKOFF = {"retry": {"policy": "backoff"}}
 
 
-def crash(body: str) -> str | None:
+def crash(delivery: Delivery) -> int:
     raise Crash
 
 
 def die_while_posting(topic: TestTopic, subscriber: Subscriber, *bodies: str) -> None:
-    subscriber.fails = crash
+    subscriber.answer = crash
     with pytest.raises(Crash):
         topic.publish(*bodies)
     subscriber.up()
@@ -31,7 +32,7 @@ def test_nothing_passes_a_message_that_a_dead_process_was_posting_where_order_co
     world: World, topic: TestTopic
 ) -> None:
     topic.subscribe("web", "http", **BACKOFF)
-    subscriber = Subscriber(world)
+    subscriber = world.subscriber()
     die_while_posting(topic, subscriber, "one", "two")
     world.run("sweep")
     world.settle()
@@ -46,7 +47,7 @@ def test_no_post_starts_so_late_that_its_hold_could_end_first(
     world: World, topic: TestTopic, attributes: dict[str, Any], seconds: float
 ) -> None:
     web = topic.subscribe("web", "http", **attributes)
-    subscriber = Subscriber(world)
+    subscriber = world.subscriber()
     store, slow = world.core.store, [seconds]
     call, answer = store._call, world.endpoint
     left_ms: list[int] = []
@@ -77,7 +78,7 @@ def test_what_a_killed_stack_was_posting_is_free_when_it_starts_again(
     world: World, topic: TestTopic, attributes: dict[str, Any]
 ) -> None:
     web = topic.subscribe("web", "http", **attributes)
-    subscriber = Subscriber(world)
+    subscriber = world.subscriber()
     die_while_posting(topic, subscriber, "one", "two")
     world.run("sweep")
     world.settle()
@@ -93,7 +94,7 @@ def test_what_a_killed_stack_was_posting_is_free_when_it_starts_again(
 
 def test_a_push_reads_no_more_for_what_was_delivered_before(world: World, topic: TestTopic) -> None:
     topic.subscribe("web", "http")
-    subscriber = Subscriber(world)
+    subscriber = world.subscriber()
 
     def read_units() -> float:
         before = world.engine.capacity()["read_units"]
@@ -114,13 +115,15 @@ def test_what_was_blocked_all_its_life_becomes_a_dead_letter(
     dead = make_queue("dead")
     web = topic.subscribe("web", "http", dead_letter_queue="dead")
     topic.subscribe("other", "http", endpoint="http://127.0.0.1:9/other")
-    subscriber = Subscriber(world)
-    subscriber.fails = lambda body: "status 500"
-    delivery_state = Schedules(world, sweeps=True)
+    subscriber = world.subscriber()
+    subscriber.down()
+    schedules = Schedules(world, sweeps=True, sweep_minutes=30)
     bodies = [f"{number:03d}" for number in range(96)]
     for first in range(0, 96, 16):
         topic.publish(*bodies[first : first + 16])
-    delivery_state.pass_seconds(86_500)
+    schedules.pass_seconds(84_000)
+    schedules.sweep_ms = 60_000
+    schedules.pass_seconds(2_500)
     assert sorted(dead.bodies()) == bodies
     assert web.show()["counts"]["active"] == 0
     # Without a dead-letter queue it is dropped at its expiry.

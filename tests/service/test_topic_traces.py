@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 from tests.service.conftest import MakeQueue, to_ms
-from tests.service.topics import Schedules, Subscriber, TestSubscription, TestTopic, log_bodies
+from tests.service.topics import Schedules, TestSubscription, TestTopic, log_bodies
 
+from cirrusmq_local.testing import Subscriber
 from cirrusmq_local.testing.world import Client, World
 
 DAY = 86_400

@@ -6,7 +6,6 @@ import heapq
 import json
 from collections import Counter
 from collections.abc import Callable
-from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -153,48 +152,10 @@ def put_in_the_way(
     return remove
 
 
-class Subscriber:
-    """What URLs are posted, when, and what they answer: every URL of the world.
-
-    `fails`: given a body, the error that its URL answers with; None where it takes the message.
-    """
-
-    def __init__(self, world: World) -> None:
-        self.world = world
-        self.times: list[tuple[str, str, int]] = []
-        """(path of the URL, body, milliseconds) of every attempt."""
-        self.fails: Callable[[str], str | None] = lambda body: None
-        world.endpoint = self._answer
-
-    def _answer(self, url: str) -> str | None:
-        body = json.loads(self.world.posts[-1][2])["msgBody"]
-        self.times.append((url.rpartition("/")[2], body, self.world.clock.now_ms()))
-        return self.fails(body)
-
-    def bodies(self, path: str = "hook") -> list[str]:
-        return [body for where, body, _ in self.times if where == path]
-
-    def at(self, body: str, path: str = "hook") -> list[int]:
-        """When a message was attempted."""
-        return [at for where, what, at in self.times if (where, what) == (path, body)]
-
-    def waits(self, body: str, path: str = "hook") -> list[float]:
-        """The seconds between the attempts of a message."""
-        times = self.at(body, path)
-        return [(late - soon) / 1000 for soon, late in pairwise(times)]
-
-    def down(self, *bodies: str) -> None:
-        """Fail for these bodies; for all, where none are given."""
-        self.fails = lambda body: "status 500" if not bodies or body in bodies else None
-
-    def up(self) -> None:
-        self.fails = lambda body: None
-
-
 class Schedules:
     """Runs executions of the retry schedules as the state machine does, and the minute's sweep."""
 
-    def __init__(self, world: World, *, sweeps: bool = False) -> None:
+    def __init__(self, world: World, *, sweeps: bool = False, sweep_minutes: int = 1) -> None:
         self.world = world
         self.started: Counter[str] = Counter()
         """Executions by subscription id."""
@@ -202,6 +163,7 @@ class Schedules:
         self._waiting: list[tuple[int, int, str, dict[str, Any]]] = []
         self._number = 0
         self._sweeps = sweeps
+        self.sweep_ms = sweep_minutes * 60_000
         self._next_sweep_ms = world.clock.now_ms() + 60_000
 
     @property
@@ -235,7 +197,7 @@ class Schedules:
             at_ms = min(time for time in times if time is not None)
             clock.pass_seconds(max(0, at_ms - clock.now_ms()) / 1000)
             if self._sweeps and clock.now_ms() >= self._next_sweep_ms:
-                self._next_sweep_ms = clock.now_ms() // 60_000 * 60_000 + 60_000
+                self._next_sweep_ms = clock.now_ms() // 60_000 * 60_000 + self.sweep_ms
                 self.world.run("sweep")
             elif due_ms is not None and clock.now_ms() >= due_ms:
                 self._step()

@@ -35,7 +35,8 @@ from cirrusmq_lambda.observability import logger
 from cirrusmq_local.cloud.events import read_answer
 from cirrusmq_local.cloud.template import Function, Template, load
 from cirrusmq_local.engine import Engine, TableSpec
-from cirrusmq_local.testing.world import START_MS, TEMPLATE, Posting
+from cirrusmq_local.testing import START_MS, Posting
+from cirrusmq_local.testing.world import TEMPLATE
 
 A = TypeVar("A")
 B = TypeVar("B")

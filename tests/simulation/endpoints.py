@@ -9,7 +9,7 @@ from tests.simulation.environments import Environment
 from tests.simulation.scenario import Scenario
 from tests.simulation.wire import Crashed
 
-from cirrusmq_local.testing.world import START_MS, Posting
+from cirrusmq_local.testing import START_MS, Posting
 
 POST_MS = 15_000
 """The longest duration of a post."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from cirrusmq_local.testing.world import START_MS
+from cirrusmq_local.testing import START_MS
 
 Outcome = Literal["running", "answered", "refused", "failed", "crashed", "broken"]
 """`refused`: an error, and nothing was done; `failed`, `crashed`: the effect is not known."""

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import httpx
 
+from cirrusmq_local.testing import Subscriber
+
 from ..drawing.tables import middle, show
 from ..rivals.servers import our_stack
-from .subscriber import REFUSED, TAKEN, Subscriber, delays, subscriber
+from .subscriber import REFUSED, TAKEN, delays, subscriber
 
 MESSAGES = 150
 WAITING = 1_000

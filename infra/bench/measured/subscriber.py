@@ -1,75 +1,24 @@
-"""An HTTP subscriber that notes when each message first comes."""
+"""How long messages take to a subscriber by HTTP."""
 
 from __future__ import annotations
 
-import contextlib
-import threading
 import time
-from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler
 
 import httpx
 
-from cirrusmq_local.testing.webhooks import DeliveryServer
+from cirrusmq_local.testing import Delivery, Subscriber
 
 REFUSED = "refused"
 TAKEN = "taken"
 
 
-class Subscriber:
+def subscriber() -> Subscriber:
     """Takes what is posted to `url(TAKEN)`, answers 500 at `url(REFUSED)`."""
 
-    def __init__(self, port: int) -> None:
-        self._port = port
-        self._came: dict[str, float] = {}
-        self._changed = threading.Condition()
+    def answer(delivery: Delivery) -> int:
+        return 204 if delivery.path == TAKEN else 500
 
-    def url(self, path: str) -> str:
-        """An endpoint of this subscriber."""
-        return f"http://127.0.0.1:{self._port}/{path}"
-
-    def note(self, message_id: str) -> None:
-        """A message was taken."""
-        now = time.perf_counter()
-        with self._changed:
-            self._came.setdefault(message_id, now)
-            self._changed.notify_all()
-
-    def wait_for(self, message_ids: list[str], seconds: float = 60) -> list[float]:
-        """When each of these messages came, by `time.perf_counter`; TimeoutError."""
-        with self._changed:
-            if not self._changed.wait_for(lambda: self._came.keys() >= set(message_ids), seconds):
-                raise TimeoutError("messages did not arrive")
-            return [self._came[message_id] for message_id in message_ids]
-
-
-@contextlib.contextmanager
-def subscriber() -> Iterator[Subscriber]:
-    """A subscriber that listens while it is used."""
-
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def do_POST(self) -> None:
-            self.rfile.read(int(self.headers["Content-Length"]))
-            taken = self.path == f"/{TAKEN}"
-            if taken:
-                made.note(self.headers["x-cmq-message-id"])
-            self.send_response(204 if taken else 500)
-            self.send_header("Content-Length", "0")
-            self.end_headers()
-
-        def log_message(self, format: str, *args: object) -> None:
-            """Nothing: the console is for the table."""
-
-    server = DeliveryServer(("127.0.0.1", 0), Handler)
-    made = Subscriber(server.server_port)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        yield made
-    finally:
-        server.shutdown()
-        server.server_close()
+    return Subscriber(answer, now_ms=lambda: 1_000 * time.perf_counter())
 
 
 def delays(http: httpx.Client, topic: str, at: Subscriber, count: int) -> list[float]:
@@ -79,5 +28,6 @@ def delays(http: httpx.Client, topic: str, at: Subscriber, count: int) -> list[f
         began = time.perf_counter()
         answer = http.post(f"/topics/{topic}/messages", json={"messages": [{"body": "x"}]})
         message_id = answer.raise_for_status().json()["messages"][0]["id"]
-        found += [1_000 * (came - began) for came in at.wait_for([message_id])]
+        (delivery,) = at.wait_for([message_id])
+        found.append(delivery.at_ms - 1_000 * began)
     return found

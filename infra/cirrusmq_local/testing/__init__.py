@@ -1,6 +1,74 @@
-"""For tests, users' own ones too: the whole service in memory, and a subscriber that listens.
+"""For your own tests: the whole service in memory, on a clock that you set, and a subscriber.
 
-Nothing of the product uses it.
+    from cirrusmq_local.testing import World
+
+    world = World()
+    shop = world.client("shop")
+    shop.put("/queues/orders", {"visibility_timeout_seconds": 30})
+    shop.send("orders", "one book")
+
+    (message,) = shop.receive("orders")  # by a consumer that then crashes
+    assert shop.receive("orders") == []
+    world.clock.pass_seconds(30)
+    (again,) = shop.receive("orders")
+    assert again["body"] == message["body"]
+    shop.post("/queues/orders/messages/delete", {"receipts": [again["receipt"]]})
+
+    subscriber = world.subscriber()  # takes what is posted, at any URL
+    shop.put("/topics/news")
+    web = {"protocol": "http", "endpoint": "http://127.0.0.1:9/hook"}
+    secret = shop.put("/topics/news/subscriptions/web", web).json["secret"]
+    subscriber.down()
+    shop.post("/topics/news/messages", {"messages": [{"body": "hello"}]})
+    world.settle()  # runs what functions invoke, and the readers of the stream
+    assert subscriber.bodies() == ["hello"]
+    assert subscriber.taken == []
+    assert subscriber.deliveries[0].is_signed(secret, now=world.clock.now_ms() / 1_000)
+
+`World(seed=…)` draws the same ids again. A call answers a `Reply` (`status`, `headers`, `json`,
+`code` of a refusal); `send` and `receive` fail where the call does. The clock moves when you move
+it, and when the service sleeps: a long poll waits for nobody. `world.run("sweep")` runs a function
+of the template that a schedule would. Nothing opens a port or a file; one world does not see
+another.
+
+A `Subscriber` also listens by HTTP, for a service that runs (`cirrusmq up`):
+
+    with Subscriber() as subscriber:
+        web = {"protocol": "http", "endpoint": subscriber.url("hook")}
+        ...  # subscribe and publish
+        subscriber.wait_for([message_id])
 """
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from cirrusmq_local.testing.clock import START_MS, ManualClock
+from cirrusmq_local.testing.subscriber import Answer, Delivery, Subscriber
+from cirrusmq_local.testing.webhooks import is_signed, read_secret
+
+if TYPE_CHECKING:
+    from cirrusmq_local.testing.world import Client, Posting, Reply, World
+
+__all__ = [
+    "START_MS",
+    "Answer",
+    "Client",
+    "Delivery",
+    "ManualClock",
+    "Posting",
+    "Reply",
+    "Subscriber",
+    "World",
+    "is_signed",
+    "read_secret",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """The world takes seconds to import, which `cirrusmq listen` would wait for in vain."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from cirrusmq_local.testing import world
+
+    return getattr(world, name)

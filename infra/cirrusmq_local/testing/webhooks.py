@@ -1,4 +1,4 @@
-"""Taking deliveries by HTTP: the server, and signatures as Standard Webhooks has them.
+"""Signatures of deliveries, as Standard Webhooks has them.
 
 Source: https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
 """
@@ -11,16 +11,9 @@ import hashlib
 import hmac
 import time
 from collections.abc import Mapping
-from http.server import ThreadingHTTPServer
 
 PREFIX = "whsec_"
 TOLERANCE_SECONDS = 300
-
-
-class DeliveryServer(ThreadingHTTPServer):
-    """Takes many deliveries at once: with the library's backlog of five some would fail."""
-
-    request_queue_size = 128
 
 
 def read_secret(text: str) -> bytes:

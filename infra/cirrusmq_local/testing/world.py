@@ -1,14 +1,4 @@
-"""The whole service in memory, in one thread, on a clock that is set: for tests and simulations.
-
-    world = World()
-    alice = world.client("alice")
-    alice.put("/queues/orders")
-    alice.post("/queues/orders/messages", {"messages": [{"body": "hello"}]})
-    world.clock.pass_seconds(30)
-
-The functions of `template.yaml` answer, over the core and the embedded engine; the stream and what
-functions invoke are run by `world.settle()`.
-"""
+"""The whole service in memory: the template's functions over the embedded engine, in one thread."""
 
 from __future__ import annotations
 
@@ -17,59 +7,32 @@ import os
 import random
 import uuid
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any
+from urllib.parse import urlsplit
 
 import msgspec
-from botocore.loaders import create_loader
-from pynamodb.connection import Connection
 
 from cirrusmq.access import keys
-from cirrusmq.base.limits import CACHE_MS, SLOW_CACHE_MS
-from cirrusmq.runtime.cache import Cache
-from cirrusmq.runtime.core import Core, Settings, Tables
-from cirrusmq.runtime.store import Store
-from cirrusmq.storage.secret import load_secret
+from cirrusmq.runtime.core import Tables
 from cirrusmq.wiring import bootstrap
 from cirrusmq_local.cloud.aws import isolate_environment
 from cirrusmq_local.cloud.events import Request, answer_failure, make_event, read_answer
 from cirrusmq_local.cloud.functions import load_handler
-from cirrusmq_local.cloud.guard import GuardedEngine
 from cirrusmq_local.cloud.invocation import FunctionError, Handler, goes_on, invoke, running
 from cirrusmq_local.cloud.pump import Pump
 from cirrusmq_local.cloud.routing import Router
+from cirrusmq_local.cloud.tables import table_specs
 from cirrusmq_local.cloud.template import Function, Template, load
-from cirrusmq_local.engine import Engine, TableSpec, attach
+from cirrusmq_local.engine import Engine
+from cirrusmq_local.testing.clock import ManualClock
+from cirrusmq_local.testing.core import make_core
+from cirrusmq_local.testing.subscriber import Subscriber
 
-A = TypeVar("A")
-B = TypeVar("B")
-START_MS = 1_795_000_000_000
 TEMPLATE = Path(__file__).resolve().parents[3] / "template.yaml"
-
-
-class ManualClock:
-    """A clock that moves only when a caller sleeps on it or moves it."""
-
-    scale = 1.0
-    stopped = False
-
-    def __init__(self, now_ms: int = START_MS) -> None:
-        self._now_ms = now_ms
-
-    def now_ms(self) -> int:
-        """Milliseconds since the Unix epoch."""
-        return self._now_ms
-
-    def sleep(self, seconds: float) -> None:
-        """Moves the clock: no other thread runs meanwhile."""
-        self._now_ms += max(1, round(seconds * 1000))
-
-    def pass_seconds(self, seconds: float) -> None:
-        """Let time pass."""
-        self._now_ms += round(seconds * 1000)
 
 
 @dataclass(frozen=True)
@@ -120,17 +83,7 @@ class World:
         os.environ.setdefault("POWERTOOLS_METRICS_DISABLED", "true")
         self.clock = ManualClock()
         template, self._handlers = _functions()
-        tables = [
-            TableSpec(
-                table.name,
-                partition_key=table.partition_key,
-                sort_key=table.sort_key,
-                ttl_attribute=table.ttl_attribute,
-                stream=table.stream,
-            )
-            for table in template.tables
-        ]
-        self.engine = Engine(path, tables, now_ms=self.clock.now_ms)
+        self.engine = Engine(path, table_specs(template), now_ms=self.clock.now_ms)
         self.random = random.Random(seed)
         self.invoked: deque[tuple[str, dict[str, Any]]] = deque()
         self.dropped: list[tuple[str, dict[str, Any]]] = []
@@ -143,33 +96,18 @@ class World:
         """The answer of an endpoint: the kind of error, None where it takes the message."""
         self.executions: list[tuple[str, dict[str, Any]]] = []
         environment = template.environment()
-        connection = Connection(region="us-east-1", max_retry_attempts=0)
-        connection.session.register_component("data_loader", _loader())
-        # The policies of the template are in force: a call that they do not allow fails here first.
-        attach(cast(Engine, GuardedEngine(self.engine)), connection.client)
-        store = Store(connection, self.random, self.clock.sleep)
         named = {name: environment[f"{name.upper()}_TABLE"] for name in Tables.__struct_fields__}
         self.tables = Tables(**named)
-        life_ms = SLOW_CACHE_MS if shared_caches else CACHE_MS
-        self.core = Core(
-            store=store,
-            tables=self.tables,
-            clock=self.clock,
-            random=self.random,
-            cache=Cache(self.clock, life_ms, shared=shared_caches),
-            slow_cache=Cache(self.clock, SLOW_CACHE_MS, shared=True),
-            secret=cache(lambda: load_secret(store, named["directory"], self.random.randbytes)),
+        self.core = make_core(
+            self.engine,
+            self.tables,
+            self.clock,
+            self.random,
+            shared_caches=shared_caches,
             invoke=self._invoke_later,
-            in_parallel=_one_by_one,
-            in_own_pool=_one_by_one,
-            window=InTurn,
             start_execution=lambda name, given: self.executions.append((name, given)),
             post=lambda url, headers, body: self.post(url, headers, body),
             read_report=self.reports.get,
-            real_seconds=lambda: self.clock.now_ms() // 1000,
-            settings=Settings(
-                confirm_endpoints=False, http_endpoints=True, allowed_networks=("127.0.0.0/8",)
-            ),
         )
         self._router = Router(template.routes)
         self._pumps = [
@@ -191,6 +129,20 @@ class World:
         """Note a post, and answer it by `endpoint`."""
         self.posts.append((url, dict(headers), body))
         return Posting(self.endpoint(url))
+
+    def subscriber(self) -> Subscriber:
+        """A new subscriber, on this clock, that takes what is posted from now on at any URL."""
+        made = Subscriber(now_ms=self.clock.now_ms)
+
+        def answer(url: str) -> str | None:
+            _, headers, body = self.posts[-1]
+            status = made.take(urlsplit(url).path.strip("/"), headers, body)
+            if status is None:
+                return "timeout"
+            return None if 200 <= status < 300 else f"status {status}"
+
+        self.endpoint = answer
+        return made
 
     def settle(self) -> None:
         """Run everything that waits: invocations, and the readers of the stream."""
@@ -336,34 +288,3 @@ class Client:
 def _functions() -> tuple[Template, dict[str, tuple[Function, Handler]]]:
     template = load(TEMPLATE)
     return template, {each.name: (each, load_handler(each)) for each in template.functions}
-
-
-@cache
-def _loader() -> Any:
-    """botocore's descriptions of services, read once for all worlds of a process."""
-    return create_loader()
-
-
-class InTurn:
-    """A window whose calls begin at once and end one after the other, in the order they began."""
-
-    def __init__(self, most: int) -> None:
-        self._begun: deque[Callable[[], Any]] = deque()
-
-    def __enter__(self) -> InTurn:
-        return self
-
-    def __exit__(self, *raised: object) -> None:
-        self._begun.clear()
-
-    def start(self, call: Callable[[], Any]) -> None:
-        """Begin a call."""
-        self._begun.append(call)
-
-    def wait(self, seconds: float) -> list[Any]:
-        """The result of the next call."""
-        return [self._begun.popleft()()] if self._begun else []
-
-
-def _one_by_one(call: Callable[[A], B], values: Iterable[A]) -> Iterable[B]:
-    return [call(value) for value in values]

@@ -1,0 +1,96 @@
+"""The core of a world: over the embedded engine, in one thread, without a network."""
+
+from __future__ import annotations
+
+import random
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache
+from typing import Any, TypeVar, cast
+
+from botocore.loaders import create_loader
+from pynamodb.connection import Connection
+
+from cirrusmq.base.limits import CACHE_MS, SLOW_CACHE_MS
+from cirrusmq.runtime.cache import Cache
+from cirrusmq.runtime.core import Core, Posted, Settings, Tables
+from cirrusmq.runtime.store import Store
+from cirrusmq.storage.secret import load_secret
+from cirrusmq_local.cloud.guard import GuardedEngine
+from cirrusmq_local.engine import Engine, attach
+from cirrusmq_local.testing.clock import ManualClock
+
+A = TypeVar("A")
+B = TypeVar("B")
+
+
+def make_core(
+    engine: Engine,
+    tables: Tables,
+    clock: ManualClock,
+    chance: random.Random,
+    *,
+    shared_caches: bool,
+    invoke: Callable[[str, dict[str, Any]], None],
+    start_execution: Callable[[str, dict[str, Any]], None],
+    post: Callable[[str, Mapping[str, str], bytes], Posted],
+    read_report: Callable[[str], bytes | None],
+) -> Core:
+    """A core on the engine and the clock; everything else of the cloud is in the callables."""
+    connection = Connection(region="us-east-1", max_retry_attempts=0)
+    connection.session.register_component("data_loader", _loader())
+    # The policies of the template are in force: a call that they do not allow fails here first.
+    attach(cast(Engine, GuardedEngine(engine)), connection.client)
+    store = Store(connection, chance, clock.sleep)
+    life_ms = SLOW_CACHE_MS if shared_caches else CACHE_MS
+    return Core(
+        store=store,
+        tables=tables,
+        clock=clock,
+        random=chance,
+        cache=Cache(clock, life_ms, shared=shared_caches),
+        slow_cache=Cache(clock, SLOW_CACHE_MS, shared=True),
+        secret=cache(lambda: load_secret(store, tables.directory, chance.randbytes)),
+        invoke=invoke,
+        in_parallel=_one_by_one,
+        in_own_pool=_one_by_one,
+        window=InTurn,
+        start_execution=start_execution,
+        post=post,
+        read_report=read_report,
+        real_seconds=lambda: clock.now_ms() // 1000,
+        settings=Settings(
+            confirm_endpoints=False, http_endpoints=True, allowed_networks=("127.0.0.0/8",)
+        ),
+    )
+
+
+@cache
+def _loader() -> Any:
+    """botocore's descriptions of services, read once for all worlds of a process."""
+    return create_loader()
+
+
+class InTurn:
+    """A window whose calls begin at once and end one after the other, in the order they began."""
+
+    def __init__(self, most: int) -> None:
+        self._begun: deque[Callable[[], Any]] = deque()
+
+    def __enter__(self) -> InTurn:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self._begun.clear()
+
+    def start(self, call: Callable[[], Any]) -> None:
+        """Begin a call."""
+        self._begun.append(call)
+
+    def wait(self, seconds: float) -> list[Any]:
+        """The result of the next call."""
+        return [self._begun.popleft()()] if self._begun else []
+
+
+def _one_by_one(call: Callable[[A], B], values: Iterable[A]) -> Iterable[B]:
+    return [call(value) for value in values]
