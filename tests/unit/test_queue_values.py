@@ -80,9 +80,9 @@ def test_rewinding_reaches_back_no_further_than_the_retention() -> None:
     )
 
 
-def test_a_ladder_that_ends_needs_a_dead_letter_queue() -> None:
+def test_a_policy_with_a_last_retry_needs_a_dead_letter_queue() -> None:
     unordered = {"policy": "unordered"}
-    assert refusal(retry=unordered) == "retry: a ladder that ends needs dead_letter"
+    assert refusal(retry=unordered) == "retry: a policy with a last retry needs dead_letter"
     dead = DeadLetterInput(queue="dead", max_receives=9)
     assert created(retry=unordered, dead_letter=dead).retry == unordered
     assert created(retry={"policy": "ordered"}, ordered=True).retry == {"policy": "ordered"}

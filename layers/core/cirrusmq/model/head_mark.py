@@ -1,19 +1,19 @@
-"""The mark of a partition's head: up to where there is nothing to take, known to all receivers.
+"""The mark of a partition's head: keys before which no message can be claimed, for all receivers.
 
-Parcels in flight stay where they are, at the head of their partition. Where it costs more than a
-unit to read past them, one item for the partition says where to begin:
+Parcels in flight stay where they are, at the head of their partition. If it costs more than a unit
+to read past them, one item for the partition has the key to begin behind:
 
     keys   ........in flight.........|..in flight..|.....receivable.....
                                    before        young
            read again after 1 to 27 s              read again after 0.3 s
-           (what it cost in units / 20)            (so that no first delivery is hidden)
+           (its cost in units / 20)                (so that no first delivery is hidden)
 
 `before` is never younger than 3 s: a key is at most 1 s older than its write (an attempt that is
-older is stored under a later key), and clocks differ by 2 s. So what lives long hides leases that
-end and holds that were shortened, never a first delivery, nor what was moved to a later key.
+older is stored under a later key), and clocks differ by 2 s. So the long-lived part hides leases
+that end or were shortened, never a first delivery, nor a parcel that was moved to a later key.
 
-A pass reads from the beginning. It ends where it finds something, and leaves a cursor there: all
-begin at it, take what they can, and whoever meets nothing any more goes on with the pass.
+A pass reads from the beginning. It ends where it finds something to claim, and leaves a cursor
+there: all receivers begin at it, claim messages, and the first that finds none continues the pass.
 
     pass      ......in flight......F....in flight........|
                                    cursor              before, from the last pass
@@ -40,7 +40,7 @@ SHORTEST_MS = 1_000
 LONGEST_MS = 27_000
 """With its jitter, and a look that dies, an ended lease is seen within 30 s."""
 LOOK_MS = 2_000
-"""How long one has who goes on with a pass."""
+"""The lease of a receiver that continues a pass."""
 YOUNG_LOOK_MS = 100
 JITTER_MS, YOUNG_JITTER_MS = 500, 40
 
@@ -48,9 +48,9 @@ BEGINNING = "!"
 """Sorts in front of all keys: a cursor there is one."""
 
 Role = Literal["pass", "young", "none"]
-"""What a look is to write down: how far the pass came, the young part, or nothing."""
+"""The part of the mark that a look is to write: the progress of the pass, the young part, none."""
 Place = Literal["beginning", "cursor", "before", "young"]
-"""Where a look began."""
+"""The start of a look."""
 
 
 class Mark(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,25 +62,25 @@ class Mark(msgspec.Struct, frozen=True, kw_only=True):
     begun_ms: int = 0
     """When the present pass, or the last one, began."""
     units: float = 0.0
-    """What it cost until now."""
+    """Its cost so far."""
     cursor: str = ""
-    """How far it came where it is not over, else ""."""
+    """The key that it has reached if it is not over, else ""."""
     lease_ms: int = 0
-    """Until when somebody goes on with it."""
+    """The end of the lease of the receiver that continues it."""
     young: str = ""
-    """"": to read what lies behind `before` costs a unit at most."""
+    """"": to read the part behind `before` costs a unit at most."""
     young_ms: int = 0
-    """When somebody looked at what lies behind `before`."""
+    """When a receiver last looked at the part behind `before`."""
     version: int = 0
     """Of the item; 0: there is none."""
 
     def beyond(self, now_ms: int) -> str:
-        """Where to begin for who leaves the pass to others."""
+        """The key to begin behind for a receiver that leaves the pass to others."""
         return max(self.before, self.young) if now_ms < self.young_ms + YOUNG_MS else self.before
 
 
 class Approach(msgspec.Struct, frozen=True, kw_only=True):
-    """How a look goes on: behind the key `start`, to write down what it finds as `role`."""
+    """The next step of a look: behind the key `start`, to write its result as `role`."""
 
     start: str = ""
     place: Place = "beginning"
@@ -89,7 +89,7 @@ class Approach(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Stretch(msgspec.Struct):
-    """What a look has read and found nothing to take in, from its start on."""
+    """The keys from a look's start on in which it has found nothing to claim."""
 
     begun_ms: int
     units: float = 0.0
@@ -101,10 +101,10 @@ class Stretch(msgspec.Struct):
     ready_ms: int = 1 << 60
     """When the first message in its old part can be received."""
     met_old: bool = False
-    """Whether something to take stands behind it under a key that is not young."""
+    """Whether a message to claim is behind it under a key that is not young."""
 
     def add(self, parcels: list[Parcel], hopeful: list[Parcel], units: float) -> None:
-        """A page that cost `units`; what is hopeful in it can be taken."""
+        """A page that cost `units`; messages of its `hopeful` parcels can be claimed."""
         skipped = parcels.index(hopeful[0]) if hopeful else len(parcels)
         each = units / max(1, len(parcels))
         self.units += each * skipped if hopeful else units
@@ -135,27 +135,27 @@ def due(mark: Mark, now_ms: int, jitter: float) -> bool:
 
 
 def young_due(mark: Mark, now_ms: int, jitter: float) -> bool:
-    """Whether somebody should look at what lies behind `before`."""
+    """Whether a receiver should look at the part behind `before`."""
     return now_ms >= mark.young_ms + YOUNG_MS + jitter * YOUNG_JITTER_MS
 
 
 def begin_pass(mark: Mark, now_ms: int) -> Mark:
-    """The mark when somebody begins to read from the beginning."""
+    """The mark when a receiver begins a pass from the beginning."""
     return replace(mark, begun_ms=now_ms, units=0.0, cursor="", lease_ms=now_ms + LOOK_MS)
 
 
 def go_on_with_pass(mark: Mark, now_ms: int) -> Mark:
-    """The mark when somebody goes on from its cursor."""
+    """The mark when a receiver continues the pass from its cursor."""
     return replace(mark, lease_ms=now_ms + LOOK_MS)
 
 
 def look_at_young(mark: Mark, now_ms: int) -> Mark:
-    """The mark when somebody looks at what lies behind `before`: the others have some time more."""
+    """The mark when a receiver looks at the part behind `before`; the others look later."""
     return replace(mark, young_ms=now_ms - YOUNG_MS + YOUNG_LOOK_MS)
 
 
 def after_pass(mark: Mark, start: str, stretch: Stretch) -> Mark | None:
-    """The mark when a pass has gone on from behind `start`; None where none is worth while."""
+    """The mark when a pass has continued from behind `start`; None where none is worth while."""
     units = round(mark.units + stretch.old_units, 3)
     cost_ms = int(units * 1000 / UNITS_PER_SECOND)
     ready_ms = min(SHORTEST_MS, max(0, stretch.ready_ms - stretch.begun_ms))
@@ -173,9 +173,9 @@ def after_pass(mark: Mark, start: str, stretch: Stretch) -> Mark | None:
 
 
 def after_young(mark: Mark, stretch: Stretch) -> Mark:
-    """The mark when somebody has looked at what lies behind `before`.
+    """The mark when a receiver has looked at the part behind `before`.
 
-    What is not young any more makes the next pass dearer, which comes so much later.
+    Keys that are no longer young make the next pass dearer, which is so much later.
     """
     longer_ms = int(stretch.old_units * 1000 / UNITS_PER_SECOND)
     latest_ms = max(mark.until_ms, mark.begun_ms + LONGEST_MS)

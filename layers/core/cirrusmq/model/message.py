@@ -130,7 +130,7 @@ def pack(messages: Sequence[Message]) -> bytes:
 
 
 def unpack(content: bytes) -> list[Message]:
-    """What `pack` packed."""
+    """The messages that `pack` packed."""
     packed = content[1:] if content[:1] == _PLAIN else zlib.decompress(content[1:])
     return [
         Message(body=body, attributes=attributes, tags=tuple(tags), group=group)

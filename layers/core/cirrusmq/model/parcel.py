@@ -1,6 +1,6 @@
-"""A parcel: where the messages of one send stand in one queue, receiver or subscription.
+"""A parcel: the delivery state of the messages of one send in one queue, receiver or subscription.
 
-Pure values: what a parcel holds, and which of its messages can be received at a given time.
+Pure values: a parcel's fields, and which of its messages can be received at a given time.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ DELETED = 0
 GONE = -1
 """A `visible_ms` that says: moved to another queue (dead-lettered, redriven)."""
 MOVED = -2
-"""A `visible_ms` that says: stands elsewhere in the same source, in a parcel of its own."""
+"""A `visible_ms` that says: re-keyed in the same source, in a parcel of its own."""
 DROPPED = -3
 """A `visible_ms` that says: its retries are used up, and no dead-letter queue takes it."""
 _MARK_BYTES = 5
 _SHOWN_BYTES = 4_000
-"""What an answer has of a message beside its body, attributes and tags: a group of 128 characters
-and a reason of 256, six bytes each, the receipt, times, names of fields."""
+"""The rest of a message in an answer beside its body, attributes and tags: a group of 128
+characters and a reason of 256, six bytes each, the receipt, times, names of fields."""
 
 
 class Parcel(msgspec.Struct, frozen=True, kw_only=True):
     """The state of 1 to 16 messages. Lists are indexed by a message's place in the parcel."""
 
     source_id: str
-    """Id of the queue, receiver or subscription in which the messages stand."""
+    """Id of the messages' queue, receiver or subscription."""
     partition: int
     sort_key: str
     """`<available at, 13 digits of ms>#<parcel id>`; in ordered sources by group and sequence."""
@@ -138,14 +138,14 @@ class Parcel(msgspec.Struct, frozen=True, kw_only=True):
         return self.live(place) and self.visible_ms[place] <= now_ms < self.ready_ms(place)
 
     def awaits_group(self, place: int) -> bool:
-        """Whether the message at `place` came back by a rewind and waits until its group is free.
+        """Whether the message at `place` was rewound and waits until its group is free.
 
         It has the time of the rewind in the place of its first receive.
         """
         return not self.receives[place] and self.visible_ms[place] == self.expires_ms
 
     def answer_bytes(self, place: int) -> int:
-        """What the message at `place` adds to an answer's JSON at most, state included."""
+        """Bytes that the message at `place` adds to an answer's JSON at most, state included."""
         return self.sizes[place] * self.answer_percent // 100 + _SHOWN_BYTES
 
 
@@ -172,8 +172,8 @@ def key_ms(sort_key: str) -> int:
 def lone_parcel_id(send_id: str, position: int, now_ms: int, came_from: str) -> str:
     """Id of a parcel for one message of a send, put into another queue at `now_ms`.
 
-    Unlike any other, also when a message goes the same way for the second time. `came_from` says
-    where it stood: a queue and its receivers may give the same message up in one millisecond.
+    Unlike any other, also when a message is moved the same way for the second time. `came_from` is
+    its source: a queue and its receivers may dead-letter the same message in one millisecond.
     """
     mark = hashlib.blake2b(came_from.encode(), digest_size=_MARK_BYTES).hexdigest()
     return f"{send_id}.{position:X}.{now_ms:x}{mark}"

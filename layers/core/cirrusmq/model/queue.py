@@ -27,7 +27,7 @@ class DeadLetter(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class DeadLetterInput(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A `dead_letter` as a caller gives it; what is not given is UNSET."""
+    """A `dead_letter` as a caller gives it; members that are not given are UNSET."""
 
     queue: str
     max_receives: Annotated[int, _integer(limits.DEAD_LETTER_RECEIVES)] | UnsetType = UNSET
@@ -62,7 +62,7 @@ _Wait: TypeAlias = Annotated[
 
 
 class QueueAttributes(msgspec.Struct, frozen=True, kw_only=True):
-    """A queue's attributes, all of them; what they mean is in the README's table."""
+    """All attributes of a queue; the README's table explains them."""
 
     message_retention_seconds: int = limits.RETENTION_SECONDS_DEFAULT
     visibility_timeout_seconds: int = limits.VISIBILITY_SECONDS_DEFAULT
@@ -80,7 +80,7 @@ class QueueAttributes(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class QueueInput(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Attributes as a caller gives them; what is not given is UNSET."""
+    """Attributes as a caller gives them; those that are not given are UNSET."""
 
     message_retention_seconds: (
         Annotated[int, _integer(limits.RETENTION_SECONDS, " seconds")] | UnsetType
@@ -121,15 +121,15 @@ class Queue(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     earlier_retentions: list[tuple[int, int]] = []
     """(in force until ms, retention seconds) of longer retentions before the present one."""
     earlier_partitions: list[tuple[int, int]] = []
-    """(before ms, partitions) of what was in force for sends begun before then."""
+    """(before ms, partitions): the number in force for sends begun before then."""
     earlier_delays: list[tuple[int, int]] = []
-    """(before ms, delay seconds) of what was in force for sends begun before then."""
+    """(before ms, delay seconds): the delay in force for sends begun before then."""
 
     def partition_of(self, send_id: str) -> int:
-        """The partition of an unordered queue in which a send lies.
+        """The partition of a send in an unordered queue.
 
-        A send repeated after the partitions grew must look where the first one lay, so what was
-        in force at the time inside the send's id decides.
+        A send repeated after the partitions grew must look in the first one's partition, so the
+        number in force at the time inside the send's id decides.
         """
         begun_ms = ulid.time_of(send_id)
         partitions = self.attributes.partitions
@@ -159,7 +159,7 @@ def read_retry(attributes: QueueAttributes) -> RetryPolicy | None:
 
 
 def create_attributes(given: QueueInput) -> QueueAttributes:
-    """The attributes of a new queue: what was given over the defaults."""
+    """The attributes of a new queue: the given ones over the defaults."""
     return _checked(_over(QueueAttributes(), given))
 
 
@@ -217,7 +217,7 @@ def _checked(attributes: QueueAttributes) -> QueueAttributes:
     if policy is not None:
         attributes = msgspec.structs.replace(attributes, retry=policy.to_json())
         if policy.ends and dead_letter is None:
-            raise InvalidParameter("retry", "a ladder that ends needs dead_letter")
+            raise InvalidParameter("retry", "a policy with a last retry needs dead_letter")
     if dead_letter is None:
         return attributes
     if dead_letter.max_receives is None and dead_letter.max_age_seconds is None:
@@ -232,10 +232,10 @@ def _checked(attributes: QueueAttributes) -> QueueAttributes:
 
 
 def _remember(earlier: list[tuple[int, int]], value: int, now_ms: int) -> list[tuple[int, int]]:
-    """What was in force before a change, for as long as a repeated send may look for it.
+    """The values in force before a change, for as long as a repeated send may look for them.
 
     the change   now ──────> written ──> caches have turned over
-    a send       begins in here, with the old value; its attempt's time may lie ahead
+    a send       begins in here, with the old value; its attempt's time may be ahead
     """
     recent = [entry for entry in earlier if entry[0] > now_ms - limits.KEY_SLACK_MS]
     until_ms = now_ms + limits.CALL_MS + limits.CACHE_MS + limits.ATTEMPT_AHEAD_MS

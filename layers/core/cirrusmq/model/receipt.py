@@ -1,6 +1,6 @@
 """A receipt: the opaque text by which the holder of a message speaks of it.
 
-It says where the message stands and carries the lease's nonce. Every field is compared with the
+It has the message's place and the lease's nonce. Every field is compared with the
 store in the condition of the write that it asks for, so a forged or changed receipt finds nothing.
 """
 

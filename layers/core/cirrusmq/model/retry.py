@@ -1,8 +1,8 @@
-"""Retry policies: how long to wait after each delivery that failed, and what follows the last one.
+"""Retry policies: the wait after each failed delivery, and the end after the last retry.
 
-Every policy comes down to the same three things: a row of waits of which the last one repeats, a
-share of each wait that is drawn at random, and the number of retries. n retries are n + 1
-deliveries. Which resources take which policies is their owners' business.
+Every policy is the same three things: a row of waits of which the last one repeats, a share of
+each wait that is drawn at random (jitter), and the number of retries. n retries are n + 1
+deliveries. The resources decide which policies they take.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ MINUTE_MS = 60 * SECOND_MS
 HOUR_MS = 60 * MINUTE_MS
 
 # While a subscription fails: `in_order` holds every later message back until the failing one is
-# delivered or dropped; `probe` tries the oldest alone; `none` goes on with the others.
+# delivered or dropped; `probe` tries the oldest alone; `none` attempts the others meanwhile.
 Blocking = Literal["in_order", "probe", "none"]
 
 # After the last retry: kept, out of the way, to the message's expiry and dropped then; dropped at
@@ -100,7 +100,7 @@ DEFAULTS: Mapping[str, PolicyDefaults] = MappingProxyType(
         ),
         # 5 min each time; 288 retries, the last one 24 h after the first failure.
         "http_unordered": PolicyDefaults(waits_ms=(300 * SECOND_MS,), retries=288),
-        # Its waits come from the `retry` object, and so does the number of retries.
+        # Its waits and the number of retries are those of the `retry` object.
         "custom": PolicyDefaults(retries=0, takes=frozenset({"jitter", "waits"})),
     }
 )
@@ -131,25 +131,25 @@ class RetryPolicy:
 
     @property
     def ending(self) -> Ending:
-        """What happens to a message whose retries are used up."""
+        """The end of a message whose retries are used up."""
         return DEFAULTS[self.policy].ending
 
     @property
     def ends_in_dead_letter(self) -> bool:
-        """Whether what is used up goes to a dead-letter queue even where none was named."""
+        """Whether a message is dead-lettered at the end even where no queue was named."""
         return self.ending == "dead_letter"
 
     @property
     def blocking(self) -> Blocking:
-        """What a failing message holds back where the policy gives more than waits."""
+        """The messages that a failing one holds back, where the policy has more than waits."""
         return DEFAULTS[self.policy].blocking
 
     def wait_ms(self, receive_count: int, draw: Callable[[], float]) -> int | None:
         """The wait between the `receive_count`-th delivery (from 1) and the next one.
 
-        For URLs it counts from the start of that delivery, elsewhere from the moment the message
-        comes back: given back, or by the end of its lease. `draw` gives uniform numbers in [0, 1)
-        and is asked only where the policy has jitter. None: the retries are used up.
+        For URLs it counts from the start of that delivery, elsewhere from the end of its lease,
+        by a give-back or by time. `draw` gives uniform numbers in [0, 1) and is asked only where
+        the policy has jitter. None: the retries are used up.
         """
         if receive_count < 1:
             raise ValueError("deliveries are counted from 1")
@@ -179,7 +179,7 @@ def parse_retry(
     """The policy that a `retry` object describes; without one the `default`, if there is any.
 
     `retry`: `{"policy", "max_retries"?, "interval_seconds"?, "waits"?, "jitter"?}` or None;
-    `ordered_source`: whether messages come in groups whose order is kept; `allowed`: the policies
+    `ordered_source`: whether messages have groups whose order is kept; `allowed`: the policies
     that this resource takes, none for one that takes no `retry`.
 
     Raises `InvalidParameter`, on `parameter` or on its member that is at fault.

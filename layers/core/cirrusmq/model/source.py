@@ -1,4 +1,4 @@
-"""What messages are received from: a queue, one of its receivers, a topic's subscription."""
+"""A source of messages: a queue, one of its receivers, or a topic's subscription."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
     receiver: str | None
     """The receiver's name; None: the queue's default one."""
     subscription: str | None = None
-    """The subscription's name, where this is one; `queue_name` is its topic's then."""
+    """The subscription's name, if this is one; `queue_name` is its topic's then."""
     log_id: str
-    """Whose log holds the bodies that do not fit into a parcel."""
+    """The queue or topic with the log of bodies that do not fit into a parcel."""
     partitions: int
     ordered: bool
     visibility_timeout_seconds: int

@@ -35,13 +35,13 @@ class TopicAttributes(msgspec.Struct, frozen=True, kw_only=True):
     filter: TopicKind = "tags"
     max_message_bytes: int = limits.TOPIC_MESSAGE_BYTES[1]
     partitions: int = limits.TOPIC_PARTITIONS_DEFAULT
-    """Of its log. Fixed: the place of a record follows from its id alone, for whoever traces or
-    repeats a publish, and a group's counter from the group's name."""
+    """Of its log. Fixed: the place of a record follows from its id alone, for traces and for
+    repetitions of a publish, and a group's counter from the group's name."""
     description: str | None = None
 
 
 class TopicInput(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Attributes as a caller gives them; what is not given is UNSET."""
+    """Attributes as a caller gives them; those that are not given are UNSET."""
 
     filter: TopicKind | UnsetType = UNSET
     max_message_bytes: (
@@ -65,12 +65,12 @@ class Topic(msgspec.Struct, frozen=True, kw_only=True):
     modified_ms: int
 
     def log_partition(self, send_id: str) -> int:
-        """The partition of the topic's log in which a send lies."""
+        """The partition of a send in the topic's log."""
         return zlib.crc32(send_id.encode()) % self.attributes.partitions
 
 
 class SubscriptionInput(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A subscription as a caller gives it; what is not given is UNSET."""
+    """A subscription as a caller gives it; attributes that are not given are UNSET."""
 
     protocol: Protocol | UnsetType = UNSET
     endpoint: str | UnsetType = UNSET
@@ -135,15 +135,15 @@ class Subscription(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
         return policy is not None and policy.blocking == "in_order"
 
     def partition_of(self, send_id: str) -> int:
-        """Where a URL's parcel of a publish lies, also where the log has one key for all."""
+        """The partition of a URL's parcel of a publish, also where the log has one key for all."""
         return zlib.crc32(send_id.encode()) % self.partitions
 
     def selection(self, kind: TopicKind) -> Filter:
-        """What it lets through."""
+        """Its filter, compiled for the topic's kind."""
         return compile_filter(self.filter, kind)
 
     def attributes(self) -> dict[str, Any]:
-        """What a PUT may say of it."""
+        """The attributes that a PUT may give."""
         shown: dict[str, Any] = {
             "protocol": self.protocol,
             "endpoint": self.endpoint,
@@ -161,7 +161,7 @@ class Subscription(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
 
 def over(subscription: Subscription, given: SubscriptionInput) -> Subscription:
-    """The subscription with what was given, checked by itself."""
+    """The subscription with the given attributes, checked by itself."""
     for fixed in ("protocol", "endpoint", "mode", "ordered"):
         value = getattr(given, fixed)
         if value is not UNSET and value != getattr(subscription, fixed):
