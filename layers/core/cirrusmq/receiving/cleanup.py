@@ -1,11 +1,11 @@
-"""Tidying up at the head of a partition, bounded: what a receive does beside its own work.
+"""Clean-up at the head of a partition, bounded, as a side job of receives.
 
-    a look        meets what is spent, what waits long, what is to be given up: remembers it
-    the claims    come first, for somebody waits for their answer
-    then          a few messages are dealt with side by side; its errors are nobody's errors
+    a look        remembers parcels that are spent, wait long, or are to be dead-lettered
+    the claims    are first, since a client waits for their answer
+    then          a few messages are dealt with side by side; errors do not fail the receive
 
-So receives chew through thousands a few at a time, whatever stands in front of what is healthy.
-What an environment forgets when it ends, the next look from the beginning meets again.
+So receives clean up thousands, a few at a time, in front of receivable messages. Parcels that an
+environment forgets when it ends are found again by the next look from the beginning.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Budget:
 
     @property
     def spent(self) -> bool:
-        """Whether somebody was refused."""
+        """Whether no further message may be dealt with."""
         late = self._until_ms is not None and self._core.now_ms() > self._until_ms
         return late or self._left < 0
 
@@ -98,7 +98,7 @@ def _tidy(core: Core, source: Source, pk: str, parcel: Parcel, budget: Budget) -
 
 
 def _give_up_aged(core: Core, source: Source, pk: str, budget: Budget) -> None:
-    """Give up what waits for a retry and grew too old: no look comes past it before it is due.
+    """Dead-letter messages that exceed their age while they wait, unread by looks until due.
 
     Half a read unit, once a second for an environment and partition of a queue with an age.
     """

@@ -1,15 +1,15 @@
 """Marks of heads in the store: one item for each partition in which reading past costs.
 
-    A look that finds a part of the mark due does a conditional write. Whoever wins looks and tells
-    the others, who go on with the old mark meanwhile:
+    A look that finds a part of the mark due does a conditional write. The winner looks and tells
+    the others, which use the old mark meanwhile:
 
     A   due? ── lease ok ───────── looks ────────── writes the mark
     B   due?       lease refused ── begins at the old mark ....... begins at the new one
 
-    A dies while it looks: its lease ends, and the next one who finds the mark due looks.
+    A dies while it looks: its lease ends, and the next receiver that finds the mark due looks.
 
-Every write is over the version that was read, so that of two who look neither takes back what the
-other found. A mark is an economy: where the store refuses it, the look goes without.
+Every write is on the condition of the version that was read (optimistic locking), so that of
+two looks neither undoes the other's result. A mark only saves units: a look works without it, too.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def begin(core: Core, pk: str) -> Approach:
 
 
 def meet(core: Core, pk: str, approach: Approach) -> Approach:
-    """How a look should go on that has read more than a unit of nothing to take."""
+    """The next step of a look that has read for more than a unit and found nothing to claim."""
     now_ms = core.now_ms()
     if approach.role != "none" or approach.place == "young":
         return approach
@@ -72,7 +72,7 @@ def tell(core: Core, pk: str, approach: Approach, stretch: Stretch) -> None:
             after = head_mark.after_young(mark, stretch)
         else:
             if mark.lease_ms != seen.lease_ms:
-                return  # it took so long that somebody else goes on with the pass
+                return  # it took so long that another receiver continues the pass
             after = head_mark.after_pass(mark, approach.start, stretch)
         if after is None and _remove(core, pk, mark, now_ms):
             return
@@ -93,7 +93,7 @@ def _begin(core: Core, pk: str, known: KnownMark, mark: Mark, now_ms: int) -> Ap
 
 
 def _begin_pass(core: Core, pk: str, mark: Mark, now_ms: int) -> Approach | None:
-    """Become the one who reads from the beginning; None where somebody else is."""
+    """Take the lease of a pass from the beginning; None where another receiver has it."""
     leased = _write(core, pk, mark, head_mark.begin_pass(mark, now_ms), now_ms)
     return None if leased is None else Approach(role="pass", mark=leased)
 
@@ -107,7 +107,7 @@ def _begin_beyond(core: Core, pk: str, mark: Mark, jitter: float, now_ms: int) -
 
 
 def _look_at_young(core: Core, pk: str, mark: Mark, now_ms: int) -> Approach:
-    """Become the one who looks at what lies behind `before`, or begin where others were."""
+    """Take the lease of the part behind `before`, or begin at the end of another's look."""
     leased = _write(core, pk, mark, head_mark.look_at_young(mark, now_ms), now_ms)
     if leased is not None:
         return Approach(start=leased.before, place="before", role="young", mark=leased)
@@ -142,7 +142,7 @@ def _latest(core: Core, pk: str) -> Mark | None:
 
 
 def _write(core: Core, pk: str, seen: Mark, after: Mark, now_ms: int) -> Mark | None:
-    """Put a mark over the one seen; None where another stands there, or the store refuses."""
+    """Put a mark over the one seen; None where another is stored, or the store refuses."""
     after = replace(after, version=seen.version + 1)
     try:
         core.store.write("PutItem", put_mark(core.tables.messages, pk, after, now_ms))

@@ -1,13 +1,13 @@
 """Taking from the groups of a partition of an ordered source.
 
-Keys lie group by group, in order of sending. A receiver starts at a random group; where a group's
-first live message cannot be had it jumps past the group, so that the cost follows the groups that
-it looks at, never their backlog. Where many groups are held a look ends when it has cost enough,
-and the next look of the same receive goes on where it ended.
+Keys are group by group, in order of sending. A receiver starts at a random group; if a group's
+first live message cannot be claimed it jumps past the group, so that the cost depends on the
+number of groups, never on their backlog. If many groups are held a look ends when it has cost
+enough, and the next look of the same receive continues there.
 
-Groups that are held are passed over by cheap reads, which may be a moment old. From the first group
-that has something to take, reads are strongly consistent and begin with the group: one that missed
-an earlier message, which a rewind brought back, could hand out a later one.
+Groups that are held are skipped by eventually consistent reads. From the first group with a
+message to claim, reads are strongly consistent and begin with the group: one that missed an
+earlier message, which a rewind made receivable again, could hand out a later one.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Walk(msgspec.Struct):
     start: str
     """24 hex digits: the first look at a partition begins behind them."""
     reached: dict[int, str] = field(default_factory=dict)
-    """Partition -> the key behind which its next look goes on."""
+    """Partition -> the key behind which its next look continues."""
     units_left: float = 0.0
     """Read units that the look at a partition has left."""
     units: float = 0.0
@@ -55,7 +55,7 @@ class Walk(msgspec.Struct):
 def take_from_groups(
     core: Core, source: Source, partition: int, wanted: Wanted, walk: Walk
 ) -> list[Claim]:
-    """Claim up to what is wanted, of each group its first messages in order."""
+    """Claim up to the wanted number of messages, of each group its first ones in order."""
     batch = Batch(wanted)
     pages = _Pages(core, partition_key(PARCELS, source.id, partition), walk, wanted.most)
     free: list[str] = []
@@ -68,7 +68,7 @@ def take_from_groups(
         _look_around(core, source, pages, walk.reached.pop(partition, walk.start), batch)
         if walk.units_left <= 0:
             walk.reached[partition] = pages.behind or _FIRST_KEY
-        if not batch.claims:  # what there is may lie in front of where the look began
+        if not batch.claims:  # the only messages may be in front of the look's start
             _take_of(core, source, pages, free, batch)
     except Unavailable as error:  # of a page, when something may have been claimed already
         batch.refused = error
@@ -86,7 +86,7 @@ class _Pages:
         self.budget = Budget(core)
         """The tidying up that is allowed on the way."""
         self.behind: str | None = None
-        """The key to go on behind; None at the end."""
+        """The key to continue behind; None at the end."""
 
     def read(self, after: str, until: str) -> list[Parcel]:
         """The next parcels; only so many that they can be paid for."""
@@ -101,7 +101,7 @@ class _Pages:
         return self._read(after, until, max(_FEWEST_PER_PAGE, self._most))
 
     def go_on(self, passed: str) -> str | None:
-        """The key to go on behind, when the group `passed` has no more to give; None: enough."""
+        """The key to continue behind, if the group `passed` has no more messages; None: enough."""
         if self.behind is not None and _group(self.behind) == passed:
             self.behind = f"{passed}#{LAST_KEY}"
         return self.behind if self.paid else None
@@ -162,9 +162,9 @@ def _find_free(core: Core, source: Source, pages: _Pages, after: str, until: str
 def _free_groups(
     core: Core, source: Source, parcels: list[Parcel], passed: str
 ) -> tuple[list[str], str]:
-    """The groups that seem to have something to take or to give up, and the last one seen.
+    """The groups that seem to have a message to claim or to dead-letter, and the last one seen.
 
-    `passed`: the group at which the page before ended, where that one is held.
+    `passed`: the group at which the page before ended, if that one is held.
     """
     now_ms = core.now_ms()
     free = []

@@ -24,7 +24,7 @@ class PeekRequest(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
 
 class Peeked(msgspec.Struct, frozen=True, kw_only=True):
-    """An active message at a place of its parcel, which nobody claimed."""
+    """An active message at a place of its parcel, which is not claimed."""
 
     parcel: Parcel
     place: int

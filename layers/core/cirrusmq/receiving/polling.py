@@ -1,4 +1,4 @@
-"""When a waiting receive looks again: soon after a message comes, and within a cost.
+"""The times at which a waiting receive looks again: soon after a send, and within a cost.
 
 The first look is at every partition. Then one partition is looked at after the other, in turn:
 
@@ -7,7 +7,7 @@ The first look is at every partition. Then one partition is looked at after the 
 
 A look at an idle partition costs half a read unit, and the attributes are read anew each second. A
 poll of 20 s costs at most 150 units in all. A queue of up to 4 partitions looks at each of them
-every 0.34 s for that, so that a message waits for 0.17 s in the median (0.2 s, where a receiver or
+every 0.34 s for that, so that a message waits for 0.17 s in the median (0.2 s, if a receiver or
 a subscription has attributes of its own); with more partitions their turns are further apart.
 """
 
@@ -40,6 +40,6 @@ def ends_with_all(source: Source) -> bool:
 
 
 def _looks(source: Source) -> int:
-    """At one partition each, in `POLL_SECONDS`: what the attributes leave, at two a unit."""
+    """Looks at one partition in `POLL_SECONDS`: two a unit, of the units that attributes leave."""
     documents = 2 if source.receiver or source.subscription else 1
     return 2 * (POLL_UNITS - documents * (POLL_SECONDS + 1) - 1)

@@ -41,7 +41,7 @@ class Chance:
         return self._random_bytes(NONCE_BYTES)
 
     def partitions(self, count: int) -> list[int]:
-        """A source's partitions in the receive's order; those that came later behind the others."""
+        """A source's partitions in the receive's order; those added later are behind the others."""
         more = list(range(len(self._order), count))
         self._random.shuffle(more)
         self._order += more

@@ -26,7 +26,7 @@ from cirrusmq.runtime.core import Core
 LOOK_UNITS = 8.0
 """Most read units of a look at the groups of an ordered source."""
 PARTITION_UNITS = 1.0
-"""Of it, what a look at one partition may cost at least, however many there are."""
+"""Of them, the units of a look at one partition, at least, with any number of partitions."""
 
 
 class ReceiveRequest(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
@@ -63,9 +63,8 @@ def receive(
 ) -> list[Received]:
     """Take up to `max` messages; an empty list when the wait ends with none.
 
-    `find` answers the source as it is now: what purges or deletes it during the wait holds from
-    its answer on. `most_seconds` is what is left of the call's own time; a longer wait is cut to
-    it.
+    `find` answers the source as it is now: a purge or a deletion during the wait is in force from
+    its answer on. `most_seconds` is the rest of the call's own time; a longer wait is cut to it.
     """
     source = find()
     if request.repeat and isinstance(request.attempt, UnsetType):

@@ -1,11 +1,11 @@
-"""Repeating a receive whose answer was lost: finding what the first one took and still holds.
+"""Repeating a receive whose answer was lost: finding the claims that the first one still holds.
 
 The nonces of a receive with an `attempt` derive from it, so the store needs nothing more than the
-leases themselves; only a repeat pays for looking, and no more than `REPEAT_UNITS`, whatever the
-backlog. The order in which partitions are looked at derives from the attempt as well, so a repeat
-comes to those first in which the first one looked.
+leases themselves; only a repeat pays for looking, and no more than `REPEAT_UNITS`, with any
+backlog. The order of the partitions derives from the attempt as well, so a repeat first looks at
+those that the first receive looked at.
 
-A small partition is read whole. In a large one first deliveries lie in the order of their times:
+A small partition is read whole. In a large one first deliveries are in the order of their times:
 
     key        old ─────────────────────────────────────────────────────────> new
     received   long ago   before the attempt | after the attempt | never
@@ -39,9 +39,9 @@ _EARLIER_MS = 100
 def held_from_attempt(core: Core, source: Source, chance: Chance, wanted: Wanted) -> list[Claim]:
     """The messages that an earlier receive with the same attempt holds now.
 
-    Of one partition, as a receive's answer is; at most what is wanted. In ordered sources nothing
-    behind a message of its group that it holds no more: that one comes again, and nobody may have
-    seen a later one before it.
+    Of one partition, as a receive's answer is; at most the wanted number. In ordered sources none
+    behind a message of its group that it holds no more: that one is delivered again, and no
+    consumer may have seen a later one before it.
     """
     budget = Budget(REPEAT_UNITS)
     held: Iterable[Claim]

@@ -1,4 +1,4 @@
-"""Looking for something to take in a partition of an unordered source, past what is in flight."""
+"""Looking for messages to claim in a partition of an unordered source, past those in flight."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def receivable_places(source: Source, parcel: Parcel, now_ms: int) -> list[int]:
 def takeable_places(
     source: Source, parcel: Parcel, now_ms: int, gives_up: Callable[[], bool]
 ) -> list[int]:
-    """Those that a receiver can have: not what is to be given up, where that has a place to go."""
+    """Those that a receiver can claim: not messages to dead-letter, if a queue takes those."""
     places = receivable_places(source, parcel, now_ms)
     doomed = [place for place in places if dead_letter_reason(source, parcel, place, now_ms)]
     return [place for place in places if place not in doomed] if doomed and gives_up() else places
@@ -38,9 +38,9 @@ def takeable_places(
 def pages_with_something(
     core: Core, source: Source, pk: str, most: int, gives_up: Callable[[], bool]
 ) -> Iterator[list[Parcel]]:
-    """Pages of parcels, from the first that holds something to take on.
+    """Pages of parcels, from the first one on that has a message to claim.
 
-    What lies before it is in flight, or is to be tidied up, which is remembered. Pages grow, so
+    Parcels before it are in flight, or are to be tidied up, which is remembered. Pages grow, so
     that a long stretch in flight takes few calls.
     """
     now_ms = core.now_ms()
@@ -75,14 +75,14 @@ class _Skip:
 
     @property
     def start(self) -> str:
-        """The key to begin behind, with what this environment has just seen itself."""
+        """The key to begin behind, with regard to this environment's own last look."""
         approach = self._approach
         if approach.role != "none" or approach.place not in ("before", "young"):
             return approach.start
         return self._core.hints.seen(self._pk, approach.start, self._now_ms)
 
     def pass_page(self, page: Page, hopeful: list[Parcel]) -> str:
-        """The key to go on behind after a page; empty at the end."""
+        """The key to continue behind after a page; empty at the end."""
         behind, stretch = page.more_after or "", self._stretch
         if stretch is None:
             return behind

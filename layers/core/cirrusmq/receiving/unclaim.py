@@ -1,10 +1,10 @@
-"""Reading what was claimed, and undoing claims of messages that cannot be answered.
+"""Reading claimed messages, and undoing claims of messages that cannot be answered.
 
     the store     claimed: r = 1 ──> body refused ──> r = 0 again, free for the next receiver
-    max_receives 1, without the undo:   r = 1 ──> lease over ──> a dead letter that nobody ever got
+    max_receives 1, without the undo:   r = 1 ──> lease over ──> a dead letter never received
 
-The undo writes what was there before the claim, if the claim is still the last that happened, so
-that to everybody else it never was. If it is refused as well, the message stays held.
+The undo writes the state before the claim, if the claim is still the last change, so that no
+other receiver ever sees it. If it is refused as well, the message stays held.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class _Undo(msgspec.Struct, frozen=True, kw_only=True):
     free: Sequence[int]
     """Places of messages that another receiver may have at once."""
     hidden: Sequence[int]
-    """Of those whose bodies are gone: nobody is kept busy with them before the lease is over."""
+    """Of those whose bodies are gone: no receiver spends time on them before the lease is over."""
 
 
 def read_claimed(core: Core, source: Source, claims: Sequence[Claim]) -> list[Contents]:
@@ -76,7 +76,7 @@ def _read(
 
 
 def _behind(source: Source, claim: Claim, messages: Contents, broken: set[str]) -> list[int]:
-    """Places of messages of an ordered source that come behind one which cannot be answered."""
+    """Places of messages of an ordered source that are behind one which cannot be answered."""
     if not source.ordered:
         return []
     group = claim.parcel.sort_key.partition("#")[0]
@@ -99,6 +99,6 @@ def _undo(core: Core, undo: _Undo) -> None:
     try:
         core.store.write("UpdateItem", request)
     except ConditionFailed:
-        return  # somebody else's by now, or undone by an earlier try of this very write
+        return  # another receiver's by now, or undone by an earlier try of this very write
     except Unavailable:
         _logger.warning("messages of parcel %s stay held, unread", after.sort_key)

@@ -19,7 +19,7 @@ from cirrusmq.storage.parcels import PARCELS, partition_key
 
 
 def take_from_partition(core: Core, source: Source, partition: int, wanted: Wanted) -> list[Claim]:
-    """Claim from the head of a partition up to what is wanted, parcels side by side."""
+    """Claim up to the wanted number from the head of a partition, parcels side by side."""
     batch = Batch(wanted)
     pk = partition_key(PARCELS, source.id, partition)
     gives_up = cache(lambda: dead_letters.has_place(core, source))
@@ -29,7 +29,7 @@ def take_from_partition(core: Core, source: Source, partition: int, wanted: Want
         while left and not batch.full:
             plans = _plan(core, source, left, batch, gives_up)
             changed += _claim_all(core, source, pk, plans, batch)
-        # Once more, where somebody was faster but may have left something.
+        # Once more, for parcels of which a faster receiver may have left some messages.
         again = _plan(core, source, deque(changed), batch, gives_up)
         _claim_all(core, source, pk, again, batch)
         if batch.claims:
