@@ -1,14 +1,14 @@
 """How many messages a source holds, for a bounded number of read units.
 
-What can be read for them is counted exactly. Of a longer source the meter's counter knows how many
-messages there are, and a look at both ends of its partitions what they do:
+Messages that can be read for them are counted exactly. Of a longer source the meter's counter has
+the number of messages, and a look at both ends of its partitions gives their states:
 
     key        old ─────────────────────────────────────────────────────> new
     read       ■■■■ in flight ·· ■ ·· | ·· active ■ ·· | ·· ■ delayed ■■■
                                       ^ found by       ^ now
                                         bisecting
 
-In an ordered source keys follow groups, and what was counted is a fair sample of the rest.
+In an ordered source keys follow groups, and the messages counted are a fair sample of the rest.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Counts(msgspec.Struct):
 
 
 def count(core: Core, source: Source) -> Counts:
-    """Count a source's messages now; what it cannot read is told by the meter, a minute old."""
+    """Count a source's messages now; those that it cannot read are the meter's, a minute old."""
     now_ms = core.now_ms()
     counts = Counts()
     budget = Budget(COUNT_UNITS)
@@ -107,7 +107,7 @@ class _Looked:
 
     @property
     def share_looked_at(self) -> float:
-        """Which part of the partitions something was read of."""
+        """The part of the partitions of which anything was read, from 0 to 1."""
         return len(self._looked_at) / self._source.partitions
 
     def at_the_near_ends(self) -> None:
@@ -129,9 +129,9 @@ class _Looked:
                 self._read(pk, _PAGE_PARCELS, within=self._budget.left - self._kept_back())
 
     def _kept_back(self) -> float:
-        """Units to keep back: none where the rest seems to need no more than there is.
+        """Units to keep back: none if the rest seems to need no more than there is.
 
-        By the meter's count, and what has been read so far for a message.
+        By the meter's count, and the units read for a message so far.
         """
         if self._budget.pays(_KEPT_BACK_UNITS + _PAGE_UNITS):
             return _KEPT_BACK_UNITS
@@ -140,9 +140,9 @@ class _Looked:
         return 0.0 if needed <= self._budget.left else _KEPT_BACK_UNITS
 
     def shares_of_the_rest(self) -> tuple[float, float]:
-        """Which parts of what was not read are inactive and delayed.
+        """The inactive and the delayed part of the messages not read, each from 0 to 1.
 
-        All partitions are alike, for chance put the messages there: one of them tells.
+        All partitions are alike, since messages are put there at random: one of them is a sample.
         """
         pk = self._seen_and_unfinished()
         far: list[Parcel] = []

@@ -78,8 +78,8 @@ class Run:
     def queue(self) -> Queue:
         """The operation's queue as it is now; QueueNotFound where that one is deleted.
 
-        A run takes minutes. What deletes or purges the queue or turns rewinding off meanwhile
-        holds once it is answered, so whoever gives out messages again asks for each.
+        A run takes minutes. A deletion, a purge, or a change of rewinding meanwhile is in force
+        once it is answered, so a step that makes messages receivable again asks for each.
         """
         queue = get_queue(self._core, self.operation.account, self.operation.queue)
         if queue.id != self.operation.queue_id:  # made anew under that name
@@ -89,8 +89,8 @@ class Run:
     def count(self) -> tuple[Document[Operation], dict[str, Any]]:
         """The operation with one message more, and the write that makes it so.
 
-        In the transaction that deals with the message it keeps `done` exact whoever crashes, and
-        a runner that another one took over from can deal with none.
+        In the transaction that deals with the message it keeps `done` exact through crashes, and a
+        runner that has lost its lease to another one can deal with none.
         """
         operation = msgspec.structs.replace(
             self.operation,
@@ -117,7 +117,7 @@ class Pointer(msgspec.Struct, frozen=True):
 
 
 def start(core: Core, queue: Queue, kind: Any, details: dict[str, Any]) -> Operation:
-    """Write an operation down, then have it run; the sweep finds one that nobody runs."""
+    """Write an operation, then start its runner; the sweep finds one without a runner."""
     operation, writes = creation(core, queue, kind, details)
     core.store.transact(writes)
     resume(core, _pointer(operation))
@@ -127,7 +127,7 @@ def start(core: Core, queue: Queue, kind: Any, details: dict[str, Any]) -> Opera
 def creation(
     core: Core, queue: Queue, kind: Any, details: dict[str, Any], held_until_ms: int = 0
 ) -> tuple[Operation, list[dict[str, Any]]]:
-    """An operation, and a transaction's writes of it; nobody runs it before `held_until_ms`."""
+    """An operation, and a transaction's writes of it; no runner takes it before `held_until_ms`."""
     now_ms = core.now_ms()
     operation = Operation(
         id=f"Op-{new_id(core.random)}",

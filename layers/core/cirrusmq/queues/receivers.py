@@ -56,7 +56,7 @@ class Receiver(msgspec.Struct, frozen=True, kw_only=True):
     filter: dict[str, Any] | None
     created_ms: int
     backfill: str | None = None
-    """Id of the operation that gives it what was sent before it came."""
+    """Id of the operation that gives it the messages sent before it was created."""
 
 
 def receiver_source(core: Core, queue: Queue, receiver: Receiver) -> Source:
@@ -134,7 +134,7 @@ def put_receiver(
     receiver, created = change(
         core, lambda: _creation(core, queue, name, given.start, shown_filter)
     )
-    # Repeated where it was there: whoever created it may have stopped before it took effect.
+    # Repeated if it exists: the call that created it may have stopped before it took effect.
     if created or core.now_ms() < receiver.created_ms + BEGINNING_MS:
         _take_effect(core, queue, receiver)
     return receiver, created
@@ -154,7 +154,7 @@ def _creation(
     logged = with_log(core, queue)
     now_ms = core.now_ms()
     if start_ms is None:
-        start_ms = now_ms + core.skew_ms + 1  # what was sent before is not the receiver's
+        start_ms = now_ms + core.skew_ms + 1  # earlier messages are not the receiver's
     start_ms = max(start_ms, earliest_ms(logged, now_ms))
     backfill, writes = None, list[dict[str, Any]]()
     if start_ms <= now_ms:
@@ -193,14 +193,14 @@ def _creation(
 def _take_effect(core: Core, queue: Queue, receiver: Receiver) -> None:
     """In force everywhere, and its backfill begun, when this returns.
 
-    fan_out may overlook it until the caches have turned over; the backfill brings what was sent by
-    then, by any clock. Where the call stops before, the receiver's PUT repeated does it, or at
-    last the sweep:
+    fan_out may overlook it until the caches have turned over; the backfill gives it the messages
+    sent by then, by any clock. If the call stops before, the receiver's repeated PUT does it, or
+    at last the sweep:
 
         PUT ──> receiver, backfill until + 33 s ──> caches turned over ──> backfill until now
                             └── stops: the sweep runs it, 33 s later, when they have as well
 
-    What is sent after the answer is later than that, and than the start of one that is `latest`.
+    A message sent after the answer is later than that, and than the start of one that is `latest`.
     """
     core.cache.turn_over(receiver_place(queue.id, ""))
     begun_ms = min(receiver.start_ms, receiver.created_ms + core.skew_ms + 1)
@@ -211,7 +211,7 @@ def _take_effect(core: Core, queue: Queue, receiver: Receiver) -> None:
 
 
 def delete_receiver(core: Core, queue: Queue, name: str) -> None:
-    """Remove a receiver; what it had not received is gone with it."""
+    """Remove a receiver; the messages that it had not received are gone with it."""
     check_name("receiver", name, RECEIVER_NAME)
     found = directory.read(core, receiver_place(queue.id, name), Receiver)
     if found is None or found.value.name != name:
@@ -223,7 +223,7 @@ def delete_receiver(core: Core, queue: Queue, name: str) -> None:
 def delete_queue(core: Core, account: str, name: str) -> None:
     """Delete a queue that nothing refers to; its messages are never returned again.
 
-    Its receivers go first, so a repeat finishes what stopped.
+    Its receivers are deleted first, so a repeated call finishes one that stopped.
     """
 
     def plan() -> Change[None]:

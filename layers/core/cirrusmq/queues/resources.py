@@ -1,4 +1,4 @@
-"""Resources by id: whose an id is and what it names, for the meter, the reports and the sweep."""
+"""Resources by id: the account, kind and name of an id, for the meter, reports and the sweep."""
 
 from __future__ import annotations
 
