@@ -1,4 +1,4 @@
-"""Storage: what lies in the tables, under which key and in which shape, and how it is read.
+"""Storage: the tables' items, their keys and shapes, and how they are read.
 
 The only code that knows attribute names. It has no rules of the business.
 """

@@ -25,7 +25,7 @@ class Budget:
         self._within = within
 
     def portion(self, units: float) -> Budget:
-        """A part of what is left."""
+        """A part of the units left."""
         return Budget(min(units, self.left), self)
 
     def pays(self, units: float = 1.0) -> bool:
@@ -45,7 +45,7 @@ class Budget:
     ) -> Page:
         """A page of the parcels with keys between the two, without the one that it begins at.
 
-        At most `limit` of them, and as many as can be paid for whatever their size.
+        At most `limit` of them, and as many as can be paid for at their largest size.
         """
         paid = _PARCELS_PER_UNIT * int(self.left if consistent else 2 * self.left)
         most = max(1, min(limit or _MOST_PER_PAGE, paid))
@@ -72,8 +72,8 @@ def first_time(
 ) -> str:
     """A key right before the first parcel for which `begun` is true, between two keys of times.
 
-    `begun` is false at first and true from there on, but for what was re-keyed, which is left out:
-    it stands among others than those with which it was sent.
+    `begun` is false at first and true from there on, but for re-keyed parcels, which are left out:
+    they are among others than those with which they were sent.
     """
     low, high = map(key_time, between)
     while high - low > _NEAR_MS and budget.pays(0.5):

@@ -60,7 +60,7 @@ def none_live(count: int) -> Condition:
 
 
 def all_of(conditions: Iterable[Condition]) -> Condition:
-    """One condition of several; what two of them ask is asked once."""
+    """One condition of several; a clause of two of them is in it once."""
     clauses: dict[str, None] = {}
     values: Item = {}
     for condition in conditions:
@@ -80,8 +80,8 @@ def change(
 ) -> dict[str, Any]:
     """An update of the messages in `changes` if the condition `still` holds, as the SDK takes it.
 
-    `first_waits_ms`: the waits of all messages, where the parcel has had none (only the claims of
-    a source with retries give it some); `ends_ms`: until when the item is to be kept from now on.
+    `first_waits_ms`: the waits of all messages, if the parcel has had none (only the claims of a
+    source with retries give it some); `ends_ms`: until when the item is to be kept from now on.
     """
     written: dict[str, Any] = {}
     for place, new in changes.items():

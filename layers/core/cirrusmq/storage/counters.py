@@ -1,7 +1,7 @@
-"""How much a resource keeps, by the meter's counters: near enough for limits and large counts.
+"""A resource's messages and bytes by the meter's counters: for limits and large counts.
 
 A resource that keeps nothing for an hour has no counter: the counters are the list of those that
-do, and an idle resource costs whoever goes through them nothing. The meter adds to a counter,
+do, and an idle resource costs a reader of all counters nothing. The meter adds to a counter,
 whether it is there or not, and one that is exactly 0 may be removed at any time: that is the same.
 
     meter   + 1 ──> 1 ...... - 1 ──> 0 ................... + 1, none there ──> 1
@@ -23,7 +23,7 @@ from cirrusmq.runtime.store import ConditionFailed, Item, key
 from cirrusmq.storage.shards import shard_key, shard_keys
 
 COUNTERS = "C"
-"""Kind of the partition keys that all counters lie under."""
+"""Kind of the partition keys of all counters."""
 _TOGETHER = 16
 _EMPTY_MINUTES = 60
 """A counter that is 0 for so long is removed; one that changes each minute is not made anew."""
@@ -167,9 +167,9 @@ def walk(
     deadline_ms: int,
     visit: Callable[[Counter], None],
 ) -> CounterPlace | None:
-    """Visit what keeps something, from `place` on, some side by side; where to go on, or None.
+    """Visit resources with messages from `place` on, in parallel; the place to continue, or None.
 
-    It gets on by some at least, whatever the time. A visit that fails stops none of the others.
+    It visits some at least, also without time. A visit that fails stops none of the others.
     """
 
     def safely(counter: Counter) -> None:

@@ -14,7 +14,7 @@ _MAC_BYTES = 12
 
 
 def make(core: Core, after: str, *listing: str) -> str:
-    """A URL-safe cursor that goes on after the key `after` of a listing."""
+    """A URL-safe cursor that continues after the key `after` of a listing."""
     content = after.encode()
     return base64.urlsafe_b64encode(_mac(core, content, listing) + content).decode().rstrip("=")
 

@@ -59,7 +59,7 @@ def read_page(
     kind: type[T],
     accept: Callable[[T], bool] = lambda value: True,
 ) -> tuple[list[T], str | None]:
-    """Up to `limit` accepted values in order, and the sort key to go on after; None at the end.
+    """Up to `limit` accepted values in order, and the sort key to continue after; None at the end.
 
     One more is asked for than wanted: only its being there says that this is not the end. A page
     ends before `limit` where its values together would be too large for an answer.
@@ -108,7 +108,7 @@ def put_over(
 
 
 def put(core: Core, place: Place, value: object, **others: Any) -> dict[str, Any]:
-    """A transaction's write of a document, whatever is there."""
+    """A transaction's unconditional write of a document."""
     return {"Put": _put(core, place, value, 1, others, None, {})}
 
 
@@ -125,7 +125,7 @@ def delete_version(core: Core, place: Place, version: int) -> dict[str, Any]:
 
 
 def delete(core: Core, place: Place) -> dict[str, Any]:
-    """A transaction's delete, whatever is there."""
+    """A transaction's unconditional delete."""
     return {"Delete": {"TableName": core.tables.directory, "Key": key(*place)}}
 
 

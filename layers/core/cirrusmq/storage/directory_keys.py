@@ -30,7 +30,7 @@ def account_key_place(account: str, access_key_id: str) -> Place:
 
 
 def queue_place(account: str, name: str) -> Place:
-    """A queue, whatever the case of its name."""
+    """A queue; case of the name is ignored."""
     return Place(f"A#{account}", f"queue#{name.lower()}")
 
 
@@ -45,7 +45,7 @@ def queue_users_place(queue_id: str) -> Place:
 
 
 def receiver_place(queue_id: str, name: str) -> Place:
-    """A receiver of a queue, whatever the case of its name."""
+    """A receiver of a queue; case of the name is ignored."""
     return Place(f"Q#{queue_id}", f"receiver#{name.lower()}")
 
 
@@ -65,12 +65,12 @@ def granted_place(account: str, owner: str, queue_name: str) -> Place:
 
 
 def topic_place(account: str, name: str) -> Place:
-    """A topic, whatever the case of its name."""
+    """A topic; case of the name is ignored."""
     return Place(f"A#{account}", f"topic#{name.lower()}")
 
 
 def subscription_place(topic_id: str, name: str) -> Place:
-    """A subscription of a topic, whatever the case of its name."""
+    """A subscription of a topic; case of the name is ignored."""
     return Place(f"T#{topic_id}", f"subscription#{name.lower()}")
 
 
@@ -85,9 +85,9 @@ def topics_count_place(account: str) -> Place:
 
 
 def resource_place(resource_id: str) -> Place:
-    """Whose a resource's id is; stays for a while after the resource.
+    """The account and name of a resource's id; kept for a while after the resource.
 
-    All of them lie under a few partition keys, so that they can be listed.
+    All of them have one of a few partition keys, so that they can be listed.
     """
     return Place(shard_key(RESOURCES, resource_id), resource_id)
 
@@ -98,7 +98,7 @@ def operation_place(account: str, operation_id: str) -> Place:
 
 
 RESOURCES = "I"
-"""Kind of the partition keys that all resources lie under, for the sweep."""
+"""Kind of the partition keys of all resources, for the sweep."""
 RUNNING = "running"
 """Partition with a pointer to each running operation, for the sweep."""
 DEPLOYMENT = Place("deployment", "secret")

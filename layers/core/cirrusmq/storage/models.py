@@ -6,13 +6,13 @@
 | Messages | `Q#<source id>#<partition>` | `<available at>#<parcel id>` | `ParcelItem` |
 | Messages | `R#<source id>#<partition>` | `<sent at>#<sort key>` | `ParcelItem`, archived |
 | Messages | `L#<queue id>#<partition>` | `<send time>#<record id>` | `LogItem`, also of topics |
-| Messages | `L#<topic id>#<partition>` | `<send time>#<send id>` | `m`: lies under that id, or |
-| | | | `a`: shown here again, lies under that id |
+| Messages | `L#<topic id>#<partition>` | `<send time>#<send id>` | `m`: is under that id, or |
+| | | | `a`: shown here again, is under that id |
 | Messages | `A#<source id>#<partition>` | `<sent + max age>#<sort key>` | a re-keyed parcel's age |
 | Messages | `H#<source id>#<partition>` | `H` | the mark of a partition's head |
 | Messages | `D#<queue id>#<hash>` | `D` | `DeduplicationItem` |
 | Messages | `N#<queue id>#<partition>` | `N` | a sequence's counter |
-| Messages | `P#…` | | what fan-out put aside: `cirrusmq.storage.parked` |
+| Messages | `P#…` | | shares that fan-out parked: `cirrusmq.storage.parked` |
 | Usage | `U#<shard>` | first event's id | usage records and counters |
 """
 
@@ -40,7 +40,7 @@ class DirectoryItem(Model):
     dead_letter_id = UnicodeAttribute(null=True)
     """Of a queue: the id of its dead-letter queue."""
     dead_letters_of = UnicodeSetAttribute(null=True)
-    """Ids of the queues and subscriptions whose dead letters go to a queue: it has none itself."""
+    """Ids of the queues and subscriptions that have it as dead-letter queue: it has none itself."""
     endpoint_of = UnicodeSetAttribute(null=True)
     """Ids of the subscriptions that deliver to a queue. While either is there, it stays."""
     counter = NumberAttribute(attr_name="count", null=True)
@@ -66,7 +66,7 @@ class ParcelItem(Model):
     content = BinaryAttribute(legacy_encoding=False, attr_name="b", null=True)
     log = UnicodeAttribute(attr_name="l", null=True)
     parcel_id = UnicodeAttribute(attr_name="i", null=True)
-    """Of ordered sources, whose sort keys do not hold it."""
+    """Of ordered sources, whose sort keys do not have it."""
     moved_from = UnicodeAttribute(attr_name="m", null=True)
     dead_letter = BinaryAttribute(legacy_encoding=False, attr_name="d", null=True)
     fanned_out = BooleanAttribute(attr_name="s", null=True)
@@ -91,7 +91,7 @@ class LogItem(Model):
 
 
 class DeduplicationItem(Model):
-    """Which message a deduplication id stands for, until `expires_ms`."""
+    """The message of a deduplication id, until `expires_ms`."""
 
     pk = UnicodeAttribute(hash_key=True)
     sk = UnicodeAttribute(range_key=True)

@@ -30,14 +30,14 @@ class Change(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
     refusals: Mapping[int, CirrusMQError] = {}
     """Number of a write -> the error to raise where that one's condition does not hold."""
     keys: Sequence[Place] = ()
-    """Keys of what caches may hold from before."""
+    """Keys of values that caches may still have from before."""
 
 
 def change(core: Core, plan: Callable[[], Change[T]]) -> T:
-    """Write what `plan` makes of what it reads; in force everywhere when this returns.
+    """Write the change that `plan` makes of its reads; in force everywhere when this returns.
 
-    Pauses between the tries keep writers apart that met once. Unavailable where others were
-    faster in every try.
+    Pauses between the tries keep conflicting writers apart. Unavailable if others were faster in
+    every try.
     """
     for tried in range(_TRIES):
         if tried:

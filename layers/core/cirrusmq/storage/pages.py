@@ -22,7 +22,7 @@ def read_page(
 ) -> tuple[list[T], str | None]:
     """Up to `limit` accepted values of a partition key and a beginning of the sort key.
 
-    `listing`: what the cursor is good for, and for nothing else; InvalidParameter.
+    `listing`: the only listing that the cursor is valid for; InvalidParameter elsewhere.
     """
     pk, prefix = place
     after = cursors.read(core, cursor, *listing)

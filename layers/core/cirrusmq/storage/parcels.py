@@ -24,7 +24,7 @@ LOG_TTL_MARGIN_MS = 130_000
 
 
 class Page(NamedTuple):
-    """One page of a query: the parcels, the last key looked at, what it cost in read units."""
+    """One page of a query: the parcels, the last key looked at, its cost in read units."""
 
     parcels: list[Parcel]
     more_after: str | None
@@ -74,10 +74,10 @@ def parcel_item(parcel: Parcel) -> Item:
 
 
 def put_unless_sent(table: str, item: Item, purged_ms: int) -> dict[str, Any]:
-    """A put under a key that is free, or that holds what was sent until `purged_ms`.
+    """A put under a key that is free, or that has a parcel sent until `purged_ms`.
 
         send (attempt), t = 1 ──> purge, floor 2 ──> the same send again, t = 3
-        the store  t = 1 .......................... still there: the purge's steps come later
+        the store  t = 1 .......................... still there: the purge's steps are later
 
     A purged message is none any more: left in place it would swallow the one sent after it.
     """
@@ -142,7 +142,7 @@ def read_parcel(item: Item) -> Parcel:
 
 
 def age_note(parcel: Parcel, max_age_ms: int) -> Item:
-    """What tells the sweep when a re-keyed parcel grows too old, which its key no longer says.
+    """The item that tells the sweep when a re-keyed parcel exceeds its age; its key no longer does.
 
     sk: `<when that is, 13 digits of ms>#<sort key of the parcel>`; pk as the parcel's, but `A`.
     """
@@ -187,7 +187,7 @@ def log_item(
 
 
 def join_log_items(item: Item, other: Item) -> Item:
-    """A log record with what another of the same send has beside, behind its own messages."""
+    """A log record with another one's further messages of the same send behind its own."""
     own = read_messages(item)
     messages = read_messages(other) | own
     beside = messages.keys() - own.keys()

@@ -1,14 +1,13 @@
-"""Items of what fan-out puts aside: the shares themselves, and a lot for each reader that has some.
+"""Items of parked shares: the shares themselves, and a lot for each reader that has some.
 
 | pk | sk | item |
 | --- | --- | --- |
 | `P#<reader id>#<shard>` | `<place in the stream>#<record's sk>` | a share: `log`, `of`, `c` |
-| `P#<0-15>` | `<reader id>` | the reader's lot: `t`, when it was marked, and who holds it |
+| `P#<0-15>` | `<reader id>` | the reader's lot: `t`, when it was marked, and its lease |
 
-What is in order lies under one key (shard `o`), in the order in which the stream brought it. The
-records' own keys would not do: their times are of the publishers' clocks, which differ. The rest
-is spread over 16, since thousands a second may be put aside. `log` and `of` are the record's key,
-`c` is when it came.
+Shares in order have one key (shard `o`), in the order of the stream. The records' own keys would
+not do: their times are of the publishers' clocks, which differ. The rest is spread over 16, since
+thousands a second may be parked. `log` and `of` are the record's key, `c` is when the log took it.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ UNKNOWN_PLACE = "0" * 40
 def parked_item(
     reader_id: str, record: Item, place: str = UNKNOWN_PLACE, came_ms: int = 0, *, in_order: bool
 ) -> Item:
-    """A reader's share of a log record; of all its readers, where that is the log's own id."""
+    """A reader's share of a log record; of all its readers, if the id is the log's own."""
     log, of = record["pk"]["S"], record["sk"]["S"]
     sk = f"{place}#{of}"
     pk = in_order_key(reader_id) if in_order else shard_key(f"P#{reader_id}", sk)
@@ -49,7 +48,7 @@ def in_order_key(reader_id: str) -> str:
 
 
 def lot_keys() -> list[str]:
-    """The partition keys that all lots lie under."""
+    """The partition keys of all lots."""
     return shard_keys("P")
 
 
@@ -59,7 +58,7 @@ def lot_key(reader_id: str) -> Item:
 
 
 def lot_update(table: str, reader_id: str, now_ms: int) -> dict[str, Any]:
-    """The write that comes before a share is put aside: the lot is there for a while from now."""
+    """The write before a share is parked: the lot is there for a while from now."""
     return {
         "TableName": table,
         "Key": lot_key(reader_id),

@@ -1,4 +1,4 @@
-"""Reading a whole partition of a source, page by page, for what needs to see everything."""
+"""Reading a whole partition of a source, page by page."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def scan_pages(
 def portions(
     pages: Iterable[Page], key_of: Callable[[Parcel], str]
 ) -> Iterator[tuple[list[Parcel], str]]:
-    """The parcels of pages a few at a time, each few with the key to go on behind.
+    """The parcels of pages a few at a time, each few with the key to continue behind.
 
     Dealing with a page one by one takes minutes: longer than an operation is held unsaved, and
     than its run may last beyond its time.
@@ -106,9 +106,9 @@ class Progress(msgspec.Struct, frozen=True):
 
 
 def remaining(partitions: Iterable[str], progress: Progress) -> Iterator[tuple[str, str]]:
-    """Each partition key from where `progress` is, with the sort key to go on behind.
+    """Each partition key from `progress` on, with the sort key to continue behind.
 
-    A partition that was finished is passed over: no query may begin behind its own end.
+    A finished partition is skipped: no query may begin behind its own end.
     """
     for pk in sorted(partitions):
         after = progress.after if pk == progress.pk else ""

@@ -1,4 +1,4 @@
-"""Items of which somebody reads all: spread over a few partition keys, so that none gets hot."""
+"""Items that are all read together: spread over a few partition keys, so that none gets hot."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ SHARDS = 16
 
 
 def shard_key(kind: str, name: str, shards: int = SHARDS) -> str:
-    """The partition key that the item of this name lies under."""
+    """The partition key of the item with this name."""
     return f"{kind}#{zlib.crc32(name.encode()) % shards}"
 
 
