@@ -22,7 +22,7 @@ class BlockingFeed(Feed):
     def __init__(self, push: Push, delivery: DeliveryState, start: str, *, dirty: bool) -> None:
         zeros = (0,) * len(push.all_partitions)
         if not delivery.blocks and (dirty or any(delivery.dues_ms)):
-            # Until now messages waited for themselves alone, and what was clean had marks.
+            # Until now each message waited by itself, and those before `clean_ms` had marks.
             delivery, start = replace(delivery, clean_ms=()), ""
         look_at_all = push.in_order or dirty
         super().__init__(push, delivery, "" if look_at_all else start, zeros)
@@ -70,7 +70,7 @@ class BlockingFeed(Feed):
         self._probe = None
 
     def look_again(self, start: str) -> None:
-        # What comes in between may be told by an event that was lost, and must not be passed.
+        # The event of a message in between may be lost, and it must not be overtaken.
         super().look_again(min(start, self._reached()) if self.push.in_order else start)
 
     def _reached(self) -> str:

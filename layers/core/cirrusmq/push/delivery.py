@@ -28,7 +28,7 @@ SLEEP_MS = 2_000
 EARLY_MS = 500
 """An execution begins its next round so long before something is due, or up to a second more."""
 HOPS = 64
-"""Invocations in a row that go on where the one before had no more time; the sweep begins anew."""
+"""Invocations in a row that continue one without time left; after them the sweep begins anew."""
 _TRIES = 8
 
 
@@ -37,7 +37,7 @@ class _Worked(NamedTuple):
 
     due_ms: int | None = None
     more_from: str | None = None
-    """Key of what is left to be posted, for which there was no time."""
+    """First key of messages left to be posted, for which there was no time."""
     posted: bool = False
 
 
@@ -105,10 +105,10 @@ def _round(push: Push, number: int, rounds: int) -> int | None:
 
 
 def resume_if_stuck(core: Core, delivery: DeliveryState, *, keeps: bool) -> bool:
-    """Have somebody come where nobody does; whether something was due, or its holder died.
+    """Start a worker if there is none; whether a message was overdue, or the last worker died.
 
-    Besides, what was delivered since the last look is looked at, so that later ones begin behind
-    it; and where it `keeps` messages, whether any is there whose event was lost.
+    Besides, messages delivered since the last look are read, so that later looks begin behind
+    them; and if it `keeps` messages, those whose event was lost.
     """
     now_ms, scale = core.now_ms(), core.clock.scale
     stuck, passed = delivery.stuck(now_ms, scale), _has_passed(delivery)
@@ -200,7 +200,7 @@ def _has_passed(delivery: DeliveryState) -> bool:
 
 
 def _has_some(push: Push, delivery: DeliveryState) -> bool:
-    """Whether anything lies behind what is clean: nothing was posted, so nobody was told of it."""
+    """Whether any parcel is behind the clean keys: one of a lost event, since none was posted."""
     core, look = push.core, Look(push, delivery, "", ())
     for partition in push.all_partitions:
         pk, start = partition_key(PARCELS, push.source.id, partition), look.start_of(partition)
@@ -210,7 +210,7 @@ def _has_some(push: Push, delivery: DeliveryState) -> bool:
 
 
 def _wait(core: Core, due_ms: int, following: dict[str, Any]) -> dict[str, Any]:
-    """Whole seconds, with time to come to the next round, which sleeps out what is left of them."""
+    """Whole seconds, with time to begin the next round, which sleeps for the rest."""
     seconds = max(0, due_ms - core.now_ms() - EARLY_MS) // 1000
     action = "wait" if seconds else "again"
     return {"action": action, "wait_seconds": seconds, "retry": {**following, "due_ms": due_ms}}

@@ -1,8 +1,8 @@
 """Feeds: the messages that a poster posts, one after the other, and the settling of its posts.
 
-Where messages do not wait for each other (`independent_feed`), those that are due by their marks
-and those that nobody posted yet take turns. Where a failing one holds the others back
-(`blocking_feed`), there is an order.
+If messages do not wait for each other (`independent_feed`), those that are due by their marks and
+those not posted yet take turns. If a failing one holds the others back (`blocking_feed`), there
+is an order.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class Feed(ABC):
 
     @abstractmethod
     def resume(self) -> None:
-        """Go on after a wait for the first message that was due."""
+        """Continue after a wait for the first message that was due."""
 
     def look_again(self, start: str) -> None:
         """Look again from a key on: something was put there."""
@@ -118,7 +118,7 @@ class Feed(ABC):
         return bool(self._ended)
 
     def next_key(self) -> str | None:
-        """The lowest key of what is left to be posted; None where nothing is."""
+        """The lowest key of the messages left to be posted; None where there are none."""
         if not self._ready:
             self._refill()
         return min((each.parcel.sort_key for each in self._ready), default=None)
@@ -193,7 +193,7 @@ class Feed(ABC):
     def _give_up(self, candidates: Sequence[Candidate]) -> None:
         """Give messages up, the parcels side by side: a whole backlog may expire in two minutes.
 
-        In order, one by one: so they stand in the dead-letter queue.
+        In order, one by one: so is their order in the dead-letter queue.
         """
         groups: defaultdict[_ParcelKey | None, list[Candidate]] = defaultdict(list)
         for each in candidates:
@@ -231,7 +231,7 @@ class Feed(ABC):
 
         settled: list[Settled] = []
         for results, written in zip(groups, self.push.core.in_parallel(write, groups), strict=True):
-            if written is None:  # while this one holds, nobody else does it
+            if written is None:  # while this one holds the lease, no other worker does it
                 self._ended[_key_of(results[0].candidate)] = results
             settled += written or []
         for each in settled:

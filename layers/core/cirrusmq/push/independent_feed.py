@@ -1,4 +1,4 @@
-"""The feed of a policy where messages do not wait for each other: what is due, and what is new."""
+"""The feed of a policy where messages do not wait for each other: due ones, and new ones."""
 
 from __future__ import annotations
 
@@ -79,8 +79,8 @@ class IndependentFeed(Feed):
     def _candidates_of(self, marks: list[tuple[int, Mark]]) -> list[Candidate]:
         """The messages of these marks; a mark whose message is not as it says is passed over.
 
-        They are read consistently, since a mark stays when it is dealt with: whoever comes after a
-        crash, or after one that had no more time, reads it anew, and it fits what its message was.
+        They are read consistently, since a mark stays when it is dealt with: the poster after a
+        crash, or after one without time left, reads it again, and it fits the former state.
 
             m fails: mark 1, v = 1 ── at 1 posted: mark 2, v = 2 ── its poster dies
             the next one reads marks 1 and 2, both due; of m by a cheap read v = 1, by another v = 2

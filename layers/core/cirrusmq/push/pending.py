@@ -1,4 +1,4 @@
-"""A push of one subscription: an invocation that posts, and what its policy means for that."""
+"""A push of one subscription: an invocation that posts, with the consequences of its policy."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Push(msgspec.Struct, frozen=True, kw_only=True):
     partitions: tuple[int, ...] = ()
     """Partitions of the new messages; empty: all may have some."""
     hops: int = 0
-    """How many invocations before it had no time for what is left."""
+    """How many invocations in a row before it ran out of time."""
 
     @property
     def in_order(self) -> bool:
@@ -45,7 +45,7 @@ class Push(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def all_partitions(self) -> range:
-        """The numbers of the partitions that its parcels lie in."""
+        """The numbers of its parcels' partitions."""
         return range(self.subscription.partitions)
 
 
@@ -81,7 +81,7 @@ def push_of(core: Core, delivery: DeliveryState) -> Push | None:
 
 
 def _find(core: Core, place: dict[str, Any]) -> Subscription | None:
-    """The subscription of this id, where the cache may not know it yet."""
+    """The subscription of this id, also if the cache does not know it yet."""
     for subscription in cached_subscriptions(core, place["topic_id"]):
         if subscription.id == place["id"]:
             return subscription

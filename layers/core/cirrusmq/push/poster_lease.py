@@ -1,24 +1,24 @@
-"""One poster for each subscription: the holder of its lease posts, and nobody else does.
+"""One poster for each subscription: only the holder of its lease posts.
 
     A: acquires ── posts a window of messages, renews each 10 s ── releases
-    B:   told of a new message, finds A: requests another look, from its key on, and goes
+    B:   told of a new message, finds A: requests another look, from its key on, and ends
 
 A post starts only while 17 s of the lease are left, so that it outlives every post begun under it,
-also where its holder died: nothing is posted by two at once, and no message need be claimed.
+also if its holder died: no message is posted by two at once, and none need be claimed.
 
 No wake-up is lost. The request is written on the condition that A still holds, and A releases on
 the condition that there is none:
 
     fan-out puts m ── B: request? A holds ──> A: release? a request: looks again, finds m
-    fan-out puts m ─────────────────────────> A: releases ── B: request? nobody: acquires, finds m
+    fan-out puts m ─────────────────────────> A: releases ── B: request? none: acquires, finds m
 
-Two numbers say which execution goes on. `starts` names executions; `generation` is that of the one
-in charge. A holder that leaves something due earlier than anybody wakes counts `starts` up in its
-release and starts that execution, which waits until then and takes charge when it first holds:
+Two numbers decide which execution continues. `starts` names executions; `generation` is that of the
+one in charge. A holder that leaves a message due before any execution wakes counts `starts` up in
+its release and starts that execution, which waits until then and takes charge when it first holds:
 
     #1, in charge, asleep until 14:00      a message fails, due 12:00:10: starts = 2, #2 is started
     #2 12:00:10 holds: generation = 2      #1 wakes, generation > 1: ends
-    #2 could not be started:               #1 is still in charge, and the sweep finds what is due
+    #2 could not be started:               #1 is still in charge, and the sweep finds the message
 """
 
 from __future__ import annotations
@@ -35,23 +35,23 @@ from cirrusmq.subscriptions.delivery_state import SKEW_MS, DeliveryState, hold_m
 from cirrusmq.subscriptions.delivery_writes import Update, Value
 
 MARGIN_MS = 1_000
-"""An execution that wakes so much later than something is due is early enough: what is due is
-posted within the second."""
+"""An execution that wakes so much later than a message is due is early enough: it is posted
+within the second."""
 WAKING_MS = 10_000
-"""An execution may come so much after its alarm."""
+"""An execution may wake so much after its alarm."""
 _TRIES = 8
 _UNHELD = "(attribute_not_exists(holder) OR held_until < :lapsed)"
 Ending: TypeAlias = Literal["released", "again", "lost"]
 
 
 class Acquired(NamedTuple):
-    """How acquiring the lease went."""
+    """The result of acquiring the lease."""
 
     delivery: DeliveryState
     mine: bool
-    """Whether it is this one's now."""
+    """Whether this worker has it now."""
     dirty: bool
-    """Whether this one cannot tell what the last holder left."""
+    """Whether the last holder's state is not known, so that everything must be read."""
 
 
 class Handover(msgspec.Struct, frozen=True, kw_only=True):
@@ -71,7 +71,7 @@ class Handover(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Released(NamedTuple):
-    """How a release went; `starts`: an execution of that number is to be started."""
+    """The result of a release; `starts`: an execution of that number is to be started."""
 
     ending: Ending
     starts: int | None = None
@@ -80,13 +80,13 @@ class Released(NamedTuple):
 def acquire(
     core: Core, delivery: DeliveryState, holder: str, generation: int | None = None
 ) -> Acquired | None:
-    """Become the one that posts, if nobody does; None where the subscription is gone.
+    """Take the lease, if no other worker has it; None where the subscription is gone.
 
     With `generation` as the execution of that number, which takes charge.
 
     A: holds until 12:00:30 ─── posts ───> 12:00:29 done
     B: 12:00:10 holder = A, in time ──> refused
-    C: 12:00:33 A's time is over    ──> C holds, and cannot tell what A left
+    C: 12:00:33 A's time is over    ──> C holds, and does not know A's last state
     """
     charge = {} if generation is None else {"generation": generation}
     conditions = ["attribute_exists(pk)", _UNHELD, *(f"{name} <= :{name}" for name in charge)]
@@ -108,7 +108,7 @@ def acquire(
 
 
 def renew(core: Core, delivery: DeliveryState, holder: str) -> bool | None:
-    """Hold for longer; whether this one still did, None where that cannot be told now."""
+    """Prolong the lease; whether this worker still had it, None where that cannot be told now."""
     until = {"held_until": core.now_ms() + hold_ms(core)}
     try:
         return delivery_writes.update(core, delivery, set=until, holder=holder).written
@@ -134,13 +134,13 @@ def request_look(core: Core, delivery: DeliveryState, start: str) -> DeliverySta
 
 
 def take_request(core: Core, delivery: DeliveryState, holder: str) -> str | None:
-    """The key from which on to look again; None where this one does not hold any more."""
+    """The key from which on to look again; None where this worker has lost the lease."""
     update = delivery_writes.update(core, delivery, remove=["again"], holder=holder)
     return (update.found.again or "") if update.written and update.found else None
 
 
 def leave_to_holder(core: Core, delivery: DeliveryState) -> DeliveryState | None:
-    """Leave what is due to the present holder: it starts another execution where one is needed.
+    """Leave due messages to the present holder: it starts another execution if one is needed.
 
     Answers None where it does; else the delivery state as it is, which that holder has left.
     """
@@ -157,7 +157,7 @@ def leave_to_holder(core: Core, delivery: DeliveryState) -> DeliveryState | None
 def release(
     core: Core, delivery: DeliveryState, holder: str, handover: Handover, generation: int | None
 ) -> Released:
-    """Stop being the one that posts, and write down what waits.
+    """Release the lease, and store the due time of waiting messages.
 
     Not while another look is requested, unless what fails blocks the others: the next round looks
     at all. `generation`: of the execution that does this and wakes when something is due.
@@ -187,9 +187,9 @@ def release(
 
 
 def start_anew(core: Core, delivery: DeliveryState) -> int | None:
-    """Count up for an execution that looks at once; None where somebody was faster.
+    """Count up for an execution that looks at once; None where another worker was faster.
 
-    Only where nobody holds. A dead holder stays named, so that the next one knows of it.
+    Only without a holder. A dead holder stays named, so that the next one knows of it.
     """
     starts, now_ms = delivery.starts + 1, core.now_ms()
     refused_by = delivery_writes.update(
@@ -203,7 +203,7 @@ def start_anew(core: Core, delivery: DeliveryState) -> int | None:
 
 
 def expire(core: Core, delivery: DeliveryState) -> None:
-    """End the lease of a holder that is gone for certain."""
+    """End the lease of a holder that is certainly gone."""
     delivery_writes.update(core, delivery, set={"held_until": 0}, holder=delivery.holder)
 
 

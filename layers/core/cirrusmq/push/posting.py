@@ -1,7 +1,7 @@
-"""Posting a message, and writing down what became of it.
+"""Posting a message, and storing the outcome.
 
-Who posts holds the subscription's schedule, so nobody claims a message: the write that settles it
-is the only one, on the condition that the message is as it was when it was posted.
+The poster holds the subscription's lease, so no message is claimed: the write that settles one is
+the only one, on the condition that the message is as it was when it was posted.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PostResult(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of a candidate's post."""
+    """The outcome of a candidate's post."""
 
     candidate: Candidate
     started_ms: int
@@ -65,11 +65,11 @@ class PostResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Settled(msgspec.Struct, frozen=True, kw_only=True):
-    """What was written down of a post."""
+    """The stored outcome of a post."""
 
     result: PostResult
     candidate: Candidate
-    """As it stands now."""
+    """As stored now."""
     due_ms: int | None
     """When it is posted again; None where it is not."""
     mark: Mark | None
@@ -123,7 +123,7 @@ def settle(
             changes[place] = failed(parcel, place, due_ms, each.error, now_ms)
         else:
             due_ms = _due_ms(push, each)
-            # What is given up waits for no time; should this stop here, its mark finds it.
+            # A message to give up waits for no time; should this stop here, its mark finds it.
             again_ms = max(each.started_ms if due_ms is None else due_ms, marks_from_ms)
             if not push.blocks:
                 mark = _mark(parcel, place, again_ms, each.error)
@@ -148,8 +148,8 @@ def settle(
 def give_up(push: Push, candidate: Candidate, error: str) -> Parcel:
     """Move a message to the dead-letter queue, or drop it, or keep it out of the way.
 
-    One that no dead-letter queue can take now is not lost: it stays to its expiry, as after a
-    ladder that ends so, and holds nothing back.
+    One that no dead-letter queue can take now is not lost: it is kept to its expiry, as after a
+    policy that ends so, and holds no other back.
     """
     core, parcel, place = push.core, candidate.parcel, candidate.place
     if not parcel.live(place):
@@ -175,7 +175,7 @@ def is_used_up(push: Push, candidate: Candidate) -> bool:
 
 
 def _as_written(settled: Settled, left: Parcel) -> Settled:
-    """What the store says of a post: an earlier try may have drawn another wait."""
+    """A post's outcome as stored: an earlier try may have drawn another wait."""
     candidate = replace(settled.candidate, parcel=left)
     place = candidate.place
     if settled.due_ms is None or not left.live(place):
@@ -197,8 +197,8 @@ def _as_read(results: Sequence[PostResult]) -> Parcel:
 def _due_ms(push: Push, result: PostResult) -> int | None:
     """When a failed message is posted again; None where it is given up.
 
-    Its retries may be used up, or its life: what could not be tried again before the last two
-    minutes of it goes to the dead-letter queue, where there is one.
+    Its retries may be used up, or its life: a message that could not be tried again before the
+    last two minutes of it is moved to the dead-letter queue, where there is one.
     """
     parcel, place = result.candidate.parcel, result.candidate.place
     wait_ms = _policy(push).wait_ms(parcel.receives[place] + 1, push.core.random.random)

@@ -1,8 +1,8 @@
-"""Reading what a subscription's URL has not got yet: its partitions together, in order of keys.
+"""Reading a subscription's undelivered messages: its partitions together, in order of keys.
 
-A look begins where the delivery state says that everything before is clean: ended, or found by its
-mark. It tells from where on the next one need look. Messages of the last minute are never clean,
-since parcels may still be put in front of one another there.
+A look begins at the key before which, by the delivery state, all messages are clean: ended, or
+found by their marks. It answers the key at which the next look may begin. Messages of the last
+minute are never clean, since parcels may still be put in front of one another there.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class Look:
 
     def start_of(self, partition: int) -> str:
         """The key at which the look begins in a partition."""
-        # A key that is told comes after whatever made it late for what was clean.
+        # A start key is told after any write that says it is late: clean keys do not bound it.
         if self._start:
             return max(self._start, f"{self._first_ms:013d}")
         return f"{max(self._first_ms, self.clean_ms[partition]):013d}"
@@ -94,7 +94,7 @@ class Look:
             look    reads A: nothing                                reads B: 2
             again   reads A up to 2: 1
 
-        Whatever lies before a key that the first reading saw was put before it, so the second one
+        A parcel before a key that the first reading saw was put before it, so the second reading
         sees it.
         """
         core, source_id = self._push.core, self._push.source.id

@@ -1,7 +1,7 @@
 """Posting as a subscription's only poster: a sliding window of posts while it holds the lease.
 
 slot 1   m1 ─ m4 ─ m5 ─ m6 ─ m7         each slot takes the next message as soon as it is free:
-slot 2   m2 ──────────────────── m8     one that hangs takes its own slot, and nobody else's
+slot 2   m2 ──────────────────── m8     one that hangs takes its own slot, and no other
 slot 3   m3 ──── m9 ─ m10
 """
 
@@ -20,7 +20,7 @@ from cirrusmq.subscriptions.delivery_state import DeliveryState
 RENEW_MS = 10_000
 """Real milliseconds after which the lease is renewed."""
 LISTEN_MS = 300
-"""Time between looks at whether something came meanwhile, while slots are free and others hang."""
+"""Time between looks for new messages, while slots are free and others hang."""
 _AGAIN_SECONDS = 0.2
 
 
@@ -48,7 +48,7 @@ class Turn:
         return not self.lost and self.push.core.now_ms() <= self.latest_ms
 
     def renew(self) -> None:
-        """Renew the lease, where it is time for that."""
+        """Renew the lease, if it is time for that."""
         core, asked_ms = self.push.core, self.push.core.now_ms()
         if self.lost or asked_ms - self._begun_ms < RENEW_MS * core.clock.scale:
             return
@@ -58,12 +58,12 @@ class Turn:
             self._begun_ms = asked_ms
 
     def check(self) -> None:
-        """Raises Unavailable where what is left to be written down would come too late."""
+        """Raises Unavailable if the outcomes left to be stored would be too late."""
         if self.push.core.now_ms() > self._begun_ms + delivery_state.hold_ms(self.push.core):
             raise Unavailable
 
     def listen(self) -> str | None:
-        """The key from which on something came meanwhile, if it did."""
+        """The first key of messages added meanwhile; None where there are none."""
         core = self.push.core
         found = delivery_state.read(core, self.delivery.subscription_id)
         if found is None or found.holder != self.holder:
