@@ -1,6 +1,6 @@
-"""Confirming that an endpoint wants what it is to get: a token that goes there and comes back.
+"""Confirming that an endpoint wants its messages: a token is posted there and sent back.
 
-A token names its account, since who brings it back has no key: `<account>.<random text>`.
+A token names its account, since the sender of a confirmation has no key: `<account>.<random text>`.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def signing_secret(core: Core, subscription_id: str) -> str:
 
 
 def begin(core: Core, subscription: Subscription) -> tuple[Subscription, str | None]:
-    """A new subscription as it starts: unconfirmed with a token, where it must confirm."""
+    """A new subscription's first state: unconfirmed with a token, where it must confirm."""
     if subscription.protocol != "http" or not core.settings.confirm_endpoints:
         return subscription, None
     return _with_token(core, subscription)
@@ -88,7 +88,7 @@ def _asking(core: Core, topic: Topic, name: str) -> Change[tuple[Subscription, s
 def confirm(core: Core, topic_name: str, name: str, token: str) -> None:
     """Take a token back; Forbidden where it is wrong, used or too old.
 
-    Also where the path names what cannot exist: who has no key learns nothing of what does.
+    Also where the path names an impossible resource: a caller without a key learns of none.
     """
     try:
         check_name("topic", topic_name, TOPIC_NAME)

@@ -4,7 +4,7 @@
         ^                                           │
         └─────────(nothing waits any more)──────────┘
 
-Only the holder of the lease posts, whatever the policy (`push.poster_lease`). The item lies in the
+Only the holder of the lease posts, with any policy (`push.poster_lease`). The item is in the
 message table under some partition keys of its own, so that the sweep finds all of them.
 """
 
@@ -23,15 +23,15 @@ from cirrusmq.storage.shards import shard_key, shard_keys
 HOLD_MS = 30_000
 """Real milliseconds of a lease: so long its holder is the only one that posts."""
 POST_MS = 17_000
-"""Real milliseconds that a post, of 15 s at most, and writing down what became of it may take."""
+"""Real milliseconds that a post, of 15 s at most, and storing its outcome may take."""
 SKEW_MS = 2_000
 """How far two environments' clocks may differ: a lease ends that much later for others."""
 LATE_MS = 30_000
 """A record fanned out so long after its publishing is late."""
 SETTLED_MS = 2 * LATE_MS
-"""Before what was published so long ago, only late parcels come in."""
+"""Before messages published so long ago, only late parcels are put."""
 OVERDUE_MS = 30_000
-"""Nobody comes any more for what has been due for so long."""
+"""A message that has been due for so long has no worker any more."""
 SHARDS = 128
 """Partition keys of delivery states: a busy subscription writes its own 200 times a second, and no
 key should hold those of more than four out of a hundred."""
@@ -54,7 +54,7 @@ class DeliveryState(msgspec.Struct, frozen=True, kw_only=True):
     generation: int = 0
     """The number of the execution that is in charge; those before it end when they wake."""
     alarm_ms: int = 0
-    """When the execution that was started last, or goes on, wakes; 0: none will."""
+    """When the execution that was started last, or continues, wakes; 0: none will."""
     holder: str = ""
     held_until_ms: int = 0
     again: str | None = None
@@ -76,18 +76,18 @@ class DeliveryState(msgspec.Struct, frozen=True, kw_only=True):
     blocks: bool = False
     """Whether the last holder's policy had failing messages hold the others back."""
     looked_ms: int = 0
-    """When somebody last looked at all that is not clean."""
+    """When a poster last looked at all that is not clean."""
     posted_ms: int = 0
-    """When somebody last posted."""
+    """When a poster last posted."""
     late: int = 0
-    """How often a parcel came so late that it may lie before what is clean."""
+    """How often a parcel was so late that it may be before the clean keys."""
 
     def held(self, now_ms: int, scale: float) -> bool:
         """Whether the lease runs, with regard to clocks that differ."""
         return bool(self.holder) and now_ms <= self.held_until_ms + SKEW_MS * scale
 
     def stuck(self, now_ms: int, scale: float) -> bool:
-        """Whether nobody comes for what is due, or the last holder died."""
+        """Whether a due message has no worker, or the last holder died."""
         if self.held(now_ms, scale):
             return False
         overdue = bool(self.next_due_ms) and now_ms > self.next_due_ms + OVERDUE_MS
@@ -189,7 +189,7 @@ def notify(
     partitions: Iterable[int] = (),
     hops: int = 0,
 ) -> None:
-    """Have what waits for a subscription delivered, soon and elsewhere.
+    """Start a worker that delivers a subscription's waiting messages.
 
     With `start` only from that sort key on, and in those `partitions` where any are named, so that
     a message costs no look at those before it.

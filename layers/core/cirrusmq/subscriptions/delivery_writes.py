@@ -35,7 +35,7 @@ def removal(core: Core, subscription: Subscription) -> dict[str, Any]:
 
 
 def note_late(core: Core, subscription_id: str) -> None:
-    """Looks start at the beginning again: a late parcel may lie before what they passed.
+    """Let looks start at the beginning again: a late parcel may be before keys that they passed.
 
     look:    reads the state ── reads the partitions ───────────── clean = k ? no: late
     fan-out:                       puts a parcel before k ── late + 1, no clean
@@ -52,7 +52,7 @@ def note_late(core: Core, subscription_id: str) -> None:
 
 
 class Update(NamedTuple):
-    """How an update went."""
+    """The result of an update."""
 
     written: bool
     found: DeliveryState | None

@@ -1,7 +1,7 @@
 """Due marks: which messages of a subscription wait for their next post, in order of their times.
 
 The parcel stays where fan-out put it; a mark under `D#<subscription>#<partition>`,
-`<due>#<parcel key>#<place>` says when to come for one of its messages:
+`<due>#<parcel key>#<place>` has the due time of one of its messages:
 
     a post fails:   put the mark (due 12:00:10) ── parcel: v = 12:00:10, r + 1 ── release: due
     12:00:10        read the marks up to now ── parcel: v = 12:00:10 still? post ── settle
@@ -11,8 +11,8 @@ there is no step after which a waiting message has none. Marks are not deleted o
 would be a write for each attempt: the delivery state says up to which time they are done, no new
 one is put before that, and TTL removes them.
 
-Messages whose retries are used up, and that no queue took, are marked under `~<expiry>`: nobody
-comes for them, but they are counted.
+Messages whose retries are used up, and that no queue took, are marked under `~<expiry>`: they are
+not posted any more, but counted.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def marks_key(subscription_id: str, partition: int) -> str:
 
 
 def put_mark(core: Core, parcel: Parcel, mark: Mark, *, kept: bool = False) -> None:
-    """Mark a message of a parcel; `kept`: nobody is to come for it."""
+    """Mark a message of a parcel; `kept`: it is not to be posted any more."""
     pk = marks_key(parcel.source_id, parcel.partition)
     sk = f"{_KEPT if kept else ''}{mark.due_ms:013d}#{mark.sort_key}#{mark.place:X}"
     item = {
@@ -91,9 +91,9 @@ def read_waiting(
 
 
 class MarkList:
-    """One partition's marks as its subscription's poster sees them: nobody else puts any.
+    """One partition's marks as its subscription's poster sees them: no other worker puts any.
 
-    `from_ms`: marks before it are dealt with, says the delivery state; `due_ms`: the time of the
+    `from_ms`: marks before it are dealt with, by the delivery state; `due_ms`: the time of the
     first one as the last holder left it, 0 where there was none.
     """
 
@@ -101,7 +101,7 @@ class MarkList:
         self, core: Core, subscription_id: str, partition: int, from_ms: int, due_ms: int
     ) -> None:
         self.from_ms = from_ms
-        """No mark may be put before this time: who comes after a crash looks no further back."""
+        """No mark may be put before this time: the poster after a crash looks no further back."""
         self._core = core
         self._pk = marks_key(subscription_id, partition)
         self._heap: list[Mark] = []
@@ -127,7 +127,7 @@ class MarkList:
 
     @property
     def left_ms(self) -> int:
-        """The time before which all marks are dealt with, for who comes next."""
+        """The time before which all marks are dealt with, for the next poster."""
         return min(self._done_ms, self.due_ms or self._done_ms)
 
     def first(self) -> Mark | None:

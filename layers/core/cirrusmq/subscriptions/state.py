@@ -1,4 +1,4 @@
-"""How a subscription stands: its counts, and whether delivering goes well."""
+"""The state of a subscription: its counts, and whether its deliveries succeed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from cirrusmq.subscriptions.subscriptions import cached_subscriptions
 
 
 class SubscriptionState(msgspec.Struct, frozen=True, kw_only=True):
-    """A subscription's counts, None where it holds no messages, and whether delivering goes well.
+    """A subscription's counts, None where it holds no messages, and whether its deliveries succeed.
 
     `next_attempt_ms` and `last_error` are those of a URL that is `retrying`.
     """
@@ -56,7 +56,7 @@ def read_state(core: Core, subscription: Subscription) -> SubscriptionState:
 def _counts(core: Core, subscription: Subscription) -> Counts:
     if subscription.protocol != "http":
         return count(core, subscription_source(subscription))
-    # A probe and what is blocked behind it are to be pushed: nothing of a URL is anything else.
+    # A probe and messages blocked behind it are to be pushed: a URL's have no other state.
     active = len(_first(_undelivered(core, subscription)))
     if active > COUNT_EXACT_MESSAGES:
         active = max(active, read_kept(core, subscription.id).messages)
@@ -94,9 +94,9 @@ def _waiting(core: Core, subscription: Subscription) -> Iterator[str]:
 
 
 def _undelivered(core: Core, subscription: Subscription) -> Iterator[str]:
-    """Ids of a URL's messages: what its marks tell of, and what lies behind what is clean.
+    """Ids of a URL's messages: those of its marks, and those behind the clean keys.
 
-    What was delivered in the last two minutes or so is read too; some ids come twice.
+    Messages delivered in the last two minutes or so are read too; some ids are in it twice.
     """
     delivery = delivery_state.read(core, subscription.id)
     if delivery is None:

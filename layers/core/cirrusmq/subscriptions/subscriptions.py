@@ -48,7 +48,7 @@ def subscriptions_with(core: Core, topic_id: str, wanted: Iterable[str]) -> list
         now = directory.read_list(core, pk, prefix, Subscription)
         return all(each.id != subscription_id for each in now)
 
-    # An id never comes back, so that what is gone needs asking no more than once a second.
+    # An id is never used again, so one that is gone is read no more than once a second.
     if all(core.cache.get(("gone", each), partial(is_gone, each)) for each in unknown):
         return known
     core.cache.drop((pk, prefix))
@@ -83,8 +83,8 @@ def put_subscription(
 ) -> tuple[Subscription, bool]:
     """Create a subscription, or find it with these attributes; answers (it, created).
 
-    What is published after the answer is later than the subscription by every clock: a publish
-    that began before it is not put where those lie whose order is kept.
+    A message published after the answer is later than the subscription by every clock: a publish
+    that began before it is not put among those whose order is kept.
     """
     check_name("subscription", name, limits.TOPIC_NAME)
     wanted = _wanted(core, topic, name, given)
@@ -149,7 +149,7 @@ def update_subscription(
 
 
 def delete_subscription(core: Core, topic: Topic, name: str) -> None:
-    """Delete a subscription; what it had not taken is gone with it."""
+    """Delete a subscription; the messages that it had not taken are gone with it."""
     check_name("subscription", name, limits.TOPIC_NAME)
 
     def plan() -> Change[None]:
