@@ -21,12 +21,12 @@ from cirrusmq.model.source import Source
 from cirrusmq.model.topic import Topic
 from cirrusmq.queues.queues import get_queue
 from cirrusmq.queues.receivers import source_with_id
-from cirrusmq.queues.resources import Resource
+from cirrusmq.queues.resources import find_resource
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import Item, key
 from cirrusmq.storage import directory
 from cirrusmq.storage.counters import Counter, CounterPlace, remove_empty, walk
-from cirrusmq.storage.directory_keys import resource_place, topic_place
+from cirrusmq.storage.directory_keys import topic_place
 from cirrusmq.subscriptions.sources import subscription_source
 from cirrusmq.subscriptions.subscriptions import cached_subscriptions
 
@@ -121,13 +121,7 @@ def _give_up_aged(core: Core, source: Source, partition: int, deadline_ms: int) 
 
 def _source(core: Core, resource_id: str) -> Source | None:
     """The source with this id; None for URLs, topics, and deleted resources."""
-    place = resource_place(resource_id)
-
-    def load() -> Resource | None:
-        found = directory.read(core, place, Resource)
-        return found.value if found else None
-
-    resource = core.slow_cache.get(place, load)
+    resource = find_resource(core, resource_id)
     if resource is None or resource.pushed:
         return None
     name, _, subscription_name = resource.name.partition("/")
