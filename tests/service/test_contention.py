@@ -110,6 +110,6 @@ def test_whoever_is_always_too_slow_is_told_and_has_changed_nothing(
     refused = queue.patch(delay_seconds=5)
 
     assert (refused.status, refused.code) == (503, "Unavailable")
-    assert refused.json["detail"] == "Others are changing it at the same time; repeat the call."
+    assert refused.json["detail"] == "Too many concurrent changes; try again."
     shown = queue.show()
     assert (shown["delay_seconds"], shown["visibility_timeout_seconds"]) == (0, 107)

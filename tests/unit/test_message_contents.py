@@ -79,7 +79,7 @@ def test_attributes_are_text_or_bytes() -> None:
 def test_ten_attributes_are_taken_and_one_more_is_not() -> None:
     most = {f"a{number}": "" for number in range(10)}
     assert read_attributes(most, AT) == most
-    expected = "messages[3].attributes: must be at most 10"
+    expected = "messages[3].attributes: must have at most 10 names"
     assert refusal(read_attributes, {**most, "more": ""}) == expected
 
 
@@ -109,7 +109,9 @@ def test_bytes_of_an_attribute_are_base64() -> None:
 
 def test_tags_are_checked_where_they_stand() -> None:
     assert read_tags(["a", "b"], AT) == ("a", "b")
-    assert refusal(read_tags, ["a", ""]) == "messages[3].tags[1]: 1 to 16 characters, not 0"
+    assert (
+        refusal(read_tags, ["a", ""]) == "messages[3].tags[1]: must have 1 to 16 characters, not 0"
+    )
 
 
 # ---- what is counted ----------------------------------------------------------------------------

@@ -86,7 +86,10 @@ def test_a_policy_with_a_last_retry_needs_a_dead_letter_queue() -> None:
     dead = DeadLetterInput(queue="dead", max_receives=9)
     assert created(retry=unordered, dead_letter=dead).retry == unordered
     assert created(retry={"policy": "ordered"}, ordered=True).retry == {"policy": "ordered"}
-    assert refusal(retry={"policy": "ordered"}) == "retry.policy: ordered needs an ordered source"
+    assert (
+        refusal(retry={"policy": "ordered"})
+        == "retry.policy: ordered needs an ordered queue or subscription"
+    )
 
 
 def test_a_dead_letter_queue_needs_a_reason() -> None:

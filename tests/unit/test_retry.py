@@ -333,38 +333,38 @@ ANY_OF = "backoff, custom, exponential_decay, http_ordered, http_unordered, orde
 @pytest.mark.parametrize(
     ("retry", "where", "detail"),
     [
-        (5, {}, "retry: an object or null is needed"),
-        ({"policy": "backoff"}, {"allowed": ()}, "retry: no retry policy can be set here"),
+        (5, {}, "retry: must be an object or null"),
+        ({"policy": "backoff"}, {"allowed": ()}, "retry: must be null: nothing is retried here"),
         (
             {"policy": "backoff", "é": 1},
             {},
             "retry: '\\xe9' is not a member of a retry policy",
         ),
-        ({"policy": "x"}, {}, f"retry.policy: one of {ANY_OF}"),
+        ({"policy": "x"}, {}, f"retry.policy: must be one of {ANY_OF}"),
         (
             {"policy": "ordered"},
             {"ordered_source": False},
-            "retry.policy: ordered needs an ordered source",
+            "retry.policy: ordered needs an ordered queue or subscription",
         ),
         (
             {"policy": "backoff", "jitter": 1},
             {},
-            "retry.jitter: the policy backoff does not take it",
+            "retry.jitter: is not allowed with the policy backoff",
         ),
         (
             {"policy": "custom", "waits": []},
             {},
-            "retry.waits: a list of 1 to 200 waits in seconds is needed",
+            "retry.waits: must be a list of 1 to 200 waits in seconds",
         ),
         (
             {"policy": "custom", "waits": [0]},
             {},
-            "retry.waits[0]: a number from 0.01 to 43,200 is needed",
+            "retry.waits[0]: must be a number from 0.01 to 43,200",
         ),
         (
             {"policy": "unordered", "max_retries": -1},
             {},
-            "retry.max_retries: an integer from 0 to 1,000,000 is needed",
+            "retry.max_retries: must be an integer from 0 to 1,000,000",
         ),
     ],
 )

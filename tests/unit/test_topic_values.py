@@ -108,20 +108,32 @@ def test_what_keeps_to_the_rules_is_kept_as_it_was_given(given: dict[str, Any]) 
 @pytest.mark.parametrize(
     ("protocol", "given", "detail"),
     [
-        ("queue", {"mode": "broadcasting"}, "mode: is of pull subscriptions"),
-        ("http", {"mode": "broadcasting"}, "mode: is of pull subscriptions"),
-        ("queue", {"ordered": True}, "ordered: is of pull and http subscriptions"),
-        ("pull", {"content_format": "simplified"}, "content_format: is of http subscriptions"),
-        ("queue", {"content_format": "simplified"}, "content_format: is of http subscriptions"),
+        (
+            "queue",
+            {"mode": "broadcasting"},
+            "mode: broadcasting is allowed only with protocol pull",
+        ),
+        ("http", {"mode": "broadcasting"}, "mode: broadcasting is allowed only with protocol pull"),
+        ("queue", {"ordered": True}, "ordered: is allowed only with protocol pull or http"),
+        (
+            "pull",
+            {"content_format": "simplified"},
+            "content_format: is allowed only with protocol http",
+        ),
+        (
+            "queue",
+            {"content_format": "simplified"},
+            "content_format: is allowed only with protocol http",
+        ),
         (
             "queue",
             {"dead_letter_queue": "dead"},
-            "dead_letter_queue: has no use here: nothing is retried",
+            "dead_letter_queue: must be null: this subscription retries nothing",
         ),
         (
             "pull",
             {"mode": "broadcasting", "dead_letter_queue": "dead"},
-            "dead_letter_queue: has no use here: nothing is retried",
+            "dead_letter_queue: must be null: this subscription retries nothing",
         ),
         (
             "pull",
@@ -132,15 +144,19 @@ def test_what_keeps_to_the_rules_is_kept_as_it_was_given(given: dict[str, Any]) 
         (
             "pull",
             {"mode": "broadcasting", "ordered": True},
-            "ordered: is of clustering subscriptions",
+            "ordered: is allowed only in mode clustering",
         ),
-        ("queue", {"retry": {"policy": "backoff"}}, "retry: no retry policy can be set here"),
+        ("queue", {"retry": {"policy": "backoff"}}, "retry: must be null: nothing is retried here"),
         (
             "pull",
             {"mode": "broadcasting", "retry": {"policy": "unordered"}},
-            "retry: no retry policy can be set here",
+            "retry: must be null: nothing is retried here",
         ),
-        ("pull", {"retry": {"policy": "ordered"}}, "retry.policy: ordered needs an ordered source"),
+        (
+            "pull",
+            {"retry": {"policy": "ordered"}},
+            "retry.policy: ordered needs an ordered queue or subscription",
+        ),
     ],
 )
 def test_what_makes_no_sense_together_is_refused(

@@ -104,7 +104,7 @@ class SubscriptionNotFound(CirrusMQError):
 
 
 class MessageNotFound(CirrusMQError):
-    """There is no such message, or its life is over."""
+    """There is no such message, or it has expired."""
 
 
 class OperationNotFound(CirrusMQError):
@@ -128,7 +128,7 @@ class ReportNotFound(CirrusMQError):
 
 
 class AlreadyExists(CirrusMQError):
-    """The name is taken, ignoring case, by one with other attributes."""
+    """The name, ignoring case, belongs to another resource with other attributes."""
 
 
 class ReceiptExpired(CirrusMQError):
@@ -152,7 +152,7 @@ class NoDeadLetterQueue(CirrusMQError):
 
 
 class Throttled(CirrusMQError):
-    """Too many calls: wait, then repeat."""
+    """Too many calls; wait, then try again."""
 
 
 class Unavailable(CirrusMQError):

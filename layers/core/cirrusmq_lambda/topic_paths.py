@@ -15,7 +15,7 @@ def own_name(request: Request) -> str:
     """The topic's name; another account's topic is Forbidden, since topics have no grants."""
     owner, colon, name = request.path("topic").rpartition(":")
     if colon and owner != request.caller.account:
-        raise Forbidden("a topic is its own account's alone")
+        raise Forbidden("only its own account may use a topic")
     return name
 
 

@@ -73,7 +73,7 @@ def test_a_filter_is_an_object(filter: Any) -> None:
 
 @pytest.mark.parametrize("sql", [None, 5, ["TRUE"], b"TRUE", True])
 def test_sql_is_a_string(sql: object) -> None:
-    with pytest.raises(InvalidFilter, match=r"^sql: a string is needed$"):
+    with pytest.raises(InvalidFilter, match=r"^sql: must be a string$"):
         compile_filter({"sql": sql}, "tags")
 
 
@@ -86,20 +86,20 @@ def test_a_refusal_names_the_parameter_and_keeps_the_reason() -> None:
 @pytest.mark.parametrize(
     ("filter", "kind", "detail"),
     [
-        ({"tags": []}, "routing_key", "tags does not filter here: use binding_keys or sql"),
-        ({"binding_keys": []}, "queue", "binding_keys does not filter here: use tags or sql"),
+        ({"tags": []}, "routing_key", "tags is not allowed here: use binding_keys or sql"),
+        ({"binding_keys": []}, "queue", "binding_keys is not allowed here: use tags or sql"),
         (
             {},
             "tags",
-            "exactly one of binding_keys, sql, tag_expression, tags is needed, not 0",
+            "must have exactly one of binding_keys, sql, tag_expression, tags, not 0",
         ),
-        ({"binding_keys": "a"}, "routing_key", "binding_keys: a list of strings is needed"),
-        ({"binding_keys": []}, "routing_key", "binding_keys: 1 to 5 keys, not 0"),
-        ({"binding_keys": ["a", 5]}, "routing_key", "binding_keys: key 2: a string is needed"),
+        ({"binding_keys": "a"}, "routing_key", "binding_keys: must be a list of strings"),
+        ({"binding_keys": []}, "routing_key", "binding_keys: must have 1 to 5 keys, not 0"),
+        ({"binding_keys": ["a", 5]}, "routing_key", "binding_keys: key 2: must be a string"),
         (
             {"binding_keys": ["\ud800"]},
             "routing_key",
-            "binding_keys: key 1: half of a surrogate pair is not a character",
+            "binding_keys: key 1: must not have half of a surrogate pair",
         ),
     ],
 )
@@ -115,7 +115,7 @@ def test_an_invalid_filter_is_told_what_would_do(
 @pytest.mark.parametrize(
     ("filter", "detail"),
     [
-        (5, "attributes.filter: an object or null is needed"),
+        (5, "attributes.filter: must be an object or null"),
         ({"é": 5}, "attributes.filter: '\\xe9' is not a member of a filter"),
     ],
 )

@@ -48,10 +48,10 @@ REFUSED = [
     ("a = 1 /* x", 7, "the comment is not closed"),
     ("a = 1 /*/", 7, "the comment is not closed"),
     ("a = '\ud800'", 6, "half of a surrogate pair"),
-    ("a = NULL", 5, "NULL has no equal"),
-    ("a <> NULL", 6, "NULL has no equal"),
-    ("NULL = a", 1, "NULL has no equal"),
-    ("a = +(NULL)", 7, "NULL has no equal"),
+    ("a = NULL", 5, "NULL equals nothing"),
+    ("a <> NULL", 6, "NULL equals nothing"),
+    ("NULL = a", 1, "NULL equals nothing"),
+    ("a = +(NULL)", 7, "NULL equals nothing"),
     ("a IS 'x'", 6, "expected NULL"),
     ("a IS NOT", 9, "expected NULL"),
     ("a IS TRUE", 6, "expected NULL"),
@@ -87,11 +87,11 @@ REFUSED = [
     ("a IN ('x',)", 11, "expected a text in quotes"),
     ("a IN 'x'", 6, "expected ("),
     ("a IN ('x'", 10, "expected )"),
-    ("'x' IN ('x')", 1, "IN needs an attribute"),
-    ("5 IN ('5')", 1, "IN needs an attribute"),
-    ("(a = 'x') IN ('x')", 2, "IN needs an attribute"),
-    ("-a IN ('x')", 1, "IN needs an attribute"),
-    ("NOT a IN ('x')", 1, "IN needs an attribute"),
+    ("'x' IN ('x')", 1, "the left side of IN must be an attribute"),
+    ("5 IN ('5')", 1, "the left side of IN must be an attribute"),
+    ("(a = 'x') IN ('x')", 2, "the left side of IN must be an attribute"),
+    ("-a IN ('x')", 1, "the left side of IN must be an attribute"),
+    ("NOT a IN ('x')", 1, "the left side of IN must be an attribute"),
     ("AND", 1, "found 'AND'"),
     ("a AND OR b", 7, "found 'OR'"),
     ("a,b", 2, "found ','"),
@@ -128,15 +128,15 @@ def test_a_filter_is_refused_with_position_and_reason(sql: str, position: int, r
         ("a = \xe9", "position 5: '\\xe9' is not part of the language"),
         ("a = '\ud800'", "position 6: half of a surrogate pair is not a character"),
         ("a BETWEEN 2 AND 1", "position 11: the lower bound of BETWEEN is above the upper bound"),
-        ("5 IN ('5')", "position 1: IN needs an attribute at its left"),
-        ("a = NULL", "position 5: NULL has no equal: IS NULL asks for it"),
+        ("5 IN ('5')", "position 1: the left side of IN must be an attribute"),
+        ("a = NULL", "position 5: NULL equals nothing: use IS NULL"),
         ("a > (b = 1)", "position 6: a condition cannot be compared as a number"),
-        ("a > 'abc'", "position 5: only numbers and attributes can be compared so"),
+        ("a > 'abc'", "position 5: only numbers and attributes can be compared by size"),
         ("a b", "position 3: expected the end, AND, OR or a comparison, found 'b'"),
         ("a NOT b", "position 7: expected BETWEEN or IN, found 'b'"),
         ("a IN (b)", "position 7: expected a text in quotes, found 'b'"),
         ("a AND", "position 6: expected a name, a literal or (, found the end"),
-        ("(" * 65 + "a", "position 65: more than 64 levels"),
+        ("(" * 65 + "a", "position 65: the expression has more than 64 levels"),
     ],
 )
 def test_a_refusal_is_a_sentence(sql: str, detail: str) -> None:
@@ -170,7 +170,9 @@ def test_the_length_counts_bytes_not_characters() -> None:
 def test_1000_tokens_are_taken_and_one_more_is_not() -> None:
     most = "+a" + " OR a" * 499
     assert outcome(most, {}) == "null"
-    with pytest.raises(InvalidFilter, match="position 2499: more than 1,000 tokens"):
+    with pytest.raises(
+        InvalidFilter, match="position 2499: the expression has more than 1,000 tokens"
+    ):
         compile_sql(most + " OR a")
 
 

@@ -138,12 +138,12 @@ def test_a_message_may_have_no_tags() -> None:
 def test_tags_of_a_message_are_a_list(tags: object) -> None:
     with pytest.raises(InvalidParameter) as refused:
         check_tags(tags, "messages[0].tags")
-    assert refused.value.detail == "messages[0].tags: a list of strings is needed"
+    assert refused.value.detail == "messages[0].tags: must be a list of strings"
     assert refused.value.parameter == "messages[0].tags"
 
 
 def test_an_eleventh_tag_of_a_message_is_refused_with_the_range() -> None:
-    with pytest.raises(InvalidParameter, match=r"^tags: at most 10 tags, not 11$"):
+    with pytest.raises(InvalidParameter, match=r"^tags: must have at most 10 tags, not 11$"):
         check_tags([f"t{n}" for n in range(11)], "tags")
 
 
@@ -155,13 +155,13 @@ def test_a_bad_tag_of_a_message_is_refused_and_named(tag: object) -> None:
 
 
 FAULTS = [
-    (5, "a string is needed"),
-    ("", "1 to 16 characters, not 0"),
-    ("x" * 17, "1 to 16 characters, not 17"),
-    ("a\x1f", "control characters are not allowed"),
-    ("\x7f", "control characters are not allowed"),
-    ("a\ud800", "half of a surrogate pair is not a character"),
-    ("a\udfff", "half of a surrogate pair is not a character"),
+    (5, "must be a string"),
+    ("", "must have 1 to 16 characters, not 0"),
+    ("x" * 17, "must have 1 to 16 characters, not 17"),
+    ("a\x1f", "must not have control characters"),
+    ("\x7f", "must not have control characters"),
+    ("a\ud800", "must not have half of a surrogate pair"),
+    ("a\udfff", "must not have half of a surrogate pair"),
 ]
 
 
@@ -183,11 +183,11 @@ def test_a_blank_and_what_stands_beside_the_surrogates_are_characters() -> None:
 @pytest.mark.parametrize(
     ("filter", "detail"),
     [
-        ({"tags": "a"}, "tags: a list of strings is needed"),
-        ({"tags": ["a"] * 11}, "tags: at most 10 tags, not 11"),
-        ({"tag_expression": 5}, "tag_expression: a string is needed"),
-        ({"tag_expression": "a||*"}, "tag_expression: * stands alone, not beside other tags"),
-        ({"tag_expression": "a||"}, "tag_expression: tag 2: 1 to 16 characters, not 0"),
+        ({"tags": "a"}, "tags: must be a list of strings"),
+        ({"tags": ["a"] * 11}, "tags: must have at most 10 tags, not 11"),
+        ({"tag_expression": 5}, "tag_expression: must be a string"),
+        ({"tag_expression": "a||*"}, "tag_expression: * must be the only tag"),
+        ({"tag_expression": "a||"}, "tag_expression: tag 2: must have 1 to 16 characters, not 0"),
     ],
 )
 def test_a_refusal_names_the_member_and_what_would_do(

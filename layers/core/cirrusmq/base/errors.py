@@ -94,7 +94,7 @@ class SubscriptionNotFound(CirrusMQError):
 
 
 class MessageNotFound(CirrusMQError):
-    """There is no such message, or its life is over."""
+    """There is no such message, or it has expired."""
 
 
 class OperationNotFound(CirrusMQError):
@@ -118,7 +118,7 @@ class ReportNotFound(CirrusMQError):
 
 
 class AlreadyExists(CirrusMQError):
-    """The name is taken, ignoring case, by one with other attributes."""
+    """The name, ignoring case, belongs to another resource with other attributes."""
 
 
 class ReceiptExpired(CirrusMQError):
@@ -142,7 +142,7 @@ class NoDeadLetterQueue(CirrusMQError):
 
 
 class Throttled(CirrusMQError):
-    """Too many calls: wait, then repeat."""
+    """Too many calls; wait, then try again."""
 
     def __init__(self, detail: str | None = None, retry_after_seconds: int = 1) -> None:
         super().__init__(detail)

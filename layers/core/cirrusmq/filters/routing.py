@@ -104,9 +104,11 @@ def check_routing_key(key: object, parameter: str) -> str:
 def binding_keys_of_list(keys: object) -> tuple[str, ...]:
     """The binding keys of a filter's `binding_keys`: 1 to 5. Raises `InvalidFilter`."""
     if not isinstance(keys, list | tuple):
-        raise InvalidFilter("binding_keys: a list of strings is needed")
+        raise InvalidFilter("binding_keys: must be a list of strings")
     if not 1 <= len(keys) <= BINDING_KEYS_PER_FILTER:
-        raise InvalidFilter(f"binding_keys: 1 to {BINDING_KEYS_PER_FILTER} keys, not {len(keys)}")
+        raise InvalidFilter(
+            f"binding_keys: must have 1 to {BINDING_KEYS_PER_FILTER} keys, not {len(keys)}"
+        )
     for position, key in enumerate(keys, start=1):
         fault = _fault(key)
         if fault is not None:
@@ -117,13 +119,13 @@ def binding_keys_of_list(keys: object) -> tuple[str, ...]:
 def _fault(key: object) -> str | None:
     """The rule that `key` breaks, None where it breaks none."""
     if not isinstance(key, str):
-        return "a string is needed"
+        return "must be a string"
     try:
         size = len(key.encode())
     except UnicodeEncodeError:
-        return "half of a surrogate pair is not a character"
+        return "must not have half of a surrogate pair"
     if size > KEY_BYTES:
-        return f"at most {KEY_BYTES} bytes, not {size}"
+        return f"must have at most {KEY_BYTES} bytes, not {size}"
     if key.count(".") > KEY_DOTS:
-        return f"at most {KEY_DOTS} dots, not {key.count('.')}"
+        return f"must have at most {KEY_DOTS} dots, not {key.count('.')}"
     return None

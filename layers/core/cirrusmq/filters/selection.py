@@ -64,7 +64,7 @@ def compile_filter(
     member, value = _only_member(filter, parameter)
     if member not in MEMBERS[kind]:
         expected = " or ".join(MEMBERS[kind])
-        raise InvalidFilter(f"{member} does not filter here: use {expected}", parameter)
+        raise InvalidFilter(f"{member} is not allowed here: use {expected}", parameter)
     try:
         return _filter_of(member, value)
     except InvalidFilter as error:
@@ -73,13 +73,13 @@ def compile_filter(
 
 def _only_member(filter: object, parameter: str) -> tuple[str, object]:
     if not isinstance(filter, Mapping):
-        raise InvalidParameter(parameter, "an object or null is needed")
+        raise InvalidParameter(parameter, "must be an object or null")
     for name in filter:
         if name not in ALL_MEMBERS:
             raise InvalidParameter(parameter, f"{name!a} is not a member of a filter")
     if len(filter) != 1:
         expected = ", ".join(sorted(ALL_MEMBERS))
-        raise InvalidFilter(f"exactly one of {expected} is needed, not {len(filter)}", parameter)
+        raise InvalidFilter(f"must have exactly one of {expected}, not {len(filter)}", parameter)
     [(member, value)] = filter.items()
     return member, value
 

@@ -45,9 +45,11 @@ def check_tags(tags: object, parameter: str) -> tuple[str, ...]:
     Raises `InvalidParameter` on `parameter`, or on the place in it of the tag that is at fault.
     """
     if not isinstance(tags, list | tuple):
-        raise InvalidParameter(parameter, "a list of strings is needed")
+        raise InvalidParameter(parameter, "must be a list of strings")
     if len(tags) > TAGS_PER_MESSAGE:
-        raise InvalidParameter(parameter, f"at most {TAGS_PER_MESSAGE} tags, not {len(tags)}")
+        raise InvalidParameter(
+            parameter, f"must have at most {TAGS_PER_MESSAGE} tags, not {len(tags)}"
+        )
     for place, tag in enumerate(tags):
         fault = _fault(tag)
         if fault is not None:
@@ -61,7 +63,7 @@ def tags_of_list(tags: object) -> tuple[str, ...]:
     Raises `InvalidFilter`.
     """
     if not isinstance(tags, list | tuple):
-        raise InvalidFilter("tags: a list of strings is needed")
+        raise InvalidFilter("tags: must be a list of strings")
     return _checked(tags, "tags")
 
 
@@ -71,18 +73,18 @@ def tags_of_expression(expression: object) -> tuple[str, ...]:
     Blanks around a tag belong to the notation, not to the tag. Raises `InvalidFilter`.
     """
     if not isinstance(expression, str):
-        raise InvalidFilter("tag_expression: a string is needed")
+        raise InvalidFilter("tag_expression: must be a string")
     parts = [part.strip() for part in expression.split(TAG_SEPARATOR)]
     if parts == [EVERY_TAG]:
         return ()
     if EVERY_TAG in parts:
-        raise InvalidFilter(f"tag_expression: {EVERY_TAG} stands alone, not beside other tags")
+        raise InvalidFilter(f"tag_expression: {EVERY_TAG} must be the only tag")
     return _checked(parts, "tag_expression")
 
 
 def _checked(tags: Sequence[object], member: str) -> tuple[str, ...]:
     if len(tags) > TAGS_PER_FILTER:
-        raise InvalidFilter(f"{member}: at most {TAGS_PER_FILTER} tags, not {len(tags)}")
+        raise InvalidFilter(f"{member}: must have at most {TAGS_PER_FILTER} tags, not {len(tags)}")
     accepted = []
     for position, tag in enumerate(tags, start=1):
         fault = _fault(tag)
@@ -95,12 +97,12 @@ def _checked(tags: Sequence[object], member: str) -> tuple[str, ...]:
 def _fault(tag: object) -> str | None:
     """The rule that `tag` breaks, None where it breaks none."""
     if not isinstance(tag, str):
-        return "a string is needed"
+        return "must be a string"
     if not 1 <= len(tag) <= TAG_CHARACTERS:
-        return f"1 to {TAG_CHARACTERS} characters, not {len(tag)}"
+        return f"must have 1 to {TAG_CHARACTERS} characters, not {len(tag)}"
     # Tags travel in a header of HTTP deliveries, where a line break would begin another one.
     if any(character < " " or character == "\x7f" for character in tag):
-        return "control characters are not allowed"
+        return "must not have control characters"
     if any("\ud800" <= character <= "\udfff" for character in tag):
-        return "half of a surrogate pair is not a character"
+        return "must not have half of a surrogate pair"
     return None

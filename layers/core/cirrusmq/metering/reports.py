@@ -29,7 +29,7 @@ def billing(
     last_ms = parse_time("to", report["to"]) if end_ms is None else end_ms
     given = start_ms is not None or end_ms is not None
     if given and not 0 <= last_ms - first_ms <= BILLING_DAYS * _DAY_MS:
-        raise InvalidParameter("from", f"must lie at most {BILLING_DAYS} days before to")
+        raise InvalidParameter("from", f"must be at most {BILLING_DAYS} days before to")
     months = _month(first_ms), _month(last_ms)
     chosen = report | {
         "from": format_time(first_ms),
@@ -48,7 +48,7 @@ def backlog(core: Core, account: str, at: str | None = None) -> dict[str, Any]:
     at_ms = None if at is None else parse_time("at", at)
     report = _read(core, "backlog", account)
     if at_ms is not None and parse_time("at", report["at"]) > at_ms:
-        raise ReportNotFound(f"the only report kept is of {report['at']}")
+        raise ReportNotFound(f"the only report is of {report['at']}")
     return _fitting(report)
 
 

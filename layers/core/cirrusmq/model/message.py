@@ -87,7 +87,9 @@ def read_body(given: MessageInput, where: str) -> str | bytes:
 def read_attributes(given: Mapping[str, str | Base64], where: str) -> dict[str, str | bytes]:
     """Check and decode the attributes of a message found at `where` in the request."""
     if len(given) > limits.ATTRIBUTES:
-        raise InvalidParameter(f"{where}.attributes", f"must be at most {limits.ATTRIBUTES}")
+        raise InvalidParameter(
+            f"{where}.attributes", f"must have at most {limits.ATTRIBUTES} names"
+        )
     attributes: dict[str, str | bytes] = {}
     for name, value in given.items():
         parameter = f"{where}.attributes.{name[:80]}"

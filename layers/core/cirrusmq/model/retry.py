@@ -187,17 +187,21 @@ def parse_retry(
     if retry is None:
         return None if default is None else _policy({"policy": default}, parameter)
     if not allowed:
-        raise InvalidParameter(parameter, "no retry policy can be set here")
+        raise InvalidParameter(parameter, "must be null: nothing is retried here")
     if not isinstance(retry, Mapping):
-        raise InvalidParameter(parameter, "an object or null is needed")
+        raise InvalidParameter(parameter, "must be an object or null")
     for name in retry:
         if name not in MEMBERS:
             raise InvalidParameter(parameter, f"{name!a} is not a member of a retry policy")
     policy = retry.get("policy")
     if not isinstance(policy, str) or policy not in POLICIES or policy not in allowed:
-        raise InvalidParameter(f"{parameter}.policy", f"one of {', '.join(sorted(allowed))}")
+        raise InvalidParameter(
+            f"{parameter}.policy", f"must be one of {', '.join(sorted(allowed))}"
+        )
     if DEFAULTS[policy].needs_ordered_source and not ordered_source:
-        raise InvalidParameter(f"{parameter}.policy", f"{policy} needs an ordered source")
+        raise InvalidParameter(
+            f"{parameter}.policy", f"{policy} needs an ordered queue or subscription"
+        )
     return _policy(retry, parameter)
 
 
@@ -207,7 +211,9 @@ def _policy(retry: Mapping[str, object], parameter: str) -> RetryPolicy:
     defaults = DEFAULTS[name]
     for member in retry:
         if member != "policy" and member not in defaults.takes:
-            raise InvalidParameter(f"{parameter}.{member}", f"the policy {name} does not take it")
+            raise InvalidParameter(
+                f"{parameter}.{member}", f"is not allowed with the policy {name}"
+            )
     waits_ms, jitter, max_retries = defaults.waits_ms, defaults.jitter, defaults.retries
     if "waits" in defaults.takes:
         waits_ms = _waits_ms(retry.get("waits"), f"{parameter}.waits")
@@ -236,7 +242,7 @@ def _policy(retry: Mapping[str, object], parameter: str) -> RetryPolicy:
 def _waits_ms(waits: object, parameter: str) -> tuple[int, ...]:
     low, high = WAIT_COUNT_RANGE
     if not isinstance(waits, list | tuple) or not low <= len(waits) <= high:
-        raise InvalidParameter(parameter, f"a list of {low} to {high} waits in seconds is needed")
+        raise InvalidParameter(parameter, f"must be a list of {low} to {high} waits in seconds")
     return tuple(
         _ms(wait, WAIT_SECONDS_RANGE, f"{parameter}[{place}]") for place, wait in enumerate(waits)
     )
@@ -251,12 +257,12 @@ def _number(value: object, limits: tuple[float, float], parameter: str) -> float
     low, high = limits
     # A boolean is an int to Python; NaN is within no limits.
     if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
-        raise InvalidParameter(parameter, f"a number from {low} to {high:,} is needed")
+        raise InvalidParameter(parameter, f"must be a number from {low} to {high:,}")
     return value
 
 
 def _integer(value: object, limits: tuple[int, int], parameter: str) -> int:
     low, high = limits
     if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-        raise InvalidParameter(parameter, f"an integer from {low} to {high:,} is needed")
+        raise InvalidParameter(parameter, f"must be an integer from {low} to {high:,}")
     return value

@@ -167,7 +167,7 @@ def over(subscription: Subscription, given: SubscriptionInput) -> Subscription:
         if value is not UNSET and value != getattr(subscription, fixed):
             raise InvalidParameter(fixed, "is fixed when the subscription is created")
     if given.max_in_flight is not UNSET and subscription.protocol != "http":
-        raise InvalidParameter("max_in_flight", "is of http subscriptions")
+        raise InvalidParameter("max_in_flight", "is allowed only with protocol http")
     changes = {
         name: value for name, value in msgspec.structs.asdict(given).items() if value is not UNSET
     }
@@ -181,17 +181,19 @@ def checked(subscription: Subscription, kind: TopicKind) -> Subscription:
     )
     if subscription.protocol != "pull":
         if subscription.mode != "clustering":
-            raise InvalidParameter("mode", "is of pull subscriptions")
+            raise InvalidParameter("mode", "broadcasting is allowed only with protocol pull")
         if subscription.ordered and subscription.protocol == "queue":
-            raise InvalidParameter("ordered", "is of pull and http subscriptions")
+            raise InvalidParameter("ordered", "is allowed only with protocol pull or http")
     if subscription.content_format != "json" and subscription.protocol != "http":
-        raise InvalidParameter("content_format", "is of http subscriptions")
+        raise InvalidParameter("content_format", "is allowed only with protocol http")
     if subscription.dead_letter_queue is not None:
         check_name("dead_letter_queue", subscription.dead_letter_queue)
         if subscription.protocol == "queue" or subscription.mode == "broadcasting":
-            raise InvalidParameter("dead_letter_queue", "has no use here: nothing is retried")
+            raise InvalidParameter(
+                "dead_letter_queue", "must be null: this subscription retries nothing"
+            )
     if subscription.mode == "broadcasting" and subscription.ordered:
-        raise InvalidParameter("ordered", "is of clustering subscriptions")
+        raise InvalidParameter("ordered", "is allowed only in mode clustering")
     policy = _read_retry(subscription)
     given = policy.to_json() if policy is not None and subscription.retry is not None else None
     return msgspec.structs.replace(subscription, retry=given)

@@ -55,7 +55,7 @@ def rewind(core: Core, queue: Queue, request: RewindRequest) -> Operation:
     to_ms = parse_time("to", request.to)
     now_ms = core.now_ms()
     if to_ms > now_ms:
-        raise InvalidParameter("to", f"must not lie in the future; it is {format_time(now_ms)}")
+        raise InvalidParameter("to", f"must not be in the future; it is now {format_time(now_ms)}")
     if not queue.attributes.rewind_seconds:
         raise NotRewindable("rewind_seconds is 0: the queue keeps no deleted messages")
     earliest_ms = now_ms - queue.attributes.rewind_seconds * 1000

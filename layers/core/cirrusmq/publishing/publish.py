@@ -143,7 +143,9 @@ def _routing_key(topic: Topic, given: PublishMessage, where: str) -> str:
     if isinstance(given.routing_key, UnsetType):
         return ""
     if topic.attributes.filter == "tags":
-        raise InvalidParameter(f"{where}.routing_key", "is of topics with filter routing_key")
+        raise InvalidParameter(
+            f"{where}.routing_key", "the topic filters by tags; create it with filter=routing_key"
+        )
     return check_routing_key(given.routing_key, f"{where}.routing_key")
 
 

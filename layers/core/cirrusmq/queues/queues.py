@@ -188,17 +188,13 @@ def _dead_letter_target(core: Core, queue: Queue) -> Queue | None:
         raise InvalidParameter("dead_letter.queue", "must be another queue")
     target = find_queue(core, queue.account, dead_letter.queue).value
     if target.attributes.dead_letter is not None:
-        raise InvalidParameter(
-            "dead_letter.queue", "must be a queue that has no dead_letter itself"
-        )
+        raise InvalidParameter("dead_letter.queue", "must be a queue without dead_letter")
     if target.attributes.ordered and not queue.attributes.ordered:
-        raise InvalidParameter(
-            "dead_letter.queue", "an ordered queue takes dead letters of ordered queues only"
-        )
+        raise InvalidParameter("dead_letter.queue", "must not be ordered: this queue is not")
     users = core.store.get(core.tables.directory, *queue_users_place(queue.id))
     if users is not None and "dead_letters_of" in users:
         raise InvalidParameter(
-            "dead_letter", "a queue that others use as dead-letter queue can have none itself"
+            "dead_letter", "must be null: other queues use this one as their dead-letter queue"
         )
     return target
 

@@ -128,7 +128,7 @@ def put_receiver(
     """Add a receiver, or find it with these attributes; answers (receiver, created)."""
     check_name("receiver", name, RECEIVER_NAME)
     if name.lower() == DEFAULT:
-        raise InvalidParameter("receiver", "default is reserved")
+        raise InvalidParameter("receiver", "must not be default, which is the queue itself")
     selected = None if isinstance(given.filter, UnsetType) else given.filter
     shown_filter = compile_filter(selected, "queue").normalized()
     receiver, created = change(

@@ -68,7 +68,7 @@ def receive(
     """
     source = find()
     if request.repeat and isinstance(request.attempt, UnsetType):
-        raise InvalidParameter("repeat", "needs the attempt of the receive that it repeats")
+        raise InvalidParameter("repeat", "is allowed only with the attempt of an earlier receive")
     attempt = None if isinstance(request.attempt, UnsetType) else request.attempt
     chance = Chance(core, source.id, key_id, attempt)
     timeout = request.visibility_timeout_seconds

@@ -122,7 +122,7 @@ def _check_attempt(queue: Queue, request: SendRequest, now_ms: int, scale: float
     assert isinstance(request.attempt, str)
     if queue.attributes.ordered:
         raise InvalidParameter(
-            "attempt", "is refused by ordered queues: give each message a deduplication_id"
+            "attempt", "is not allowed with an ordered queue: give each message a deduplication_id"
         )
     return check_attempt(request.attempt, now_ms, scale)
 
@@ -272,7 +272,7 @@ def _decided(
         raise Unavailable  # it died before it stored anything, and may have had others
     held = {place for item in earlier.items for place in read_positions(item)}
     kept = {place: message for place, message in messages.items() if place in held}
-    said = "was refused when it was first shown: send it with a new one"
+    said = "was rejected by the first call with this attempt; send it again with a new attempt"
     left_out = {
         place: InvalidParameter("attempt", f"messages[{place}] {said}") for place in met - held
     }

@@ -55,4 +55,4 @@ def change(core: Core, plan: Callable[[], Change[T]]) -> T:
         if planned.keys:
             core.cache.turn_over(*planned.keys)
         return planned.result
-    raise Unavailable("Others are changing it at the same time; repeat the call.")
+    raise Unavailable("Too many concurrent changes; try again.")

@@ -210,9 +210,9 @@ def _wanted(core: Core, topic: Topic, name: str, given: SubscriptionInput) -> Su
     )
     if given.protocol == "pull":
         if endpoint is not None:
-            raise InvalidParameter("endpoint", "a pull subscription has none")
+            raise InvalidParameter("endpoint", "is not allowed with protocol pull")
     elif endpoint is None:
-        raise InvalidParameter("endpoint", "is needed: a queue of the account, or a URL")
+        raise InvalidParameter("endpoint", "must be a queue of the account, or a URL")
     wanted = checked(over(plain, given), topic.attributes.filter)
     if given.protocol == "http":
         assert endpoint is not None

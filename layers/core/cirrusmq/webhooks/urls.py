@@ -98,7 +98,7 @@ def _split_authority(authority: str) -> tuple[str, str | None]:
     if authority.startswith("["):
         literal, bracket, rest = authority[1:].partition("]")
         if not bracket or rest[:1] not in ("", ":"):
-            raise _refusal("has an IPv6 address that does not end in ']'")
+            raise _refusal("must have a ']' behind its IPv6 address")
         return _read_ipv6(literal), rest[1:] if rest else None
     name, colon, port = authority.partition(":")
     return _read_name(name), port if colon else None
@@ -114,7 +114,7 @@ def _read_ipv6(literal: str) -> str:
     try:
         address = IPv6Address(literal)
     except AddressValueError as error:
-        raise _refusal("has an IPv6 address that is none") from error
+        raise _refusal("must have a valid IPv6 address") from error
     if address.scope_id is not None:
         raise _refusal("must not have an IPv6 address with a zone")
     return address.compressed
@@ -146,7 +146,7 @@ def _to_ascii(name: str) -> str:
             return host
     except UnicodeError:
         pass
-    raise _refusal("has a host that must be written in its ASCII form, beginning with xn--")
+    raise _refusal("must have its host in the ASCII form that begins with xn--")
 
 
 def _is_number(host: str) -> bool:

@@ -85,7 +85,7 @@ def redrive_queue(request: Request) -> Accepted[OperationStarted]:
     """Send dead letters back."""
     queue = find_queue(request.core, request.caller, request.path("queue"), "admin")
     if queue.account != request.caller.account:
-        raise Forbidden("only its owner redrives a queue, since messages go to others of its own")
+        raise Forbidden("only its owner may redrive a queue: the messages go to the owner's queues")
     started = redrive(request.core, queue, request.body(RedriveRequest))
     return Accepted(OperationStarted(operation=started.id))
 

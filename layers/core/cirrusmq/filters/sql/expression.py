@@ -49,7 +49,7 @@ class SqlFilter:
 def sql_filter(sql: object) -> SqlFilter:
     """The filter of a `sql` member. Raises `InvalidFilter`, with position and reason."""
     if not isinstance(sql, str):
-        raise InvalidFilter("sql: a string is needed")
+        raise InvalidFilter("sql: must be a string")
     return compile_sql(sql)
 
 

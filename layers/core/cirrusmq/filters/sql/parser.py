@@ -152,7 +152,7 @@ class _Parser:
 
     def _in(self, left: Operand, negation: Program) -> Operand:
         if left.kind is not Kind.ATTRIBUTE:
-            refuse(left.position, "IN needs an attribute at its left")
+            refuse(left.position, "the left side of IN must be an attribute")
         self._expect("(")
         options = {self._text()}
         while self._take(","):
@@ -199,7 +199,7 @@ class _Parser:
         """Read a token that begins a level."""
         self._levels += 1
         if self._levels > SQL_LEVELS:
-            refuse(self.token.position, f"more than {SQL_LEVELS} levels")
+            refuse(self.token.position, f"the expression has more than {SQL_LEVELS} levels")
         self._at += 1
 
     def _take(self, kind: str) -> bool:
@@ -233,7 +233,7 @@ def _joined(left: Operand, right: Operand, join: Connective, stop: bool) -> Oper
 def _equal(left: Operand, right: Operand, negation: Program) -> Operand:
     for operand in (left, right):
         if operand.kind is Kind.LITERAL and operand.value is None:
-            refuse(operand.position, "NULL has no equal: IS NULL asks for it")
+            refuse(operand.position, "NULL equals nothing: use IS NULL")
     return _condition(left, (*right.program, _EQUAL, *negation))
 
 
@@ -262,7 +262,7 @@ def _check_number(operand: Operand) -> None:
     if operand.kind is Kind.LITERAL and (
         isinstance(operand.value, bool) or not isinstance(operand.value, int | Decimal)
     ):
-        refuse(operand.position, "only numbers and attributes can be compared so")
+        refuse(operand.position, "only numbers and attributes can be compared by size")
 
 
 def _shown(token: Token) -> str:

@@ -72,7 +72,7 @@ def tokenize(sql: str) -> list[Token]:
             _refuse_character(sql, at)
         if match.lastgroup != "blank":
             if len(tokens) == SQL_TOKENS:
-                refuse(at + 1, f"more than {SQL_TOKENS:,} tokens")
+                refuse(at + 1, f"the expression has more than {SQL_TOKENS:,} tokens")
             tokens.append(_token(str(match.lastgroup), match.group(), at + 1))
         at = match.end()
     tokens.append(Token(END, "the end", len(sql) + 1))
@@ -85,7 +85,7 @@ def _check_size(sql: str) -> None:
     except UnicodeEncodeError as error:
         refuse(error.start + 1, "half of a surrogate pair is not a character")
     if size > SQL_BYTES:
-        raise InvalidFilter(f"sql: at most {SQL_BYTES:,} bytes, not {size:,}")
+        raise InvalidFilter(f"sql: must have at most {SQL_BYTES:,} bytes, not {size:,}")
 
 
 def _token(group: str, text: str, position: int) -> Token:
