@@ -1,4 +1,4 @@
-"""What each route takes, beside what its path, its structs and its answers' types say already."""
+"""Each route's summary, body, query and problems; its path and its answers are in the code."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _receipts(
 
 
 def _of_messages(holder: str, tag: str) -> dict[str, Operation]:
-    """What queues and pull subscriptions have in common."""
+    """The calls that queues and pull subscriptions have in common."""
     return {
         f"POST {holder}/messages/receive": Operation(
             tag=tag,

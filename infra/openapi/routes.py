@@ -29,7 +29,7 @@ def find_routes() -> dict[str, Route]:
 
 
 def answers_of(route: Route) -> Mapping[int, Declared]:
-    """What a route may answer, by status, in the order of its declaration."""
+    """The answers of a route by status, in the order of its declaration."""
     return {kind.status: _declared(kind, given) for kind, given in _replies(route)}
 
 

@@ -1,4 +1,4 @@
-"""What calls on messages come to: values made from answers."""
+"""The results of calls on messages: values made from answers."""
 
 from __future__ import annotations
 

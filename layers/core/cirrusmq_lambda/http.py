@@ -31,11 +31,11 @@ from cirrusmq_lambda.replies import Reply
 T = TypeVar("T")
 Event: TypeAlias = dict[str, Any]
 Answer: TypeAlias = dict[str, Any]
-"""What API Gateway takes."""
+"""A reply in the form that API Gateway takes."""
 
 
 class Context(Protocol):
-    """What Lambda tells a function about its invocation."""
+    """An invocation, as Lambda describes it to the function."""
 
     aws_request_id: str
 
@@ -146,7 +146,7 @@ def serve(routes: Mapping[str, Route], event: Event, context: Context) -> Answer
 
 
 def _refuse_unknown_parameters(request: Request) -> None:
-    """Before anything is changed; whoever lacks a key hears of that first."""
+    """Before anything is changed; a call without a key is told that first."""
     route_key = request.event["routeKey"]
     name = queries.unknown(route_key, request.query)
     if name is None:

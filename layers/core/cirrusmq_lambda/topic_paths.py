@@ -1,4 +1,4 @@
-"""Which topic and subscription a call means: always of the caller's own account."""
+"""The topic and the subscription in a call's path: always of the caller's own account."""
 
 from __future__ import annotations
 
@@ -34,5 +34,5 @@ def pull_subscription(request: Request, mode: Mode) -> Subscription:
 
 
 def pull_source(request: Request) -> Source:
-    """What a consumer of the pull subscription in the path receives from."""
+    """The source of the pull subscription in the path, for its consumers."""
     return subscription_source(pull_subscription(request, "clustering"))

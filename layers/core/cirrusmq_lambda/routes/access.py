@@ -73,7 +73,7 @@ def put_grant(request: Request) -> Ok[GrantState]:
 
 
 def show_grant(request: Request) -> Ok[GrantState]:
-    """What another account may do with a queue."""
+    """The grant on a queue to another account."""
     queue = find_queue(request.core, request.caller, request.path("queue"), "admin")
     account = check_name("account", request.path("account"), ACCOUNT_NAME)
     grant = permissions.get_grant(request.core, queue, account)

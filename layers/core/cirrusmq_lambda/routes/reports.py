@@ -16,7 +16,7 @@ def show_billing(request: Request) -> Ok[BillingReport]:
 
 
 def show_backlog(request: Request) -> Ok[BacklogReport]:
-    """What stands in the account's queues and subscriptions."""
+    """The backlog of the account's queues and subscriptions."""
     account, query = request.caller.account, request.query
     return Ok(BacklogReport(**reports.backlog(request.core, account, query.get("at"))))
 

@@ -92,7 +92,7 @@ def _encode(logged: Logged) -> bytes:
 
 
 def show_trace(request: Request) -> Ok[MessageTrace]:
-    """What became of a message, subscription by subscription."""
+    """A message's state at each subscription."""
     return Ok(MessageTrace.of(trace(request.core, topic_of(request), request.path("id"))))
 
 
