@@ -7,12 +7,13 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NotRequired, get_origin, get_type_hints, is_typeddict
 
 import pytest
 from openapi_schema_validator import OAS31Validator
 from openapi_spec_validator import validate
 
+from cirrusmq_client import answers
 from cirrusmq_lambda import queries
 from cirrusmq_local.cloud.routing import Router
 from cirrusmq_local.cloud.template import Template
@@ -50,6 +51,19 @@ def test_the_committed_document_and_the_clients_types_are_the_present_ones(
         path = held.relative_to(root)
         if held.read_bytes() != (tmp_path / path).read_bytes():
             pytest.fail(f"{path} is stale: run make openapi")
+
+
+def test_the_clients_types_have_the_fields_of_the_document(openapi: dict[str, Any]) -> None:
+    compared = 0
+    for name, schema in openapi["components"]["schemas"].items():
+        if not is_typeddict(shape := getattr(answers, name, None)):
+            continue
+        hints = get_type_hints(shape, include_extras=True)
+        assert list(hints) == list(schema["properties"]), name
+        present = {field for field, hint in hints.items() if get_origin(hint) is not NotRequired}
+        assert present == set(schema.get("required", [])), name
+        compared += 1
+    assert compared > 40
 
 
 def test_it_is_a_valid_document(openapi: dict[str, Any]) -> None:
