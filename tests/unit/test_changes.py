@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.unit.parcels import NOW_MS, SEND_ID, parcel
+import pytest
+from tests.unit.parcels import NOW_MS, SEND_ID, parcel, source
 
+from cirrusmq.model import transitions
 from cirrusmq.model.parcel import GONE
+from cirrusmq.model.receipt import Receipt
 from cirrusmq.model.transitions import Change, Changes, moved
+from cirrusmq.settlement.settle import Held, holds_still
 from cirrusmq.storage.changes import Condition, all_of, as_read, change, having, none_live, removal
 from cirrusmq.storage.parcels import parcel_key
 
@@ -18,6 +22,10 @@ READ = parcel(
     receives=(1, 2, 3),
     first_received_ms=(0, 2, 4),
 )
+
+
+WAITS = parcel(3, first_received_ms=(0, 2, 4), waits_ms=(7, 8, 9))
+AWAITING = parcel(3, visible_ms=(NOW_MS + 60_000,) * 3)
 
 
 def written(changes: Changes, still: Condition, **named: Any) -> tuple[str, str, dict[str, Any]]:
@@ -56,6 +64,45 @@ def test_a_change_writes_what_it_names_of_its_own_messages() -> None:
             ":v2": {"N": "70"},
         },
     )
+
+
+@pytest.mark.parametrize(
+    ("new", "touched"),
+    [
+        (transitions.claimed(source(), READ, 1, 5, b"n", lambda: 0.5, NOW_MS), "v k r"),
+        (transitions.claimed(source(), READ, 0, 5, b"n", lambda: 0.5, NOW_MS), "v k r f"),
+        (transitions.claimed(source(), WAITS, 1, 5, b"n", lambda: 0.5, NOW_MS), "v k r w"),
+        (transitions.unclaimed(READ, READ, 1), "v k r f"),
+        (transitions.unclaimed(READ, WAITS, 1), "v k r f w"),
+        (transitions.unread(READ, READ, 1), "v k r f"),
+        (transitions.unread(READ, WAITS, 1), "v k r f w"),
+        (transitions.held(5, NOW_MS, NOW_MS), "v"),
+        (transitions.given_back(5, NOW_MS, NOW_MS), "v k w"),
+        (transitions.deleted(NOW_MS), "v f"),
+        (transitions.moved(GONE), "v"),
+        (transitions.dropped(), "v"),
+        (transitions.reopened(READ, NOW_MS, waits=False), "v k r f"),
+        (transitions.reopened(WAITS, NOW_MS, waits=True), "v k r f w"),
+        (transitions.admitted(AWAITING, 1, NOW_MS), "v f"),
+        (transitions.admitted(READ, 1, NOW_MS), "v"),
+        (transitions.preceded(READ, 1), "v"),
+        (transitions.delivered(READ, 1, NOW_MS), "v r"),
+        (transitions.delivered(READ, 0, NOW_MS), "v r f"),
+        (transitions.failed(READ, 1, NOW_MS, "503", NOW_MS), "v r e"),
+        (transitions.failed(READ, 0, NOW_MS, "503", NOW_MS), "v r f e"),
+        (transitions.kept(READ), "v"),
+    ],
+)
+def test_a_transition_touches_these_attributes_of_its_own_message(
+    new: Change, touched: str
+) -> None:
+    paths = [
+        f"{letter}1 = :e1" if letter == "e" else f"{letter}[1] = :{letter}1"
+        for letter in touched.split()
+    ]
+    _, update, values = written({1: new}, as_read(READ, [1], "visible_ms"))
+    assert update == "SET " + ", ".join(paths)
+    assert values.keys() == {":was_v1", *(f":{letter}1" for letter in touched.split())}
 
 
 def test_the_first_waits_of_a_parcel_are_a_list_which_nobody_gave_it_meanwhile() -> None:
@@ -109,6 +156,38 @@ def test_several_conditions_ask_once_what_they_have_in_common() -> None:
     assert all_of([first, second]) == (
         ("v[0] = :was_v0", "v[1] = :was_v1", "k[1] = :was_k1"),
         {":was_v0": {"N": "5"}, ":was_v1": {"N": "6"}, ":was_k1": {"B": b"b"}},
+    )
+
+
+def test_a_receipt_speaks_for_its_message_while_nobody_else_has_it() -> None:
+    receipt = Receipt(
+        source_id="queue",
+        partition=0,
+        sort_key=READ.sort_key,
+        place=2,
+        count=3,
+        expires_ms=READ.expires_ms,
+        nonce=b"mine",
+    )
+    held = Held(text="receipt", receipt=receipt, source=source(purged_ms=9))
+    assert held.key == parcel_key(READ)
+    assert holds_still(held, NOW_MS) == (
+        (
+            "x = :was_x2",
+            "size(v) = :was_n2",
+            "t > :purged",
+            "k[2] = :was_k2",
+            "v[2] > :none",
+            "(attribute_not_exists(w) OR w[2] = :none OR v[2] > :now)",
+        ),
+        {
+            ":was_x2": {"N": str(READ.expires_ms)},
+            ":was_n2": {"N": "3"},
+            ":purged": {"N": "9"},
+            ":was_k2": {"B": b"mine"},
+            ":none": {"N": "0"},
+            ":now": {"N": str(NOW_MS)},
+        },
     )
 
 

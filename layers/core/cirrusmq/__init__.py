@@ -4,6 +4,7 @@ The words that it is written in, and the file that defines each:
 
     log record      the messages of one send as they were sent       storage/parcels.py
     parcel          the delivery state of those messages             model/parcel.py
+    transition      a step in a message's life, and all there are    model/transitions.py
     source          a queue, a receiver of one, or a subscription    model/source.py
     head            where the receiving of a partition begins        receiving/unordered.py
     head mark       how far a head need not be read, for all         model/head_mark.py
