@@ -1,7 +1,7 @@
 """Giving up by age what nobody receives: a partition's messages that have reached their limit.
 
-A parcel's key says since when it can be received, so what lies before `now - limit` is old enough,
-and no more than that is read. Two kinds of parcels lie later than their age says: those that were
+A parcel's key says since when it can be received, so all before `now - limit` are old enough, and
+no more than those are read. Two kinds of parcels have a later key than their age: those that were
 re-keyed to a retry's due time, and those that were sent with a delay. A note (see `age_note`) says
 when they reach the limit:
 
@@ -40,14 +40,14 @@ HOLD_MS = 60_000
 _TOGETHER = 64
 _FEW = 4
 _LAG_MS = 60_000
-"""A parcel whose key lies no more than that behind its sending is found late by no more."""
+"""A parcel whose key is no more than that behind its sending is found late by no more."""
 _STATE = "~"
 """Sort key, behind all notes, of how far a partition was passed and who is at it."""
 _STATE_LIFE_MS = 20 * 86_400_000
 
 
 class State(NamedTuple):
-    """What is known of a partition. Times are in milliseconds since the epoch."""
+    """The state of a partition. Times are in milliseconds since the epoch."""
 
     seen_ms: int = 0
     """Before this time every delayed parcel has its note."""
@@ -93,7 +93,7 @@ def give_up_noted(core: Core, source: Source, partition: int, may: Callable[[], 
 
 
 def read_state(core: Core, source: Source, partition: int) -> State:
-    """What is known of a partition."""
+    """The state of a partition."""
     item = core.store.get(core.tables.messages, *_state_place(source, partition)) or {}
     return State(*(int(item.get(name, {"N": "0"})["N"]) for name in State._fields))
 
@@ -123,11 +123,11 @@ def release(core: Core, source: Source, partition: int) -> None:
 def _pass(
     core: Core, source: Source, partition: int, state: State, limit_ms: int, deadline_ms: int
 ) -> bool:
-    """Note what lies later than its age says, up to a minute ago; whether it came so far."""
+    """Note parcels with a later key than their age, up to a minute ago; whether it came so far."""
     now_ms = core.now_ms()
     seen_ms, until_ms = state.seen_ms, now_ms - _LAG_MS
     if state.limit_ms != limit_ms:
-        # What was re-keyed before has no note, and lies ahead by its wait.
+        # A parcel that was re-keyed before has no note, and a key that is ahead by its wait.
         seen_ms, until_ms = now_ms - limit_ms, now_ms + LONGEST_WAIT_MS
     passed = state.limit_ms != limit_ms
     for parcels in _between(core, source, partition, f"{seen_ms:013d}", until_ms):
@@ -169,7 +169,7 @@ def _note(core: Core, source: Source, parcel: Parcel, limit_ms: int) -> None:
 def _due_notes(
     core: Core, source: Source, partition: int, now_ms: int, most: int = _TOGETHER
 ) -> Iterator[list[tuple[str, int, Parcel | None]]]:
-    """Notes that are due, some at a time, with the parcels that still stand."""
+    """Notes that are due, some at a time, with the parcels that are still there."""
     table = core.tables.messages
     notes = partition_key(AGE_NOTES, source.id, partition)
     pk = partition_key(PARCELS, source.id, partition)

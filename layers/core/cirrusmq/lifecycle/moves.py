@@ -1,7 +1,7 @@
 """Moving messages out of a parcel, in the transaction that puts them where they go.
 
     one transaction:  the messages are marked gone in their parcel (if they still are as read)
-                      they stand in a parcel of their own           (if that key is free)
+                      they are put into a parcel of their own       (if that key is free)
 
 So at every moment each is in exactly one place, whatever fails and whoever races.
 """
@@ -20,7 +20,7 @@ from cirrusmq.runtime.store import Item, TransactionRefused, put_if_absent
 from cirrusmq.storage.changes import Condition, all_of, as_read, change, having, removal
 from cirrusmq.storage.parcels import parcel_key
 
-_TELL = {"ReturnValuesOnConditionCheckFailure": "ALL_OLD"}
+_ANSWER_OLD = {"ReturnValuesOnConditionCheckFailure": "ALL_OLD"}
 VANISHED = "/removed"
 REWOUND = "rewound"
 """In the place of a source's id: the parcel came back from the archive."""
@@ -29,10 +29,10 @@ REWOUND = "rewound"
 def origin(
     core: Core, source: Source, parcel: Parcel, places: Sequence[int], now_ms: int, mark: int = GONE
 ) -> str:
-    """What the new parcel of messages says of where they came from: the source's id.
+    """The origin of messages, as their new parcel names it: the id of their source.
 
-    Where the old parcel vanishes with the move its removal looks like a delete to the meter, and
-    the mark behind the id tells it so.
+    If the old parcel vanishes with the move, its removal looks like a delete to the meter, and
+    the mark behind the id tells it what that is.
     """
     after = changed(parcel, dict.fromkeys(places, moved(mark)))
     vanishes = _vanishes(core, source, parcel, after, now_ms)
@@ -59,7 +59,7 @@ def move_out(
     changes = dict.fromkeys(places, moved(mark))
     after = changed(parcel, changes)
     vanishes = _vanishes(core, source, parcel, after, now_ms)
-    # Who removes the parcel answers for all of it: a neighbour may have been rewound meanwhile.
+    # A move that removes the parcel answers for all of it: a neighbour may be rewound meanwhile.
     seen = as_read(parcel, range(parcel.count) if vanishes else places, "visible_ms")
     still = all_of([seen, having("nonces", nonces or {})])
     try:
@@ -100,14 +100,14 @@ def _departure(
 ) -> dict[str, Any]:
     table, place = core.tables.messages, parcel_key(parcel)
     if vanishes:
-        return {"Delete": {**removal(table, place, still), **_TELL}}
+        return {"Delete": {**removal(table, place, still), **_ANSWER_OLD}}
     ends_ms = None
     if parcel.first_key:
         # A message that moved outlives the ones it was sent with, and TTL would free their key.
         ends_ms = tombstone_until(parcel, core.clock.scale) + 1
         if not _is_mere_tombstone(source, changed(parcel, changes)):
             ends_ms = max(ends_ms, parcel.expires_ms)
-    return {"Update": {**change(table, place, changes, still, ends_ms=ends_ms), **_TELL}}
+    return {"Update": {**change(table, place, changes, still, ends_ms=ends_ms), **_ANSWER_OLD}}
 
 
 def _is_mere_tombstone(source: Source, after: Parcel) -> bool:

@@ -1,4 +1,4 @@
-"""Giving up by age in a partition of an ordered source, whose keys lie group by group.
+"""Giving up by age in a partition of an ordered source, whose keys are group by group.
 
 A group's first messages are its oldest, so that each group is read from its beginning until one is
 young enough, and then passed over: the cost follows the groups, never their backlog.

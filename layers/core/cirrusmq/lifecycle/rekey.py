@@ -32,8 +32,8 @@ def turn_ms(parcel: Parcel, places: Sequence[int], now_ms: int) -> int:
         given back           old key -> behind those of the head, 3 s or more      (not here: it
                                                                                     would expire)
 
-    They lose their turn, not the day: behind as much as came in while they were held. What a
-    message waited before its first receive tells how far the queue lags; a delay is no lag, so
+    They lose their turn, not the day: behind as much as came in while they were held. The
+    wait of a message before its first receive tells how far the queue lags; a delay is no lag, so
     never more than the age of its key.
     """
     first_ms = min(parcel.first_received_ms[place] for place in places)

@@ -4,9 +4,9 @@
     receivers look at 1: is something behind it held? yes: it waits ..................... no: free
 
 The first message of a group that comes back does not become visible by itself (it "waits": its
-time is its expiry), and holds back all others. Who finds the group free makes it visible, and in
-the same transaction changes the message that was first before, so that a claim of that one by
-somebody who read it earlier fails:
+time is its expiry), and holds back all others. A receiver that finds the group free makes it
+visible, and in the same transaction changes the message that was first before, so that a claim of
+that one by somebody who read it earlier fails:
 
     B: reads 3 ........................................ claims 3 as it was read: refused
     A:          rewind: 1 waits ──> A: 1 is visible, 3 changed ──> claims 1
@@ -31,7 +31,7 @@ _LOOKED_AT = 20
 
 
 def group_of(parcel: Parcel) -> str:
-    """What the sort keys of a group's parcels begin with."""
+    """The prefix of the sort keys of a group's parcels."""
     return parcel.sort_key.partition("#")[0]
 
 
@@ -71,7 +71,7 @@ def let_in(core: Core, parcel: Parcel, now_ms: int) -> Parcel:
 def _there_before(core: Core, parcel: Parcel) -> list[Parcel]:
     """The group's first parcels, from the one on that was its first before the rewind.
 
-    That one may lie behind many that came back: its key is kept for a minute.
+    That one may be behind many that came back: its key is kept for a minute.
     """
     since_ms = next(
         parcel.first_received_ms[place]

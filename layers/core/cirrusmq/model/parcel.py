@@ -1,6 +1,7 @@
 """A parcel: the delivery state of the messages of one send in one queue, receiver or subscription.
 
-Pure values: a parcel's fields, and which of its messages can be received at a given time.
+Pure values: the state, and which of the messages can be received at a given time. The steps from
+one state to the next are in `model.transitions`.
 """
 
 from __future__ import annotations
@@ -18,20 +19,20 @@ DELETED = 0
 GONE = -1
 """A `visible_ms` that says: moved to another queue (dead-lettered, redriven)."""
 MOVED = -2
-"""A `visible_ms` that says: re-keyed in the same source, in a parcel of its own."""
+"""A `visible_ms` that says: it is elsewhere in the same source, in a parcel of its own."""
 DROPPED = -3
 """A `visible_ms` that says: its retries are used up, and no dead-letter queue takes it."""
 _MARK_BYTES = 5
 _SHOWN_BYTES = 4_000
-"""The rest of a message in an answer beside its body, attributes and tags: a group of 128
-characters and a reason of 256, six bytes each, the receipt, times, names of fields."""
+"""Bytes of a message in an answer beside its body, attributes and tags: a group of 128 characters
+and a reason of 256, six bytes each, the receipt, times, names of fields."""
 
 
 class Parcel(msgspec.Struct, frozen=True, kw_only=True):
     """The state of 1 to 16 messages. Lists are indexed by a message's place in the parcel."""
 
     source_id: str
-    """Id of the messages' queue, receiver or subscription."""
+    """Id of the queue, receiver or subscription that has the messages."""
     partition: int
     sort_key: str
     """`<available at, 13 digits of ms>#<parcel id>`; in ordered sources by group and sequence."""
@@ -145,7 +146,7 @@ class Parcel(msgspec.Struct, frozen=True, kw_only=True):
         return not self.receives[place] and self.visible_ms[place] == self.expires_ms
 
     def answer_bytes(self, place: int) -> int:
-        """Bytes that the message at `place` adds to an answer's JSON at most, state included."""
+        """Bytes that the message at `place` adds to an answer's JSON at most, with its state."""
         return self.sizes[place] * self.answer_percent // 100 + _SHOWN_BYTES
 
 

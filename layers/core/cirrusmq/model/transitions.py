@@ -21,8 +21,8 @@
 
 A delayed message is one whose `visible_ms` is ahead, and so is one that waits for its retry: time
 alone makes both visible. A rewound message of an ordered queue waits at its expiry for its group
-(`reopened`) until a receiver finds that free (`admitted`). The holder of a message may also move
-it. By expiry or a purge a parcel ends whole, and an empty one is removed (`lifecycle.tombstones`).
+(`reopened`) until somebody finds that free (`admitted`). The holder of a message may move it, too.
+By expiry or a purge a parcel goes whole, and an empty one is removed (`lifecycle.tombstones`).
 
 Every transition changes `visible_ms`, which is why conditions compare it. `storage.changes` writes
 the result of a transition; `changed` is the parcel after it.

@@ -5,7 +5,7 @@ rewind takes only what was deleted until it began. So a message that is consumed
 goes on, or consumed again after it, does not appear twice, and a step may run again.
 
 In an ordered queue the first that comes back of a group waits until the group is free, and the
-others behind it (see `rewound`).
+others behind it (see `lifecycle.rewound_groups`).
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def steps(core: Core, run: Run) -> Iterator[Step]:
                         within = group if archived else f"{group}#{parcel.sort_key}"
                         waiting[within] = changed(parcel, changes)
             yield Step(Progress(pk, reached), done)
-    # Where a group is not free, or this stops here, its receivers end the wait.
+    # If a group is not free, or this stops here, its receivers end the wait.
     for number, first in enumerate(waiting.values()):
         let_in(core, first, core.now_ms())
         if number % _LET_IN == 0:
@@ -122,7 +122,7 @@ def _to_rewind(core: Core, source: Source, parcel: Parcel, to_ms: int, until_ms:
 def _restore(core: Core, parcel: Parcel, changes: Changes) -> bool:
     """Move an archived parcel back under its own key, with these changes.
 
-    Where that key is taken the same send is in the queue already, by a repeated attempt: then the
+    If that key is taken, the same send is in the queue already, by a repeated attempt: then the
     archived copy stays where it is.
     """
     pk = partition_key(ARCHIVE, parcel.source_id, parcel.partition)
@@ -141,7 +141,7 @@ def _restore(core: Core, parcel: Parcel, changes: Changes) -> bool:
 
 
 def _reopen(core: Core, parcel: Parcel, changes: Changes) -> bool:
-    """Make deleted messages of a parcel active where they stand."""
+    """Make deleted messages of a parcel active under their key."""
     # Deleted again since, a message has another time of its deletion.
     still = as_read(parcel, changes, "visible_ms", "first_received_ms")
     request = change(core.tables.messages, parcel_key(parcel), changes, still)

@@ -56,7 +56,7 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PostResult(msgspec.Struct, frozen=True, kw_only=True):
-    """The outcome of a candidate's post."""
+    """The result of a candidate's post."""
 
     candidate: Candidate
     started_ms: int
@@ -65,11 +65,11 @@ class PostResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Settled(msgspec.Struct, frozen=True, kw_only=True):
-    """The stored outcome of a post."""
+    """A post whose result is written down."""
 
     result: PostResult
     candidate: Candidate
-    """As stored now."""
+    """As it is now."""
     due_ms: int | None
     """When it is posted again; None where it is not."""
     mark: Mark | None
@@ -123,7 +123,7 @@ def settle(
             changes[place] = failed(parcel, place, due_ms, each.error, now_ms)
         else:
             due_ms = _due_ms(push, each)
-            # A message to give up waits for no time; should this stop here, its mark finds it.
+            # One that is given up waits for no time; should this stop here, its mark finds it.
             again_ms = max(each.started_ms if due_ms is None else due_ms, marks_from_ms)
             if not push.blocks:
                 mark = _mark(parcel, place, again_ms, each.error)
@@ -148,8 +148,8 @@ def settle(
 def give_up(push: Push, candidate: Candidate, error: str) -> Parcel:
     """Move a message to the dead-letter queue, or drop it, or keep it out of the way.
 
-    One that no dead-letter queue can take now is not lost: it is kept to its expiry, as after a
-    policy that ends so, and holds no other back.
+    One that no dead-letter queue can take now is not lost: it stays to its expiry, as after a
+    policy that ends so, and holds nothing back.
     """
     core, parcel, place = push.core, candidate.parcel, candidate.place
     if not parcel.live(place):
@@ -175,7 +175,7 @@ def is_used_up(push: Push, candidate: Candidate) -> bool:
 
 
 def _as_written(settled: Settled, left: Parcel) -> Settled:
-    """A post's outcome as stored: an earlier try may have drawn another wait."""
+    """A post as the store has it: an earlier try may have drawn another wait."""
     candidate = replace(settled.candidate, parcel=left)
     place = candidate.place
     if settled.due_ms is None or not left.live(place):

@@ -1,8 +1,8 @@
 """Deleting messages by receipt.
 
 All of a parcel at once is one conditional delete. Part of it is an update; whoever sees nothing
-left then removes the parcel. Where deleted messages can be rewound the parcel goes, as it stands,
-into the archive, in the transaction that removes it.
+left then removes the parcel. If deleted messages can be rewound, the parcel goes, as it is, into
+the archive, in the transaction that removes it.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def _delete_of_parcel(core: Core, together: Sequence[Held]) -> Results:
     except ConditionFailed as failed:
         if failed.item is not None:
             return _delete_each(core, alive, now_ms) if len(alive) > 1 else {}
-        # Gone. Where the SDK sent the delete twice, the first one did it.
+        # Gone. If the SDK sent the delete twice, the first one did it.
         return {held.text: 0 for held in alive} if failed.repeated else {}
     return {held.text: 0 for held in alive}
 
@@ -81,7 +81,7 @@ def _archive_whole(core: Core, together: Sequence[Held], now_ms: int) -> Results
     if until_ms <= now_ms:
         return _delete_part(core, together, now_ms)  # nothing left to rewind
     put = {"TableName": core.tables.messages, "Item": archive_item(gone, until_ms)}
-    # What goes into the archive is what was read.
+    # The parcel goes into the archive as it was read.
     seen = as_read(parcel, range(parcel.count), "visible_ms")
     still = all_of([_hold_still(together, now_ms), seen])
     removed = removal(core.tables.messages, first.key, still)

@@ -32,18 +32,18 @@ class Portion(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Moved(msgspec.Struct, frozen=True):
-    """They stand elsewhere now."""
+    """They are elsewhere now."""
 
     left: Parcel
-    """What is left of their parcel."""
+    """Their parcel without them."""
     due_ms: int
 
 
 class InPlace(msgspec.Struct, frozen=True):
-    """They are to be given back where they stand."""
+    """They are to be given back under their key."""
 
     instead_of: Parcel | None
-    """Where a move would have put them whose answer was lost."""
+    """The parcel that a move would have made of them whose answer was lost."""
 
 
 def stays(source: Source, sort_key: str, wait_ms: int, now_ms: int) -> bool:
@@ -95,7 +95,7 @@ def give_up_aged(
 ) -> tuple[Parcel, list[int]]:
     """Move what is too old to the dead-letter queue: what is left of the parcel, and who went.
 
-    `nonces` by place. What cannot go there now is given back like any other.
+    `nonces` by place. A message that cannot go there now is given back like any other.
     """
     max_age = source.dead_letter.max_age_seconds if source.dead_letter else None
     went: list[int] = []

@@ -65,7 +65,7 @@ def settle(
 ) -> Results:
     """Let `act` settle the messages of each parcel; answers the results in the order asked.
 
-    What is no receipt of ours, or of another queue, gets ReceiptExpired, as a stale one does.
+    A text that is no receipt of ours, or one of another queue, gets ReceiptExpired, as a stale one.
     """
     check_count(texts)
     parcels: dict[tuple[str, str], list[Held]] = {}
@@ -86,8 +86,8 @@ def holds_still(held: Held, now_ms: int) -> Condition:
     """The condition under which a receipt speaks for its message.
 
     The receipt is the newest (its nonce), of a message still there (not deleted, moved, expired
-    or purged). Where a retry's wait follows, a lease that ran out has passed into it; without one
-    it may still be used.
+    or purged). If a retry's wait follows, a lease that ran out has passed into it; without one the
+    receipt may still be used.
     """
     receipt, place = held.receipt, held.receipt.place
     parcel = Condition(

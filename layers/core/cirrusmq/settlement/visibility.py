@@ -90,7 +90,7 @@ def change_visibility(core: Core, request: VisibilityRequest, source_of: SourceO
 
 
 def give_back(core: Core, request: GiveBackRequest, source_of: SourceOf) -> Results:
-    """End receipts: hidden for the delay, else for the ladder's next wait, else active at once."""
+    """End receipts: hidden for the delay, else for the retry's wait, else active at once."""
     given = request.delay_seconds
     delay_ms = None if isinstance(given, UnsetType) else given * 1000
     return settle(
@@ -148,7 +148,7 @@ def _give_all(core: Core, together: Sequence[Held], delay_ms: int | None) -> Res
             elif outcome is not None:
                 parcel = outcome.left
                 results |= {texts[place]: outcome.due_ms for place in own}
-    # Neighbours never rest. To give back where it stands asks for nobody else.
+    # Neighbours never rest. A give-back in place asks for nobody else.
     for held in alive:
         if held.text not in results:
             results |= _give_each_in_place(core, [held], waits[held.receipt.place], now_ms)
@@ -162,7 +162,7 @@ def _give_each_in_place(
     now_ms: int,
     instead_of: Parcel | None = None,
 ) -> Results:
-    """End the leases where the messages stand.
+    """End the leases in place.
 
     `instead_of`: a move whose answer was lost would have put them there.
     """
@@ -178,7 +178,7 @@ def _give_each_in_place(
 
 
 def _give_in_place(core: Core, held: Held, wait_ms: int, now_ms: int) -> int | None:
-    """End the lease where the message stands."""
+    """End the lease in place."""
     ended = transitions.given_back(wait_ms, held.receipt.expires_ms, now_ms)
     try:
         _end_lease(core, held, ended, now_ms)
@@ -189,10 +189,10 @@ def _give_in_place(core: Core, held: Held, wait_ms: int, now_ms: int) -> int | N
 
 
 def _end_lease(core: Core, held: Held, ended: Change, now_ms: int) -> None:
-    """Write a give-back where the message stands.
+    """Write a give-back in place.
 
-    Only parcels that were received under a ladder have a list of waits. Whether this one has is
-    guessed from the source's present ladder, and a second write follows where that was wrong.
+    Only parcels that were received under a retry policy have a list of waits. Whether this one has
+    is guessed from the source's present policy, and a second write follows where that was wrong.
     """
     waits = held.source.retry is not None
     try:

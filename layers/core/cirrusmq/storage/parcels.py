@@ -142,7 +142,7 @@ def read_parcel(item: Item) -> Parcel:
 
 
 def age_note(parcel: Parcel, max_age_ms: int) -> Item:
-    """The item that tells the sweep when a re-keyed parcel exceeds its age; its key no longer does.
+    """A note for the sweep: when a re-keyed parcel grows too old, which its key no longer says.
 
     sk: `<when that is, 13 digits of ms>#<sort key of the parcel>`; pk as the parcel's, but `A`.
     """
