@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from tests.unit.parcels import NOW_MS, SEND_ID, parcel
 
+from cirrusmq.base import limits, ulid
 from cirrusmq.model.parcel import (
     DELETED,
     DROPPED,
@@ -15,6 +16,8 @@ from cirrusmq.model.parcel import (
     lone_parcel_id,
     message_id,
     sort_key,
+    tombstone_until,
+    where_differing,
 )
 
 NONCE = b"n" * 16
@@ -92,6 +95,7 @@ def test_messages_are_numbered_by_their_place_unless_the_parcel_says() -> None:
 def test_a_message_alone_in_another_queue_has_a_record_of_its_own() -> None:
     alone = lone_parcel_id(SEND_ID, 10, 255, "orders")
     assert alone.startswith(f"{SEND_ID}.A.ff")
+    assert len(alone) == len(f"{SEND_ID}.A.ff") + 10
     assert alone != lone_parcel_id(SEND_ID, 10, 255, "a receiver of orders")
     assert parcel(parcel_id=alone).record_id == alone
     assert parcel(parcel_id=f"{SEND_ID}.A").record_id == SEND_ID
@@ -101,6 +105,19 @@ def test_a_message_alone_in_another_queue_has_a_record_of_its_own() -> None:
 def test_a_message_takes_its_share_of_an_answer_and_4000_bytes_of_state() -> None:
     assert parcel(2, sizes=(1, 1_050), answer_percent=133).answer_bytes(1) == 1_396 + 4_000
     assert parcel(sizes=(7,), answer_percent=50).answer_bytes(0) == 3 + 4_000
+
+
+def test_a_key_stays_taken_as_long_as_its_send_may_be_repeated() -> None:
+    sent_ms = ulid.time_of(SEND_ID)
+    assert tombstone_until(parcel(), 1.0) == sent_ms + limits.TOMBSTONE_MS
+    assert tombstone_until(parcel(), 0.5) == sent_ms + limits.TOMBSTONE_MS // 2
+    by_fan_out = parcel(fanned_out=True)
+    assert tombstone_until(by_fan_out, 0.5) == sent_ms + limits.FAN_OUT_TOMBSTONE_MS
+
+
+def test_numbers_that_are_the_places_are_not_written_down() -> None:
+    assert where_differing((0, 1, 2)) == ()
+    assert where_differing((0, 2)) == (0, 2)
 
 
 def test_keys_sort_as_the_times_in_them_do() -> None:

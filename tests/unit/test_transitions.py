@@ -182,6 +182,12 @@ def test_a_failed_post_says_when_the_next_one_is_and_why() -> None:
     assert before.errors[1] == "404"
 
 
+def test_the_first_post_is_the_first_receive_also_where_it_fails() -> None:
+    assert transitions.failed(RECEIVED, 0, NOW_MS + 5, "503", NOW_MS) == Change(
+        visible_ms=NOW_MS + 5, receives=1, first_received_ms=NOW_MS, error="503"
+    )
+
+
 def test_a_message_that_is_kept_stays_to_its_expiry() -> None:
     assert transitions.kept(RECEIVED) == Change(visible_ms=NOW_MS + 60_000)
 

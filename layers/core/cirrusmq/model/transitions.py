@@ -219,7 +219,7 @@ def changed(parcel: Parcel, changes: Changes) -> Parcel:
         receives=after(parcel.receives, lambda change: change.receives),
         first_received_ms=after(parcel.first_received_ms, lambda change: change.first_received_ms),
         waits_ms=after(waits_ms, lambda change: change.wait_ms),
-        errors={**parcel.errors, **errors} if errors else parcel.errors,
+        errors={**parcel.errors, **errors},
     )
 
 
