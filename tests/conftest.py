@@ -16,6 +16,15 @@ def pytest_configure() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+@pytest.fixture(scope="session")
+def shared_stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
+    """One service for all tests of a process that neither end it nor mind what others make."""
+    running = Stack(tmp_path_factory.mktemp("stack"))
+    yield running
+    running.end()
+    running.clean_up()
+
+
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Start]:
     """Start `cirrusmq up`, always on the same data."""

@@ -33,12 +33,9 @@ class Service:
 
 
 @pytest.fixture(scope="session")
-def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """One service for all tests of a process; each makes queues of its own."""
-    running = Stack(tmp_path_factory.mktemp("stack"))
-    yield Service(running)
-    running.end()
-    running.clean_up()
+def stack(shared_stack: Stack) -> Service:
+    """The service of all tests; each makes queues of its own."""
+    return Service(shared_stack)
 
 
 @pytest.fixture

@@ -120,8 +120,8 @@ def test_what_is_wrong_with_the_folder_is_one_line(
 LOCK_AS_ANYBODY = """
 import os, sys
 from pathlib import Path
-from cirrusmq_local.data import DataFolder
-from cirrusmq_local.data_errors import DataError
+from cirrusmq_local.stack.data import DataFolder
+from cirrusmq_local.engine.data_errors import DataError
 folder = DataFolder(Path(sys.argv[1]))
 if os.geteuid() == 0:
     os.setuid(65534)

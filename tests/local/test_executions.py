@@ -101,6 +101,7 @@ def test_a_wait_passes_on_the_stacks_clock() -> None:
     assert machine.clock.now_ms() - began == 43_205_000
 
 
+@pytest.mark.alone
 def test_a_wait_is_divided_by_the_scale(tmp_path: Path) -> None:
     clock = ScaledClock(tmp_path / "clock.json", 1_000)
     machine = Machine(answers(after("wait", 500), after("done")), clock=clock)
@@ -129,8 +130,8 @@ def test_what_lambda_itself_refuses_is_tried_again_after_a_pause() -> None:
     assert machine.given == [GIVEN] * 4
 
 
-def test_many_rounds_end_before_the_history_is_full() -> None:
-    rounds = 1_500
+@pytest.mark.parametrize("rounds", [100, pytest.param(1_500, marks=pytest.mark.long)])
+def test_many_rounds_end_before_the_history_is_full(rounds: int) -> None:
     sequence = [after("wait", 60, n) for n in range(rounds)]
     machine = Machine(answers(*sequence, after("done")))
     began = machine.clock.now_ms()

@@ -186,7 +186,7 @@ def kill_under_load(start: Start, seed: int) -> None:
     assert {id_: history.received[id_] for id_ in history.sent} == history.sent
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(1))
 def test_a_kill_loses_nothing_answered(start: Start, seed: int) -> None:
     kill_under_load(start, seed)
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import httpx
 import pytest
-from tests.stack import Start
+from tests.stack import Stack
 
 SENDERS, RECEIVERS = 2, 3
 BATCHES = 40
@@ -63,13 +63,12 @@ def receive(url: str, headers: dict[str, str], queue: str, all_sent: Path) -> li
 
 @pytest.mark.parametrize("queue", ["plain", "ordered"])
 def test_each_message_is_handled_once_and_in_order(
-    start: Start, tmp_path: Path, queue: str
+    shared_stack: Stack, tmp_path: Path, queue: str
 ) -> None:
-    stack = start()
-    client = stack.client()
+    client = shared_stack.client()
     attributes = {"ordered": queue == "ordered", "visibility_timeout_seconds": 300}
     client.put(f"/queues/{queue}", json=attributes).raise_for_status()
-    at = (stack.url, {"authorization": client.headers["authorization"]}, queue)
+    at = (shared_stack.url, {"authorization": client.headers["authorization"]}, queue)
     all_sent = tmp_path / "all-sent"
     with ProcessPoolExecutor(
         SENDERS + RECEIVERS, mp_context=multiprocessing.get_context("spawn")

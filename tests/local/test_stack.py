@@ -15,11 +15,11 @@ from pathlib import Path
 
 import httpx
 import pytest
-from tests.stack import COMMAND, START_SECONDS, Start, environment
+from tests.stack import COMMAND, START_SECONDS, Stack, Start, environment
 
 
-def test_it_says_where_it_answers_and_how_to_connect(start: Start) -> None:
-    up = start()
+def test_it_says_where_it_answers_and_how_to_connect(shared_stack: Stack) -> None:
+    up = shared_stack
     assert up.ready.startswith("ready http://127.0.0.1:")
     assert httpx.get(up.url + "/health", trust_env=False).status_code == 200
     connection = up.connection()
@@ -83,12 +83,12 @@ def test_a_crash_is_told(start: Start) -> None:
     assert "Fatal Python error: Segmentation fault" in told
 
 
-def test_two_do_not_share_data(start: Start) -> None:
-    start()
-    second = start()
+def test_two_do_not_share_data(shared_stack: Stack) -> None:
+    second = Stack(shared_stack.folder)
     code = second.process.wait(START_SECONDS)
     told = second.errors()
     assert (code, second.ready) == (1, "")
+    second.clean_up()
     assert "in use" in told
     assert told.count("\n") == 1
 
@@ -130,24 +130,24 @@ def test_a_message_is_delayed_in_its_time(start: Start) -> None:
     assert message["body"] == "later"
 
 
-def test_functions_that_are_scheduled_run_when_asked(start: Start) -> None:
-    client = start().client()
-    client.put("/queues/orders")
-    client.post("/queues/orders/messages", json={"messages": [{"body": "counted"}]})
+def test_functions_that_are_scheduled_run_when_asked(shared_stack: Stack) -> None:
+    client = shared_stack.client()
+    client.put("/queues/counted")
+    client.post("/queues/counted/messages", json={"messages": [{"body": "counted"}]})
     for name in ("sweep", "meter"):
         assert client.post(f"/local/run/{name}", json={}).status_code == 200
     assert client.post("/local/run/nothing", json={}).status_code == 404
 
 
-def test_each_table_is_exported(start: Start) -> None:
-    exports = start().client().post("/local/export", json={}).json()["exports"]
+def test_each_table_is_exported(shared_stack: Stack) -> None:
+    exports = shared_stack.client().post("/local/export", json={}).json()["exports"]
     assert set(exports) == {"Directory", "Messages", "Usage"}
     for folder in exports.values():
         assert (Path(folder) / "manifest-summary.json").is_file()
 
 
-def test_what_is_no_route_is_told_apart_from_a_wrong_method(start: Start) -> None:
-    client = start().client()
+def test_what_is_no_route_is_told_apart_from_a_wrong_method(shared_stack: Stack) -> None:
+    client = shared_stack.client()
     missing = client.get("/nothing")
     assert (missing.status_code, missing.json()["code"]) == (404, "NotFound")
     wrong = client.put("/health")
@@ -159,8 +159,8 @@ def test_what_is_no_route_is_told_apart_from_a_wrong_method(start: Start) -> Non
     assert missing.headers["content-type"] == "application/problem+json"
 
 
-def test_the_page_to_try_it_needs_nothing_from_outside(start: Start) -> None:
-    url = start().url
+def test_the_page_to_try_it_needs_nothing_from_outside(shared_stack: Stack) -> None:
+    url = shared_stack.url
     page = httpx.get(url + "/docs", trust_env=False)
     assert (page.status_code, page.headers["content-type"]) == (200, "text/html; charset=utf-8")
     assert "//" not in re.sub(r"(?m)^//.*$", "", page.text)
@@ -176,11 +176,11 @@ def test_the_page_to_try_it_needs_nothing_from_outside(start: Start) -> None:
 
 
 @pytest.mark.parametrize(("size", "status"), [(1_048_577, 413), (10_485_761, 413)])
-def test_a_body_that_is_too_large_is_refused(start: Start, size: int, status: int) -> None:
-    client = start().client()
-    client.put("/queues/orders")
+def test_a_body_that_is_too_large_is_refused(shared_stack: Stack, size: int, status: int) -> None:
+    client = shared_stack.client()
+    client.put("/queues/large")
     answer = client.post(
-        "/queues/orders/messages",
+        "/queues/large/messages",
         content=b" " * size,
         headers={"content-type": "application/json"},
         timeout=30,
@@ -188,12 +188,10 @@ def test_a_body_that_is_too_large_is_refused(start: Start, size: int, status: in
     assert (answer.status_code, answer.json()["code"]) == (status, "RequestTooLarge")
 
 
-def test_the_command_line_reaches_it(start: Start) -> None:
-    up = start()
-
+def test_the_command_line_reaches_it(shared_stack: Stack) -> None:
     def run(*arguments: str) -> str:
         done = subprocess.run(
-            [COMMAND, *arguments, "--data", str(up.folder)],
+            [COMMAND, *arguments, "--data", str(shared_stack.folder)],
             env=environment(),
             capture_output=True,
             text=True,
@@ -203,13 +201,17 @@ def test_the_command_line_reaches_it(start: Start) -> None:
         assert done.returncode == 0, done.stderr
         return done.stdout
 
-    run("queue", "create", "orders")
-    run("send", "orders", "one", "two")
-    first = json.loads(run("receive", "orders", "--json", "--delete"))
+    def queues() -> list[str]:
+        return [queue["name"] for queue in json.loads(run("queue", "list", "--json"))]
+
+    before = queues()
+    run("queue", "create", "by-command")
+    run("send", "by-command", "one", "two")
+    first = json.loads(run("receive", "by-command", "--json", "--delete"))
     assert first["body"] in ("one", "two")
-    assert [queue["name"] for queue in json.loads(run("queue", "list", "--json"))] == ["orders"]
-    assert json.loads(run("queue", "show", "orders", "--json"))["counts"]["active"] == 1
-    assert "purge done" in run("queue", "purge", "orders", "--yes")
-    assert run("receive", "orders", "--wait-seconds", "0") == ""
-    run("queue", "delete", "orders", "--yes")
-    assert json.loads(run("queue", "list", "--json")) == []
+    assert sorted(queues()) == sorted([*before, "by-command"])
+    assert json.loads(run("queue", "show", "by-command", "--json"))["counts"]["active"] == 1
+    assert "purge done" in run("queue", "purge", "by-command", "--yes")
+    assert run("receive", "by-command", "--wait-seconds", "0") == ""
+    run("queue", "delete", "by-command", "--yes")
+    assert queues() == before

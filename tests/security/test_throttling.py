@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -13,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.security.contract import CALLS, names_for, set_stage
-from tests.stack import Stack
+from tests.stack import Stack, Start
 
 from cirrusmq.runtime.throttle import Throttle, share_of
 from cirrusmq_local.engine import EngineError
@@ -209,25 +207,13 @@ def test_a_share_is_never_more_than_the_rate(
 
 
 def test_a_running_stack_refuses_only_where_a_rate_is_given(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    shared_stack: Stack, start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def call(name: str, check: Callable[[Any], None]) -> None:
-        up = Stack(tmp_path / name)
-        try:
-            check(up.client())
-        finally:
-            up.clean_up()
-
-    def everything_passes(client: Any) -> None:
-        assert {client.get("/queues").status_code for _ in range(100)} == {200}
-
-    def some_must_wait(client: Any) -> None:
-        answers = [client.get("/queues") for _ in range(200)]
-        refused = [answer for answer in answers if answer.status_code == 429]
-        assert 0 < len(refused) < 200
-        assert {answer.headers["retry-after"] for answer in refused} == {"1"}
-
-    monkeypatch.delenv("ACCOUNT_REQUESTS_PER_SECOND", raising=False)
-    call("free", everything_passes)
+    free = shared_stack.client()
+    assert {free.get("/queues").status_code for _ in range(100)} == {200}
     monkeypatch.setenv("ACCOUNT_REQUESTS_PER_SECOND", "10")
-    call("limited", some_must_wait)
+    limited = start().client()
+    answers = [limited.get("/queues") for _ in range(200)]
+    refused = [answer for answer in answers if answer.status_code == 429]
+    assert 0 < len(refused) < 200
+    assert {answer.headers["retry-after"] for answer in refused} == {"1"}

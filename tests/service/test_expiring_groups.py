@@ -73,8 +73,7 @@ def last_minutes(world: World, published_ms: int, minutes: int = 6) -> None:
         {"policy": "exponential_decay"},
     ],
 )
-@pytest.mark.parametrize("comes_back", [True, False])
-@pytest.mark.parametrize("received_again", [True, False])
+@pytest.mark.parametrize(("comes_back", "received_again"), [(True, True), (False, False)])
 def test_a_message_whose_consumers_are_gone_is_not_lost_in_silence(
     world: World,
     topic: TestTopic,

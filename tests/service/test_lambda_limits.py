@@ -9,12 +9,12 @@ import pytest
 
 from cirrusmq_lambda import replies
 from cirrusmq_local.cloud.invocation import LINKS, TimedOutError
+from cirrusmq_local.testing import Subscriber
 from cirrusmq_local.testing.world import World
 
 if TYPE_CHECKING:
     from tests.service.conftest import MakeQueue
     from tests.service.topics import TestTopic
-from cirrusmq_local.testing import Subscriber
 
 
 def test_an_answer_that_lambda_cannot_pass_on_is_lost_and_its_messages_stay_claimed(

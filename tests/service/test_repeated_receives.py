@@ -90,8 +90,7 @@ class TestLongQueues:
         copies(world, parcel, request.param, now_ms + 300_000, now_ms + 600_000, held=False)
         return world, alice
 
-    @pytest.mark.parametrize("seconds", [0.5, 29])
-    @pytest.mark.parametrize("others", [0, 40])
+    @pytest.mark.parametrize(("seconds", "others"), [(0.5, 0), (29, 40)])
     def test_a_repeat_finds_what_the_first_took_within_50_units(
         self, long: tuple[World, Client], seconds: float, others: int
     ) -> None:

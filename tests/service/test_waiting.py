@@ -32,7 +32,7 @@ def poll_units(world: World, alice: Client, path: str, **fields: Any) -> float:
 
 
 @pytest.mark.parametrize("ordered", [False, True])
-@pytest.mark.parametrize("partitions", [1, 4, 16, 64, 200, 255])
+@pytest.mark.parametrize("partitions", [1, 16, 255])
 def test_an_idle_poll_of_20_seconds_costs_at_most_150_units(partitions: int, ordered: bool) -> None:
     world, alice = cloud()
     alice.put("/queues/orders", {"partitions": partitions, "ordered": ordered})
@@ -86,9 +86,9 @@ def test_a_message_ends_a_wait_within_200_ms_however_long_it_has_lasted(
         )
     # Spread evenly over three rounds of looks, and out of step with them.
     delays = [
-        delay_seconds(world, alice, age_seconds + 3 * ROUND_SECONDS * number / 47, monkeypatch)
+        delay_seconds(world, alice, age_seconds + 3 * ROUND_SECONDS * number / 17, monkeypatch)
         for age_seconds in (1, 5, 18)
-        for number in range(47)
+        for number in range(17)
     ]
     assert median(delays) <= 0.2
     assert max(delays) <= 0.5
@@ -114,23 +114,23 @@ def test_what_is_free_when_the_wait_ends_is_answered() -> None:
         assert len(alice.receive(f"orders{number}", wait_seconds=1)) == 1
 
 
-class TestHeldGroups:
+@pytest.fixture(scope="module", params=[1, 4])
+def crowded(request: pytest.FixtureRequest) -> tuple[World, Client]:
     """An ordered queue most of whose groups are held."""
+    world = World()
+    alice = world.client("alice", admin=True)
+    alice.put("/queues/orders", {"ordered": True, "partitions": request.param})
+    for first in range(0, 1_000, 10):
+        messages = [{"body": "x" * 50, "group": str(first + n)} for n in range(10)]
+        alice.post("/queues/orders/messages", {"messages": messages})
+    held = 0
+    while some := alice.receive("orders", visibility_timeout_seconds=3_600, wait_seconds=20):
+        held += len(some)
+    assert held == 1_000
+    return world, alice
 
-    @pytest.fixture(params=[1, 4])
-    def crowded(self, request: pytest.FixtureRequest) -> tuple[World, Client]:
-        world = World()
-        alice = world.client("alice", admin=True)
-        alice.put("/queues/orders", {"ordered": True, "partitions": request.param})
-        for first in range(0, 1_000, 10):
-            messages = [{"body": "x" * 50, "group": str(first + n)} for n in range(10)]
-            alice.post("/queues/orders/messages", {"messages": messages})
-        held = 0
-        while some := alice.receive("orders", visibility_timeout_seconds=3_600, wait_seconds=20):
-            held += len(some)
-        assert held == 1_000
-        return world, alice
 
+class TestHeldGroups:
     def test_a_look_costs_at_most_10_units_however_many_groups_are_held(
         self, crowded: tuple[World, Client]
     ) -> None:
