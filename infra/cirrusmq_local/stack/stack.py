@@ -5,21 +5,20 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
-import resource
 import sqlite3
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
 from cirrusmq.access import keys
-from cirrusmq.base.errors import Unauthenticated, Unavailable
+from cirrusmq.base.errors import Unavailable
 from cirrusmq.base.timestamps import format_time
 from cirrusmq.wiring import bootstrap
 from cirrusmq_lambda.problems import problem
-from cirrusmq_local.cloud.aws import isolate_environment, make_session
-from cirrusmq_local.cloud.clock import ClockStopped, ScaledClock
+from cirrusmq_local.cloud.aws import make_session
+from cirrusmq_local.cloud.clock import ScaledClock
 from cirrusmq_local.cloud.environments import (
     Environments,
     Layout,
@@ -33,27 +32,25 @@ from cirrusmq_local.cloud.guard import GuardedEngine
 from cirrusmq_local.cloud.pump import LambdaRecord, Pump
 from cirrusmq_local.cloud.routing import Router
 from cirrusmq_local.cloud.schedules import Repeater
-from cirrusmq_local.cloud.template import Function, StreamSource, Template, load
-from cirrusmq_local.engine import Engine, TableSpec, attach
+from cirrusmq_local.cloud.tables import table_specs
+from cirrusmq_local.cloud.template import Function, StreamSource, load
+from cirrusmq_local.engine import Engine, attach
 from cirrusmq_local.engine.data_errors import DataError, explain_store, naming
 from cirrusmq_local.engine.errors import OtherFormError
 from cirrusmq_local.stack.data import DataFolder
 from cirrusmq_local.stack.gateway import Gateway
+from cirrusmq_local.stack.introduction import introduce
 from cirrusmq_local.stack.local_routes import FUNCTION_NAME, ROUTES, LocalRoutes
 from cirrusmq_local.stack.logfile import LogFile
 from cirrusmq_local.stack.recovery import release_posts
 from cirrusmq_local.stack.server import Server
+from cirrusmq_local.stack.surroundings import allow_many_connections, set_environment
 from cirrusmq_local.stack.trouble import Trouble
+from cirrusmq_local.stack.upkeep import UPKEEP_SECONDS, Upkeep
 
-ACCOUNT = "local"
 TEMPLATE = Path(__file__).resolve().parents[3] / "template.yaml"
-UPKEEP_SECONDS = 1.0
-EXPIRED_AT_ONCE = 1_000
 TOLD_AHEAD_MS = 2_000
 """A client's `attempt` of its own clock is refused where the stack's time is further ahead."""
-_OWN_VARIABLES = ("POWERTOOLS_LOG_LEVEL", "ACCOUNT_REQUESTS_PER_SECOND")
-"""The variables of the stack's own environment that functions get, too."""
-
 _log = logging.getLogger(__name__)
 
 
@@ -106,13 +103,13 @@ class Stack:
         self._ending.close()
 
     def _start(self, ending: contextlib.ExitStack) -> None:
-        _allow_many_connections()
+        allow_many_connections()
         self._data.lock()
         ending.callback(self._data.unlock)
         self._clock = clock = ScaledClock(self._data.clock, self._scale)
         # If the start fails, no thread sleeps on this clock any longer.
         ending.callback(clock.stop)
-        _set_environment(self._template, self._data, self._layout)
+        set_environment(self._template, self._data, self._layout)
         engine = self._open_engine(ending)
         clock.start_after(engine.newest_write_ms())
         with naming(self._data.clock):
@@ -127,13 +124,16 @@ class Stack:
         server = self._make_server(functions, ending)
         os.environ["PUBLIC_URL"] = self.url
         self._spawn(lambda: clock.keep_until_stopped(self._note_failure))
-        self._spawn(self._watch_folder)
+        upkeep = Upkeep(
+            engine, self._template, self._data, self._trouble, clock, UPKEEP_SECONDS * self._scale
+        )
+        self._spawn(lambda: upkeep.watch_folder(self._give_up))
         for pump in pumps:
             self._spawn(pump.run_until_stopped)
         for repeater in repeaters:
             self._spawn(repeater.run_until_stopped)
-        self._spawn(lambda: self._keep_up(engine, pumps))
-        self._introduce(functions)
+        self._spawn(lambda: upkeep.keep_up(pumps))
+        introduce(self._template, functions, self._data, self.url)
         server.start()
         self._spawn(self._executions.warm_up)
         if clock.started_ahead_ms > TOLD_AHEAD_MS:
@@ -143,21 +143,11 @@ class Stack:
             )
 
     def _open_engine(self, ending: contextlib.ExitStack) -> Engine:
-        tables = [
-            TableSpec(
-                table.name,
-                partition_key=table.partition_key,
-                sort_key=table.sort_key,
-                ttl_attribute=table.ttl_attribute,
-                stream=table.stream,
-            )
-            for table in self._template.tables
-        ]
         self._data.check_store()
         try:
             engine = Engine(
                 self._data.store,
-                tables,
+                table_specs(self._template),
                 now_ms=self._clock.now_ms,
                 on_failure=self._note_store_failure,
             )
@@ -271,53 +261,6 @@ class Stack:
         ending.callback(server.refuse)
         return server
 
-    def _introduce(self, functions: Functions) -> None:
-        """Make the account's first admin key as in the cloud, and tell clients how to connect."""
-        connection = self._data.read_connection()
-        if connection is None or not _is_known(connection):
-            made = functions.run(self._manage, {"create_admin_key": {"account": ACCOUNT}})
-            connection = {name: made[name] for name in ("account", "access_key_id", "secret")}
-        elif connection["url"] == self.url:
-            return
-        self._data.write_connection({**connection, "url": self.url})
-
-    @property
-    def _manage(self) -> str:
-        """The name of the function that makes admin keys."""
-        return next(each.name for each in self._template.functions if each.folder.name == "manage")
-
-    def _keep_up(self, engine: Engine, pumps: Sequence[Pump]) -> None:
-        """Remove expired items, and changes that every reader of a stream has read."""
-        while True:
-            try:
-                while engine.remove_expired(EXPIRED_AT_ONCE) == EXPIRED_AT_ONCE:
-                    self._clock.sleep(0)
-                for table in self._template.tables:
-                    saved = [p.saved for p in pumps if p.source.table == table.name]
-                    if table.stream and saved:
-                        engine.trim_stream(table.name, min(saved))
-                self._clock.sleep(UPKEEP_SECONDS * self._scale)
-            except ClockStopped:
-                return
-            except Exception:
-                _log.exception("upkeep failed")
-
-    def _watch_folder(self) -> None:
-        """Tell when trouble is over; give up where what is answered would be lost."""
-        while True:
-            try:
-                self._clock.sleep(UPKEEP_SECONDS * self._scale)
-            except ClockStopped:
-                return
-            self._trouble.look()
-            gone = self._data.missing()
-            if gone is not None:
-                self._give_up(
-                    f"{gone} is gone or was replaced while the service ran, which ends here: what"
-                    " was stored since may be lost"
-                )
-                return
-
     def _spawn(self, target: Callable[[], Any]) -> None:
         thread = threading.Thread(target=target, daemon=True)
         self._threads.append(thread)
@@ -328,44 +271,9 @@ class Stack:
             thread.join()
 
 
-def _set_environment(template: Template, data: DataFolder, layout: Layout) -> None:
-    isolate_environment()
-    own = {name: os.environ[name] for name in _OWN_VARIABLES if name in os.environ}
-    os.environ |= template.environment() | {
-        # With one cache for all functions, the others see a change of one at once.
-        "SHARED_CACHES": "true" if layout == "shared" else "false",
-        # A user who tries the service out has the subscriber on the same machine.
-        "CONFIRM_ENDPOINTS": "false",
-        "HTTP_ENDPOINTS": "true",
-        "ALLOWED_NETWORKS": "127.0.0.0/8,::1/128",
-        "REPORTS_FOLDER": str(data.reports),
-        # A line for each call is for a log service, not for a disk.
-        "POWERTOOLS_LOG_LEVEL": "WARNING",
-        "POWERTOOLS_METRICS_DISABLED": "true",
-    }
-    os.environ |= own
-
-
-def _is_known(connection: Mapping[str, str]) -> bool:
-    """Whether the store knows the connection's key; not where the store was begun anew."""
-    key = f"Bearer {connection['access_key_id']}:{connection['secret']}"
-    try:
-        keys.verify(bootstrap.service(), key)
-    except Unauthenticated:
-        return False
-    return True
-
-
 def _log_into(log: LogFile) -> Callable[[], None]:
     """Have what the stack's own parts log written there too; the result ends that."""
     handler = logging.StreamHandler(log)
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
     logging.root.addHandler(handler)
     return lambda: logging.root.removeHandler(handler)
-
-
-def _allow_many_connections() -> None:
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = 65_536 if most == resource.RLIM_INFINITY else most
-    with contextlib.suppress(ValueError, OSError):
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from typing import Any, TypeVar, cast
 
-from botocore.loaders import create_loader
+from botocore.session import get_session
 from pynamodb.connection import Connection
 
 from cirrusmq.base.limits import CACHE_MS, SLOW_CACHE_MS
@@ -37,8 +37,7 @@ def make_core(
     read_report: Callable[[str], bytes | None],
 ) -> Core:
     """A core on the engine and the clock; everything else of the cloud is in the callables."""
-    connection = Connection(region="us-east-1", max_retry_attempts=0)
-    connection.session.register_component("data_loader", _loader())
+    connection = _Connection(region="us-east-1", max_retry_attempts=0)
     # The policies of the template are in force: a call that they do not allow fails here first.
     attach(cast(Engine, GuardedEngine(engine)), connection.client)
     store = Store(connection, chance, clock.sleep)
@@ -65,10 +64,17 @@ def make_core(
     )
 
 
+class _Connection(Connection):
+    """A connection of botocore's session of the process: a session takes long to make."""
+
+    @property
+    def session(self) -> Any:
+        return _session()
+
+
 @cache
-def _loader() -> Any:
-    """botocore's descriptions of services, read once for all worlds of a process."""
-    return create_loader()
+def _session() -> Any:
+    return get_session()
 
 
 class InTurn:

@@ -1,0 +1,42 @@
+"""What the stack sets in its process before it starts: variables, the number of open files."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import resource
+
+from cirrusmq_local.cloud.aws import isolate_environment
+from cirrusmq_local.cloud.environments import Layout
+from cirrusmq_local.cloud.template import Template
+from cirrusmq_local.stack.data import DataFolder
+
+_OWN_VARIABLES = ("POWERTOOLS_LOG_LEVEL", "ACCOUNT_REQUESTS_PER_SECOND")
+"""The variables of the stack's own environment that functions get, too."""
+
+
+def set_environment(template: Template, data: DataFolder, layout: Layout) -> None:
+    """The variables of the deployment, and what is different on one machine."""
+    isolate_environment()
+    own = {name: os.environ[name] for name in _OWN_VARIABLES if name in os.environ}
+    os.environ |= template.environment() | {
+        # With one cache for all functions, the others see a change of one at once.
+        "SHARED_CACHES": "true" if layout == "shared" else "false",
+        # A user who tries the service out has the subscriber on the same machine.
+        "CONFIRM_ENDPOINTS": "false",
+        "HTTP_ENDPOINTS": "true",
+        "ALLOWED_NETWORKS": "127.0.0.0/8,::1/128",
+        "REPORTS_FOLDER": str(data.reports),
+        # A line for each call is for a log service, not for a disk.
+        "POWERTOOLS_LOG_LEVEL": "WARNING",
+        "POWERTOOLS_METRICS_DISABLED": "true",
+    }
+    os.environ |= own
+
+
+def allow_many_connections() -> None:
+    """As many open files as the process may have: each connection is one."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = 65_536 if most == resource.RLIM_INFINITY else most
+    with contextlib.suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
