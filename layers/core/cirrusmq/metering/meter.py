@@ -18,12 +18,10 @@ from typing import Any, NamedTuple
 from cirrusmq.base.errors import Unavailable
 from cirrusmq.metering.fold import Folded, StreamRecord, fold
 from cirrusmq.metering.usage import Usage
-from cirrusmq.queues.resources import Resource
+from cirrusmq.queues.resources import Resource, find_resource
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import Item, TransactionRefused, key
-from cirrusmq.storage import directory
 from cirrusmq.storage.counters import Kept, change_counter
-from cirrusmq.storage.directory_keys import resource_place
 from cirrusmq.storage.shards import shard_key
 
 RECORD_SECONDS = 40 * 86_400
@@ -51,13 +49,7 @@ def meter(core: Core, records: Sequence[StreamRecord]) -> Metered:
 
 
 def _resource(core: Core, source_id: str) -> Resource:
-    place = resource_place(source_id)
-
-    def load() -> Resource | None:
-        found = directory.read(core, place, Resource)
-        return found.value if found else None
-
-    return core.slow_cache.get(place, load) or Resource("unknown", "queue", source_id)
+    return find_resource(core, source_id) or Resource("unknown", "queue", source_id)
 
 
 def usage_entry(resource: Resource, kind: str, minute: int, usage: Usage) -> dict[str, Any]:
