@@ -64,6 +64,13 @@ def test_a_new_message_is_sent_to_a_queue_and_delivered_to_others(
     assert usage == {UsageKey(source_id, kind, MINUTE): Usage(1, 100)}
 
 
+@pytest.mark.parametrize(("by_ttl", "kind"), [(True, "expired"), (False, "deleted")])
+def test_a_parcel_that_the_store_removed_has_expired(by_ttl: bool, kind: Any) -> None:
+    usage, steps = folded(record(parcel_item(parcel(1)), None, by_ttl=by_ttl))
+    assert usage == {UsageKey("queue", kind, MINUTE): Usage(1, 100)}
+    assert steps == {"queue": Kept(messages=-1, bytes=-100)}
+
+
 def test_posts_are_counted_beside_deliveries() -> None:
     before = parcel(1, source_id="url")
     after = parcel(1, source_id="url", receives=(3,), visible_ms=(DELETED,))

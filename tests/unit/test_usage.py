@@ -78,6 +78,16 @@ def test_a_parcel_that_goes_takes_its_live_messages_along(by_ttl: bool, kind: An
     assert billed(three(NOW_MS, DELETED, 1), None, by_ttl) == expected
 
 
+def test_a_purged_parcel_that_its_send_is_written_over_is_deleted_and_sent_again() -> None:
+    before = three(NOW_MS, DELETED, NOW_MS, sent_ms=NOW_MS - 1)
+    assert billed(before, three(NOW_MS, NOW_MS, GONE)) == [
+        Event("queue", "deleted", 1, 10),
+        Event("queue", "deleted", 1, 40),
+        Event("queue", "sent", 1, 10),
+        Event("queue", "sent", 1, 20),
+    ]
+
+
 def test_nothing_that_becomes_nothing_is_billed_nowhere() -> None:
     assert billed(None, None) == []
 
