@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import msgspec
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cirrusmq.model.message import Message
@@ -27,6 +27,7 @@ _MESSAGES = st.builds(
 )
 
 
+@settings(derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(_MESSAGES, min_size=1, max_size=3), st.booleans())
 def test_a_message_takes_no_more_of_an_answer_than_its_parcel_says(
     messages: list[Message], dead: bool
