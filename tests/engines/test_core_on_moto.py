@@ -26,7 +26,7 @@ from cirrusmq.runtime.store import Store
 from cirrusmq.sending.send import SendMessage, SendRequest, send
 from cirrusmq.settlement.delete import DeleteRequest, delete
 from cirrusmq.settlement.visibility import GiveBackRequest, give_back
-from cirrusmq_local.testing.world import Client, World
+from cirrusmq_local.testing import Client, World
 
 
 class LockedConnection(Connection):

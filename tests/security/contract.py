@@ -13,7 +13,7 @@ from importlib import resources
 from typing import Any
 
 from cirrusmq.base.timestamps import format_time
-from cirrusmq_local.testing.world import Client, Reply, World
+from cirrusmq_local.testing import Client, Reply, World
 
 DOCUMENT: dict[str, Any] = json.loads(
     resources.files("cirrusmq_lambda").joinpath("openapi.json").read_text("utf-8")

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import pytest
 from tests.security.contract import CALLS, Call, Stage, names_for, set_stage
 
-from cirrusmq_local.testing.world import Client
+from cirrusmq_local.testing import Client
 
 PERMISSIONS = ("send", "receive", "send_receive", "info", "admin", "full")
 OWNERS_ALONE: tuple[str, ...] = ()

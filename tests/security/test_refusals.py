@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.security.contract import CALLS, CODES, DOCUMENT, Call, Stage, names_for, set_stage
 
-from cirrusmq_local.testing.world import Client, Reply
+from cirrusmq_local.testing import Client, Reply
 
 WITH_BODY = [call for call in CALLS if "requestBody" in call.described]
 NO_OBJECTS = [

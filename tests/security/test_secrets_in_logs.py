@@ -17,7 +17,7 @@ from tests.stack import Start
 
 from cirrusmq_lambda.observability import logger
 from cirrusmq_local.engine import EngineError
-from cirrusmq_local.testing.world import Client
+from cirrusmq_local.testing import Client
 
 BODY = "what-the-message-says-4711"
 HOOK = {"protocol": "http", "endpoint": "https://93.184.216.34/hook"}

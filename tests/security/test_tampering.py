@@ -15,7 +15,7 @@ import pytest
 from tests.security.contract import FOREIGNER, OWNER, Stage, set_stage
 from tests.service.test_forged_receipts import tamper
 
-from cirrusmq_local.testing.world import Client, Reply
+from cirrusmq_local.testing import Client, Reply
 
 FEW, MANY = 4_000, 100_000
 VERBS = ("delete", "visibility", "give-back", "dead-letter")

@@ -15,7 +15,7 @@ from tests.stack import Stack, Start
 
 from cirrusmq.runtime.throttle import Throttle, share_of
 from cirrusmq_local.engine import EngineError
-from cirrusmq_local.testing.world import Client, World
+from cirrusmq_local.testing import Client, World
 
 SEND = {"messages": [{"body": "x"}]}
 

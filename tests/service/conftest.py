@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from cirrusmq.base.timestamps import format_time
-from cirrusmq_local.testing import Subscriber
-from cirrusmq_local.testing.world import Client, Reply, World
+from cirrusmq_local.testing import Client, Reply, Subscriber, World
 
 if TYPE_CHECKING:
     from tests.service.topics import Schedules, TestTopic

@@ -12,7 +12,7 @@ from cirrusmq.base.errors import Unavailable
 from cirrusmq.operations import runner
 from cirrusmq.queues.operations import Pointer
 from cirrusmq_local.engine import EngineError
-from cirrusmq_local.testing.world import World
+from cirrusmq_local.testing import World
 
 
 class BrokenStore:

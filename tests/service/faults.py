@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from cirrusmq_local.engine import EngineError
-from cirrusmq_local.testing.world import World
+from cirrusmq_local.testing import World
 
 Wanted = Callable[[str, Mapping[str, Any]], bool]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.service.conftest import MakeQueue, TestQueue
 
-from cirrusmq_local.testing.world import Client, World
+from cirrusmq_local.testing import Client, World
 
 FOREIGN = "/queues/alice:orders"
 

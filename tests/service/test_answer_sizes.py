@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from tests.service.conftest import MakeQueue, TestQueue
 
-from cirrusmq_local.testing.world import Client, World
+from cirrusmq_local.testing import Client, World
 
 LAMBDA_ANSWER_BYTES = 6_291_556
 """https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html: 6 MB and 100 bytes."""

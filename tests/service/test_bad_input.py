@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from tests.service.conftest import MakeQueue
 
-from cirrusmq_local.testing.world import Client, Reply, World
+from cirrusmq_local.testing import Client, Reply, World
 
 Q = "/queues/orders"
 R = ["receipt"]

@@ -13,7 +13,7 @@ from cirrusmq.base.limits import CACHE_MS
 from cirrusmq.base.timestamps import format_time
 from cirrusmq.runtime.cache import Cache
 from cirrusmq.runtime.clock import Clock
-from cirrusmq_local.testing.world import Client, World
+from cirrusmq_local.testing import Client, World
 
 SKEW_SECONDS = 1.999
 

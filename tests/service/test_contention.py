@@ -10,7 +10,7 @@ from tests.service.conftest import TestQueue
 from tests.service.crashes import before_transactions
 from tests.service.topics import TestTopic
 
-from cirrusmq_local.testing.world import Client, World
+from cirrusmq_local.testing import Client, World
 
 Meddle: TypeAlias = Callable[[Callable[[], object], int], None]
 

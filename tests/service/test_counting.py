@@ -9,7 +9,7 @@ import pytest
 from tests.service.conftest import MakeQueue, TestQueue
 
 from cirrusmq.base import ulid
-from cirrusmq_local.testing.world import World
+from cirrusmq_local.testing import World
 
 COUNT_UNITS = 40
 

@@ -8,7 +8,7 @@ import pytest
 from tests.service.conftest import TestQueue
 from tests.service.topics import TestSubscription, TestTopic
 
-from cirrusmq_local.testing.world import Client, World
+from cirrusmq_local.testing import Client, World
 
 DAY = 86_400
 WAITS = {"policy": "custom", "waits": [100, 100]}

@@ -14,8 +14,7 @@ from tests.service.topics import TestTopic
 from cirrusmq.fanout.batch import TOGETHER, hand_out
 from cirrusmq.subscriptions.subscriptions import cached_subscriptions
 from cirrusmq_lambda.streams import read_entry
-from cirrusmq_local.testing import Subscriber
-from cirrusmq_local.testing.world import Client, World
+from cirrusmq_local.testing import Client, Subscriber, World
 
 COUNT = 3 * TOGETHER
 

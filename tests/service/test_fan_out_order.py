@@ -11,8 +11,7 @@ from tests.service.topic_crashes import Crashes
 from tests.service.topics import TestTopic
 
 from cirrusmq.fanout import parking_lot
-from cirrusmq_local.testing import Subscriber
-from cirrusmq_local.testing.world import World
+from cirrusmq_local.testing import Subscriber, World
 
 TRIES = 3
 Record = dict[str, Any]

@@ -9,8 +9,7 @@ import pytest
 from tests.service.conftest import MakeQueue
 from tests.service.topics import Schedules, TestTopic
 
-from cirrusmq_local.testing import Subscriber
-from cirrusmq_local.testing.world import World
+from cirrusmq_local.testing import Subscriber, World
 
 
 class Figures:

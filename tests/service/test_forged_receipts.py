@@ -10,7 +10,7 @@ import msgspec
 import pytest
 from tests.service.conftest import MakeQueue, TestQueue
 
-from cirrusmq_local.testing.world import Client, World
+from cirrusmq_local.testing import Client, World
 
 ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 TAMPERED = 2_400

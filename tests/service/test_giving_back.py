@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.service.conftest import MakeQueue, Message, TestQueue, to_ms
 
-from cirrusmq_local.testing.world import World
+from cirrusmq_local.testing import World
 
 
 def custom(*waits: float, **more: Any) -> dict[str, Any]:

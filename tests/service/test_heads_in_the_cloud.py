@@ -12,7 +12,7 @@ from tests.service.test_costs import fill
 
 from cirrusmq.base import ulid
 from cirrusmq.runtime.head_hints import Hints
-from cirrusmq_local.testing.world import World
+from cirrusmq_local.testing import World
 
 LEASE_SECONDS = 43_200
 

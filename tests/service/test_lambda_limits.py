@@ -9,8 +9,7 @@ import pytest
 
 from cirrusmq_lambda import replies
 from cirrusmq_local.cloud.invocation import LINKS, TimedOutError
-from cirrusmq_local.testing import Subscriber
-from cirrusmq_local.testing.world import World
+from cirrusmq_local.testing import Subscriber, World
 
 if TYPE_CHECKING:
     from tests.service.conftest import MakeQueue

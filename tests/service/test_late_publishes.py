@@ -12,7 +12,7 @@ from tests.service.topics import TestTopic, log_bodies
 
 from cirrusmq.base import ulid
 from cirrusmq_local.engine import EngineError
-from cirrusmq_local.testing.world import Reply, World
+from cirrusmq_local.testing import Reply, World
 
 LATE_SECONDS = 10
 WRITES = ("PutItem", "TransactWriteItems")

@@ -7,7 +7,7 @@ import re
 import pytest
 from tests.service.conftest import MakeQueue, TestQueue, to_ms
 
-from cirrusmq_local.testing.world import World
+from cirrusmq_local.testing import World
 
 
 def test_a_message_is_received_as_it_was_sent(world: World, queue: TestQueue) -> None:

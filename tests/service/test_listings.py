@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from cirrusmq_local.testing.world import Client, World
+from cirrusmq_local.testing import Client, World
 
 
 def names(client: Client, query: str = "") -> list[str]:

@@ -11,7 +11,7 @@ from tests.service.crashes import before_transactions
 
 from cirrusmq.base.limits import MOVES_PER_SECOND
 from cirrusmq_local.engine import EngineError
-from cirrusmq_local.testing.world import World
+from cirrusmq_local.testing import World
 
 
 @pytest.fixture

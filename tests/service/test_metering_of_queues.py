@@ -8,7 +8,7 @@ import pytest
 from tests.service.conftest import MakeQueue, TestQueue, usage
 
 from cirrusmq.storage.counters import read_kept
-from cirrusmq_local.testing.world import Client, World
+from cirrusmq_local.testing import Client, World
 
 
 def kept(world: World, queue: TestQueue) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.service.conftest import TestQueue
 
-from cirrusmq_local.testing.world import Client, World
+from cirrusmq_local.testing import Client, World
 
 
 def test_an_operation_shows_its_progress(world: World, queue: TestQueue) -> None:

@@ -11,7 +11,7 @@ from tests.service.crashes import crash, run_in_small_steps
 from tests.service.test_repeated_sends import attempt
 
 from cirrusmq.storage.counters import read_kept
-from cirrusmq_local.testing.world import World
+from cirrusmq_local.testing import World
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from tests.service.conftest import MakeQueue, TestQueue, to_ms
 
 from cirrusmq.runtime.store import key
 from cirrusmq.storage.counters import counter_place
-from cirrusmq_local.testing.world import Client, World
+from cirrusmq_local.testing import Client, World
 
 DEFAULTS: dict[str, Any] = {
     "message_retention_seconds": 345_600,

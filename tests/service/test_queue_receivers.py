@@ -9,7 +9,7 @@ import pytest
 from tests.service.conftest import MakeQueue, TestQueue, to_ms
 from tests.service.crashes import BrokenStore, before_transactions
 
-from cirrusmq_local.testing.world import World
+from cirrusmq_local.testing import World
 
 Now = Callable[..., str]
 

@@ -10,7 +10,7 @@ import pytest
 from tests.service.conftest import MakeQueue, TestQueue, to_ms
 
 from cirrusmq.base import ulid
-from cirrusmq_local.testing.world import Client, Reply, World
+from cirrusmq_local.testing import Client, Reply, World
 
 
 def post(queue: TestQueue, **request: object) -> Reply:

@@ -7,7 +7,7 @@ from tests.service.conftest import MakeQueue, TestQueue
 from tests.service.crashes import amid, crash, run_in_small_steps
 from tests.service.topics import TestTopic
 
-from cirrusmq_local.testing.world import World
+from cirrusmq_local.testing import World
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 from tests.service.conftest import MakeQueue, TestQueue, usage
 
 from cirrusmq_local.engine import EngineError
-from cirrusmq_local.testing.world import World
+from cirrusmq_local.testing import World
 
 Refuse = Callable[..., None]
 LARGE = "".join(map(str, range(1_000)))

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from cirrusmq.base import ulid
-from cirrusmq_local.testing.world import Client, World
+from cirrusmq_local.testing import Client, World
 
 REPEAT_UNITS = 50
 LEASE_MS = 3_600_000

@@ -11,7 +11,7 @@ from tests.service.conftest import MakeQueue, TestQueue, usage
 
 from cirrusmq.base import ulid
 from cirrusmq_local.engine import EngineError
-from cirrusmq_local.testing.world import World
+from cirrusmq_local.testing import World
 
 
 def attempt(world: World, seconds: float = 0, entropy: int = 1) -> str:

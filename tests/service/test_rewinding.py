@@ -14,7 +14,7 @@ from tests.service.crashes import amid, crash, run_in_small_steps
 
 from cirrusmq.operations import runner
 from cirrusmq.queues.operations import Pointer
-from cirrusmq_local.testing.world import World
+from cirrusmq_local.testing import World
 
 Now = Callable[..., str]
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.service.conftest import MakeQueue, Message, TestQueue
 
-from cirrusmq_local.testing.world import World
+from cirrusmq_local.testing import World
 
 Now = Callable[..., str]
 

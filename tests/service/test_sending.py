@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from tests.service.conftest import MakeQueue, TestQueue
 
-from cirrusmq_local.testing.world import World
+from cirrusmq_local.testing import World
 
 
 def b64(value: bytes) -> str:

@@ -15,7 +15,7 @@ from cirrusmq.queues.queues import get_queue
 from cirrusmq.receiving.claim import Claim, claim
 from cirrusmq.storage.parcels import PARCELS, partition_key
 from cirrusmq.storage.scan import scan_pages
-from cirrusmq_local.testing.world import World
+from cirrusmq_local.testing import World
 
 
 @pytest.mark.parametrize("applied", [False, True])

@@ -13,8 +13,7 @@ from tests.service.conftest import MakeQueue, TestQueue
 from tests.service.topics import TestTopic
 
 from cirrusmq.base import ulid
-from cirrusmq_local.testing import Subscriber
-from cirrusmq_local.testing.world import World
+from cirrusmq_local.testing import Subscriber, World
 
 COUNT = 24
 

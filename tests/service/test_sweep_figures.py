@@ -12,7 +12,7 @@ from tests.service.topics import TestSubscription, TestTopic
 
 from cirrusmq.maintenance.sweep import sweep
 from cirrusmq.subscriptions import delivery_state
-from cirrusmq_local.testing.world import World
+from cirrusmq_local.testing import World
 
 A = TypeVar("A")
 B = TypeVar("B")

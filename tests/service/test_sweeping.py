@@ -12,7 +12,7 @@ from tests.service.conftest import MakeQueue, TestQueue
 from tests.service.topics import TestTopic
 
 from cirrusmq.fanout import copies
-from cirrusmq_local.testing.world import World
+from cirrusmq_local.testing import World
 
 SECONDS_A_CALL = 3
 """A sweep of five minutes comes to about a hundred calls of the store."""

@@ -10,7 +10,7 @@ from tests.service.conftest import MakeQueue, TestQueue
 
 from cirrusmq.receiving.cleanup import MOST_MESSAGES
 from cirrusmq_local.engine import EngineError
-from cirrusmq_local.testing.world import World
+from cirrusmq_local.testing import World
 
 CALL_SECONDS = 0.01
 """What a call of the store takes."""

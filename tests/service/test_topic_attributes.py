@@ -9,8 +9,7 @@ from tests.service.conftest import MakeQueue, TestQueue
 from tests.service.crashes import before_transactions
 from tests.service.topics import URL, Schedules, TestTopic, log_bodies
 
-from cirrusmq_local.testing import Subscriber
-from cirrusmq_local.testing.world import Client, World
+from cirrusmq_local.testing import Client, Subscriber, World
 
 GOOD_NAMES = ["abc", "Z" * 64, "a-b_9", "A1b"]
 TOPIC_DEFAULTS = {

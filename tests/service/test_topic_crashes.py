@@ -11,8 +11,7 @@ from tests.service.conftest import TestQueue
 from tests.service.topic_crashes import Crash, Crashes
 from tests.service.topics import Schedules, TestTopic
 
-from cirrusmq_local.testing import Delivery, Subscriber
-from cirrusmq_local.testing.world import World
+from cirrusmq_local.testing import Delivery, Subscriber, World
 
 STUCK_MS = 120_000
 POLICIES: dict[str, dict[str, Any]] = {

@@ -13,8 +13,7 @@ from tests.service.topics import TestSubscription, TestTopic, log_bodies
 
 from cirrusmq.base import ulid
 from cirrusmq.fanout import copies
-from cirrusmq_local.testing import Subscriber
-from cirrusmq_local.testing.world import Client, World
+from cirrusmq_local.testing import Client, Subscriber, World
 
 Event = dict[str, Any]
 

@@ -14,8 +14,7 @@ from tests.service.conftest import to_ms
 from tests.service.crashes import before_transactions
 from tests.service.topics import URL, Schedules, TestTopic
 
-from cirrusmq_local.testing import Subscriber
-from cirrusmq_local.testing.world import Client, Reply, World
+from cirrusmq_local.testing import Client, Reply, Subscriber, World
 
 
 class TestRequests:

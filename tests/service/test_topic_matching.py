@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.service.topics import TestTopic
 
-from cirrusmq_local.testing.world import Client, World
+from cirrusmq_local.testing import Client, World
 
 
 @pytest.fixture

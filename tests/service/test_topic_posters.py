@@ -14,8 +14,7 @@ from tests.service.topics import Schedules, TestTopic
 
 from cirrusmq.wiring import adapters
 from cirrusmq_local.engine import EngineError
-from cirrusmq_local.testing import Subscriber
-from cirrusmq_local.testing.world import Client, World
+from cirrusmq_local.testing import Client, Subscriber, World
 
 DAY = 86_400
 

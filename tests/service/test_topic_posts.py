@@ -11,8 +11,7 @@ from tests.service.topics import Schedules, TestTopic
 
 from cirrusmq.subscriptions import delivery_state
 from cirrusmq_local.stack.recovery import release_posts
-from cirrusmq_local.testing import Delivery, Subscriber
-from cirrusmq_local.testing.world import World
+from cirrusmq_local.testing import Delivery, Subscriber, World
 
 BACKOFF = {"retry": {"policy": "backoff"}}
 

@@ -11,7 +11,7 @@ from tests.service.topic_crashes import Crash
 from tests.service.topics import TestTopic, log_bodies
 
 from cirrusmq.base import ulid
-from cirrusmq_local.testing.world import Client, World
+from cirrusmq_local.testing import Client, World
 
 DAY = 86_400
 

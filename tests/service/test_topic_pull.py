@@ -9,7 +9,7 @@ import pytest
 from tests.service.conftest import TestQueue, to_ms
 from tests.service.topics import OBSTACLES, TestTopic, log_bodies, put_in_the_way
 
-from cirrusmq_local.testing.world import Client, World
+from cirrusmq_local.testing import Client, World
 
 DAY = 86_400
 LADDER = [10, 30, *range(60, 601, 60), 1200, 1800, 3600, 7200]

@@ -18,8 +18,7 @@ from tests.service.topics import (
 )
 
 from cirrusmq.push import delivery
-from cirrusmq_local.testing import Subscriber
-from cirrusmq_local.testing.world import Client, World
+from cirrusmq_local.testing import Client, Subscriber, World
 
 DAY = 86_400
 

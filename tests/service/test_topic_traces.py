@@ -8,8 +8,7 @@ import pytest
 from tests.service.conftest import MakeQueue, to_ms
 from tests.service.topics import Schedules, TestSubscription, TestTopic, log_bodies
 
-from cirrusmq_local.testing import Subscriber
-from cirrusmq_local.testing.world import Client, World
+from cirrusmq_local.testing import Client, Subscriber, World
 
 DAY = 86_400
 PENDING = {"state": "pending", "attempts": 0}

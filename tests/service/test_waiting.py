@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from cirrusmq.receiving.polling import ROUND_SECONDS
-from cirrusmq_local.testing.world import Client, World
+from cirrusmq_local.testing import Client, World
 
 POLL_UNITS = 150
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from cirrusmq_local.testing.world import World
+from cirrusmq_local.testing import World
 
 
 class Crash(BaseException):

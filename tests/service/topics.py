@@ -12,7 +12,7 @@ import pytest
 from tests.service.conftest import Message, TestQueue
 
 from cirrusmq.base import limits
-from cirrusmq_local.testing.world import Client, Reply, World
+from cirrusmq_local.testing import Client, Reply, World
 
 URL = "http://127.0.0.1:9/hook"
 
