@@ -59,7 +59,7 @@ class Call:
 
     @property
     def names(self) -> list[str]:
-        """What stands in braces in its path."""
+        """The names in braces in its path."""
         return re.findall(r"{(\w+)}", self.route)
 
     def path(self, names: Mapping[str, str]) -> str:

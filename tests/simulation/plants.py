@@ -68,7 +68,7 @@ def _names(text: str) -> set[str]:
 
 
 def _without_clauses(condition: Callable[..., Condition], *parts: str) -> Callable[..., Condition]:
-    """What makes a condition, without those of its clauses that contain one of `parts`."""
+    """A maker of conditions, without those of its clauses that contain one of `parts`."""
 
     def careless(*args: Any) -> Condition:
         clauses, values = condition(*args)

@@ -65,7 +65,7 @@ class StackTemplate:
 
     A reference to a resource is its name if the template gives it one, else its logical id; an
     attribute of a resource is `<logical id>.<attribute>`; an output of a nested application is
-    the output's value. A parameter is what the stack above passes, else its default.
+    the output's value. A parameter has the value that the stack above passes, else its default.
     """
 
     NAME_PROPERTIES = ("FunctionName", "TableName", "QueueName")

@@ -158,7 +158,7 @@ def load(path: Path) -> Template:
 
 
 def _read(reader: _Reader) -> Template:
-    """What one stack has."""
+    """The parts of one stack, without its nested applications."""
     found = dict(reader.resources("AWS::Serverless::Function"))
     return Template(
         functions=[reader.function(name, held) for name, held in found.items()],

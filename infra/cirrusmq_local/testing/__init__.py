@@ -27,7 +27,7 @@
 
 `World(seed=…)` draws the same ids again. A call answers a `Reply` (`status`, `headers`, `json`,
 `code` of a refusal); `send` and `receive` fail where the call does. The clock moves when you move
-it, and when the service sleeps: a long poll waits for nobody. `world.run("sweep")` runs a function
+it, and when the service sleeps: a long poll ends at once. `world.run("sweep")` runs a function
 of the template that a schedule would. Nothing opens a port or a file; one world does not see
 another.
 

@@ -27,7 +27,7 @@ POLL_SECONDS = 0.02
 
 @dataclass(frozen=True)
 class Delivery:
-    """One attempt to deliver, as it came. `headers`: names in lower case."""
+    """One attempt to deliver, as received. `headers`: names in lower case."""
 
     path: str
     """Of the URL, without the slash that it begins with."""
@@ -113,7 +113,7 @@ class Subscriber:
         return status
 
     def down(self, *bodies: str, path: str | None = None) -> None:
-        """Answer 500 to messages of these bodies (all, where none are given) at a path (any)."""
+        """Answer 500 to messages of these bodies (all, if none are given) at a path (any)."""
 
         def answer(delivery: Delivery) -> int:
             here = path is None or delivery.path == path
@@ -150,7 +150,7 @@ class Subscriber:
 
     @property
     def port(self) -> int:
-        """Where it listens; only within `with`."""
+        """The port that it listens on; only within `with`."""
         assert self._server is not None, "it listens within `with` only"
         return self._server.server_port
 
@@ -177,7 +177,7 @@ class Subscriber:
 
 
 class _Server(ThreadingHTTPServer):
-    """Takes connections, which come many at once: of more than the library's five some fail."""
+    """Takes many connections at once: with the library's backlog of five some would fail."""
 
     request_queue_size = 128
 

@@ -2,8 +2,8 @@
 
 receive ─> begin ─> record (message, group) ─> the consumer's writes ─> commit ─> delete
                         │ is there already                                 │
-                        └─> roll back, report success      a crash here: the message comes
-                                                           again and meets its record
+                        └─> roll back, report success      a crash here: the message is
+                                                           delivered again, and its record found
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The transforms of the reports: one a file, which is named by what comes out of it.
+"""The transforms of the reports: one a file, which is named by its result.
 
     usage_records > usage_entries > usage_by_hour > charged_usage > invoice_lines, daily_charges
 

@@ -39,9 +39,9 @@ _ID = re.compile(r"Msg-([0-9A-HJKMNP-TV-Z]{26})([0-9A-F])", re.ASCII)
 
 
 class TracedState(msgspec.Struct, frozen=True):
-    """What became of a message at one subscription.
+    """The state of a message at one subscription.
 
-    `next_attempt_ms`, `last_error`: where it is `retrying`, as far as known.
+    `next_attempt_ms`, `last_error`: if it is `retrying`, as far as known.
     """
 
     state: State
@@ -51,7 +51,7 @@ class TracedState(msgspec.Struct, frozen=True):
 
 
 class Trace(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of a message at each subscription that gets it."""
+    """The state of a message at each subscription that gets it."""
 
     id: str
     sent_ms: int
