@@ -193,7 +193,7 @@ def test_eight_threads_lose_nothing_and_never_hold_a_message_twice(
 ) -> None:
     """Each thread sends a share of the messages, and receives, gives back and deletes at random."""
     embedded = "embedded" in request.node.callspec.id
-    total = (2_000 if ordered else 10_000) if embedded else 80
+    total = (2_000 if ordered else 4_000) if embedded else 80
     alice.put("/queues/orders", {"ordered": ordered, "visibility_timeout_seconds": 43_200})
     core = replace(world.core, clock=SystemClock())
     queue = get_queue(core, "alice", "orders")
