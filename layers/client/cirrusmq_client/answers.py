@@ -9,7 +9,7 @@ from typing import Any, Literal, NotRequired, TypedDict
 
 
 class Problem(TypedDict):
-    """What went wrong (RFC 9457)."""
+    """The reason of a refusal (RFC 9457)."""
 
     type: str
     title: str
@@ -105,28 +105,28 @@ class Failure(TypedDict):
 
 
 class DeletedReceipts(TypedDict):
-    """Which messages are gone."""
+    """The messages that were deleted, and the receipts that could not be used."""
 
     deleted: list[str]
     failed: list[Failure]
 
 
 class HeldReceipt(TypedDict):
-    """When a message is visible again."""
+    """A message and the time at which it is visible again."""
 
     receipt: str
     visible_at: str
 
 
 class ChangedReceipts(TypedDict):
-    """Which leases were changed."""
+    """The leases that were changed, and the receipts that could not be used."""
 
     changed: list[HeldReceipt]
     failed: list[Failure]
 
 
 class GivenBackReceipts(TypedDict):
-    """Which messages were given back."""
+    """The messages that were given back, and the receipts that could not be used."""
 
     given_back: list[HeldReceipt]
     failed: list[Failure]
@@ -323,7 +323,7 @@ class KeyPage(TypedDict):
 
 
 class GrantState(TypedDict):
-    """What another account may do with a queue."""
+    """A grant: the permission of another account on a queue."""
 
     account: str
     permission: Literal["send", "receive", "send_receive", "info", "admin", "full"]
@@ -403,7 +403,7 @@ class LogPage(TypedDict):
 
 
 class DeliveryState(TypedDict):
-    """What became of a message at one subscription."""
+    """The outcome of a message at one subscription."""
 
     subscription: str
     state: Literal["pending", "delivered", "retrying", "discarded", "dead"]
@@ -413,7 +413,7 @@ class DeliveryState(TypedDict):
 
 
 class MessageTrace(TypedDict):
-    """What became of a message, subscription by subscription."""
+    """The outcomes of a message, subscription by subscription."""
 
     id: str
     sent_at: str
@@ -421,7 +421,7 @@ class MessageTrace(TypedDict):
 
 
 class InvoiceLine(TypedDict):
-    """What one resource did of one kind."""
+    """The use of one resource, of one kind."""
 
     resource: str
     kind: str
@@ -449,7 +449,7 @@ BillingReport = TypedDict(
 
 
 class BacklogReport(TypedDict):
-    """What stood in the account's queues and subscriptions at a time."""
+    """The backlog of the account's queues and subscriptions at one time."""
 
     at: str
     generated_at: str

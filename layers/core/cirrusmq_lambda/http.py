@@ -58,7 +58,7 @@ class Request:
 
     @property
     def caller(self) -> keys.Caller:
-        """Whose key the call shows, which counts as a call; Unauthenticated, Throttled."""
+        """The caller whose key the call has; counts as a call. Unauthenticated, Throttled."""
         # Not a cached_property: in Python 3.11 that holds one lock for the calls of all threads.
         if self._verified is None:
             found = keys.verify(self.core, self.event.get("headers", {}).get("authorization"))

@@ -134,7 +134,7 @@ class Window:
         self._running.add(self._threads.submit(contextvars.copy_context().run, call))
 
     def wait(self, seconds: float) -> list[Any]:
-        """What calls that have ended answered; waits at most so long for the next one."""
+        """The results of calls that have ended; waits at most so long for the next one."""
         ended, self._running = wait(self._running, seconds, FIRST_COMPLETED)
         return [each.result() for each in ended]
 

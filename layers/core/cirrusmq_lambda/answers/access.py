@@ -13,7 +13,7 @@ from cirrusmq_lambda.answers.body import Body, Cursor, Time
 
 
 class GrantState(Body):
-    """What another account may do with a queue."""
+    """A grant: the permission of another account on a queue."""
 
     account: str
     permission: Permission

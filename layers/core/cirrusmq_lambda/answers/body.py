@@ -26,7 +26,7 @@ class Body(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Problem(Body):
-    """What went wrong (RFC 9457)."""
+    """The reason of a refusal (RFC 9457)."""
 
     type: str
     title: str

@@ -19,7 +19,7 @@ class Failure(Body):
 
 
 class DeletedReceipts(Body):
-    """Which messages are gone."""
+    """The messages that were deleted, and the receipts that could not be used."""
 
     deleted: list[str]
     failed: list[Failure]
@@ -34,14 +34,14 @@ class DeletedReceipts(Body):
 
 
 class HeldReceipt(Body):
-    """When a message is visible again."""
+    """A message and the time at which it is visible again."""
 
     receipt: str
     visible_at: Time
 
 
 class ChangedReceipts(Body):
-    """Which leases were changed."""
+    """The leases that were changed, and the receipts that could not be used."""
 
     changed: list[HeldReceipt]
     failed: list[Failure]
@@ -53,7 +53,7 @@ class ChangedReceipts(Body):
 
 
 class GivenBackReceipts(Body):
-    """Which messages were given back."""
+    """The messages that were given back, and the receipts that could not be used."""
 
     given_back: list[HeldReceipt]
     failed: list[Failure]

@@ -11,7 +11,7 @@ from cirrusmq_lambda.answers.body import Body, Time
 
 
 class InvoiceLine(Body):
-    """What one resource did of one kind."""
+    """The use of one resource, of one kind."""
 
     resource: str
     kind: str
@@ -49,7 +49,7 @@ class BillingReport(msgspec.Struct, rename={"start": "from", "end": "to"}, kw_on
 
 
 class BacklogReport(msgspec.Struct, kw_only=True):
-    """What stood in the account's queues and subscriptions at a time."""
+    """The backlog of the account's queues and subscriptions at one time."""
 
     at: Time
     generated_at: Time

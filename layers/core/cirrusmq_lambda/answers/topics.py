@@ -73,7 +73,7 @@ class LogPage(Body):
 
 
 class DeliveryState(Body):
-    """What became of a message at one subscription."""
+    """The outcome of a message at one subscription."""
 
     subscription: str
     state: Literal["pending", "delivered", "retrying", "discarded", "dead"]
@@ -95,7 +95,7 @@ class DeliveryState(Body):
 
 
 class MessageTrace(Body):
-    """What became of a message, subscription by subscription."""
+    """The outcomes of a message, subscription by subscription."""
 
     id: Id
     sent_at: Time
