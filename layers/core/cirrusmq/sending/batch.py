@@ -78,8 +78,8 @@ def repeatable_send_ids(
 def stored(send_id: str, contents: Mapping[int, Message], sent_ms: int) -> dict[int, Stored]:
     """The messages of a send as their sender is told of them, by their places in the request.
 
-    A message's id says its place there, whatever became of the others: when the same request is
-    repeated, others may be left out than at first.
+    A message's id has its place there, also if other messages are refused: a repetition of the same
+    request may leave out others than the first try.
     """
     return {
         place: Stored(id=message_id(send_id, place), body_md5=message.body_md5, sent_ms=sent_ms)

@@ -22,7 +22,7 @@ from cirrusmq.storage.parcels import put_unless_sent, ttl_seconds
 
 
 class Stored(msgspec.Struct, frozen=True, kw_only=True):
-    """A stored message, as its sender is told of it, and whoever sends its duplicate."""
+    """A stored message, as in the answer to its sender, and to senders of its duplicates."""
 
     id: str
     body_md5: str
@@ -88,12 +88,12 @@ def transact(
     """Write reminders and items, all or nothing, unless it was done before. Raises Duplicate.
 
     `whole`: an earlier try with one of the messages had all of them, so that none is looked for.
-    `begun_ms` is the time in the send's id. A reminder of somebody else's that was in force then
-    is so for every repetition of the send: else a later one would store, under the same key,
-    other messages than the first.
+    `begun_ms` is the time in the send's id. A reminder of another send that was in force then is so
+    for every repetition of this send: else a later one would store, under the same key, other
+    messages than the first.
 
-    `purged_ms`: what was sent until then is not there any more. Its reminders stay in force, since
-    a deduplicated message is stored once; its messages that have none are to be sent anew.
+    `purged_ms`: messages sent until then are gone. Their reminders stay in force, since a
+    deduplicated message is stored once; messages without one are to be sent anew.
     """
     table = core.tables.messages
     writes: list[dict[str, Any]] = [
@@ -123,8 +123,8 @@ def transact(
             )
             if old["i"] == item["i"]:
                 own_ms.append(found[key].sent_ms)
-        # An earlier try of this very call took effect. Where it stored a part, the rest being
-        # duplicates of others, each is to be answered what it was answered then.
+        # An earlier try of this very call took effect. If it stored a part, the rest being
+        # duplicates of others, each message gets the answer that it got then.
         purged = bool(own_ms) and min(own_ms) <= purged_ms
         if len(own_ms) < len(found) or (found and not whole) or purged:
             raise Duplicate(found) from refused

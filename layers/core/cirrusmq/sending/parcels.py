@@ -132,7 +132,7 @@ def _log_partition(queue: Queue, parcel_id: str) -> int:
     """The partition of a send's log record.
 
     All records of an ordered queue with receivers are in one partition: a stream keeps the order
-    of one partition key only, and `fan_out` hands records on in the order in which they come.
+    of one partition key only, and `fan_out` hands records on in the order of the stream.
     """
     if queue.attributes.ordered and queue.log_since_ms is not None:
         return 0
@@ -140,7 +140,7 @@ def _log_partition(queue: Queue, parcel_id: str) -> int:
 
 
 class _Lot(msgspec.Struct, frozen=True, kw_only=True):
-    """Messages that go into one parcel."""
+    """The messages of one parcel."""
 
     partition: int
     sort_key: str

@@ -1,4 +1,4 @@
-"""Sending messages to a queue: checks, ids, and what a repeated send answers."""
+"""Sending messages to a queue: checks, ids, and the answer to a repeated send."""
 
 from __future__ import annotations
 
@@ -257,8 +257,8 @@ def _decided(
 ) -> Mapping[int, _Result]:
     """The results of messages on which an earlier try decided; the others are still to be stored.
 
-    `met`: the places of messages whose keys are taken by what the earlier try stored. Where it was
-    not `whole`, it may have refused some of them, and what it stored keeps them out for good:
+    `met`: the places of messages whose keys are taken by items of the earlier try. If that was not
+    `whole`, it may have refused some of them, and its items keep them out for good:
 
         first try     message 0 is too large: refused      message 1: stored under the key
         the queue     .................................................. takes larger ones

@@ -1,9 +1,9 @@
-"""Writing the items of a send, whatever an earlier try of it left behind.
+"""Writing the items of a send, also over those of an earlier try.
 
     log record (only where the bodies do not fit in the parcel) ──> parcels ──> answer
 
-A crash before the parcels leaves a log record that nothing points to, and TTL removes it. Where a
-queue has receivers, the log record itself delivers, so it goes into one transaction with the
+A crash before the parcels leaves a log record without any pointer to it, and TTL removes it. If a
+queue has receivers, the log record itself delivers, so it is written in one transaction with the
 parcels.
 """
 
@@ -38,10 +38,10 @@ def store_items(core: Core, queue: Queue, items: Items) -> Earlier | None:
         a client      send ──> put ──> (answer lost)     the same send again ──> put
         the store               stored                                            key taken
 
-    Keys come from the send's id alone, so a key that is taken holds this very send, unless a purge
-    came in between: what it purged is written over. A log record from before the queue had
+    Keys depend on the send's id alone, so a key that is taken has this very send, unless a purge
+    was in between: purged items are written over. A log record from before the queue had
     receivers says less: its parcels may never have been written. It is written again, and the
-    stream brings fan-out what was written over as well.
+    stream has such overwrites as well.
     """
     log = items.log
     if log is not None and queue.log_since_ms is None:
@@ -77,11 +77,11 @@ def is_leftover(item: Item) -> bool:
 def _write(
     core: Core, parcels: Sequence[Item], log: Item | None, *, purged_ms: int, together: bool
 ) -> Earlier | None:
-    """Write all or nothing, over a leftover log record: what this send needs joined to it.
+    """Write all or nothing; a leftover log record is joined with this send's messages.
 
     None where it is written, else what an earlier try stored.
 
-    `together`: the log record delivers, and comes with its parcels. Else it only holds their
+    `together`: the log record delivers, and is written with its parcels. Else it only has their
     bodies, and a leftover is as good if it lives as long and has all of them: the earlier try may
     have had other messages of its request, or a shorter retention; parcels that it wrote still
     need theirs.
@@ -100,7 +100,7 @@ def _write(
         )
         if stored:
             return Earlier(int(stored[0]["t"]["N"]), stored)
-        last = put_log  # what was in the way is gone
+        last = put_log  # the leftover is gone
         if log and taken:
             (leftover,) = taken
             last = [_overwrite(table, leftover, join_log_items(log, leftover))]
