@@ -1,14 +1,14 @@
 """The id of a publish: its time, its place in the topic's log, and how repetitions find it.
 
 A topic's log is read in order of its keys, which have the time of the publish's id. So that no
-reader passes a key that is still to come, an `attempt` gives its time to the id only while it is
-fresh. A later repetition looks for the first one's record; where there is none, it puts a marker
-under that key, which says under which id the publish is stored instead:
+reader passes a key that is written later, an `attempt` gives its time to the id only while it is
+fresh. A later repetition looks for the first one's record; if there is none, it puts a marker
+under that key, with the id under which the publish is stored instead:
 
-    first try    put(K) on its way ............................. comes late: K is taken, go to M
+    first try    put(K) on its way ............................. arrives late: K is taken, use M
     repetition              K is old and free: put(K, "see M") ── put(M)
 
-Whichever put comes first decides, for every try, and so at each further key of a chain.
+The first put decides, for every try, and so at each further key of a chain.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def new_id(core: Core, topic: Topic, begun_ms: int, *, in_order: bool) -> str:
     """The id of a publish, which decides its partition of the log.
 
     A stream keeps the order of one partition key only, and `fan_out` hands records on in the order
-    in which they come: all that ordered consumers get is in the first partition.
+    of the stream: messages for ordered consumers are in the first partition.
     """
     while True:
         send_id = new_send_id(core, begun_ms)

@@ -1,12 +1,12 @@
-"""Reading a topic's log in order: what broadcasting consumers do, each from its own position.
+"""Reading a topic's log in order, for broadcasting consumers, each from its own position.
 
-Records are ordered by their keys, across the log's partitions. What is younger than two seconds
-may still be overtaken by a publish that began before it, and is held back. These are real seconds,
-of calls on their way, however fast the service's time runs. What takes longer is shown again:
+Records are ordered by their keys, across the log's partitions. Records younger than two seconds
+may still be overtaken by a publish that began before them, and are held back. These are real
+seconds, of calls on their way, also if the service's time runs faster. A later one is shown again:
 
     publish   put(K) on its way ............................... takes effect
     reader                         passes K, which is free                    finds K by P
-    fan_out                                           comes upon K: put(P, "see K")
+    fan_out                                           reads K: put(P, "see K")
 """
 
 from __future__ import annotations
@@ -53,10 +53,10 @@ def read_log(
     limit: int,
     encode: Callable[[Logged], bytes],
 ) -> tuple[list[bytes], str]:
-    """Up to `limit` messages behind `after` (a time or a cursor), and the cursor to go on with.
+    """Up to `limit` messages behind `after` (a time or a cursor), and the cursor to continue with.
 
-    The messages come as `encode` makes them, as many as an answer has room for. With a
-    subscription only what its filter lets through, of what was published since it came.
+    The messages are as `encode` makes them, as many as an answer has room for. With a subscription
+    only messages that its filter selects, published since it was created.
     """
     now_ms = core.now_ms()
     listing = ("log", topic.id, subscription.id if subscription else "")
@@ -65,7 +65,7 @@ def read_log(
     if subscription is not None:
         shown_from_ms = max(shown_from_ms, subscription.created_ms)
     held_back = f"{now_ms - int(limits.LOG_HELD_BACK_MS * core.clock.scale):013d}"
-    # A publish with an attempt lies under the attempt's time, a little before its own.
+    # A publish with an attempt has a key with the attempt's time, a little before its own.
     fresh_ms = int(limits.ATTEMPT_FRESH_MS * core.clock.scale)
     start = max(position, f"{shown_from_ms - fresh_ms:013d}")
     messages: list[bytes] = []
@@ -90,9 +90,9 @@ def read_log(
 
 
 def came_late(core: Core, item: Item, came_ms: int) -> bool:
-    """Whether something came into a topic's log so late that readers may have passed its key.
+    """Whether a record was put into a topic's log so late that readers may have passed its key.
 
-    `came_ms`: when it came, in whole seconds, rounded down.
+    `came_ms`: when it was put, in whole seconds, rounded down.
     """
     if not is_topic_record(item) and "a" not in item:
         return False
@@ -101,10 +101,10 @@ def came_late(core: Core, item: Item, came_ms: int) -> bool:
 
 
 def show_again(core: Core, item: Item) -> None:
-    """Put a pointer to what came late, under a key that no reader has passed.
+    """Put a pointer to a late record, under a key that no reader has passed.
 
-    A pointer may come late itself, and twice where the stream brings its record twice: some
-    readers get the messages again, none misses them.
+    A pointer may be late itself, and put twice if the stream repeats its record: some readers get
+    the messages again, none misses them.
     """
     now_ms = core.now_ms()
     own_id = item["sk"]["S"].partition("#")[2]
@@ -122,8 +122,8 @@ def show_again(core: Core, item: Item) -> None:
 
 
 def _start(core: Core, after: str | None, listing: tuple[str, ...]) -> tuple[str, int, int]:
-    """The key of the record to go on with, how many of its messages were read, and the first time
-    of publishing that is wanted."""
+    """The key of the record to continue with, how many of its messages were read, and the first
+    time of publishing that is wanted."""
     if after is None:
         return "", 0, 0
     try:

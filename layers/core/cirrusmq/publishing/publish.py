@@ -1,4 +1,4 @@
-"""Publishing: one log record, with the subscriptions that it goes to; fan-out does the rest."""
+"""Publishing: one log record, with its chosen subscriptions; fan-out does the rest."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Published(msgspec.Struct, frozen=True, kw_only=True):
 
     id: str
     matched: int
-    """How many subscriptions it goes to; 0: nothing is kept."""
+    """How many subscriptions get it; 0: nothing is kept."""
     sent_ms: int
 
 
@@ -170,7 +170,7 @@ def _publish_id(
 def _store(
     publishing: _Publish, drafts: Mapping[int, Draft], places: Sequence[int]
 ) -> dict[int, Published]:
-    """Store the messages at `places` that somebody gets, unless an earlier try of it did."""
+    """Store the messages at `places` that any subscription gets, unless an earlier try did."""
     core, topic = publishing.core, publishing.topic
     matched = {place: drafts[place] for place in places if drafts[place].subscriptions}
     earlier = _write(publishing, matched) if matched else None
@@ -198,7 +198,7 @@ def _store(
 
 
 def _counts(record: TopicRecord) -> dict[int, int]:
-    """To how many subscriptions each message of a stored record goes, by its place in the call.
+    """For each message of a stored record, by its place in the call, how many subscriptions get it.
 
     That was decided when it was stored: a subscription made since gets nothing by a repetition.
     """

@@ -1,4 +1,4 @@
-"""The subscriptions that a publish goes to, and on which terms: decided when it is published."""
+"""The subscriptions that get a publish, and their terms: decided when it is published."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from cirrusmq.storage.sequences import take_sequence
 
 
 class Draft(msgspec.Struct, frozen=True, kw_only=True):
-    """A checked message, and the subscriptions that it goes to."""
+    """A checked message, and the subscriptions that get it."""
 
     deduplication_id: str | None
     message: Message
@@ -68,7 +68,7 @@ def deliveries(drafts: Sequence[Draft], queues: Mapping[str, Queue]) -> list[Del
 
 
 def sequences(core: Core, topic: Topic, drafts: Sequence[Draft]) -> list[int] | None:
-    """A place in its group's order for each message, where a subscription needs one.
+    """A place in its group's order for each message, if a subscription needs one.
 
     A message without a group is its own, and needs no counting.
     """
