@@ -1,6 +1,6 @@
-"""Hourly gauges: what each resource keeps, as usage records that billing multiplies by hours.
+"""Hourly gauges: each resource's kept messages, as usage records that billing multiplies by hours.
 
-Only what keeps something has a counter, and is looked at.
+Only resources that keep messages have a counter, and are read.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ _DONE = ("gauges", "done")
 def write_gauges(core: Core, deadline_ms: int) -> bool:
     """Write this hour's gauges, unless they are there, until `deadline_ms`; whether all are.
 
-    The next sweep goes on from there, so that every sweep comes nearer to the end. Each gauge has
-    a key of its resource and hour and is put if absent, so that a sweep that stopped, or two at
+    The next sweep continues there, so that every sweep gets nearer to the end. Each gauge has a
+    key of its resource and hour and is put if absent, so that a sweep that stopped, or two at
     once, count nothing twice.
     """
     hour = core.now_ms() // HOUR_MS

@@ -1,7 +1,7 @@
 """Metering a batch of the message table's stream: one usage record, and the counters with it.
 
-The record is keyed by the batch's first event and written over whatever an earlier delivery of
-that batch left; the counters change by the difference, in the same transaction:
+The record is keyed by the batch's first event and written over the record of an earlier delivery
+of that batch; the counters change by the difference, in the same transaction:
 
     batch e1..e9  ──> record e1 = {9 events}, counters + 9      (answer lost: the stream repeats)
     batch e1..e5  ──> record e1 = {5 events}, counters - 4

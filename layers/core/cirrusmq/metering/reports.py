@@ -60,7 +60,7 @@ def _read(core: Core, report: str, account: str) -> dict[str, Any]:
 
 
 def _fitting(report: dict[str, Any]) -> dict[str, Any]:
-    """The report, where an answer has room for it; LimitExceeded."""
+    """The report, if an answer has room for it; LimitExceeded."""
     size = len(msgspec.json.encode(report))
     if size > ANSWER_BYTES:
         raise LimitExceeded(

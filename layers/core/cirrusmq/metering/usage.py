@@ -1,7 +1,7 @@
 """One change of a parcel as usage and as a step of the counters: pure, and right in any order.
 
-Counting is signed. A move between parcels shows in the stream as a departure and an arrival; the
-arrival says where it came from and takes back what the departure alone would look like.
+Counting is signed. A move between parcels is a departure and an arrival in the stream; the arrival
+names its source and takes back the count of the departure alone.
 """
 
 from __future__ import annotations
