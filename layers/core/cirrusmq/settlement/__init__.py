@@ -1,4 +1,4 @@
-"""Settlement: what a consumer says of a message by its receipt: deleted, held longer, given back.
+"""Settlement: a consumer's calls by receipt: delete, hold longer, give back, dead-letter.
 
 Called by the HTTP routes.
 """

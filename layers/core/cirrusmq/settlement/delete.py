@@ -1,8 +1,8 @@
 """Deleting messages by receipt.
 
-All of a parcel at once is one conditional delete. Part of it is an update; whoever sees nothing
-left then removes the parcel. If deleted messages can be rewound, the parcel goes, as it is, into
-the archive, in the transaction that removes it.
+All of a parcel at once is one conditional delete. Part of it is an update; the call that deletes
+the last message then removes the parcel. If deleted messages can be rewound, the parcel is put
+unchanged into the archive, in the transaction that removes it.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def _archive_whole(core: Core, together: Sequence[Held], now_ms: int) -> Results
     if until_ms <= now_ms:
         return _delete_part(core, together, now_ms)  # nothing left to rewind
     put = {"TableName": core.tables.messages, "Item": archive_item(gone, until_ms)}
-    # The parcel goes into the archive as it was read.
+    # The archive gets the parcel as it was read.
     seen = as_read(parcel, range(parcel.count), "visible_ms")
     still = all_of([_hold_still(together, now_ms), seen])
     removed = removal(core.tables.messages, first.key, still)

@@ -1,8 +1,8 @@
-"""Giving messages back under a later key, so that they lose their turn and starve nobody.
+"""Giving messages back under a later key, so that they lose their turn and starve no others.
 
 In place (1 write unit): the message keeps its key. As good while the key is fresh and the wait
-short, for what is so young is looked at again and again; and what is left where too many fail.
-Moved (4 units for all that is given back together): re-keyed to when it is due.
+short, for young keys are read again and again; and the fallback where too many fail.
+Moved (4 units for all messages given back together): re-keyed to their due time.
 """
 
 from __future__ import annotations
@@ -93,9 +93,9 @@ def move(
 def give_up_aged(
     core: Core, source: Source, parcel: Parcel, nonces: Mapping[int, bytes], now_ms: int
 ) -> tuple[Parcel, list[int]]:
-    """Move what is too old to the dead-letter queue: what is left of the parcel, and who went.
+    """Dead-letter messages that are too old; answers the rest of the parcel, and the moved places.
 
-    `nonces` by place. A message that cannot go there now is given back like any other.
+    `nonces` by place. A message that cannot be moved now is given back like any other.
     """
     max_age = source.dead_letter.max_age_seconds if source.dead_letter else None
     went: list[int] = []

@@ -26,7 +26,7 @@ ReceiptText: TypeAlias = Annotated[
     ),
 ]
 SourceOf = Callable[[str], Source | None]
-"""The source of this id, where the call may speak of its messages."""
+"""The source of this id; None where the call may not settle its messages."""
 
 
 class Held(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,7 +48,7 @@ class Held(msgspec.Struct, frozen=True, kw_only=True):
 
 
 Results = dict[str, "CirrusMQError | int"]
-"""For each receipt what came of it: an error, or the time from which it can be received again."""
+"""The result for each receipt: an error, or the time from which it can be received again."""
 
 
 def check_count(entries: Sequence[object]) -> None:

@@ -148,7 +148,7 @@ def _give_all(core: Core, together: Sequence[Held], delay_ms: int | None) -> Res
             elif outcome is not None:
                 parcel = outcome.left
                 results |= {texts[place]: outcome.due_ms for place in own}
-    # Neighbours never rest. A give-back in place asks for nobody else.
+    # Neighbours in the parcel change often. A give-back in place has no condition on them.
     for held in alive:
         if held.text not in results:
             results |= _give_each_in_place(core, [held], waits[held.receipt.place], now_ms)
