@@ -1,4 +1,4 @@
-"""Lifecycle: what happens to parcels: moved, given up to dead letters, removed when empty.
+"""Lifecycle: parcels are moved, dead-lettered, and removed when empty.
 
-Called by what receives, settles, pushes and sweeps; knows nothing of who calls.
+Called by receives, settlements, pushes and the sweep; knows nothing of its callers.
 """

@@ -1,12 +1,12 @@
-"""Giving up by age what nobody receives: a partition's messages that have reached their limit.
+"""Dead-lettering by age, without a receive: a partition's messages that have reached their limit.
 
-A parcel's key says since when it can be received, so all before `now - limit` are old enough, and
-no more than those are read. Two kinds of parcels have a later key than their age: those that were
-re-keyed to a retry's due time, and those that were sent with a delay. A note (see `age_note`) says
-when they reach the limit:
+A parcel's key has the time since when it can be received, so all before `now - limit` are old
+enough, and no others are read. Two kinds of parcels have a later key than their age: those that
+were re-keyed to a retry's due time, and those that were sent with a delay. A note (see `age_note`)
+has the time when they reach the limit:
 
-    re-keyed     the note comes with the move
-    delayed      noted when `seen`, which follows a minute behind the clock, comes past its key
+    re-keyed     the note is written with the move
+    delayed      noted when `seen`, which follows a minute behind the clock, passes its key
     the limit was changed, or is new: `seen` begins anew, and passes everything once
 """
 
@@ -42,7 +42,7 @@ _FEW = 4
 _LAG_MS = 60_000
 """A parcel whose key is no more than that behind its sending is found late by no more."""
 _STATE = "~"
-"""Sort key, behind all notes, of how far a partition was passed and who is at it."""
+"""Sort key, behind all notes, of a partition's progress and the worker's lease."""
 _STATE_LIFE_MS = 20 * 86_400_000
 
 
@@ -54,7 +54,7 @@ class State(NamedTuple):
     limit_ms: int = 0
     """The limit of age that the notes were written for."""
     held_until_ms: int = 0
-    """Until then somebody is at it."""
+    """The end of the worker's lease."""
 
 
 def give_up_aged(
@@ -99,7 +99,7 @@ def read_state(core: Core, source: Source, partition: int) -> State:
 
 
 def hold(core: Core, source: Source, partition: int) -> State | None:
-    """Be the only one at a partition, for a minute; None where somebody else is."""
+    """Take the lease of a partition for a minute; None where another worker has it."""
     now_ms = core.now_ms()
     free = "(attribute_not_exists(held_until_ms) OR held_until_ms <= :now)"
     values = {":now": {"N": str(now_ms)}}
@@ -123,7 +123,7 @@ def release(core: Core, source: Source, partition: int) -> None:
 def _pass(
     core: Core, source: Source, partition: int, state: State, limit_ms: int, deadline_ms: int
 ) -> bool:
-    """Note parcels with a later key than their age, up to a minute ago; whether it came so far."""
+    """Note parcels with a later key than their age, up to a minute ago; whether all were read."""
     now_ms = core.now_ms()
     seen_ms, until_ms = state.seen_ms, now_ms - _LAG_MS
     if state.limit_ms != limit_ms:
@@ -160,7 +160,7 @@ def _between(
 
 
 def _note(core: Core, source: Source, parcel: Parcel, limit_ms: int) -> None:
-    """Note when a parcel reaches the limit, where it has not."""
+    """Note when a parcel reaches the limit, if it has not."""
     if not parcel.spent() and not too_old(source, parcel, core.now_ms()):
         note = age_note(parcel, limit_ms)
         core.store.write("PutItem", {"TableName": core.tables.messages, "Item": note})
@@ -190,9 +190,9 @@ def _due_notes(
 def _settle_note(
     core: Core, source: Source, note: tuple[str, int, Parcel | None], limit_ms: int
 ) -> None:
-    """Give the parcel of a note up; the note goes, unless something there is still to be had.
+    """Dead-letter the parcel of a note; delete the note, unless a message of it is still live.
 
-    Then it is held, or delayed, or nothing takes its dead letters now.
+    Then it is held, or delayed, or no queue takes its dead letters now.
     """
     sort_key, partition, parcel = note
     now_ms = core.now_ms()

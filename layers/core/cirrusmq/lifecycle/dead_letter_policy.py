@@ -11,7 +11,7 @@ def age_limit_ms(source: Source) -> int | None:
     """The age at which messages are given up; None where it is no reason.
 
     In a queue its `max_age_seconds`. In a subscription with a dead-letter queue two minutes before
-    the end of a message's life: what would expire while retries remain is not lost in silence.
+    the end of a message's life: one that would expire while retries remain is not lost in silence.
     """
     if source.dead_letter is None:
         return None

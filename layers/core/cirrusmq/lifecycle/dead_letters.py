@@ -54,7 +54,7 @@ def give_up_first(
 ) -> Parcel | None:
     """As `give_up`, but only up to the first message that stays: for ordered sources.
 
-    None where `may` forbade to go on: who knows what comes first then.
+    None where `may` forbade to continue: the first message is not known then.
     """
     for place in range(parcel.count):
         if not parcel.live(place):
@@ -70,7 +70,7 @@ def give_up_first(
 
 
 def has_place(core: Core, source: Source) -> bool:
-    """Whether there is a place for what is given up; yes, where that cannot be told now."""
+    """Whether there is a place for dead letters; yes, where that cannot be told now."""
     try:
         return source.drops or dead_letter_queue(core, source) is not None
     except Unavailable:
@@ -91,10 +91,9 @@ def move_to_queue(
 ) -> Parcel | None:
     """Move the message at `place` into another queue, where its life starts anew.
 
-    `reason` makes it a dead letter; None, a message redriven: to all who receive from the target,
-    or `back_to` the one source of it. `alongside`: writes that come with the move or not at all.
-    Answers what is left of the parcel;
-    None where somebody was faster or the message's content cannot be read now.
+    `reason` makes it a dead letter; None, a message redriven: to all receivers of the target, or
+    `back_to` the one source of it. `alongside`: writes in the move's transaction. Answers the rest
+    of the parcel; None where another worker was faster or the message's content cannot be read now.
     """
     (messages,) = read_contents(core, source, [(parcel, [place])])
     if place not in messages:
@@ -146,7 +145,7 @@ def dead_letter_queue(core: Core, source: Source) -> Queue | None:
 
     A subscription's own queue may be impossible to make: the account is at its limit of queues, or
     has a queue of that name that cannot take dead letters. The message then stays where it is, so
-    that one message does not stop the others; the log says so, for nobody else would.
+    that one message does not stop the others, and the log says so.
     """
     if source.dead_letter is None:
         return None
@@ -177,7 +176,7 @@ def _give_up_place(
 
 
 def _drop(core: Core, parcel: Parcel, place: int) -> Parcel:
-    """Drop the message at `place`, if nobody changed it since."""
+    """Drop the message at `place`, if it has not changed since."""
     changes = {place: dropped()}
     still = as_read(parcel, changes, "visible_ms")
     request = change(core.tables.messages, parcel_key(parcel), changes, still)

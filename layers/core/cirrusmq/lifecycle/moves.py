@@ -1,9 +1,9 @@
-"""Moving messages out of a parcel, in the transaction that puts them where they go.
+"""Moving messages out of a parcel, in the transaction that puts them into another one.
 
     one transaction:  the messages are marked gone in their parcel (if they still are as read)
                       they are put into a parcel of their own       (if that key is free)
 
-So at every moment each is in exactly one place, whatever fails and whoever races.
+So at every moment each is in exactly one place, through failures and races.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from cirrusmq.storage.parcels import parcel_key
 _ANSWER_OLD = {"ReturnValuesOnConditionCheckFailure": "ALL_OLD"}
 VANISHED = "/removed"
 REWOUND = "rewound"
-"""In the place of a source's id: the parcel came back from the archive."""
+"""In the place of a source's id: the parcel was restored from the archive."""
 
 
 def origin(
@@ -52,9 +52,9 @@ def move_out(
 ) -> Parcel | None:
     """Write `arrivals` and take the messages at `places` out of their parcel, all or nothing.
 
-    With `nonces`, by place, only the holders of the newest receipts may. `mark` is what they leave
-    in their places, where the parcel stays. `alongside`: writes of the same transaction that note
-    the move. Answers the parcel as the move leaves it; None where somebody was faster.
+    With `nonces`, by place, only the holders of the newest receipts may. `mark` is their state in
+    the old parcel, if that stays. `alongside`: writes of the same transaction that note the move.
+    Answers the parcel as the move leaves it; None where another worker was faster.
     """
     changes = dict.fromkeys(places, moved(mark))
     after = changed(parcel, changes)
@@ -72,7 +72,7 @@ def move_out(
         )
     except TransactionRefused as refused:
         # An earlier try of this very move leaves both: the messages gone, and the arrivals' keys
-        # taken. One of them alone is somebody else's doing, and nothing was moved.
+        # taken. One of them alone is another worker's change, and nothing was moved.
         arrived = any(1 <= write <= len(arrivals) for write in refused.failed)
         if 0 not in refused.failed or not arrived:
             return None

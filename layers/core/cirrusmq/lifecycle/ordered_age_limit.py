@@ -33,7 +33,7 @@ def give_up_in_groups(core: Core, source: Source, partition: int, deadline_ms: i
             if not parcel.spent() and not too_old(source, parcel, core.now_ms()):
                 done_with = group
                 continue
-            done_with = group  # unless this comes to its end
+            done_with = group  # unless this succeeds
             with apart_from_others("a message that is too old could not be given up"):
                 blocked = _give_up(core, source, parcel, blocked=blocked)
                 done_with = ""

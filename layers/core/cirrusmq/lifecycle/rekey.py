@@ -4,8 +4,8 @@
     before   [a b c]                               b and c are given back, due at t1
     after    [a - -]                   [b c]       the same ids, times and counts; no receipts
 
-What goes at once goes as one parcel. Keys only grow, so nobody who reads a partition forward
-passes a message over that was there when he began.
+Messages that are moved together are one parcel. Keys only grow, so a reader of a partition forward
+misses no message that was there when it began.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from cirrusmq.runtime.core import Core
 from cirrusmq.storage.parcels import age_note, parcel_item
 
 SWEPT_MS = 180_000
-"""The sweep, which comes each minute, has come past a key by then."""
+"""The sweep, which runs each minute, has passed a key by then."""
 
 
 def turn_ms(parcel: Parcel, places: Sequence[int], now_ms: int) -> int:
@@ -32,9 +32,9 @@ def turn_ms(parcel: Parcel, places: Sequence[int], now_ms: int) -> int:
         given back           old key -> behind those of the head, 3 s or more      (not here: it
                                                                                     would expire)
 
-    They lose their turn, not the day: behind as much as came in while they were held. The
-    wait of a message before its first receive tells how far the queue lags; a delay is no lag, so
-    never more than the age of its key.
+    They lose their turn, not the day: they are behind messages sent while they were held. The
+    wait of a message before its first receive is the queue's lag; a delay is no lag, so never
+    more than the age of its key.
     """
     first_ms = min(parcel.first_received_ms[place] for place in places)
     lag_ms = min(first_ms - parcel.sent_ms, now_ms - parcel.key_ms)
@@ -68,8 +68,8 @@ def rekey(
     """Put `moved` in the place of the messages at `places`, in one transaction.
 
     Their receipts end. The new key no longer says when they are too old for a source that gives
-    messages up by age, so the sweep gets a note. Answers what is left of the parcel; None where
-    somebody was faster.
+    messages up by age, so the sweep gets a note. Answers the rest of the parcel; None where
+    another worker was faster.
     """
     limit_ms = age_limit_ms(source)
     notes = []
@@ -82,8 +82,8 @@ def rekey(
 
 
 def _needs_note(source: Source, moved: Parcel, limit_ms: int) -> bool:
-    """Whether the sweep may come past the new key too late, and find no note there.
+    """Whether the sweep may pass the new key too late, and find no note there.
 
-    A subscription's limit is most of a day: before it, the sweep notes what it comes past.
+    A subscription's limit is most of a day: before it, the sweep notes the parcels that it passes.
     """
     return source.subscription is None or moved.key_ms + SWEPT_MS > moved.sent_ms + limit_ms

@@ -1,12 +1,12 @@
 """Rewound messages of an ordered queue: none is received while a later one of its group is held.
 
-    1 and 2 deleted, 3 held by B ──> rewind: 1 waits, so nobody gets past it ──> B settles 3
+    1 and 2 deleted, 3 held by B ──> rewind: 1 waits, and holds the others ──> B settles 3
     receivers look at 1: is something behind it held? yes: it waits ..................... no: free
 
-The first message of a group that comes back does not become visible by itself (it "waits": its
-time is its expiry), and holds back all others. A receiver that finds the group free makes it
-visible, and in the same transaction changes the message that was first before, so that a claim of
-that one by somebody who read it earlier fails:
+The first rewound message of a group does not become visible by itself (it "waits": its time is
+its expiry), and holds back all others. A receiver that finds the group free makes it visible, and
+in the same transaction changes the message that was first before, so that a claim of that one by
+a receiver that read it earlier fails:
 
     B: reads 3 ........................................ claims 3 as it was read: refused
     A:          rewind: 1 waits ──> A: 1 is visible, 3 changed ──> claims 1
@@ -71,7 +71,7 @@ def let_in(core: Core, parcel: Parcel, now_ms: int) -> Parcel:
 def _there_before(core: Core, parcel: Parcel) -> list[Parcel]:
     """The group's first parcels, from the one on that was its first before the rewind.
 
-    That one may be behind many that came back: its key is kept for a minute.
+    That one may be behind many rewound ones: its key is cached for a minute.
     """
     since_ms = next(
         parcel.first_received_ms[place]

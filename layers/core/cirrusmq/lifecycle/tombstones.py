@@ -1,4 +1,4 @@
-"""Removing a parcel in which nothing is left: whoever sees that, does it."""
+"""Removing a parcel without messages, by the first worker that reads it; else a tombstone."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ def may_vanish(
         client    send (attempt) ──> answer lost ............ the same send again
         store     stored ──> received ──> moved to a retry    key taken? else a second copy
 
-    Until no attempt can be that old, and no batch of the stream come again, the empty parcel stays
-    and holds the key. The key of one that was moved is nobody's to show again. One that says of a
-    published message that it is dead stays for the message's trace, until TTL removes it.
+    Until no attempt can be that old, and no batch of the stream is repeated, the empty parcel stays
+    and keeps the key taken: a tombstone. No send repeats the key of one that was moved. One that
+    has the end of a published message stays for the message's trace, until TTL removes it.
     """
     if source.traced and (GONE in states or DROPPED in states):
         return False
@@ -37,7 +37,7 @@ def may_vanish(
 def clear(core: Core, source: Source, parcel: Parcel, now_ms: int) -> None:
     """Remove a spent parcel, into the archive where its deleted messages can be rewound.
 
-    That is tidying: where the store refuses, somebody else comes by.
+    That is clean-up: if the store refuses, a later receive or the sweep does it.
     """
     if not may_vanish(source, parcel.visible_ms, parcel, now_ms, core.clock.scale):
         return
@@ -54,6 +54,6 @@ def clear(core: Core, source: Source, parcel: Parcel, now_ms: int) -> None:
         else:
             core.store.write("DeleteItem", request)
     except (ConditionFailed, TransactionRefused):
-        return  # somebody else removed it, or rewound it meanwhile
+        return  # another worker removed it, or rewound it meanwhile
     except Unavailable:
         _logger.warning("parcel %s is spent and could not be removed", parcel.sort_key)
