@@ -1,6 +1,6 @@
 """Purging a queue: nothing sent before the call is ever returned again.
 
-The floor in the queue's document does it, at once; the steps then remove what lies below it.
+The floor in the queue's document does it, at once; the steps then remove the parcels below it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from cirrusmq.storage.scan import LAST_KEY, Progress, remaining, scan_pages
 
 
 def purge(core: Core, queue: Queue) -> Operation:
-    """Purge the queue, its receivers and what could be rewound; in force when this returns."""
+    """Purge the queue, its receivers and its archive; in force when this returns."""
     floor_ms = core.floor_ms()
     purged = update_queue(
         core,
@@ -37,7 +37,7 @@ def purge(core: Core, queue: Queue) -> Operation:
         queue.name,
         lambda before: msgspec.structs.replace(before, purged_ms=max(before.purged_ms, floor_ms)),
     )
-    core.wait_past(purged.purged_ms)  # a message sent from now on lies above the floor
+    core.wait_past(purged.purged_ms)  # a message sent from now on is above the floor
     return operations.start(core, purged, "purge", {"until_ms": purged.purged_ms})
 
 
@@ -62,7 +62,7 @@ def steps(core: Core, run: Run) -> Iterator[Step]:
 
 
 def _remove(core: Core, place: Item, floor_ms: int) -> None:
-    """Remove a parcel, if what lies there was sent until the floor.
+    """Remove a parcel, if the one under its key was sent until the floor.
 
     steps: read t = 1 ──────────────────────────────────────> delete if t <= 2: refused
     a send that is repeated: t = 3, under the same key ──> stored

@@ -1,4 +1,4 @@
-"""Redriving: active messages of a dead-letter queue go back where they came from, or elsewhere."""
+"""Redriving: active messages of a dead-letter queue are moved to their source, or elsewhere."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def steps(core: Core, run: Run) -> Iterator[Step]:
         pages = scan_pages(core, pk, start, until, behind=behind)
         for parcels, reached in portions(pages, sort_key):
             for parcel in parcels:
-                # What comes back while the operation runs is not sent away once more.
+                # A message dead-lettered again while the operation runs is not moved once more.
                 if parcel.sent_ms > operation.started_ms:
                     continue
                 left = parcel
@@ -113,7 +113,7 @@ def _target(
     """The queue that takes the parcel's messages, and the one of its sources that has them back."""
     came = parcel.dead_letter or {}
     name = to or came.get("source_queue")
-    # A subscription's dead letter names its topic there, whose name a queue may have as well.
+    # A subscription's dead letter has its topic there, whose name a queue may have as well.
     if name is None or (to is None and "subscription" in came):
         return None, None
     try:
@@ -126,7 +126,7 @@ def _target(
 
 
 def _stays(parcel: Parcel) -> str:
-    """Under which words messages are counted that have no place to go back to."""
+    """The words under which messages without a source to go back to are counted."""
     came = parcel.dead_letter or {}
     name = came.get("source_queue", "(none)")
     if "subscription" in came:

@@ -1,10 +1,10 @@
 """Rewinding: deleted messages become active again, in order of sending.
 
 A deleted message notes when it was deleted (in the place of when it was first received), and a
-rewind takes only what was deleted until it began. So a message that is consumed while the rewind
-goes on, or consumed again after it, does not appear twice, and a step may run again.
+rewind takes only messages deleted before it began. So a message that is consumed while the rewind
+runs, or consumed again after it, does not appear twice, and a step may run again.
 
-In an ordered queue the first that comes back of a group waits until the group is free, and the
+In an ordered queue the first rewound message of a group waits until the group is free, and the
 others behind it (see `lifecycle.rewound_groups`).
 """
 
@@ -62,7 +62,7 @@ def rewind(core: Core, queue: Queue, request: RewindRequest) -> Operation:
     if to_ms < earliest_ms:
         raise NotRewindable(f"the earliest time to rewind to is {format_time(earliest_ms)}")
     until_ms = core.floor_ms()
-    core.wait_past(until_ms)  # what is deleted from now on stays deleted
+    core.wait_past(until_ms)  # messages deleted from now on stay deleted
     return operations.start(core, queue, "rewind", {"to_ms": to_ms, "until_ms": until_ms})
 
 
@@ -75,7 +75,7 @@ def steps(core: Core, run: Run) -> Iterator[Step]:
         for kind in (PARCELS, ARCHIVE)
         for partition in range(source.partitions)
     ]
-    # "Q" sorts before "R": live parcels come first, so that none is looked at twice.
+    # "Q" sorts before "R": live parcels are first, so that none is looked at twice.
     waiting: dict[str, Parcel] = {}
     for pk, behind in remaining(partitions, run.operation.progress):
         archived = pk.startswith(f"{ARCHIVE}#")

@@ -20,9 +20,9 @@ _STEPS: dict[str, Callable[[Core, Run], Iterator[Step]]] = {
 
 
 def run(core: Core, pointer: Pointer, most_ms: int) -> None:
-    """Go on with an operation for about `most_ms`; what is left then is started anew.
+    """Run an operation for about `most_ms`; a new run is started for the rest.
 
-    Where the store fails the operation stays as last saved, and the sweep starts it again.
+    If the store fails the operation stays as last saved, and the sweep starts it again.
     """
     found = operations.hold(core, pointer.account, pointer.id)
     if found is None:
