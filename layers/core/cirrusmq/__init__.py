@@ -11,12 +11,12 @@ The words that it is written in, and the file that defines each:
     hint            the same, for one execution environment          runtime/head_hints.py
     claim           the write that gives a receiver its lease        receiving/claim.py
     hold            a lease made longer or shorter by its receipt    settlement/visibility.py
-    receipt         by what a consumer settles a message             model/receipt.py
+    receipt         the text by which a consumer settles a message   model/receipt.py
     move            a message put under another key or elsewhere     lifecycle/moves.py
     tombstone       an empty parcel that keeps its key taken         lifecycle/tombstones.py
     copy            a log record's messages for one reader           fanout/copies.py
     parked          put aside while a reader's key takes no writes   fanout/parking.py
-    delivery state  delivering or retrying, and who posts            subscriptions/delivery_state.py
+    delivery state  delivering or retrying, and the poster's lease   subscriptions/delivery_state.py
     due mark        when a message is posted again                   subscriptions/due_marks.py
 
 The packages are in one order: each imports those below it (`[tool.importlinter]`, pyproject.toml).

@@ -14,18 +14,18 @@
      or held └─ moved ──────> MOVED     re-keyed: in a parcel of its own, by `under_key`
 
      visible ┬─ dropped ────> DROPPED   its retries are used up, and nothing takes dead letters
-             ├─ delivered ──> DELETED   posted to a URL, for which nobody holds it
+             ├─ delivered ──> DELETED   posted to a URL, without a lease of the message
              ├─ failed ─────> visible   when it is posted again
              └─ kept ───────> visible   at its expiry: it is not posted again
 
 A delayed message is one whose `visible_ms` is ahead, and so is one that waits for its retry: time
 alone makes both visible. A rewound message of an ordered queue waits at its expiry for its group
-(`reopened`) until somebody finds that free (`admitted`), for which the group's first message so far
-is changed (`preceded`). By expiry or a purge a parcel goes whole, and an empty one is removed
+(`reopened`) until a receiver finds that free (`admitted`), for which the group's first message so
+far is changed (`preceded`). By expiry or a purge a parcel ends whole, and an empty one is removed
 (`lifecycle.tombstones`).
 
 Every transition writes `visible_ms`, which is why conditions compare it. `storage.changes` makes
-the write of what a transition answers; `changed` is the parcel after it.
+the write of a transition's result; `changed` is the parcel after it.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def _wait_ms(
 
 
 def unclaimed(before: Parcel, after: Parcel, place: int) -> Change:
-    """The claim that made `after` of `before` is undone; to everybody else it never was."""
+    """The claim that made `after` of `before` is undone; no other receiver ever sees it."""
     return Change(
         visible_ms=before.visible_ms[place],
         nonce=before.nonces[place],
@@ -155,13 +155,13 @@ def reopened(parcel: Parcel, now_ms: int, *, waits: bool) -> Change:
 
 
 def admitted(parcel: Parcel, place: int, now_ms: int) -> Change:
-    """The group of a rewound message is free; somebody else may have found that before."""
+    """The group of a rewound message is free; another receiver may have found that before."""
     waits = parcel.awaits_group(place)
     return Change(visible_ms=now_ms, first_received_ms=0 if waits else None)
 
 
 def preceded(parcel: Parcel, place: int) -> Change:
-    """Another message is its group's first now: who has read this one cannot claim it as it was."""
+    """Another message is its group's first now: one that read this before cannot claim it."""
     return Change(visible_ms=parcel.visible_ms[place] + 1)
 
 

@@ -61,7 +61,7 @@ def claim(
 ) -> Claim | Parcel | None:
     """Take the messages at `places`, for the receive's own timeout or the message's or source's.
 
-    Answers the claim; the parcel as it is now where somebody was faster; None where it is gone.
+    Answers the claim; the stored parcel where another receiver was faster; None where it is gone.
     """
     now_ms = core.now_ms()
     changes: dict[int, Change] = {}

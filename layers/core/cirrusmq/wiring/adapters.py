@@ -60,7 +60,7 @@ class Executions:
 
 
 class Posts:
-    """Posts to endpoints; what that takes is loaded by the first post."""
+    """Posts to endpoints; its modules are imported by the first post."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -117,7 +117,7 @@ def in_own_pool(call: Callable[[A], B], values: Iterable[A]) -> Iterable[B]:
 
 
 class Window:
-    """Calls in threads of their own: what hangs holds up nobody else's."""
+    """Calls in threads of their own: one that hangs holds up no other."""
 
     def __init__(self, most: int) -> None:
         self._threads = ThreadPoolExecutor(most, thread_name_prefix="post")

@@ -51,7 +51,7 @@ def configure(*, clock: Clock, session: botocore.session.Session) -> None:
 
 @contextlib.contextmanager
 def serving(core: Core) -> Iterator[None]:
-    """Serve this core in this context, where one process holds several execution environments."""
+    """Serve this core in this context, if one process has several execution environments."""
     before = _serving.set(core)
     try:
         yield
@@ -60,7 +60,7 @@ def serving(core: Core) -> Iterator[None]:
 
 
 def service() -> Core:
-    """The core of this execution environment: of this process, where nothing else is said."""
+    """The core of this execution environment: the one being served, else the process's."""
     return _serving.get() or _wire()
 
 
