@@ -64,7 +64,7 @@ _PROBLEM_MEDIA = "application/problem+json"
 
 
 def build(routes: Mapping[str, Route]) -> dict[str, Any]:
-    """The document of these routes; KeyError for one that nobody described."""
+    """The document of these routes; KeyError for one without a description."""
     shapes = list(_shapes(routes))
     _, components = msgspec.json.schema_components(
         shapes, ref_template="#/components/schemas/{name}"
@@ -194,7 +194,7 @@ def _answer(shape: Declared) -> dict[str, Any]:
 
 
 def _problems(path: str, operation: Operation) -> dict[str, Any]:
-    """The problems of a call by status: what its path, its body and its key bring, and its own."""
+    """The problems of a call by status: those of its path, its body and its key, and its own."""
     names = re.findall(r"{(\w+)}", path)
     codes = ["Throttled", "Unavailable", *operation.problems]
     codes += [_NOT_FOUND[name] for name in names if name in _NOT_FOUND]

@@ -263,7 +263,7 @@ _SUBSCRIPTIONS = {
         tag="Subscriptions",
         summary="Change a subscription for all its members",
         body=SubscriptionInput,
-        examples={"another ladder": {"retry": {"policy": "custom", "waits": [1, 10, 60]}}},
+        examples={"other waits": {"retry": {"policy": "custom", "waits": [1, 10, 60]}}},
         problems=("InvalidFilter", "QueueNotFound"),
     ),
     f"GET {SUBSCRIPTION}": Operation(

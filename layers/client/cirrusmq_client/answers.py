@@ -39,7 +39,7 @@ class SentMessages(TypedDict):
 
 
 class Bytes(TypedDict):
-    """Bytes, where a text would not do."""
+    """Bytes that are not given as text."""
 
     base64: str
 
@@ -57,7 +57,7 @@ class Content(TypedDict):
 
 
 class DeadLetterNote(TypedDict):
-    """Why a message lies in a dead-letter queue."""
+    """The source of a dead letter, and the reason."""
 
     source_queue: str
     receive_count: int
@@ -85,7 +85,7 @@ class ReceivedMessage(PeekedMessage):
 
 
 class ReceivedMessages(TypedDict):
-    """Messages that the caller holds now; none where none came in time."""
+    """Messages that the caller holds now; empty if there was none in time."""
 
     messages: list[ReceivedMessage]
 
@@ -182,7 +182,7 @@ class SubscriptionCounts(TypedDict):
 
 
 class SubscriptionWithState(SubscriptionAttributes):
-    """A subscription, what waits for it, and how delivering goes."""
+    """A subscription, its counts, and the state of its deliveries."""
 
     state: Literal["unconfirmed", "delivering", "retrying"]
     counts: NotRequired[SubscriptionCounts]
@@ -239,7 +239,7 @@ class Counts(TypedDict):
 
 
 class QueueWithCounts(QueueAttributes):
-    """A queue and how many messages stand in it."""
+    """A queue and its counts of messages."""
 
     counts: Counts
 
@@ -253,7 +253,7 @@ class QueuePage(TypedDict):
 
 
 class OperationStarted(TypedDict):
-    """Work that goes on after the answer."""
+    """Work that continues after the answer."""
 
     operation: str
     """opaque: ask GET /operations/{id} how far it is"""
@@ -347,7 +347,7 @@ class SharedQueue(TypedDict):
 
 
 class SharedPage(TypedDict):
-    """A page of what other accounts share with the caller's."""
+    """A page of the grants of other accounts to the caller's."""
 
     grants: list[SharedQueue]
     cursor: NotRequired[str]
@@ -395,7 +395,7 @@ class LoggedMessage(Content):
 
 
 class LogPage(TypedDict):
-    """Messages in order; the cursor is always there, for what is still to come."""
+    """Messages in order; the cursor is always there, for later messages."""
 
     messages: list[LoggedMessage]
     cursor: str

@@ -12,14 +12,14 @@ __all__ = ["MetricUnit", "logger", "tell"]
 
 logger = Logger()
 
-# At DEBUG these write whole requests: messages, and the deployment's secret. Never, whatever level
-# the root logger is given.
+# At DEBUG these write whole requests: messages, and the deployment's secret. So they never do, with
+# any level of the root logger.
 for _name in ("botocore", "pynamodb", "urllib3"):
     logging.getLogger(_name).setLevel(logging.INFO)
 
 
 def tell(name: str, unit: MetricUnit, value: float) -> None:
-    """Put a figure into the log, where CloudWatch takes it from for alarms and the dashboard."""
+    """Log a figure as a metric, for CloudWatch's alarms and the dashboard."""
     if not is_metrics_disabled():
         with single_metric(name=name, unit=unit, value=value):
             pass

@@ -1,6 +1,6 @@
-"""Replies: what routes return, and what the HTTP API takes (payload format 2.0).
+"""Replies: the values that routes return, and their form for the HTTP API (payload format 2.0).
 
-The type that a route declares to return is also what the OpenAPI document says of its answers:
+The OpenAPI document describes a route's answers by the type that the route declares to return:
 `Created[SentMessages] | Ok[SentMessages]` are 201 and 200, each with that struct.
 
 Lambda's runtime encodes a reply once more, as JSON in ASCII: of a body that is text a quote takes
@@ -44,7 +44,7 @@ class Reply:
 
 
 class Ok(Reply, Generic[B]):
-    """The call is done; `body` says with what result."""
+    """The call is done; `body` is its result."""
 
     def __init__(self, body: B) -> None:
         self.body = body
@@ -61,7 +61,7 @@ class Created(Ok[B]):
 
 
 class Accepted(Ok[B]):
-    """Work goes on after the answer."""
+    """Work continues after the answer."""
 
     status = 202
 

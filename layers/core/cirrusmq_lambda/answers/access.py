@@ -46,7 +46,7 @@ class SharedQueue(Body):
 
 
 class SharedPage(Body):
-    """A page of what other accounts share with the caller's."""
+    """A page of the grants of other accounts to the caller's."""
 
     grants: list[SharedQueue]
     cursor: Cursor | UnsetType = UNSET

@@ -22,7 +22,7 @@ Cursor = Annotated[
 
 
 class Body(msgspec.Struct, forbid_unknown_fields=True):
-    """The JSON object of an answer, its fields in this order; what is UNSET is left out."""
+    """The JSON object of an answer, its fields in this order; UNSET ones are left out."""
 
 
 class Problem(Body):

@@ -13,7 +13,7 @@ from cirrusmq_lambda.answers.body import Body, Id, Time
 
 
 class Bytes(Body):
-    """Bytes, where a text would not do."""
+    """Bytes that are not given as text."""
 
     base64: str
 

@@ -49,7 +49,7 @@ class QueueAttributes(Body):
 
 
 class QueueWithCounts(QueueAttributes):
-    """A queue and how many messages stand in it."""
+    """A queue and its counts of messages."""
 
     counts: Counts
 
@@ -62,7 +62,7 @@ class QueuePage(Body):
 
 
 class OperationStarted(Body):
-    """Work that goes on after the answer."""
+    """Work that continues after the answer."""
 
     operation: Annotated[str, Meta(description="opaque: ask GET /operations/{id} how far it is")]
 

@@ -14,7 +14,7 @@ from cirrusmq_lambda.answers.content import Content
 
 
 class DeadLetterNote(Body):
-    """Why a message lies in a dead-letter queue."""
+    """The source of a dead letter, and the reason."""
 
     source_queue: str
     receive_count: int
@@ -67,6 +67,6 @@ class ReceivedMessage(PeekedMessage, kw_only=True):
 
 
 class ReceivedMessages(Body):
-    """Messages that the caller holds now; none where none came in time."""
+    """Messages that the caller holds now; empty if there was none in time."""
 
     messages: list[ReceivedMessage]

@@ -60,12 +60,12 @@ class SubscriptionCounts(Body):
 
     @classmethod
     def of(cls, counted: Counts) -> Self:
-        """The answer of what was counted."""
+        """The answer of these counts."""
         return cls(active=counted.active, inactive=counted.inactive, delayed=counted.delayed)
 
 
 class SubscriptionWithState(SubscriptionAttributes, kw_only=True):
-    """A subscription, what waits for it, and how delivering goes."""
+    """A subscription, its counts, and the state of its deliveries."""
 
     state: Literal["unconfirmed", "delivering", "retrying"]
     counts: SubscriptionCounts | UnsetType = UNSET

@@ -66,7 +66,7 @@ class LoggedMessage(Content, kw_only=True):
 
 
 class LogPage(Body):
-    """Messages in order; the cursor is always there, for what is still to come."""
+    """Messages in order; the cursor is always there, for later messages."""
 
     messages: list[LoggedMessage]
     cursor: Cursor

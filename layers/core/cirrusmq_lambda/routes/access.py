@@ -97,7 +97,7 @@ def remove_grant(request: Request) -> NoContent:
 
 
 def show_granted(request: Request) -> Ok[SharedPage]:
-    """A page of what other accounts share with the caller's."""
+    """A page of the grants of other accounts to the caller's."""
     core, account = request.core, request.caller.account
     limit, cursor = request.page()
     listed, more = permissions.page_of_granted(core, account, limit, cursor)

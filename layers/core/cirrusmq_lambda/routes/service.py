@@ -27,7 +27,7 @@ _PAGE = """<!doctype html>
 <div id="page"></div>
 <script src="docs/swagger-ui-bundle.js"></script>
 <script>
-// The page knows 3.0 and refuses 3.1 by its number; what the document says, it shows.
+// The page knows 3.0 and refuses 3.1 by its number, but shows this document in full.
 fetch("openapi.json").then(answer => answer.json()).then(spec => SwaggerUIBundle({
   spec: {...spec, openapi: "3.0.3", servers: [{url: new URL(".", location).href.slice(0, -1)}]},
   dom_id: "#page", persistAuthorization: true
@@ -45,7 +45,7 @@ ASSETS: dict[str, AssetType] = {
 
 
 def show_health(request: Request) -> Ok[Health]:
-    """Whether the service answers, and what time it is there."""
+    """Whether the service answers, and its time."""
     core = request.core
     time = format_time(core.now_ms())
     return Ok(Health(status="ok", version=__version__, time=time, time_scale=core.clock.scale))
@@ -57,7 +57,7 @@ def show_openapi(request: Request) -> File[Literal["application/json"]]:
 
 
 def show_docs(request: Request) -> File[Literal["text/html"]]:
-    """The page; its scripts come from this very service."""
+    """The page; its scripts are served by this very service."""
     return File("text/html", _PAGE.encode(), {"Content-Type": "text/html; charset=utf-8"})
 
 

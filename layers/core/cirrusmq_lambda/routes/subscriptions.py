@@ -41,7 +41,7 @@ def patch_subscription(request: Request) -> Ok[SubscriptionAttributes]:
 
 
 def show_subscription(request: Request) -> Ok[SubscriptionWithState]:
-    """All attributes, how many messages wait, and how delivering goes."""
+    """All attributes, the counts, and the state of deliveries."""
     core = request.core
     subscription = subscriptions.get_subscription(
         core, topic_of(request), request.path("subscription")

@@ -1,4 +1,4 @@
-"""Topics, what was published to them, and what became of it."""
+"""Topics, their logs, and the traces of published messages."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def show_log(request: Request) -> Ok[LogPage]:
 
 
 def show_subscription_log(request: Request) -> Ok[LogPage]:
-    """As `show_log`, what a broadcasting subscription's filter lets through."""
+    """As `show_log`, the messages that a broadcasting subscription's filter selects."""
     return _page_of_log(request, pull_subscription(request, "broadcasting"))
 
 
