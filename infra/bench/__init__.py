@@ -1,4 +1,4 @@
-"""Measurements: what CirrusMQ costs and how fast it is, beside other queues.
+"""Measurements: the costs and the speed of CirrusMQ, beside other queues.
 
 counted    parts that count units and money; the other designs on DynamoDB in closed form
 measured   parts that measure this machine

@@ -18,7 +18,7 @@ COUNTS = (*growth.COUNTS, 100_000)
 
 
 def run() -> None:
-    """Print the tables of what is drawn, and write the charts."""
+    """Print the tables of the drawn figures, and write the charts."""
     counted = growth.measure(COUNTS)
     growth.show_growth(counted)
     FOLDER.mkdir(exist_ok=True)

@@ -54,7 +54,7 @@ class Design:
     queries_one_by_one: bool = False
     """Whether each message of a batch has a query of its own, from the head."""
     reads_held: bool
-    """Whether a query comes by messages in flight."""
+    """Whether a query reads messages in flight."""
     page: int | None = None
     """Items that one query reads at most; None: as many as are wanted."""
 
@@ -89,7 +89,7 @@ INDEX_ON_VISIBILITY = Design(
     entry_writes=Calls(send=1, receive=2, delete=1),
     reads_held=False,
 )
-"""The design that most descriptions of a queue on DynamoDB come to.
+"""The design of most descriptions of a queue on DynamoDB.
 
     send     put {id, queue, visible_at, body}
     receive  query the index (queue, visible_at) up to now; then update each found item on the
@@ -116,7 +116,7 @@ peek, remove; no batches). Its index is (queued, last_updated_timestamp) with al
     send     get of nothing; put; then to enqueue: get, update (queued = 1), get
     receive  query the index past what is selected; get; update (selected; the index's keys stay);
              get
-    delete   get; update (queued removed): the item stays, TTL or somebody else removes it
+    delete   get; update (queued removed): the item stays, TTL or its user removes it
 """
 
 HIDDEN_UNTIL_FILTER = Design(

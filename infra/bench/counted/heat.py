@@ -1,6 +1,6 @@
 """The hottest partition key of a topic at 5,000 single messages a second, from the code's own keys.
 
-A key takes 1,000 write and 3,000 read units a second. What a message costs on each kind of key is
+A key takes 1,000 write and 3,000 read units a second. A message's units on each kind of key are
 counted by the engine, over its whole life; how many of the messages of a second meet on the hottest
 key of a kind is counted over 5,000 ids, by the code that chooses their partitions.
 """
@@ -115,7 +115,7 @@ def run() -> None:
 def hottest(protocol: str, count: int, partitions: int) -> dict[str, Units]:
     """Units a second on the hottest key of each kind: of a topic with so many subscriptions.
 
-    The sample lies in one partition, so that its batches are full as those of a busy topic are.
+    The sample is in one partition, so that its batches are full as those of a busy topic are.
     """
     world = World(shared_caches=False)
     alice = world.client("alice")

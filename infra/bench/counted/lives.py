@@ -48,7 +48,7 @@ WORKLOADS = (
 def our_life(workload: Workload, **fields: Any) -> tuple[float, float]:
     """(write units, read units) of a batch with warm caches, messages waiting in each partition.
 
-    The steady state of a queue that is used: what is waiting is sent by others before.
+    The steady state of a queue that is used: the waiting messages were sent before.
     """
     world = World()
     alice = world.client("alice")
@@ -84,7 +84,7 @@ def pushed_units(count: int) -> tuple[float, float]:
 
 
 def retried_units(waiting: int) -> tuple[float, float]:
-    """(write units, read units) of one attempt of a URL that fails, where so many wait."""
+    """(write units, read units) of one failed attempt of a URL, if so many wait."""
     world, alice = _with_url("http_unordered")
     world.endpoint = lambda url: "status 500"
     _publish_singles(alice, waiting)

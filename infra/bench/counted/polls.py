@@ -1,6 +1,6 @@
-"""How late a message ends a long poll, and what polls cost while nothing comes.
+"""The delay of a message that ends a long poll, and the cost of polls without messages.
 
-One consumer polls 20 s at a time, again and again. A message comes when it has polled for so long.
+One consumer polls 20 s at a time, again and again. A message is sent after so long a poll.
 Time is simulated: two runs give the same figures.
 """
 
@@ -50,7 +50,7 @@ def run() -> None:
 
 
 def idle_units(partitions: int) -> float:
-    """Read units of a poll that nothing comes to, as in the cloud."""
+    """Read units of a poll without any message, as in the cloud."""
     world, client = _polled(partitions, shared_caches=False)
     before = world.engine.capacity()["read_units"]
     client.receive("work", wait_seconds=POLL_SECONDS)

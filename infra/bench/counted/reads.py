@@ -1,4 +1,4 @@
-"""Read units of single calls: by what waits, is in flight, by partitions, and of a sweep.
+"""Read units of single calls: by backlog, by messages in flight, by partitions, and of a sweep.
 
 All is counted in worlds of their own, so that two runs give the same figures.
 """
@@ -15,13 +15,13 @@ BATCH = 16
 ENOUGH = 8
 """Messages for each partition, so that hardly one is empty."""
 BUSY = 10
-"""Queues that hold something when a sweep comes."""
+"""Queues with messages at a sweep."""
 LOOKS_A_SECOND = 5
 _SECONDS = 120
 _LOOKS = 100
 """Of which a mean is made."""
 _LEASE_SECONDS = 43_200
-"""The longest, so that what is in flight stays so."""
+"""The longest, so that messages in flight stay so."""
 
 
 def backlogs(counts: Sequence[int]) -> Iterator[tuple[int, float]]:
@@ -93,7 +93,7 @@ def receive_units(partition_count: int, *, waiting: int) -> float:
     alice.receive("work", 1, visibility_timeout_seconds=1)
     used = 0.0
     for _ in range(_LOOKS):
-        # Long enough for the leases and for what receivers remember about the heads.
+        # Long enough for the leases and for the receivers' hints about heads.
         world.clock.pass_seconds(31)
         used += _read(world, lambda: alice.receive("work", 1, visibility_timeout_seconds=1))
     return used / _LOOKS
@@ -112,7 +112,7 @@ def sweep_units(idle: int) -> float:
         alice.send(f"busy-{number}", "x" * BODY_BYTES)
     world.settle()
     world.clock.pass_seconds(7_200)
-    for _ in range(2):  # what has become idle is forgotten, and the hour's gauges are written
+    for _ in range(2):  # counters of idle queues are removed, and the hour's gauges are written
         world.run("sweep")
     before = world.engine.capacity()["read_units"]
     world.run("sweep")

@@ -1,4 +1,4 @@
-"""Write and read units, counted by Amazon's rules: what a message costs, and why."""
+"""Write and read units of a message by Amazon's rules, and their causes."""
 
 from __future__ import annotations
 

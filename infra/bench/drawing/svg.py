@@ -70,7 +70,7 @@ def draw_lines(
 
 
 def draw_bars(title: str, panels: Mapping[str, Mapping[str, float]]) -> str:
-    """A panel for each group, each with a scale of its own; the value stands at the bar's end."""
+    """A panel for each group, each with a scale of its own; the value is at the bar's end."""
     parts = [_text(16, 24, title, "title")]
     y, left, room = 40.0, 180, WIDTH - 180 - 90
     for panel, values in panels.items():

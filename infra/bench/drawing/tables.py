@@ -7,7 +7,7 @@ from statistics import median
 
 
 def show(title: str, heads: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    """Print a titled Markdown table; numbers are rounded to what is worth reading."""
+    """Print a titled Markdown table; numbers are rounded to their significant digits."""
     print(f"\n### {title}\n")
     print("| " + " | ".join(heads) + " |")
     print("| " + " | ".join("---" for _ in heads) + " |")

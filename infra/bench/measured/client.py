@@ -1,7 +1,7 @@
 """The cost of the client library beside bare httpx, and the rate of one consumer process.
 
 Calls of both kinds alternate in one run, and the medians of their times are compared, so that a
-noisy machine troubles both alike. The bare calls carry no `attempt`: what that costs the service
+noisy machine troubles both alike. The bare calls carry no `attempt`: its cost at the service
 counts as the library's.
 """
 
@@ -30,7 +30,7 @@ QUEUES = ("bare", "library")
 
 
 class Bare:
-    """The calls as somebody writes them who has httpx alone."""
+    """The calls as written with httpx alone."""
 
     def __init__(self, stack: Stack) -> None:
         self._http = httpx.Client(base_url=stack.url, headers=stack.headers, timeout=40)
@@ -102,7 +102,7 @@ def measure_calls(stack: Stack, client: Client) -> list[tuple[str, float, float,
     sides = {"bare": Bare(stack), "library": Library(client)}
     times: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
     for number in range(ROUNDS):
-        # Who goes first changes, for the first one may warm something for the second.
+        # The order alternates, for the first one may warm something for the second.
         for name in QUEUES if number % 2 else reversed(QUEUES):
             side: Bare | Library = sides[name]  # type: ignore[assignment]
             _timed(times[name, "send 1"], lambda side=side: side.send(1))  # type: ignore[misc]

@@ -24,7 +24,7 @@ def run() -> None:
     ):
         http.put("/topics/bench", json={}).raise_for_status()
         _subscribe(http, "healthy", at.url(TAKEN))
-        delays(http, "bench", at, 20)  # what starts with the first messages is not measured
+        delays(http, "bench", at, 20)  # the start-up at the first messages is not measured
         alone = delays(http, "bench", at, MESSAGES)
         _subscribe(http, "failing", at.url(REFUSED))
         _publish_backlog(http, at)

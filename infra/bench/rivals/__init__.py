@@ -51,7 +51,7 @@ class Service:
     take_batch: int
     """Messages that one call receives at most; 1: there are no batches."""
     running: Callable[[], AbstractContextManager[Any]]
-    """Starts the server; what it yields goes to `queue`. Raises NotInstalled."""
+    """Starts the server; yields the argument of `queue`. Raises NotInstalled."""
     queue: Callable[[Any, str], Queue]
     """A client's queue by its name."""
     settle: Callable[[Any], None] = lambda place: None

@@ -14,7 +14,7 @@ WAIT_SECONDS = 10
 
 
 class OurQueue:
-    """The calls as somebody writes them who has httpx alone."""
+    """The calls as written with httpx alone."""
 
     def __init__(self, stack: Stack, name: str) -> None:
         self._http = httpx.Client(base_url=stack.url, headers=stack.headers, timeout=60)

@@ -1,4 +1,4 @@
-"""A PostgreSQL for one measurement or test, from the system's package, that goes with its data."""
+"""A PostgreSQL for one measurement or test, from the system's package, removed with its data."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ class Stack:
 
 @contextlib.contextmanager
 def our_stack(scale: float = 1.0) -> Iterator[Stack]:
-    """The whole service, on a fresh data folder that goes with it."""
+    """The whole service, on a fresh data folder that is removed after it."""
     with tempfile.TemporaryDirectory() as data:
         port = free_port()
         cirrusmq = str(Path(sys.executable).with_name("cirrusmq"))
@@ -58,7 +58,7 @@ def run_server(command: list[str], wait: Callable[[], None]) -> Iterator[None]:
 
 
 def wait_for_port(address: tuple[str, int], seconds: float = 30) -> None:
-    """Until somebody listens there."""
+    """Wait until a server listens there."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         with contextlib.suppress(OSError), socket.create_connection(address):
