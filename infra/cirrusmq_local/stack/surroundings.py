@@ -1,4 +1,4 @@
-"""What the stack sets in its process before it starts: variables, the number of open files."""
+"""The stack's own process: variables of the environment, and the limit of open files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _OWN_VARIABLES = ("POWERTOOLS_LOG_LEVEL", "ACCOUNT_REQUESTS_PER_SECOND")
 
 
 def set_environment(template: Template, data: DataFolder, layout: Layout) -> None:
-    """The variables of the deployment, and what is different on one machine."""
+    """Set the variables of the deployment, and those that differ on one machine."""
     isolate_environment()
     own = {name: os.environ[name] for name in _OWN_VARIABLES if name in os.environ}
     os.environ |= template.environment() | {
