@@ -41,7 +41,7 @@ def read_all(client: socket.socket) -> bytes:
 
 
 def read_answer(client: socket.socket) -> bytes:
-    """One answer to its end, where more may follow it on the connection."""
+    """One answer to its end; more may follow it on the connection."""
     answer = b""
     while b"\r\n\r\n" not in answer:
         answer += client.recv(65_536)

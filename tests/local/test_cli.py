@@ -19,7 +19,7 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
 class Service:
-    """Answers each route key with what a test says, and notes what it was asked."""
+    """Answers each route key as a test says, and notes the requests."""
 
     def __init__(self) -> None:
         self.answers: dict[str, list[tuple[int, Any]]] = {}

@@ -90,7 +90,7 @@ def fail(*_: Any, **__: Any) -> None:
 
 
 WRITES = ("open", "pwrite", "ftruncate", "fsync")
-"""What a keeping does, in this order."""
+"""The calls of a keeping, in this order."""
 
 
 @pytest.mark.parametrize("failing", WRITES)

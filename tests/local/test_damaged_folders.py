@@ -116,7 +116,7 @@ def test_what_is_wrong_with_the_folder_is_one_line(
     assert "--port" not in told
 
 
-# Whoever may do everything gives that up first, else no folder refuses him.
+# Root gives its rights up first, else no folder refuses it.
 LOCK_AS_ANYBODY = """
 import os, sys
 from pathlib import Path
@@ -219,7 +219,7 @@ def test_a_disk_without_space_is_one_line_and_no_end(start: Start) -> None:
     client = stack.client()
     assert client.put("/queues/orders").status_code == 201
     body = {"messages": [{"body": "x" * 40_000}]}
-    # No file of the service grows any more: what a full disk does, for this process alone.
+    # No file of the service grows any more: like a full disk, for this process alone.
     everything = resource.prlimit(stack.process.pid, resource.RLIMIT_FSIZE)
     size = (stack.folder / "store.sqlite-wal").stat().st_size
     resource.prlimit(stack.process.pid, resource.RLIMIT_FSIZE, (size, everything[1]))

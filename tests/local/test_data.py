@@ -55,7 +55,7 @@ def test_a_connection_is_for_its_owner_alone(tmp_path: Path) -> None:
 def test_a_connection_is_replaced_whole(tmp_path: Path) -> None:
     data = DataFolder(tmp_path)
     data.write_connection(CONNECTION)
-    # What a crash may leave beside it.
+    # A file that a crash may leave beside it.
     (tmp_path / "connection.json.new").write_text("{", encoding="utf-8")
     data.write_connection(CONNECTION | {"url": "http://other"})
     assert data.read_connection() == CONNECTION | {"url": "http://other"}

@@ -1,4 +1,4 @@
-"""Where functions run on one machine: together, or each in environments of its own."""
+"""Execution environments on one machine: one for all functions, or several for each."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from cirrusmq_local.cloud.invocation import Handler
 
 
 class Cores:
-    """Stands for new cores, and counts them."""
+    """Makes objects in place of new cores, and counts them."""
 
     def __init__(self) -> None:
         self.started = 0

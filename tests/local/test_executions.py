@@ -282,7 +282,7 @@ def caller(allowed: str) -> Function:
 
 
 def call(machine: Machine, handler: Callable[[Any], Any], allowed: str = ARN) -> Any:
-    """What a function gets from a Step Functions client of its own."""
+    """The result of a function's call with a Step Functions client of its own."""
 
     def run(event: Any, context: Any) -> Any:
         return handler(client)

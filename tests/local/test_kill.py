@@ -1,4 +1,4 @@
-"""kill -9 of the whole stack under load: nothing that was answered is lost or comes back.
+"""kill -9 of the whole stack under load: no answered send is lost, no answered delete undone.
 
 Eight senders and eight receivers call over HTTP, each in a thread, singles and batches; the stack
 is killed in the middle, started again on the same data, and drained.
@@ -7,7 +7,7 @@ is killed in the middle, started again on the same data, and drained.
     received   seen by a receiver, before the kill or after it
     deleted    answered as deleted
 
-Then every sent message was received, and no deleted message came after its delete was answered.
+Then every sent message was received, and none was received after its delete was answered.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ from tests.stack import Stack, Start
 pytestmark = pytest.mark.alone
 
 SENDERS = RECEIVERS = 8
-# The kill comes when so much was answered, however fast the machine is, and a moment more.
+# The kill is when so much was answered, on a machine of any speed, and a moment more.
 SENT, DELETED = 300, 60
 LOAD_SECONDS = 60
 DRAIN_SECONDS = 60
-# Leases end soon after the restart, so that what was held at the kill can be drained.
+# Leases end soon after the restart, so that messages held at the kill can be drained.
 SCALE = 10
 QUEUE = "/queues/orders"
 
 
 class History:
-    """What the callers know, whoever they are."""
+    """The knowledge of all callers together."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -46,7 +46,7 @@ class History:
         self.received: dict[str, str] = {}
         self.deleted: set[str] = set()
         self.returned: list[str] = []
-        """Ids that came after their delete was answered."""
+        """Ids received after their delete was answered."""
 
     def note_sent(self, answered: list[dict[str, Any]], bodies: list[str]) -> None:
         with self._lock:
@@ -55,7 +55,7 @@ class History:
                 self.sent[message["id"]] = body
 
     def deleted_now(self) -> set[str]:
-        """Taken before a receive starts: what it must not answer any more."""
+        """Taken before a receive starts: ids that it must not answer any more."""
         with self._lock:
             return set(self.deleted)
 
@@ -79,7 +79,7 @@ class Load:
         self._history = history
         self._killed = False
         self.unexpected: list[str] = []
-        """What became of calls that should not have, before the kill or after it."""
+        """Unexpected outcomes of calls, before the kill or after it."""
         self._calls: list[tuple[Callable[[httpx.Client, random.Random], None], int]] = [
             *((self._send, seed * 100 + number) for number in range(SENDERS)),
             *((self._receive, seed * 100 + 50 + number) for number in range(RECEIVERS)),
@@ -122,7 +122,7 @@ class Load:
     def _receive(self, client: httpx.Client, randomness: random.Random) -> None:
         most = randomness.choice([1, 4, 16])
         held = receive(client, self._history, most)
-        # A third is left to come back by itself, after the kill or before.
+        # A third is left to become visible by itself, after the kill or before.
         done = [message for message in held if randomness.random() < 0.67]
         if randomness.random() < 0.5:
             delete(client, self._history, done)

@@ -1,4 +1,4 @@
-"""What Lambda refuses and ends, this machine refuses and ends too."""
+"""Lambda's limits on this machine: calls that it refuses or ends are refused or ended here."""
 
 from __future__ import annotations
 

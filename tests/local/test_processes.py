@@ -1,4 +1,4 @@
-"""Several processes at one service: each message goes to one of them, groups keep their order."""
+"""Several processes at one service: each message is received by one, groups keep their order."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.alone
 
 PATIENCE_SECONDS = 60
 TOPIC = "/topics/news"
-# The waits of the ladder have to stay long beside what a busy machine takes for a step.
+# The policy's waits have to stay long beside a busy machine's time for a step.
 SCALE = 10
 HANG_SECONDS = 5
 
@@ -117,7 +117,7 @@ def test_retrying_goes_on_after_a_kill(up: Callable[[], Retrying], subscriber: S
     subscriber.up()
     second = up()
     waited = wait_for(lambda: taken(subscriber, "bad") >= 3)
-    # Two minutes of the stack's time from its start, and the last wait of the ladder before it.
+    # Two minutes of the stack's time from its start, and the policy's last wait before it.
     assert waited * SCALE < 120 + 16
     assert set(subscriber.bodies("bad")) == {"one", "two", "three"}
     wait_for(lambda: second.show("failing")["state"] == "delivering")

@@ -7,7 +7,7 @@ import sys
 
 ROUNDS = 5_000
 
-# In a process of its own: signals go to a main thread, and a lost one blocks it for ever.
+# In a process of its own: a main thread handles signals, and a lost one blocks it for ever.
 PROGRAM = f"""
 import signal, threading, time
 from cirrusmq_local.commands.signals import Ending

@@ -79,7 +79,7 @@ def test_a_crash_is_told(start: Start) -> None:
     finally:
         resource.setrlimit(resource.RLIMIT_CORE, (soft, hard))
     assert code == -signal.SIGSEGV
-    # Threads that go on beside it, as they do not in a crash of its own, may cut the rest short.
+    # Other threads, which run on here as in no crash of its own, may cut the rest short.
     assert "Fatal Python error: Segmentation fault" in told
 
 

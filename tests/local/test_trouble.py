@@ -54,7 +54,7 @@ def test_the_end_is_told_when_nothing_fails_any_more(
 def test_silence_alone_is_no_end(
     trouble: Trouble, told: list[str], hand_time: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where nobody calls, nothing fails."""
+    """Without calls, nothing fails."""
     trouble.note(FULL)
     hand_time.seconds += 1_000
 

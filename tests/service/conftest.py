@@ -44,14 +44,14 @@ class TestQueue:
         return self.client.receive(self.name, most, **fields)
 
     def receive_all(self, **fields: Any) -> list[Message]:
-        """Receive until nothing more comes."""
+        """Receive until no message is left."""
         received: list[Message] = []
         while some := self.receive(**fields):
             received += some
         return received
 
     def bodies(self, **fields: Any) -> list[str]:
-        """What a receiver can have now, in an order that does not count."""
+        """The bodies that a receiver can have now, sorted."""
         return sorted(message["body"] for message in self.receive_all(**fields))
 
     def act(self, verb: str, *messages: Message, **fields: Any) -> dict[str, Any]:
@@ -198,13 +198,13 @@ def topic(alice: Client) -> TestTopic:
 
 @pytest.fixture
 def subscriber(world: World) -> Subscriber:
-    """Whoever is behind the URLs of subscriptions."""
+    """The subscriber behind all URLs of subscriptions."""
     return world.subscriber()
 
 
 @pytest.fixture
 def schedules(world: World) -> Schedules:
-    """What runs retries, and the sweep, while time passes."""
+    """Runs retries, and the sweep, while time passes."""
     from tests.service.topics import Schedules
 
     return Schedules(world)

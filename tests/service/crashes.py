@@ -1,4 +1,4 @@
-"""What comes into the middle of an operation: a store that breaks, other calls, no time left."""
+"""Disturbances in the middle of an operation: a store that breaks, other calls, no time left."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def crash(
 ) -> bool:
     """Run started operations on a store that breaks, then let the sweep find them.
 
-    Answers whether the store broke before they came to their end.
+    Answers whether the store broke before their end.
     """
     store = BrokenStore(world, monkeypatch)
     store.break_after(calls, applied=applied)
@@ -99,7 +99,7 @@ def before_transactions(
 ) -> None:
     """Let something happen right before each of the next `times` transactions.
 
-    They are those with `writing` in their requests; what happens then makes others undisturbed.
+    They are those with `writing` in their requests; transactions inside of it are undisturbed.
     """
     execute, left, happening = world.engine.execute, times, False
 

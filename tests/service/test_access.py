@@ -1,4 +1,4 @@
-"""Who is calling: access keys, accounts, and grants between them."""
+"""The callers: access keys, accounts, and grants between them."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """A wrong value in any field of a queue's calls: its parameter is named, and nothing changes.
 
-What is refused alike by every route (no JSON, no key, a foreign name) is in `tests/security`.
+Refusals that are alike for every route (no JSON, no key, a foreign name) are in `tests/security`.
 """
 
 from __future__ import annotations

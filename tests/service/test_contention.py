@@ -97,7 +97,7 @@ def test_changes_at_the_same_time_are_all_kept(
     assert set(made) == {200}
     shown = alice.get(path).json
     assert shown.items() >= {**change, **other}.items()
-    # Whoever was too slow lets some time pass before it tries again.
+    # A call that was too slow lets some time pass before it tries again.
     assert world.clock.now_ms() - began_ms >= len(made)
 
 

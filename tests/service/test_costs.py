@@ -1,4 +1,4 @@
-"""What calls cost: write and read units, as the engine counts them by the published rules."""
+"""The costs of calls: write and read units, as the engine counts them by the published rules."""
 
 from __future__ import annotations
 
@@ -227,7 +227,7 @@ def test_10_000_in_flight_cost_at_most_25_read_units_a_second_more(world: World)
         return (message_units(world) - before) / seconds
 
     alone = units_a_second(10)
-    world.clock.pass_seconds(4)  # what is younger is read again and again, for a first delivery
+    world.clock.pass_seconds(4)  # younger keys are read again and again, for a first delivery
     item = parcels(world)[0]
     in_flight = {**item, "v": {"L": [{"N": str(world.clock.now_ms() + 43_200_000)}]}}
     start_ms = world.clock.now_ms() - 13_000
@@ -252,10 +252,10 @@ def test_what_waits_long_for_a_retry_leaves_the_head(world: World, make_queue: M
     assert len(queue.receive_all(visibility_timeout_seconds=1)) == 640
     world.clock.pass_seconds(2)
     for _ in range(40):
-        queue.receive()  # whoever comes by re-keys 16 of them,
+        queue.receive()  # each receive re-keys 16 of them,
     world.clock.pass_seconds(1_000)
     for _ in range(3):
-        queue.receive()  # and later clears 16 of what remembered their sends
+        queue.receive()  # and later clears 16 of the tombstones of their sends
     world.clock.pass_seconds(1_000)
     before = message_units(world)
 

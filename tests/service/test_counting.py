@@ -105,7 +105,7 @@ def test_hundreds_of_parcels_are_counted_exactly_without_the_meter(
 
 @pytest.mark.parametrize("partitions", [4, 255])
 class TestLongQueues:
-    """Counted by the meter, and divided by what is where."""
+    """Counted by the meter, and divided by a sample of states."""
 
     parcel: dict[str, Any]
 

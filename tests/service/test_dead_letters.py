@@ -203,7 +203,7 @@ class TestByAge:
 
         assert (queue.counts(), dead.counts()) == ({}, {"active": 1})
 
-    def test_a_ladders_wait_is_not_being_held(
+    def test_a_retrys_wait_is_not_being_held(
         self, world: World, dead: TestQueue, make_queue: MakeQueue
     ) -> None:
         retry = {"policy": "custom", "waits": [3_600]}

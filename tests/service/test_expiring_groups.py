@@ -1,4 +1,4 @@
-"""What would expire in a pull group while retries remain moves to its dead-letter queue."""
+"""A pull group's message that would expire while retries remain moves to its dead-letter queue."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def dead(alice: Client) -> TestQueue:
 
 
 def sweep(world: World) -> None:
-    """A minute passes, and what the sweep has others do is done."""
+    """A minute passes, and the functions that the sweep invokes are run."""
     world.clock.pass_seconds(60)
     world.settle()
     world.run("sweep")
@@ -56,7 +56,7 @@ def test_http_unordered_reaches_its_dead_letter_queue(
 
 
 def last_minutes(world: World, published_ms: int, minutes: int = 6) -> None:
-    """Go to the end of a message's life, with the sweeps of its last minutes."""
+    """Let time pass to the end of a message's life, with the sweeps of its last minutes."""
     end_ms = published_ms + DAY * 1000
     world.clock.pass_seconds((end_ms - world.clock.now_ms()) / 1000 - 60 * minutes)
     for _ in range(minutes + 2):
@@ -177,7 +177,7 @@ def test_the_first_of_an_own_queue_is_made_by_who_moves_it(
 
 
 class TestWaits:
-    """A wait counts from the moment the message comes back."""
+    """A wait counts from the end of the message's lease."""
 
     def test_from_the_give_back(self, world: World, topic: TestTopic) -> None:
         group = topic.subscribe("group", retry=WAITS)

@@ -1,4 +1,4 @@
-"""Batches of the stream: notices, time, what stops them, subscriptions that are not known yet."""
+"""Batches of the stream: notices, time, failures, subscriptions that are not known yet."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ class TestNews:
 
     @pytest.fixture
     def stale(self, world: World, topic: TestTopic) -> list[dict[str, Any]]:
-        """A record for a subscription that came when the caches had been filled."""
+        """A record for a subscription that was created when the caches had been filled."""
         topic.subscribe("before")
         topic_id = topic.show()["id"]
         before = list(cached_subscriptions(world.core, topic_id))
@@ -183,7 +183,7 @@ class TestNews:
 def test_a_queue_that_is_changed_gets_what_is_published_from_then_on_by_its_new_attributes(
     make_queue: MakeQueue,
 ) -> None:
-    """With caches of their own for each function, whose second the change waits out."""
+    """With caches of their own for each function: the change waits for their second to end."""
     world = World(shared_caches=False)
     alice = world.client("alice")
     topic = TestTopic(alice)

@@ -1,4 +1,4 @@
-"""Fan-out where the store throttles: what is in order stays in order, and nobody else waits."""
+"""Fan-out where the store throttles: ordered readers keep their order, and no other waits."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ class TestInOrder:
 
 
 class TestCrashes:
-    """fan_out or the drainer ends at any call of the store, in the midst of what is put aside."""
+    """fan_out or the drainer ends at any call of the store, in the midst of parked shares."""
 
     @pytest.mark.parametrize("role", ["fan_out", "replay"])
     def test_nothing_is_lost_and_nothing_overtakes(self, role: str) -> None:
@@ -140,9 +140,9 @@ class TestCrashes:
             if crashes.crashed_ms is None:
                 assert consumer.bodies == BODIES
                 break
-            if role == "fan_out":  # nobody was told that the batch is done
+            if role == "fan_out":  # the stream was not told that the batch is done
                 feed(world, records, consumer)
-            else:  # the hold ends, and the sweep comes by
+            else:  # the lease ends, and the sweep runs
                 world.clock.pass_seconds(61)
                 world.run("sweep")
                 settle(world, consumer)
@@ -154,7 +154,7 @@ class TestCrashes:
     def test_the_lot_stays_while_its_writer_may_be_at_it(
         self, world: World, topic: TestTopic
     ) -> None:
-        """A drainer that finds nothing yet does not take the lot of what is still to come."""
+        """A drainer that finds nothing yet does not remove the lot of shares still to be parked."""
         group = topic.subscribe("group", ordered=True)
         parking_lot.mark(world.core, group.id)
         world.run("replay", {"parked": group.id})
@@ -205,7 +205,7 @@ class TestNeighbours:
         records = publish(topic, *(f"{number}" for number in range(20)))
         fault = Throttled(world, puts_into(throttled.id))
         world.run("fan_out", {"Records": records})
-        assert fault.refused <= 16 * TRIES  # what was side by side with the first
+        assert fault.refused <= 16 * TRIES  # the shares side by side with the first
         fault.end()
         settle(world)
         assert len(throttled.receive_all()) == 20

@@ -1,4 +1,4 @@
-"""What alarms and the dashboard are told: lines that CloudWatch takes figures from."""
+"""Figures for alarms and the dashboard: log lines that CloudWatch reads as metrics."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from cirrusmq_local.testing import Subscriber, World
 
 
 class Figures:
-    """What the functions told since the last look."""
+    """The figures that the functions logged since the last look."""
 
     def __init__(self, world: World, capsys: pytest.CaptureFixture[str]) -> None:
         self.world = world

@@ -1,4 +1,4 @@
-"""Giving messages back, and retry ladders."""
+"""Giving messages back, and retry policies."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def custom(*waits: float, **more: Any) -> dict[str, Any]:
 
 
 @pytest.fixture
-def laddered(make_queue: MakeQueue) -> TestQueue:
+def retrying(make_queue: MakeQueue) -> TestQueue:
     """A queue whose messages wait 10 s, then 1,000 s, and then are dead."""
     make_queue("dead")
     dead_letter = {"queue": "dead", "max_receives": 1000}
@@ -123,91 +123,91 @@ def test_what_waits_long_does_not_stand_in_the_way(world: World, queue: TestQueu
     assert len(queue.receive_all()) == 17
 
 
-class TestLadders:
+class TestRetryPolicies:
     def test_a_message_stays_hidden_after_its_lease_ran_out(
-        self, world: World, laddered: TestQueue
+        self, world: World, retrying: TestQueue
     ) -> None:
-        laddered.send("a")
-        (held,) = laddered.receive(visibility_timeout_seconds=5)
+        retrying.send("a")
+        (held,) = retrying.receive(visibility_timeout_seconds=5)
 
         assert to_ms(held["visible_at"]) == world.clock.now_ms() + 5_000
         world.clock.pass_seconds(14.999)
-        assert laddered.receive() == []
-        assert laddered.counts() == {"inactive": 1}
+        assert retrying.receive() == []
+        assert retrying.counts() == {"inactive": 1}
         world.clock.pass_seconds(0.001)
-        assert laddered.counts() == {"active": 1}
-        assert [message["receive_count"] for message in laddered.receive()] == [2]
+        assert retrying.counts() == {"active": 1}
+        assert [message["receive_count"] for message in retrying.receive()] == [2]
 
-    def test_a_message_given_back_without_a_time_waits_for_the_ladders_next_wait(
-        self, world: World, laddered: TestQueue
+    def test_a_message_given_back_without_a_time_waits_for_the_policys_next_wait(
+        self, world: World, retrying: TestQueue
     ) -> None:
-        laddered.send("a")
+        retrying.send("a")
         for wait in (10, 1_000):
-            (held,) = laddered.receive()
-            (given,) = laddered.give_back(held)
+            (held,) = retrying.receive()
+            (given,) = retrying.give_back(held)
             assert to_ms(given["visible_at"]) == world.clock.now_ms() + 1000 * wait
             world.clock.pass_seconds(wait - 0.001)
-            assert laddered.receive() == []
+            assert retrying.receive() == []
             world.clock.pass_seconds(0.001)
-        assert laddered.receive()[0]["receive_count"] == 3
+        assert retrying.receive()[0]["receive_count"] == 3
 
     @pytest.mark.parametrize("seconds", [0, 1, 100])
-    def test_a_delay_of_the_give_back_counts_before_the_ladder(
-        self, world: World, laddered: TestQueue, seconds: int
+    def test_a_delay_of_the_give_back_counts_before_the_policy(
+        self, world: World, retrying: TestQueue, seconds: int
     ) -> None:
-        laddered.send("a")
-        laddered.give_back(*laddered.receive(), delay_seconds=seconds)
+        retrying.send("a")
+        retrying.give_back(*retrying.receive(), delay_seconds=seconds)
         if seconds:
             world.clock.pass_seconds(seconds - 0.001)
-            assert laddered.receive() == []
+            assert retrying.receive() == []
             world.clock.pass_seconds(0.001)
-        assert len(laddered.receive()) == 1
+        assert len(retrying.receive()) == 1
 
     @pytest.mark.parametrize("verb", ["delete", "give-back", "dead-letter", "visibility"])
     def test_a_receipt_has_ended_when_its_message_waits_for_a_retry(
-        self, world: World, laddered: TestQueue, verb: str
+        self, world: World, retrying: TestQueue, verb: str
     ) -> None:
-        laddered.send("a", "b")
-        held, _ = laddered.receive()
+        retrying.send("a", "b")
+        held, _ = retrying.receive()
         world.clock.pass_seconds(30)
 
-        answer = laddered.hold(held, 10) if verb == "visibility" else laddered.act(verb, held)
+        answer = retrying.hold(held, 10) if verb == "visibility" else retrying.act(verb, held)
 
         assert [failed["code"] for failed in answer["failed"]] == ["ReceiptExpired"]
         world.clock.pass_seconds(10)
-        assert len(laddered.receive_all()) == 2
+        assert len(retrying.receive_all()) == 2
 
     def test_the_last_wait_repeats_and_used_up_retries_end_in_the_dead_letter_queue(
-        self, world: World, laddered: TestQueue
+        self, world: World, retrying: TestQueue
     ) -> None:
-        (sent,) = laddered.send("a")
+        (sent,) = retrying.send("a")
         received = 0
         for _ in range(20):
-            received += len(laddered.receive(visibility_timeout_seconds=1))
+            received += len(retrying.receive(visibility_timeout_seconds=1))
             world.clock.pass_seconds(1_001)
         assert received == 3
 
-        (dead,) = TestQueue(laddered.client, "dead").receive()
+        (dead,) = TestQueue(retrying.client, "dead").receive()
 
         assert dead["id"] == sent["id"]
         assert dead["dead_letter"]["reason"] == "retries"
         assert dead["dead_letter"]["receive_count"] == 3
 
     def test_a_long_wait_after_a_lease_is_kept_exactly(
-        self, world: World, laddered: TestQueue
+        self, world: World, retrying: TestQueue
     ) -> None:
-        laddered.send("a")
-        laddered.receive(visibility_timeout_seconds=1)
+        retrying.send("a")
+        retrying.receive(visibility_timeout_seconds=1)
         world.clock.pass_seconds(11)
-        laddered.receive(visibility_timeout_seconds=1)
+        retrying.receive(visibility_timeout_seconds=1)
         ready_in = 1 + 1_000.0
-        for passed in (1, 100, 899.999):  # receivers come by, and one of them re-keys the message
+        for passed in (1, 100, 899.999):  # receives, of which one re-keys the message
             world.clock.pass_seconds(passed)
             ready_in -= passed
-            assert laddered.receive() == []
-            assert laddered.counts() == {"inactive": 1}
+            assert retrying.receive() == []
+            assert retrying.counts() == {"inactive": 1}
         world.clock.pass_seconds(ready_in)
-        assert laddered.receive()[0]["receive_count"] == 3
+        assert retrying.receive()[0]["receive_count"] == 3
 
     def test_jitter_draws_a_share_of_each_wait(self, world: World, make_queue: MakeQueue) -> None:
         make_queue("dead")
@@ -222,7 +222,7 @@ class TestLadders:
         assert len(waits) > 10
         assert all(50_000 <= wait <= 100_000 for wait in waits)
 
-    def test_a_ladder_set_later_counts_from_the_next_receive(
+    def test_a_retry_policy_set_later_counts_from_the_next_receive(
         self, world: World, make_queue: MakeQueue
     ) -> None:
         make_queue("dead")
@@ -243,21 +243,21 @@ class TestLadders:
         assert held["id"] != left[0]["id"]
 
     @pytest.mark.parametrize("how", ["give-back", "visibility"])
-    def test_without_its_ladder_a_queue_gives_messages_at_once(
-        self, laddered: TestQueue, how: str
+    def test_without_its_retry_policy_a_queue_gives_messages_at_once(
+        self, retrying: TestQueue, how: str
     ) -> None:
-        laddered.send("a")
-        (held,) = laddered.receive()
-        laddered.patch(retry=None)
+        retrying.send("a")
+        (held,) = retrying.receive()
+        retrying.patch(retry=None)
 
         if how == "give-back":
-            laddered.give_back(held)
+            retrying.give_back(held)
         else:
-            laddered.hold(held, 0)
+            retrying.hold(held, 0)
 
-        assert len(laddered.receive()) == 1
+        assert len(retrying.receive()) == 1
 
-    def test_no_ladder_means_no_wait(self, world: World, queue: TestQueue) -> None:
+    def test_no_retry_policy_means_no_wait(self, world: World, queue: TestQueue) -> None:
         queue.send("a")
         queue.receive(visibility_timeout_seconds=1)
         world.clock.pass_seconds(1)

@@ -25,7 +25,7 @@ class Environments:
         self._cores = [replace(world.core, hints=Hints()) for _ in range(count)]
 
     def use(self, number: int) -> None:
-        """The calls that follow come to this one."""
+        """Let the following calls use this environment."""
         self._world.core = self._cores[number % len(self._cores)]
 
     def receive(self, number: int, most: int = 16, **fields: Any) -> list[Message]:
@@ -198,7 +198,7 @@ def test_what_is_older_costs_20_units_a_second_in_all(world: World, queue: TestQ
         looks += 1
 
     units = read_units(world) - before
-    own = 3.0 * looks  # the look itself, asking for the mark, what was taken in it
+    own = 3.0 * looks  # the look itself, asking for the mark, the claims in it
     assert units - own <= 20 * 20 * 1.25
 
 

@@ -1,4 +1,4 @@
-"""The whole service within Lambda's limits: what is over them is lost, but never half done."""
+"""The whole service within Lambda's limits: work over them is lost, but never half done."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_a_push_that_lasts_too_long_is_ended_where_it_stands(
     world.endpoint = lambda url: None
     world.run("sweep")
     world.settle()
-    assert len(world.posts) == 2  # for all that anybody knows the first one was not taken
+    assert len(world.posts) == 2  # the outcome of the first one was not stored
 
 
 @pytest.mark.parametrize("may_loop", [False, True])

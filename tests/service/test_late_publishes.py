@@ -1,4 +1,4 @@
-"""Publishes whose write comes late: their repetitions, and readers of the log."""
+"""Publishes whose write is late: their repetitions, and readers of the log."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ WRITES = ("PutItem", "TransactWriteItems")
 
 
 class Tries:
-    """Tries of one publish, each on its way to the store as the next one comes.
+    """Tries of one publish, each on its way to the store as the next one begins.
 
     `held[n]` says before which of its writes try `n` waits until the later tries have ended; a
     try that makes fewer writes does not wait. The write then takes effect, as one does that a
@@ -124,7 +124,7 @@ def delay_log_writes(
 def test_a_reader_that_passed_the_key_of_a_late_write_finds_it(
     topic: TestTopic, monkeypatch: pytest.MonkeyPatch, late_writes: int
 ) -> None:
-    """The publish comes late, and so may what shows it again."""
+    """The publish is late, and so may be the pointer that shows it again."""
     world = topic.client.world
     eyes = topic.subscribe("eyes", mode="broadcasting")
     group = topic.subscribe("group")

@@ -115,7 +115,7 @@ def test_a_call_with_an_unknown_parameter_does_nothing(
 
 @pytest.fixture
 def listed(alice: Client, bob: Client) -> dict[str, tuple[Client, str, list[str]]]:
-    """Listings of five things by name: who asks, what distinguishes an entry, the five."""
+    """Listings of five things by name: the client, the field that names an entry, the five."""
     five = [f"name{number}" for number in range(5)]
     alice.put("/queues/orders")
     alice.put("/topics/news")

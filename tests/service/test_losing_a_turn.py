@@ -1,4 +1,4 @@
-"""Messages given back go under a later key: they starve nobody, and nobody starves them."""
+"""Messages given back get a later key: they starve no others, and no others starve them."""
 
 from __future__ import annotations
 

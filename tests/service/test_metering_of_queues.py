@@ -1,4 +1,4 @@
-"""What the meter makes of a queue's life: usage by kind, and the counter of what is kept."""
+"""The meter over a queue's life: usage by kind, and the counter of kept messages."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_a_batch_that_the_stream_repeats_counts_once(
 
 
 def gauged(world: World) -> dict[str, int]:
-    """What the sweeps of the next 5 hours find kept, all hours together."""
+    """The gauges of the next 5 hours' sweeps, all hours together."""
     for _ in range(5):
         world.clock.pass_seconds(3_600)
         world.run("sweep")

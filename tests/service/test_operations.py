@@ -1,4 +1,4 @@
-"""Operations: what an account can see of its long work, and for how long."""
+"""Operations: an account's view of its long work, and for how long."""
 
 from __future__ import annotations
 

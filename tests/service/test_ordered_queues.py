@@ -94,7 +94,7 @@ def test_while_one_waits_for_a_retry_nobody_gets_a_later_one(
     assert bodies(ordered.receive()) == ["1", "2"]
 
 
-def test_a_ladders_wait_holds_the_group_too(world: World, make_queue: MakeQueue) -> None:
+def test_a_retrys_wait_holds_the_group_too(world: World, make_queue: MakeQueue) -> None:
     ordered = make_queue(ordered=True, retry={"policy": "ordered", "interval_seconds": 20})
     ordered.send("1", "2", group="g")
     ordered.receive(1, visibility_timeout_seconds=5)
@@ -215,7 +215,7 @@ def test_no_group_is_ever_inverted_whatever_happens(
 ) -> None:
     """Senders, and three receivers that delete, hold, give back, forget and repeat at random.
 
-    Whoever gets a message of a group must have everything before it deleted, or hold it himself.
+    The receiver of a group's message must hold all messages before it, unless they are deleted.
     """
     chance = random.Random(seed)
     retry = chance.choice([None, {"policy": "ordered", "interval_seconds": 2}])

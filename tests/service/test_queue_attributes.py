@@ -285,7 +285,7 @@ def test_there_are_10_labels_at_most(queue: TestQueue) -> None:
 
 
 def test_a_change_is_in_force_when_it_is_answered(queue: TestQueue) -> None:
-    queue.receive()  # whatever this call remembers of the queue
+    queue.receive()  # fills the caches with the queue
     queue.patch(delay_seconds=10)
 
     queue.send("late")

@@ -359,7 +359,7 @@ def test_what_a_receiver_deleted_does_not_come_back_from_its_backfill(
     world.settle()
     world.clock.pass_seconds(1)
     queue.client.put(f"{queue.path}/receivers/second", {"start": "earliest"})
-    backfill = world.invoked.popleft()  # it comes late
+    backfill = world.invoked.popleft()  # it is late
     world.clock.pass_seconds(1)
     queue.send("new")
     world.settle()
@@ -424,7 +424,7 @@ def test_what_is_deleted_after_a_repeated_put_does_not_come_back_from_the_backfi
 
     assert queue.client.put(path, {"start": "earliest"}).status == 200
     world.clock.pass_seconds(1)
-    backfill = world.invoked.popleft()  # it comes late
+    backfill = world.invoked.popleft()  # it is late
     queue.send("new")
     world.settle()
     queue.delete(*queue.receive_all(receiver="second"))

@@ -20,7 +20,7 @@ def post(queue: TestQueue, **request: object) -> Reply:
 def after(
     world: World, monkeypatch: pytest.MonkeyPatch, seconds: float, happen: Callable[[], object]
 ) -> None:
-    """Have something happen once, so many seconds into whatever waits."""
+    """Have something happen once, so many seconds into a wait."""
     sleep, due_ms = world.clock.sleep, world.clock.now_ms() + 1000 * seconds
 
     def sleep_and_look(pause_seconds: float) -> None:

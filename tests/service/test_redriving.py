@@ -1,4 +1,4 @@
-"""Redriving: active dead letters go back where they came from, or elsewhere, once."""
+"""Redriving: active dead letters are moved to their source, or elsewhere, once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A store that refuses a part of a receive: what was claimed is answered, or given back."""
+"""A store that refuses a part of a receive: claimed messages are answered, or given back."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def strict(make_queue: MakeQueue) -> TestQueue:
 
 
 def later(world: World, queue: TestQueue) -> tuple[list[str], list[str]]:
-    """What the queue, and what its dead-letter queue, has when all leases are over."""
+    """The bodies in the queue, and in its dead-letter queue, when all leases are over."""
     world.clock.pass_seconds(31)
     received = queue.receive_all()
     queue.delete(*received)

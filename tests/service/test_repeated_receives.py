@@ -1,4 +1,4 @@
-"""Repeating a receive: what it finds, and what that costs, in a queue of any length."""
+"""Repeating a receive: its messages and its costs, in a queue of any length."""
 
 from __future__ import annotations
 

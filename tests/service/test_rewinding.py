@@ -1,4 +1,4 @@
-"""Rewinding: deleted messages become active again, once, whatever fails."""
+"""Rewinding: deleted messages become active again, once, through failures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rewinding an ordered queue: what comes back waits until its group is free."""
+"""Rewinding an ordered queue: rewound messages wait until their group is free."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A stream keeps the order of one partition key alone: what is promised in order needs no more.
+"""A stream keeps the order of one partition key alone: the promised orders need no more.
 
 Here each partition key is a shard, and one shard is read to its end before another is begun.
 """

@@ -1,4 +1,4 @@
-"""What a sweep costs and reaches: idle resources, one that fails, messages that grow too old."""
+"""The cost and the reach of a sweep: idle resources, one that fails, messages above their age."""
 
 from __future__ import annotations
 

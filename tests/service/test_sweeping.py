@@ -15,7 +15,7 @@ from cirrusmq.fanout import copies
 from cirrusmq_local.testing import World
 
 SECONDS_A_CALL = 3
-"""A sweep of five minutes comes to about a hundred calls of the store."""
+"""A sweep of five minutes makes about a hundred calls of the store then."""
 
 
 @pytest.fixture
@@ -107,7 +107,7 @@ def test_the_next_hour_begins_anew_where_the_last_one_stopped_halfway(
 
     found = gauges(world)
     assert set(found) == set(names)
-    assert set(found.values()) == {1, 2}  # two of those that the first hour came to
+    assert set(found.values()) == {1, 2}  # two of those that the first hour's sweep reached
 
 
 def test_messages_are_given_up_by_age_whatever_time_the_gauges_take(
@@ -122,7 +122,7 @@ def test_messages_are_given_up_by_age_whatever_time_the_gauges_take(
 
     for _ in range(30):
         world.run("sweep")
-        world.settle()  # what takes the sweep too long is handed over
+        world.settle()  # work that takes the sweep too long is handed over
 
     assert (aged.counts(), dead.counts()) == ({}, {"active": 1})
 

@@ -1,4 +1,4 @@
-"""What receives and deletes tidy up in passing: bounded, behind their own work, failing nobody."""
+"""Clean-up by receives and deletes: bounded, after their own work, never failing a call."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from cirrusmq_local.engine import EngineError
 from cirrusmq_local.testing import World
 
 CALL_SECONDS = 0.01
-"""What a call of the store takes."""
+"""The duration of a call of the store."""
 
 
 @pytest.fixture

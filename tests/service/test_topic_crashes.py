@@ -90,7 +90,7 @@ def test_a_crash_at_any_call_of_push_loses_nothing_and_delays_by_at_most_2_minut
             assert body in scene.accepted, (at, body)
             late_ms = scene.accepted[body][0] - max(due_ms, scene.crashes.crashed_ms)
             assert late_ms <= STUCK_MS, (at, body, late_ms)
-        # Only what was posted when the crash came may come twice.
+        # Only messages under way at the crash may be posted twice.
         assert sum(map(len, scene.accepted.values())) <= len(latest) + 16, at
         if policy in ("backoff", "ordered"):
             assert list(scene.accepted) == [*BODIES, "five"], at
@@ -190,7 +190,7 @@ class TestLostEvents:
 
 
 class TestOneAtATime:
-    """What happens while a post is under way is run from inside it."""
+    """Other work during a post is run from inside it."""
 
     @pytest.fixture
     def during(self, world: World, subscriber: Subscriber) -> Callable[[Callable[[], Any]], None]:
@@ -305,7 +305,7 @@ class TestOneAtATime:
 
 
 class TestLateFanOut:
-    """The stream's shards go on without each other: one may lag behind for hours."""
+    """The stream's shards advance independently: one may lag behind for hours."""
 
     def test_what_is_fanned_out_late_is_delivered_though_newer_messages_were_long_before(
         self, world: World, topic: TestTopic, subscriber: Subscriber

@@ -1,5 +1,5 @@
 """Fan-out: a batch of the stream repeated, re-cut or cut off by a crash leaves the same; queues as
-subscribers; and what it all costs."""
+subscribers; and the costs."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Scene:
         self.world.run("fan_out", {"Records": records})
 
     def parcels(self) -> list[Event]:
-        """What fan-out puts by itself, without the sends into queues of other kinds."""
+        """The parcels that fan-out puts by itself, without the sends into queues of other kinds."""
         direct = [self.pull.id, self.groups.id, self.web.id]
         direct += [self.alice.get(f"/queues/{name}").json["id"] for name in ("plain", "delayed")]
         return [
@@ -75,7 +75,7 @@ class Scene:
         ]
 
     def received(self) -> dict[str, list[str]]:
-        """What every reader gets, in order."""
+        """The bodies that every reader gets, in order."""
         self.world.invoked.clear()
         self.world.settle()
         self.world.clock.pass_seconds(6)
@@ -101,7 +101,7 @@ def once() -> tuple[list[Event], dict[str, list[str]], list[str]]:
 
 
 def in_groups(bodies: list[str]) -> list[str]:
-    """The messages of group g as they came; the others have no order among them."""
+    """The messages of group g in their order; the others have no order among them."""
     return [body for body in bodies if body in "235"]
 
 
@@ -366,7 +366,7 @@ def sweep(world: World) -> None:
 
 
 class TestPartitions:
-    """Of a topic's log: as many as were asked for, wherever somebody reads it."""
+    """Of a topic's log: as many as were asked for, for all its readers."""
 
     @pytest.fixture
     def wide(self, alice: Client) -> TestTopic:

@@ -1,4 +1,4 @@
-"""What URLs are posted, and the confirmation of new ones."""
+"""Posts to URLs, and the confirmation of new ones."""
 
 from __future__ import annotations
 

@@ -99,7 +99,7 @@ class TestWaits:
         schedules: Schedules,
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:
-        """The poster reads the mark of what it has not settled yet, which tells of nothing."""
+        """The poster skips the mark of a message that it has not settled yet."""
         topic.subscribe("web", "http", retry={"policy": "custom", "waits": [10, 600]})
         subscriber.down()
         for number in range(40):  # in each partition something waits

@@ -1,4 +1,4 @@
-"""Posts that a lease must outlast, and what a dead process left leased."""
+"""Posts that a lease must outlast, and leases of a dead process."""
 
 from __future__ import annotations
 

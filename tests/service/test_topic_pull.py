@@ -1,4 +1,4 @@
-"""Pull subscriptions: groups of consumers, order, broadcasting, and what a queue's calls do."""
+"""Pull subscriptions: groups of consumers, order, broadcasting, and the calls of a queue."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.service.topics import OBSTACLES, TestTopic, log_bodies, put_in_the_wa
 from cirrusmq_local.testing import Client, World
 
 DAY = 86_400
-LADDER = [10, 30, *range(60, 601, 60), 1200, 1800, 3600, 7200]
+UNORDERED_WAITS = [10, 30, *range(60, 601, 60), 1200, 1800, 3600, 7200]
 
 
 class TestClustering:
@@ -122,13 +122,13 @@ class TestClustering:
 
 
 class TestRetry:
-    def test_unordered_is_the_default_ladder_and_ends_in_a_queue_of_its_own(
+    def test_unordered_is_the_default_policy_and_ends_in_a_queue_of_its_own(
         self, world: World, alice: Client, topic: TestTopic
     ) -> None:
         group = topic.subscribe("group")
         (sent,) = topic.publish("sick")
         delivered = []
-        for wait in [*LADDER, 7200]:
+        for wait in [*UNORDERED_WAITS, 7200]:
             (held,) = group.receive(visibility_timeout_seconds=1)
             delivered.append(held["receive_count"])
             assert held["id"] == sent["id"]

@@ -1,4 +1,4 @@
-"""Retries of URLs on a clock that is set: what is blocked meanwhile, and the end.
+"""Retries of URLs on a clock that is set: the messages blocked meanwhile, and the end.
 
 The waits of each policy are in `tests/unit/test_retry.py`; that posts keep to them is here.
 """
@@ -99,7 +99,7 @@ class TestExponentialDecay:
         assert web.show()["counts"]["active"] == 0
         assert web.show()["state"] == "delivering"
 
-    def test_the_next_failure_becomes_the_probe_with_a_ladder_of_its_own(
+    def test_the_next_failure_becomes_the_probe_with_waits_of_its_own(
         self, topic: TestTopic, subscriber: Subscriber, schedules: Schedules
     ) -> None:
         topic.subscribe("web", "http")
@@ -150,7 +150,7 @@ class TestExponentialDecay:
         schedules.run_out()
         assert [len(subscriber.times(body)) for body in "bcdefgh"] == [2] * 7
 
-    def test_the_ladder_ends_where_the_message_expires(
+    def test_the_retries_end_where_the_message_expires(
         self, world: World, topic: TestTopic, subscriber: Subscriber, schedules: Schedules
     ) -> None:
         web = topic.subscribe("web", "http")
@@ -309,7 +309,7 @@ class TestPoliciesThatEndInADeadLetterQueue:
         assert subscriber.times("well") == [subscriber.times("sick")[0] + 5_001]
         assert subscriber.waits("sick") == [10, 30, 60]
 
-    def test_several_messages_of_unordered_each_have_their_own_ladder(
+    def test_several_messages_of_unordered_each_have_their_own_waits(
         self, topic: TestTopic, subscriber: Subscriber, schedules: Schedules
     ) -> None:
         topic.subscribe("web", "http", retry={"policy": "custom", "waits": [10, 20, 30]})
@@ -355,7 +355,7 @@ class TestPoliciesThatEndInADeadLetterQueue:
         world.clock.pass_seconds(DAY - 206 * 30)
         schedules.run_out()
 
-        # The next attempt would come in the last two minutes: it is not lost in silence.
+        # The next attempt would be in the last two minutes: the message is not lost in silence.
         assert subscriber.times("one")[-1] == subscriber.times("one")[0] + (DAY - 120) * 1000
         assert [dead["body"] for dead in dead_letters(alice, web)] == ["one"]
 

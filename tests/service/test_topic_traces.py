@@ -1,4 +1,4 @@
-"""What a publisher can ask of a message: its trace, and the counts of topics and subscriptions."""
+"""A publisher's view of a message: its trace, and the counts of topics and subscriptions."""
 
 from __future__ import annotations
 

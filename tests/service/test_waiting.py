@@ -1,4 +1,4 @@
-"""Long polls: what a wait costs while nothing comes, and how soon it ends when something does."""
+"""Long polls: the cost of a wait without messages, and the delay of a message that is sent."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def units(world: World) -> float:
 
 
 def poll_units(world: World, alice: Client, path: str, **fields: Any) -> float:
-    """Read units of all tables that a poll of 20 s takes when nothing comes."""
+    """Read units of all tables that a poll of 20 s takes without any message."""
     before = units(world)
     reply = alice.post(f"{path}/messages/receive", {"max": 16, "wait_seconds": 20, **fields})
     assert reply.json == {"messages": []}

@@ -14,13 +14,13 @@ class Crash(BaseException):
 class Crashes:
     """Ends one run of `role` before its `at`-th call of the store; counts the calls without one.
 
-    What ran is lost: its event does not come again.
+    The run is lost: its event is not repeated.
     """
 
     def __init__(self, world: World, role: str, at: int | None = None) -> None:
         self.calls = 0
         self.crashed_ms: int | None = None
-        """When; None: it did not come so far."""
+        """When it crashed; None: it made fewer calls."""
         self._world = world
         self._name = world._names[role]
         self._at = at

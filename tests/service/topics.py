@@ -43,7 +43,7 @@ class TestSubscription(TestQueue):
         return messages
 
     def log(self, **query: Any) -> dict[str, Any]:
-        """What a broadcasting consumer reads."""
+        """The log as a broadcasting consumer reads it."""
         return read_log(self.client, f"{self.path}/messages", query)
 
 
@@ -78,7 +78,7 @@ class TestTopic:
     def publish(self, *bodies: str, **fields: Any) -> list[Message]:
         """Publish messages that differ in their bodies alone, in one call, and fan them out.
 
-        A millisecond passes: what is published in one millisecond has no order.
+        A millisecond passes: messages published in one millisecond have no order.
         """
         self.client.world.clock.pass_seconds(0.001)
         reply = self.try_publish([{"body": body, **fields} for body in bodies])
@@ -97,7 +97,7 @@ class TestTopic:
         return matched
 
     def trace(self, message_id: str) -> dict[str, dict[str, Any]]:
-        """What became of a message, by subscription."""
+        """The trace of a message: its state by subscription."""
         reply = self.client.get(f"{self.path}/messages/{message_id}")
         assert reply.status == 200, reply.text
         assert reply.json["id"] == message_id
@@ -182,7 +182,7 @@ class Schedules:
         self.run(lambda: False, self.world.clock.now_ms() + round(seconds * 1000))
 
     def run_out(self) -> None:
-        """Go on until no execution runs."""
+        """Let time pass until no execution runs."""
         self.run(lambda: not self.running, None)
 
     def run(self, finished: Callable[[], bool], until_ms: int | None) -> None:
@@ -217,7 +217,7 @@ class Schedules:
         self._go_on(name, json.loads(json.dumps(self.world.run("push", state))))
 
     def _go_on(self, name: str, state: dict[str, Any]) -> None:
-        """What the state machine does with an answer of push, and with an execution's input."""
+        """The state machine's step after an answer of push, or with an execution's input."""
         if state["action"] in ("wait", "again"):
             wait_seconds = state["wait_seconds"] if state["action"] == "wait" else 0
             assert isinstance(wait_seconds, int)

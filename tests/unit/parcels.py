@@ -30,7 +30,7 @@ def parcel(count: int = 1, **given: Any) -> Parcel:
 
 
 def source(**given: Any) -> Source:
-    """A queue's default receiver without a retry ladder and without a dead-letter queue."""
+    """A queue's default receiver without a retry policy and without a dead-letter queue."""
     fields: dict[str, Any] = {
         "id": "queue",
         "account": "alice",

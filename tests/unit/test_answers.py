@@ -1,4 +1,4 @@
-"""Answers made from values of the core: what is in them, and what is left out."""
+"""Answers made from values of the core: their fields, and those that are left out."""
 
 from __future__ import annotations
 

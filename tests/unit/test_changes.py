@@ -29,7 +29,7 @@ AWAITING = parcel(3, visible_ms=(NOW_MS + 60_000,) * 3)
 
 
 def written(changes: Changes, still: Condition, **named: Any) -> tuple[str, str, dict[str, Any]]:
-    """Condition, update and values of a change, where everything else is as it must be."""
+    """Condition, update and values of a change; everything else is asserted here."""
     request = change("messages", parcel_key(READ), changes, still, **named)
     assert request.pop("TableName") == "messages"
     assert request.pop("Key") == {

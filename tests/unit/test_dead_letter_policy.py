@@ -1,4 +1,4 @@
-"""When a message leaves its source for good, and what a source says of its own ends."""
+"""The reasons for which a message becomes a dead letter, and the ends of sources."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def dead_letter(**given: int) -> DeadLetter:
     return DeadLetter("dead", **given)
 
 
-def ladder(policy: str, **given: object) -> RetryPolicy | None:
+def policy_of(policy: str, **given: object) -> RetryPolicy | None:
     return parse_retry({"policy": policy, **given}, ordered_source=True)
 
 
@@ -28,7 +28,7 @@ def reason(
     expires_ms: int = NOW_MS + 60_000,
     **given: Any,
 ) -> str | None:
-    """Why the message at the second of two places, whose values are given, is given up."""
+    """The reason to give up the message at the second of two places, whose values are given."""
     pairs = {name: (b"" if name == "nonces" else 0, value) for name, value in given.items()}
     one = parcel(2, **pairs, sent_ms=sent_ms, expires_ms=expires_ms)
     return dead_letter_reason(source(**where), one, 1, NOW_MS)
@@ -54,19 +54,19 @@ def test_age_is_told_before_the_number_of_receives() -> None:
 
 
 def test_a_message_is_given_up_when_its_retries_are_used_up() -> None:
-    where = {"dead_letter": dead_letter(), "retry": ladder("unordered", max_retries=2)}
+    where = {"dead_letter": dead_letter(), "retry": policy_of("unordered", max_retries=2)}
     assert reason(where, receives=3) == "retries"
     assert reason(where, receives=2) is None
 
 
 def test_without_retries_the_first_delivery_is_the_last() -> None:
-    where = {"dead_letter": dead_letter(), "retry": ladder("unordered", max_retries=0)}
+    where = {"dead_letter": dead_letter(), "retry": policy_of("unordered", max_retries=0)}
     assert reason(where, receives=1) == "retries"
     assert reason(where, receives=0) is None
 
 
 def test_retries_without_end_give_nothing_up() -> None:
-    where = {"dead_letter": dead_letter(), "retry": ladder("ordered")}
+    where = {"dead_letter": dead_letter(), "retry": policy_of("ordered")}
     assert reason(where, receives=10**6) is None
 
 
@@ -99,15 +99,15 @@ def test_a_message_that_left_or_expired_is_not_given_up(gone: dict[str, int]) ->
 
 
 def test_without_a_dead_letter_queue_a_queue_gives_nothing_up() -> None:
-    where = {"retry": ladder("unordered", max_retries=0)}
+    where = {"retry": policy_of("unordered", max_retries=0)}
     assert reason(where, **OLD_AND_TIRED) is None
 
 
 def test_a_subscription_drops_what_its_policy_says_where_it_has_no_dead_letter_queue() -> None:
-    dropping = {"subscription": "s", "retry": ladder("backoff")}
+    dropping = {"subscription": "s", "retry": policy_of("backoff")}
     assert reason(dropping, receives=4) == "retries"
     assert reason(dropping, receives=3) is None
-    assert reason({**dropping, "retry": ladder("exponential_decay")}, receives=10**6) is None
+    assert reason({**dropping, "retry": policy_of("exponential_decay")}, receives=10**6) is None
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ def test_a_subscription_drops_what_its_policy_says_where_it_has_no_dead_letter_q
 def test_only_a_subscription_without_a_dead_letter_queue_drops_or_keeps(
     policy: str | None, drops: bool, keeps: bool
 ) -> None:
-    retry = ladder(policy) if policy else None
+    retry = policy_of(policy) if policy else None
     alone = source(subscription="s", retry=retry)
     assert (alone.drops, alone.keeps_used_up, alone.traced) == (drops, keeps, True)
     for other in (

@@ -1,4 +1,4 @@
-"""What an environment remembers of the heads of partitions."""
+"""An environment's hints of the heads of partitions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What DynamoDB counts for an item, value by value."""
+"""The size of an item by DynamoDB's rules, value by value."""
 
 from __future__ import annotations
 

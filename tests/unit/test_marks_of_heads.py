@@ -1,4 +1,4 @@
-"""The mark of a partition's head: what it hides, for how long, and what a pass may cost."""
+"""The mark of a partition's head: the keys it hides, for how long, and the cost of a pass."""
 
 from __future__ import annotations
 

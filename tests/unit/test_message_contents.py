@@ -1,4 +1,4 @@
-"""A message's content: what a request may hold, and how large it is."""
+"""A message's content: legal requests, and its size."""
 
 from __future__ import annotations
 

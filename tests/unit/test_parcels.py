@@ -1,4 +1,4 @@
-"""What a parcel says of each of its messages at a given moment."""
+"""A parcel's state of each of its messages at a given moment."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NONCE = b"n" * 16
 
 
 def states(expires_ms: int = NOW_MS + 60_000, **given: Any) -> set[str]:
-    """What holds for the message at the second of two places, whose values are given."""
+    """The states of the message at the second of two places, whose values are given."""
     pairs = {name: (b"" if name == "nonces" else 0, value) for name, value in given.items()}
     one = parcel(2, **pairs, expires_ms=expires_ms)
     named = {

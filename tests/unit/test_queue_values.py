@@ -1,4 +1,4 @@
-"""A queue as a value: its attributes, the rules across them, and what a change leaves behind."""
+"""A queue as a value: its attributes, the rules across them, and the trace of a change."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from cirrusmq.model.source import Source, queue_source
 
 SLACK_MS = 130_000
 IN_FORCE_MS = 30_000 + 1_000 + 2_000
-"""A call's longest time, the caches' and how far an attempt's time may lie ahead."""
+"""A call's longest time, the caches', and how far an attempt's time may be ahead."""
 
 
 def created(**given: Any) -> QueueAttributes:

@@ -1,4 +1,4 @@
-"""The memory of recent ids: what was added is in it until 20,000 others were."""
+"""The memory of recent ids: an added one is in it until 20,000 others were added."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The subscriptions that a publish goes to: who gets which messages, for how long, in order."""
+"""The subscriptions that get a publish: their messages, for how long, in order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Requests become typed values; what does not fit is named, with what would."""
+"""Requests become typed values; a value that does not fit is named, with its range."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Retry ladders: the waits of each policy, when they end, and what a `retry` object may say."""
+"""Retry policies: the waits of each one, when they end, and the legal `retry` objects."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def no_draw() -> float:
 
 
 def waits_seconds(policy: RetryPolicy, draw: Callable[[], float] = no_draw) -> list[float]:
-    """Every wait of a ladder that ends."""
+    """Every wait of a policy that ends."""
     waits = []
     for receive_count in count(1):
         wait_ms = policy.wait_ms(receive_count, draw)
@@ -52,7 +52,7 @@ def refused(retry: Any, **where: Any) -> str:
     return refusal.value.parameter
 
 
-# ---- the ladders --------------------------------------------------------------------------------
+# ---- the waits ----------------------------------------------------------------------------------
 
 
 def test_exponential_decay_doubles_to_512_seconds_and_retries_176_times() -> None:
@@ -76,10 +76,10 @@ def test_backoff_retries_three_times_after_ten_to_twenty_seconds() -> None:
 
 def test_unordered_climbs_to_two_hours_and_stays_there() -> None:
     minute, hour = 60, 3_600
-    ladder = [10, 30, *(n * minute for n in range(1, 11)), 20 * minute, 30 * minute, hour, 2 * hour]
-    assert waits_seconds(policy_of(policy="unordered")) == ladder
+    waits = [10, 30, *(n * minute for n in range(1, 11)), 20 * minute, 30 * minute, hour, 2 * hour]
+    assert waits_seconds(policy_of(policy="unordered")) == waits
     longer = waits_seconds(policy_of(policy="unordered", max_retries=20))
-    assert longer == [*ladder, *[2 * hour] * 4]
+    assert longer == [*waits, *[2 * hour] * 4]
 
 
 def test_sixteen_retries_are_seventeen_deliveries() -> None:
@@ -149,7 +149,7 @@ def test_waits_are_whole_milliseconds(retry: dict[str, Any]) -> None:
     assert isinstance(wait_ms, int)
 
 
-# ---- what follows, what is held back ------------------------------------------------------------
+# ---- the end, and the messages held back --------------------------------------------------------
 
 
 def test_each_policy_says_what_follows_its_last_retry() -> None:
@@ -299,7 +299,7 @@ def test_each_wait_stays_in_its_range_and_the_one_at_fault_is_named(value: objec
     assert refused({"policy": "custom", "waits": [1, value]}) == "retry.waits[1]"
 
 
-def test_a_ladder_has_1_to_200_waits() -> None:
+def test_a_custom_policy_has_1_to_200_waits() -> None:
     assert policy_of(policy="custom", waits=[1]).max_retries == 1
     assert policy_of(policy="custom", waits=[43_200] * 200).max_retries == 200
     for waits in ([], [1] * 201):

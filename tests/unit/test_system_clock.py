@@ -64,7 +64,7 @@ def test_time_never_goes_back_and_meets_the_machines_again(machine: Machine) -> 
 
 
 def test_a_machine_that_slept_is_followed(machine: Machine) -> None:
-    """The clock that tells no date may stand still meanwhile."""
+    """The monotonic clock may stop meanwhile."""
     clock = machine.clock()
     machine.set_by = 3_600
     assert clock.now_ms() == STARTED_MS + 3_600_000

@@ -1,4 +1,4 @@
-"""A topic and a subscription as values: what may be said of them, and the rules across it."""
+"""A topic and a subscription as values: their legal attributes, and the rules across them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each step in the life of a message changes of it, and the parcel after that."""
+"""Each step in the life of a message: its changes, and the parcel after it."""
 
 from __future__ import annotations
 

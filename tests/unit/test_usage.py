@@ -1,4 +1,4 @@
-"""What a change of a parcel is billed as, and how it changes the counters."""
+"""The billed events of a change of a parcel, and its changes of the counters."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_a_publish_is_billed_to_its_topic() -> None:
     assert published("topic", 3, 70) == Event("topic", "published", 3, 70)
 
 
-# ---- parcels that come and go -------------------------------------------------------------------
+# ---- parcels that are made and removed ----------------------------------------------------------
 
 
 def test_a_new_parcel_is_billed_as_the_kind_that_arrives_here() -> None:

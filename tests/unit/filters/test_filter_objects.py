@@ -1,4 +1,4 @@
-"""The `filter` object: which members it may have, and what is told when it is wrong."""
+"""The `filter` object: its legal members, and its refusals."""
 
 from __future__ import annotations
 

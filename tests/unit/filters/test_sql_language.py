@@ -1,4 +1,4 @@
-"""What SQL filters come to, sentence by sentence of the contract."""
+"""The results of SQL filters, sentence by sentence of the contract."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is refused when a filter is set, with position and reason, and the limits."""
+"""Filters that are refused when they are set, with position and reason, and the limits."""
 
 from __future__ import annotations
 

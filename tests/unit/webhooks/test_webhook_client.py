@@ -1,4 +1,4 @@
-"""One attempt to post: what it sends, what it makes of answers, and that everything is bounded."""
+"""One attempt to post: its request, its outcomes by answer, and its bounds."""
 
 from __future__ import annotations
 
@@ -496,11 +496,11 @@ def test_an_address_of_ipv6_is_connected_to(make_poster: MakePoster) -> None:
 
 LIMIT_SECONDS = 0.3
 SLACK_SECONDS = 3.0
-"""For a machine that is busy with other things; what is not bounded lasts for ever."""
+"""For a machine that is busy with other things; an attempt without bounds lasts for ever."""
 
 
 def dripping(prefix: bytes, drip: bytes) -> Script:
-    """Sends something every 50 ms, for as long as anybody listens."""
+    """Sends something every 50 ms, for as long as the client reads."""
 
     def script(conn: socket.socket, number: int) -> None:
         read_request(conn)
@@ -598,7 +598,7 @@ def test_of_a_huge_body_little_is_read(serve: Serve, make_poster: MakePoster, he
     started = time.monotonic()
     assert make_poster().post(server.url(), HEADERS, b"x").ok
     assert time.monotonic() - started < SLACK_SECONDS
-    # The buffers of both ends take some megabytes whatever anybody reads.
+    # The buffers of both ends take some megabytes also if the client reads none.
     assert sum(sent) < 20_000_000
 
 
@@ -756,7 +756,7 @@ class Authority:
         return builder.sign(self.key, hashes.SHA256())
 
     def serving(self, *names: x509.GeneralName, ended: bool = False) -> ssl.SSLContext:
-        """What a server for `names` has."""
+        """The context of a server with a certificate for `names`."""
         key = ec.generate_private_key(ec.SECP256R1())
         certificate = self._signed(x509.Name([]), key, ca=False, names=list(names), ended=ended)
         file = self.folder / f"{certificate.serial_number}.pem"
@@ -773,7 +773,7 @@ class Authority:
         return context
 
     def trusting(self) -> ssl.SSLContext:
-        """What a client has that knows this authority."""
+        """The context of a client that trusts this authority."""
         pem = self.certificate.public_bytes(serialization.Encoding.PEM).decode()
         return ssl.create_default_context(cadata=pem)
 
@@ -863,7 +863,7 @@ def test_a_handshake_that_does_not_come_is_given_up(
 ) -> None:
     def script(conn: socket.socket, number: int) -> None:
         conn.recv(65_536)
-        # A record of 16 KiB that comes byte by byte.
+        # A record of 16 KiB that is sent byte by byte.
         conn.sendall(b"\x16\x03\x03\x40\x00")
         while True:
             time.sleep(0.05)
