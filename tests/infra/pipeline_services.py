@@ -1,4 +1,4 @@
-"""What the reports' state machine talks to, at the border of its APIs: exports, jobs, a bucket.
+"""The services of the reports' state machine, at the border of their APIs: exports, jobs, a bucket.
 
 moto's interpreter runs the machine; it has neither the `.sync` of EMR Serverless nor the turning of
 a request's JSON into the bytes of an object, so both are added here as Step Functions does them.
@@ -79,7 +79,7 @@ class Services:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def of(self, operation: str) -> list[dict[str, Any]]:
-        """What this operation was asked, in order."""
+        """The requests of this operation, in order."""
         return [asked for name, asked in self.calls if name == operation]
 
     def answer(self, operation: str, asked: dict[str, Any]) -> tuple[int, dict[str, Any]]:

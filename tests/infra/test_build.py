@@ -1,4 +1,4 @@
-"""`sam build`: what is uploaded is what was tested, for the right processor, and small enough."""
+"""`sam build`: the uploaded packages are the tested ones, for the right processor, and small."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.infra.tools import run_tool
 pytestmark = pytest.mark.long
 
 UNZIPPED_BYTES = 250 << 20
-"""What Lambda takes of a function and its layers together."""
+"""Lambda's limit of a function and its layers together."""
 WANTED_BYTES = 60 << 20
 """More would be a package that slipped in."""
 
@@ -62,7 +62,7 @@ def test_the_layer_holds_no_tests_and_none_of_what_runs_on_one_machine(layer: Pa
     [("layers/core", "CoreLayer/python"), ("functions/manage", "Manage")],
 )
 def test_packages_are_those_of_the_lock(root: Path, built: Path, listed: str, folder: str) -> None:
-    """What a list leaves out would be whatever is newest on the day of a deployment."""
+    """A package that a list leaves out would be the newest one on the day of a deployment."""
     found = {
         path.name.removesuffix(".dist-info").replace("_", "-").lower()
         for path in (built / folder).glob("*.dist-info")

@@ -1,4 +1,4 @@
-"""Environment variables: the code reads what is set, and what is set is read."""
+"""Environment variables: the code reads only those that are set, and reads all of them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def variables(tree: ast.AST) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def read(root: Path) -> set[str]:
-    """What the functions and their layer read."""
+    """The variables that the functions and their layer read."""
     found: set[str] = set()
     for path in [*root.glob("functions/**/*.py"), *root.glob("layers/core/**/*.py")]:
         text = path.read_text()
@@ -64,7 +64,7 @@ def test_what_powertools_is_told_is_what_it_reads(template: Template) -> None:
 
 
 def allowed(resources: dict[str, Any], function: Function, action: str) -> list[str]:
-    """What the function may do this to."""
+    """The resources on which the function may do this."""
     found: list[str] = []
     for policy in resources[function.logical_id]["Properties"]["Policies"]:
         for statement in policy["Statement"] if isinstance(policy, dict) else ():

@@ -1,4 +1,4 @@
-"""What is put into the bucket for the report jobs: enough to run them, the same each time."""
+"""The files of the report jobs for a bucket: enough to run them, the same each time."""
 
 from __future__ import annotations
 

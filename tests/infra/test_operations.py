@@ -1,4 +1,4 @@
-"""Alarms, the dashboard and rollouts: they watch what there is, and somebody is told."""
+"""Alarms, the dashboard and rollouts: they watch existing metrics, and notify an operator."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from cirrusmq_local.cloud.template import Template
 
 OWN = "CirrusMQ/cirrusmq"
 TOLD = re.compile(r'\btell\(\s*"(\w+)"')
-# What goes wrong must ring: each of these has an alarm, whatever it is called.
+# Each of these failures has an alarm, of any name.
 WATCHED = {
     ("AWS/ApiGateway", "5xx"),
     ("AWS/DynamoDB", "ReadThrottleEvents"),
@@ -48,7 +48,7 @@ def alarms(resources: dict[str, Any]) -> dict[str, Any]:
 
 
 def metrics(alarm: dict[str, Any]) -> list[tuple[str, str, dict[str, str]]]:
-    """Namespace, name and dimensions of what an alarm looks at."""
+    """Namespace, name and dimensions of an alarm's metrics."""
     parts = [
         part["MetricStat"]["Metric"] for part in alarm.get("Metrics", []) if "MetricStat" in part
     ]
@@ -71,7 +71,7 @@ def test_every_alarm_is_told_and_says_what_it_means(alarms: dict[str, Any]) -> N
     for name, alarm in alarms.items():
         assert alarm["AlarmActions"] == alarm["OKActions"] == ["Alarms"], name
         assert len(alarm["AlarmDescription"]) > 20
-        # A service that nobody uses is no alarm, but a sweep that does not run is one.
+        # A service without calls is no alarm, but a sweep that does not run is one.
         expected = "breaching" if name == "NoSweep" else "notBreaching"
         assert alarm["TreatMissingData"] == expected, name
 

@@ -20,7 +20,7 @@ STARS_BY_DESIGN = {
     ("RetrySchedule", "DeliverLogs"),
     ("Reports", "DeliverLogs"),
     ("JobRole", "FindLogs"),
-    # Alarms come encrypted; the key's policy means "this key", as above.
+    # Alarms are encrypted; the key's policy means "this key", as above.
     ("Key", "AlarmsOfThisAccount"),
     # Exports and runs get their ids when they start.
     ("Reports", "FollowExports"),
@@ -31,17 +31,17 @@ STARS_BY_DESIGN = {
     ("Reports", "Record"),
     ("JobRole", "ReadCodeAndExports"),
     ("JobRole", "ReadAndReplaceReports"),
-    # They forbid, whatever it is.
+    # They forbid, on any resource.
     ("PipelineBucketPolicy", "EncryptedOnTheWay"),
     ("ReportsBucketPolicy", "EncryptedOnTheWay"),
 }
 PUSH = "arn:aws:lambda:local:000000000000:function:cirrusmq-push"
 REPLAY = "arn:aws:lambda:local:000000000000:function:cirrusmq-replay"
 RETRY_SCHEDULE = "arn:aws:states:local:000000000000:stateMachine:cirrusmq-retry_schedule"
-# Who gives dead letters up, and may make a queue for the first one of a subscription.
+# Functions that write dead letters, and may make a queue for the first one of a subscription.
 GIVERS_UP = {"Receive", "Delete", "Push", "Sweep"}
 
-# Who answers over HTTP, and counts the calls of each account.
+# Functions that answer over HTTP, and count the calls of each account.
 CALLED = {"Send", "Receive", "Delete", "Publish", "Subscribe", "Manage"}
 
 WRITES = {"dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:DeleteItem"}
@@ -102,7 +102,7 @@ def keys_of(resources: dict[str, Any], function: str, target: str) -> dict[str, 
 
 
 def targets_of(resources: dict[str, Any], action: str) -> set[tuple[str, str]]:
-    """Who may do it, and on what."""
+    """The functions that may do it, and the resources."""
     return {
         (name, resource)
         for name, statement in statements(resources)
@@ -180,7 +180,7 @@ def test_subscribing_changes_schedules_but_no_message(resources: dict[str, Any])
 
 def test_publishing_writes_records_and_removes_nothing(resources: dict[str, Any]) -> None:
     assert "dynamodb:DeleteItem" not in actions_on(resources, "Publish", "Messages.Arn")
-    # What it had put aside itself, and nothing else.
+    # Its own parked shares, and nothing else.
     assert keys_of(resources, "FanOut", "Messages.Arn") == {"dynamodb:DeleteItem": ["P#*"]}
 
 

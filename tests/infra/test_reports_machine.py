@@ -46,7 +46,7 @@ class Machine:
         return interpretation.run()
 
     def job(self, name: str) -> dict[str, Any]:
-        """What was asked of EMR for a job, the first time."""
+        """The first request to EMR for a job."""
         return next(each for each in self.services.of("StartJobRun") if each["name"] == name)
 
 

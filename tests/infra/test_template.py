@@ -1,4 +1,4 @@
-"""What a platform team asks of a template before it deploys it."""
+"""A platform team's demands on a template before it deploys it."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def test_a_retry_schedule_outlives_its_calls(template: Template) -> None:
     tasks = [state for state in states.values() if state["Type"] == "Task"]
     assert [task["Parameters"]["FunctionName"] for task in tasks] == ["cirrusmq-push"]
     for task in tasks:
-        # What is retried here is Lambda's trouble alone; push's own is left to the sweep.
+        # Only Lambda's errors are retried here; push's own are left to the sweep.
         assert all(
             name.startswith("Lambda.") for rule in task["Retry"] for name in rule["ErrorEquals"]
         )

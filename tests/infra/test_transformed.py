@@ -1,4 +1,4 @@
-"""The permissions that are deployed: what SAM adds to the templates is in them too."""
+"""The permissions that are deployed, with those that SAM adds to the templates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every permission on a table is used: by what the tests of the service do, or rarely."""
+"""Every permission on a table is used: by the tests of the service, or rarely."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ RARE = {
     # Counts beyond 10,000 are taken from the meter's counter.
     ("Subscribe", "Usage.Arn", "dynamodb:GetItem"),
     ("Manage", "Usage.Arn", "dynamodb:GetItem"),
-    # Messages whose bodies lie in a log record are given up by age.
+    # Messages whose bodies are in a log record are given up by age.
     ("Sweep", "Messages.Arn", "dynamodb:BatchGetItem"),
     # A queue that a topic delivers to is looked up when no cache has it.
     ("FanOut", "Directory.Arn", "dynamodb:GetItem"),
-    # A dead letter's place in a parcel that nobody can repeat any more is cleared.
+    # A dead letter's parcel that no send can repeat any more is removed.
     ("Push", "Messages.Arn", "dynamodb:DeleteItem"),
     # Calls are counted where accounts have a rate, which is off here.
     ("Send", "Usage.Arn", "dynamodb:UpdateItem"),

@@ -17,7 +17,7 @@ def run_tool(
     path = ROOT / program
     venv = program.partition("/")[0]
     assert path.exists(), f"{path} is missing: make {venv}/.installed makes it"
-    # Whoever runs the tests may have an account and a search path; neither has a say here.
+    # The user of the tests may have an account and a search path; neither has a say here.
     kept = {
         name: held for name, held in os.environ.items() if not name.startswith(("AWS_", "PYTHON"))
     }
