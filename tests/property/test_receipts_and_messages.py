@@ -1,4 +1,4 @@
-"""Receipts, ULIDs and packed messages come back as they went in, whatever is in them."""
+"""Receipts, ULIDs and packed messages are decoded to the values that were encoded, any of them."""
 
 from __future__ import annotations
 
