@@ -25,7 +25,7 @@ SOURCES := $(wildcard layers functions infra tests spark_emr)
 
 # The lock files are complete, so that pip has nothing to resolve (--no-deps above).
 
-# Somebody's activated environment or search path must not decide what is checked here.
+# An activated environment or search path must not decide what is checked here.
 unexport VIRTUAL_ENV PYTHONPATH PYTHONHOME
 
 # A virtual environment holds absolute paths: one that was made in another folder (a copied
