@@ -238,7 +238,7 @@ _TOPICS = {
     ),
     f"GET {TOPIC}/messages/{{id}}": Operation(
         tag="Topics",
-        summary="Trace what became of a message",
+        summary="Trace a message: its state at each subscription",
         problems=("MessageNotFound",),
     ),
 }
@@ -268,7 +268,7 @@ _SUBSCRIPTIONS = {
     ),
     f"GET {SUBSCRIPTION}": Operation(
         tag="Subscriptions",
-        summary="Show a subscription, what waits for it, and how delivering goes",
+        summary="Show a subscription, its counts, and the state of its deliveries",
     ),
     f"DELETE {SUBSCRIPTION}": Operation(tag="Subscriptions", summary="Unsubscribe"),
     f"GET {TOPIC}/subscriptions": Operation(
@@ -285,7 +285,7 @@ _SUBSCRIPTIONS = {
     ),
     f"GET {SUBSCRIPTION}/messages": Operation(
         tag="Subscriptions",
-        summary="Read, in order, what a broadcasting subscription's filter lets through",
+        summary="Read, in order, the messages that a broadcasting subscription's filter selects",
         query=LOG,
     ),
     **_of_messages(SUBSCRIPTION, "Subscriptions"),
@@ -300,7 +300,7 @@ _ACCESS = {
     ),
     f"GET {QUEUE}/grants/{{account}}": Operation(
         tag="Access",
-        summary="Show what an account may do with a queue",
+        summary="Show an account's permission on a queue",
         problems=("GrantNotFound",),
     ),
     f"DELETE {QUEUE}/grants/{{account}}": Operation(
@@ -315,7 +315,7 @@ _ACCESS = {
     ),
     "GET /grants": Operation(
         tag="Access",
-        summary="List what other accounts share with the caller's",
+        summary="List the grants of other accounts to the caller's",
         query=PAGE,
     ),
     "POST /keys": Operation(
@@ -345,13 +345,13 @@ _SERVICE = {
     ),
     "GET /reports/backlog": Operation(
         tag="Reports",
-        summary="Show what stood in the account's queues and subscriptions",
+        summary="Show the backlogs of the account's queues and subscriptions",
         query=("at",),
         problems=("ReportNotFound", "LimitExceeded"),
     ),
     "GET /health": Operation(
         tag="Service",
-        summary="Show that the service answers, and what time it is there",
+        summary="Show that the service answers, and its time",
         needs_key=False,
     ),
     "GET /openapi.json": Operation(

@@ -16,7 +16,7 @@ class Problem(TypedDict):
     status: int
     detail: str
     code: str
-    """stable; what programs decide by"""
+    """stable: for programs to decide by"""
     request_id: str
     parameter: NotRequired[str]
     """the value that is refused"""
@@ -81,7 +81,7 @@ class ReceivedMessage(PeekedMessage):
     """A message that the caller holds until `visible_at`."""
 
     receipt: str
-    """opaque: what deletes the message"""
+    """opaque: deletes the message, or changes its lease"""
 
 
 class ReceivedMessages(TypedDict):
@@ -195,7 +195,7 @@ class SubscriptionPage(TypedDict):
 
     subscriptions: list[SubscriptionAttributes]
     cursor: NotRequired[str]
-    """opaque: give it back to go on; absent at the end of a listing"""
+    """opaque: the cursor of the next page; absent at the end of a listing"""
 
 
 class DeadLetter(TypedDict):
@@ -249,7 +249,7 @@ class QueuePage(TypedDict):
 
     queues: list[QueueAttributes]
     cursor: NotRequired[str]
-    """opaque: give it back to go on; absent at the end of a listing"""
+    """opaque: the cursor of the next page; absent at the end of a listing"""
 
 
 class OperationStarted(TypedDict):
@@ -295,7 +295,7 @@ class ReceiverPage(TypedDict):
 
     receivers: list[ReceiverAttributes]
     cursor: NotRequired[str]
-    """opaque: give it back to go on; absent at the end of a listing"""
+    """opaque: the cursor of the next page; absent at the end of a listing"""
 
 
 class KeyState(TypedDict):
@@ -319,7 +319,7 @@ class KeyPage(TypedDict):
 
     keys: list[KeyState]
     cursor: NotRequired[str]
-    """opaque: give it back to go on; absent at the end of a listing"""
+    """opaque: the cursor of the next page; absent at the end of a listing"""
 
 
 class GrantState(TypedDict):
@@ -334,7 +334,7 @@ class GrantPage(TypedDict):
 
     grants: list[GrantState]
     cursor: NotRequired[str]
-    """opaque: give it back to go on; absent at the end of a listing"""
+    """opaque: the cursor of the next page; absent at the end of a listing"""
 
 
 class SharedQueue(TypedDict):
@@ -351,7 +351,7 @@ class SharedPage(TypedDict):
 
     grants: list[SharedQueue]
     cursor: NotRequired[str]
-    """opaque: give it back to go on; absent at the end of a listing"""
+    """opaque: the cursor of the next page; absent at the end of a listing"""
 
 
 class TopicAttributes(TypedDict):
@@ -385,7 +385,7 @@ class TopicPage(TypedDict):
 
     topics: list[TopicAttributes]
     cursor: NotRequired[str]
-    """opaque: give it back to go on; absent at the end of a listing"""
+    """opaque: the cursor of the next page; absent at the end of a listing"""
 
 
 class LoggedMessage(Content):
@@ -399,7 +399,7 @@ class LogPage(TypedDict):
 
     messages: list[LoggedMessage]
     cursor: str
-    """opaque: give it back to go on; absent at the end of a listing"""
+    """opaque: the cursor of the next page; absent at the end of a listing"""
 
 
 class DeliveryState(TypedDict):

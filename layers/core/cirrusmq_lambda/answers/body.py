@@ -17,7 +17,7 @@ Time = Annotated[
 ]
 Id = Annotated[str, Meta(examples=["Msg-01M7XGA279E8FYRFWHK8M956SX0"])]
 Cursor = Annotated[
-    str, Meta(description="opaque: give it back to go on; absent at the end of a listing")
+    str, Meta(description="opaque: the cursor of the next page; absent at the end of a listing")
 ]
 
 
@@ -32,6 +32,6 @@ class Problem(Body):
     title: str
     status: int
     detail: str
-    code: Annotated[str, Meta(description="stable; what programs decide by")]
+    code: Annotated[str, Meta(description="stable: for programs to decide by")]
     request_id: str
     parameter: Annotated[str, Meta(description="the value that is refused")] | UnsetType = UNSET

@@ -63,7 +63,7 @@ class PeekedMessages(Body):
 class ReceivedMessage(PeekedMessage, kw_only=True):
     """A message that the caller holds until `visible_at`."""
 
-    receipt: Annotated[str, Meta(description="opaque: what deletes the message")]
+    receipt: Annotated[str, Meta(description="opaque: deletes the message, or changes its lease")]
 
 
 class ReceivedMessages(Body):
