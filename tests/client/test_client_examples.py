@@ -40,7 +40,8 @@ class Example:
 
     @property
     def lines(self) -> list[str]:
-        return self.output.read_text().splitlines()
+        # The last one may still be in the writing.
+        return [line for line in self.output.read_text().split("\n")[:-1] if line]
 
     def end(self) -> None:
         self.process.send_signal(signal.SIGTERM)

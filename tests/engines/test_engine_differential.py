@@ -44,7 +44,7 @@ MOTO_DIFFERS = {
     "appending beyond the end": "SetExecutor appends in the order of the text, DynamoDB in the "
     "order of the indexes. So at most one index lies beyond an end.",
 }
-EXAMPLES = 200
+EXAMPLES, LONG_EXAMPLES = 80, 400
 OPERATIONS = 30
 
 
@@ -56,17 +56,37 @@ def moto() -> Iterator[Any]:
         yield boto3.client("dynamodb", region_name="us-east-1")
 
 
-@settings(
-    max_examples=EXAMPLES,
-    derandomize=True,
-    database=None,
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
-)
-@given(beginnings, st.lists(operations, min_size=OPERATIONS // 2, max_size=OPERATIONS))
+def _tried(examples: int) -> settings:
+    return settings(
+        max_examples=examples,
+        derandomize=True,
+        database=None,
+        deadline=None,
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+    )
+
+
+_STEPS = st.lists(operations, min_size=OPERATIONS // 2, max_size=OPERATIONS)
+
+
+@_tried(EXAMPLES)
+@given(beginnings, _STEPS)
 def test_random_operations_do_the_same_on_both(
     moto: Any, beginning: dict[str, Any], steps: list[tuple[str, dict[str, Any]]]
 ) -> None:
+    _compare(moto, beginning, steps)
+
+
+@pytest.mark.long
+@_tried(LONG_EXAMPLES)
+@given(beginnings, _STEPS)
+def test_many_random_operations_do_the_same_on_both(
+    moto: Any, beginning: dict[str, Any], steps: list[tuple[str, dict[str, Any]]]
+) -> None:
+    _compare(moto, beginning, steps)
+
+
+def _compare(moto: Any, beginning: dict[str, Any], steps: list[tuple[str, dict[str, Any]]]) -> None:
     engine = Engine(None, [TableSpec(TABLE, stream=True)], now_ms=lambda: 0)
     client = boto3.client("dynamodb", region_name="us-east-1")
     attach(engine, client)

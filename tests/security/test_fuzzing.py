@@ -25,7 +25,7 @@ from tests.stack import Start
 
 URL = "http://service"
 REFUSED = [400, 403, 404, 405, 409, 413, 415]
-FEW, MANY = 60, 1_000
+FEW, MANY = 40, 1_000
 
 
 def read_document() -> schemathesis.BaseSchema:

@@ -36,7 +36,7 @@ def a_purge_removes_whatever_has_the_key(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(purge, "_remove", remove)
 
 
-@plant("storm")
+@plant("storm", rare=True)
 def one_refused_claim_fails_the_whole_receive(patch: pytest.MonkeyPatch) -> None:
     """The others stay claimed, and no client is told of them."""
     patch.setattr(unordered, "try_claim", claim.claim)

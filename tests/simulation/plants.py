@@ -222,7 +222,7 @@ def a_rewind_takes_what_was_deleted_since(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(rewind, "_to_rewind", all_of_them)
 
 
-@plant()
+@plant(rare=True)
 def a_purge_has_no_floor(patch: pytest.MonkeyPatch) -> None:
     """Purged messages are only removed, not refused."""
 

@@ -13,7 +13,7 @@ from tests.simulation.shrinking import shrink, tell
 from tests.simulation.simulation import Run, play
 
 SEEDS_PER_TEST = 25
-SEEDS = 1_000
+SEEDS = 400
 LONG_SEEDS = 10_000
 
 

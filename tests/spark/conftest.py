@@ -22,6 +22,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     here = Path(__file__).parent
     for item in items:
         if here in item.path.parents:
+            # One session: each process would start a JVM of its own.
+            item.add_marker(pytest.mark.xdist_group("spark"))
             # PySpark leaves it to reference counting to close the sockets that it collects by.
             item.add_marker(pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"))
 
