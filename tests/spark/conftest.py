@@ -18,6 +18,7 @@ from cirrusmq_reports.session import make_session  # noqa: E402
 from local_run import LOCAL_CONFIGURATION, prepare_java  # noqa: E402
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     here = Path(__file__).parent
     for item in items:
