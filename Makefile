@@ -94,11 +94,12 @@ types: install ## mypy, strict
 	@$(BIN)/mypy $(SOURCES)
 
 pytest: install $(SAM_VENV)/.installed $(CHECKOV_VENV)/.installed ## the tests alone
-	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m "not long and not alone"
+	@$(BIN)/python -m pytest -n $(WORKERS) -m "not long and not alone" --ignore tests/spark
+	@$(BIN)/python -m pytest -m "not long and not alone" tests/spark
 	@$(BIN)/python -m pytest -m "alone and not long"
 
 check-long: install $(SAM_VENV)/.installed $(CHECKOV_VENV)/.installed mutants ## thousands of seeds, millions of rows, planted faults
-	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m "long and not alone"
+	@$(BIN)/python -m pytest -n $(WORKERS) -m "long and not alone"
 	@$(BIN)/python -m pytest -m "long and alone"
 
 mutants: $(MUTANTS_VENV)/.installed ## faults planted in the pure modules: the tests must notice 90 %

@@ -18,13 +18,10 @@ from cirrusmq_reports.session import make_session  # noqa: E402
 from local_run import LOCAL_CONFIGURATION, prepare_java  # noqa: E402
 
 
-@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     here = Path(__file__).parent
     for item in items:
         if here in item.path.parents:
-            # One session: each process would start a JVM of its own.
-            item.add_marker(pytest.mark.xdist_group("spark"))
             # PySpark leaves it to reference counting to close the sockets that it collects by.
             item.add_marker(pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"))
 
