@@ -93,3 +93,16 @@ def test_chores_without_end_are_not_all_remembered() -> None:
     assert len(hints.take_chores(PK, 10_000, 0)) == 4_000
     hints.remember_chores(OTHER, numbered(1))
     assert len(hints.take_chores(OTHER, 1, 0)) == 1
+
+
+def test_ages_are_looked_at_once_a_second_and_not_after_a_refusal() -> None:
+    hints = Hints()
+    assert hints.may_look_at_ages(PK, 5_000)
+    assert not hints.may_look_at_ages(PK, 5_999)
+    assert hints.may_look_at_ages(OTHER, 5_999)
+    assert hints.may_look_at_ages(PK, 6_000)
+
+    hints.pause_chores(PK, 6_500)
+
+    assert not hints.may_look_at_ages(PK, 11_499)
+    assert hints.may_look_at_ages(PK, 11_500)

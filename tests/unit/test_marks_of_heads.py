@@ -142,3 +142,13 @@ def test_receivers_find_a_mark_due_one_after_the_other() -> None:
     assert head_mark.young_due(mark, NOW_MS, 0.0)
     assert not head_mark.due(mark, NOW_MS + head_mark.JITTER_MS - 1, 1.0)
     assert not head_mark.young_due(mark, NOW_MS + head_mark.YOUNG_JITTER_MS - 1, 1.0)
+
+
+def test_a_pass_is_due_when_the_mark_ends_and_the_young_part_every_300_ms() -> None:
+    calm = Mark(until_ms=10_000, young_ms=1_000)
+    assert not head_mark.anything_due(calm, 9_999)
+    assert head_mark.anything_due(calm, 10_000)
+
+    young = replace(calm, young=key(9_000))
+    assert not head_mark.anything_due(young, 1_299)
+    assert head_mark.anything_due(young, 1_300)
