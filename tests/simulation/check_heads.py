@@ -51,12 +51,27 @@ def _hidden(
         for delivery in track.deliveries:
             counted = delivery.count == (1 if before is None else before.count + 1)
             for looked in vain if counted else ():
-                if seen_ms <= looked.begun_ms and looked.ended < delivery.call.begun:
+                if seen_ms <= looked.begun_ms and looked.ended < _first_try(book, delivery.call):
                     calls = (call if before is None else before.call, looked, delivery.call)
                     yield Violation(f"{sent.label} was hidden from a receive", calls)
                     return
             before = delivery
             seen_ms = _free_ms(track, delivery) + AGAIN_MS + skew_ms
+
+
+def _first_try(book: Book, call: Call) -> int:
+    """The beginning of the receive that may have claimed what `call` answers.
+
+    A repeat answers with the messages that its first try claimed, and has held since:
+
+        first try  claims m ── answer lost                   a repeat ── answered: m, received once
+        another             m is held: looks in vain
+    """
+    attempt = call.given.get("attempt")
+    if attempt is None:
+        return call.begun
+    tries = [each for each in book.by_kind["receive"] if each.given.get("attempt") == attempt]
+    return min(each.begun for each in tries)
 
 
 def _free_ms(track: Track, delivery: Delivery) -> int:
