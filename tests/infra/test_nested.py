@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
 from typing import Any
 
-from tests.infra.tools import ROOT, TEMPLATES
+from tests.infra.tools import ROOT, TEMPLATES, texts
 
 from cirrusmq_local.cloud.cloudformation import APPLICATION, StackTemplate
 
@@ -17,17 +16,6 @@ HOLDING_DATA = {
     "AWS::S3::Bucket",
     "AWS::SQS::Queue",
 }
-
-
-def texts(value: Any) -> Iterator[str]:
-    match value:
-        case str():
-            yield value
-        case list():
-            for held in value:
-                yield from texts(held)
-        case dict():
-            yield from texts(list(value.values()))
 
 
 def test_every_template_is_part_of_the_deployment(stacks: list[StackTemplate]) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import yaml
+from tests.infra.tools import texts
 
 # SAM gives each function a log to write to and traces to send; both know no narrower resource.
 ADDED_BY_SAM = {"AWSLambdaBasicExecutionRole", "AWSXrayWriteOnlyAccess", "AWSXRayDaemonWriteAccess"}
@@ -31,17 +32,6 @@ def statements(roles: dict[str, Any]) -> Iterator[dict[str, Any]]:
     for role in roles.values():
         for policy in role.get("Policies", []):
             yield from policy["PolicyDocument"]["Statement"]
-
-
-def texts(value: Any) -> Iterator[str]:
-    match value:
-        case str():
-            yield value
-        case list():
-            for held in value:
-                yield from texts(held)
-        case dict():
-            yield from texts(list(value.values()))
 
 
 def test_every_function_and_every_machine_has_a_role_of_its_own(

@@ -1,10 +1,12 @@
-"""Programs that live in a virtual environment of their own, each made by a make target."""
+"""The templates, and programs that live in a virtual environment of their own."""
 
 from __future__ import annotations
 
 import os
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 TEMPLATES = [ROOT / "template.yaml", *sorted(ROOT.glob("infra/*/template.yaml"))]
@@ -29,3 +31,15 @@ def run_tool(
         text=True,
         check=False,
     )
+
+
+def texts(value: Any) -> Iterator[str]:
+    """All texts in a document, its keys aside."""
+    match value:
+        case str():
+            yield value
+        case list():
+            for held in value:
+                yield from texts(held)
+        case dict():
+            yield from texts(list(value.values()))

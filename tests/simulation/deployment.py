@@ -10,6 +10,7 @@ import os
 import threading
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import cache, partial
 from typing import Any, TypeVar
 
@@ -33,6 +34,7 @@ from cirrusmq.runtime.core import Core, Tables
 from cirrusmq.wiring import bootstrap
 from cirrusmq_lambda.observability import logger
 from cirrusmq_local.cloud.events import read_answer
+from cirrusmq_local.cloud.tables import table_specs
 from cirrusmq_local.cloud.template import Function, Template, load
 from cirrusmq_local.engine import Engine, TableSpec
 from cirrusmq_local.testing import START_MS, Posting
@@ -280,16 +282,6 @@ def _roles() -> dict[str, str]:
 @cache
 def _tables() -> tuple[Tables, list[TableSpec]]:
     environment = template().environment()
-    specs = [
-        TableSpec(
-            table.name,
-            partition_key=table.partition_key,
-            sort_key=table.sort_key,
-            ttl_attribute=table.ttl_attribute,
-            stream=table.stream,
-            point_in_time_recovery=False,
-        )
-        for table in template().tables
-    ]
+    specs = [replace(spec, point_in_time_recovery=False) for spec in table_specs(template())]
     names = {name: environment[f"{name.upper()}_TABLE"] for name in Tables.__struct_fields__}
     return Tables(**names), specs

@@ -5,11 +5,10 @@ from __future__ import annotations
 BATCH_MESSAGES = 16
 BATCH_BYTES = 262_144
 REQUEST_BYTES = 1_048_576
-LAMBDA_ANSWER_BYTES = 6_291_556
-"""Lambda loses an answer that is larger than that as JSON, body and all."""
 ANSWER_BYTES = 4_700_000
-"""No answer's JSON is larger: as base64, 4 bytes for 3, it leaves room for the rest of what Lambda
-counts. A receive stops claiming, a page ends before it."""
+"""No answer's JSON is larger: as base64, 4 bytes for 3, it leaves room for the rest of the
+6,291,556 bytes beyond which Lambda loses an answer. A receive stops claiming, a page ends before
+it."""
 TEXT_ANSWER_BYTES = 1_000_000
 """Above it an answer's body is base64. As text a byte of it may take 6: `\\u007f`."""
 

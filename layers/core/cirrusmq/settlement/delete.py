@@ -76,10 +76,10 @@ def _archive_whole(core: Core, together: Sequence[Held], now_ms: int) -> Results
     if item is None:
         return {}
     parcel = read_parcel(item)
-    gone = changed(parcel, dict.fromkeys(range(parcel.count), deleted(now_ms)))
     until_ms = rewindable_until(first.source, parcel)
     if until_ms <= now_ms:
         return _delete_part(core, together, now_ms)  # nothing left to rewind
+    gone = changed(parcel, dict.fromkeys(range(parcel.count), deleted(now_ms)))
     put = {"TableName": core.tables.messages, "Item": archive_item(gone, until_ms)}
     # The archive gets the parcel as it was read.
     seen = as_read(parcel, range(parcel.count), "visible_ms")

@@ -5,7 +5,6 @@ A token names its account, since the sender of a confirmation has no key: `<acco
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import hmac
 
@@ -20,9 +19,9 @@ from cirrusmq.runtime.store import TransactionRefused
 from cirrusmq.storage import directory
 from cirrusmq.storage.directory_keys import subscription_place, topic_place
 from cirrusmq.storage.optimistic_locking import Change, change
+from cirrusmq.webhooks.signature import secret_of
 
 _TOKEN_BITS = 192
-_SECRET_BYTES = 24
 
 
 class ConfirmRequest(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
@@ -37,7 +36,7 @@ def signing_secret(core: Core, subscription_id: str) -> str:
     It derives from the deployment's, so that it is stored nowhere.
     """
     derived = hmac.digest(core.secret(), f"webhook\n{subscription_id}".encode(), hashlib.sha256)
-    return "whsec_" + base64.b64encode(derived[:_SECRET_BYTES]).decode()
+    return secret_of(derived)
 
 
 def begin(core: Core, subscription: Subscription) -> tuple[Subscription, str | None]:

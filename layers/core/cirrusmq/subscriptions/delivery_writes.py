@@ -93,7 +93,7 @@ def update(
         if number:
             given[f":{name}_seen"] = {"N": str(number)}
     # `state` is a reserved word.
-    changes = [f"{name.replace('state', '#state')} = :{name}" for name in set]
+    changes = [f"{'#state' if name == 'state' else name} = :{name}" for name in set]
     parts = [f"SET {', '.join(changes)}"] if set else []
     parts += [f"REMOVE {', '.join(remove)}"] if remove else []
     request = {

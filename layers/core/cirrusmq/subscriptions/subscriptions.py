@@ -16,6 +16,7 @@ from cirrusmq.base.errors import (
 )
 from cirrusmq.base.names import check_name, new_id
 from cirrusmq.model.topic import Protocol, Subscription, SubscriptionInput, Topic, checked, over
+from cirrusmq.queues.queues import find_queue
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import TransactionRefused
 from cirrusmq.storage import directory
@@ -220,7 +221,7 @@ def _wanted(core: Core, topic: Topic, name: str, given: SubscriptionInput) -> Su
     elif given.protocol == "queue":
         assert endpoint is not None
         check_name("endpoint", endpoint)
-        queue = writes.queue_named(core, topic.account, endpoint)
+        queue = find_queue(core, topic.account, endpoint).value
         wanted = msgspec.structs.replace(wanted, endpoint_id=queue.id)
     return wanted
 

@@ -13,11 +13,11 @@ from cirrusmq.base.errors import (
     CirrusMQError,
     InvalidParameter,
     LimitExceeded,
-    QueueNotFound,
     TopicNotFound,
 )
 from cirrusmq.model.queue import Queue
 from cirrusmq.model.topic import Subscription, Topic
+from cirrusmq.queues.queues import find_queue
 from cirrusmq.queues.resources import Resource, expire_resource, put_resource
 from cirrusmq.runtime.core import Core
 from cirrusmq.storage import directory
@@ -42,7 +42,7 @@ def creation(core: Core, topic: Topic, subscription: Subscription) -> list[dict[
     ]
     if subscription.protocol == "queue":
         assert subscription.endpoint is not None
-        endpoint = queue_named(core, topic.account, subscription.endpoint)
+        endpoint = find_queue(core, topic.account, subscription.endpoint).value
         writes += _use(core, endpoint, "endpoint_of", subscription.id)
     writes += _use_dead_letter_queue(core, subscription)
     if subscription.protocol == "http":
@@ -90,14 +90,6 @@ def removal(core: Core, found: Document[Subscription]) -> list[dict[str, Any]]:
     return writes
 
 
-def queue_named(core: Core, account: str, name: str) -> Queue:
-    """The queue of exactly this name, read now; QueueNotFound."""
-    found = directory.read(core, queue_place(account, name), Queue)
-    if found is None or found.value.name != name:
-        raise QueueNotFound(f"account {account} has no queue {name}")
-    return found.value
-
-
 def _resource(subscription: Subscription) -> Resource:
     name = f"{subscription.topic}/{subscription.name}"
     pushed = subscription.protocol == "http"
@@ -110,7 +102,7 @@ def _use_dead_letter_queue(core: Core, subscription: Subscription) -> list[dict[
         return []
     if subscription.protocol == "queue" and name == subscription.endpoint:
         raise InvalidParameter("dead_letter_queue", "must be another queue than the endpoint")
-    queue = queue_named(core, subscription.account, name)
+    queue = find_queue(core, subscription.account, name).value
     if queue.attributes.dead_letter is not None:
         raise InvalidParameter("dead_letter_queue", "must be a queue without dead_letter")
     if queue.attributes.ordered and not subscription.ordered:

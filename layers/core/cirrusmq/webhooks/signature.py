@@ -8,15 +8,14 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
-import random
 
 SECRET_PREFIX = "whsec_"
 SECRET_BYTES = 24
 
 
-def new_secret(randomness: random.Random) -> str:
-    """`whsec_` and the base64 of 24 bytes. `randomness` must be the system's."""
-    return SECRET_PREFIX + base64.b64encode(randomness.randbytes(SECRET_BYTES)).decode()
+def secret_of(key: bytes) -> str:
+    """The text of a secret: `whsec_` and the base64 of the first 24 bytes of `key`."""
+    return SECRET_PREFIX + base64.b64encode(key[:SECRET_BYTES]).decode()
 
 
 def sign(secret: str, webhook_id: str, timestamp_s: int, body: bytes) -> str:
