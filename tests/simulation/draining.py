@@ -51,6 +51,7 @@ class Drain:
         for place in self._places:
             self.left[place.name] = Left(count(auditor, place.source(auditor)).kept)
         fruitless = 0
+        before: set[str] = set()
         while fruitless < 4:
             drained = sum(self._drain(client, place) for place in self._places)
             waiting = [parcel for place in self._places for parcel in self._live(place)]
@@ -63,10 +64,13 @@ class Drain:
                 for n in range(parcel.count)
                 if parcel.live(n)
             )
-            fruitless = 0 if drained else fruitless + 1
+            # A receive may only clean up, a few messages each: then the next one has less to do.
+            keys = {f"{parcel.source_id} {parcel.sort_key}" for parcel in waiting}
+            fruitless = 0 if drained or keys != before else fruitless + 1
+            before = keys
             wait_ms = due_ms - now_ms + MOST_SKEW_MS
             self._deployment.stage.pause(max(wait_ms, HINT_MS if fruitless > 1 else 1))
-        self.blocked += [f"{parcel.source_id} {parcel.sort_key}" for parcel in waiting]
+        self.blocked += sorted(before)
 
     def _drain(self, client: Client, place: Place) -> int:
         drained = 0
