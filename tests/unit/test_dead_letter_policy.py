@@ -139,6 +139,8 @@ def test_reading_begins_where_the_oldest_message_may_stand_with_some_slack() -> 
     assert source().query_from_ms(NOW_MS, 1) == NOW_MS - 60_000 - slack_ms
     assert source(purged_ms=NOW_MS - 5).query_from_ms(NOW_MS, 1) == NOW_MS - 5 - slack_ms
     assert source(purged_ms=5).query_from_ms(NOW_MS, 1) == NOW_MS - 60_000 - slack_ms
+    assert source().query_from_ms(NOW_MS, 2) == NOW_MS - 60_000 - 2 * slack_ms
+    assert source().query_from_ms(NOW_MS, 0.5) == NOW_MS - 60_000 - slack_ms // 2
 
 
 def test_reading_never_begins_before_time_itself() -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
 from msgspec.structs import replace
 from tests.unit.parcels import parcel
 
 from cirrusmq.base.limits import MOVES_PER_SECOND
+from cirrusmq.model.head_mark import Mark
 from cirrusmq.model.parcel import Parcel
 from cirrusmq.runtime.head_hints import Hints, KnownMark
 
@@ -34,9 +36,21 @@ def test_a_partition_is_crowded_until_its_mark_is_gone() -> None:
     assert not hints.crowded(PK, 60_000)
     assert not hints.crowded(OTHER, 0)
 
+    assert hints.know(PK, KnownMark(Mark(), 0, 0.0)).mark == Mark()
+    assert hints.crowded(PK, 0)
+
     hints.know(PK, KnownMark(None, 0, 0.0))
 
-    assert not hints.crowded(PK, 1)
+    assert not hints.crowded(PK, 0)
+
+
+def test_the_copy_of_a_mark_is_kept_for_its_partition() -> None:
+    hints = Hints()
+    assert hints.known_mark(PK) is None
+    for known in (KnownMark(Mark(before="5"), 1_000, 0.25), KnownMark(None, 2_000, 0.5)):
+        assert hints.know(PK, known) == known
+        assert hints.known_mark(PK) == known
+    assert hints.known_mark(OTHER) is None
 
 
 def test_what_was_seen_is_passed_over_for_a_moment() -> None:
@@ -57,6 +71,37 @@ def test_a_look_that_goes_on_does_not_make_what_was_seen_before_any_younger() ->
 
     assert hints.seen(PK, "3", 1_299) == "7"
     assert hints.seen(PK, "3", 1_300) == "3"
+
+
+def test_a_look_from_the_end_of_an_earlier_one_goes_on_from_there() -> None:
+    hints = Hints()
+    hints.see(PK, "3", "5", 1_000, 300)
+    hints.see(PK, "5", "7", 1_299, 300)
+
+    assert hints.seen(PK, "5", 1_299) == "7"
+    assert hints.seen(PK, "5", 1_300) == "5"
+
+
+def test_a_look_that_ends_earlier_hides_no_less_than_the_one_before() -> None:
+    hints = Hints()
+    hints.see(PK, "3", "7", 1_000, 300)
+    hints.see(PK, "3", "5", 1_100, 300)
+
+    assert hints.seen(PK, "3", 1_299) == "7"
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "now_ms"),
+    [("2", "4", 1_100), ("6", "8", 1_100), ("3", "4", 1_300)],
+    ids=["from further in front", "behind a gap", "when the earlier one is over"],
+)
+def test_a_look_that_does_not_go_on_counts_for_itself(start: str, end: str, now_ms: int) -> None:
+    hints = Hints()
+    hints.see(PK, "3", "5", 1_000, 300)
+    hints.see(PK, start, end, now_ms, 300)
+
+    assert hints.seen(PK, start, now_ms + 299) == end
+    assert hints.seen(PK, start, now_ms + 300) == start
 
 
 def test_so_many_give_backs_of_a_second_may_move() -> None:

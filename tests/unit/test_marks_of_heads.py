@@ -152,3 +152,39 @@ def test_a_pass_is_due_when_the_mark_ends_and_the_young_part_every_300_ms() -> N
     young = replace(calm, young=key(9_000))
     assert not head_mark.anything_due(young, 1_299)
     assert head_mark.anything_due(young, 1_300)
+
+
+def test_who_continues_a_pass_has_two_seconds_for_it() -> None:
+    mark = begun(cursor=key(8_000), units=30.0)
+
+    on = head_mark.go_on_with_pass(mark, NOW_MS + 500)
+
+    assert on == replace(mark, lease_ms=NOW_MS + 2_500)
+    assert begun().lease_ms == NOW_MS + 2_000
+
+
+def test_a_young_part_of_one_unit_is_read_by_every_look() -> None:
+    mark = begun(before=key(9_000))
+
+    cheap = head_mark.after_young(mark, stretch(2_000, 1_000, units=1.0))
+    dear = head_mark.after_young(mark, stretch(2_000, 1_000, units=1.001))
+    old = head_mark.after_young(mark, stretch(8_000, 7_000, units=30))
+
+    assert (cheap.young, dear.young, old.young) == ("", key(1_000), "")
+
+
+def test_something_old_to_take_ends_the_young_part_however_much_it_costs() -> None:
+    mark = begun(before=key(9_000))
+    look = stretch(8_000, 2_000, 1_000, units=30)
+    look.met_old = True
+
+    assert head_mark.after_young(mark, look).young == ""
+
+
+def test_the_cost_of_a_pass_is_kept_to_a_thousandth() -> None:
+    mark = begun(units=0.1)
+
+    assert head_mark.after_young(mark, stretch(8_000, units=0.2226)).units == 0.323
+    passed = head_mark.after_pass(mark, "", stretch(8_000, units=30.2226))
+    assert passed is not None
+    assert passed.units == 30.323

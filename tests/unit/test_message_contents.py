@@ -130,7 +130,15 @@ def test_the_md5_is_that_of_the_bytes() -> None:
 
 @pytest.mark.parametrize(
     ("body", "percent"),
-    [("xxxx", 100), ('""""', 200), ("漢", 100), ("\x01\x01", 600), ('x"', 150), (b"xxx", 134)],
+    [
+        ("xxxx", 100),
+        ('""""', 200),
+        ("漢", 100),
+        ("\x01\x01", 600),
+        ('x"', 150),
+        (b"xxx", 134),
+        (b"x", 200),
+    ],
 )
 def test_in_an_answer_escapes_and_base64_count(body: str | bytes, percent: int) -> None:
     assert Message(body=body).answer_percent == percent

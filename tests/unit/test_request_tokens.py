@@ -31,3 +31,20 @@ def test_any_other_is_refused_with_the_rule_and_the_time_here(attempt: str) -> N
         check_attempt(attempt, NOW_MS, 1)
     assert refused.value.detail == RULE
     assert refused.value.parameter == "attempt"
+
+
+@pytest.mark.parametrize(("scale", "oldest_ms"), [(2, 240_000), (0.5, 60_000)])
+def test_its_age_is_of_real_seconds_where_the_service_runs_faster_or_slower(
+    scale: float, oldest_ms: int
+) -> None:
+    oldest = begun(NOW_MS - oldest_ms)
+    assert check_attempt(oldest, NOW_MS, scale) == NOW_MS - oldest_ms
+    with pytest.raises(InvalidParameter):
+        check_attempt(oldest, NOW_MS + 1, scale)
+
+
+@pytest.mark.parametrize("scale", [2, 0.5])
+def test_how_far_ahead_it_may_be_does_not_depend_on_the_scale(scale: float) -> None:
+    assert check_attempt(begun(NOW_MS + 2_000), NOW_MS, scale) == NOW_MS + 2_000
+    with pytest.raises(InvalidParameter):
+        check_attempt(begun(NOW_MS + 2_001), NOW_MS, scale)

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from cirrusmq.base.errors import InvalidParameter, MalformedRequest, RequestTooLarge
-from cirrusmq.base.shapes import decode
+from cirrusmq.base.shapes import decode, integer
 
 COUNT = msgspec.Meta(ge=1, le=16, description="an integer from 1 to 16")
 WORD = msgspec.Meta(max_length=3, description="a text of at most 3 characters")
@@ -138,3 +138,22 @@ def test_the_first_value_that_does_not_fit_is_named_with_what_would(
     json: str, expected: str
 ) -> None:
     assert refusal(json) == expected
+
+
+def test_the_bounds_of_an_integer_are_allowed_and_told_with_their_unit() -> None:
+    class Bounded(msgspec.Struct):
+        plain: Annotated[int, integer((2, 1_000_000))] = 2
+        timed: Annotated[int, integer((0, 60), " seconds")] = 0
+
+    body = b'{"plain": 1000000, "timed": 60}'
+    assert decode(body, Bounded) == Bounded(1_000_000, 60)
+    assert decode(b'{"plain": 2, "timed": 0}', Bounded) == Bounded(2, 0)
+    for name, value, wanted in [
+        ("plain", 1, "an integer from 2 to 1,000,000 (Expected int >= 2)"),
+        ("plain", 1_000_001, "an integer from 2 to 1,000,000 (Expected int <= 1000000)"),
+        ("timed", -1, "an integer from 0 to 60 seconds (Expected int >= 0)"),
+        ("timed", 61, "an integer from 0 to 60 seconds (Expected int <= 60)"),
+    ]:
+        with pytest.raises(InvalidParameter) as refused:
+            decode(f'{{"{name}": {value}}}'.encode(), Bounded)
+        assert refused.value.detail == f"{name}: must be {wanted}"

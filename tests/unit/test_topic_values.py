@@ -215,3 +215,22 @@ def test_how_much_is_posted_at_once_is_of_urls_and_may_change() -> None:
         with pytest.raises(InvalidParameter) as refused:
             over(subscription(protocol), SubscriptionInput(max_in_flight=16))
         assert refused.value.parameter == "max_in_flight"
+
+
+def test_a_subscription_that_is_no_url_has_no_number_of_posts_at_once() -> None:
+    for protocol in ("pull", "queue"):
+        with pytest.raises(InvalidParameter) as refused:
+            over(subscription(protocol), SubscriptionInput(max_in_flight=16))
+        assert refused.value.detail == "max_in_flight: is allowed only with protocol http"
+
+
+def test_a_subscription_that_is_pulled_is_shown_with_its_mode_and_without_an_endpoint() -> None:
+    assert subscription("pull", ordered=True).attributes() == {
+        "protocol": "pull",
+        "filter": None,
+        "retry": None,
+        "content_format": "json",
+        "dead_letter_queue": None,
+        "mode": "clustering",
+        "ordered": True,
+    }

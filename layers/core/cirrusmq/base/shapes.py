@@ -17,6 +17,15 @@ _MISSING = re.compile(r"(?:missing required|unknown) field `(?P<name>.*)`")
 _STEP = re.compile(r"[^.\[\]]+|\[(?:\d+|\.\.\.)\]")
 
 
+def integer(bounds: tuple[int, int], unit: str = "") -> msgspec.Meta:
+    """The annotation of a field that takes integers within `bounds`, both included.
+
+    `unit` follows the numbers in the words of a refusal: " seconds".
+    """
+    text = f"an integer from {bounds[0]:,} to {bounds[1]:,}{unit}"
+    return msgspec.Meta(ge=bounds[0], le=bounds[1], description=text)
+
+
 def decode(body: bytes, shape: type[T]) -> T:
     """Read a request's JSON as `shape`; an empty body is `{}`.
 

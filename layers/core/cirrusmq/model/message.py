@@ -155,10 +155,6 @@ def _encoded_size(value: str | bytes) -> int:
     return len(msgspec.json.encode(value)) - 2
 
 
-def _to_base64(value: bytes) -> str:
-    return base64.b64encode(value).decode()
-
-
 def _from_base64(parameter: str, text: str) -> bytes:
     try:
         return base64.b64decode(text, validate=True)

@@ -10,12 +10,8 @@ from msgspec import UNSET, Meta, UnsetType
 
 from cirrusmq.base import limits, ulid
 from cirrusmq.base.errors import InUse, InvalidParameter
+from cirrusmq.base.shapes import integer
 from cirrusmq.model.retry import RetryPolicy, parse_retry
-
-
-def _integer(bounds: tuple[int, int], unit: str = "") -> Meta:
-    text = f"an integer from {bounds[0]:,} to {bounds[1]:,}{unit}"
-    return Meta(ge=bounds[0], le=bounds[1], description=text)
 
 
 class DeadLetter(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -30,9 +26,9 @@ class DeadLetterInput(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A `dead_letter` as a caller gives it; members that are not given are UNSET."""
 
     queue: str
-    max_receives: Annotated[int, _integer(limits.DEAD_LETTER_RECEIVES)] | UnsetType = UNSET
+    max_receives: Annotated[int, integer(limits.DEAD_LETTER_RECEIVES)] | UnsetType = UNSET
     max_age_seconds: (
-        Annotated[int, _integer(limits.DEAD_LETTER_AGE_SECONDS, " seconds")] | UnsetType
+        Annotated[int, integer(limits.DEAD_LETTER_AGE_SECONDS, " seconds")] | UnsetType
     ) = UNSET
 
 
@@ -83,22 +79,22 @@ class QueueInput(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     """Attributes as a caller gives them; those that are not given are UNSET."""
 
     message_retention_seconds: (
-        Annotated[int, _integer(limits.RETENTION_SECONDS, " seconds")] | UnsetType
+        Annotated[int, integer(limits.RETENTION_SECONDS, " seconds")] | UnsetType
     ) = UNSET
     visibility_timeout_seconds: (
-        Annotated[int, _integer(limits.VISIBILITY_SECONDS, " seconds")] | UnsetType
+        Annotated[int, integer(limits.VISIBILITY_SECONDS, " seconds")] | UnsetType
     ) = UNSET
     receive_wait_seconds: _Wait | UnsetType = UNSET
-    delay_seconds: Annotated[int, _integer(limits.DELAY_SECONDS, " seconds")] | UnsetType = UNSET
-    max_message_bytes: Annotated[int, _integer(limits.MESSAGE_BYTES)] | UnsetType = UNSET
-    max_messages: Annotated[int, _integer(limits.QUEUE_MESSAGES)] | UnsetType = UNSET
+    delay_seconds: Annotated[int, integer(limits.DELAY_SECONDS, " seconds")] | UnsetType = UNSET
+    max_message_bytes: Annotated[int, integer(limits.MESSAGE_BYTES)] | UnsetType = UNSET
+    max_messages: Annotated[int, integer(limits.QUEUE_MESSAGES)] | UnsetType = UNSET
     rewind_seconds: (
-        Annotated[int, _integer((0, limits.RETENTION_SECONDS[1]), " seconds")] | UnsetType
+        Annotated[int, integer((0, limits.RETENTION_SECONDS[1]), " seconds")] | UnsetType
     ) = UNSET
     dead_letter: DeadLetterInput | UnsetType | None = UNSET
     retry: RetryJson | UnsetType | None = UNSET
     ordered: bool | UnsetType = UNSET
-    partitions: Annotated[int, _integer(limits.PARTITIONS)] | UnsetType = UNSET
+    partitions: Annotated[int, integer(limits.PARTITIONS)] | UnsetType = UNSET
     description: _Description | UnsetType | None = UNSET
     labels: _Labels | UnsetType = UNSET
 
@@ -145,7 +141,7 @@ class Queue(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     def longest_retention_seconds(self, now_ms: int) -> int:
         """The longest life that a message now in the queue may have."""
         in_force = [seconds for until_ms, seconds in self.earlier_retentions if until_ms > now_ms]
-        return max(self.attributes.message_retention_seconds, *in_force, 0)
+        return max([self.attributes.message_retention_seconds, *in_force])
 
     @property
     def retry(self) -> RetryPolicy | None:

@@ -11,6 +11,7 @@ from msgspec import UNSET, Meta, UnsetType
 from cirrusmq.base import limits
 from cirrusmq.base.errors import InvalidParameter
 from cirrusmq.base.names import check_name
+from cirrusmq.base.shapes import integer
 from cirrusmq.filters.selection import Filter, compile_filter
 from cirrusmq.model.retry import RetryPolicy, parse_retry
 
@@ -44,13 +45,8 @@ class TopicInput(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     """Attributes as a caller gives them; those that are not given are UNSET."""
 
     filter: TopicKind | UnsetType = UNSET
-    max_message_bytes: (
-        Annotated[int, Meta(ge=1_024, le=65_536, description="an integer from 1,024 to 65,536")]
-        | UnsetType
-    ) = UNSET
-    partitions: (
-        Annotated[int, Meta(ge=1, le=255, description="an integer from 1 to 255")] | UnsetType
-    ) = UNSET
+    max_message_bytes: Annotated[int, integer(limits.TOPIC_MESSAGE_BYTES)] | UnsetType = UNSET
+    partitions: Annotated[int, integer(limits.PARTITIONS)] | UnsetType = UNSET
     description: _Description | UnsetType | None = UNSET
 
 
@@ -78,17 +74,7 @@ class SubscriptionInput(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     retry: dict[str, Any] | UnsetType | None = UNSET
     content_format: ContentFormat | UnsetType = UNSET
     dead_letter_queue: str | UnsetType | None = UNSET
-    max_in_flight: (
-        Annotated[
-            int,
-            Meta(
-                ge=limits.MAX_IN_FLIGHT[0],
-                le=limits.MAX_IN_FLIGHT[1],
-                description="an integer from 1 to 256",
-            ),
-        ]
-        | UnsetType
-    ) = UNSET
+    max_in_flight: Annotated[int, integer(limits.MAX_IN_FLIGHT)] | UnsetType = UNSET
     mode: Mode | UnsetType = UNSET
     ordered: bool | UnsetType = UNSET
 
