@@ -27,4 +27,4 @@ def handler(event: dict[str, Any], context: Context) -> None:
         aged = event["aged"]
         give_up_on(core, aged["resource"], aged["partition"], most_ms - CALLS_MS)
     else:
-        run(core, Pointer(**event["operation"]), most_ms)
+        run(core, Pointer(**event["operation"]), most_ms, event.get("hops", 0))

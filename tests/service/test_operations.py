@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
 from tests.service.conftest import TestQueue
 
 from cirrusmq_local.testing import Client, World
+
+if TYPE_CHECKING:
+    from tests.service.conftest import MakeQueue
 
 
 def test_an_operation_shows_its_progress(world: World, queue: TestQueue) -> None:
@@ -76,3 +83,23 @@ def test_an_invocation_that_comes_twice_does_no_harm(world: World, queue: TestQu
     world.settle()
 
     assert queue.client.get(f"/operations/{operation}").json["done"] == 3
+
+
+def test_a_long_operation_goes_on_for_more_runs_than_lambda_allows_a_loop(
+    world: World, make_queue: MakeQueue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    queue = make_queue(partitions=40)
+    queue.send("purged")
+    monkeypatch.setattr(sys.modules["cirrusmq_function_replay"], "SAVE_MS", 900_000)
+    operation = queue.start("purge")
+
+    world.settle()
+
+    # Each run makes one step of the eighty; a chain of runs has an end of its own.
+    assert world.dropped == []
+    assert queue.client.get(f"/operations/{operation}").json["state"] == "running"
+
+    world.run("sweep")
+    world.settle()
+
+    assert queue.client.get(f"/operations/{operation}").json["state"] == "succeeded"

@@ -11,6 +11,8 @@ from cirrusmq.queues import operations
 from cirrusmq.queues.operations import HOLD_MS, Operation, Pointer, Run, Step
 from cirrusmq.runtime.core import Core
 
+HOPS = 64
+"""Runs in a row of which each starts the next; after them the sweep begins anew."""
 _STEPS: dict[str, Callable[[Core, Run], Iterator[Step]]] = {
     "purge": purge.steps,
     "rewind": rewind.steps,
@@ -19,10 +21,11 @@ _STEPS: dict[str, Callable[[Core, Run], Iterator[Step]]] = {
 }
 
 
-def run(core: Core, pointer: Pointer, most_ms: int) -> None:
+def run(core: Core, pointer: Pointer, most_ms: int, hops: int = 0) -> None:
     """Run an operation for about `most_ms`; a new run is started for the rest.
 
-    If the store fails the operation stays as last saved, and the sweep starts it again.
+    Each run has saved a step before it starts the next, and `hops` of them led to this one. If the
+    store fails the operation stays as last saved, and the sweep starts it again.
     """
     found = operations.hold(core, pointer.account, pointer.id)
     if found is None:
@@ -45,7 +48,7 @@ def run(core: Core, pointer: Pointer, most_ms: int) -> None:
                 return  # another runner took over
             if core.now_ms() >= deadline_ms:
                 running.save(held_until_ms=0)
-                operations.resume(core, pointer)
+                _go_on(core, pointer, hops)
                 return
     except Unavailable:
         running.save(held_until_ms=0)
@@ -55,7 +58,12 @@ def run(core: Core, pointer: Pointer, most_ms: int) -> None:
         return
     operations.finish(core, running.found, "succeeded", running.operation.detail)
     for other in _other_rewinds(core, running.operation):
-        operations.resume(core, Pointer(other.account, other.id))
+        _go_on(core, Pointer(other.account, other.id), hops)
+
+
+def _go_on(core: Core, pointer: Pointer, hops: int) -> None:
+    if hops < HOPS:
+        operations.resume(core, pointer, hops + 1)
 
 
 def _other_rewinds(core: Core, operation: Operation) -> Iterator[Operation]:

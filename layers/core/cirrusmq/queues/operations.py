@@ -155,9 +155,9 @@ def release(core: Core, account: str, operation_id: str, **details: Any) -> None
             resume(core, _pointer(found.value))
 
 
-def resume(core: Core, pointer: Pointer) -> None:
-    """Have an operation run, soon and elsewhere."""
-    core.invoke("replay", {"operation": msgspec.to_builtins(pointer)})
+def resume(core: Core, pointer: Pointer, hops: int = 0) -> None:
+    """Have an operation run, soon and elsewhere; `hops` runs in a row have led to this one."""
+    core.invoke("replay", {"operation": msgspec.to_builtins(pointer), "hops": hops})
 
 
 def get(core: Core, account: str, operation_id: str) -> Operation:
