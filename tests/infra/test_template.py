@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from tests.infra.tools import TEMPLATES, run_tool
 
-from cirrusmq_local.cloud.template import Template
+from cirrusmq_local.cloud.template import Template, load
 
 TABLES = ("Directory", "Messages", "Usage")
 SECRET = re.compile(r"secret|password|passwd|token|credential|private|api_?key|access_?key", re.I)
@@ -125,6 +125,38 @@ def test_a_call_is_over_before_the_api_gives_up(template: Template) -> None:
 def test_pushing_has_time_for_several_posts_and_little_memory(template: Template) -> None:
     (push,) = (each for each in template.functions if each.folder.name == "push")
     assert (push.timeout_seconds, push.memory_mb) == (120, 256)
+
+
+def test_waiting_receives_cost_half_of_what_other_calls_cost(template: Template) -> None:
+    memory = {each.folder.name: each.memory_mb for each in template.functions}
+    assert (memory["receive"], memory["send"]) == (256, 512)
+
+
+def test_what_runs_behind_the_api_has_room_of_its_own_and_receives_a_bound_if_asked(
+    root: Path, template: Template
+) -> None:
+    reserved = {each.folder.name: each.reserved for each in template.functions}
+    behind = {"fan_out": 20, "meter": 20, "push": 50, "sweep": 1}
+    assert {name: held for name, held in reserved.items() if held is not None} == behind
+
+    none = {"StreamConcurrency": 0, "PushConcurrency": 0}
+    chosen = load(root / "template.yaml", {"ReceiveConcurrency": 300, **none})
+    reserved = {each.folder.name: each.reserved for each in chosen.functions}
+    assert {name: held for name, held in reserved.items() if held is not None} == {
+        "receive": 300,
+        "sweep": 1,
+    }
+
+
+def test_what_invokes_itself_may_loop(template: Template) -> None:
+    """And nothing else: Lambda stops a loop that was not meant after 16 links."""
+    loops = {
+        function.folder.name
+        for function in template.functions
+        if function.may("lambda:InvokeFunction", function.arn)
+    }
+    assert loops == {each.folder.name for each in template.functions if each.may_loop}
+    assert loops == {"push", "replay"}
 
 
 def test_a_retry_schedule_outlives_its_calls(template: Template) -> None:

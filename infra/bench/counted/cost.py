@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from math import ceil
 
 from ..drawing.tables import show
-from . import prices
+from . import prices, waiting
 from .lives import (
     BATCH_1_KB,
     BATCH_64_KB,
@@ -27,9 +27,11 @@ from .lives import (
 
 CALL_MS = 25
 """Assumed: a call of a function, with its one or two round trips to DynamoDB."""
+RECEIVE_MS = 35
+"""Assumed: as a call, with half the memory and so half the share of a CPU."""
 PUSH_MS = 100
 """Assumed: a push of a batch to a URL that answers at once."""
-CALL_GB, PUSH_GB = 0.5, 0.25
+CALL_GB, RECEIVE_GB, PUSH_GB = 0.5, 0.25, 0.25
 METER_RECORDS = 1_000
 """Changes that one invocation of the meter takes where there is much to do."""
 
@@ -62,13 +64,19 @@ class Usage:
 
 def queue_usage(workload: Workload, units: tuple[float, float], metered: float) -> Usage:
     """Sent, received and deleted: three calls, and three changes for the meter to count."""
-    return _usage(workload, units, metered, calls=3, changes=3)
+    return _usage(workload, units, metered, calls=2, receives=1, changes=3)
 
 
 def pulled_usage(workload: Workload, units: tuple[float, float], metered: float) -> Usage:
     """Published, then received and deleted by each subscription."""
-    calls, changes = 1 + 2 * SUBSCRIPTIONS, 1 + 3 * SUBSCRIPTIONS
-    return _usage(workload, units, metered, calls=calls, changes=changes, fan_outs=1)
+    changes = 1 + 3 * SUBSCRIPTIONS
+    return _usage(
+        *(workload, units, metered),
+        calls=1 + SUBSCRIPTIONS,
+        receives=SUBSCRIPTIONS,
+        changes=changes,
+        fan_outs=1,
+    )
 
 
 def pushed_usage(workload: Workload, units: tuple[float, float], metered: float) -> Usage:
@@ -85,17 +93,19 @@ def _usage(
     metered: float,
     *,
     calls: int,
+    receives: int = 0,
     changes: int,
     fan_outs: int = 0,
     pushes: int = 0,
 ) -> Usage:
     meters = changes / METER_RECORDS
     seconds = (calls + fan_outs + meters) * CALL_MS / 1_000 * CALL_GB
+    seconds += receives * RECEIVE_MS / 1_000 * RECEIVE_GB
     return Usage(
         messages=workload.count,
         write_units=units[0] + meters * metered,
         read_units=units[1],
-        calls=calls,
+        calls=calls + receives,
         invocations=fan_outs + meters + pushes,
         gb_seconds=seconds + pushes * PUSH_MS / 1_000 * PUSH_GB,
     )
@@ -151,7 +161,13 @@ def run() -> None:
     ):
         heads = ["messages", *lines, "ours", theirs, f"ours / {theirs}"]
         show(f"Dollars for a million messages, {title}", heads, rows)
-    print(f"\nAssumed: {CALL_MS} ms a call at 512 MB, {PUSH_MS} ms a push at 256 MB.")
+    print(f"\nAssumed: {CALL_MS} ms a call at 512 MB, {RECEIVE_MS} ms a receive and {PUSH_MS} ms")
+    print("a push at 256 MB.")
+    show(
+        "Dollars a month for one consumer that waits, and gets nothing",
+        ["memory of receive", "Lambda time", "reads", "calls", "in all"],
+        waiting.rows(),
+    )
 
 
 def _name(workload: Workload) -> str:

@@ -63,6 +63,8 @@ def read(path: Path) -> dict[str, Any]:
 class StackTemplate:
     """A template with its references resolved, and the applications that are nested in it.
 
+    What is `AWS::NoValue` is left out.
+
     A reference to a resource is its name if the template gives it one, else its logical id; an
     attribute of a resource is `<logical id>.<attribute>`; an output of a nested application is
     the output's value. A parameter has the value that the stack above passes, else its default.
@@ -86,6 +88,7 @@ class StackTemplate:
             "AWS::AccountId": ACCOUNT_ID,
             "AWS::Partition": "aws",
             "AWS::URLSuffix": "localhost",
+            "AWS::NoValue": None,
         }
 
     def _parameters(self, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -139,9 +142,10 @@ class StackTemplate:
             case Intrinsic():
                 return self._apply(value)
             case dict():
-                return {name: self.resolve(held) for name, held in value.items()}
+                resolved = {name: self.resolve(held) for name, held in value.items()}
+                return {name: held for name, held in resolved.items() if held is not None}
             case list():
-                return [self.resolve(held) for held in value]
+                return [held for held in map(self.resolve, value) if held is not None]
         return value
 
     def _apply(self, intrinsic: Intrinsic) -> Any:

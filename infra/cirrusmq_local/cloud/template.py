@@ -144,9 +144,12 @@ class Template:
         return together
 
 
-def load(path: Path) -> Template:
-    """Read the template and those nested in it; paths are relative to the template they are in."""
-    stacks = list(StackTemplate(path, STACK_NAME, REGION).stacks())
+def load(path: Path, given: Mapping[str, Any] | None = None) -> Template:
+    """Read the template and those nested in it; paths are relative to the template they are in.
+
+    `given`: the values of parameters; the others have their defaults.
+    """
+    stacks = list(StackTemplate(path, STACK_NAME, REGION, given).stacks())
     _require_one_of_each(stacks)
     parts = [_read(_Reader(stack)) for stack in stacks]
     return Template(
@@ -215,7 +218,7 @@ class _Reader:
                 name: str(self._stack.resolve(value)) for name, value in variables.items()
             },
             permissions=allowed(self._stack.resolve(properties.get("Policies") or [])),
-            reserved=_optional_int(merged.get("ReservedConcurrentExecutions")),
+            reserved=_optional_int(self._stack.resolve(merged.get("ReservedConcurrentExecutions"))),
             may_loop=merged.get("RecursiveLoop") == "Allow",
         )
 

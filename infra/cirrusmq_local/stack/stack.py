@@ -171,7 +171,8 @@ class Stack:
         journal = self._open_log(self._data.executions, ending)
         executions = Executions(
             self._template.machines,
-            lambda name, event: functions.run(name, event),
+            # Where Step Functions is told that too many run, it tries again.
+            lambda name, event: functions.run_in_turn(name, event),
             self._clock,
             journal,
         )
