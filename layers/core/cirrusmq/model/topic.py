@@ -141,9 +141,34 @@ class Subscription(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
         if self.protocol == "http":
             shown["max_in_flight"] = self.max_in_flight
         if self.protocol == "pull":
-            shown |= {"mode": self.mode, "ordered": self.ordered}
+            shown["mode"] = self.mode
             del shown["endpoint"]
+        if self.protocol != "queue":
+            shown["ordered"] = self.ordered
         return shown
+
+
+def own_dead_letter_queue(subscription_id: str) -> str:
+    """Name of the queue that is made for dead letters where none was named."""
+    return f"dlq-{subscription_id}"
+
+
+def change_topic_attributes(before: TopicAttributes, given: TopicInput) -> TopicAttributes:
+    """The attributes after a change; raises where one of them is fixed."""
+    after = over_topic(before, given)
+    if after.filter != before.filter:
+        raise InvalidParameter("filter", "is fixed when the topic is created")
+    if after.partitions != before.partitions:
+        raise InvalidParameter("partitions", "are fixed when the topic is created")
+    return after
+
+
+def over_topic(attributes: TopicAttributes, given: TopicInput) -> TopicAttributes:
+    """The attributes, with the given ones in their places."""
+    changes = msgspec.structs.asdict(given).items()
+    return msgspec.structs.replace(
+        attributes, **{name: value for name, value in changes if value is not UNSET}
+    )
 
 
 def over(subscription: Subscription, given: SubscriptionInput) -> Subscription:

@@ -62,15 +62,20 @@ def endpoint_queue(core: Core, account: str, name: str, queue_id: str | None) ->
     return core.slow_cache.get(("endpoint", queue_id, changes), load)
 
 
-def create_queue(core: Core, account: str, name: str, given: QueueInput) -> tuple[Queue, bool]:
-    """Create a queue, or find it with exactly these attributes; answers (queue, created)."""
+def create_queue(
+    core: Core, account: str, name: str, given: QueueInput, *, resource_id: str | None = None
+) -> tuple[Queue, bool]:
+    """Create a queue, or find it with exactly these attributes; answers (queue, created).
+
+    `resource_id`: the id of a new one, never used before; without it one by chance.
+    """
     check_name("queue", name)
     attributes = create_attributes(given)
-    return change(core, lambda: _creation(core, account, name, attributes))
+    return change(core, lambda: _creation(core, account, name, attributes, resource_id))
 
 
 def _creation(
-    core: Core, account: str, name: str, attributes: QueueAttributes
+    core: Core, account: str, name: str, attributes: QueueAttributes, resource_id: str | None
 ) -> Change[tuple[Queue, bool]]:
     place = queue_place(account, name)
     found = directory.read(core, place, Queue)
@@ -82,7 +87,7 @@ def _creation(
     queue = Queue(
         account=account,
         name=name,
-        id=new_id(core.random),
+        id=resource_id or new_id(core.random),
         attributes=attributes,
         created_ms=now_ms,
         modified_ms=now_ms,

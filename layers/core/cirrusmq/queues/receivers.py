@@ -123,16 +123,19 @@ def get_receiver(core: Core, queue: Queue, name: str) -> Receiver:
 
 
 def put_receiver(
-    core: Core, queue: Queue, name: str, given: ReceiverInput
+    core: Core, queue: Queue, name: str, given: ReceiverInput, *, resource_id: str | None = None
 ) -> tuple[Receiver, bool]:
-    """Add a receiver, or find it with these attributes; answers (receiver, created)."""
+    """Add a receiver, or find it with these attributes; answers (receiver, created).
+
+    `resource_id`: the id of a new one, never used before; without it one by chance.
+    """
     check_name("receiver", name, RECEIVER_NAME)
     if name.lower() == DEFAULT:
         raise InvalidParameter("receiver", "must not be default, which is the queue itself")
     selected = None if isinstance(given.filter, UnsetType) else given.filter
     shown_filter = compile_filter(selected, "queue").normalized()
     receiver, created = change(
-        core, lambda: _creation(core, queue, name, given.start, shown_filter)
+        core, lambda: _creation(core, queue, name, given.start, shown_filter, resource_id)
     )
     # Repeated if it exists: the call that created it may have stopped before it took effect.
     if created or core.now_ms() < receiver.created_ms + BEGINNING_MS:
@@ -141,7 +144,12 @@ def put_receiver(
 
 
 def _creation(
-    core: Core, queue: Queue, name: str, start: str, shown_filter: dict[str, Any] | None
+    core: Core,
+    queue: Queue,
+    name: str,
+    start: str,
+    shown_filter: dict[str, Any] | None,
+    resource_id: str | None,
 ) -> Change[tuple[Receiver, bool]]:
     place = receiver_place(queue.id, name)
     found = directory.read(core, place, Receiver)
@@ -163,7 +171,7 @@ def _creation(
         operation, writes = operations.creation(core, logged, "backfill", details, until_ms)
         backfill = operation.id
     receiver = Receiver(
-        id=new_id(core.random),
+        id=resource_id or new_id(core.random),
         name=name,
         queue_id=queue.id,
         start=start,

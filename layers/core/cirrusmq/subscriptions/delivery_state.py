@@ -94,11 +94,6 @@ class DeliveryState(msgspec.Struct, frozen=True, kw_only=True):
         return bool(self.holder) or overdue
 
 
-def own_dead_letter_queue(subscription_id: str) -> str:
-    """Name of the queue that is made for dead letters where none was named."""
-    return f"dlq-{subscription_id}"
-
-
 def read(core: Core, subscription_id: str) -> DeliveryState | None:
     """The delivery state now, strongly consistent; None where the subscription is gone."""
     pk = state_key(subscription_id)["pk"]["S"]

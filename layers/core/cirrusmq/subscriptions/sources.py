@@ -10,10 +10,9 @@ from cirrusmq.base import limits
 from cirrusmq.base.errors import AlreadyExists
 from cirrusmq.model.queue import DeadLetter, Queue, QueueInput
 from cirrusmq.model.source import Source
-from cirrusmq.model.topic import Subscription
+from cirrusmq.model.topic import Subscription, own_dead_letter_queue
 from cirrusmq.queues.queues import create_queue, get_queue
 from cirrusmq.runtime.core import Core
-from cirrusmq.subscriptions.delivery_state import own_dead_letter_queue
 from cirrusmq.subscriptions.subscriptions import update_subscription
 
 

@@ -15,7 +15,15 @@ from cirrusmq.base.errors import (
     SubscriptionNotFound,
 )
 from cirrusmq.base.names import check_name, new_id
-from cirrusmq.model.topic import Protocol, Subscription, SubscriptionInput, Topic, checked, over
+from cirrusmq.model.topic import (
+    Protocol,
+    Subscription,
+    SubscriptionInput,
+    Topic,
+    checked,
+    over,
+    own_dead_letter_queue,
+)
 from cirrusmq.queues.queues import find_queue
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import TransactionRefused
@@ -26,7 +34,7 @@ from cirrusmq.storage.directory_keys import (
 )
 from cirrusmq.storage.optimistic_locking import Change, change
 from cirrusmq.storage.pages import read_page
-from cirrusmq.subscriptions import confirmations, delivery_state, writes
+from cirrusmq.subscriptions import confirmations, writes
 from cirrusmq.subscriptions.topics import find_topic, topic_removal
 from cirrusmq.webhooks.urls import check_endpoint
 
@@ -80,16 +88,23 @@ def get_subscription(core: Core, topic: Topic, name: str) -> Subscription:
 
 
 def put_subscription(
-    core: Core, topic: Topic, name: str, given: SubscriptionInput
+    core: Core,
+    topic: Topic,
+    name: str,
+    given: SubscriptionInput,
+    *,
+    resource_id: str | None = None,
 ) -> tuple[Subscription, bool]:
     """Create a subscription, or find it with these attributes; answers (it, created).
+
+    `resource_id`: the id of a new one, never used before; without it one by chance.
 
     A message published after the answer is later than the subscription by every clock: a publish
     that began before it is not put among those whose order is kept.
     """
     check_name("subscription", name, limits.TOPIC_NAME)
     wanted = _wanted(core, topic, name, given)
-    subscription, created, token = change(core, lambda: _creation(core, topic, wanted))
+    subscription, created, token = change(core, lambda: _creation(core, topic, wanted, resource_id))
     core.wait_until(subscription.created_ms + core.skew_ms)
     if token is not None:
         confirmations.ask(core, subscription, token)
@@ -97,7 +112,7 @@ def put_subscription(
 
 
 def _creation(
-    core: Core, topic: Topic, wanted: Subscription
+    core: Core, topic: Topic, wanted: Subscription, resource_id: str | None
 ) -> Change[tuple[Subscription, bool, str | None]]:
     """Its result: the subscription, whether it is new, the token that its endpoint must return."""
     found = directory.read(core, subscription_place(topic.id, wanted.name), Subscription)
@@ -106,7 +121,7 @@ def _creation(
         return Change(result=(found.value, False, None))
     now_ms = core.now_ms()
     subscription = msgspec.structs.replace(
-        wanted, id=new_id(core.random), created_ms=now_ms, modified_ms=now_ms
+        wanted, id=resource_id or new_id(core.random), created_ms=now_ms, modified_ms=now_ms
     )
     subscription, token = confirmations.begin(core, subscription)
     return Change(
@@ -236,7 +251,7 @@ def partitions_of(protocol: Protocol, topic: Topic) -> int:
 
 def _check_same(existing: Subscription, wanted: Subscription) -> None:
     before, asked = existing.attributes(), wanted.attributes()
-    made_for_it = existing.dead_letter_queue == delivery_state.own_dead_letter_queue(existing.id)
+    made_for_it = existing.dead_letter_queue == own_dead_letter_queue(existing.id)
     if made_for_it and asked["dead_letter_queue"] is None:
         before["dead_letter_queue"] = None
     if existing.policy == wanted.policy:  # a default that is written out is still the default

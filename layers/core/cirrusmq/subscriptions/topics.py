@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import msgspec
-from msgspec import UNSET
 
 from cirrusmq.base import limits
-from cirrusmq.base.errors import AlreadyExists, InvalidParameter, LimitExceeded, TopicNotFound
+from cirrusmq.base.errors import AlreadyExists, LimitExceeded, TopicNotFound
 from cirrusmq.base.names import check_name, new_id
-from cirrusmq.model.topic import Topic, TopicAttributes, TopicInput
+from cirrusmq.model.topic import (
+    Topic,
+    TopicAttributes,
+    TopicInput,
+    change_topic_attributes,
+    over_topic,
+)
 from cirrusmq.queues.resources import Resource, expire_resource, put_resource
 from cirrusmq.runtime.core import Core
 from cirrusmq.storage import directory
@@ -31,15 +36,20 @@ def get_topic(core: Core, account: str, name: str) -> Topic:
     return topic
 
 
-def create_topic(core: Core, account: str, name: str, given: TopicInput) -> tuple[Topic, bool]:
-    """Create a topic, or find it with exactly these attributes; answers (topic, created)."""
+def create_topic(
+    core: Core, account: str, name: str, given: TopicInput, *, resource_id: str | None = None
+) -> tuple[Topic, bool]:
+    """Create a topic, or find it with exactly these attributes; answers (topic, created).
+
+    `resource_id`: the id of a new one, never used before; without it one by chance.
+    """
     check_name("topic", name, limits.TOPIC_NAME)
-    attributes = _over(TopicAttributes(), given)
-    return change(core, lambda: _creation(core, account, name, attributes))
+    attributes = over_topic(TopicAttributes(), given)
+    return change(core, lambda: _creation(core, account, name, attributes, resource_id))
 
 
 def _creation(
-    core: Core, account: str, name: str, attributes: TopicAttributes
+    core: Core, account: str, name: str, attributes: TopicAttributes, resource_id: str | None
 ) -> Change[tuple[Topic, bool]]:
     place = topic_place(account, name)
     found = directory.read(core, place, Topic)
@@ -51,7 +61,7 @@ def _creation(
     topic = Topic(
         account=account,
         name=name,
-        id=new_id(core.random),
+        id=resource_id or new_id(core.random),
         attributes=attributes,
         created_ms=now_ms,
         modified_ms=now_ms,
@@ -75,11 +85,7 @@ def change_topic(core: Core, account: str, name: str, given: TopicInput) -> Topi
     def plan() -> Change[Topic]:
         found = find_topic(core, account, name)
         before = found.value
-        attributes = _over(before.attributes, given)
-        if attributes.filter != before.attributes.filter:
-            raise InvalidParameter("filter", "is fixed when the topic is created")
-        if attributes.partitions != before.attributes.partitions:
-            raise InvalidParameter("partitions", "are fixed when the topic is created")
+        attributes = change_topic_attributes(before.attributes, given)
         topic = msgspec.structs.replace(before, attributes=attributes, modified_ms=core.now_ms())
         place = topic_place(account, name)
         return Change(
@@ -133,10 +139,3 @@ def find_topic(core: Core, account: str, name: str) -> Document[Topic]:
     if found is None or found.value.name != name:
         raise TopicNotFound(f"account {account} has no topic {name}")
     return found
-
-
-def _over(attributes: TopicAttributes, given: TopicInput) -> TopicAttributes:
-    changes = msgspec.structs.asdict(given).items()
-    return msgspec.structs.replace(
-        attributes, **{name: value for name, value in changes if value is not UNSET}
-    )
