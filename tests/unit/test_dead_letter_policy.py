@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.unit.parcels import NOW_MS, parcel, source
 
-from cirrusmq.lifecycle.dead_letter_policy import dead_letter_reason
+from cirrusmq.lifecycle.dead_letter_policy import age_limit_ms, dead_letter_reason
 from cirrusmq.model.queue import DeadLetter
 from cirrusmq.model.retry import RetryPolicy, parse_retry
 
@@ -101,6 +101,28 @@ def test_a_message_that_left_or_expired_is_not_given_up(gone: dict[str, int]) ->
 def test_without_a_dead_letter_queue_a_queue_gives_nothing_up() -> None:
     where = {"retry": policy_of("unordered", max_retries=0)}
     assert reason(where, **OLD_AND_TIRED) is None
+
+
+def test_a_published_message_is_rescued_two_minutes_before_its_day_is_over() -> None:
+    where = {"subscription": "s", "dead_letter": dead_letter(), "retry": policy_of("backoff")}
+    last_ms = NOW_MS - (86_400_000 - 120_000)
+    assert reason(where, sent_ms=last_ms - 1, receives=1) == "retries"
+    assert reason(where, sent_ms=last_ms, receives=1) is None
+    waits = {"receives": 1, "visible_ms": NOW_MS, "waits_ms": 10}
+    assert reason(where, sent_ms=last_ms - 1, **waits) == "retries"
+
+
+def test_a_published_message_that_nobody_received_can_be_received_to_its_end() -> None:
+    where = {"subscription": "s", "dead_letter": dead_letter(), "retry": policy_of("backoff")}
+    assert reason(where, sent_ms=NOW_MS - 86_399_999) is None
+
+
+def test_the_age_of_a_subscriptions_messages_is_told_by_their_day_alone() -> None:
+    aged = dead_letter(max_age_seconds=300)
+    assert age_limit_ms(source(dead_letter=aged)) == 300_000
+    assert age_limit_ms(source(dead_letter=aged, subscription="s")) == 86_280_000
+    assert age_limit_ms(source(dead_letter=dead_letter(max_receives=1))) is None
+    assert age_limit_ms(source(subscription="s")) is None
 
 
 def test_a_subscription_drops_what_its_policy_says_where_it_has_no_dead_letter_queue() -> None:

@@ -7,6 +7,9 @@ from tests.unit.parcels import source
 
 from cirrusmq.receiving.polling import ends_with_all, pause_seconds
 
+IDLE = 0.5
+"""Units of a look at an idle partition."""
+
 
 @pytest.mark.parametrize(
     ("partitions", "seconds"),
@@ -22,16 +25,18 @@ from cirrusmq.receiving.polling import ends_with_all, pause_seconds
     ],
 )
 def test_a_queue_is_looked_at_within_its_units(partitions: int, seconds: float) -> None:
-    assert pause_seconds(source(partitions=partitions)) == pytest.approx(seconds, rel=1e-9)
+    assert pause_seconds(source(partitions=partitions), IDLE) == pytest.approx(seconds, rel=1e-9)
 
 
 @pytest.mark.parametrize("place", [{"receiver": "copy"}, {"subscription": "web"}])
 def test_attributes_of_its_own_leave_fewer_looks(place: dict[str, str]) -> None:
     """2 times (150 - 42 - 1) = 214 looks."""
-    assert pause_seconds(source(partitions=4, **place)) == pytest.approx(20 / (214 - 8))
-    assert pause_seconds(source(partitions=16, **place)) == pytest.approx(20 / (214 - 32))
+    assert pause_seconds(source(partitions=4, **place), IDLE) == pytest.approx(20 / (214 - 8))
+    assert pause_seconds(source(partitions=16, **place), IDLE) == pytest.approx(20 / (214 - 32))
+    assert pause_seconds(source(partitions=208, **place), IDLE) == pytest.approx(20 / (214 - 208))
     # None are left behind the first look at all of them.
-    assert pause_seconds(source(partitions=255, **place)) == 5.0
+    assert pause_seconds(source(partitions=214, **place), IDLE) == 5.0
+    assert pause_seconds(source(partitions=255, **place), IDLE) == 5.0
 
 
 def test_a_look_that_cost_more_is_made_up_for_at_20_units_a_second() -> None:

@@ -25,12 +25,12 @@ UNITS_PER_SECOND = 20
 """A look that cost more than an idle one is followed by a pause that makes up for it."""
 
 
-def pause_seconds(source: Source, units: float = 0.0) -> float:
+def pause_seconds(source: Source, units: float) -> float:
     """How long to wait before the next partition's turn, when the last look cost `units`."""
     whole_looks = 2 if ends_with_all(source) else 1
-    left = max(0, _looks(source) - whole_looks * source.partitions)
+    left = _looks(source) - whole_looks * source.partitions
     a_second = min(source.partitions / ROUND_SECONDS, left / POLL_SECONDS)
-    pause = 1 / a_second if a_second else LONGEST_PAUSE_SECONDS
+    pause = 1 / a_second if a_second > 0 else LONGEST_PAUSE_SECONDS
     return max(min(pause, LONGEST_PAUSE_SECONDS), units / UNITS_PER_SECOND)
 
 
