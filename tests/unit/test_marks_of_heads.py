@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from msgspec.structs import replace
 from tests.unit.parcels import NOW_MS, parcel
 
@@ -188,3 +189,83 @@ def test_the_cost_of_a_pass_is_kept_to_a_thousandth() -> None:
     passed = head_mark.after_pass(mark, "", stretch(8_000, units=30.2226))
     assert passed is not None
     assert passed.units == 30.323
+
+
+def leased(age_ms: int, *leases_ms: int) -> Parcel:
+    """A parcel so old whose messages can be received at these times from now."""
+    ready = tuple(NOW_MS + lease_ms for lease_ms in leases_ms)
+    return replace(parcel(len(ready), visible_ms=ready), sort_key=sort_key(NOW_MS - age_ms, "p"))
+
+
+@pytest.mark.parametrize(
+    ("parcels", "ready_ms"),
+    [
+        ([leased(9_000, 700, 400), leased(8_000, 500)], 400),
+        ([leased(9_000, 700), leased(8_000, 500)], 500),
+        # Messages whose time has come, and those that left, end no stretch.
+        ([leased(9_000, 0, 600)], 600),
+        ([leased(9_000, -NOW_MS, 1)], 1),
+        # A young parcel is hidden for 0.3 s at most.
+        ([leased(9_000, 600), leased(2_999, 100)], 600),
+    ],
+)
+def test_a_stretch_knows_when_the_first_message_of_its_old_part_is_ready(
+    parcels: list[Parcel], ready_ms: int
+) -> None:
+    look = Stretch(NOW_MS)
+    look.add(parcels, [], 2.0)
+    assert look.ready_ms == NOW_MS + ready_ms
+
+
+def test_a_cheap_pass_over_nothing_that_ends_is_due_after_a_second() -> None:
+    look = Stretch(NOW_MS)
+    look.add([leased(9_000, -5), leased(8_000, -NOW_MS)], [], 2.0)
+
+    mark = head_mark.after_pass(begun(), "", look)
+
+    assert mark is not None
+    assert mark.until_ms == NOW_MS + 1_000
+
+
+def test_a_stretch_adds_up_its_pages_and_ends_in_front_of_what_can_be_claimed() -> None:
+    look = Stretch(NOW_MS)
+    look.add([at(9_000), at(8_000)], [], 3.0)
+    look.add([at(7_000), at(2_000), at(1_000), at(500)], [at(1_000), at(500)], 2.0)
+
+    assert (look.units, look.end) == (4.0, key(2_000))
+    assert (look.old_units, look.old_end) == (3.5, key(7_000))
+    assert not look.met_old
+
+
+def test_a_page_without_parcels_costs_as_well() -> None:
+    look = Stretch(NOW_MS)
+    look.add([at(9_000)], [], 1.0)
+    look.add([], [], 0.5)
+
+    assert (look.units, look.old_units, look.end) == (1.5, 1.0, key(9_000))
+
+
+def test_something_to_take_is_old_when_its_key_is_three_seconds_old() -> None:
+    for age_ms, old in ((3_000, True), (2_999, False)):
+        look = Stretch(NOW_MS)
+        look.add([at(9_000), at(age_ms)], [at(age_ms)], 2.0)
+        assert look.met_old is old
+
+
+def test_the_latest_receiver_finds_a_mark_due_after_half_a_second() -> None:
+    mark = Mark(until_ms=NOW_MS, young_ms=NOW_MS - head_mark.YOUNG_MS)
+
+    assert head_mark.due(mark, NOW_MS + 500, 1.0)
+    assert head_mark.due(mark, NOW_MS + 250, 0.5)
+    assert not head_mark.due(mark, NOW_MS + 249, 0.5)
+    assert head_mark.young_due(mark, NOW_MS + 40, 1.0)
+    assert head_mark.young_due(mark, NOW_MS + 20, 0.5)
+    assert not head_mark.young_due(mark, NOW_MS + 19, 0.5)
+
+
+def test_a_new_pass_begins_without_the_cost_and_the_cursor_of_the_last_one() -> None:
+    last = Mark(before="5", until_ms=7, begun_ms=6, units=30.0, cursor="4", young="9", version=3)
+
+    assert head_mark.begin_pass(last, NOW_MS) == Mark(
+        before="5", until_ms=7, begun_ms=NOW_MS, lease_ms=NOW_MS + 2_000, young="9", version=3
+    )
