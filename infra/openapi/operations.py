@@ -6,12 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from cirrusmq.model.queue import QueueInput
+from cirrusmq.model.queue import QueueInput, ReceiverInput
 from cirrusmq.model.topic import SubscriptionInput, TopicInput
 from cirrusmq.operations.redrive import RedriveRequest
 from cirrusmq.operations.rewind import RewindRequest
 from cirrusmq.publishing.publish import PublishRequest
-from cirrusmq.queues.receivers import ReceiverInput
 from cirrusmq.receiving.peek import PeekRequest
 from cirrusmq.receiving.receive import ReceiveRequest
 from cirrusmq.sending.send import SendRequest

@@ -99,6 +99,13 @@ class QueueInput(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     labels: _Labels | UnsetType = UNSET
 
 
+class ReceiverInput(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The body of `PUT …/receivers/{receiver}`."""
+
+    start: str = "latest"
+    filter: dict[str, Any] | UnsetType | None = UNSET
+
+
 class Queue(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A queue as the directory keeps it. Times are in milliseconds since the epoch."""
 

@@ -171,6 +171,42 @@ def over_topic(attributes: TopicAttributes, given: TopicInput) -> TopicAttribute
     )
 
 
+def create_subscription(topic: Topic, name: str, given: SubscriptionInput) -> Subscription:
+    """A new subscription as it is asked for, without its id, checked by itself."""
+    if isinstance(given.protocol, UnsetType):
+        raise InvalidParameter("protocol", "must be queue, http or pull")
+    endpoint = None if isinstance(given.endpoint, UnsetType) else given.endpoint
+    plain = Subscription(
+        account=topic.account,
+        topic=topic.name,
+        topic_id=topic.id,
+        name=name,
+        id="",
+        created_ms=0,
+        modified_ms=0,
+        protocol=given.protocol,
+        endpoint=endpoint,
+        partitions=partitions_of(given.protocol, topic),
+        mode="clustering" if isinstance(given.mode, UnsetType) else given.mode,
+        ordered=False if isinstance(given.ordered, UnsetType) else given.ordered,
+        log_partitions=topic.attributes.partitions,
+    )
+    if given.protocol == "pull":
+        if endpoint is not None:
+            raise InvalidParameter("endpoint", "is not allowed with protocol pull")
+    elif endpoint is None:
+        raise InvalidParameter("endpoint", "must be a queue of the account, or a URL")
+    return checked(over(plain, given), topic.attributes.filter)
+
+
+def partitions_of(protocol: Protocol, topic: Topic) -> int:
+    """How many partitions a new subscription has: a group's are those of the topic's log."""
+    if protocol != "http":
+        return topic.attributes.partitions
+    usual, wide = limits.PUSH_PARTITIONS
+    return usual if topic.attributes.partitions <= usual else wide
+
+
 def over(subscription: Subscription, given: SubscriptionInput) -> Subscription:
     """The subscription with the given attributes, checked by itself."""
     for fixed in ("protocol", "endpoint", "mode", "ordered"):

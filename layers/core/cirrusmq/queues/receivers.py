@@ -6,7 +6,7 @@ import contextlib
 from typing import Any
 
 import msgspec
-from msgspec import UNSET, UnsetType
+from msgspec import UnsetType
 from msgspec.structs import replace
 
 from cirrusmq.base import limits
@@ -19,7 +19,7 @@ from cirrusmq.base.errors import (
 )
 from cirrusmq.base.names import RECEIVER_NAME, check_name, new_id
 from cirrusmq.filters.selection import compile_filter
-from cirrusmq.model.queue import Queue
+from cirrusmq.model.queue import Queue, ReceiverInput
 from cirrusmq.model.source import Source, queue_source
 from cirrusmq.queues import operations
 from cirrusmq.queues.queues import check_unused, find_queue, queue_removal
@@ -34,13 +34,6 @@ from cirrusmq.storage.optimistic_locking import Change, change
 from cirrusmq.storage.pages import read_page
 
 DEFAULT = "default"
-
-
-class ReceiverInput(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The body of `PUT …/receivers/{receiver}`."""
-
-    start: str = "latest"
-    filter: dict[str, Any] | UnsetType | None = UNSET
 
 
 class Receiver(msgspec.Struct, frozen=True, kw_only=True):

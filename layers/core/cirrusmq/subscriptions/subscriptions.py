@@ -9,18 +9,14 @@ from functools import partial
 import msgspec
 
 from cirrusmq.base import limits
-from cirrusmq.base.errors import (
-    AlreadyExists,
-    InvalidParameter,
-    SubscriptionNotFound,
-)
+from cirrusmq.base.errors import AlreadyExists, SubscriptionNotFound
 from cirrusmq.base.names import check_name, new_id
 from cirrusmq.model.topic import (
-    Protocol,
     Subscription,
     SubscriptionInput,
     Topic,
     checked,
+    create_subscription,
     over,
     own_dead_letter_queue,
 )
@@ -206,47 +202,16 @@ def _find(core: Core, topic_id: str, name: str) -> Document[Subscription]:
 
 def _wanted(core: Core, topic: Topic, name: str, given: SubscriptionInput) -> Subscription:
     """The subscription that a PUT asks for, without its id."""
-    if isinstance(given.protocol, msgspec.UnsetType):
-        raise InvalidParameter("protocol", "must be queue, http or pull")
-    endpoint = None if isinstance(given.endpoint, msgspec.UnsetType) else given.endpoint
-    plain = Subscription(
-        account=topic.account,
-        topic=topic.name,
-        topic_id=topic.id,
-        name=name,
-        id="",
-        created_ms=0,
-        modified_ms=0,
-        protocol=given.protocol,
-        endpoint=endpoint,
-        partitions=partitions_of(given.protocol, topic),
-        mode="clustering" if isinstance(given.mode, msgspec.UnsetType) else given.mode,
-        ordered=False if isinstance(given.ordered, msgspec.UnsetType) else given.ordered,
-        log_partitions=topic.attributes.partitions,
-    )
-    if given.protocol == "pull":
-        if endpoint is not None:
-            raise InvalidParameter("endpoint", "is not allowed with protocol pull")
-    elif endpoint is None:
-        raise InvalidParameter("endpoint", "must be a queue of the account, or a URL")
-    wanted = checked(over(plain, given), topic.attributes.filter)
-    if given.protocol == "http":
-        assert endpoint is not None
+    wanted = create_subscription(topic, name, given)
+    endpoint = wanted.endpoint
+    if endpoint is None:
+        return wanted
+    if wanted.protocol == "http":
         check_endpoint(endpoint, http_allowed=core.settings.http_endpoints)
-    elif given.protocol == "queue":
-        assert endpoint is not None
-        check_name("endpoint", endpoint)
-        queue = find_queue(core, topic.account, endpoint).value
-        wanted = msgspec.structs.replace(wanted, endpoint_id=queue.id)
-    return wanted
-
-
-def partitions_of(protocol: Protocol, topic: Topic) -> int:
-    """How many partitions a new subscription has: a group's are those of the topic's log."""
-    if protocol != "http":
-        return topic.attributes.partitions
-    usual, wide = limits.PUSH_PARTITIONS
-    return usual if topic.attributes.partitions <= usual else wide
+        return wanted
+    check_name("endpoint", endpoint)
+    queue = find_queue(core, topic.account, endpoint).value
+    return msgspec.structs.replace(wanted, endpoint_id=queue.id)
 
 
 def _check_same(existing: Subscription, wanted: Subscription) -> None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from cirrusmq.access.permissions import find_queue
+from cirrusmq.model.queue import ReceiverInput
 from cirrusmq.queues import receivers
 from cirrusmq.queues.counts import count
-from cirrusmq.queues.receivers import ReceiverInput
 from cirrusmq_lambda.answers.counts import Counts
 from cirrusmq_lambda.answers.receivers import ReceiverAttributes, ReceiverPage, ReceiverWithCounts
 from cirrusmq_lambda.http import Request, Route, following

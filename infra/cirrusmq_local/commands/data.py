@@ -1,0 +1,233 @@
+"""`cirrusmq data …`: an account's resources as a file, and an account as a file says."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Annotated, NoReturn, TextIO
+
+import typer
+
+from cirrusmq_client import Client, find_connection
+from cirrusmq_local.commands.arguments import DATA, Data, Json, Yes, ask
+from cirrusmq_local.commands.console import fail, print_json, show, tell
+from cirrusmq_local.declarations import account, document
+from cirrusmq_local.declarations.applying import Stopped, apply_step
+from cirrusmq_local.declarations.document import BadFile
+from cirrusmq_local.declarations.plan import Plan, Step, make_plan
+from cirrusmq_local.declarations.resources import Declared, Place
+from cirrusmq_local.declarations.showing import plan_json, plan_lines, step_line
+
+BAD_FILE = 2
+CHANGES = 3
+
+data = typer.Typer(
+    no_args_is_help=True, help="Queues, topics, subscriptions and grants as one file."
+)
+importing = typer.Typer(no_args_is_help=True, help="Make an account what a file says.")
+data.add_typer(importing, name="import")
+
+File = Annotated[Path, typer.Argument(help="The file, in YAML.", dir_okay=False)]
+Delete = Annotated[bool, typer.Option("--delete", help="Delete what the file does not name.")]
+Force = Annotated[bool, typer.Option("--force", help="Delete also what holds messages.")]
+
+
+@data.command("export")
+def export(
+    file: Annotated[
+        Path | None, typer.Argument(help="The file; else standard output.", dir_okay=False)
+    ] = None,
+    data: Data = DATA,
+) -> None:
+    """Write the account's queues, receivers, grants, topics and subscriptions as YAML.
+
+    Attributes at their defaults are left out, and so are keys, messages and the signing secrets.
+    """
+    with _client(data) as client:
+        text = document.write(account.exported(account.read_account(client)))
+    if file is None:
+        print(text, end="", flush=True)
+        return
+    try:
+        _replace(file, text)
+    except OSError as error:
+        fail(f"{file} cannot be written: {error.strerror}")
+
+
+@importing.command("plan")
+def plan(
+    file: File,
+    delete: Delete = False,
+    force: Force = False,
+    exit_code: Annotated[
+        bool, typer.Option("--exit-code", help="Exit with 3 where there is something to do.")
+    ] = False,
+    as_json: Json = False,
+    data: Data = DATA,
+) -> None:
+    """Show what would be done, and do nothing.
+
+    Exits with 0; 1 where something cannot become what the file says; 2 where the file is wrong.
+    """
+    declared = _read(file)
+    with _client(data) as client:
+        made = _plan(client, file, declared, delete=delete, force=force)
+    _print(made, as_json)
+    _refuse_conflicts(made)
+    if exit_code and made.steps:
+        raise SystemExit(CHANGES)
+
+
+@importing.command("apply")
+def apply(
+    file: File,
+    delete: Delete = False,
+    force: Force = False,
+    secrets: Annotated[
+        Path | None,
+        typer.Option(help="File for the signing secrets of new URLs.", dir_okay=False),
+    ] = None,
+    yes: Yes = False,
+    data: Data = DATA,
+) -> None:
+    """Show what is to be done, ask on a terminal, and do it.
+
+    Exits with 0 where all is as the file says; 1 where it is not, then it can be repeated; 2 where
+    the file is wrong.
+    """
+    declared = _read(file)
+    with _client(data) as client:
+        made = _plan(client, file, declared, delete=delete, force=force)
+        _print(made, as_json=False)
+        _refuse_conflicts(made)
+        if any(map(_makes_secret, made.steps)) and secrets is None:
+            fail(
+                "new URLs get signing secrets, which are told once",
+                "name a file for them: --secrets <file>",
+            )
+        if made.steps:
+            ask(f"Do these {len(made.steps)} steps?", yes)
+            _apply(client, made, force, secrets)
+        _tell_pending(client, declared)
+
+
+def _apply(client: Client, made: Plan, force: bool, secrets: Path | None) -> None:
+    if secrets is not None:
+        _check_writable(secrets)
+    for number, step in enumerate(made.steps):
+        try:
+            secret = apply_step(client, step, force=force)
+        except Stopped as stopped:
+            _tell_stopped(made, number, stopped)
+        print(show(f"done {step_line(step)}"), flush=True)
+        if _makes_secret(step):
+            _keep_secret(step.place, secret, secrets)
+
+
+def _keep_secret(place: Place, secret: str | None, file: Path | None) -> None:
+    reason = "the answer that told its secret was lost"
+    if secret is not None and file is not None:
+        record = {"topic": place.parent, "subscription": place.name, "secret": secret}
+        try:
+            with _open_secrets(file) as out:
+                out.write(json.dumps(record) + "\n")
+            return
+        except OSError as error:
+            reason = f"its secret could not be written to {file}: {error.strerror}"
+    tell(f"{place}: {reason} (delete the subscription, and apply again)")
+
+
+def _tell_stopped(made: Plan, done: int, stopped: Stopped) -> NoReturn:
+    perhaps = ", and this one perhaps" if stopped.uncertain else ""
+    fail(
+        f"{step_line(stopped.step)}: {stopped}; {done} of {len(made.steps)} steps were"
+        f" done{perhaps}",
+        "apply again: it goes on from there",
+    )
+
+
+def _tell_pending(client: Client, declared: dict[Place, Declared]) -> None:
+    for place, each in declared.items():
+        is_url = place.kind == "subscription" and each.attributes["protocol"] == "http"
+        if is_url and account.is_pending(client, place):
+            print(f"pending {show(str(place))}: its endpoint has not confirmed yet", flush=True)
+
+
+def _plan(
+    client: Client, file: Path, declared: dict[Place, Declared], *, delete: bool, force: bool
+) -> Plan:
+    found = account.read_account(client)
+    try:
+        return make_plan(
+            declared,
+            found,
+            delete=delete,
+            force=force,
+            waiting=lambda place: account.count_waiting(client, place),
+        )
+    except BadFile as error:
+        _refuse_file(file, error)
+
+
+def _read(file: Path) -> dict[Place, Declared]:
+    try:
+        return document.parse(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        tell(f"{file} cannot be read: {error.strerror}")
+    except UnicodeDecodeError:
+        tell(f"{file} is not a text in UTF-8")
+    except BadFile as error:
+        _refuse_file(file, error)
+    raise SystemExit(BAD_FILE)
+
+
+def _refuse_file(file: Path, error: BadFile) -> NoReturn:
+    for line, text in error.problems:
+        tell(f"{file}:{line}: {text}")
+    raise SystemExit(BAD_FILE)
+
+
+def _refuse_conflicts(made: Plan) -> None:
+    if made.conflicts:
+        places = ", ".join(str(conflict.place) for conflict in made.conflicts)
+        fail(f"cannot become what the file says: {places}", "the lines with ! say why")
+
+
+def _print(made: Plan, as_json: bool) -> None:
+    if as_json:
+        print_json(plan_json(made))
+        return
+    for line in plan_lines(made):
+        print(show(line), flush=True)
+
+
+def _makes_secret(step: Step) -> bool:
+    return step.action == "create" and step.after.get("protocol") == "http"
+
+
+def _client(data: Path) -> Client:
+    """With the library's own tries: a file is applied by machines too, which can wait."""
+    return Client(find_connection(data))
+
+
+def _open_secrets(path: Path) -> TextIO:
+    """To append to; a new file is its owner's alone."""
+    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "a")
+
+
+def _check_writable(path: Path) -> None:
+    try:
+        _open_secrets(path).close()
+    except OSError as error:
+        fail(f"{path} cannot be written: {error.strerror}")
+
+
+def _replace(path: Path, text: str) -> None:
+    """Whole or not at all."""
+    written = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        written.write_text(text, encoding="utf-8")
+        written.replace(path)
+    finally:
+        written.unlink(missing_ok=True)

@@ -1,0 +1,90 @@
+"""The steps of a plan, done: one call each, in their order, each of which may be made again.
+
+apply      1 done ── 2 done ── 3 fails, or the process ends: tells what was done
+again      the plan is made anew: 1 and 2 are as the file says ── 3 ── 4
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from cirrusmq_client import CirrusMQError, Client
+from cirrusmq_local.declarations.account import GONE, count_waiting
+from cirrusmq_local.declarations.plan import Step
+
+
+class Stopped(Exception):
+    """A step failed; those before it are done, those from it on are not."""
+
+    def __init__(self, step: Step, reason: str, *, uncertain: bool) -> None:
+        super().__init__(reason)
+        self.step, self.reason, self.uncertain = step, reason, uncertain
+
+
+def apply_step(client: Client, step: Step, *, force: bool) -> str | None:
+    """Do one step; Stopped. Answers the secret of a new URL's signatures, which is told once.
+
+    A call whose answer was lost is made again by the client; it then finds what it made, and there
+    is no secret.
+    """
+    try:
+        if step.action == "create":
+            return _create(client, step)
+        if step.action == "change":
+            _change(client, step)
+        else:
+            _delete(client, step, force)
+    except CirrusMQError as error:
+        raise Stopped(step, error.detail, uncertain=error.uncertain) from error
+    return None
+
+
+def _create(client: Client, step: Step) -> str | None:
+    place, body = step.place, step.after
+    match place.kind:
+        case "queue":
+            client.create_queue(place.name, body)
+        case "topic":
+            client.create_topic(place.name, body)
+        case "receiver":
+            client.create_receiver(place.parent, place.name, body)
+        case "grant":
+            client.put_grant(place.parent, place.name, body["permission"])
+        case "subscription":
+            return client.create_subscription(place.parent, place.name, body).get("secret")
+    return None
+
+
+def _change(client: Client, step: Step) -> None:
+    place, body = step.place, step.after
+    match place.kind:
+        case "queue":
+            client.change_queue(place.name, body)
+        case "topic":
+            client.change_topic(place.name, body)
+        case "grant":
+            client.put_grant(place.parent, place.name, body["permission"])
+        case "subscription":
+            client.change_subscription(place.parent, place.name, body)
+        case "receiver":
+            raise CirrusMQError("a receiver cannot be changed")
+
+
+def _delete(client: Client, step: Step, force: bool) -> None:
+    place = step.place
+    # Messages may have come since the plan was made; one that comes from now on is deleted.
+    held = 0 if force else count_waiting(client, place)
+    if held:
+        raise Stopped(step, f"holds {held:,} messages by now", uncertain=False)
+    deletes: dict[str, Callable[[], Any]] = {
+        "queue": lambda: client.delete_queue(place.name),
+        "topic": lambda: client.delete_topic(place.name),
+        "receiver": lambda: client.delete_receiver(place.parent, place.name),
+        "grant": lambda: client.delete_grant(place.parent, place.name),
+        "subscription": lambda: client.delete_subscription(place.parent, place.name),
+    }
+    try:
+        deletes[place.kind]()
+    except GONE:
+        return  # somebody else did

@@ -1,0 +1,207 @@
+"""The attributes of each kind of resource, by the structs of the contract.
+
+The structs say which attributes there are, what they may be and what they are where nothing is
+said, so that an attribute that is added to one of them is read, compared and written here too.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, cast, get_args, get_type_hints
+
+import msgspec
+
+from cirrusmq.base.errors import CirrusMQError, InvalidParameter
+from cirrusmq.base.limits import TOPIC_NAME
+from cirrusmq.base.names import ACCOUNT_NAME, QUEUE_NAME, RECEIVER_NAME, check_name
+from cirrusmq.base.shapes import decode
+from cirrusmq.base.timestamps import parse_time
+from cirrusmq.filters.selection import compile_filter
+from cirrusmq.model.queue import (
+    Queue,
+    QueueAttributes,
+    QueueInput,
+    ReceiverInput,
+    change_attributes,
+    create_attributes,
+)
+from cirrusmq.model.topic import (
+    Subscription,
+    SubscriptionInput,
+    Topic,
+    TopicAttributes,
+    TopicInput,
+    change_topic_attributes,
+    create_subscription,
+    over,
+    over_topic,
+)
+from cirrusmq.webhooks.urls import check_endpoint
+from cirrusmq_client import answers
+from cirrusmq_local.declarations.resources import Attributes, Kind, Place
+
+PERMISSIONS = get_args(get_type_hints(answers.GrantState)["permission"])
+_NAMES: dict[Kind, tuple[int, int]] = {
+    "queue": QUEUE_NAME,
+    "receiver": RECEIVER_NAME,
+    "grant": ACCOUNT_NAME,
+    "topic": TOPIC_NAME,
+    "subscription": TOPIC_NAME,
+}
+_DEFAULT_RECEIVER = "default"
+
+
+def check_place(place: Place) -> None:
+    """Raise InvalidParameter unless a resource of this kind may have this name."""
+    check_name("name", place.name, _NAMES[place.kind])
+    if place.kind == "receiver" and place.name.lower() == _DEFAULT_RECEIVER:
+        raise InvalidParameter("name", "must not be default, which is the queue itself")
+
+
+def complete(place: Place, given: Attributes, topic: Attributes | None = None) -> Attributes:
+    """All attributes of a resource of which some are given, in the form that the service keeps.
+
+    `topic`: a subscription's topic. Raises what the service would: InvalidParameter or
+    InvalidFilter, with the parameter and what it may be.
+    """
+    match place.kind:
+        case "queue":
+            return _builtins(create_attributes(_decode(given, QueueInput)))
+        case "topic":
+            return _builtins(over_topic(TopicAttributes(), _decode(given, TopicInput)))
+        case "receiver":
+            return _receiver(_decode(given, ReceiverInput))
+        case "subscription":
+            return _subscription(place, given, topic or {}).attributes()
+        case "grant":
+            return _grant(given)
+
+
+def defaults(place: Place, attributes: Attributes) -> Attributes:
+    """The attributes of such a resource where nothing is said; without those that must be said."""
+    if place.kind == "grant":
+        return {}
+    if place.kind != "subscription":
+        return complete(place, {})
+    needed = {name: attributes[name] for name in ("protocol", "endpoint") if name in attributes}
+    plain = complete(place, {name: held for name, held in needed.items() if held is not None})
+    return {name: held for name, held in plain.items() if name not in needed}
+
+
+def differing(place: Place, attributes: Attributes) -> Attributes:
+    """The attributes that differ from their defaults."""
+    usual = defaults(place, attributes)
+    return {
+        name: held for name, held in attributes.items() if name not in usual or usual[name] != held
+    }
+
+
+def of_answer(place: Place, answer: Attributes) -> Attributes:
+    """The attributes in an answer of the service, without its ids, times and counts."""
+    if place.kind == "grant":
+        return {"permission": answer["permission"]}
+    if place.kind == "subscription":
+        known = tuple(
+            _subscription(
+                place, {"protocol": answer["protocol"]} | _endpoint(answer), {}
+            ).attributes()
+        )
+    else:
+        known = tuple(complete(place, {}))
+    return {name: answer.get(name) for name in known}
+
+
+def changes(
+    place: Place, before: Attributes, after: Attributes, topic: Attributes | None = None
+) -> Attributes:
+    """The attributes to change; none where both mean the same.
+
+    Raises InvalidParameter or InUse where an attribute is fixed.
+    """
+    changed = {name: held for name, held in after.items() if before.get(name) != held}
+    if not changed:
+        return {}
+    match place.kind:
+        case "queue":
+            queue = Queue(
+                account="",
+                name=place.name,
+                id="",
+                attributes=msgspec.convert(dict(before), QueueAttributes),
+                created_ms=0,
+                modified_ms=0,
+            )
+            change_attributes(queue, _decode(changed, QueueInput), 0)
+        case "topic":
+            held = msgspec.convert(dict(before), TopicAttributes)
+            change_topic_attributes(held, _decode(changed, TopicInput))
+        case "receiver":
+            raise InvalidParameter(next(iter(changed)), "is fixed when the receiver is created")
+        case "subscription":
+            return _subscription_changes(place, before, changed, topic or {})
+        case "grant":
+            pass
+    return changed
+
+
+def _subscription_changes(
+    place: Place, before: Attributes, changed: dict[str, Any], topic: Attributes
+) -> Attributes:
+    given = {name: held for name, held in before.items() if held is not None}
+    present = _subscription(place, given, topic)
+    if present.protocol != changed.get("protocol", present.protocol):
+        raise InvalidParameter("protocol", "is fixed when the subscription is created")
+    wanted = over(present, _decode(changed, SubscriptionInput))
+    if present.policy == wanted.policy:  # a default that is written out is still the default
+        changed.pop("retry", None)
+    return changed
+
+
+def _subscription(place: Place, given: Attributes, topic: Attributes) -> Subscription:
+    held = Topic(
+        account="",
+        name=place.parent,
+        id="",
+        attributes=msgspec.convert(dict(topic), TopicAttributes),
+        created_ms=0,
+        modified_ms=0,
+    )
+    subscription = create_subscription(held, place.name, _decode(given, SubscriptionInput))
+    if subscription.protocol == "http" and subscription.endpoint is not None:
+        # Whether http: is allowed is known to the deployment alone.
+        check_endpoint(subscription.endpoint, http_allowed=True)
+    elif subscription.endpoint is not None:
+        check_name("endpoint", subscription.endpoint, QUEUE_NAME)
+    return subscription
+
+
+def _receiver(given: ReceiverInput) -> Attributes:
+    if given.start not in ("latest", "earliest"):
+        parse_time("start", given.start)
+    selected = None if isinstance(given.filter, msgspec.UnsetType) else given.filter
+    return {"start": given.start, "filter": compile_filter(selected, "queue").normalized()}
+
+
+def _grant(given: Attributes) -> Attributes:
+    unknown = [name for name in given if name != "permission"]
+    if unknown:
+        raise InvalidParameter(unknown[0], "this field is not known")
+    if given.get("permission") not in PERMISSIONS:
+        raise InvalidParameter("permission", f"must be one of {', '.join(PERMISSIONS)}")
+    return dict(given)
+
+
+def _endpoint(answer: Attributes) -> dict[str, Any]:
+    return {"endpoint": answer["endpoint"]} if answer.get("endpoint") is not None else {}
+
+
+def _decode(given: Attributes, shape: type[Any]) -> Any:
+    try:
+        body = json.dumps(dict(given), allow_nan=False).encode()
+    except (TypeError, ValueError, RecursionError) as error:
+        raise CirrusMQError(f"is not a value that JSON has: {error}") from error
+    return decode(body, shape)
+
+
+def _builtins(attributes: msgspec.Struct) -> Attributes:
+    return cast("Attributes", msgspec.to_builtins(attributes))

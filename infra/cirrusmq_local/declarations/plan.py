@@ -1,0 +1,183 @@
+"""The steps from what an account has to what a file says, and what stands in their way.
+
+In this order, since the service checks references whenever it writes:
+
+    queues without dead_letter      they may be the dead-letter queues of others
+    queues with it                  those that nothing uses for its own dead letters now
+    receivers, grants, topics, subscriptions
+    deletes                         subscriptions and topics, receivers and grants, queues last
+    queues with it, used so now     their users have left them by now
+
+A queue that takes dead letters has no dead-letter queue of its own, so there are no circles.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from cirrusmq.base.errors import CirrusMQError
+from cirrusmq_local.declarations import contract
+from cirrusmq_local.declarations.document import BadFile
+from cirrusmq_local.declarations.references import check_references
+from cirrusmq_local.declarations.resources import (
+    Attributes,
+    Declared,
+    Found,
+    Place,
+    dead_letters_of,
+)
+
+Action: TypeAlias = Literal["create", "change", "delete"]
+_MAKES = ("receiver", "grant", "topic", "subscription")
+_DELETES = ("subscription", "topic", "receiver", "grant", "queue")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """One call. Of a change `before` and `after` hold what changes, else what there is."""
+
+    action: Action
+    place: Place
+    before: Attributes
+    after: Attributes
+
+
+@dataclass(frozen=True, kw_only=True)
+class Conflict:
+    """A resource that cannot become what the file says. Nothing is done while there is one."""
+
+    place: Place
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """`unchanged`: how many are as the file says. `left`: those that the file does not name."""
+
+    steps: tuple[Step, ...]
+    conflicts: tuple[Conflict, ...]
+    unchanged: int
+    left: tuple[Place, ...]
+
+
+def make_plan(
+    declared: Mapping[Place, Declared],
+    found: Mapping[Place, Found],
+    *,
+    delete: bool = False,
+    force: bool = False,
+    waiting: Callable[[Place], int] = lambda place: 0,
+) -> Plan:
+    """The plan; BadFile where the file names queues that there will not be.
+
+    `delete`: what the file does not name is deleted, what holds messages only with `force`;
+    `waiting` tells how many messages a resource holds.
+    """
+    unnamed = _unnamed(declared, found)
+    final = {
+        place: each.attributes for place, each in found.items() if not (delete and place in unnamed)
+    } | {place: each.attributes for place, each in declared.items()}
+    problems = check_references(declared, final)
+    if problems:
+        raise BadFile(problems)
+    steps, conflicts = _compare(declared, found)
+    doomed = _whole(unnamed)
+    if delete and not force:
+        held = {place: waiting(place) for place in doomed}
+        conflicts += [
+            Conflict(place=place, reason=f"holds {count:,} messages, and is not in the file")
+            for place, count in held.items()
+            if count
+        ]
+    steps += [
+        Step(action="delete", place=place, before=found[place].attributes, after={})
+        for place in doomed
+        if delete
+    ]
+    refused = {conflict.place for conflict in conflicts}
+    steps = [step for step in steps if step.place not in refused]
+    touched = refused | {step.place for step in steps}
+    return Plan(
+        steps=tuple(_in_order(steps, found)),
+        conflicts=tuple(conflicts),
+        unchanged=sum(place not in touched for place in declared),
+        left=() if delete else tuple(doomed),
+    )
+
+
+def _compare(
+    declared: Mapping[Place, Declared], found: Mapping[Place, Found]
+) -> tuple[list[Step], list[Conflict]]:
+    """What makes each resource of the file what the file says, and what cannot."""
+    steps, conflicts = [], []
+    twins = {place.folded: place for place in found}
+    for place, each in declared.items():
+        twin = twins.get(place.folded)
+        if twin is None:
+            after = contract.differing(place, each.attributes)
+            steps.append(Step(action="create", place=place, before={}, after=after))
+        elif twin != place:
+            reason = f"the name is taken by {twin}: the service ignores case"
+            conflicts.append(Conflict(place=place, reason=reason))
+        else:
+            try:
+                step = _change(place, each, found[place], declared)
+            except CirrusMQError as error:
+                conflicts.append(Conflict(place=place, reason=error.detail))
+            else:
+                steps += [step] if step else []
+    return steps, conflicts
+
+
+def _change(
+    place: Place, each: Declared, present: Found, declared: Mapping[Place, Declared]
+) -> Step | None:
+    before = dict(present.attributes)
+    if each.attributes.get("dead_letter_queue") == present.own_queue is not None:
+        before["dead_letter_queue"] = present.own_queue
+    topic = None
+    if place.kind == "subscription" and place.container is not None:
+        topic = declared[place.container].attributes
+    after = contract.changes(place, before, each.attributes, topic)
+    if not after:
+        return None
+    old = {name: before.get(name) for name in after}
+    return Step(action="change", place=place, before=old, after=after)
+
+
+def _in_order(steps: list[Step], found: Mapping[Place, Found]) -> list[Step]:
+    used = {dead_letters_of(each.attributes) for each in found.values()}
+
+    def rank(step: Step) -> int:
+        place = step.place
+        if step.action == "delete":
+            last = 1 if place.kind == "queue" and not step.before["dead_letter"] else 0
+            return 10 + _DELETES.index(place.kind) + last
+        if place.kind != "queue":
+            return 2 + _MAKES.index(place.kind)
+        if not step.after.get("dead_letter", _kept(step, found)):
+            return 0
+        return 20 if place.name in used else 1
+
+    return sorted(steps, key=lambda step: (rank(step), step.place))
+
+
+def _kept(step: Step, found: Mapping[Place, Found]) -> object:
+    """The `dead_letter` that a step leaves as it is."""
+    present = found.get(step.place)
+    return present and present.attributes.get("dead_letter")
+
+
+def _unnamed(declared: Mapping[Place, Declared], found: Mapping[Place, Found]) -> set[Place]:
+    """What the file does not name. A queue that the service made goes with its subscription."""
+    folded = {place.folded for place in declared}
+    gone = {place for place in found if place.folded not in folded}
+    kept = {each.own_queue for place, each in found.items() if place not in gone}
+    return {place for place in gone if place.queue is None or place.queue not in kept}
+
+
+def _whole(places: set[Place]) -> list[Place]:
+    """Without what goes along with its queue or topic."""
+    return sorted(place for place in places if place.container not in places)

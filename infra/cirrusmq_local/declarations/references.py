@@ -1,0 +1,67 @@
+"""The queues that a file's resources name: they must be there, and of the right kind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from cirrusmq_local.declarations.resources import Attributes, Declared, Place, dead_letters_of
+
+
+def check_references(
+    declared: Mapping[Place, Declared], final: Mapping[Place, Attributes]
+) -> list[tuple[int, str]]:
+    """What is wrong, with lines of the file. `final`: all that there will be."""
+    problems = []
+    for place, each in declared.items():
+        for parameter, reason in _wrong(place, each.attributes, final):
+            text = f"{place}: {parameter}: {reason}"
+            problems.append((each.line_of(parameter), text))
+    return problems
+
+
+def _wrong(
+    place: Place, attributes: Attributes, final: Mapping[Place, Attributes]
+) -> Iterator[tuple[str, str]]:
+    if place.kind == "queue":
+        dead_letter = attributes["dead_letter"]
+        if dead_letter is None:
+            return
+        name = dead_letter["queue"]
+        if name.lower() == place.name.lower():
+            yield "dead_letter.queue", "must be another queue"
+        else:
+            yield from _wrong_target("dead_letter.queue", name, attributes["ordered"], final)
+            yield from _used(place, final)
+    if place.kind == "subscription":
+        if attributes["protocol"] == "queue":
+            endpoint = attributes["endpoint"]
+            if Place("queue", endpoint) not in final:
+                yield "endpoint", _missing(endpoint)
+        name = attributes["dead_letter_queue"]
+        if name is not None:
+            yield from _wrong_target(
+                "dead_letter_queue", name, bool(attributes.get("ordered")), final
+            )
+
+
+def _wrong_target(
+    parameter: str, name: str, ordered: bool, final: Mapping[Place, Attributes]
+) -> Iterator[tuple[str, str]]:
+    target = final.get(Place("queue", name))
+    if target is None:
+        yield parameter, _missing(name)
+    elif target["dead_letter"] is not None:
+        yield parameter, f"must be a queue without dead_letter, and {name} has one"
+    elif target["ordered"] and not ordered:
+        yield parameter, f"must not be ordered, and {name} is"
+
+
+def _used(place: Place, final: Mapping[Place, Attributes]) -> Iterator[tuple[str, str]]:
+    """Of a queue with dead_letter: what uses it for its own dead letters."""
+    for other, attributes in final.items():
+        if dead_letters_of(attributes) == place.name:
+            yield "dead_letter", f"must be null: {other} uses this queue for its dead letters"
+
+
+def _missing(name: str) -> str:
+    return f"there is no queue {name}, neither in the file nor in the account"
