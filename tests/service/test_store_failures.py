@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.service.conftest import TestQueue
@@ -13,9 +14,13 @@ from cirrusmq.model.receipt import NONCE_BYTES
 from cirrusmq.model.source import queue_source
 from cirrusmq.queues.queues import get_queue
 from cirrusmq.receiving.claim import Claim, claim
+from cirrusmq.runtime import store
 from cirrusmq.storage.parcels import PARCELS, partition_key
 from cirrusmq.storage.scan import scan_pages
 from cirrusmq_local.testing import World
+
+if TYPE_CHECKING:
+    from tests.service.conftest import MakeQueue
 
 
 @pytest.mark.parametrize("applied", [False, True])
@@ -23,7 +28,7 @@ from cirrusmq_local.testing import World
 def test_an_answer_lost_at_any_call_of_a_send_is_repaired_by_its_repeat(
     world: World, queue: TestQueue, monkeypatch: pytest.MonkeyPatch, applied: bool, size: int
 ) -> None:
-    store = BrokenStore(world, monkeypatch)
+    broken = BrokenStore(world, monkeypatch)
     messages: list[dict[str, Any]] = [
         {"body": "a" * size},
         {"body": "b" * size, "delay_seconds": 1},
@@ -32,10 +37,10 @@ def test_an_answer_lost_at_any_call_of_a_send_is_repaired_by_its_repeat(
     for calls in range(20):
         token = f"01M7Q5CQG0{calls:016d}"
         messages[2]["deduplication_id"] = f"{calls}"
-        store.break_after(calls, applied=applied)
+        broken.break_after(calls, applied=applied)
         first = queue.try_send(messages, attempt=token)
-        store.mend()
-        if store.failed:
+        broken.mend()
+        if broken.failed:
             assert (first.status, first.code) == (503, "Unavailable")
 
         second = queue.try_send(messages, attempt=token)
@@ -48,7 +53,7 @@ def test_an_answer_lost_at_any_call_of_a_send_is_repaired_by_its_repeat(
             sent["id"] for sent in second.json["messages"]
         )
         queue.delete(*received)
-        if not store.failed:
+        if not broken.failed:
             return
     raise AssertionError("20 calls were not enough for a send")
 
@@ -58,15 +63,15 @@ def test_a_store_that_cannot_be_reached_is_unavailable_everywhere(
 ) -> None:
     queue.send("x")
     (held,) = queue.receive()
-    store = BrokenStore(world, monkeypatch)
-    store.break_after(0)
+    broken = BrokenStore(world, monkeypatch)
+    broken.break_after(0)
     before = [("POST", "/messages/delete"), ("POST", "/messages/give-back")]
     for method, path in before:
         body = {"receipts": [held["receipt"]]}
         reply = queue.client.call(method, queue.path + path, body)
         assert (reply.status, reply.code) == (503, "Unavailable")
     assert queue.client.get(queue.path).status == 503
-    store.mend()
+    broken.mend()
 
     queue.delete(held)
 
@@ -95,3 +100,67 @@ def test_a_claim_repeated_on_an_old_reading_is_told_how_long_it_holds(
     assert second.parcel.visible_ms == first.parcel.visible_ms
     world.clock.pass_seconds(2)
     assert isinstance(repeat(), Parcel)
+
+
+class _SentTwice:
+    """The next write to a parcel reaches the store twice, as from the SDK after a lost answer.
+
+    `applied`: whether the first one took effect; else it was lost on its way.
+    """
+
+    def __init__(self, world: World, patch: pytest.MonkeyPatch, *, applied: bool) -> None:
+        self.writes = 0
+        execute = world.engine.execute
+
+        def twice(operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
+            settles = operation in ("DeleteItem", "UpdateItem")
+            if settles and request["Key"]["pk"]["S"].startswith("Q#"):
+                self.writes += 1
+                if applied and self.writes == 1:
+                    execute(operation, request)
+            return execute(operation, request)
+
+        patch.setattr(world.engine, "execute", twice)
+        patch.setattr(store, "_repeated", lambda error: True)
+
+
+@pytest.mark.parametrize("messages", ["a", "ab"])
+def test_a_delete_whose_answer_was_lost_in_the_sdk_is_answered_while_its_lease_lasts(
+    world: World, queue: TestQueue, monkeypatch: pytest.MonkeyPatch, messages: str
+) -> None:
+    queue.send(*messages)
+    held = queue.receive(visibility_timeout_seconds=10)
+    sent = _SentTwice(world, monkeypatch, applied=True)
+
+    queue.delete(*held)
+
+    assert sent.writes
+    world.clock.pass_seconds(60)
+    assert queue.receive_all() == []
+
+
+@pytest.mark.parametrize("sent", [1, 2, 3])
+def test_a_delete_that_the_sdk_repeats_is_not_answered_where_the_message_had_moved_away(
+    world: World,
+    make_queue: MakeQueue,
+    monkeypatch: pytest.MonkeyPatch,
+    sent: int,
+) -> None:
+    """Its lease had ended, it became a dead letter, and the empty parcel was removed."""
+    dead = make_queue("dead")
+    queue = make_queue(
+        partitions=1, dead_letter={"queue": "dead", "max_receives": 1}, visibility_timeout_seconds=5
+    )
+    queue.send(*"abc"[:sent])
+    held = queue.receive()
+    assert len(held) == sent
+    world.clock.pass_seconds(300)
+    queue.receive()  # moves them, and removes the parcel
+    queue.receive()
+    sent_twice = _SentTwice(world, monkeypatch, applied=False)
+
+    answer = queue.act("delete", *held)
+
+    assert sent_twice.writes
+    assert [each["code"] for each in answer["failed"]] == ["ReceiptExpired"] * sent
+    assert len(dead.receive_all()) == sent

@@ -201,6 +201,22 @@ class TestReceipts:
             assert "=" not in text
             assert receipt.decode(text) == made
 
+    def test_a_leases_nonce_has_the_draw_and_the_seconds_of_its_end(self) -> None:
+        drawn = bytes(range(16))
+        nonce = receipt.lease_nonce(drawn, 1_795_000_123_999)
+        assert nonce == drawn[:12] + (1_795_000_123).to_bytes(4, "big")
+        assert len(nonce) == receipt.NONCE_BYTES
+        assert receipt.lease_end_ms(nonce) == 1_795_000_123_000
+
+    def test_the_same_draw_is_known_in_leases_with_other_ends(self) -> None:
+        drawn = bytes(range(16))
+        first, second = (receipt.lease_nonce(drawn, end_ms) for end_ms in (1_000, 999_000))
+        assert first != second
+        assert receipt.same_draw(first, second)
+        assert receipt.same_draw(second, drawn)
+        assert not receipt.same_draw(first, drawn[:11] + b"x" + drawn[12:])
+        assert not receipt.same_draw(b"", drawn)
+
     def test_a_nonce_of_an_attempt_depends_on_every_part(self) -> None:
         parts = ["key", "queue", "attempt", "message"]
         nonces = {receipt.attempt_nonce(b"s", *parts)}

@@ -14,7 +14,8 @@ from cirrusmq.model.retry import RetryPolicy, parse_retry
 from cirrusmq.model.source import Source
 from cirrusmq.model.transitions import Change, changed, under_key
 
-NONCE = b"n" * 16
+DRAWN = b"n" * 16
+NONCE = b"n" * 12 + ((NOW_MS + 10_000) // 1000).to_bytes(4, "big")
 RECEIVED = parcel(
     2,
     visible_ms=(NOW_MS, NOW_MS - 5),
@@ -37,17 +38,17 @@ def claimed(
     by: Source | None = None,
 ) -> Change:
     where = by or source()
-    return transitions.claimed(where, of, place, timeout_seconds, b"new", lambda: 0.5, NOW_MS)
+    return transitions.claimed(where, of, place, timeout_seconds, DRAWN, lambda: 0.5, NOW_MS)
 
 
 def test_a_claim_gives_a_lease_a_receipt_and_one_receive_more() -> None:
     assert claimed(0) == Change(
-        visible_ms=NOW_MS + 10_000, nonce=b"new", receives=1, first_received_ms=NOW_MS
+        visible_ms=NOW_MS + 10_000, nonce=NONCE, receives=1, first_received_ms=NOW_MS
     )
 
 
 def test_a_later_claim_leaves_the_first_receive_as_it_was() -> None:
-    assert claimed(1) == Change(visible_ms=NOW_MS + 10_000, nonce=b"new", receives=4)
+    assert claimed(1) == Change(visible_ms=NOW_MS + 10_000, nonce=NONCE, receives=4)
 
 
 def test_a_lease_is_of_the_receives_timeout_else_the_messages_else_the_sources() -> None:

@@ -16,6 +16,7 @@ import msgspec
 from cirrusmq.base.decoding import decode_packed
 
 NONCE_BYTES = 16
+_DRAWN_BYTES = 12
 SORT_KEY_CHARACTERS = 128
 """No parcel has a longer key, and the store refuses calls with one over 1,024 bytes."""
 
@@ -54,6 +55,21 @@ def decode(text: str) -> Receipt | None:
         and encode(receipt) == text
     )
     return receipt if possible else None
+
+
+def lease_nonce(drawn: bytes, until_ms: int) -> bytes:
+    """The nonce of a lease: 12 bytes of `drawn`, then the whole seconds of the lease's end."""
+    return drawn[:_DRAWN_BYTES] + (until_ms // 1000).to_bytes(NONCE_BYTES - _DRAWN_BYTES, "big")
+
+
+def same_draw(nonce: bytes, drawn: bytes) -> bool:
+    """Whether a lease's nonce was made of `drawn`, whenever the lease ends."""
+    return nonce[:_DRAWN_BYTES] == drawn[:_DRAWN_BYTES]
+
+
+def lease_end_ms(nonce: bytes) -> int:
+    """The end of the lease as it was granted, up to a second early."""
+    return 1000 * int.from_bytes(nonce[_DRAWN_BYTES:], "big")
 
 
 def attempt_nonce(secret: bytes, *parts: str) -> bytes:

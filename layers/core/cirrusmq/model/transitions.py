@@ -38,6 +38,7 @@ from msgspec.structs import replace
 
 from cirrusmq.model.message import pack, unpack
 from cirrusmq.model.parcel import DELETED, DROPPED, Parcel, sort_key, where_differing
+from cirrusmq.model.receipt import lease_nonce
 from cirrusmq.model.source import Source
 
 T = TypeVar("T")
@@ -63,13 +64,13 @@ def claimed(
     parcel: Parcel,
     place: int,
     timeout_seconds: int | None,
-    nonce: bytes,
+    drawn: bytes,
     draw: Callable[[], float],
     now_ms: int,
 ) -> Change:
     """A receiver gets the message and a lease: for the receive's timeout, its own or the source's.
 
-    The wait for its next retry, which follows the lease, is drawn now.
+    The wait for its next retry, which follows the lease, is drawn now; `drawn` becomes the nonce.
     """
     own = parcel.visibility_seconds[place] if parcel.visibility_seconds else 0
     timeout = timeout_seconds or own or source.visibility_timeout_seconds
@@ -78,7 +79,7 @@ def claimed(
     waits = bool(parcel.waits_ms) or source.retry is not None
     return Change(
         visible_ms=until_ms,
-        nonce=nonce,
+        nonce=lease_nonce(drawn, until_ms),
         receives=receives,
         first_received_ms=None if parcel.first_received_ms[place] else now_ms,
         wait_ms=_wait_ms(source, parcel, until_ms, receives, draw) if waits else None,

@@ -16,7 +16,7 @@ import msgspec
 
 from cirrusmq.base.errors import Unavailable
 from cirrusmq.model.parcel import Parcel
-from cirrusmq.model.receipt import Receipt, encode
+from cirrusmq.model.receipt import Receipt, encode, same_draw
 from cirrusmq.model.source import Source
 from cirrusmq.model.transitions import Change, Changes, changed, claimed
 from cirrusmq.runtime.core import Core
@@ -25,7 +25,7 @@ from cirrusmq.storage.changes import as_read, change
 from cirrusmq.storage.parcels import parcel_key, read_parcel
 
 NonceOf = Callable[[Parcel, int, int], bytes]
-"""(parcel, place, receive count) -> the nonce of a new receipt."""
+"""(parcel, place, receive count) -> what the nonce of a new receipt is made of."""
 
 
 class Claim(msgspec.Struct, frozen=True, kw_only=True):
@@ -66,9 +66,9 @@ def claim(
     now_ms = core.now_ms()
     changes: dict[int, Change] = {}
     for place in places:
-        nonce = nonce_of(parcel, place, parcel.receives[place] + 1)
+        drawn = nonce_of(parcel, place, parcel.receives[place] + 1)
         changes[place] = claimed(
-            *(source, parcel, place, timeout_seconds, nonce, core.random.random, now_ms)
+            *(source, parcel, place, timeout_seconds, drawn, core.random.random, now_ms)
         )
     wanted = changed(parcel, changes)
     try:
@@ -80,7 +80,8 @@ def claim(
         # Our own write, sent twice; or an earlier call's with the same attempt, of which this one
         # read nothing: its lease is as that call left it, and may have ended.
         if all(
-            current.nonces[place] == wanted.nonces[place] and current.visible_ms[place] > now_ms
+            same_draw(current.nonces[place], wanted.nonces[place])
+            and current.visible_ms[place] > now_ms
             for place in places
         ):
             return Claim(parcel=current, places=tuple(places))

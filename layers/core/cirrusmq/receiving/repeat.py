@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from cirrusmq.model.parcel import Parcel
+from cirrusmq.model.receipt import same_draw
 from cirrusmq.model.source import Source
 from cirrusmq.receiving.claim import Claim, NonceOf
 from cirrusmq.receiving.filling import Batch, Wanted
@@ -162,4 +163,4 @@ def _cut(held: Iterable[Claim], wanted: Wanted) -> list[Claim]:
 def _holds(parcel: Parcel, place: int, nonce_of: NonceOf, now_ms: int) -> bool:
     if not parcel.held(place, now_ms):
         return False
-    return parcel.nonces[place] == nonce_of(parcel, place, parcel.receives[place])
+    return same_draw(parcel.nonces[place], nonce_of(parcel, place, parcel.receives[place]))

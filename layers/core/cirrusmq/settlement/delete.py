@@ -15,6 +15,7 @@ from msgspec import Meta
 
 from cirrusmq.lifecycle import tombstones
 from cirrusmq.model.parcel import DELETED
+from cirrusmq.model.receipt import lease_end_ms
 from cirrusmq.model.source import rewindable_until
 from cirrusmq.model.transitions import changed, deleted
 from cirrusmq.runtime.core import Core
@@ -64,8 +65,7 @@ def _delete_of_parcel(core: Core, together: Sequence[Held]) -> Results:
     except ConditionFailed as failed:
         if failed.item is not None:
             return _delete_each(core, alive, now_ms) if len(alive) > 1 else {}
-        # Gone. If the SDK sent the delete twice, the first one did it.
-        return {held.text: 0 for held in alive} if failed.repeated else {}
+        return {held.text: 0 for held in alive if _took_parcel(core, failed, held)}
     return {held.text: 0 for held in alive}
 
 
@@ -101,7 +101,7 @@ def _delete_part(core: Core, together: Sequence[Held], now_ms: int) -> Results:
     try:
         item = core.store.write("UpdateItem", request)
     except ConditionFailed as failed:
-        done: Results = {held.text: 0 for held in together if _applied_before(failed, held)}
+        done: Results = {held.text: 0 for held in together if _applied_before(core, failed, held)}
         if len(together) == 1:
             return done
         return done | _delete_each(core, [h for h in together if h.text not in done], now_ms)
@@ -120,13 +120,14 @@ def _delete_each(core: Core, together: Sequence[Held], now_ms: int) -> Results:
     return results
 
 
-def _applied_before(failed: ConditionFailed, held: Held) -> bool:
+def _applied_before(core: Core, failed: ConditionFailed, held: Held) -> bool:
     """Whether an earlier try of this very call deleted the message."""
     if not failed.repeated:
         return False
-    if failed.item is None:  # its whole parcel is gone: by that try, unless a purge took it
+    if failed.item is None:
         purged = f"{held.source.purged_ms:013d}~"
-        return held.source.ordered or held.receipt.sort_key > purged
+        standing = held.source.ordered or held.receipt.sort_key > purged
+        return standing and _took_parcel(core, failed, held)
     parcel = read_parcel(failed.item)
     place = held.receipt.place
     return (
@@ -134,6 +135,20 @@ def _applied_before(failed: ConditionFailed, held: Held) -> bool:
         and parcel.nonces[place] == held.receipt.nonce
         and parcel.visible_ms[place] == DELETED
     )
+
+
+def _took_parcel(core: Core, failed: ConditionFailed, held: Held) -> bool:
+    """Whether a parcel that is gone went by an earlier try of this very call.
+
+        granted ───────────────────────── end of the lease
+           try 1, its answer lost;            another receiver moves the message
+           try 2 finds nothing: it was 1      elsewhere; try 1 and 2 find nothing
+
+    Nobody else removes it while the lease lasts, by any clock. After its end, which its holder may
+    have put off, the answer is that the receipt is stale: a message may come again whose delete was
+    refused, but never one whose delete was answered.
+    """
+    return failed.repeated and core.now_ms() + core.skew_ms < lease_end_ms(held.receipt.nonce)
 
 
 def _hold_still(together: Sequence[Held], now_ms: int) -> Condition:
