@@ -241,16 +241,16 @@ def test_long_chains_are_no_levels() -> None:
     ids=lambda sql: sql[:12],
 )
 def test_what_is_long_and_wrong_is_refused_at_once(sql: str) -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     with pytest.raises(InvalidFilter):
         compile_sql(sql)
-    assert time.perf_counter() - started < 0.5
+    assert time.process_time() - started < 0.5
 
 
 def test_long_decimals_are_compared_at_once() -> None:
     sql = "a > 0." + "3" * 16_000
-    started = time.perf_counter()
+    started = time.process_time()
     assert outcome(sql, {"a": "0." + "3" * 1_000}) == "false"
     assert outcome(sql, {"a": "1E-999999999"}) == "false"
     assert outcome("a > 1E308", {"a": "9" * 1_024}) == "true"
-    assert time.perf_counter() - started < 0.5
+    assert time.process_time() - started < 0.5
