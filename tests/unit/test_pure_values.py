@@ -69,6 +69,15 @@ class TestUlids:
     def test_a_known_one(self) -> None:
         # The example of the specification: 2016-07-30T23:54:10.259Z.
         assert ulid.time_of("01ARZ3NDEKTSV4RRFFQ69G5FAV") == 1_469_922_850_259
+        entropy = bytes.fromhex("d6764c61efb99302bd5b")
+        assert ulid.encode(1_469_922_850_259, entropy) == "01ARZ3NDEKTSV4RRFFQ69G5FAV"
+
+    def test_the_last_one_is_read_and_the_next_has_129_bits(self) -> None:
+        assert ulid.encode(2**48 - 1, b"\xff" * 10) == "7" + "Z" * 25
+        assert ulid.time_of("7" + "Z" * 25) == 2**48 - 1
+        assert ulid.encode(0, bytes(10)) == "0" * 26
+        with pytest.raises(ValueError, match=r"^a ULID has 128 bits$"):
+            ulid.time_of("8" + "0" * 25)
 
     def test_upper_and_lower_case_are_the_same(self) -> None:
         assert ulid.time_of("01arz3ndektsv4rrffq69g5fav") == 1_469_922_850_259
