@@ -269,3 +269,34 @@ def test_a_new_pass_begins_without_the_cost_and_the_cursor_of_the_last_one() -> 
     assert head_mark.begin_pass(last, NOW_MS) == Mark(
         before="5", until_ms=7, begun_ms=NOW_MS, lease_ms=NOW_MS + 2_000, young="9", version=3
     )
+
+
+def test_a_cheap_pass_that_finds_something_needs_no_mark_unless_there_is_a_later_one() -> None:
+    cheap = stretch(9_000, units=1.0, behind=8_000)
+    dear = stretch(9_000, units=1.001, behind=8_000)
+
+    for before in ("", key(9_500), key(9_000)):
+        assert head_mark.after_pass(begun(before=before), "", cheap) is None
+    for mark, look in ((begun(before=key(8_500)), cheap), (begun(), dear)):
+        after = head_mark.after_pass(mark, "", look)
+        assert after is not None
+        assert after.cursor == key(9_000)
+
+
+def test_what_a_pass_went_past_is_hidden_at_once() -> None:
+    mark = head_mark.after_pass(begun(before=key(9_500)), "", stretch(9_000, units=30, behind=1))
+
+    assert mark is not None
+    assert mark.before == key(9_000)
+
+
+@pytest.mark.parametrize(("units", "young"), [(5.0, ""), (5.01, "p2000")])
+def test_a_young_part_is_hidden_where_it_costs_more_than_a_unit(units: float, young: str) -> None:
+    look = stretch(9_000, 8_000, 7_000, 6_000, 2_000, units=units)
+
+    mark = head_mark.after_pass(begun(), "", look)
+
+    assert mark is not None
+    assert mark.before == key(6_000)
+    assert mark.young.endswith(young)
+    assert bool(mark.young) is bool(young)

@@ -98,6 +98,8 @@ def test_what_is_given_stands_over_what_was_there_and_null_takes_it_away() -> No
         {"protocol": "pull", "ordered": True, "dead_letter_queue": "dead"},
         {"protocol": "http", "ordered": True, "content_format": "simplified"},
         {"protocol": "http", "dead_letter_queue": "dead", "retry": {"policy": "backoff"}},
+        {"protocol": "pull", "ordered": True, "retry": {"policy": "ordered"}},
+        {"protocol": "pull", "retry": {"policy": "custom", "waits": [1, 2.5], "jitter": 0}},
         {"protocol": "queue", "filter": {"tags": ["a"]}},
     ],
 )

@@ -99,7 +99,7 @@ class Stretch(msgspec.Struct):
     old_end: str = ""
     """The same of its beginning, whose keys are not young."""
     ready_ms: int = 1 << 60
-    """When the first message in its old part can be received."""
+    """When the first message in its old part can be received, after the look."""
     met_old: bool = False
     """Whether a message to claim is behind it under a key that is not young."""
 
@@ -158,7 +158,7 @@ def after_pass(mark: Mark, start: str, stretch: Stretch) -> Mark | None:
     """The mark when a pass has continued from behind `start`; None where none is worth while."""
     units = round(mark.units + stretch.old_units, 3)
     cost_ms = int(units * 1000 / UNITS_PER_SECOND)
-    ready_ms = min(SHORTEST_MS, max(0, stretch.ready_ms - stretch.begun_ms))
+    ready_ms = min(SHORTEST_MS, stretch.ready_ms - stretch.begun_ms)
     until_ms = mark.begun_ms + min(LONGEST_MS, max(cost_ms, ready_ms))
     went = replace(mark, units=units, until_ms=until_ms, lease_ms=0)
     reached = stretch.old_end or start or BEGINNING

@@ -222,7 +222,7 @@ def over(subscription: Subscription, given: SubscriptionInput) -> Subscription:
 
 
 def checked(subscription: Subscription, kind: TopicKind) -> Subscription:
-    """The subscription with its filter and retry in the form that is kept; raises on bad ones."""
+    """The subscription with its filter in the form that is kept; raises where a rule forbids it."""
     subscription = msgspec.structs.replace(
         subscription, filter=subscription.selection(kind).normalized()
     )
@@ -241,9 +241,8 @@ def checked(subscription: Subscription, kind: TopicKind) -> Subscription:
             )
     if subscription.mode == "broadcasting" and subscription.ordered:
         raise InvalidParameter("ordered", "is allowed only in mode clustering")
-    policy = _read_retry(subscription)
-    given = policy.to_json() if policy is not None and subscription.retry is not None else None
-    return msgspec.structs.replace(subscription, retry=given)
+    _read_retry(subscription)
+    return subscription
 
 
 def _read_retry(subscription: Subscription) -> RetryPolicy | None:
