@@ -14,8 +14,14 @@ from cirrusmq.model.topic import (
     SubscriptionInput,
     Topic,
     TopicAttributes,
+    TopicInput,
+    change_topic_attributes,
     checked,
+    create_subscription,
     over,
+    over_topic,
+    own_dead_letter_queue,
+    partitions_of,
 )
 
 
@@ -236,3 +242,126 @@ def test_a_subscription_that_is_pulled_is_shown_with_its_mode_and_without_an_end
         "mode": "clustering",
         "ordered": True,
     }
+
+
+# ---- created ------------------------------------------------------------------------------------
+
+
+def topic(**given: Any) -> Topic:
+    return Topic(
+        account="alice",
+        name="news",
+        id="0123456789ab",
+        attributes=TopicAttributes(**given),
+        created_ms=NOW_MS,
+        modified_ms=NOW_MS,
+    )
+
+
+def test_a_new_subscription_has_its_topics_names_and_the_defaults() -> None:
+    made = create_subscription(topic(partitions=12), "readers", SubscriptionInput(protocol="pull"))
+    assert made == subscription(
+        "pull", id="", created_ms=0, modified_ms=0, partitions=12, log_partitions=12
+    )
+    assert (made.mode, made.ordered, made.endpoint) == ("clustering", False, None)
+
+
+def test_a_new_subscription_has_all_that_was_given() -> None:
+    pulled = SubscriptionInput(protocol="pull", ordered=True, dead_letter_queue="dead")
+    assert create_subscription(topic(), "readers", pulled) == subscription(
+        "pull",
+        id="",
+        created_ms=0,
+        modified_ms=0,
+        ordered=True,
+        dead_letter_queue="dead",
+        log_partitions=8,
+    )
+    posted = SubscriptionInput(
+        protocol="http",
+        endpoint="https://example.com/",
+        filter={"binding_keys": ["a.*"]},
+        content_format="simplified",
+        max_in_flight=3,
+    )
+    assert create_subscription(topic(filter="routing_key"), "readers", posted) == subscription(
+        "http",
+        id="",
+        created_ms=0,
+        modified_ms=0,
+        endpoint="https://example.com/",
+        filter={"binding_keys": ["a.*"]},
+        content_format="simplified",
+        max_in_flight=3,
+        log_partitions=8,
+    )
+    everyone = SubscriptionInput(protocol="pull", mode="broadcasting")
+    assert create_subscription(topic(), "readers", everyone).mode == "broadcasting"
+
+
+@pytest.mark.parametrize(
+    ("given", "detail"),
+    [
+        ({}, "protocol: must be queue, http or pull"),
+        (
+            {"protocol": "pull", "endpoint": "orders"},
+            "endpoint: is not allowed with protocol pull",
+        ),
+        ({"protocol": "queue"}, "endpoint: must be a queue of the account, or a URL"),
+        ({"protocol": "http"}, "endpoint: must be a queue of the account, or a URL"),
+        (
+            {"protocol": "queue", "endpoint": "orders", "ordered": True},
+            "ordered: is allowed only with protocol pull or http",
+        ),
+    ],
+)
+def test_a_new_subscription_against_the_rules_is_refused(given: Any, detail: str) -> None:
+    with pytest.raises(InvalidParameter) as refused:
+        create_subscription(topic(), "readers", SubscriptionInput(**given))
+    assert refused.value.detail == detail
+
+
+@pytest.mark.parametrize(
+    ("protocol", "of_topic", "partitions"),
+    [
+        ("pull", 1, 1),
+        ("queue", 255, 255),
+        ("http", 1, 8),
+        ("http", 8, 8),
+        ("http", 9, 16),
+        ("http", 255, 16),
+    ],
+)
+def test_a_url_has_8_partitions_or_16_and_others_have_those_of_the_log(
+    protocol: Any, of_topic: int, partitions: int
+) -> None:
+    assert partitions_of(protocol, topic(partitions=of_topic)) == partitions
+
+
+def test_the_queue_that_is_made_for_dead_letters_has_the_subscriptions_id_in_its_name() -> None:
+    assert own_dead_letter_queue("ba9876543210") == "dlq-ba9876543210"
+
+
+# ---- a topic's change ---------------------------------------------------------------------------
+
+
+def test_a_topics_attributes_change_where_they_are_given() -> None:
+    before = TopicAttributes(filter="routing_key", partitions=9, description="x")
+    given = TopicInput(max_message_bytes=1_024, description=None)
+    after = TopicAttributes(filter="routing_key", partitions=9, max_message_bytes=1_024)
+    assert over_topic(before, given) == after
+    assert change_topic_attributes(before, given) == after
+    assert over_topic(TopicAttributes(), TopicInput(partitions=9)).partitions == 9
+
+
+@pytest.mark.parametrize(
+    ("member", "value"), [("filter", "routing_key"), ("partitions", 9), ("partitions", 7)]
+)
+def test_a_topics_filter_and_partitions_are_fixed(member: str, value: Any) -> None:
+    verb = "is" if member == "filter" else "are"
+    changed: dict[str, Any] = {member: value}
+    with pytest.raises(InvalidParameter) as refused:
+        change_topic_attributes(TopicAttributes(), TopicInput(**changed))
+    assert refused.value.detail == f"{member}: {verb} fixed when the topic is created"
+    same: dict[str, Any] = {member: getattr(TopicAttributes(), member)}
+    assert change_topic_attributes(TopicAttributes(), TopicInput(**same)) == TopicAttributes()
