@@ -43,6 +43,7 @@ LOOK_MS = 2_000
 """The lease of a receiver that continues a pass."""
 YOUNG_LOOK_MS = 100
 JITTER_MS, YOUNG_JITTER_MS = 500, 40
+NEVER_MS = 1 << 60
 
 BEGINNING = "!"
 """Sorts in front of all keys: a cursor there is one."""
@@ -98,7 +99,7 @@ class Stretch(msgspec.Struct):
     old_units: float = 0.0
     old_end: str = ""
     """The same of its beginning, whose keys are not young."""
-    ready_ms: int = 1 << 60
+    ready_ms: int = NEVER_MS
     """When the first message in its old part can be received, after the look."""
     met_old: bool = False
     """Whether a message to claim is behind it under a key that is not young."""
@@ -121,7 +122,7 @@ class Stretch(msgspec.Struct):
 
     def _ready_ms(self, parcel: Parcel) -> int:
         ready = [parcel.ready_ms(place) for place in range(parcel.count) if parcel.live(place)]
-        return min((moment for moment in ready if moment > self.begun_ms), default=1 << 60)
+        return min((moment for moment in ready if moment > self.begun_ms), default=NEVER_MS)
 
 
 def anything_due(mark: Mark, now_ms: int) -> bool:
