@@ -13,7 +13,7 @@ from tests.simulation.shrinking import shrink, tell
 from tests.simulation.simulation import Run, play
 
 SEEDS_PER_TEST = 25
-SEEDS = 400
+SEEDS = 300
 LONG_SEEDS = 10_000
 
 
@@ -38,7 +38,7 @@ def _digest(run: Run) -> str:
     return hashlib.sha256("\n".join(run.history.lines()).encode()).hexdigest()
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(6))
 def test_a_seed_replays_its_run_exactly(seed: int) -> None:
     assert _digest(play(seed)) == _digest(play(seed))
 
@@ -47,7 +47,7 @@ def test_a_seed_replays_its_run_in_another_process() -> None:
     """Also where Python hashes texts in another way."""
     code = (
         "from tests.simulation.test_simulation import _digest, play\n"
-        "print([_digest(play(seed)) for seed in range(20, 30)])"
+        "print([_digest(play(seed)) for seed in range(20, 24)])"
     )
     told = [
         subprocess.run(
@@ -61,4 +61,4 @@ def test_a_seed_replays_its_run_in_another_process() -> None:
         ).stdout
         for hash_seed in ("1", "2")
     ]
-    assert told[0] == told[1] == f"{[_digest(play(seed)) for seed in range(20, 30)]}\n"
+    assert told[0] == told[1] == f"{[_digest(play(seed)) for seed in range(20, 24)]}\n"
