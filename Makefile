@@ -14,6 +14,7 @@ DATA ?= .local
 SCALE ?= 1
 ENVIRONMENTS ?= shared
 WORKERS ?= 3
+ASKED ?= $(MAKECMDGOALS)
 
 VENV := .venv
 SAM_VENV := .venv-sam
@@ -22,6 +23,8 @@ MUTANTS_VENV := .venv-mutants
 BIN := $(VENV)/bin
 PIP := -m pip --disable-pip-version-check --no-input install --quiet --no-deps
 SOURCES := $(wildcard layers functions infra tests spark_emr)
+
+ON := --no-print-directory ASKED="$(ASKED)"
 
 # The lock files are complete, so that pip has nothing to resolve (--no-deps above).
 
@@ -37,14 +40,15 @@ elsewhere = $(if $(filter $(CURDIR),$(shell cat $(1)/$(MADE_AT) 2>/dev/null)),,$
 
 define make_venv
 @$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
-	|| { echo "Python 3.11 or newer is needed: make PYTHON=<its path> $(MAKECMDGOALS)" >&2; exit 1; }
+	|| { echo "Python 3.11 or newer is needed: make PYTHON=<its path> $(ASKED)" >&2; exit 1; }
 @grep -qsxF '$(CURDIR)' $(1)/$(MADE_AT) || { \
 	echo "making $(1) with $$($(PYTHON) -V)"; \
 	$(PYTHON) -m venv --clear $(1); \
 	echo '$(CURDIR)' > $(1)/$(MADE_AT); }
 endef
 
-.PHONY: help install up test lint hooks types pytest check-long mutants template job-zip openapi bench report clean
+.PHONY: help install up test lint hooks types pytest pytest-spark pytest-others tools check-long mutants
+.PHONY: template job-zip openapi bench report clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -58,7 +62,11 @@ $(VENV)/.installed: infra/requirements.lock pyproject.toml
 	@$(BIN)/python $(PIP) --no-build-isolation -e .
 	@touch $@
 
-# The SAM command line and checkov pull boto3 below what the product uses, each to another place.
+# The SAM command line and checkov, for the tests of the templates.
+tools: $(SAM_VENV)/.installed $(CHECKOV_VENV)/.installed
+	@:
+
+# They pull boto3 below what the product uses, each to another place.
 $(SAM_VENV)/.installed: infra/requirements-sam.lock
 	$(call make_venv,$(SAM_VENV))
 	@echo "installing the packages of infra/requirements-sam.lock"
@@ -80,7 +88,10 @@ $(MUTANTS_VENV)/.installed: infra/requirements-mutants.lock
 up: install ## start the service on this machine
 	@$(BIN)/cirrusmq up --host $(HOST) --port $(PORT) --data $(DATA) --time-scale $(SCALE) --environments $(ENVIRONMENTS)
 
-test: lint types pytest ## every check but the long ones
+# Packages come, and sources are checked, side by side: each takes one core.
+test: ## every check but the long ones
+	@$(MAKE) $(ON) --jobs 3 lint types tools
+	@$(MAKE) $(ON) pytest
 
 lint: install ## ruff: rules and format; the order of the packages
 	@$(BIN)/ruff check .
@@ -93,13 +104,24 @@ hooks: install ## run lint and types before every commit of this checkout
 types: install ## mypy, strict
 	@$(BIN)/mypy $(SOURCES)
 
-pytest: install $(SAM_VENV)/.installed $(CHECKOV_VENV)/.installed ## the tests alone
-	@$(BIN)/python -m pytest -n $(WORKERS) -m "not long and not alone" --ignore tests/spark
-	@$(BIN)/python -m pytest -m "not long and not alone" tests/spark
-	@$(BIN)/python -m pytest -m "alone and not long"
+# The reports' tests run beside the others, in a process of their own: PySpark leaves sockets to the
+# garbage collector, whose warnings would fail tests that have no part in them.
+pytest: install tools ## the tests alone
+	@$(MAKE) $(ON) --jobs 2 pytest-spark pytest-others
+	@$(BIN)/python -m pytest -m "alone and not long" tests/client tests/local
+
+pytest-spark:
+	@mkdir -p build
+	@$(BIN)/python -m pytest -m "not long" tests/spark > build/pytest-spark.txt 2>&1 \
+		|| { cat build/pytest-spark.txt; exit 1; }
+	@tail -n 1 build/pytest-spark.txt
+
+pytest-others:
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal \
+		-m "not long and not alone" --ignore tests/spark
 
 check-long: install $(SAM_VENV)/.installed $(CHECKOV_VENV)/.installed mutants ## thousands of seeds, millions of rows, planted faults
-	@$(BIN)/python -m pytest -n $(WORKERS) -m "long and not alone"
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "long and not alone"
 	@$(BIN)/python -m pytest -m "long and alone"
 
 mutants: $(MUTANTS_VENV)/.installed ## faults planted in the pure modules: the tests must notice 96 %

@@ -16,6 +16,18 @@ def pytest_configure() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+ALONE = ("client", "local")
+"""The folders that `make test` looks into for tests that run alone."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Refuse a test that nothing would run."""
+    for item in items:
+        folder = item.path.relative_to(Path(__file__).parent).parts[0]
+        if folder not in ALONE and item.get_closest_marker("alone"):
+            raise pytest.UsageError(f"{item.nodeid}: alone is of tests in {' and '.join(ALONE)}")
+
+
 @pytest.fixture(scope="session")
 def shared_stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     """One service for all tests of a process that neither end it nor mind what others make."""
