@@ -1,4 +1,4 @@
-"""100,000 texts, most of them nonsense: each is refused or has an outcome, and none takes long."""
+"""Thousands of texts, most of them nonsense: each is refused or has an outcome, soon."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import random
 import time
 from collections import Counter
 
+import pytest
+
 from cirrusmq.base.errors import InvalidFilter
 from cirrusmq.filters.sql import outcome
 
-INPUTS = 100_000
+INPUTS, LONG_INPUTS = 20_000, 100_000
 SECONDS_PER_INPUT = 1.0
 
 TOKENS = ["a", "b", "TAGS", "$c", "5", "5L", "-5", "1.5", ".5", "1E9", "1E999999999", "9" * 40]
@@ -80,11 +82,12 @@ def end_of(sql: str, attributes: dict[str, str | bytes]) -> str:
         return "refused"
 
 
-def test_every_text_is_refused_or_has_an_outcome() -> None:
+@pytest.mark.parametrize("inputs", [INPUTS, pytest.param(LONG_INPUTS, marks=pytest.mark.long)])
+def test_every_text_is_refused_or_has_an_outcome(inputs: int) -> None:
     chance = random.Random(20_261_120)
     outcomes: Counter[str] = Counter()
     slowest = 0.0
-    for number in range(INPUTS):
+    for number in range(inputs):
         make = nest if number % 50 == 0 else MAKERS[number % len(MAKERS)]
         sql = make(chance)
         names = chance.sample(["a", "b", "TAGS", "$c"], 2)
@@ -94,5 +97,6 @@ def test_every_text_is_refused_or_has_an_outcome() -> None:
         slowest = max(slowest, time.thread_time() - started)
     assert slowest < SECONDS_PER_INPUT
     # The texts are worth something only if they reach every end.
-    assert all(outcomes[end] > 500 for end in ("true", "false", "null", "error", "refused"))
-    assert sum(outcomes.values()) == INPUTS
+    ends = ("true", "false", "null", "error", "refused")
+    assert all(outcomes[end] > inputs / 200 for end in ends)
+    assert sum(outcomes.values()) == inputs

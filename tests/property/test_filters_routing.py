@@ -29,7 +29,7 @@ def passes(binding_keys: list[str], routing_key: str) -> bool:
     return filter.matches((), routing_key, {})
 
 
-@settings(derandomize=True, max_examples=3_000, deadline=None)
+@settings(derandomize=True, max_examples=1_000, deadline=None)
 @given(places=BINDING_KEYS, words=ROUTING_KEYS)
 def test_matching_agrees_with_trying_everything(places: list[str], words: list[str]) -> None:
     assert passes([".".join(places)], ".".join(words)) is matches_by_trying(places, words)
