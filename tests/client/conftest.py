@@ -86,7 +86,7 @@ Wait = Callable[..., None]
 def wait_until() -> Wait:
     """Wait for threads or the service: `wait_until(lambda: …, seconds=10)`."""
 
-    def wait(holds: Callable[[], object], seconds: float = 20.0) -> None:
+    def wait(holds: Callable[[], object], seconds: float = 60.0) -> None:
         ends = time.monotonic() + seconds
         while not holds():
             assert time.monotonic() < ends, "it did not come about in time"

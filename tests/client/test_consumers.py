@@ -31,9 +31,6 @@ from cirrusmq_client import (
     errors,
 )
 
-# Real time counts here: with other tests beside it, a loaded machine would fail it.
-pytestmark = pytest.mark.alone
-
 NewQueue = Callable[..., str]
 Wait = Callable[..., None]
 
@@ -170,6 +167,7 @@ def test_a_batch_is_handled_when_it_is_full_however_long_it_may_wait(
     assert sizes.sizes == [40, 40]
 
 
+@pytest.mark.alone
 def test_a_batch_that_does_not_fill_is_handled_when_it_has_waited(
     client: Client, producer: Producer, new_queue: NewQueue, wait_until: Wait
 ) -> None:
@@ -302,6 +300,7 @@ def _result(handle: Callable[[Received], Any], message: Received) -> Any:
         return Retry()
 
 
+@pytest.mark.alone
 def test_a_lease_is_extended_as_long_as_the_handler_runs(
     client: Client, producer: Producer, new_queue: NewQueue, wait_until: Wait
 ) -> None:
@@ -310,7 +309,7 @@ def test_a_lease_is_extended_as_long_as_the_handler_runs(
 
     def handle(message: Received) -> None:
         started.append(message.receive_count)
-        time.sleep(4.5)
+        time.sleep(2.5)
         ended.append(message.receive_count)
 
     with Consumer(name, handle, client=client, workers=1, wait_seconds=1):
@@ -341,6 +340,7 @@ def test_an_outage_does_not_end_a_consumer(
     consumer.join()
 
 
+@pytest.mark.alone
 def test_on_sigterm_running_handlers_end_and_what_was_not_started_is_given_back(
     stack: Any, client: Client, producer: Producer, new_queue: NewQueue, wait_until: Wait
 ) -> None:
@@ -368,6 +368,7 @@ def test_on_sigterm_running_handlers_end_and_what_was_not_started_is_given_back(
     assert (counts["active"], counts["inactive"]) == (18, 0)
 
 
+@pytest.mark.alone
 def test_an_idle_consumer_ends_cleanly(client: Client, new_queue: NewQueue) -> None:
     began = time.monotonic()
     with Consumer(new_queue(), print, client=client, wait_seconds=0.5):

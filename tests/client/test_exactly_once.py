@@ -37,9 +37,6 @@ from cirrusmq_client.sql_transactions import CONSUMED
 from cirrusmq_local.engine import Engine as Store
 from cirrusmq_local.engine import TableSpec, attach
 
-# Real time counts here: with other tests beside it, a loaded machine would fail it.
-pytestmark = pytest.mark.alone
-
 NewQueue = Callable[..., str]
 Wait = Callable[..., None]
 HERE = Path(__file__).parent

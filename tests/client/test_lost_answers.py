@@ -21,9 +21,6 @@ from cirrusmq_client import (
     errors,
 )
 
-# Real time counts here: with other tests beside it, a loaded machine would fail it.
-pytestmark = pytest.mark.alone
-
 NewQueue = Callable[..., str]
 
 
