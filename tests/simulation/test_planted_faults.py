@@ -8,20 +8,45 @@ import pytest
 from tests.simulation import cloud_plants, topic_plants
 from tests.simulation.checks import RAISED
 from tests.simulation.history import Violation
-from tests.simulation.plants import PLANTS, Plant
+from tests.simulation.plants import PLANTS
 from tests.simulation.scenario import draw_scenario
 from tests.simulation.shrinking import shrink, tell
 from tests.simulation.simulation import play
 
 MOST_SEEDS, MOST_SEEDS_OF_RARE = 100, 2_000
 """Of the scenarios in which a fault can do harm."""
+LAST_FOUND_BY = {
+    "a_delete_does_not_compare_the_nonce": 20,
+    "a_hold_does_not_compare_the_nonce": 23,
+    "a_move_deletes_first": 103,
+    "a_move_does_not_look_at_its_source": 41,
+    "a_move_writes_the_arrival_first": 42,
+    "a_rewind_takes_what_was_deleted_since": 141,
+    "a_send_that_is_repeated_gets_another_id": 18,
+    "anybody_holds_the_lease_of_a_poster": 12,
+    "deleted_messages_do_not_reach_the_archive": 17,
+    "expired_messages_are_received": 5,
+    "fan_out_goes_on_after_a_share_that_failed": 134,
+    "given_back_messages_keep_their_receipts": 20,
+    "held_messages_become_dead_letters": 5,
+    "moved_parcels_leave_no_tombstone": 106,
+    "moves_are_billed_as_deletes": 17,
+    "ordered_receivers_pass_what_is_held": 35,
+    "parcels_are_written_before_their_log_record": 6,
+    "reminders_are_written_after_the_messages": 15,
+    "what_cannot_be_read_stays_claimed": 52,
+}
+"""Seeds that are tried first. A stale one costs time: the others follow."""
 _FAULTS = [
     pytest.param(name, marks=pytest.mark.long if plant.rare else ())
     for name, plant in PLANTS.items()
 ]
 
 
-def _seeds(plant: Plant) -> Iterator[int]:
+def _seeds(fault: str) -> Iterator[int]:
+    plant = PLANTS[fault]
+    if fault in LAST_FOUND_BY:
+        yield LAST_FOUND_BY[fault]
     seed = found = 0
     while found < (MOST_SEEDS_OF_RARE if plant.rare else MOST_SEEDS):
         if not plant.families or draw_scenario(seed).family in plant.families:
@@ -31,9 +56,9 @@ def _seeds(plant: Plant) -> Iterator[int]:
 
 
 def _find(fault: str, patch: pytest.MonkeyPatch) -> tuple[int, Violation]:
-    """The first seed that finds a fault, and by which promise."""
+    """A seed that finds a fault, and by which promise."""
     PLANTS[fault].patch(patch)
-    for seed in _seeds(PLANTS[fault]):
+    for seed in _seeds(fault):
         violation = play(seed).violation
         if violation is not None:
             return seed, violation
@@ -42,6 +67,7 @@ def _find(fault: str, patch: pytest.MonkeyPatch) -> tuple[int, Violation]:
 
 def test_the_planted_faults_are_there() -> None:
     assert len(PLANTS) >= 25
+    assert LAST_FOUND_BY.keys() <= PLANTS.keys()
     assert topic_plants.__doc__
     assert cloud_plants.__doc__
 
