@@ -23,7 +23,17 @@ def create_admin_key(asked: dict[str, Any]) -> dict[str, Any]:
     return shown
 
 
+def serve_custom_resource(event: Event, context: Context) -> dict[str, Any]:
+    """A resource of a CloudFormation template, which CloudFormation asks for by an invocation."""
+    # Rare, and calls over HTTP need none of it.
+    from cirrusmq_lambda.custom_resources.serve import serve_request
+
+    return serve_request(bootstrap.service(), event, context)
+
+
 def handler(event: Event, context: Context) -> Answer:
     if "create_admin_key" in event:
         return create_admin_key(event["create_admin_key"])
+    if "ResponseURL" in event:
+        return serve_custom_resource(event, context)
     return serve(ROUTES, event, context)

@@ -12,15 +12,19 @@ def check_references(
 ) -> list[tuple[int, str]]:
     """What is wrong, with lines of the file. `final`: all that there will be."""
     problems = []
+    others = {place: held for place, held in final.items() if place not in declared}
     for place, each in declared.items():
-        for parameter, reason in _wrong(place, each.attributes, final):
+        for parameter, reason in _wrong(place, each.attributes, final, others):
             text = f"{place}: {parameter}: {reason}"
             problems.append((each.line_of(parameter), text))
     return problems
 
 
 def _wrong(
-    place: Place, attributes: Attributes, final: Mapping[Place, Attributes]
+    place: Place,
+    attributes: Attributes,
+    final: Mapping[Place, Attributes],
+    others: Mapping[Place, Attributes],
 ) -> Iterator[tuple[str, str]]:
     if place.kind == "queue":
         dead_letter = attributes["dead_letter"]
@@ -31,7 +35,7 @@ def _wrong(
             yield "dead_letter.queue", "must be another queue"
         else:
             yield from _wrong_target("dead_letter.queue", name, attributes["ordered"], final)
-            yield from _used(place, final)
+            yield from _used(place, others)
     if place.kind == "subscription":
         if attributes["protocol"] == "queue":
             endpoint = attributes["endpoint"]
@@ -56,9 +60,9 @@ def _wrong_target(
         yield parameter, f"must not be ordered, and {name} is"
 
 
-def _used(place: Place, final: Mapping[Place, Attributes]) -> Iterator[tuple[str, str]]:
-    """Of a queue with dead_letter: what uses it for its own dead letters."""
-    for other, attributes in final.items():
+def _used(place: Place, others: Mapping[Place, Attributes]) -> Iterator[tuple[str, str]]:
+    """Of a queue with dead_letter: what uses it so, and is not in the file to be told there."""
+    for other, attributes in others.items():
         if dead_letters_of(attributes) == place.name:
             yield "dead_letter", f"must be null: {other} uses this queue for its dead letters"
 

@@ -14,16 +14,15 @@ import yaml
 
 _TAG = "tag:yaml.org,2002:"
 _PLAIN = {
-    "null": (re.compile(r"~|null|Null|NULL|"), ["~", "n", "N", ""]),
-    "bool": (re.compile(r"true|True|TRUE|false|False|FALSE"), list("tTfF")),
-    "int": (re.compile(r"-?(0|[1-9][0-9]*)"), list("-0123456789")),
+    "null": (r"~|null|Null|NULL|", ["~", "n", "N", ""]),
+    "bool": (r"true|True|TRUE|false|False|FALSE", list("tTfF")),
+    "int": (r"-?(0|[1-9][0-9]*)", list("-0123456789")),
     "float": (
-        re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?"),
+        r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?",
         list("-0123456789"),
     ),
-    "merge": (re.compile(r"<<"), ["<"]),
+    "merge": (r"<<", ["<"]),
 }
-_SHORT_LIST = 8
 
 
 class TextError(Exception):
@@ -39,8 +38,6 @@ class _Loader(yaml.SafeLoader):
 
 
 _Loader.yaml_implicit_resolvers = {}
-for _name, (_pattern, _first) in _PLAIN.items():
-    _Loader.add_implicit_resolver(_TAG + _name, re.compile(f"(?:{_pattern.pattern})\\Z"), _first)
 
 
 class _Dumper(yaml.SafeDumper):
@@ -49,6 +46,20 @@ class _Dumper(yaml.SafeDumper):
 
     def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
         super().increase_indent(flow, False)
+
+
+def _represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    # Line breaks of other alphabets survive in double quotes alone.
+    style = None if text.isprintable() else '"'
+    return dumper.represent_scalar(_TAG + "str", text, style=style)
+
+
+_Dumper.add_representer(str, _represent_text)
+for _name, (_pattern, _first) in _PLAIN.items():
+    _whole = re.compile(f"(?:{_pattern})\\Z")
+    _Loader.add_implicit_resolver(_TAG + _name, _whole, _first)
+    # A text that is something else to any reader is quoted.
+    _Dumper.add_implicit_resolver(_TAG + _name, _whole, _first)
 
 
 def load(text: str) -> tuple[Any, Mapping[tuple[str, ...], int]]:

@@ -43,6 +43,17 @@ def decode(body: bytes, shape: type[T]) -> T:
         raise MalformedRequest from error
 
 
+def convert_texts(given: object, shape: type[T]) -> T:
+    """Read values as `shape` whose numbers and booleans may be texts: `"5"`, `"true"`.
+
+    Raises InvalidParameter, as `decode` does.
+    """
+    try:
+        return msgspec.convert(given, shape, strict=False)
+    except msgspec.ValidationError as error:
+        raise _explain(str(error), shape) from error
+
+
 def _check_object(body: bytes) -> None:
     try:
         decoded = msgspec.json.decode(body)

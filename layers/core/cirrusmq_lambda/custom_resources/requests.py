@@ -1,0 +1,170 @@
+"""CloudFormation's event, and the properties of each type of resource.
+
+CloudFormation makes a text of every number and boolean in the properties.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+from msgspec import field
+
+from cirrusmq.access.permissions import Permission
+from cirrusmq.base.errors import InvalidParameter
+from cirrusmq.base.names import ACCOUNT_NAME, check_name
+from cirrusmq.base.shapes import convert_texts
+from cirrusmq.model.queue import QueueInput, ReceiverInput
+from cirrusmq.model.topic import SubscriptionInput, TopicInput
+from cirrusmq_lambda.custom_resources.identity import Place
+from cirrusmq_lambda.routes.access import GrantRequest
+
+
+class CustomRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """An event of CloudFormation; members that nothing here needs are passed over.
+
+    Source: docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/crpg-ref-requests.html
+    """
+
+    type: Literal["Create", "Update", "Delete"] = field(name="RequestType")
+    response_url: str = field(name="ResponseURL")
+    stack_id: str = field(name="StackId")
+    request_id: str = field(name="RequestId")
+    logical_id: str = field(name="LogicalResourceId")
+    resource_type: str = field(name="ResourceType")
+    physical_id: str = field(name="PhysicalResourceId", default="")
+    properties: dict[str, Any] = field(name="ResourceProperties", default_factory=dict)
+
+
+class _Properties(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="pascal"
+):
+    """Properties of every type. The first two are CloudFormation's own."""
+
+    service_token: str = ""
+    service_timeout: int = 0
+    account: str
+    delete_with_contents: bool = False
+
+    @property
+    def place(self) -> Place:
+        """Where the resource is."""
+        raise NotImplementedError
+
+
+class QueueProperties(_Properties, frozen=True, kw_only=True):
+    """Of `Custom::CirrusMQQueue`."""
+
+    name: str
+    attributes: QueueInput = QueueInput()
+
+    @property
+    def place(self) -> Place:
+        return Place(self.account, "queue", self.name)
+
+
+class TopicProperties(_Properties, frozen=True, kw_only=True):
+    """Of `Custom::CirrusMQTopic`."""
+
+    name: str
+    attributes: TopicInput = TopicInput()
+
+    @property
+    def place(self) -> Place:
+        return Place(self.account, "topic", self.name)
+
+
+class ReceiverProperties(_Properties, frozen=True, kw_only=True):
+    """Of `Custom::CirrusMQReceiver`."""
+
+    queue: str
+    name: str
+    attributes: ReceiverInput = ReceiverInput()
+
+    @property
+    def place(self) -> Place:
+        return Place(self.account, "receiver", self.name, self.queue)
+
+
+class SubscriptionProperties(_Properties, frozen=True, kw_only=True):
+    """Of `Custom::CirrusMQSubscription`."""
+
+    topic: str
+    name: str
+    attributes: SubscriptionInput
+
+    @property
+    def place(self) -> Place:
+        return Place(self.account, "subscription", self.name, self.topic)
+
+
+class GrantProperties(_Properties, frozen=True, kw_only=True):
+    """Of `Custom::CirrusMQGrant`: `To` is the account that may use the queue."""
+
+    queue: str
+    to: str
+    permission: Permission
+
+    @property
+    def attributes(self) -> GrantRequest:
+        """The grant's body, as a call over HTTP has it."""
+        return GrantRequest(permission=self.permission)
+
+    @property
+    def place(self) -> Place:
+        return Place(self.account, "grant", self.to, self.queue)
+
+
+Properties: TypeAlias = (
+    QueueProperties
+    | TopicProperties
+    | ReceiverProperties
+    | SubscriptionProperties
+    | GrantProperties
+)
+TYPES: dict[str, type[Properties]] = {
+    "Custom::CirrusMQQueue": QueueProperties,
+    "Custom::CirrusMQTopic": TopicProperties,
+    "Custom::CirrusMQReceiver": ReceiverProperties,
+    "Custom::CirrusMQSubscription": SubscriptionProperties,
+    "Custom::CirrusMQGrant": GrantProperties,
+}
+
+
+def read_properties(request: CustomRequest) -> Properties:
+    """The properties of a request; InvalidParameter where one is unknown or out of its range."""
+    shape = TYPES.get(request.resource_type)
+    if shape is None:
+        raise InvalidParameter("Type", f"must be one of {', '.join(TYPES)}")
+    given = dict(request.properties)
+    attributes = given.get("Attributes")
+    if isinstance(attributes, dict) and isinstance(attributes.get("retry"), dict):
+        retry = {name: _number(name, held) for name, held in attributes["retry"].items()}
+        given["Attributes"] = attributes | {"retry": retry}
+    properties = convert_texts(given, shape)
+    check_name("Account", properties.account, ACCOUNT_NAME)
+    if isinstance(properties, SubscriptionProperties):
+        _check_protocol(properties.attributes)
+    return properties
+
+
+def _check_protocol(attributes: SubscriptionInput) -> None:
+    # A URL confirms by a person, and its secret is told once: neither fits into a template.
+    if attributes.protocol == "http":
+        raise InvalidParameter(
+            "Attributes.protocol", "must be queue or pull: URLs are subscribed over HTTP"
+        )
+
+
+def _number(name: str, held: Any) -> Any:
+    """A member of a retry policy, all of which are numbers but one; what is none is refused."""
+    if isinstance(held, list):
+        return [_number(name, each) for each in held]
+    if name == "policy" or not isinstance(held, str):
+        return held
+    for kind in (int, float):
+        try:
+            return kind(held)
+        except ValueError:
+            continue
+    return held

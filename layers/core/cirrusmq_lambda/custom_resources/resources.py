@@ -1,0 +1,240 @@
+"""Making, changing and deleting one resource, by the operations of the core."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import msgspec
+
+from cirrusmq.access import permissions
+from cirrusmq.base.errors import AlreadyExists, GrantNotFound, QueueNotFound, TopicNotFound
+from cirrusmq.model.queue import Queue, QueueInput, ReceiverInput, create_attributes
+from cirrusmq.model.source import Source
+from cirrusmq.model.topic import (
+    SubscriptionInput,
+    Topic,
+    TopicAttributes,
+    TopicInput,
+    create_subscription,
+    over_topic,
+    own_dead_letter_queue,
+)
+from cirrusmq.queues import queues, receivers
+from cirrusmq.queues.counts import count
+from cirrusmq.runtime.core import Core
+from cirrusmq.subscriptions import subscriptions, topics
+from cirrusmq.subscriptions.state import read_state
+from cirrusmq_lambda.custom_resources.identity import Place
+from cirrusmq_lambda.routes.access import GrantRequest
+
+T = TypeVar("T")
+
+
+class Resource:
+    """The resource of a place. Each operation may be repeated, and may raise what the core does."""
+
+    has_own_id = True
+    """Whether `create` decides the id of what it makes."""
+
+    def __init__(self, core: Core, place: Place) -> None:
+        self.core, self.place = core, place
+
+    def find(self) -> str | None:
+        """The id of what has this name now; None where there is nothing."""
+        raise NotImplementedError
+
+    def create(self, resource_id: str, given: Any) -> str:
+        """Make it, or find it with these attributes; the id of what is there then."""
+        raise NotImplementedError
+
+    def change(self, given: Any) -> None:
+        """Give it these attributes, and to those that are not given their defaults."""
+        raise NotImplementedError
+
+    def contents(self) -> str | None:
+        """What would be gone with it; None for nothing."""
+        return None
+
+    def delete(self) -> None:
+        """Delete it."""
+        raise NotImplementedError
+
+    def _messages(self, *sources: Source) -> str | None:
+        counts = [count(self.core, source) for source in sources]
+        held = sum(each.active + each.inactive + each.delayed for each in counts)
+        return f"{held:,} messages" if held else None
+
+
+class QueueResource(Resource):
+    """A queue; with its receivers' messages as contents."""
+
+    def find(self) -> str | None:
+        queue = _found(self._queue)
+        return queue.id if queue else None
+
+    def create(self, resource_id: str, given: QueueInput) -> str:
+        account, name = self.place.account, self.place.name
+        made, _ = queues.create_queue(self.core, account, name, given, resource_id=resource_id)
+        return made.id
+
+    def change(self, given: QueueInput) -> None:
+        whole = _whole(create_attributes(given), QueueInput)
+        queues.change_queue(self.core, self.place.account, self.place.name, whole)
+
+    def contents(self) -> str | None:
+        return self._messages(*receivers.all_sources(self.core, self._queue()))
+
+    def delete(self) -> None:
+        receivers.delete_queue(self.core, self.place.account, self.place.name)
+
+    def _queue(self) -> Queue:
+        return queues.find_queue(self.core, self.place.account, self.place.name).value
+
+
+class ReceiverResource(Resource):
+    """A receiver of a queue."""
+
+    def find(self) -> str | None:
+        listed = _found(lambda: receivers.list_receivers(self.core, self._queue())) or []
+        return next((each.id for each in listed if each.name == self.place.name), None)
+
+    def create(self, resource_id: str, given: ReceiverInput) -> str:
+        made, _ = receivers.put_receiver(
+            self.core, self._queue(), self.place.name, given, resource_id=resource_id
+        )
+        return made.id
+
+    def change(self, given: ReceiverInput) -> None:
+        # Its attributes are fixed: this finds it with the same ones, or is refused.
+        receivers.put_receiver(self.core, self._queue(), self.place.name, given)
+
+    def contents(self) -> str | None:
+        queue = self._queue()
+        return self._messages(receivers.source_named(self.core, queue, self.place.name))
+
+    def delete(self) -> None:
+        receivers.delete_receiver(self.core, self._queue(), self.place.name)
+
+    def _queue(self) -> Queue:
+        return queues.find_queue(self.core, self.place.account, self.place.parent).value
+
+
+class GrantResource(Resource):
+    """A grant; it has no id, and is known by its queue's."""
+
+    has_own_id = False
+
+    def find(self) -> str | None:
+        granted = _found(self._granted)
+        return granted.queue_id if granted else None
+
+    def create(self, resource_id: str, given: GrantRequest) -> str:
+        queue = self._queue()
+        granted = _found(self._granted)
+        if granted is not None and granted.permission != given.permission:
+            raise AlreadyExists(f"account {self.place.name} has another permission already")
+        permissions.put_grant(self.core, queue, self.place.name, given.permission)
+        return queue.id
+
+    def change(self, given: GrantRequest) -> None:
+        permissions.put_grant(self.core, self._queue(), self.place.name, given.permission)
+
+    def delete(self) -> None:
+        permissions.delete_grant(self.core, self._queue(), self.place.name)
+
+    def _granted(self) -> permissions.Grant:
+        return permissions.get_grant(self.core, self._queue(), self.place.name)
+
+    def _queue(self) -> Queue:
+        return queues.find_queue(self.core, self.place.account, self.place.parent).value
+
+
+class TopicResource(Resource):
+    """A topic; its contents are its subscriptions."""
+
+    def find(self) -> str | None:
+        topic = _found(self._topic)
+        return topic.id if topic else None
+
+    def create(self, resource_id: str, given: TopicInput) -> str:
+        account, name = self.place.account, self.place.name
+        made, _ = topics.create_topic(self.core, account, name, given, resource_id=resource_id)
+        return made.id
+
+    def change(self, given: TopicInput) -> None:
+        whole = _whole(over_topic(TopicAttributes(), given), TopicInput)
+        topics.change_topic(self.core, self.place.account, self.place.name, whole)
+
+    def contents(self) -> str | None:
+        listed = subscriptions.list_subscriptions(self.core, self._topic())
+        return f"{len(listed)} subscriptions" if listed else None
+
+    def delete(self) -> None:
+        subscriptions.delete_topic(self.core, self.place.account, self.place.name)
+
+    def _topic(self) -> Topic:
+        return topics.find_topic(self.core, self.place.account, self.place.name).value
+
+
+class SubscriptionResource(Resource):
+    """A subscription of a topic: to a queue, or a group of consumers."""
+
+    def find(self) -> str | None:
+        listed = _found(lambda: subscriptions.list_subscriptions(self.core, self._topic())) or []
+        return next((each.id for each in listed if each.name == self.place.name), None)
+
+    def create(self, resource_id: str, given: SubscriptionInput) -> str:
+        made, _ = subscriptions.put_subscription(
+            self.core, self._topic(), self.place.name, given, resource_id=resource_id
+        )
+        return made.id
+
+    def change(self, given: SubscriptionInput) -> None:
+        topic, name = self._topic(), self.place.name
+        whole = dict(create_subscription(topic, name, given).attributes())
+        present = subscriptions.get_subscription(self.core, topic, name)
+        if present.dead_letter_queue == own_dead_letter_queue(present.id):
+            # The service made it: nothing said is that it may stay.
+            whole = {key: held for key, held in whole.items() if held or key != "dead_letter_queue"}
+        changed = msgspec.convert(whole, SubscriptionInput)
+        subscriptions.change_subscription(self.core, topic, name, changed)
+
+    def contents(self) -> str | None:
+        found = subscriptions.get_subscription(self.core, self._topic(), self.place.name)
+        counts = read_state(self.core, found).counts
+        held = counts.active + counts.inactive + counts.delayed if counts else 0
+        return f"{held:,} messages" if held else None
+
+    def delete(self) -> None:
+        subscriptions.delete_subscription(self.core, self._topic(), self.place.name)
+
+    def _topic(self) -> Topic:
+        return topics.find_topic(self.core, self.place.account, self.place.parent).value
+
+
+_KINDS: dict[str, type[Resource]] = {
+    "queue": QueueResource,
+    "receiver": ReceiverResource,
+    "grant": GrantResource,
+    "topic": TopicResource,
+    "subscription": SubscriptionResource,
+}
+
+
+def resource_at(core: Core, place: Place) -> Resource:
+    """The resource of a place."""
+    return _KINDS[place.kind](core, place)
+
+
+def _found(read: Callable[[], T]) -> T | None:
+    """What is read; None where it, or what it belongs to, is not there."""
+    try:
+        return read()
+    except (QueueNotFound, TopicNotFound, GrantNotFound):
+        return None
+
+
+def _whole(attributes: msgspec.Struct, shape: type[T]) -> T:
+    """A change to exactly these attributes."""
+    return msgspec.convert(msgspec.to_builtins(attributes), shape)

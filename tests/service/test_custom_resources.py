@@ -1,0 +1,464 @@
+"""CloudFormation's custom resources: made, changed, renamed, rolled back, deleted, and repeated."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import urllib3
+from tests.service.response_bucket import ResponseBucket
+
+from cirrusmq.base.errors import InvalidParameter
+from cirrusmq.queues import queues
+from cirrusmq_lambda.custom_resources import responses
+from cirrusmq_lambda.custom_resources.identity import Identity, Place, read_identity
+from cirrusmq_local.testing import Client, World
+
+STACK = "arn:aws:cloudformation:eu-central-1:123456789012:stack/shop/8f1c2d30"
+FUNCTION = "arn:aws:lambda:eu-central-1:123456789012:function:cirrusmq-manage:live"
+Answer = dict[str, Any]
+
+
+class Stack:
+    """A stack's resources, asked for as CloudFormation asks."""
+
+    def __init__(self, world: World, bucket: ResponseBucket) -> None:
+        self.world, self.bucket = world, bucket
+        self.requests = 0
+
+    def event(
+        self, kind: str, logical_id: str, type_name: str, physical_id: str = "", **properties: Any
+    ) -> dict[str, Any]:
+        self.requests += 1
+        known = {"PhysicalResourceId": physical_id} if physical_id else {}
+        return {
+            "RequestType": kind,
+            "ServiceToken": FUNCTION,
+            "ResponseURL": self.bucket.url(self.requests),
+            "StackId": STACK,
+            "RequestId": f"4d6a-{self.requests}",
+            "LogicalResourceId": logical_id,
+            "ResourceType": f"Custom::CirrusMQ{type_name}",
+            "ResourceProperties": {"ServiceToken": FUNCTION, "Account": "acme"} | properties,
+            **known,
+        }
+
+    def ask(self, *args: Any, **properties: Any) -> Answer:
+        return self.send(self.event(*args, **properties))
+
+    def send(self, event: dict[str, Any]) -> Answer:
+        """CloudFormation's view: what was PUT, which is what the function says it did."""
+        answered: Answer = self.world.run("manage", event)
+        assert self.bucket.answers[-1] == answered
+        assert answered["RequestId"] == event["RequestId"]
+        assert answered["StackId"] == STACK
+        assert answered["LogicalResourceId"] == event["LogicalResourceId"]
+        return answered
+
+    def create(self, logical_id: str, type_name: str, **properties: Any) -> str:
+        answer = self.ask("Create", logical_id, type_name, **properties)
+        assert answer["Status"] == "SUCCESS", answer
+        return str(answer["PhysicalResourceId"])
+
+
+@pytest.fixture
+def bucket(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ResponseBucket]:
+    made = ResponseBucket(tmp_path)
+
+    def make_pool() -> urllib3.PoolManager:
+        return urllib3.PoolManager(ca_certs=str(made.authority))
+
+    monkeypatch.setattr(responses, "make_pool", make_pool)
+    monkeypatch.setattr(urllib3.util.connection, "create_connection", made.connect)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+@pytest.fixture
+def stack(world: World, bucket: ResponseBucket) -> Stack:
+    return Stack(world, bucket)
+
+
+@pytest.fixture
+def acme(world: World) -> Client:
+    return world.client("acme")
+
+
+def test_each_type_is_made_and_deleted(stack: Stack, acme: Client) -> None:
+    texts = {"delay_seconds": "5", "receive_wait_seconds": "1.5", "labels": {"team": "3"}}
+    dead = stack.create("Dead", "Queue", Name="orders-dead")
+    made: dict[str, tuple[str, str, dict[str, Any]]] = {
+        "Dead": ("Queue", dead, {"Name": "orders-dead"}),
+    }
+    given = texts | {
+        "dead_letter": {"queue": "orders-dead", "max_receives": "3"},
+        "retry": {"policy": "custom", "waits": ["1", "2.5"], "jitter": "0.5"},
+    }
+    for logical_id, type_name, properties in (
+        ("Orders", "Queue", {"Name": "orders", "Attributes": given}),
+        ("Audit", "Receiver", {"Queue": "orders", "Name": "audit"}),
+        ("Partner", "Grant", {"Queue": "orders", "To": "partner", "Permission": "send"}),
+        ("Sales", "Topic", {"Name": "sales", "Attributes": {"partitions": "3"}}),
+        (
+            "Billing",
+            "Subscription",
+            {
+                "Topic": "sales",
+                "Name": "billing",
+                "Attributes": {"protocol": "queue", "endpoint": "orders"},
+            },
+        ),
+        (
+            "Group",
+            "Subscription",
+            {
+                "Topic": "sales",
+                "Name": "group",
+                "Attributes": {"protocol": "pull", "ordered": "true"},
+            },
+        ),
+    ):
+        made[logical_id] = (
+            type_name,
+            stack.create(logical_id, type_name, **properties),
+            properties,
+        )
+    shown = acme.get("/queues/orders").json
+    assert (shown["delay_seconds"], shown["receive_wait_seconds"]) == (5, 1.5)
+    assert shown["labels"] == {"team": "3"}
+    assert shown["retry"] == {"policy": "custom", "waits": [1, 2.5], "jitter": 0.5}
+    assert acme.get("/queues/orders/receivers/audit").status == 200
+    assert acme.get("/queues/orders/grants/partner").json["permission"] == "send"
+    assert acme.get("/topics/sales").json["partitions"] == 3
+    assert acme.get("/topics/sales/subscriptions/group").json["ordered"] is True
+    assert acme.get("/topics/sales/subscriptions/billing").json["endpoint"] == "orders"
+    for logical_id in reversed(made):
+        type_name, physical_id, properties = made[logical_id]
+        answer = stack.ask("Delete", logical_id, type_name, physical_id, **properties)
+        assert (answer["Status"], answer["PhysicalResourceId"]) == ("SUCCESS", physical_id)
+    assert acme.get("/queues").json["queues"] == []
+    assert acme.get("/topics").json["topics"] == []
+
+
+def test_the_answer_tells_the_name_and_the_id(stack: Stack, acme: Client) -> None:
+    answer = stack.ask("Create", "Orders", "Queue", Name="orders")
+    queue_id = acme.get("/queues/orders").json["id"]
+    assert answer["Data"] == {"Name": "orders", "Id": queue_id}
+    assert answer["PhysicalResourceId"] == f"acme/queue/orders/{queue_id}"
+    assert stack.bucket.headers[-1].get("content-type") == ""
+    assert stack.bucket.paths[-1].endswith("?X-Amz-Signature=a%2Bb")
+
+
+def test_a_request_that_is_made_twice_is_done_once(stack: Stack, acme: Client) -> None:
+    event = stack.event("Create", "Orders", "Queue", Name="orders")
+    first = stack.send(event)
+    assert stack.send(event) == first
+    physical_id = str(first["PhysicalResourceId"])
+    renamed = stack.event("Update", "Orders", "Queue", physical_id, Name="bills")
+    second = stack.send(renamed)
+    assert stack.send(renamed) == second
+    assert [each["name"] for each in acme.get("/queues").json["queues"]] == ["bills", "orders"]
+    removal = stack.event("Delete", "Orders", "Queue", physical_id, Name="orders")
+    assert stack.send(removal)["Status"] == "SUCCESS"
+    assert stack.send(removal)["Status"] == "SUCCESS"
+    assert [each["name"] for each in acme.get("/queues").json["queues"]] == ["bills"]
+
+
+def test_what_others_made_is_neither_taken_nor_deleted(stack: Stack, acme: Client) -> None:
+    acme.put("/queues/orders")
+    answer = stack.ask("Create", "Orders", "Queue", Name="orders")
+    assert answer["Status"] == "FAILED"
+    assert answer["Reason"] == "queue orders exists, and this stack did not make it"
+    rolled_back = str(answer["PhysicalResourceId"])
+    assert stack.ask("Delete", "Orders", "Queue", rolled_back, Name="orders")["Status"] == "SUCCESS"
+    assert acme.get("/queues/orders").status == 200
+    mine = stack.create("Bills", "Queue", Name="bills")
+    acme.delete("/queues/bills")
+    acme.put("/queues/bills")
+    assert stack.ask("Delete", "Bills", "Queue", mine, Name="bills")["Status"] == "SUCCESS"
+    assert acme.get("/queues/bills").status == 200
+    answer = stack.ask("Update", "Bills", "Queue", mine, Name="bills")
+    assert (answer["Status"], answer["PhysicalResourceId"]) == ("FAILED", mine)
+
+
+def test_an_update_changes_and_resets_attributes_in_place(stack: Stack, acme: Client) -> None:
+    attributes = {"delay_seconds": "5", "description": "a"}
+    made = stack.create("Orders", "Queue", Name="orders", Attributes=attributes)
+    answer = stack.ask(
+        "Update", "Orders", "Queue", made, Name="orders", Attributes={"description": "b"}
+    )
+    assert (answer["Status"], answer["PhysicalResourceId"]) == ("SUCCESS", made)
+    shown = acme.get("/queues/orders").json
+    assert (shown["delay_seconds"], shown["description"]) == (0, "b")
+    answer = stack.ask(
+        "Update", "Orders", "Queue", made, Name="orders", Attributes={"ordered": "true"}
+    )
+    assert (answer["Status"], answer["PhysicalResourceId"]) == ("FAILED", made)
+    assert answer["Reason"] == "ordered: is fixed when the queue is created"
+
+
+def test_updates_of_the_other_types_change_them_in_place(stack: Stack, acme: Client) -> None:
+    topic = stack.create("Sales", "Topic", Name="sales", Attributes={"description": "a"})
+    stack.create("Orders", "Queue", Name="orders")
+    group = {"Topic": "sales", "Name": "group"}
+    made = stack.create("Group", "Subscription", **group, Attributes={"protocol": "pull"})
+    grant = {"Queue": "orders", "To": "partner"}
+    granted = stack.create("Grant", "Grant", **grant, Permission="send")
+    audit = {"Queue": "orders", "Name": "audit"}
+    receiver = stack.create("Audit", "Receiver", **audit)
+    for answer, physical_id in (
+        (stack.ask("Update", "Sales", "Topic", topic, Name="sales"), topic),
+        (
+            stack.ask(
+                "Update",
+                "Group",
+                "Subscription",
+                made,
+                **group,
+                Attributes={"protocol": "pull", "filter": {"tags": ["paid"]}},
+            ),
+            made,
+        ),
+        (stack.ask("Update", "Grant", "Grant", granted, **grant, Permission="info"), granted),
+        (stack.ask("Update", "Audit", "Receiver", receiver, **audit), receiver),
+    ):
+        assert (answer["Status"], answer["PhysicalResourceId"]) == ("SUCCESS", physical_id)
+    assert acme.get("/topics/sales").json["description"] is None
+    assert acme.get("/topics/sales/subscriptions/group").json["filter"] == {"tags": ["paid"]}
+    assert acme.get("/queues/orders/grants/partner").json["permission"] == "info"
+    fixed = {"start": "earliest"}
+    answer = stack.ask("Update", "Audit", "Receiver", receiver, **audit, Attributes=fixed)
+    assert answer["Status"] == "FAILED"
+
+
+def test_another_name_is_another_queue_until_a_rollback_brings_the_first_one_back(
+    stack: Stack, acme: Client
+) -> None:
+    first = stack.create("Orders", "Queue", Name="orders")
+    renamed = stack.ask("Update", "Orders", "Queue", first, Name="bills")
+    second = str(renamed["PhysicalResourceId"])
+    assert second != first
+    assert renamed["Data"]["Name"] == "bills"
+    back = stack.ask("Update", "Orders", "Queue", second, Name="orders")
+    assert back["PhysicalResourceId"] == first
+    assert stack.ask("Delete", "Orders", "Queue", second, Name="bills")["Status"] == "SUCCESS"
+    assert [each["name"] for each in acme.get("/queues").json["queues"]] == ["orders"]
+
+
+def test_a_queue_that_somebody_deleted_is_made_again_by_an_update(
+    stack: Stack, acme: Client
+) -> None:
+    made = stack.create("Orders", "Queue", Name="orders")
+    acme.delete("/queues/orders")
+    answer = stack.ask("Update", "Orders", "Queue", made, Name="orders")
+    assert answer["Status"] == "SUCCESS"
+    assert answer["PhysicalResourceId"] != made
+    assert stack.ask("Delete", "Orders", "Queue", made, Name="orders")["Status"] == "SUCCESS"
+    assert acme.get("/queues/orders").status == 200
+
+
+def test_contents_are_deleted_only_where_the_template_says_so(stack: Stack, acme: Client) -> None:
+    made = stack.create("Orders", "Queue", Name="orders")
+    acme.send("orders", "one", "two")
+    answer = stack.ask("Delete", "Orders", "Queue", made, Name="orders")
+    assert (answer["Status"], answer["PhysicalResourceId"]) == ("FAILED", made)
+    assert answer["Reason"].startswith("queue orders has 2 messages: ")
+    forced = stack.ask("Delete", "Orders", "Queue", made, Name="orders", DeleteWithContents="true")
+    assert forced["Status"] == "SUCCESS"
+    assert acme.get("/queues/orders").status == 404
+    topic = stack.create("Sales", "Topic", Name="sales")
+    acme.put("/topics/sales/subscriptions/mine", {"protocol": "pull"})
+    answer = stack.ask("Delete", "Sales", "Topic", topic, Name="sales")
+    assert answer["Reason"].startswith("topic sales has 1 subscriptions: ")
+
+
+@pytest.mark.parametrize(
+    ("type_name", "properties", "reason"),
+    [
+        ("Queue", {}, "Name: this field is needed"),
+        ("Queue", {"Name": "orders", "Size": "3"}, "Size: this field is not known"),
+        ("Queue", {"Name": "9"}, "queue: must be 1 to 64 characters"),
+        ("Queue", {"Name": "orders", "Account": "a b"}, "Account: must be 1 to 64 characters"),
+        (
+            "Queue",
+            {"Name": "orders", "Attributes": {"delay_seconds": "soon"}},
+            "Attributes.delay_seconds: must be an integer from 0 to ",
+        ),
+        (
+            "Queue",
+            {"Name": "orders", "Attributes": {"ordered": "perhaps"}},
+            "Attributes.ordered: Expected bool",
+        ),
+        (
+            "Queue",
+            {"Name": "orders", "Attributes": {"retry": {"policy": "custom", "waits": ["x"]}}},
+            "retry.waits[0]: must be a number",
+        ),
+        ("Table", {"Name": "orders"}, "Type: must be one of Custom::CirrusMQQueue, "),
+        (
+            "Subscription",
+            {
+                "Topic": "sales",
+                "Name": "web",
+                "Attributes": {"protocol": "http", "endpoint": "https://example.com"},
+            },
+            "Attributes.protocol: must be queue or pull: ",
+        ),
+        (
+            "Receiver",
+            {"Queue": "nowhere", "Name": "audit"},
+            "account acme has no queue nowhere",
+        ),
+    ],
+)
+def test_what_cannot_be_made_is_answered_and_its_removal_is_done(
+    stack: Stack, acme: Client, type_name: str, properties: dict[str, Any], reason: str
+) -> None:
+    answer = stack.ask("Create", "Made", type_name, **properties)
+    assert answer["Status"] == "FAILED"
+    assert answer["Reason"].startswith(reason)
+    removed = stack.ask(
+        "Delete", "Made", type_name, str(answer["PhysicalResourceId"]), **properties
+    )
+    assert removed["Status"] == "SUCCESS"
+    assert acme.get("/queues").json["queues"] == []
+
+
+def test_a_failure_that_nobody_expects_is_answered(
+    stack: Stack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*args: Any, **options: Any) -> Any:
+        raise ZeroDivisionError("a secret detail")
+
+    monkeypatch.setattr(queues, "create_queue", fail)
+    answer = stack.ask("Create", "Orders", "Queue", Name="orders")
+    assert answer["Status"] == "FAILED"
+    assert answer["Reason"] == "Something went wrong; the request is in the log."
+
+
+def test_a_request_that_takes_too_long_is_answered_before_the_function_ends(
+    stack: Stack, acme: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it made meanwhile is known to the rollback by the id in the answer."""
+    goes_on, ended, created = threading.Event(), threading.Event(), queues.create_queue
+
+    def hang(*args: Any, **options: Any) -> Any:
+        goes_on.wait(20)
+        try:
+            return created(*args, **options)
+        finally:
+            ended.set()
+
+    monkeypatch.setattr(queues, "create_queue", hang)
+    monkeypatch.setattr(responses, "ANSWER_SECONDS", 28.8)
+    answer = stack.ask("Create", "Orders", "Queue", Name="orders")
+    assert (answer["Status"], answer["Reason"][:19]) == ("FAILED", "This took too long.")
+    goes_on.set()
+    assert ended.wait(20)
+    assert acme.get("/queues/orders").status == 200
+    rolled_back = str(answer["PhysicalResourceId"])
+    assert stack.ask("Delete", "Orders", "Queue", rolled_back, Name="orders")["Status"] == "SUCCESS"
+    assert acme.get("/queues/orders").status == 404
+
+
+@pytest.mark.parametrize("write", [1, 2, 3])
+def test_a_create_that_was_ended_anywhere_is_finished_by_its_repetition(
+    stack: Stack, acme: Client, monkeypatch: pytest.MonkeyPatch, write: int
+) -> None:
+    """Also where it was ended after it was made, before it was answered."""
+    stack.create("Orders", "Queue", Name="orders")
+    event = stack.event("Create", "Audit", "Receiver", Queue="orders", Name="audit")
+    writes = 0
+    transact = type(stack.world.core.store).transact
+
+    class Ended(BaseException):
+        pass
+
+    def ends(self: Any, *args: Any, **options: Any) -> Any:
+        nonlocal writes
+        writes += 1
+        done = transact(self, *args, **options)
+        if writes == write:
+            raise Ended
+        return done
+
+    with monkeypatch.context() as patched:
+        patched.setattr(type(stack.world.core.store), "transact", ends)
+        ended = False
+        try:
+            stack.send(event)
+        except Ended:
+            ended = True
+    answer = stack.send(event)
+    assert answer["Status"] == "SUCCESS"
+    assert acme.get("/queues/orders/receivers/audit").json["id"] == answer["Data"]["Id"]
+    assert ended
+
+
+def test_an_answer_that_is_not_taken_is_sent_again(stack: Stack) -> None:
+    stack.bucket.statuses = [503, 500]
+    assert stack.ask("Create", "Orders", "Queue", Name="orders")["Status"] == "SUCCESS"
+    stack.bucket.statuses = [403]
+    event = stack.event("Create", "Bills", "Queue", Name="bills")
+    with pytest.raises(urllib3.exceptions.HTTPError, match="403"):
+        stack.send(event)
+    assert stack.send(event)["Status"] == "SUCCESS"
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://bucket.s3.amazonaws.com/a",
+        "https://example.com/a",
+        "https://bucket.s3.amazonaws.com.example.com/a",
+        "https://s3.amazonaws.com@example.com/a",
+        "https://a:b@bucket.s3.amazonaws.com/a",
+        "https://169.254.169.254/a",
+        "https://evil.com/.s3.amazonaws.com",
+        "https://bucket.execute-api.amazonaws.com/",
+    ],
+)
+def test_nothing_is_done_for_an_address_that_is_not_s3(
+    stack: Stack, acme: Client, url: str
+) -> None:
+    event = stack.event("Create", "Orders", "Queue", Name="orders") | {"ResponseURL": url}
+    with pytest.raises(InvalidParameter, match="ResponseURL"):
+        stack.world.run("manage", event)
+    assert acme.get("/queues").json["queues"] == []
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://cloudformation-custom-resource-response-useast1.s3.amazonaws.com/a?b=c",
+        "https://cloudformation-custom-resource-response-eusouth1.s3.eu-south-1.amazonaws.com/a",
+        "https://cloudformation-custom-resource-response-euwest1.s3-eu-west-1.amazonaws.com/a",
+        "https://cloudformation-custom-resource-response-cnnorth1.s3.cn-north-1.amazonaws.com.cn/a",
+    ],
+)
+def test_the_buckets_of_cloudformation_are_taken(url: str) -> None:
+    assert responses.check_url(url) == url
+
+
+def test_an_id_is_read_as_it_was_written_and_stays_short_enough() -> None:
+    for place in (
+        Place("acme", "queue", "q" * 64),
+        Place("a" * 64, "subscription", "s" * 64, "t" * 64),
+    ):
+        identity = Identity(place, ("id1", "id2"))
+        assert read_identity(str(identity)) == identity
+        long = Identity(place, tuple(f"{number:012d}" for number in range(100)))
+        assert len(str(long)) <= 1_024
+        read = read_identity(str(long))
+        assert read is not None
+        assert read.ids[0] == "000000000000"
+    for other in ("", "a", "acme/queue/orders", "acme/table/orders/1", "acme/receiver/orders/1"):
+        assert read_identity(other) is None
