@@ -1,5 +1,6 @@
 """Long work, step by step: operations (purge, rewind, redrive, backfill), handing out shares that
-fan_out parked, dead letters by age; invoked asynchronously."""
+fan_out parked, dead letters by age; invoked asynchronously. Whoever operates the service invokes it
+to have the logs handed out again, and to see how far that is."""
 
 from __future__ import annotations
 
@@ -7,6 +8,7 @@ from typing import Any
 
 from cirrusmq.fanout.parking import drain
 from cirrusmq.maintenance.visits import give_up_on
+from cirrusmq.operations import fan_out_again
 from cirrusmq.operations.runner import run
 from cirrusmq.queues.operations import Pointer
 from cirrusmq.wiring import bootstrap
@@ -18,8 +20,13 @@ CALLS_MS = 30_000
 """Kept back for a page that is under way."""
 
 
-def handler(event: dict[str, Any], context: Context) -> None:
+def handler(event: dict[str, Any], context: Context) -> dict[str, Any] | None:
     core = bootstrap.service()
+    if "fan_out_since" in event:
+        started = fan_out_again.ask(core, event["fan_out_since"], event.get("until"))
+        return fan_out_again.show(started)
+    if "fan_out_state" in event:
+        return fan_out_again.find(core, event["fan_out_state"])
     most_ms = context.get_remaining_time_in_millis() - SAVE_MS
     if "parked" in event:
         drain(core, event["parked"], most_ms - CALLS_MS)
@@ -28,3 +35,4 @@ def handler(event: dict[str, Any], context: Context) -> None:
         give_up_on(core, aged["resource"], aged["partition"], most_ms - CALLS_MS)
     else:
         run(core, Pointer(**event["operation"]), most_ms, event.get("hops", 0))
+    return None

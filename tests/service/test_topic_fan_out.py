@@ -348,7 +348,7 @@ def test_a_share_that_fails_is_put_aside_and_handed_out_when_it_can_be(
     topic.publish("good")
     assert taken(group) == ["good"]
     assert taken(other) == ["bad", "good"]
-    assert not world.parked
+    assert not world.unprocessed.bodies()
     sweep(world)
     assert taken(group) == []
     fails = False

@@ -25,6 +25,7 @@ from cirrusmq.storage.secret import load_secret
 from cirrusmq_local.cloud.functions import load_handler
 from cirrusmq_local.cloud.invocation import Handler
 from cirrusmq_local.cloud.template import Function
+from cirrusmq_local.cloud.unprocessed import UnprocessedQueue
 
 if TYPE_CHECKING:
     from tests.simulation.deployment import Deployment
@@ -136,6 +137,7 @@ class Environment:
             start_execution=lambda name, given: deployment.start_execution(self, name, given),
             post=lambda url, headers, body: deployment.post(self, url, headers, body),
             read_report=lambda path: None,
+            unprocessed=UnprocessedQueue(clock.now_ms),
             real_seconds=lambda: deployment.stage.now_ms() // 1000,
             settings=Settings(confirm_endpoints=False, http_endpoints=True),
         )

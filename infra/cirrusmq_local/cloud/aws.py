@@ -23,6 +23,7 @@ from cirrusmq_local.cloud.executions import (
 from cirrusmq_local.cloud.functions import Functions, UnknownFunctionError
 from cirrusmq_local.cloud.invocation import EventTooLargeError, Invocation, running
 from cirrusmq_local.cloud.template import REGION
+from cirrusmq_local.cloud.unprocessed import UnprocessedQueue
 
 
 class NotOnOneMachineError(Exception):
@@ -45,9 +46,13 @@ def isolate_environment() -> None:
 
 
 def make_session(
-    functions: Callable[[], Functions], executions: Callable[[], Executions] | None = None
+    functions: Callable[[], Functions],
+    executions: Callable[[], Executions] | None = None,
+    unprocessed: UnprocessedQueue | None = None,
 ) -> botocore.session.Session:
-    """A session whose clients invoke functions and start executions here, and do nothing else.
+    """A session whose clients invoke functions, start executions and read what failed, all here.
+
+    They do nothing else.
 
     A client that the embedded engine is attached to answers before the refusal: botocore asks
     the handler of the more specific event first.
@@ -63,7 +68,18 @@ def make_session(
         assert executions is not None
         return _start_execution(executions(), params)
 
+    def receive(params: dict[str, Any], **_: Any) -> tuple[AWSResponse, dict[str, Any]]:
+        assert unprocessed is not None
+        return _receive(unprocessed, params)
+
+    def remove(params: dict[str, Any], **_: Any) -> tuple[AWSResponse, dict[str, Any]]:
+        assert unprocessed is not None
+        return _remove(unprocessed, params)
+
     session.register("before-call.lambda.Invoke", invoke)
+    if unprocessed is not None:
+        session.register("before-call.sqs.ReceiveMessage", receive)
+        session.register("before-call.sqs.DeleteMessage", remove)
     if executions is not None:
         session.register("before-call.sfn.StartExecution", start)
     session.register("before-call", _refuse)
@@ -115,6 +131,35 @@ def _start_execution(
     except ExecutionExistsError as error:
         return _error(400, "ExecutionAlreadyExists", str(error))
     return _answer(200, {"executionArn": arn, "startDate": datetime.now(UTC)})
+
+
+def _receive(
+    unprocessed: UnprocessedQueue, params: dict[str, Any]
+) -> tuple[AWSResponse, dict[str, Any]]:
+    invocation = running.get()
+    if not _may(invocation, "sqs:ReceiveMessage", "Unprocessed.Arn"):
+        return _not_allowed(invocation, "sqs:ReceiveMessage", "Unprocessed")
+    received = unprocessed.receive(json.loads(params["body"])["VisibilityTimeout"])
+    messages = [
+        {
+            "MessageId": each.handle,
+            "ReceiptHandle": each.handle,
+            "Body": each.text,
+            "Attributes": {"ApproximateReceiveCount": "1" if each.is_new else "2"},
+        }
+        for each in received
+    ]
+    return _answer(200, {"Messages": messages} if messages else {})
+
+
+def _remove(
+    unprocessed: UnprocessedQueue, params: dict[str, Any]
+) -> tuple[AWSResponse, dict[str, Any]]:
+    invocation = running.get()
+    if not _may(invocation, "sqs:DeleteMessage", "Unprocessed.Arn"):
+        return _not_allowed(invocation, "sqs:DeleteMessage", "Unprocessed")
+    unprocessed.remove(json.loads(params["body"])["ReceiptHandle"])
+    return _answer(200, {})
 
 
 def _may(invocation: Invocation | None, action: str, *targets: str) -> bool:

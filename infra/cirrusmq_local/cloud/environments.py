@@ -70,4 +70,5 @@ def start_environment() -> Core:
         start_execution=first.start_execution,
         post=first.post,
         read_report=first.read_report,
+        unprocessed=first.unprocessed,
     )

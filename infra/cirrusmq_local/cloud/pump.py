@@ -185,17 +185,17 @@ class Pump:
     def _process(self, batch: Sequence[LambdaRecord]) -> None:
         """Have every record of the batch processed, or parked after its last retry."""
         plan = Plan(self.source, batch)
-        failures = 0
+        pause_seconds = RETRY_SECONDS[0]
         while (piece := plan.next()) is not None:
             done, raised = self._try(piece)
             given_up = plan.settle(done, raised, self._age_seconds(piece))
             if given_up:
                 self._park(self.source, given_up)
             elif done == len(piece):
-                failures = 0
+                pause_seconds = RETRY_SECONDS[0]
             else:
-                self._clock.sleep(min(RETRY_SECONDS[0] * 2**failures, RETRY_SECONDS[1]))
-                failures += 1
+                self._clock.sleep(pause_seconds)
+                pause_seconds = min(2 * pause_seconds, RETRY_SECONDS[1])
 
     def _try(self, records: Sequence[LambdaRecord]) -> tuple[int, bool]:
         """How many of the records, from the first, the function is done with; whether it raised."""

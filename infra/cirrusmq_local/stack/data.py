@@ -7,7 +7,6 @@ import fcntl
 import json
 import os
 from pathlib import Path
-from typing import Any
 
 from cirrusmq_local.engine.data_errors import DataError, DataInUseError, naming
 
@@ -26,7 +25,7 @@ class DataFolder:
         self.reports = self.path / "reports"
         self.log = self.path / "functions.log"
         self.executions = self.path / "executions.log"
-        self.parked = self.path / "unprocessed.jsonl"
+        self.unprocessed = self.path / "unprocessed.jsonl"
         self._lock: int | None = None
 
     def lock(self) -> None:
@@ -88,11 +87,6 @@ class DataFolder:
     def write_connection(self, connection: dict[str, str]) -> None:
         """Write `connection.json`, whole or not at all, for its owner's eyes alone."""
         write_private(self.connection, json.dumps(connection, indent=2) + "\n")
-
-    def park(self, what: dict[str, Any]) -> None:
-        """Note what could not be processed, one JSON object a line."""
-        with self.parked.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(what) + "\n")
 
 
 def read_connection(path: Path) -> dict[str, str] | None:

@@ -34,6 +34,7 @@ from cirrusmq_local.cloud.routing import Router
 from cirrusmq_local.cloud.schedules import Repeater
 from cirrusmq_local.cloud.tables import table_specs
 from cirrusmq_local.cloud.template import Function, StreamSource, load
+from cirrusmq_local.cloud.unprocessed import UnprocessedQueue
 from cirrusmq_local.engine import Engine, attach
 from cirrusmq_local.engine.data_errors import DataError, explain_store, naming
 from cirrusmq_local.engine.errors import OtherFormError
@@ -176,7 +177,9 @@ class Stack:
             self._clock,
             journal,
         )
-        session = make_session(lambda: functions, lambda: executions)
+        with naming(self._data.unprocessed):
+            self._unprocessed = UnprocessedQueue(self._clock.now_ms, self._data.unprocessed)
+        session = make_session(lambda: functions, lambda: executions, self._unprocessed)
         # All that answering a client takes of an engine is its `execute`.
         guarded = cast(Engine, GuardedEngine(engine))
         bootstrap.configure(clock=self._clock, session=session)
@@ -207,14 +210,7 @@ class Stack:
 
     def _park(self, source: StreamSource, records: Sequence[LambdaRecord]) -> None:
         _log.error("%s gave up on %d records", source.function, len(records))
-        self._data.park(
-            {
-                "function": source.function,
-                "table": source.table,
-                "parked_at_ms": self._clock.now_ms(),
-                "sequences": [record["dynamodb"]["SequenceNumber"] for record in records],
-            }
-        )
+        self._unprocessed.give_up(source, records)
 
     def _local_function(
         self, engine: Engine, pumps: Sequence[Pump], repeaters: Sequence[Repeater]

@@ -13,7 +13,7 @@ from pynamodb.connection import Connection
 
 from cirrusmq.base.limits import CACHE_MS, SLOW_CACHE_MS
 from cirrusmq.runtime.cache import Cache
-from cirrusmq.runtime.core import Core, Posted, Settings, Tables
+from cirrusmq.runtime.core import Core, Posted, Settings, Tables, Unprocessed
 from cirrusmq.runtime.store import Store
 from cirrusmq.storage.secret import load_secret
 from cirrusmq_local.cloud.guard import GuardedEngine
@@ -35,6 +35,7 @@ def make_core(
     start_execution: Callable[[str, dict[str, Any]], None],
     post: Callable[[str, Mapping[str, str], bytes], Posted],
     read_report: Callable[[str], bytes | None],
+    unprocessed: Unprocessed,
 ) -> Core:
     """A core on the engine and the clock; everything else of the cloud is in the callables."""
     connection = _Connection(region="us-east-1", max_retry_attempts=0)
@@ -57,6 +58,7 @@ def make_core(
         start_execution=start_execution,
         post=post,
         read_report=read_report,
+        unprocessed=unprocessed,
         real_seconds=lambda: clock.now_ms() // 1000,
         settings=Settings(
             confirm_endpoints=False, http_endpoints=True, allowed_networks=("127.0.0.0/8",)

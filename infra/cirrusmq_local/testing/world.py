@@ -27,6 +27,7 @@ from cirrusmq_local.cloud.pump import Pump
 from cirrusmq_local.cloud.routing import Router
 from cirrusmq_local.cloud.tables import table_specs
 from cirrusmq_local.cloud.template import Function, Template, load
+from cirrusmq_local.cloud.unprocessed import UnprocessedQueue
 from cirrusmq_local.engine import Engine
 from cirrusmq_local.testing.clock import ManualClock
 from cirrusmq_local.testing.core import make_core
@@ -88,7 +89,8 @@ class World:
         self.invoked: deque[tuple[str, dict[str, Any]]] = deque()
         self.dropped: list[tuple[str, dict[str, Any]]] = []
         """Invocations that Lambda held to be an endless loop."""
-        self.parked: list[Any] = []
+        self.unprocessed = UnprocessedQueue(self.clock.now_ms)
+        """What Lambda gave up."""
         self.reports: dict[str, bytes] = {}
         """The data pipeline's output: path -> content."""
         self.posts: list[tuple[str, dict[str, str], bytes]] = []
@@ -108,10 +110,11 @@ class World:
             start_execution=lambda name, given: self.executions.append((name, given)),
             post=lambda url, headers, body: self.post(url, headers, body),
             read_report=self.reports.get,
+            unprocessed=self.unprocessed,
         )
         self._router = Router(template.routes)
         self._pumps = [
-            Pump(source, self.engine, self._run_function, self._park, self.clock)
+            Pump(source, self.engine, self._run_function, self.unprocessed.give_up, self.clock)
             for source in template.streams
         ]
         self._names = {function.folder.name: name for name, (function, _) in self._handlers.items()}
@@ -219,9 +222,6 @@ class World:
             self.invoked.append(Invoked((role, event), chain))
         else:
             self.dropped.append((role, event))
-
-    def _park(self, source: Any, records: Any) -> None:
-        self.parked.append((source.function, list(records)))
 
 
 class Client:

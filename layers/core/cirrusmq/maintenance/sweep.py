@@ -13,6 +13,7 @@ import msgspec
 
 from cirrusmq.base.errors import OperationNotFound
 from cirrusmq.fanout import parking
+from cirrusmq.maintenance import unprocessed
 from cirrusmq.maintenance.visits import visit_all
 from cirrusmq.metering.gauges import write_gauges
 from cirrusmq.push import delivery
@@ -108,6 +109,11 @@ def _resume_parked(core: Core, deadline_ms: int, swept: Swept) -> bool:
     return parking.resume(core, deadline_ms)
 
 
+def _take_unprocessed(core: Core, deadline_ms: int, swept: Swept) -> bool:
+    """Have what fan_out gave up handed out again."""
+    return unprocessed.take(core, deadline_ms)
+
+
 def _push_on(core: Core, deadline_ms: int, swept: Swept) -> bool:
     """Restart retries that have no worker, and deliveries whose event was lost.
 
@@ -149,6 +155,7 @@ def _write_gauges(core: Core, deadline_ms: int, swept: Swept) -> bool:
 _PARTS: dict[str, Part] = {
     "operations": _resume_operations,
     "parked": _resume_parked,
+    "unprocessed": _take_unprocessed,
     "pushes": _push_on,
     "visits": _visit,
     "gauges": _write_gauges,

@@ -1,5 +1,7 @@
 """Operations: long work on a queue, done in steps that may stop anywhere and run twice.
 
+One is no queue's: handing the logs out again, which belongs to the deployment.
+
     start ──> running ──(steps, each saves how far it is)──> succeeded | failed
                  ^  |
                  |  └── stopped (out of time, crashed): the sweep starts it again
@@ -28,6 +30,8 @@ from cirrusmq.storage.directory_keys import RUNNING, Place, operation_place
 from cirrusmq.storage.scan import Progress
 
 HOLD_MS = 60_000
+DEPLOYMENT = ""
+"""In the place of an account's name, which is never empty."""
 
 
 class Operation(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,9 +39,9 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
 
     id: str
     account: str
-    kind: Literal["purge", "rewind", "redrive", "backfill"]
-    queue: str
-    queue_id: str
+    kind: Literal["purge", "rewind", "redrive", "backfill", "fan_out"]
+    queue: str = ""
+    queue_id: str = ""
     details: dict[str, Any]
     """The arguments of the call, by kind."""
     started_ms: int
@@ -128,7 +132,6 @@ def creation(
     core: Core, queue: Queue, kind: Any, details: dict[str, Any], held_until_ms: int = 0
 ) -> tuple[Operation, list[dict[str, Any]]]:
     """An operation, and a transaction's writes of it; no runner takes it before `held_until_ms`."""
-    now_ms = core.now_ms()
     operation = Operation(
         id=f"Op-{new_id(core.random)}",
         account=queue.account,
@@ -136,12 +139,37 @@ def creation(
         queue=queue.name,
         queue_id=queue.id,
         details=details,
-        started_ms=now_ms,
+        started_ms=core.now_ms(),
         held_until_ms=held_until_ms,
     )
+    return operation, _creation(core, operation)
+
+
+def start_for_deployment(core: Core, kind: Any, details: dict[str, Any]) -> Operation:
+    """As `start`, for work that is no queue's."""
+    operation = Operation(
+        id=f"Op-{new_id(core.random)}",
+        account=DEPLOYMENT,
+        kind=kind,
+        details=details,
+        started_ms=core.now_ms(),
+    )
+    core.store.transact(_creation(core, operation))
+    resume(core, _pointer(operation))
+    return operation
+
+
+def of_deployment(core: Core) -> list[Operation]:
+    """The deployment's own operations of the last seven days."""
+    pk, prefix = operation_place(DEPLOYMENT, "")
+    return list(directory.read_list(core, pk, prefix, Operation))
+
+
+def _creation(core: Core, operation: Operation) -> list[dict[str, Any]]:
     place = operation_place(operation.account, operation.id)
-    return operation, [
-        directory.put_new(core, place, operation, expires_at=_expires_at(now_ms)),
+    expires_at = _expires_at(operation.started_ms)
+    return [
+        directory.put_new(core, place, operation, expires_at=expires_at),
         directory.put(core, _running_place(operation), _pointer(operation)),
     ]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
 import msgspec
@@ -55,6 +55,29 @@ class Window(Protocol):
         ...
 
 
+class GivenUp(msgspec.Struct, frozen=True):
+    """What Lambda tells of an event that failed for good."""
+
+    handle: str
+    """By which it is removed."""
+    text: str
+    """JSON, as Lambda writes it."""
+    is_new: bool
+    """Whether nobody has read it before."""
+
+
+class Unprocessed(Protocol):
+    """The queue of what failed for good."""
+
+    def receive(self) -> Sequence[GivenUp]:
+        """A few of them, which nobody else gets for some seconds."""
+        ...
+
+    def remove(self, handle: str) -> None:
+        """It is dealt with."""
+        ...
+
+
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Parameters of the deployment."""
 
@@ -96,6 +119,8 @@ class Core(msgspec.Struct, frozen=True, kw_only=True):
     """Post to an endpoint: its URL, headers, body."""
     read_report: Callable[[str], bytes | None]
     """A file of the data pipeline's output, by its path there; None where there is none."""
+    unprocessed: Unprocessed
+    """What Lambda gave up: events of the stream and invocations."""
     real_seconds: Callable[[], int] = lambda: int(time.time())
     """The real time in epoch seconds, for signatures that others check."""
     settings: Settings = Settings()

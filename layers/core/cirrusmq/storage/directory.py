@@ -50,6 +50,23 @@ def read_list(core: Core, pk: str, prefix: str, kind: type[T]) -> Iterator[T]:
         yield _document(item, kind).value
 
 
+def read_from(core: Core, pk: str, start: str, kind: type[T]) -> Iterator[tuple[str, T]]:
+    """The values of a partition from the sort key `start` on, in order, each with its key."""
+    request: dict[str, Any] = {
+        "TableName": core.tables.directory,
+        "KeyConditionExpression": "pk = :pk AND sk >= :start",
+        "ExpressionAttributeValues": {":pk": {"S": pk}, ":start": {"S": start}},
+        "ConsistentRead": True,
+    }
+    while True:
+        items, last, _ = core.store.query(request)
+        for item in items:
+            yield item["sk"]["S"], _document(item, kind).value
+        if last is None:
+            return
+        request["ExclusiveStartKey"] = last
+
+
 def read_page(
     core: Core,
     pk: str,

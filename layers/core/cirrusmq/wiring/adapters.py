@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import contextvars
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from ipaddress import ip_network
 from pathlib import Path
@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import botocore.session
 import msgspec
 
-from cirrusmq.runtime.core import Posted, Settings
+from cirrusmq.runtime.core import GivenUp, Posted, Settings
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -97,6 +97,45 @@ class Reports:
             return None
         content: bytes = answer["Body"].read()
         return content
+
+
+class Unprocessed:
+    """The SQS queue that Lambda tells its failures to."""
+
+    HIDDEN_SECONDS = 5
+    """Longer than reading them takes; what stays is to be seen, by the alarm too."""
+
+    def __init__(self, session: botocore.session.Session) -> None:
+        self._session = session
+        self._made: Any = None
+
+    def receive(self) -> Sequence[GivenUp]:
+        """Up to 10 messages."""
+        answer = self._client().receive_message(
+            QueueUrl=os.environ["UNPROCESSED_QUEUE"],
+            MaxNumberOfMessages=10,
+            VisibilityTimeout=self.HIDDEN_SECONDS,
+            MessageSystemAttributeNames=["ApproximateReceiveCount"],
+        )
+        return [
+            GivenUp(
+                handle=each["ReceiptHandle"],
+                text=each["Body"],
+                is_new=each["Attributes"]["ApproximateReceiveCount"] == "1",
+            )
+            for each in answer.get("Messages", [])
+        ]
+
+    def remove(self, handle: str) -> None:
+        """Delete a message."""
+        self._client().delete_message(
+            QueueUrl=os.environ["UNPROCESSED_QUEUE"], ReceiptHandle=handle
+        )
+
+    def _client(self) -> Any:
+        if self._made is None:
+            self._made = self._session.create_client("sqs")
+        return self._made
 
 
 class InParallel:

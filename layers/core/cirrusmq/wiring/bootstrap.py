@@ -26,6 +26,7 @@ from cirrusmq.wiring.adapters import (
     Invoker,
     Posts,
     Reports,
+    Unprocessed,
     Window,
     in_own_pool,
 )
@@ -111,6 +112,7 @@ def wire() -> Core:
         start_execution=Executions(session),
         post=Posts(settings),
         read_report=Reports(session),
+        unprocessed=Unprocessed(session),
         settings=settings,
         in_parallel=InParallel(),
         in_own_pool=in_own_pool,

@@ -1,0 +1,113 @@
+"""The queue that Lambda tells its failures to, on one machine: a file with a message a line."""
+
+from __future__ import annotations
+
+import json
+import threading
+import uuid
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from cirrusmq.runtime.core import GivenUp
+from cirrusmq_local.cloud.cloudformation import ACCOUNT_ID
+from cirrusmq_local.cloud.template import REGION, StreamSource
+
+RECEIVED_AT_ONCE = 10
+
+
+class UnprocessedQueue:
+    """As SQS has it, for one reader; without a path, in memory."""
+
+    def __init__(self, now_ms: Callable[[], int], path: Path | None = None) -> None:
+        self._now_ms = now_ms
+        self._path = path
+        self._lock = threading.Lock()
+        self._hidden_until_ms: dict[str, int] = {}
+        self._messages: list[dict[str, Any]] = []
+        if path is not None and path.exists():
+            lines = path.read_text(encoding="utf-8").splitlines()
+            self._messages = [json.loads(line) for line in lines]
+
+    def give_up(self, source: StreamSource, records: Sequence[dict[str, Any]]) -> None:
+        """Tell of a batch that a function did not take, as Lambda does."""
+        self.put(stream_failure(source, records, self._now_ms()))
+
+    def put(self, body: dict[str, Any]) -> None:
+        """Add a message."""
+        with self._lock:
+            self._messages.append({"id": str(uuid.uuid4()), "receives": 0, "body": body})
+            self._write()
+
+    def receive(self, hidden_seconds: int = 5) -> Sequence[GivenUp]:
+        """Up to ten messages, hidden for a while from the next call."""
+        now_ms = self._now_ms()
+        with self._lock:
+            visible = [
+                each
+                for each in self._messages
+                if self._hidden_until_ms.get(each["id"], 0) <= now_ms
+            ][:RECEIVED_AT_ONCE]
+            for each in visible:
+                self._hidden_until_ms[each["id"]] = now_ms + hidden_seconds * 1_000
+                each["receives"] += 1
+            if visible:
+                self._write()
+            return [
+                GivenUp(each["id"], json.dumps(each["body"]), each["receives"] == 1)
+                for each in visible
+            ]
+
+    def remove(self, handle: str) -> None:
+        """Delete a message."""
+        with self._lock:
+            self._messages = [each for each in self._messages if each["id"] != handle]
+            self._hidden_until_ms.pop(handle, None)
+            self._write()
+
+    def bodies(self) -> list[dict[str, Any]]:
+        """What is in it, hidden or not."""
+        with self._lock:
+            return [each["body"] for each in self._messages]
+
+    def _write(self) -> None:
+        if self._path is None:
+            return
+        beside = self._path.with_name(self._path.name + ".new")
+        lines = [json.dumps(each) + "\n" for each in self._messages]
+        beside.write_text("".join(lines), encoding="utf-8")
+        beside.replace(self._path)
+
+
+def stream_failure(
+    source: StreamSource, records: Sequence[dict[str, Any]], now_ms: int
+) -> dict[str, Any]:
+    """Lambda's record of a batch of a stream that a function gave up."""
+    changes = [record["dynamodb"] for record in records]
+    came = [float(change["ApproximateCreationDateTime"]) for change in changes]
+    return {
+        "version": "1.0",
+        "timestamp": _time(now_ms / 1_000, "milliseconds"),
+        "requestContext": {
+            "requestId": str(uuid.uuid4()),
+            "functionArn": f"arn:aws:lambda:{REGION}:{ACCOUNT_ID}:function:{source.function}",
+            "condition": "RetryAttemptsExhausted",
+            "approximateInvokeCount": 1,
+        },
+        "responseContext": {"statusCode": 200, "executedVersion": "$LATEST"},
+        "DDBStreamBatchInfo": {
+            "shardId": "shardId-local",
+            "startSequenceNumber": changes[0]["SequenceNumber"],
+            "endSequenceNumber": changes[-1]["SequenceNumber"],
+            "approximateArrivalOfFirstRecord": _time(came[0], "seconds"),
+            "approximateArrivalOfLastRecord": _time(came[-1], "seconds"),
+            "batchSize": len(records),
+            "streamArn": f"arn:aws:dynamodb:{REGION}:{ACCOUNT_ID}:table/{source.table}/stream/1",
+        },
+    }
+
+
+def _time(seconds: float, precision: str) -> str:
+    moment = datetime.fromtimestamp(seconds, UTC)
+    return moment.isoformat(timespec=precision).replace("+00:00", "Z")
