@@ -77,8 +77,12 @@ def allowed(resources: dict[str, Any], function: Function, action: str) -> list[
 def test_a_function_is_told_what_it_may_invoke_start_and_read_and_nothing_else(
     template: Template, resources: dict[str, Any]
 ) -> None:
-    by_arn = {f"{function.logical_id}.Arn": function.name for function in template.functions}
-    by_arn |= {function.arn: function.name for function in template.functions}
+    # Always the alias: what a function starts rolls, too.
+    by_arn = {
+        f"{arn}:live": f"{function.name}:live"
+        for function in template.functions
+        for arn in (f"{function.logical_id}.Arn", function.arn)
+    }
     for function in template.functions:
         told = {v for k, v in function.environment.items() if k.endswith("_FUNCTION")}
         may_invoke = allowed(resources, function, "lambda:InvokeFunction")

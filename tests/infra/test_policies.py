@@ -35,8 +35,8 @@ STARS_BY_DESIGN = {
     ("PipelineBucketPolicy", "EncryptedOnTheWay"),
     ("ReportsBucketPolicy", "EncryptedOnTheWay"),
 }
-PUSH = "arn:aws:lambda:local:000000000000:function:cirrusmq-push"
-REPLAY = "arn:aws:lambda:local:000000000000:function:cirrusmq-replay"
+PUSH = "arn:aws:lambda:local:000000000000:function:cirrusmq-push:live"
+REPLAY = "arn:aws:lambda:local:000000000000:function:cirrusmq-replay:live"
 RETRY_SCHEDULE = "arn:aws:states:local:000000000000:stateMachine:cirrusmq-retry_schedule"
 # Functions that write dead letters, and may make a queue for the first one of a subscription.
 GIVERS_UP = {"Receive", "Delete", "Push", "Sweep"}
@@ -225,16 +225,16 @@ def test_nobody_scans_or_drops_a_table(resources: dict[str, Any]) -> None:
 
 def test_functions_are_invoked_only_where_that_is_needed(resources: dict[str, Any]) -> None:
     assert targets_of(resources, "lambda:InvokeFunction") == {
-        ("Manage", "Replay.Arn"),
-        ("Sweep", "Replay.Arn"),
+        ("Manage", "Replay.Arn:live"),
+        ("Sweep", "Replay.Arn:live"),
         ("Replay", REPLAY),
         ("Replay", PUSH),
-        ("FanOut", "Push.Arn"),
-        ("FanOut", "Replay.Arn"),
+        ("FanOut", "Push.Arn:live"),
+        ("FanOut", "Replay.Arn:live"),
         ("Subscribe", PUSH),
         ("Push", PUSH),
-        ("Sweep", "Push.Arn"),
-        ("RetrySchedule", "Push.Arn"),
+        ("Sweep", "Push.Arn:live"),
+        ("RetrySchedule", "Push.Arn:live"),
     }
 
 
@@ -245,9 +245,9 @@ def test_retries_are_started_by_what_delivers_and_by_the_sweep(resources: dict[s
 
 def test_the_names_that_are_spelled_out_are_those_of_the_resources(template: Template) -> None:
     assert RETRY_SCHEDULE in {machine.arn for machine in template.machines}
-    arns = {function.arn for function in template.functions}
+    arns = {f"{function.arn}:live" for function in template.functions}
     assert {PUSH, REPLAY} <= arns
-    names = {function.name for function in template.functions}
+    names = {f"{function.name}:live" for function in template.functions}
     for function in template.functions:
         told = {v for k, v in function.environment.items() if k.endswith("_FUNCTION")}
         assert told <= names

@@ -153,7 +153,7 @@ def test_what_invokes_itself_may_loop(template: Template) -> None:
     loops = {
         function.folder.name
         for function in template.functions
-        if function.may("lambda:InvokeFunction", function.arn)
+        if function.may("lambda:InvokeFunction", f"{function.arn}:live")
     }
     assert loops == {each.folder.name for each in template.functions if each.may_loop}
     assert loops == {"push", "replay"}
@@ -163,7 +163,7 @@ def test_a_retry_schedule_outlives_its_calls(template: Template) -> None:
     (machine,) = (each for each in template.machines if each.logical_id == "RetrySchedule")
     states = json.loads(machine.definition)["States"]
     tasks = [state for state in states.values() if state["Type"] == "Task"]
-    assert [task["Parameters"]["FunctionName"] for task in tasks] == ["cirrusmq-push"]
+    assert [task["Parameters"]["FunctionName"] for task in tasks] == ["cirrusmq-push:live"]
     for task in tasks:
         # Only Lambda's errors are retried here; push's own are left to the sweep.
         assert all(

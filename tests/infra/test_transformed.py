@@ -66,3 +66,22 @@ def test_nothing_deployed_is_a_wildcard(roles: dict[str, Any]) -> None:
         if "*" in text
     }
     assert wild == STARS_BY_DESIGN
+
+
+def test_streams_and_schedules_start_the_alias_and_what_failed_is_told_of_it(
+    transformed: list[Path],
+) -> None:
+    resources = yaml.safe_load(transformed[0].read_text())["Resources"]
+
+    def of_type(kind: str) -> list[dict[str, Any]]:
+        return [held["Properties"] for held in resources.values() if held["Type"] == kind]
+
+    mappings = of_type("AWS::Lambda::EventSourceMapping")
+    assert {held["FunctionName"]["Ref"] for held in mappings} == {
+        "FanOutAliaslive",
+        "MeterAliaslive",
+    }
+    schedules = of_type("AWS::Events::Rule")
+    assert [held["Targets"][0]["Arn"] for held in schedules] == [{"Ref": "SweepAliaslive"}]
+    configured = of_type("AWS::Lambda::EventInvokeConfig")
+    assert {held["Qualifier"] for held in configured} == {"live"}

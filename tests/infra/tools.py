@@ -13,9 +13,9 @@ TEMPLATES = [ROOT / "template.yaml", *sorted(ROOT.glob("infra/*/template.yaml"))
 
 
 def run_tool(
-    program: str, *arguments: str | Path, cwd: Path | None = None
+    program: str, *arguments: str | Path, cwd: Path | None = None, given: str | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """Run `.venv-…/bin/…` of this checkout; fails where it is missing."""
+    """Run `.venv-…/bin/…` of this checkout, with `given` on its standard input."""
     path = ROOT / program
     venv = program.partition("/")[0]
     assert path.exists(), f"{path} is missing: make {venv}/.installed makes it"
@@ -26,6 +26,7 @@ def run_tool(
     return subprocess.run(
         [path, *arguments],
         cwd=cwd,
+        input=given,
         env={**kept, "AWS_DEFAULT_REGION": "eu-central-1", "SAM_CLI_TELEMETRY": "0"},
         capture_output=True,
         text=True,

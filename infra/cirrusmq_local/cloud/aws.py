@@ -20,7 +20,7 @@ from cirrusmq_local.cloud.executions import (
     Executions,
     UnknownStateMachineError,
 )
-from cirrusmq_local.cloud.functions import Functions, UnknownFunctionError
+from cirrusmq_local.cloud.functions import Functions, UnknownFunctionError, split_name
 from cirrusmq_local.cloud.invocation import EventTooLargeError, Invocation, running
 from cirrusmq_local.cloud.template import REGION
 from cirrusmq_local.cloud.unprocessed import UnprocessedQueue
@@ -87,15 +87,21 @@ def make_session(
 
 
 def _invoke(functions: Functions, params: dict[str, Any]) -> tuple[AWSResponse, dict[str, Any]]:
-    name = unquote(params["url_path"].split("/functions/")[1].split("/")[0]).rpartition(":")[2]
+    asked = unquote(params["url_path"].split("/functions/")[1].split("/")[0])
+    name, qualifier = split_name(asked)
     event = json.loads(params["body"] or b"{}")
     try:
         called = functions.find(name)
     except UnknownFunctionError as error:
         return _error(404, "ResourceNotFoundException", str(error))
     invocation = running.get()
-    if not _may(invocation, "lambda:InvokeFunction", called.arn, f"{called.logical_id}.Arn"):
-        return _not_allowed(invocation, "lambda:InvokeFunction", name)
+    # To IAM a version or an alias is a resource of its own.
+    targets = [
+        f"{arn}:{qualifier}" if qualifier else arn
+        for arn in (called.arn, f"{called.logical_id}.Arn")
+    ]
+    if not _may(invocation, "lambda:InvokeFunction", *targets):
+        return _not_allowed(invocation, "lambda:InvokeFunction", asked)
     chain = invocation.chain if invocation else ()
     status, payload = 202, b""
     try:

@@ -65,9 +65,11 @@ class StackTemplate:
 
     What is `AWS::NoValue` is left out.
 
-    A reference to a resource is its name if the template gives it one, else its logical id; an
-    attribute of a resource is `<logical id>.<attribute>`; an output of a nested application is
-    the output's value. A parameter has the value that the stack above passes, else its default.
+    A reference to a resource is its name if the template gives it one, else its logical id; one to
+    a function's alias or version (`<logical id>.Alias`, which SAM makes) is the function, which has
+    one version here. An attribute of a resource is `<logical id>.<attribute>`; an output of a
+    nested application is the output's value. A parameter has the value that the stack above passes,
+    else its default.
     """
 
     NAME_PROPERTIES = ("FunctionName", "TableName", "QueueName")
@@ -179,6 +181,7 @@ class StackTemplate:
     def _reference(self, name: str) -> Any:
         if name in self._values:
             return self._values[name]
+        name = name.removesuffix(".Alias").removesuffix(".Version")
         properties = self._require_resource(name).get("Properties") or {}
         for named in self.NAME_PROPERTIES:
             if named in properties:

@@ -54,6 +54,13 @@ def load_handler(function: Function) -> Handler:
     return handler
 
 
+def split_name(name: str) -> tuple[str, str]:
+    """Name and qualifier (`live`, or empty) in a name or an ARN that Lambda's API takes."""
+    own = name.rpartition("function:")[2]
+    function, _, qualifier = own.partition(":")
+    return function, qualifier
+
+
 class Functions:
     """The functions of the template, by name, and the threads they run in."""
 

@@ -27,7 +27,7 @@ from cirrusmq_local.cloud.environments import (
     start_environment,
 )
 from cirrusmq_local.cloud.executions import Executions
-from cirrusmq_local.cloud.functions import Functions
+from cirrusmq_local.cloud.functions import Functions, split_name
 from cirrusmq_local.cloud.guard import GuardedEngine
 from cirrusmq_local.cloud.pump import LambdaRecord, Pump
 from cirrusmq_local.cloud.routing import Router
@@ -173,7 +173,7 @@ class Stack:
         executions = Executions(
             self._template.machines,
             # Where Step Functions is told that too many run, it tries again.
-            lambda name, event: functions.run_in_turn(name, event),
+            lambda name, event: functions.run_in_turn(split_name(name)[0], event),
             self._clock,
             journal,
         )
