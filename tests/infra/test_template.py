@@ -11,6 +11,7 @@ import pytest
 from tests.infra.tools import TEMPLATES, run_tool
 
 from cirrusmq_local.cloud.template import Template, load
+from pins import pinned, pins, requirements
 
 TABLES = ("Directory", "Messages", "Usage")
 SECRET = re.compile(r"secret|password|passwd|token|credential|private|api_?key|access_?key", re.I)
@@ -58,11 +59,24 @@ def test_the_layer_is_built_from_the_core(root: Path, resources: dict[str, Any])
 
 
 def test_what_is_deployed_is_what_was_tested(root: Path) -> None:
-    locked = set(re.findall(r"^\S+==\S+", (root / "infra/requirements.lock").read_text(), re.M))
-    lists = [*root.glob("layers/*/requirements.txt"), *root.glob("functions/*/requirements.txt")]
+    """`python -m infra.pins` writes the lists anew, with the hashes of the lock."""
+    locked = pins((root / "infra/requirements.lock").read_text())
+    lists = requirements(root)
     assert root / "layers/core/requirements.txt" in lists
     for path in lists:
-        assert set(path.read_text().split()) <= locked, path
+        listed = path.read_text()
+        assert pins(listed), path
+        assert listed == pinned(listed, locked), path
+        assert "://" not in listed, path
+
+
+def test_each_pin_has_its_hashes(root: Path) -> None:
+    for path in requirements(root):
+        for name, pin in pins(path.read_text()).items():
+            version, *hashes = (part.strip() for part in pin.split("\\\n"))
+            assert version.partition(";")[0].strip().startswith(f"{name}==")
+            assert hashes
+            assert all(re.fullmatch(r"--hash=sha256:[0-9a-f]{64}", each) for each in hashes)
 
 
 @pytest.mark.parametrize("name", TABLES)
