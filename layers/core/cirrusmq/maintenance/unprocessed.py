@@ -18,6 +18,7 @@ from typing import TypeAlias
 import msgspec
 
 from cirrusmq.base import limits
+from cirrusmq.base.decoding import decode_json
 from cirrusmq.base.errors import InvalidParameter
 from cirrusmq.base.timestamps import parse_time
 from cirrusmq.operations import fan_out_again
@@ -83,7 +84,7 @@ def window_of(text: str) -> Window | None:
     A record comes to the stream while the call that wrote it runs, whose clock may differ.
     """
     try:
-        failure = msgspec.json.decode(text, type=_Failure)
+        failure = decode_json(text, _Failure)
         # arn:aws:lambda:<region>:<account>:function:<name>, and perhaps a version
         name = [*failure.context.function_arn.split(":"), *[""] * 7][6]
         if failure.stretch is None or not name.endswith(_FUNCTION):
