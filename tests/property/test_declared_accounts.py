@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from tests.service.library import LibraryClient
 
@@ -16,6 +16,8 @@ from cirrusmq_local.testing import World
 NAMES = st.sampled_from(["alpha", "Beta", "gamma-1", "delta_2", "no", "NULL", "e4"])
 DEAD = ("dead", "dead-ordered")
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
+# A failing account is small enough as it is: to make it smaller takes minutes.
+FAST = (Phase.explicit, Phase.generate)
 TAGS = st.lists(st.sampled_from(["a", "b", "c"]), max_size=3, unique=True)
 
 
@@ -47,7 +49,7 @@ GRANTS = st.dictionaries(
 )
 DEAD_LETTERS = st.fixed_dictionaries(
     {"queue": st.just("dead"), "max_receives": st.integers(1, 1_000)},
-    optional={"max_age_seconds": st.integers(60, 3_000)},
+    optional={"max_age_seconds": st.integers(300, 3_000)},
 )
 QUEUES = st.dictionaries(
     NAMES,
@@ -61,7 +63,7 @@ QUEUES = st.dictionaries(
             delay_seconds=st.integers(0, 900),
             receive_wait_seconds=st.sampled_from([0, 0.2, 1.5, 30]),
             visibility_timeout_seconds=st.integers(1, 43_200),
-            max_messages=st.integers(1, 1_000_000),
+            max_messages=st.integers(1_000_000, 1_000_000_000),
             rewind_seconds=st.integers(0, 3_600),
             description=TEXTS,
             labels=st.dictionaries(TEXTS, TEXTS, max_size=2),
@@ -126,7 +128,7 @@ def export(client: LibraryClient) -> str:
     return document.write(account.exported(account.read_account(client)))
 
 
-@settings(derandomize=True, max_examples=15, deadline=None)
+@settings(derandomize=True, max_examples=15, phases=FAST, deadline=None)
 @given(queues=QUEUES, topics=TOPICS)
 def test_an_export_makes_the_account_again(queues: dict[str, Any], topics: dict[str, Any]) -> None:
     dead = {"dead": {}, "dead-ordered": {"ordered": True}}
@@ -142,31 +144,30 @@ def test_an_export_makes_the_account_again(queues: dict[str, Any], topics: dict[
     assert export(client) == exported
 
 
-@settings(derandomize=True, max_examples=10, deadline=None)
+def without_fixed(queues: dict[str, Any]) -> dict[str, Any]:
+    fixed = ("ordered", "partitions", "receivers")
+    return {
+        name: {key: held for key, held in attributes.items() if key not in fixed}
+        for name, attributes in queues.items()
+    }
+
+
+@settings(derandomize=True, max_examples=15, phases=FAST, deadline=None)
 @given(before=QUEUES, after=QUEUES, stops=st.integers(0, 8))
 def test_an_account_becomes_what_another_file_says_also_after_it_stopped(
     before: dict[str, Any], after: dict[str, Any], stops: int
 ) -> None:
-    """From any state to any other, unless a fixed attribute or a name is in the way."""
-    dead = {"dead": {}, "dead-ordered": {"ordered": True}}
     old, new = (
-        yaml_text.dump({"version": 1, "queues": queues | dead}) for queues in (before, after)
+        yaml_text.dump({"version": 1, "queues": without_fixed(queues) | {"dead": {}}})
+        for queues in (before, after)
     )
     client = LibraryClient(World(), "acme")
     apply(client, old)
     plan = make_plan(document.parse(new), account.read_account(client), delete=True)
-    if plan.conflicts:
-        written = len(client.writes)
-        assert all(
-            "fixed" in conflict.reason or "only grow" in conflict.reason
-            for conflict in plan.conflicts
-        )
-        assert len(client.writes) == written
-        return
+    assert plan.conflicts == ()
     for step in plan.steps[:stops]:
         apply_step(client, step, force=True)
-    left = apply(client, new, delete=True)
-    assert left == max(0, len(plan.steps) - stops)
+    assert apply(client, new, delete=True) == max(0, len(plan.steps) - stops)
     assert apply(client, new, delete=True) == 0
     expected = {place: each.attributes for place, each in document.parse(new).items()}
     assert export(client) == document.write(expected)

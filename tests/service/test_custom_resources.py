@@ -15,7 +15,10 @@ from cirrusmq.base.errors import InvalidParameter
 from cirrusmq.queues import queues
 from cirrusmq_lambda.custom_resources import responses
 from cirrusmq_lambda.custom_resources.identity import Identity, Place, read_identity
+from cirrusmq_local.cloud.cloudformation import Intrinsic, read
 from cirrusmq_local.testing import Client, World
+
+EXAMPLE = Path(__file__).parents[2] / "infra/examples/shop_template.yaml"
 
 STACK = "arn:aws:cloudformation:eu-central-1:123456789012:stack/shop/8f1c2d30"
 FUNCTION = "arn:aws:lambda:eu-central-1:123456789012:function:cirrusmq-manage:live"
@@ -155,6 +158,47 @@ def test_the_answer_tells_the_name_and_the_id(stack: Stack, acme: Client) -> Non
     assert answer["PhysicalResourceId"] == f"acme/queue/orders/{queue_id}"
     assert stack.bucket.headers[-1].get("content-type") == ""
     assert stack.bucket.paths[-1].endswith("?X-Amz-Signature=a%2Bb")
+
+
+def test_the_example_template_is_made_and_removed(stack: Stack, acme: Client) -> None:
+    """Its resources in their order of dependence, each value as CloudFormation passes it on."""
+    answers: dict[str, Answer] = {}
+    asked: dict[str, tuple[str, dict[str, Any]]] = {}
+
+    def passed_on(value: Any) -> Any:
+        match value:
+            case Intrinsic(function="GetAtt", argument=argument):
+                name, _, attribute = argument.partition(".")
+                return answers[name]["Data"][attribute]
+            case Intrinsic(function="Ref"):
+                return "acme"
+            case Intrinsic() | bool() | int() | float():
+                return str(value)
+            case dict():
+                return {key: passed_on(held) for key, held in value.items()}
+            case list():
+                return [passed_on(held) for held in value]
+        return value
+
+    for name, resource in read(EXAMPLE)["Resources"].items():
+        if resource["Type"].startswith("Custom::CirrusMQ"):
+            properties = passed_on(resource["Properties"]) | {"ServiceToken": FUNCTION}
+            type_name = resource["Type"].removeprefix("Custom::CirrusMQ")
+            asked[name] = (type_name, properties)
+            answers[name] = stack.ask("Create", name, type_name, **properties)
+            assert answers[name]["Status"] == "SUCCESS", answers[name]
+    assert acme.get("/queues/orders").json["dead_letter"] == {
+        "queue": "orders-dead",
+        "max_receives": 5,
+    }
+    assert acme.get("/topics/sales/subscriptions/packing").json["filter"] == {"tags": ["paid"]}
+    assert len(answers) == 6
+    for name in reversed(answers):
+        type_name, properties = asked[name]
+        physical_id = str(answers[name]["PhysicalResourceId"])
+        answer = stack.ask("Delete", name, type_name, physical_id, **properties)
+        assert answer["Status"] == "SUCCESS"
+    assert acme.get("/queues").json["queues"] == []
 
 
 def test_a_request_that_is_made_twice_is_done_once(stack: Stack, acme: Client) -> None:

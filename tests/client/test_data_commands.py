@@ -1,0 +1,148 @@
+"""`cirrusmq data`: an account as a file, on the running service."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cirrusmq_client import Client, Connection
+from cirrusmq_local.declarations import document
+
+EXAMPLE = Path(__file__).resolve().parents[2] / "infra/examples/shop.yaml"
+Run = Callable[..., subprocess.CompletedProcess[str]]
+EMPTY = "version: 1\nqueues: {}\ntopics: {}\n"
+
+
+class Account:
+    """A new account, as the holder of its key works on it."""
+
+    def __init__(self, client: Client, run_command: Run, folder: Path) -> None:
+        self.folder, self._run = folder, run_command
+        key = client.create_key(f"shop-{uuid.uuid4().hex[:12]}")
+        self.connection = Connection(
+            url=client.url, access_key_id=key["access_key_id"], secret=key["secret"]
+        )
+        self._variables = {
+            "CIRRUSMQ_ACCESS_KEY_ID": key["access_key_id"],
+            "CIRRUSMQ_SECRET": key["secret"],
+        }
+
+    def run(self, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+        return self._run("data", *map(str, arguments), **self._variables)
+
+    def write(self, text: str) -> Path:
+        path = self.folder / f"{uuid.uuid4().hex[:6]}.yaml"
+        path.write_text(text)
+        return path
+
+
+@pytest.fixture
+def account(client: Client, run_command: Run, tmp_path: Path) -> Account:
+    return Account(client, run_command, tmp_path)
+
+
+def test_the_example_is_planned_applied_exported_and_removed(account: Account) -> None:
+    planned = account.run("import", "plan", EXAMPLE, "--exit-code")
+    assert planned.returncode == 3, planned.stderr
+    assert planned.stdout.splitlines()[-1] == (
+        "9 to create, 0 to change, 0 to delete, 0 as the file says"
+    )
+    assert account.run("export").stdout == EMPTY
+    applied = account.run("import", "apply", EXAMPLE)
+    assert applied.returncode == 0, applied.stderr
+    assert applied.stdout.count("\ndone + ") == 9
+    again = account.run("import", "plan", EXAMPLE, "--exit-code", "--delete")
+    assert (again.returncode, again.stdout) == (
+        0,
+        "0 to create, 0 to change, 0 to delete, 9 as the file says\n",
+    )
+    exported = account.folder / "exported.yaml"
+    assert account.run("export", exported).returncode == 0
+    wanted = document.parse(EXAMPLE.read_text())
+    assert document.parse(exported.read_text()).keys() == wanted.keys()
+    for place, each in document.parse(exported.read_text()).items():
+        assert each.attributes == wanted[place].attributes
+    emptied = account.run("import", "apply", account.write("version: 1\n"), "--delete")
+    assert emptied.returncode == 0, emptied.stderr
+    assert account.run("export").stdout == EMPTY
+    restored = account.run("import", "apply", exported)
+    assert restored.returncode == 0, restored.stderr
+    assert account.run("export").stdout == exported.read_text()
+
+
+def test_a_wrong_file_is_told_line_by_line_and_nothing_is_written(account: Account) -> None:
+    path = account.write("version: 1\nqueues:\n  a: {}\n  b: {delay_seconds: -1}\n  c: {size: 3}\n")
+    for command in ("plan", "apply"):
+        refused = account.run("import", command, path)
+        assert refused.returncode == 2
+        assert refused.stdout == ""
+        first, second = refused.stderr.splitlines()
+        assert first.startswith(f"cirrusmq: {path}:4: queue b: delay_seconds: must be an integer")
+        assert second == f"cirrusmq: {path}:5: queue c: size: this field is not known"
+    assert account.run("export").stdout == EMPTY
+    missing = account.run("import", "plan", account.folder / "none.yaml")
+    assert missing.returncode == 2
+    assert "none.yaml cannot be read: No such file" in missing.stderr
+
+
+def test_a_conflict_ends_a_plan_and_an_apply_before_anything_is_written(account: Account) -> None:
+    assert account.run("import", "apply", account.write("version: 1\nqueues: {a: {}}\n")).stdout
+    path = account.write("version: 1\nqueues:\n  a: {ordered: true}\n  b: {}\n")
+    for command in ("plan", "apply"):
+        refused = account.run("import", command, path)
+        assert refused.returncode == 1
+        assert "! queue a: ordered: is fixed when the queue is created\n" in refused.stdout
+        assert "cannot become what the file says: queue a" in refused.stderr
+    assert "  b" not in account.run("export").stdout
+
+
+def test_secrets_of_new_urls_go_to_a_file_of_their_owner_alone(account: Account) -> None:
+    path = account.write(
+        "version: 1\ntopics:\n  sales:\n    subscriptions:\n"
+        "      web: {protocol: http, endpoint: 'https://example.com/in'}\n"
+    )
+    refused = account.run("import", "apply", path)
+    assert refused.returncode == 1
+    assert "name a file for them: --secrets" in refused.stderr
+    assert account.run("export").stdout == EMPTY
+    secrets = account.folder / "secrets"
+    applied = account.run("import", "apply", path, "--secrets", secrets)
+    assert applied.returncode == 0, applied.stderr
+    kept: dict[str, Any] = json.loads(secrets.read_text())
+    assert (kept["topic"], kept["subscription"]) == ("sales", "web")
+    assert kept["secret"].startswith("whsec_")
+    assert secrets.stat().st_mode & 0o777 == 0o600
+    assert kept["secret"] not in applied.stdout + applied.stderr + account.run("export").stdout
+    nowhere = account.folder / "none" / "secrets"
+    assert account.run("import", "apply", path, "--secrets", nowhere).returncode == 0
+
+
+def test_what_holds_messages_is_deleted_with_force(account: Account) -> None:
+    account.run("import", "apply", account.write("version: 1\nqueues: {a: {}}\n"))
+    with Client(account.connection) as client:
+        client.call("POST", "/queues/a/messages", {"messages": [{"body": "hello"}]})
+    empty = account.write("version: 1\n")
+    refused = account.run("import", "apply", empty, "--delete")
+    assert refused.returncode == 1
+    assert "! queue a: holds 1 messages, and is not in the file\n" in refused.stdout
+    assert account.run("import", "apply", empty, "--delete", "--force").returncode == 0
+    assert account.run("export").stdout == EMPTY
+
+
+def test_a_plan_in_json_has_every_step(account: Account) -> None:
+    planned = account.run("import", "plan", EXAMPLE, "--json")
+    steps = json.loads(planned.stdout)["steps"]
+    assert {"action": "create", "kind": "queue", "name": "orders-dead"}.items() <= steps[1].items()
+    assert [step["of"] for step in steps if step["kind"] == "subscription"] == ["sales"] * 3
+
+
+def test_a_service_that_is_not_there_is_told(account: Account, run_command: Run) -> None:
+    told = run_command("data", "import", "plan", str(EXAMPLE), CIRRUSMQ_URL="http://127.0.0.1:9")
+    assert told.returncode == 1
+    assert "cirrusmq up" in told.stderr

@@ -1,0 +1,29 @@
+"""The example of queues in a template of others is one that CloudFormation takes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+from tests.infra.tools import run_tool
+
+EXAMPLE = "infra/examples/shop_template.yaml"
+
+
+def test_the_linter_has_no_finding(root: Path) -> None:
+    told = run_tool(".venv-sam/bin/cfn-lint", root / EXAMPLE)
+    assert (told.returncode, told.stdout) == (0, "")
+
+
+def test_what_the_example_imports_is_exported_and_is_the_deployed_version(
+    transformed: list[Path],
+) -> None:
+    documents: list[dict[str, Any]] = [yaml.safe_load(path.read_text()) for path in transformed]
+    [document] = [each for each in documents if "ServiceToken" in each.get("Outputs", {})]
+    output = document["Outputs"]["ServiceToken"]
+    assert output["Export"] == {"Name": {"Fn::Sub": "${AWS::StackName}-ServiceToken"}}
+    alias = document["Resources"][output["Value"]["Ref"]]
+    assert alias["Type"] == "AWS::Lambda::Alias"
+    assert alias["Properties"]["FunctionName"] == {"Ref": "Manage"}
+    assert "${Service}-ServiceToken" in (Path(__file__).parents[2] / EXAMPLE).read_text()
