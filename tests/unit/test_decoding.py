@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from cirrusmq.base import decoding
 from cirrusmq.base.decoding import decode_json, decode_packed
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -93,6 +94,7 @@ def test_no_other_module_gives_a_type_to_msgspec() -> None:
         str(path.relative_to(ROOT))
         for folder in ("functions", "layers")
         for path in (ROOT / folder).rglob("*.py")
+        if path != Path(decoding.__file__)
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.Call) and typed(node)
     }

@@ -43,6 +43,15 @@ def decode_packed(content: bytes, kind: type[T]) -> T:
     return decoded
 
 
+def convert(value: object, kind: type[T], *, strict: bool = True) -> T:
+    """The value in lists, dictionaries and scalars; raises what msgspec raises.
+
+    Without `strict` numbers and booleans may be texts.
+    """
+    _decoder(msgspec.json.Decoder, kind)  # one thread gathers the fields
+    return msgspec.convert(value, kind, strict=strict)
+
+
 def _decoder(make: _Make, kind: Any) -> _Decoder:
     found = _made.get((make, kind))
     if found is None:

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from cirrusmq.base.decoding import decode_json
+from cirrusmq.base.decoding import convert, decode_json
 from cirrusmq.base.errors import InvalidParameter, MalformedRequest, RequestTooLarge
 from cirrusmq.base.limits import REQUEST_BYTES
 
@@ -49,7 +49,7 @@ def convert_texts(given: object, shape: type[T]) -> T:
     Raises InvalidParameter, as `decode` does.
     """
     try:
-        return msgspec.convert(given, shape, strict=False)
+        return convert(given, shape, strict=False)
     except msgspec.ValidationError as error:
         raise _explain(str(error), shape) from error
 

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from cirrusmq.access import permissions
+from cirrusmq.base.decoding import convert
 from cirrusmq.base.errors import AlreadyExists, GrantNotFound, QueueNotFound, TopicNotFound
 from cirrusmq.model.queue import Queue, QueueInput, ReceiverInput, create_attributes
 from cirrusmq.model.source import Source
@@ -197,7 +198,7 @@ class SubscriptionResource(Resource):
         if present.dead_letter_queue == own_dead_letter_queue(present.id):
             # The service made it: nothing said is that it may stay.
             whole = {key: held for key, held in whole.items() if held or key != "dead_letter_queue"}
-        changed = msgspec.convert(whole, SubscriptionInput)
+        changed = convert(whole, SubscriptionInput)
         subscriptions.change_subscription(self.core, topic, name, changed)
 
     def contents(self) -> str | None:
@@ -237,4 +238,4 @@ def _found(read: Callable[[], T]) -> T | None:
 
 def _whole(attributes: msgspec.Struct, shape: type[T]) -> T:
     """A change to exactly these attributes."""
-    return msgspec.convert(msgspec.to_builtins(attributes), shape)
+    return convert(msgspec.to_builtins(attributes), shape)
