@@ -284,7 +284,9 @@ def test_a_cheap_pass_that_finds_something_needs_no_mark_unless_there_is_a_later
 
 
 def test_what_a_pass_went_past_is_hidden_at_once() -> None:
-    mark = head_mark.after_pass(begun(before=key(9_500)), "", stretch(9_000, units=30, behind=1))
+    mark = head_mark.after_pass(
+        begun(before=key(9_500)), "", stretch(9_000, units=30, behind=8_000)
+    )
 
     assert mark is not None
     assert mark.before == key(9_000)

@@ -284,8 +284,10 @@ def test_a_new_subscription_has_all_that_was_given() -> None:
         content_format="simplified",
         max_in_flight=3,
     )
-    assert create_subscription(topic(filter="routing_key"), "readers", posted) == subscription(
+    wide = topic(filter="routing_key", partitions=9)
+    assert create_subscription(wide, "readers", posted) == subscription(
         "http",
+        partitions=16,
         id="",
         created_ms=0,
         modified_ms=0,
@@ -293,7 +295,7 @@ def test_a_new_subscription_has_all_that_was_given() -> None:
         filter={"binding_keys": ["a.*"]},
         content_format="simplified",
         max_in_flight=3,
-        log_partitions=8,
+        log_partitions=9,
     )
     everyone = SubscriptionInput(protocol="pull", mode="broadcasting")
     assert create_subscription(topic(), "readers", everyone).mode == "broadcasting"
