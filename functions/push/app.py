@@ -1,29 +1,42 @@
-"""Pushes messages to URLs; invoked by fan_out and sweep, and by the retry schedules."""
+"""Pushes messages to URLs and hands them to functions; invoked by fan_out and sweep, and by the
+retry schedules."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from cirrusmq.invoking.waking import wake
+from cirrusmq.invoking.worker import work
 from cirrusmq.push.confirmation import post_token
 from cirrusmq.push.delivery import deliver, retry
 from cirrusmq.push.pending import make_push
 from cirrusmq.wiring import bootstrap
 from cirrusmq_lambda.http import Context
 
+RUN_MS = 120_000
+"""Of an invocation that posts: a retry schedule waits for no longer. One that waits for a function
+has all the time there is."""
 POST_MS = 17_000
 """Kept back: a post of 15 s, and the writes after it."""
+DONE = {"action": "done"}
 
 
 def handler(event: dict[str, Any], context: Context) -> dict[str, Any]:
     core = bootstrap.service()
+    left_ms = context.get_remaining_time_in_millis()
     if "confirm" in event:
         post_token(core, event["confirm"], context.aws_request_id)
-        return {"action": "done"}
-    place = event.get("retry") or event["deliver"]
-    most_ms = context.get_remaining_time_in_millis() - POST_MS
-    push = make_push(core, place, context.aws_request_id, most_ms)
-    if push is not None and "retry" in event:
-        return retry(push, event["retry"])
-    if push is not None:
-        deliver(push)
-    return {"action": "done"}
+    elif "invoke" in event:
+        work(core, event["invoke"], left_ms)
+    elif "wake" in event:
+        # Elsewhere: the execution that waited would else wait for the function as well.
+        wake(core, event["wake"])
+    else:
+        place = event.get("retry") or event["deliver"]
+        most_ms = min(left_ms, RUN_MS) - POST_MS
+        push = make_push(core, place, context.aws_request_id, most_ms)
+        if push is not None and "retry" in event:
+            return retry(push, event["retry"])
+        if push is not None:
+            deliver(push)
+    return DONE

@@ -18,8 +18,10 @@ from typing import Any
 import boto3
 import pytest
 from moto import mock_aws
+from moto.server import ThreadedMotoServer
+from tests.stack import Stack
 
-from cirrusmq_client import Client, Producer
+from cirrusmq_client import Client, Connection, Producer
 
 EXAMPLES = Path(__file__).with_name("examples")
 Wait = Callable[..., None]
@@ -171,19 +173,7 @@ def test_a_function_sells_each_order_once(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
     with mock_aws():
         dynamodb = boto3.client("dynamodb")
-        for table, keys in [
-            ("cirrusmq_consumed", ["message", "consumer_group"]),
-            ("sold", ["order"]),
-        ]:
-            dynamodb.create_table(
-                TableName=table,
-                AttributeDefinitions=[{"AttributeName": key, "AttributeType": "S"} for key in keys],
-                KeySchema=[
-                    {"AttributeName": key, "KeyType": kind}
-                    for key, kind in zip(keys, ("HASH", "RANGE"), strict=False)
-                ],
-                BillingMode="PAY_PER_REQUEST",
-            )
+        _make_tables(dynamodb)
         specification = importlib.util.spec_from_file_location(
             "lambda_consumer", EXAMPLES / "lambda_consumer.py"
         )
@@ -195,3 +185,59 @@ def test_a_function_sells_each_order_once(monkeypatch: pytest.MonkeyPatch) -> No
         for _ in range(2):
             assert module.handler(event, None) == {"batchItemFailures": []}
         assert len(dynamodb.scan(TableName="sold")["Items"]) == 2
+
+
+def test_a_function_is_called_with_what_is_sent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wait_until: Wait
+) -> None:
+    server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    for name, value in {
+        "AWS_ACCESS_KEY_ID": "test",
+        "AWS_SECRET_ACCESS_KEY": "test",
+        "AWS_DEFAULT_REGION": "us-east-1",
+        "AWS_ENDPOINT_URL_DYNAMODB": f"http://{host}:{port}",
+    }.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.chdir(EXAMPLES)
+    dynamodb = boto3.client("dynamodb")
+    _make_tables(dynamodb)
+    stack = Stack(tmp_path / "data", "--function", "shop=lambda_consumer:handler")
+    try:
+        held = stack.connection()
+        connection = Connection(
+            url=held["url"], access_key_id=held["access_key_id"], secret=held["secret"]
+        )
+        with Client(connection) as client:
+            client.create_queue("orders", {"invoke": {"function": "shop"}})
+            producer = Producer(client)
+            producer.send_batch("orders", ["tea", "milk", "bread"])
+            producer.send("orders", "honey", delay_seconds=2)
+
+            def sold() -> list[str]:
+                items = dynamodb.scan(TableName="sold")["Items"]
+                return sorted(item["what"]["S"] for item in items)
+
+            wait_until(lambda: sold() == ["bread", "honey", "milk", "tea"])
+            wait_until(lambda: client.show_queue("orders")["counts"]["inactive"] == 0)
+            assert client.show_queue("orders")["counts"]["active"] == 0
+        code, _, errors = stack.end()
+        assert (code, errors) == (0, "")
+    finally:
+        stack.clean_up()
+        dynamodb.close()
+        server.stop()
+
+
+def _make_tables(dynamodb: Any) -> None:
+    for table, keys in [("cirrusmq_consumed", ["message", "consumer_group"]), ("sold", ["order"])]:
+        dynamodb.create_table(
+            TableName=table,
+            AttributeDefinitions=[{"AttributeName": key, "AttributeType": "S"} for key in keys],
+            KeySchema=[
+                {"AttributeName": key, "KeyType": kind}
+                for key, kind in zip(keys, ("HASH", "RANGE"), strict=False)
+            ],
+            BillingMode="PAY_PER_REQUEST",
+        )

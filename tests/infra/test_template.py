@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 from tests.infra.tools import TEMPLATES, run_tool
 
+from cirrusmq.base import limits
+from cirrusmq.invoking import batch, slots
 from cirrusmq_local.cloud.template import Template, load
 from pins import pinned, pins, requirements
 
@@ -136,9 +138,27 @@ def test_a_call_is_over_before_the_api_gives_up(template: Template) -> None:
     assert max(timeouts) < 30
 
 
-def test_pushing_has_time_for_several_posts_and_little_memory(template: Template) -> None:
+def test_pushing_has_time_for_the_slowest_function_and_little_memory(template: Template) -> None:
     (push,) = (each for each in template.functions if each.folder.name == "push")
-    assert (push.timeout_seconds, push.memory_mb) == (120, 256)
+    assert (push.timeout_seconds, push.memory_mb) == (900, 256)
+    # A worker holds its slot, and its messages, for longer than a call of the function may take.
+    assert limits.INVOKE_SECONDS[1] + slots.MARGIN_SECONDS < push.timeout_seconds
+    assert batch.LEASE_MARGIN_SECONDS + slots.FRESH_SECONDS < slots.MARGIN_SECONDS
+
+
+def test_the_functions_that_a_deployment_lists_are_all_that_push_may_call(
+    root: Path, template: Template
+) -> None:
+    def called(each: Template) -> set[str]:
+        (push,) = (one for one in each.functions if one.folder.name == "push")
+        return {name for name, held in push.permissions.items() if "lambda:InvokeFunction" in held}
+
+    theirs = "arn:aws:lambda:eu-central-1:000000000000:function:shop"
+    listed = load(root / "template.yaml", {"InvokeFunctions": theirs})
+    assert called(listed) - called(template) == {theirs}
+    variables = {each.folder.name: each.environment for each in listed.functions}
+    for name in ("manage", "subscribe", "push"):
+        assert variables[name]["INVOKE_FUNCTIONS"] == theirs
 
 
 def test_waiting_receives_cost_half_of_what_other_calls_cost(template: Template) -> None:

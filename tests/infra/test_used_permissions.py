@@ -25,8 +25,6 @@ RARE = {
     ("Sweep", "Messages.Arn", "dynamodb:BatchGetItem"),
     # A queue that a topic delivers to is looked up when no cache has it.
     ("FanOut", "Directory.Arn", "dynamodb:GetItem"),
-    # A dead letter's parcel that no send can repeat any more is removed.
-    ("Push", "Messages.Arn", "dynamodb:DeleteItem"),
     # Calls are counted where accounts have a rate, which is off here.
     ("Send", "Usage.Arn", "dynamodb:UpdateItem"),
     ("Receive", "Usage.Arn", "dynamodb:UpdateItem"),

@@ -39,6 +39,13 @@ def test_one_of_several_patterns_is_enough() -> None:
     assert not wanted(record("INSERT", {"S": "Q#1"}))
 
 
+def test_a_pattern_may_want_an_attribute_of_the_new_image() -> None:
+    wanted = compile_patterns([{"dynamodb": {"NewImage": {"c": {"S": ["1"]}}}}])
+    assert wanted({"dynamodb": {"NewImage": {"c": {"S": "1"}, "t": {"N": "1"}}}})
+    assert not wanted({"dynamodb": {"NewImage": {"t": {"N": "1"}}}})
+    assert not wanted({"dynamodb": {"NewImage": None}})
+
+
 def test_without_patterns_everything_is_wanted() -> None:
     assert compile_patterns([])({})
 
@@ -53,7 +60,7 @@ def test_without_patterns_everything_is_wanted() -> None:
         {"eventName": "INSERT"},
         {"$or": [{"eventName": ["INSERT"]}]},
         {"userIdentity": {"type": ["Service"]}},
-        {"dynamodb": {"NewImage": {"pk": {"S": ["a"]}}}},
+        {"dynamodb": {"OldImage": {"pk": {"S": ["a"]}}}},
     ],
 )
 def test_a_filter_that_is_not_understood_is_refused_at_once(pattern: Any) -> None:

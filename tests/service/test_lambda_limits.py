@@ -35,7 +35,7 @@ def test_a_push_that_lasts_too_long_is_ended_where_it_stands(
     topic.subscribe("hook", protocol="http", endpoint="http://hook.example/hook")
 
     def slowly(url: str) -> str | None:
-        world.clock.pass_seconds(130)
+        world.clock.pass_seconds(910)
         return None
 
     world.endpoint = slowly

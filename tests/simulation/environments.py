@@ -19,7 +19,7 @@ from tests.simulation.wire import Crashed, Wire
 
 from cirrusmq.base.limits import CACHE_MS, SLOW_CACHE_MS
 from cirrusmq.runtime.cache import Cache
-from cirrusmq.runtime.core import Core, Settings
+from cirrusmq.runtime.core import Called, Core, Settings
 from cirrusmq.runtime.store import Store
 from cirrusmq.storage.secret import load_secret
 from cirrusmq_local.cloud.functions import load_handler
@@ -136,6 +136,7 @@ class Environment:
             window=deployment.stage.window,
             start_execution=lambda name, given: deployment.start_execution(self, name, given),
             post=lambda url, headers, body: deployment.post(self, url, headers, body),
+            call=lambda arn, event, seconds: Called(error="there is none", refused=True),
             read_report=lambda path: None,
             unprocessed=UnprocessedQueue(clock.now_ms),
             real_seconds=lambda: deployment.stage.now_ms() // 1000,

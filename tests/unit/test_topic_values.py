@@ -241,6 +241,7 @@ def test_a_subscription_that_is_pulled_is_shown_with_its_mode_and_without_an_end
         "dead_letter_queue": None,
         "mode": "clustering",
         "ordered": True,
+        "invoke": None,
     }
 
 

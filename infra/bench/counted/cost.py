@@ -168,6 +168,12 @@ def run() -> None:
         ["memory of receive", "Lambda time", "reads", "calls", "in all"],
         waiting.rows(),
     )
+    handed = ["writes", "reads", "HTTP API", "Lambda calls", "Lambda time"]
+    show(
+        "Dollars for a million messages that are handed to a function; an idle queue costs nothing",
+        ["messages", *handed, "waiting for the function", "in all"],
+        waiting.handed_rows(),
+    )
 
 
 def _name(workload: Workload) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from cirrusmq_local.testing.core import FUNCTION
 from cirrusmq_local.testing.world import Client, World
 
 from . import bodies
@@ -55,6 +56,29 @@ def our_life(workload: Workload, **fields: Any) -> tuple[float, float]:
     alice.put("/queues/work", {"partitions": 1})
     _go_through(alice, [bodies.text(40)])
     return _units(world, lambda: _go_through(alice, workload.messages(), **fields))
+
+
+def handed_life(workload: Workload, partitions: int) -> tuple[float, float]:
+    """(write units, read units) of a batch that is sent, handed to a function, and done.
+
+    The queue is empty before and after: a worker is woken for it, takes a slot, and leaves.
+    """
+    world = World()
+    admin = world.client("alice", admin=True)
+    invoke = {"function": FUNCTION, "batch": 16}
+    admin.put("/queues/work", {"partitions": partitions, "invoke": invoke})
+
+    def hand_over() -> None:
+        handed = sum(map(len, world.batches))
+        admin.post("/queues/work/messages", {"messages": workload.messages()})
+        world.run_stream("fan_out")
+        while world.invoked:
+            world.run(*world.invoked.popleft())
+        if sum(map(len, world.batches)) - handed != workload.count:
+            raise RuntimeError("not all was handed over")
+
+    hand_over()
+    return _units(world, hand_over)
 
 
 def published_life(

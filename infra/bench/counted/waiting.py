@@ -1,17 +1,24 @@
-"""Dollars a month for a consumer that waits, at the prices of `prices`.
+"""Dollars for waiting: of a consumer that polls, and of the function that waits for another one.
 
 A poll of 20 s follows the other. Its function waits for nearly all of that time, and Lambda bills
-waiting as work: memory is what it costs. Reads are counted (`polls`), the month has 30 days.
+waiting as work: memory is what it costs. Reads are counted (`polls`), the month has 30 days. A
+queue whose messages are handed to a function costs nothing while it is empty; for each batch
+`push` waits until the function has done with it.
 """
 
 from __future__ import annotations
 
 from . import prices
+from .lives import BATCH_1_KB, SINGLE_1_KB, Workload, handed_life
 from .polls import POLL_SECONDS, idle_units
 
 MONTH_SECONDS = 30 * 86_400
 MEMORY_GB = {"512 MB": 0.5, "256 MB": 0.25}
 PARTITIONS = 4
+CALL_SECONDS, CALL_GB, PUSH_GB = 0.025, 0.5, 0.25
+"""Assumed of each call of ours, beside the time for which `push` waits for the function."""
+HANDLER_SECONDS = (0.1, 1.0)
+"""How long the function may take for a batch."""
 
 
 def month_dollars(memory_gb: float, units_of_a_poll: float) -> dict[str, float]:
@@ -32,4 +39,37 @@ def rows() -> list[list[str]]:
     for name, memory_gb in MEMORY_GB.items():
         lines = month_dollars(memory_gb, units)
         found.append([name, *(f"{each:,.2f}" for each in (*lines.values(), sum(lines.values())))])
+    return found
+
+
+def handed_dollars(workload: Workload, handler_seconds: float) -> dict[str, float]:
+    """For a million messages that are sent to a queue and handed to its function, by line.
+
+    Each batch is sent by a call, seen by `fan_out`, and handed over by `push`; the function's own
+    time is not among them.
+    """
+    write_units, read_units = handed_life(workload, PARTITIONS)
+    seconds = 2 * CALL_SECONDS * CALL_GB + CALL_SECONDS * PUSH_GB
+    lines = {
+        "writes": write_units * prices.WRITE_UNITS_PER_MILLION,
+        "reads": read_units * prices.READ_UNITS_PER_MILLION,
+        "HTTP API": prices.HTTP_API_PER_MILLION,
+        "Lambda calls": 3 * prices.LAMBDA_REQUESTS_PER_MILLION,
+        "Lambda time": seconds * prices.LAMBDA_GB_SECOND * prices.MILLION,
+        "waiting for the function": handler_seconds
+        * PUSH_GB
+        * prices.LAMBDA_GB_SECOND
+        * prices.MILLION,
+    }
+    return {name: amount / workload.count for name, amount in lines.items()}
+
+
+def handed_rows() -> list[list[str]]:
+    """The lines of single messages and of batches, by how long the function takes."""
+    found = []
+    for name, workload in (("singles", SINGLE_1_KB), ("batches of 16", BATCH_1_KB)):
+        for seconds in HANDLER_SECONDS:
+            lines = handed_dollars(workload, seconds)
+            amounts = [f"{each:,.2f}" for each in (*lines.values(), sum(lines.values()))]
+            found.append([f"1 KB, {name}, {seconds:g} s a batch", *amounts])
     return found

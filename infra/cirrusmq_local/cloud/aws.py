@@ -21,7 +21,12 @@ from cirrusmq_local.cloud.executions import (
     UnknownStateMachineError,
 )
 from cirrusmq_local.cloud.functions import Functions, UnknownFunctionError, split_name
-from cirrusmq_local.cloud.invocation import EventTooLargeError, Invocation, running
+from cirrusmq_local.cloud.invocation import (
+    EventTooLargeError,
+    Invocation,
+    TooManyRequestsError,
+    running,
+)
 from cirrusmq_local.cloud.template import REGION
 from cirrusmq_local.cloud.unprocessed import UnprocessedQueue
 
@@ -41,7 +46,8 @@ def isolate_environment() -> None:
         "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
         "AWS_EC2_METADATA_DISABLED": "true",
     }
-    for name in ("AWS_PROFILE", "AWS_DEFAULT_PROFILE", "AWS_SESSION_TOKEN", "AWS_ENDPOINT_URL"):
+    endpoints = [name for name in os.environ if name.startswith("AWS_ENDPOINT_URL")]
+    for name in ("AWS_PROFILE", "AWS_DEFAULT_PROFILE", "AWS_SESSION_TOKEN", *endpoints):
         os.environ.pop(name, None)
 
 
@@ -103,22 +109,30 @@ def _invoke(functions: Functions, params: dict[str, Any]) -> tuple[AWSResponse, 
     if not _may(invocation, "lambda:InvokeFunction", *targets):
         return _not_allowed(invocation, "lambda:InvokeFunction", asked)
     chain = invocation.chain if invocation else ()
-    status, payload = 202, b""
     try:
         if params["headers"].get("X-Amz-Invocation-Type") == "Event":
             functions.send(name, event, chain)
-        else:
-            status, payload = 200, json.dumps(functions.run(name, event, chain)).encode()
+            return _invoked(202, b"")
+        return _invoked(200, json.dumps(functions.run(name, event, chain)).encode())
     except EventTooLargeError as error:
         return _error(413, "RequestTooLargeException", str(error))
-    return _answer(
-        status,
-        {
-            "StatusCode": status,
-            "ExecutedVersion": "$LATEST",
-            "Payload": StreamingBody(io.BytesIO(payload), len(payload)),
-        },
-    )
+    except TooManyRequestsError as error:
+        return _error(429, "TooManyRequestsException", str(error))
+    except Exception as error:
+        told = {"errorType": type(error).__name__, "errorMessage": str(error)}
+        return _invoked(200, json.dumps(told).encode(), {"FunctionError": "Unhandled"})
+
+
+def _invoked(
+    status: int, payload: bytes, more: dict[str, Any] | None = None
+) -> tuple[AWSResponse, dict[str, Any]]:
+    """The answer to an invocation; `more` says that the function's own error is its payload."""
+    told = {
+        "StatusCode": status,
+        "ExecutedVersion": "$LATEST",
+        "Payload": StreamingBody(io.BytesIO(payload), len(payload)),
+    }
+    return _answer(status, told | (more or {}))
 
 
 def _start_execution(

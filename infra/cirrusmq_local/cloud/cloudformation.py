@@ -102,6 +102,9 @@ class StackTemplate:
             if "Default" in parameter
         }
         values = defaults | dict(given)
+        for name, parameter in declared.items():
+            if parameter.get("Type") == "CommaDelimitedList" and isinstance(values.get(name), str):
+                values[name] = [part for part in values[name].split(",") if part]
         for name in sorted(values.keys() ^ declared.keys()):
             lacks = "no value for its" if name in declared else "no"
             raise TemplateError(f"{self.path} has {lacks} parameter {name}")
@@ -161,7 +164,7 @@ class StackTemplate:
                 return self._substitute(argument)
             case "Join":
                 separator, parts = argument
-                return separator.join(str(self.resolve(part)) for part in parts)
+                return separator.join(str(part) for part in self.resolve(parts))
             case "If":
                 name, then, otherwise = argument
                 return self.resolve(then if self._holds(name) else otherwise)

@@ -12,15 +12,15 @@ from cirrusmq_local.cloud.cloudformation import TemplateError
 
 Predicate: TypeAlias = Callable[[Any], bool]
 
-_FIELDS = {"eventName", "dynamodb", "dynamodb.Keys"}
+_FIELDS = {"eventName", "dynamodb", "dynamodb.Keys", "dynamodb.NewImage"}
 _MISSING = object()
 
 
 def compile_patterns(patterns: Sequence[Mapping[str, Any]]) -> Predicate:
     """Whether a record matches any of the patterns; without patterns every record does.
 
-    Understood are exact values and `prefix`, of an event's name and an item's keys, as the
-    template uses them. Anything else raises TemplateError here, not a wrong choice later.
+    Understood are exact values and `prefix`, of an event's name, an item's keys and its new image,
+    as the template uses them. Anything else raises TemplateError here, not a wrong choice later.
     """
     if not patterns:
         return lambda record: True

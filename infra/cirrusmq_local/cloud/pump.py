@@ -47,6 +47,9 @@ class StreamRecord(Protocol):
     @property
     def keys(self) -> Mapping[str, Any]: ...
 
+    @property
+    def new_image(self) -> Mapping[str, Any] | None: ...
+
     def as_lambda_record(self) -> LambdaRecord: ...
 
 
@@ -267,5 +270,6 @@ def records_done(source: StreamSource, records: Sequence[LambdaRecord], answer: 
 
 
 def _head(record: StreamRecord) -> LambdaRecord:
-    """The part of a record that filters read: the images of unwanted records are not decoded."""
-    return {"eventName": record.event_name, "dynamodb": {"Keys": record.keys}}
+    """The part of a record that filters read, its binaries as they are."""
+    images = {"Keys": record.keys, "NewImage": record.new_image}
+    return {"eventName": record.event_name, "dynamodb": images}

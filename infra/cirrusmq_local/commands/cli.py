@@ -59,10 +59,18 @@ def up(
         Literal["shared", "cloud"],
         typer.Option(help="Whether functions share caches, or have their own as in the cloud."),
     ] = "shared",
+    function: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="name=module:callable: queues may name it in their attribute invoke, and it gets"
+            " their messages as a Lambda function does. May be repeated."
+        ),
+    ] = None,
 ) -> None:
     """Start the whole service on this machine."""
     # The stack takes longer to import than most commands to run.
     from cirrusmq_local.cloud.cloudformation import TemplateError
+    from cirrusmq_local.cloud.own_functions import OwnFunctionError, load_own
     from cirrusmq_local.engine.data_errors import DataError
     from cirrusmq_local.stack.server import AddressError
     from cirrusmq_local.stack.stack import Stack
@@ -79,11 +87,12 @@ def up(
             port=port,
             scale=time_scale,
             environments=environments,
+            own_functions=load_own(function or []),
             tell=tell,
             give_up=ending.give_up,
         )
         stack.start()
-    except (DataError, AddressError) as error:
+    except (DataError, AddressError, OwnFunctionError) as error:
         fail(str(error))
     except TemplateError as error:
         fail(f"template.yaml: {error}")

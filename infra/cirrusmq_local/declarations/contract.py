@@ -72,7 +72,8 @@ def complete(place: Place, given: Attributes, topic: Attributes | None = None) -
         case "receiver":
             return _receiver(_decode(given, ReceiverInput))
         case "subscription":
-            return _subscription(place, given, topic or {}).attributes()
+            made = _subscription(place, given, topic or {}).attributes()
+            return cast(Attributes, msgspec.to_builtins(made))
         case "grant":
             return _grant(given)
 

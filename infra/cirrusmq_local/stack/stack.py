@@ -7,7 +7,7 @@ import logging
 import os
 import sqlite3
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, cast
@@ -29,6 +29,8 @@ from cirrusmq_local.cloud.environments import (
 from cirrusmq_local.cloud.executions import Executions
 from cirrusmq_local.cloud.functions import Functions, split_name
 from cirrusmq_local.cloud.guard import GuardedEngine
+from cirrusmq_local.cloud.invocation import Handler
+from cirrusmq_local.cloud.own_functions import arns, as_function
 from cirrusmq_local.cloud.pump import LambdaRecord, Pump
 from cirrusmq_local.cloud.routing import Router
 from cirrusmq_local.cloud.schedules import Repeater
@@ -69,8 +71,12 @@ class Stack:
         tell: Callable[[str], None] = lambda line: None,
         give_up: Callable[[str], None] = lambda reason: None,
         environments: Layout = "shared",
+        own_functions: Mapping[str, Handler] | None = None,
     ) -> None:
-        """`tell` gets lines for the user, `give_up` the reason why the stack has to be stopped."""
+        """`tell` gets lines for the user, `give_up` the reason why the stack has to be stopped.
+
+        `own_functions`: those that queues may name, by their names.
+        """
         self._data = DataFolder(data)
         self._tell = tell
         self._give_up = give_up
@@ -78,7 +84,8 @@ class Stack:
         self._host = host
         self._port = port
         self._scale = scale
-        self._template = load(template)
+        self._own_functions = own_functions or {}
+        self._template = load(template, {"InvokeFunctions": arns(self._own_functions)})
         self._layout = environments
         self._ending = contextlib.ExitStack()
         self._threads: list[threading.Thread] = []
@@ -189,6 +196,8 @@ class Stack:
         if self._layout == "cloud":
             environments = SeparateEnvironments(start_environment)
         functions = Functions.load(self._template.functions, environments)
+        for name, handler in self._own_functions.items():
+            functions.add(as_function(name), handler)
         # All users of the engine have to end before it closes.
         ending.callback(self._join)
         ending.callback(executions.stop)

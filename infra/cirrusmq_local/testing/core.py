@@ -13,13 +13,17 @@ from pynamodb.connection import Connection
 
 from cirrusmq.base.limits import CACHE_MS, SLOW_CACHE_MS
 from cirrusmq.runtime.cache import Cache
-from cirrusmq.runtime.core import Core, Posted, Settings, Tables, Unprocessed
+from cirrusmq.runtime.core import Called, Core, Posted, Settings, Tables, Unprocessed
 from cirrusmq.runtime.store import Store
 from cirrusmq.storage.secret import load_secret
+from cirrusmq_local.cloud.cloudformation import ACCOUNT_ID
 from cirrusmq_local.cloud.guard import GuardedEngine
 from cirrusmq_local.engine import Engine, attach
 from cirrusmq_local.testing.clock import ManualClock
 
+FUNCTION = "handler"
+"""The function that queues may name."""
+FUNCTION_ARN = f"arn:aws:lambda:local:{ACCOUNT_ID}:function:{FUNCTION}"
 A = TypeVar("A")
 B = TypeVar("B")
 
@@ -34,6 +38,7 @@ def make_core(
     invoke: Callable[[str, dict[str, Any]], None],
     start_execution: Callable[[str, dict[str, Any]], None],
     post: Callable[[str, Mapping[str, str], bytes], Posted],
+    call: Callable[[str, bytes, float], Called],
     read_report: Callable[[str], bytes | None],
     unprocessed: Unprocessed,
 ) -> Core:
@@ -57,11 +62,15 @@ def make_core(
         window=InTurn,
         start_execution=start_execution,
         post=post,
+        call=call,
         read_report=read_report,
         unprocessed=unprocessed,
         real_seconds=lambda: clock.now_ms() // 1000,
         settings=Settings(
-            confirm_endpoints=False, http_endpoints=True, allowed_networks=("127.0.0.0/8",)
+            confirm_endpoints=False,
+            http_endpoints=True,
+            allowed_networks=("127.0.0.0/8",),
+            invoke_functions={FUNCTION: FUNCTION_ARN},
         ),
     )
 

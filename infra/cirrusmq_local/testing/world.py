@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from cirrusmq.access import keys
-from cirrusmq.runtime.core import Tables
+from cirrusmq.runtime.core import Called, Tables
 from cirrusmq.wiring import bootstrap
 from cirrusmq_local.cloud.aws import isolate_environment
 from cirrusmq_local.cloud.events import Request, answer_failure, make_event, read_answer
@@ -96,6 +96,10 @@ class World:
         self.posts: list[tuple[str, dict[str, str], bytes]] = []
         self.endpoint: Callable[[str], str | None] = lambda url: None
         """The answer of an endpoint: the kind of error, None where it takes the message."""
+        self.handle: Callable[[dict[str, Any]], Any] = lambda event: None
+        """The function that a queue may name: its answer to an event."""
+        self.batches: list[list[dict[str, Any]]] = []
+        """The records of each of its calls."""
         self.executions: list[tuple[str, dict[str, Any]]] = []
         environment = template.environment()
         named = {name: environment[f"{name.upper()}_TABLE"] for name in Tables.__struct_fields__}
@@ -109,6 +113,7 @@ class World:
             invoke=self._invoke_later,
             start_execution=lambda name, given: self.executions.append((name, given)),
             post=lambda url, headers, body: self.post(url, headers, body),
+            call=self._call_function,
             read_report=self.reports.get,
             unprocessed=self.unprocessed,
         )
@@ -222,6 +227,18 @@ class World:
             self.invoked.append(Invoked((role, event), chain))
         else:
             self.dropped.append((role, event))
+
+    def _call_function(self, arn: str, event: bytes, seconds: float) -> Called:
+        given = msgspec.json.decode(event)
+        self.batches.append(given["Records"])
+        begun_ms = self.clock.now_ms()
+        try:
+            answer = self.handle(given)
+        except Exception as error:
+            return Called(error=repr(error))
+        if self.clock.now_ms() > begun_ms + seconds * 1000:
+            return Called(error="no answer in time", unknown=True)
+        return Called(answer=answer)
 
 
 class Client:

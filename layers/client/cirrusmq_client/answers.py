@@ -148,6 +148,15 @@ class PublishedMessages(TypedDict):
     messages: list[PublishedMessage]
 
 
+class Invoke(TypedDict):
+    """A function that is called with batches of messages, and within which bounds."""
+
+    function: str
+    max_concurrency: int
+    batch: int
+    timeout_seconds: int
+
+
 class SubscriptionAttributes(TypedDict):
     """A subscription."""
 
@@ -163,6 +172,7 @@ class SubscriptionAttributes(TypedDict):
     max_in_flight: NotRequired[int]
     mode: NotRequired[Literal["clustering", "broadcasting"]]
     ordered: NotRequired[bool]
+    invoke: NotRequired[Invoke | None]
     created_at: str
     modified_at: str
 
@@ -222,6 +232,7 @@ class QueueAttributes(TypedDict):
     retry: dict[str, Any] | None
     ordered: bool
     partitions: int
+    invoke: Invoke | None
     description: str | None
     labels: dict[str, str]
     created_at: str

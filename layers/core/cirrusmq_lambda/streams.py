@@ -8,6 +8,7 @@ from typing import Any
 from cirrusmq.fanout.handouts import LogEntry
 from cirrusmq.metering.fold import StreamRecord
 from cirrusmq.runtime.store import Item
+from cirrusmq.storage.parcels import LOG
 from cirrusmq.storage.parked import UNKNOWN_PLACE
 
 
@@ -29,6 +30,16 @@ def read_entry(record: dict[str, Any]) -> LogEntry:
     assert read.after is not None
     place = record["dynamodb"]["SequenceNumber"].zfill(len(UNKNOWN_PLACE))
     return LogEntry(item=read.after, place=place, came_ms=read.time_ms)
+
+
+def is_log_record(record: dict[str, Any]) -> bool:
+    """Whether a stream event is of a log record, not of a parcel."""
+    return str(record["dynamodb"]["Keys"]["pk"]["S"]).startswith(f"{LOG}#")
+
+
+def source_id(record: dict[str, Any]) -> str:
+    """The id of the source whose parcel a stream event is of."""
+    return str(record["dynamodb"]["Keys"]["pk"]["S"].split("#")[1])
 
 
 def _item(image: dict[str, Any] | None) -> Item | None:

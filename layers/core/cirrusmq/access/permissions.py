@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Literal, TypeAlias
 
 import msgspec
+from msgspec import UnsetType
 
 from cirrusmq.access.keys import Caller
 from cirrusmq.base.errors import Forbidden, GrantNotFound, InvalidParameter, QueueNotFound
 from cirrusmq.base.names import ACCOUNT_NAME, QueueRef, check_name, parse_queue_ref
+from cirrusmq.model.invoke import InvokeInput
 from cirrusmq.model.queue import Queue
 from cirrusmq.queues.queues import get_queue
 from cirrusmq.runtime.core import Core
@@ -64,6 +66,24 @@ def authorize(core: Core, caller: Caller, ref: str, need: Need) -> QueueRef:
     if queue.id != grant.queue_id:  # granted on an earlier queue of that name
         raise Forbidden(f"account {caller.account} has no grant for this on {ref}")
     return named
+
+
+def check_invoke(core: Core, caller: Caller, given: InvokeInput | UnsetType | None) -> None:
+    """Whether the caller may have messages handed to the function that it names.
+
+    The deployment's own role calls it, so its operator lists the functions and gives out the keys:
+    Forbidden to any key that is no admin key, InvalidParameter for a function that is not listed.
+    """
+    if not isinstance(given, InvokeInput):
+        return
+    if not caller.admin:
+        raise Forbidden("invoke is set with an admin key: the deployment's own role calls it")
+    listed = ", ".join(sorted(core.settings.invoke_functions))
+    if given.function not in core.settings.invoke_functions:
+        allowed = f"must be one of {listed}" if listed else "names a function, and none is listed"
+        raise InvalidParameter(
+            "invoke.function", f"{allowed}: the deployment's InvokeFunctions lists them"
+        )
 
 
 def put_grant(core: Core, queue: Queue, account: str, permission: Permission) -> Grant:

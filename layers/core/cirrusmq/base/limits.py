@@ -80,6 +80,13 @@ SLOW_CACHE_MS = 60_000
 CLOCK_SKEW_MS = 2_000
 """The clocks of two functions differ by no more."""
 
+INVOKE_CONCURRENCY = (1, 1_000)
+INVOKE_CONCURRENCY_DEFAULT = 10
+INVOKE_BATCH_DEFAULT = 10
+INVOKE_SECONDS = (1, 840)
+"""The function that waits for the called one is stopped after 900 s itself."""
+INVOKE_SECONDS_DEFAULT = 60
+
 TOPIC_NAME = (3, 64)
 TOPIC_MESSAGE_BYTES = (1_024, 65_536)
 TOPIC_LIFE_SECONDS = 86_400

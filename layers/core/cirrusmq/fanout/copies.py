@@ -45,6 +45,8 @@ class Share(msgspec.Struct, frozen=True, kw_only=True):
     log_is_own: bool
     """Whether the reader looks in this log by itself, at its parcel's partition."""
     dead_letter: dict[str, Any] | None = None
+    invokes: bool = False
+    """Whether the reader hands its messages to a function."""
 
 
 def parcels_of(share: Share) -> Iterator[Parcel]:
@@ -115,6 +117,7 @@ def _parcel(share: Share, places: Sequence[int]) -> Parcel:
         visibility_seconds=own if any(own) else (),
         log=None if found_by_itself else share.log,
         dead_letter=share.dead_letter,
+        invokes=share.invokes,
     )
 
 

@@ -115,13 +115,18 @@ def own_share(subscription: Subscription, record: TopicRecord, delivery: Deliver
         sequences=record.header.sequences if ordered else None,
         group_partitions=subscription.log_partitions,
         log_is_own=True,
+        invokes=subscription.invoke is not None,
     )
 
 
 def _queue_share(queue: Queue, record: TopicRecord, delivery: Delivery) -> Share:
     """The share of a plain queue; its own log does not have the record."""
     share = _share(queue.id, record, delivery)
-    return replace(share, partition=queue.partition_of(record.send_id))
+    return replace(
+        share,
+        partition=queue.partition_of(record.send_id),
+        invokes=queue.attributes.invoke is not None,
+    )
 
 
 def _share(source_id: str, record: TopicRecord, delivery: Delivery) -> Share:

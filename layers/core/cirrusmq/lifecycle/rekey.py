@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from msgspec.structs import replace
+
 from cirrusmq.base import limits
 from cirrusmq.lifecycle.dead_letter_policy import age_limit_ms
 from cirrusmq.lifecycle.moves import move_out, origin
@@ -51,9 +53,13 @@ def rekeyed(
     due_ms: int,
     now_ms: int,
 ) -> Parcel:
-    """The messages at `places` in a parcel of their own, active at `due_ms`."""
+    """The messages at `places` in a parcel of their own, active at `due_ms`.
+
+    The stream need not tell of it: whoever gives messages back to a source that hands them to a
+    function knows when they are due.
+    """
     came_from = origin(core, source, parcel, places, now_ms, MOVED)
-    return under_key(parcel, places, key_ms, due_ms, came_from)
+    return replace(under_key(parcel, places, key_ms, due_ms, came_from), invokes=False)
 
 
 def rekey(

@@ -13,22 +13,15 @@ from typing import Any
 
 import msgspec
 
-from cirrusmq.base.errors import CirrusMQError
+from cirrusmq.invoking.waking import wake
 from cirrusmq.lifecycle import age_limit
 from cirrusmq.lifecycle.dead_letter_policy import age_limit_ms
 from cirrusmq.maintenance.oldest_message import oldest_ms
 from cirrusmq.model.source import Source
-from cirrusmq.model.topic import Topic
-from cirrusmq.queues.queues import get_queue
-from cirrusmq.queues.receivers import source_with_id
-from cirrusmq.queues.resources import find_resource
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import Item, key
-from cirrusmq.storage import directory
 from cirrusmq.storage.counters import Counter, CounterPlace, remove_empty, walk
-from cirrusmq.storage.directory_keys import topic_place
-from cirrusmq.subscriptions.sources import subscription_source
-from cirrusmq.subscriptions.subscriptions import cached_subscriptions
+from cirrusmq.subscriptions.sources import source_of_resource
 
 SHARE_MS = 2_000
 """The sweep's own time for a partition."""
@@ -74,7 +67,7 @@ def visit_all(core: Core, deadline_ms: int) -> Visits:
 
 def give_up_on(core: Core, resource_id: str, partition: int, most_ms: int) -> None:
     """Dead-letter by age in one partition for about `most_ms`, unless another worker does."""
-    source = _source(core, resource_id)
+    source = source_of_resource(core, resource_id)
     if source is None or age_limit_ms(source) is None:
         return
     state = age_limit.hold(core, source, partition)
@@ -94,7 +87,7 @@ def _visit(core: Core, counter: Counter, deadline_ms: int) -> int | None:
     """Visit one resource; the send time of the oldest message that waits in it."""
     if counter.empty:
         remove_empty(core, counter.resource_id)
-    source = _source(core, counter.resource_id) if counter.holds else None
+    source = source_of_resource(core, counter.resource_id) if counter.holds else None
     if source is None:
         return None
     if age_limit_ms(source) is not None:
@@ -102,7 +95,10 @@ def _visit(core: Core, counter: Counter, deadline_ms: int) -> int | None:
         core.random.shuffle(partitions)
         for partition in partitions:
             _give_up_aged(core, source, partition, deadline_ms)
-    return oldest_ms(core, source)
+    oldest = oldest_ms(core, source)
+    if oldest is not None and source.invoke is not None:
+        wake(core, source.id)  # if the one that should see to it is lost
+    return oldest
 
 
 def _give_up_aged(core: Core, source: Source, partition: int, deadline_ms: int) -> None:
@@ -117,21 +113,3 @@ def _give_up_aged(core: Core, source: Source, partition: int, deadline_ms: int) 
             return
     event: dict[str, Any] = {"resource": source.id, "partition": partition}
     core.invoke("replay", {"aged": event})
-
-
-def _source(core: Core, resource_id: str) -> Source | None:
-    """The source with this id; None for URLs, topics, and deleted resources."""
-    resource = find_resource(core, resource_id)
-    if resource is None or resource.pushed:
-        return None
-    name, _, subscription_name = resource.name.partition("/")
-    if resource.kind in ("queue", "receiver"):
-        try:
-            return source_with_id(core, get_queue(core, resource.account, name), resource_id)
-        except CirrusMQError:
-            return None  # deleted meanwhile
-    topic = directory.read_cached(core, topic_place(resource.account, name), Topic)
-    for subscription in cached_subscriptions(core, topic.id) if topic else ():
-        if (subscription.id, subscription.name) == (resource_id, subscription_name):
-            return subscription_source(subscription)
-    return None

@@ -66,6 +66,8 @@ class Parcel(msgspec.Struct, frozen=True, kw_only=True):
     dead_letter: dict[str, Any] | None = None
     fanned_out: bool = False
     """Whether fan-out made it, under a key that it may want to use again for 24 hours."""
+    invokes: bool = False
+    """Whether the stream is to tell that it was put: its source hands messages to a function."""
     errors: Mapping[int, str] = {}
     """Of messages posted to a URL, by place: why the newest post failed."""
 

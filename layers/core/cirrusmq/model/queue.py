@@ -11,6 +11,7 @@ from msgspec import UNSET, Meta, UnsetType
 from cirrusmq.base import limits, ulid
 from cirrusmq.base.errors import InUse, InvalidParameter
 from cirrusmq.base.shapes import integer
+from cirrusmq.model.invoke import Invoke, InvokeInput
 from cirrusmq.model.retry import RetryPolicy, parse_retry
 
 
@@ -71,6 +72,7 @@ class QueueAttributes(msgspec.Struct, frozen=True, kw_only=True):
     retry: RetryJson | None = None
     ordered: bool = False
     partitions: int = limits.PARTITIONS_DEFAULT
+    invoke: Invoke | None = None
     description: str | None = None
     labels: dict[str, str] = {}
 
@@ -95,6 +97,7 @@ class QueueInput(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     retry: RetryJson | UnsetType | None = UNSET
     ordered: bool | UnsetType = UNSET
     partitions: Annotated[int, integer(limits.PARTITIONS)] | UnsetType = UNSET
+    invoke: InvokeInput | UnsetType | None = UNSET
     description: _Description | UnsetType | None = UNSET
     labels: _Labels | UnsetType = UNSET
 
@@ -197,6 +200,8 @@ def _over(attributes: QueueAttributes, given: QueueInput) -> QueueAttributes:
     changes = _given(given)
     if isinstance(given.dead_letter, DeadLetterInput):
         changes["dead_letter"] = DeadLetter(**_given(given.dead_letter))
+    if isinstance(given.invoke, InvokeInput):
+        changes["invoke"] = given.invoke.chosen()
     return msgspec.structs.replace(attributes, **changes)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from cirrusmq.base.limits import KEY_SLACK_MS
+from cirrusmq.model.invoke import Invoke
 from cirrusmq.model.parcel import DELETED, Parcel
 from cirrusmq.model.queue import DeadLetter, Queue
 from cirrusmq.model.retry import RetryPolicy
@@ -34,6 +35,8 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
     purged_ms: int
     rewind_floor_ms: int
     longest_retention_seconds: int
+    invoke: Invoke | None = None
+    """The function that its messages are handed to."""
 
     @property
     def traced(self) -> bool:
@@ -96,4 +99,5 @@ def queue_source(queue: Queue, now_ms: int) -> Source:
         purged_ms=queue.purged_ms,
         rewind_floor_ms=queue.rewind_floor_ms,
         longest_retention_seconds=queue.longest_retention_seconds(now_ms),
+        invoke=attributes.invoke,
     )

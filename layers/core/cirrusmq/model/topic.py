@@ -13,6 +13,7 @@ from cirrusmq.base.errors import InvalidParameter
 from cirrusmq.base.names import check_name
 from cirrusmq.base.shapes import integer
 from cirrusmq.filters.selection import Filter, compile_filter
+from cirrusmq.model.invoke import Invoke, InvokeInput
 from cirrusmq.model.retry import RetryPolicy, parse_retry
 
 TopicKind: TypeAlias = Literal["tags", "routing_key"]
@@ -77,6 +78,7 @@ class SubscriptionInput(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     max_in_flight: Annotated[int, integer(limits.MAX_IN_FLIGHT)] | UnsetType = UNSET
     mode: Mode | UnsetType = UNSET
     ordered: bool | UnsetType = UNSET
+    invoke: InvokeInput | UnsetType | None = UNSET
 
 
 class Subscription(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -103,6 +105,8 @@ class Subscription(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     """How many its parcels are spread over; fixed when it is created."""
     mode: Mode = "clustering"
     ordered: bool = False
+    invoke: Invoke | None = None
+    """Of `pull` in mode clustering."""
     log_partitions: int = limits.TOPIC_PARTITIONS_DEFAULT
     """How many the topic's log has."""
     confirmed: bool = True
@@ -141,7 +145,7 @@ class Subscription(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
         if self.protocol == "http":
             shown["max_in_flight"] = self.max_in_flight
         if self.protocol == "pull":
-            shown["mode"] = self.mode
+            shown |= {"mode": self.mode, "invoke": self.invoke}
             del shown["endpoint"]
         if self.protocol != "queue":
             shown["ordered"] = self.ordered
@@ -218,6 +222,8 @@ def over(subscription: Subscription, given: SubscriptionInput) -> Subscription:
     changes = {
         name: value for name, value in msgspec.structs.asdict(given).items() if value is not UNSET
     }
+    if isinstance(given.invoke, InvokeInput):
+        changes["invoke"] = given.invoke.chosen()
     return msgspec.structs.replace(subscription, **changes)
 
 
@@ -231,6 +237,10 @@ def checked(subscription: Subscription, kind: TopicKind) -> Subscription:
             raise InvalidParameter("mode", "broadcasting is allowed only with protocol pull")
         if subscription.ordered and subscription.protocol == "queue":
             raise InvalidParameter("ordered", "is allowed only with protocol pull or http")
+    if subscription.invoke and (
+        subscription.protocol != "pull" or subscription.mode == "broadcasting"
+    ):
+        raise InvalidParameter("invoke", "is allowed only with protocol pull, in mode clustering")
     if subscription.content_format != "json" and subscription.protocol != "http":
         raise InvalidParameter("content_format", "is allowed only with protocol http")
     if subscription.dead_letter_queue is not None:

@@ -55,7 +55,7 @@ class Receiver(msgspec.Struct, frozen=True, kw_only=True):
 def receiver_source(core: Core, queue: Queue, receiver: Receiver) -> Source:
     """The source that the receiver receives from."""
     default = queue_source(queue, core.now_ms())
-    return replace(default, id=receiver.id, receiver=receiver.name, log_id=queue.id)
+    return replace(default, id=receiver.id, receiver=receiver.name, log_id=queue.id, invoke=None)
 
 
 def source_named(core: Core, queue: Queue, name: str | None) -> Source:

@@ -78,6 +78,18 @@ class Unprocessed(Protocol):
         ...
 
 
+class Called(msgspec.Struct, frozen=True, kw_only=True):
+    """The outcome of a call of a function that is not ours."""
+
+    answer: Any = None
+    error: str | None = None
+    """Why there is no answer; None where there is one."""
+    refused: bool = False
+    """Whether it has not run at all, since its concurrency is used up or it may not be called."""
+    unknown: bool = False
+    """Whether it may still run."""
+
+
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Parameters of the deployment."""
 
@@ -89,6 +101,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Networks, as CIDR, that endpoints may be in though they are not global."""
     public_url: str = ""
     """The service's URL as seen from outside, for confirmations."""
+    invoke_functions: Mapping[str, str] = {}
+    """The functions that queues may name, with their ARNs."""
     account_requests_per_second: int = 0
     """Calls of one account above which it is told to wait; 0 is no limit."""
 
@@ -117,6 +131,8 @@ class Core(msgspec.Struct, frozen=True, kw_only=True):
     """Start an execution of the retry schedules' state machine: its name and its input."""
     post: Callable[[str, Mapping[str, str], bytes], Posted]
     """Post to an endpoint: its URL, headers, body."""
+    call: Callable[[str, bytes, float], Called]
+    """Call a function that is not ours: its ARN, its event, and how many seconds to wait for it."""
     read_report: Callable[[str], bytes | None]
     """A file of the data pipeline's output, by its path there; None where there is none."""
     unprocessed: Unprocessed

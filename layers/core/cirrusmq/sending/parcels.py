@@ -221,6 +221,8 @@ def _parcel(
         visibility_seconds=own if any(own) else (),
         moved_from=origin.moved_from if origin else None,
         dead_letter=origin.dead_letter if origin else None,
+        invokes=queue.attributes.invoke is not None
+        and (origin is None or origin.back_to in (None, queue.id)),
     )
 
 

@@ -12,6 +12,7 @@
 | Messages | `H#<source id>#<partition>` | `H` | the mark of a partition's head |
 | Messages | `D#<queue id>#<hash>` | `D` | `DeduplicationItem` |
 | Messages | `N#<queue id>#<partition>` | `N` | a sequence's counter |
+| Messages | `W#<source id>` | number of a slot, or `wake` | `cirrusmq.invoking.slots` |
 | Messages | `P#…` | | shares that fan-out parked: `cirrusmq.storage.parked` |
 | Usage | `U#<shard>` | first event's id | usage records and counters |
 """
@@ -70,6 +71,8 @@ class ParcelItem(Model):
     moved_from = UnicodeAttribute(attr_name="m", null=True)
     dead_letter = BinaryAttribute(legacy_encoding=False, attr_name="d", null=True)
     fanned_out = BooleanAttribute(attr_name="s", null=True)
+    invokes = UnicodeAttribute(attr_name="c", null=True)
+    """`1` in a source that hands messages to a function: the stream's filter looks for it."""
     expires_at = NumberAttribute()
 
 

@@ -16,6 +16,7 @@ from cirrusmq.storage.models import LogItem, ParcelItem
 
 PARCELS, ARCHIVE, LOG = "Q", "R", "L"
 AGE_NOTES, HEAD_MARKS = "A", "H"
+INVOKES = "1"
 ERRORS = tuple(f"e{place}" for place in range(limits.BATCH_MESSAGES))
 """Attributes of a URL's parcel: of each message the error of its newest post. A post changes its
 own message alone, so they are no list, and they are short enough for the room of a nonce."""
@@ -68,6 +69,7 @@ def parcel_item(parcel: Parcel) -> Item:
         moved_from=parcel.moved_from,
         dead_letter=msgspec.msgpack.encode(parcel.dead_letter) if parcel.dead_letter else None,
         fanned_out=parcel.fanned_out or None,
+        invokes=INVOKES if parcel.invokes else None,
         expires_at=ttl_seconds(parcel.expires_ms),
     )
     return dict(item.serialize())
@@ -137,6 +139,7 @@ def read_parcel(item: Item) -> Parcel:
         moved_from=stored.moved_from,
         dead_letter=msgspec.msgpack.decode(stored.dead_letter) if stored.dead_letter else None,
         fanned_out=bool(stored.fanned_out),
+        invokes=stored.invokes is not None,
         errors={place: item[name]["S"] for place, name in enumerate(ERRORS) if name in item},
     )
 

@@ -7,13 +7,17 @@ import contextlib
 import msgspec
 
 from cirrusmq.base import limits
-from cirrusmq.base.errors import AlreadyExists
+from cirrusmq.base.errors import AlreadyExists, CirrusMQError
 from cirrusmq.model.queue import DeadLetter, Queue, QueueInput
 from cirrusmq.model.source import Source
-from cirrusmq.model.topic import Subscription, own_dead_letter_queue
+from cirrusmq.model.topic import Subscription, Topic, own_dead_letter_queue
 from cirrusmq.queues.queues import create_queue, get_queue
+from cirrusmq.queues.receivers import source_with_id
+from cirrusmq.queues.resources import find_resource
 from cirrusmq.runtime.core import Core
-from cirrusmq.subscriptions.subscriptions import update_subscription
+from cirrusmq.storage import directory
+from cirrusmq.storage.directory_keys import topic_place
+from cirrusmq.subscriptions.subscriptions import cached_subscriptions, update_subscription
 
 
 def subscription_source(subscription: Subscription) -> Source:
@@ -41,7 +45,26 @@ def subscription_source(subscription: Subscription) -> Source:
         purged_ms=0,
         rewind_floor_ms=0,
         longest_retention_seconds=limits.TOPIC_LIFE_SECONDS,
+        invoke=subscription.invoke,
     )
+
+
+def source_of_resource(core: Core, resource_id: str) -> Source | None:
+    """The source with this id; None for URLs, topics, and deleted resources."""
+    resource = find_resource(core, resource_id)
+    if resource is None or resource.pushed:
+        return None
+    name, _, subscription_name = resource.name.partition("/")
+    if resource.kind in ("queue", "receiver"):
+        try:
+            return source_with_id(core, get_queue(core, resource.account, name), resource_id)
+        except CirrusMQError:
+            return None  # deleted meanwhile
+    topic = directory.read_cached(core, topic_place(resource.account, name), Topic)
+    for subscription in cached_subscriptions(core, topic.id) if topic else ():
+        if (subscription.id, subscription.name) == (resource_id, subscription_name):
+            return subscription_source(subscription)
+    return None
 
 
 def make_dead_letter_queue(core: Core, topic_id: str, subscription_name: str, name: str) -> Queue:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import contextvars
 import os
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from ipaddress import ip_network
@@ -13,13 +14,22 @@ from typing import Any, TypeVar
 
 import botocore.session
 import msgspec
+from botocore.config import Config
+from botocore.exceptions import (
+    BotoCoreError,
+    ClientError,
+    ConnectTimeoutError,
+    EndpointConnectionError,
+    HTTPClientError,
+)
 
-from cirrusmq.runtime.core import GivenUp, Posted, Settings
+from cirrusmq.runtime.core import Called, GivenUp, Posted, Settings
 
 A = TypeVar("A")
 B = TypeVar("B")
 
 PARALLEL_CALLS = 16
+_ERROR_CHARACTERS = 256
 
 
 class Invoker:
@@ -38,6 +48,42 @@ class Invoker:
             InvocationType="Event",
             Payload=msgspec.json.encode(event),
         )
+
+
+class Calls:
+    """Calls functions that are not ours, and waits for them."""
+
+    def __init__(self, session: botocore.session.Session) -> None:
+        self._session = session
+        self._clients: dict[float, Any] = {}
+
+    def __call__(self, arn: str, event: bytes, seconds: float) -> Called:
+        client = self._clients.get(seconds)
+        if client is None:
+            # One try: a second one would run the function beside its first run.
+            config = Config(
+                connect_timeout=5, read_timeout=seconds, retries={"total_max_attempts": 1}
+            )
+            client = self._session.create_client("lambda", config=config)
+            self._clients[seconds] = client
+        begun = time.monotonic()
+        try:
+            told = client.invoke(FunctionName=arn, Payload=event)
+            payload = told["Payload"].read()
+        except ClientError as error:
+            found = error.response
+            lasting = found["ResponseMetadata"]["HTTPStatusCode"] >= 500
+            return Called(error=found["Error"]["Code"], refused=not lasting, unknown=lasting)
+        except (EndpointConnectionError, ConnectTimeoutError) as error:
+            return Called(error=repr(error), refused=True)
+        except (BotoCoreError, HTTPClientError) as error:
+            return Called(error=repr(error), unknown=True)
+        if time.monotonic() - begun > seconds:
+            return Called(error=f"no answer within {seconds} s", unknown=True)
+        answer = msgspec.json.decode(payload) if payload else None
+        if "FunctionError" in told:
+            return Called(error=_told(answer))
+        return Called(answer=answer)
 
 
 class Executions:
@@ -176,6 +222,14 @@ class Window:
         """The results of calls that have ended; waits at most so long for the next one."""
         ended, self._running = wait(self._running, seconds, FIRST_COMPLETED)
         return [each.result() for each in ended]
+
+
+def _told(answer: Any) -> str:
+    """The error that a function ended with, as Lambda reports it."""
+    if not isinstance(answer, dict):
+        return "the function failed"
+    told = f"{answer.get('errorType', 'error')}: {answer.get('errorMessage', '')}"
+    return told[:_ERROR_CHARACTERS]
 
 
 def _run(threads: ThreadPoolExecutor, call: Callable[[A], B], values: list[A]) -> list[B]:

@@ -21,6 +21,7 @@ from cirrusmq.runtime.store import Store
 from cirrusmq.storage.secret import load_secret
 from cirrusmq.wiring.adapters import (
     PARALLEL_CALLS,
+    Calls,
     Executions,
     InParallel,
     Invoker,
@@ -111,6 +112,7 @@ def wire() -> Core:
         invoke=Invoker(session),
         start_execution=Executions(session),
         post=Posts(settings),
+        call=Calls(session),
         read_report=Reports(session),
         unprocessed=Unprocessed(session),
         settings=settings,
@@ -127,5 +129,12 @@ def _settings() -> Settings:
         http_endpoints=os.environ.get("HTTP_ENDPOINTS") == "true",
         allowed_networks=tuple(network.strip() for network in networks if network.strip()),
         public_url=os.environ.get("PUBLIC_URL", ""),
+        invoke_functions=_functions(os.environ.get("INVOKE_FUNCTIONS", "")),
         account_requests_per_second=int(os.environ.get("ACCOUNT_REQUESTS_PER_SECOND") or 0),
     )
+
+
+def _functions(arns: str) -> dict[str, str]:
+    """By what follows `:function:` in each ARN: a name, and perhaps a version or an alias."""
+    listed = [arn.strip() for arn in arns.split(",") if arn.strip()]
+    return {arn.partition(":function:")[2]: arn for arn in listed}

@@ -12,6 +12,7 @@ from cirrusmq.model.queue import DeadLetter, Queue
 from cirrusmq.queues.operations import Operation
 from cirrusmq_lambda.answers.body import Body, Cursor, Time
 from cirrusmq_lambda.answers.counts import Counts
+from cirrusmq_lambda.answers.invoking import Invoke
 
 
 class QueueAttributes(Body):
@@ -30,6 +31,7 @@ class QueueAttributes(Body):
     retry: dict[str, Any] | None
     ordered: bool
     partitions: int
+    invoke: Invoke | None
     description: str | None
     labels: dict[str, str]
     created_at: Time

@@ -11,6 +11,7 @@ from cirrusmq.model.topic import ContentFormat, Mode, Protocol, Subscription
 from cirrusmq.queues.counts import Counts
 from cirrusmq.subscriptions.state import SubscriptionState
 from cirrusmq_lambda.answers.body import Body, Cursor, Time
+from cirrusmq_lambda.answers.invoking import Invoke
 
 
 class SubscriptionAttributes(Body, kw_only=True):
@@ -28,6 +29,7 @@ class SubscriptionAttributes(Body, kw_only=True):
     max_in_flight: int | UnsetType = UNSET
     mode: Mode | UnsetType = UNSET
     ordered: bool | UnsetType = UNSET
+    invoke: Invoke | UnsetType | None = UNSET
     created_at: Time
     modified_at: Time
 

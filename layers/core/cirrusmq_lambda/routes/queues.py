@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cirrusmq.access.permissions import authorize, find_queue
+from cirrusmq.access.permissions import authorize, check_invoke, find_queue
 from cirrusmq.base.errors import Forbidden
 from cirrusmq.model.queue import QueueInput
 from cirrusmq.model.source import queue_source
@@ -29,7 +29,9 @@ from cirrusmq_lambda.replies import Accepted, Created, NoContent, Ok
 def put_queue(request: Request) -> Created[QueueAttributes] | Ok[QueueAttributes]:
     """Create a queue, or find it with the same attributes."""
     account, name = authorize(request.core, request.caller, request.path("queue"), "admin")
-    queue, created = create_queue(request.core, account, name, request.body(QueueInput))
+    given = request.body(QueueInput)
+    check_invoke(request.core, request.caller, given.invoke)
+    queue, created = create_queue(request.core, account, name, given)
     if created:
         counters.note_use(request.core, queue.id)
     shown = QueueAttributes.of(queue)
@@ -39,7 +41,9 @@ def put_queue(request: Request) -> Created[QueueAttributes] | Ok[QueueAttributes
 def patch_queue(request: Request) -> Ok[QueueAttributes]:
     """Change some attributes."""
     account, name = authorize(request.core, request.caller, request.path("queue"), "admin")
-    changed = change_queue(request.core, account, name, request.body(QueueInput))
+    given = request.body(QueueInput)
+    check_invoke(request.core, request.caller, given.invoke)
+    changed = change_queue(request.core, account, name, given)
     return Ok(QueueAttributes.of(changed))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec import UNSET
 
+from cirrusmq.access.permissions import check_invoke
 from cirrusmq.base.errors import InvalidParameter
 from cirrusmq.model.topic import SubscriptionInput
 from cirrusmq.subscriptions import confirmations, subscriptions
@@ -24,6 +25,7 @@ def put_subscription(request: Request) -> Created[NewSubscription] | Ok[Subscrip
     """Subscribe; a URL's signing secret is in the answer that creates it, and nowhere else."""
     core, topic = request.core, topic_of(request)
     name, body = request.path("subscription"), request.body(SubscriptionInput)
+    check_invoke(core, request.caller, body.invoke)
     subscription, created = subscriptions.put_subscription(core, topic, name, body)
     if not created:
         return Ok(SubscriptionAttributes.of(subscription))
@@ -36,6 +38,7 @@ def patch_subscription(request: Request) -> Ok[SubscriptionAttributes]:
     """Change some attributes."""
     topic, body = topic_of(request), request.body(SubscriptionInput)
     name = request.path("subscription")
+    check_invoke(request.core, request.caller, body.invoke)
     changed = subscriptions.change_subscription(request.core, topic, name, body)
     return Ok(SubscriptionAttributes.of(changed))
 

@@ -1,0 +1,100 @@
+"""One batch: claimed for as long as its call may take, handed over, and settled by the answer.
+
+    claims ──── calls the function ───────────── deletes what succeeded, gives back what failed
+    lease  [ the function's timeout                                  + a margin ]
+
+Where the call may still run when the wait for it is over, nothing is settled: its leases end.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from typing import NamedTuple
+
+from msgspec import UNSET
+
+from cirrusmq.base import limits
+from cirrusmq.base.errors import Unavailable
+from cirrusmq.invoking.records import event_of, failed_of
+from cirrusmq.model.invoke import Invoke
+from cirrusmq.model.source import Source
+from cirrusmq.receiving.receive import Received, ReceiveRequest, receive
+from cirrusmq.runtime.core import Called, Core
+from cirrusmq.settlement.delete import DeleteRequest, delete
+from cirrusmq.settlement.settle import SourceOf
+from cirrusmq.settlement.visibility import GiveBackRequest, give_back
+
+LEASE_MARGIN_SECONDS = 10
+"""A lease outlives a call by so much, for settling its messages; a slot outlives the lease."""
+_KEY_ID = "invoke"
+_logger = logging.getLogger(__name__)
+
+
+class Handed(NamedTuple):
+    """The outcome of a batch."""
+
+    due_ms: int | None = None
+    """When the first of its failed messages can be received again; None where none failed."""
+    refused: bool = False
+    """Whether the function did not run: a further batch would fare no better."""
+
+
+def claim_batch(core: Core, source: Source, invoke: Invoke) -> list[Received]:
+    """Up to a batch of messages, held until the function's call is surely over."""
+    seconds = math.ceil((invoke.timeout_seconds + LEASE_MARGIN_SECONDS) * core.clock.scale)
+    request = ReceiveRequest(
+        max=invoke.batch,
+        wait_seconds=0,
+        visibility_timeout_seconds=min(seconds, limits.VISIBILITY_SECONDS[1]),
+    )
+    return receive(core, lambda: source, _KEY_ID, request, 0)
+
+
+def hand_over(
+    core: Core, source: Source, invoke: Invoke, arn: str, batch: list[Received]
+) -> Handed:
+    """Call the function with a batch, and settle each message by its answer."""
+    called = core.call(arn, event_of(source, batch), invoke.timeout_seconds)
+    ids = {each.parcel.message_id(each.place): each for each in batch}
+    failed = frozenset(ids) if called.error is not None else failed_of(called.answer, [*ids])
+    if failed:
+        _tell(source, invoke, called, len(failed), len(batch))
+    lease_ms = min(each.parcel.visible_ms[each.place] for each in batch)
+    if called.unknown:
+        return Handed(due_ms=lease_ms)
+    try:
+        _delete(core, source, [each.receipt for id, each in ids.items() if id not in failed])
+    except Unavailable:
+        _logger.warning("messages of source %s stay held, though done", source.id)
+    if not failed:
+        return Handed()
+    try:
+        due_ms = _give_back(core, source, [ids[id].receipt for id in ids if id in failed])
+    except Unavailable:
+        due_ms = lease_ms
+    return Handed(due_ms=due_ms, refused=called.refused)
+
+
+def _delete(core: Core, source: Source, receipts: list[str]) -> None:
+    if receipts:
+        delete(core, DeleteRequest(receipts=receipts), _source_of(source))
+
+
+def _give_back(core: Core, source: Source, receipts: list[str]) -> int | None:
+    """Hide failed messages for the retry policy's wait, else for the visibility timeout."""
+    delay = UNSET if source.retry is not None else source.visibility_timeout_seconds
+    request = GiveBackRequest(receipts=receipts, delay_seconds=delay)
+    results = give_back(core, request, _source_of(source))
+    return min((due for due in results.values() if isinstance(due, int)), default=None)
+
+
+def _source_of(source: Source) -> SourceOf:
+    return lambda source_id: source if source_id == source.id else None
+
+
+def _tell(source: Source, invoke: Invoke, called: Called, failed: int, of: int) -> None:
+    _logger.warning(
+        "function %s failed %d of %d messages of source %s: %s",
+        *(invoke.function, failed, of, source.id, called.error or "by its own answer"),
+    )

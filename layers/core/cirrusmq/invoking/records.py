@@ -1,0 +1,93 @@
+"""What a function gets and answers: batches as SQS's event source mapping has them.
+
+Source: https://docs.aws.amazon.com/lambda/latest/dg/with-sqs.html
+"""
+
+from __future__ import annotations
+
+import base64
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from cirrusmq.model.source import Source
+from cirrusmq.receiving.receive import Received
+
+EVENT_SOURCE = "cirrusmq"
+TAGS = "TAGS"
+"""The message attribute with a message's tags, separated by commas: no other one has this name."""
+
+
+def event_of(source: Source, batch: Sequence[Received]) -> bytes:
+    """The event, as JSON. A body of bytes is in base64; the attribute `bodyEncoding` says so."""
+    arn = source_arn(source)
+    return msgspec.json.encode({"Records": [_record(each, arn) for each in batch]})
+
+
+def source_arn(source: Source) -> str:
+    """`arn:aws:cirrusmq:<region>:<account>:<queue>`, or `…:<topic>/<subscription>`."""
+    name = source.queue_name
+    if source.subscription is not None:
+        name = f"{name}/{source.subscription}"
+    return f"arn:aws:{EVENT_SOURCE}:{_region()}:{source.account}:{name}"
+
+
+def failed_of(answer: Any, ids: Sequence[str]) -> frozenset[str]:
+    """Ids of the messages that a function's answer says it has not dealt with.
+
+    No answer, or one without `batchItemFailures`: none. As SQS takes it, an answer that cannot be
+    understood, or that names what was not in the batch, is of a batch that failed as a whole.
+    """
+    if not isinstance(answer, dict) or not answer.get("batchItemFailures"):
+        return frozenset()
+    listed = answer["batchItemFailures"]
+    if not isinstance(listed, list):
+        return frozenset(ids)
+    failed = {str(each.get("itemIdentifier")) if isinstance(each, dict) else "" for each in listed}
+    known = frozenset(ids)
+    return known & failed if failed <= known else known
+
+
+def _record(received: Received, arn: str) -> dict[str, Any]:
+    parcel, place, message = received.parcel, received.place, received.message
+    system = {
+        "ApproximateReceiveCount": str(parcel.receives[place]),
+        "SentTimestamp": str(parcel.sent_ms),
+        "ApproximateFirstReceiveTimestamp": str(parcel.first_received_ms[place]),
+    }
+    if message.group is not None:
+        system["MessageGroupId"] = message.group
+    told = {name: _attribute(value) for name, value in message.attributes.items()}
+    if message.tags:
+        told[TAGS] = _attribute(",".join(message.tags))
+    record = {
+        "messageId": parcel.message_id(place),
+        "receiptHandle": received.receipt,
+        "body": message.body if isinstance(message.body, str) else _base64(message.body),
+        "attributes": system,
+        "messageAttributes": told,
+        "md5OfBody": message.body_md5,
+        "eventSource": EVENT_SOURCE,
+        "eventSourceARN": arn,
+        "awsRegion": _region(),
+    }
+    if isinstance(message.body, bytes):
+        system["bodyEncoding"] = "base64"
+    return record
+
+
+def _attribute(value: str | bytes) -> dict[str, Any]:
+    empty: dict[str, Any] = {"stringListValues": [], "binaryListValues": []}
+    if isinstance(value, str):
+        return {"stringValue": value, "dataType": "String", **empty}
+    return {"binaryValue": _base64(value), "dataType": "Binary", **empty}
+
+
+def _base64(value: bytes) -> str:
+    return base64.b64encode(value).decode()
+
+
+def _region() -> str:
+    return os.environ.get("AWS_REGION", "")

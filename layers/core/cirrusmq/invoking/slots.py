@@ -1,0 +1,243 @@
+"""Slots: how many workers hand a source's messages to its function at the same time.
+
+Each worker holds one of `max_concurrency` items for as long as a call of the function may take, so
+the bound is exact also where a worker dies: its slot ends by its time. One further item, `wake`,
+says that somebody found no free slot, and when the newest alarm rings.
+
+    worker   holds ── looks: nothing ──────── releases ── reads `wake`: asked ── holds, looks
+    waker             finds no free slot ── asks ── finds none still: leaves
+
+A waker that asks behind the worker's reading sees the free slot when it looks for the second time.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from cirrusmq.base import limits
+from cirrusmq.base.names import new_id
+from cirrusmq.model.invoke import Invoke
+from cirrusmq.runtime.core import Core
+from cirrusmq.runtime.store import ConditionFailed, Item, key
+
+MARGIN_SECONDS = 30
+"""A slot outlives a call of the function by so much: for settling its messages."""
+FRESH_SECONDS = 15
+KEPT_SECONDS = 86_400
+_WAKE = "wake"
+_TRIES = 4
+
+
+class Slot(msgspec.Struct, frozen=True, kw_only=True):
+    """A slot that a worker holds."""
+
+    source_id: str
+    number: int
+    holder: str
+    spare: int
+    """How many others were free when it was taken."""
+    invoke: Invoke
+    """The bounds that it was taken under."""
+    begun_ms: int
+    """When its hold was asked for last."""
+
+
+class Slots(msgspec.Struct, frozen=True, kw_only=True):
+    """A source's slots as they were read. Times are in milliseconds since the epoch."""
+
+    held: frozenset[int] = frozenset()
+    """Numbers of those that a worker holds."""
+    asked_ms: int = 0
+    """When somebody last found none free; 0: nobody did since a worker looked."""
+    alarm_ms: int = 0
+    """When the alarm that was set last rings; 0: none was."""
+
+    def free(self, invoke: Invoke) -> list[int]:
+        """Numbers of those that may be taken; none while too many run, by an earlier bound."""
+        if len(self.held) >= invoke.max_concurrency:
+            return []
+        return [number for number in range(invoke.max_concurrency) if number not in self.held]
+
+
+def read(core: Core, source_id: str) -> Slots:
+    """The slots of a source now, strongly consistent."""
+    held, wake = set(), Item()
+    for item in core.store.query_all(core.tables.messages, _pk(source_id)):
+        if item["sk"]["S"] == _WAKE:
+            wake = item
+        elif _ends_ms(item) >= _past_ms(core):
+            held.add(int(item["sk"]["S"]))
+    return Slots(
+        held=frozenset(held),
+        asked_ms=int(wake.get("asked", {"N": "0"})["N"]),
+        alarm_ms=int(wake.get("alarm", {"N": "0"})["N"]),
+    )
+
+
+def take(core: Core, source_id: str, invoke: Invoke) -> Slot | None:
+    """Take a free slot; None where there is none, and its holders then look again."""
+    slot = _take_free(core, source_id, invoke)
+    if slot is not None:
+        return slot
+    _set_wake(core, source_id, "asked", core.now_ms())
+    return _take_free(core, source_id, invoke)
+
+
+def renew(core: Core, slot: Slot, invoke: Invoke) -> Slot | None:
+    """Hold a slot for one more call; None where it is another worker's by now.
+
+    A hold that is `FRESH_SECONDS` old at most still outlives the lease of what is claimed now.
+    """
+    begun_ms = core.now_ms()
+    fresh = begun_ms - slot.begun_ms <= FRESH_SECONDS * 1000 * core.clock.scale
+    if fresh and slot.invoke == invoke:
+        return slot
+    request = {
+        "TableName": core.tables.messages,
+        "Key": _key(slot),
+        "UpdateExpression": "SET held_until = :until, expires_at = :expires",
+        "ConditionExpression": "holder = :holder",
+        "ExpressionAttributeValues": {":holder": {"S": slot.holder}, **_hold(core, invoke)},
+    }
+    try:
+        core.store.write("UpdateItem", request)
+    except ConditionFailed:
+        return None
+    return replace(slot, invoke=invoke, begun_ms=begun_ms)
+
+
+def release(core: Core, slot: Slot) -> None:
+    """Let others have a slot, unless they have it already."""
+    request = {
+        "TableName": core.tables.messages,
+        "Key": _key(slot),
+        "ConditionExpression": "holder = :holder",
+        "ExpressionAttributeValues": {":holder": {"S": slot.holder}},
+    }
+    with contextlib.suppress(ConditionFailed):
+        core.store.write("DeleteItem", request)
+
+
+def answer_asked(core: Core, source_id: str, asked_ms: int) -> bool:
+    """Become the worker that looks because somebody asked; whether no other one did."""
+    request = {
+        "TableName": core.tables.messages,
+        "Key": key(_pk(source_id), _WAKE),
+        "UpdateExpression": "REMOVE asked",
+        "ConditionExpression": "asked = :asked",
+        "ExpressionAttributeValues": {":asked": {"N": str(asked_ms)}},
+    }
+    try:
+        core.store.write("UpdateItem", request)
+    except ConditionFailed as failed:
+        return failed.repeated
+    return True
+
+
+def set_alarm(core: Core, source_id: str, due_ms: int) -> bool:
+    """Note that an alarm rings at a time; False where another one rings then, or before.
+
+    One that should have rung counts no more: whoever sets this one has looked later than that.
+    """
+    condition = "attribute_not_exists(alarm) OR alarm > :alarm OR alarm <= :now"
+    values = {":now": {"N": str(core.now_ms())}}
+    return _set_wake(core, source_id, "alarm", due_ms, condition, values)
+
+
+def _take_free(core: Core, source_id: str, invoke: Invoke) -> Slot | None:
+    for _ in range(_TRIES):
+        found = read(core, source_id)
+        held, free = found.held, found.free(invoke)
+        if not free:
+            return None
+        slot = Slot(
+            source_id=source_id,
+            number=core.random.choice(free),
+            holder=new_id(core.random),
+            spare=invoke.max_concurrency - len(held) - 1,
+            invoke=invoke,
+            begun_ms=core.now_ms(),
+        )
+        if _hold_free(core, slot, invoke):
+            return slot
+    return None
+
+
+def _hold_free(core: Core, slot: Slot, invoke: Invoke) -> bool:
+    request = {
+        "TableName": core.tables.messages,
+        "Key": _key(slot),
+        "UpdateExpression": "SET holder = :holder, held_until = :until, expires_at = :expires",
+        "ConditionExpression": "attribute_not_exists(pk) OR held_until < :past",
+        "ExpressionAttributeValues": {
+            ":holder": {"S": slot.holder},
+            ":past": {"N": str(_past_ms(core))},
+            **_hold(core, invoke),
+        },
+    }
+    try:
+        core.store.write("UpdateItem", request)
+    except ConditionFailed as failed:
+        # Ours, where the SDK sent the write twice.
+        return failed.item is not None and failed.item["holder"]["S"] == slot.holder
+    return True
+
+
+def _hold(core: Core, invoke: Invoke) -> Item:
+    """Until when a slot is held from now on, and its item kept: calls take real seconds."""
+    seconds = (invoke.timeout_seconds + MARGIN_SECONDS) * core.clock.scale
+    until_ms = core.now_ms() + int(seconds * 1000)
+    return {":until": {"N": str(until_ms)}, ":expires": _expires(until_ms)}
+
+
+def _set_wake(
+    core: Core,
+    source_id: str,
+    name: str,
+    moment_ms: int,
+    condition: str = "",
+    values: Item | None = None,
+) -> bool:
+    """Set a time of the item `wake`, if the condition holds."""
+    request: dict[str, Any] = {
+        "TableName": core.tables.messages,
+        "Key": key(_pk(source_id), _WAKE),
+        "UpdateExpression": f"SET {name} = :{name}, expires_at = :expires",
+        "ExpressionAttributeValues": {
+            f":{name}": {"N": str(moment_ms)},
+            ":expires": _expires(moment_ms),
+            **(values or {}),
+        },
+    }
+    if condition:
+        request["ConditionExpression"] = condition
+    try:
+        core.store.write("UpdateItem", request)
+    except ConditionFailed:
+        return False
+    return True
+
+
+def _past_ms(core: Core) -> int:
+    """What is held until an earlier time is free, with regard to clocks that differ."""
+    return core.now_ms() - int(limits.CLOCK_SKEW_MS * core.clock.scale)
+
+
+def _ends_ms(item: Item) -> int:
+    return int(item["held_until"]["N"])
+
+
+def _expires(moment_ms: int) -> Item:
+    return {"N": str(moment_ms // 1000 + KEPT_SECONDS)}
+
+
+def _pk(source_id: str) -> str:
+    return f"W#{source_id}"
+
+
+def _key(slot: Slot) -> Item:
+    return key(_pk(slot.source_id), f"{slot.number:04d}")

@@ -1,0 +1,32 @@
+"""Waking a worker, in the function `push`, that hands a source's messages to its function."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from cirrusmq.runtime.core import Core
+
+_TRIES = 3
+
+
+def wake(core: Core, source_id: str, hops: int = 0) -> None:
+    """Start a worker for a source; `hops` invocations in a row have led to this one."""
+    core.invoke("push", {"invoke": {"source": source_id, "hops": hops}})
+
+
+def wake_all(core: Core, source_ids: Iterable[str]) -> list[Exception]:
+    """Start a worker for each; one that cannot be started is left to the sweep: the errors."""
+    failures = core.in_parallel(lambda source_id: _try(core, source_id), sorted(set(source_ids)))
+    return [error for error in failures if error is not None]
+
+
+def _try(core: Core, source_id: str) -> Exception | None:
+    failure: Exception | None = None
+    for _ in range(_TRIES):
+        try:
+            wake(core, source_id)
+        except Exception as error:
+            failure = error
+        else:
+            return None
+    return failure

@@ -1,0 +1,187 @@
+"""A worker: hands batches over while there is something, then sees to it that somebody comes back.
+
+    fan_out ── wakes ── takes a slot ── batch ── batch ── nothing ── releases ── asked? next due?
+                                          └── wakes two more, at its first full batch
+
+Nothing that is ready waits for the sweep, unless a worker or a wake-up is lost:
+
+    put meanwhile        its waker found no free slot and asked: the worker looks once more
+    delayed, or failed   the worker waits for it where that is soon, else an execution wakes one
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+from cirrusmq.base.errors import Unavailable
+from cirrusmq.invoking import slots
+from cirrusmq.invoking.batch import claim_batch, hand_over
+from cirrusmq.invoking.ready import next_ready_ms
+from cirrusmq.invoking.slots import Slot
+from cirrusmq.invoking.waking import wake
+from cirrusmq.model.invoke import Invoke
+from cirrusmq.model.source import Source
+from cirrusmq.runtime.core import Core
+from cirrusmq.subscriptions.sources import source_of_resource
+
+HOPS = 64
+"""Invocations in a row of which each starts the next; after them the sweep begins anew."""
+SETTLE_SECONDS = 20
+"""Real seconds left behind a call: for its settling, and for the worker's end."""
+NAP_SECONDS = 20
+"""So short a wait is slept out, which costs less than an execution."""
+SEEN_MS = 1_000
+"""A message is seen by a look that is so much later than its putting, or later."""
+PAUSE_MS = (1_000, 60_000)
+"""Before a look at what is ready and could not be had, doubling."""
+_DUES = 16
+_Ending: TypeAlias = Literal["empty", "late", "refused", "gone"]
+_logger = logging.getLogger(__name__)
+
+
+class _Target(NamedTuple):
+    source: Source
+    invoke: Invoke
+    arn: str
+
+
+def work(core: Core, event: dict[str, Any], most_ms: float) -> None:
+    """Hand a source's messages to its function, for at most about so many real milliseconds."""
+    deadline_ms = core.now_ms() + int(most_ms * core.clock.scale)
+    _Worker(core, event["source"], event.get("hops", 0), deadline_ms).run()
+
+
+class _Worker:
+    def __init__(self, core: Core, source_id: str, hops: int, deadline_ms: int) -> None:
+        self._core = core
+        self._source_id = source_id
+        self._hops = hops
+        self._deadline_ms = deadline_ms
+        self._handed = False
+        """Whether it handed anything over."""
+        self._dues_ms: list[int] = []
+        """When messages that failed here are ready again."""
+        self._pause_ms = PAUSE_MS[0]
+
+    def run(self) -> None:
+        """Work until nothing is ready, or time is up."""
+        slot = self._take()
+        while slot is not None:
+            try:
+                ending = self._hand_out(slot)
+            finally:
+                with contextlib.suppress(Unavailable):  # it ends by its time
+                    slots.release(self._core, slot)
+            slot = self._next(ending)
+
+    def _target(self) -> _Target | None:
+        """The source and its function now; None where it is gone, or names none that is listed."""
+        source = source_of_resource(self._core, self._source_id)
+        if source is None or source.invoke is None:
+            return None
+        arn = self._core.settings.invoke_functions.get(source.invoke.function)
+        if arn is None:
+            _logger.error(
+                "InvokeFunctions does not list %s, which source %s names",
+                *(source.invoke.function, source.id),
+            )
+            return None
+        return _Target(source, source.invoke, arn)
+
+    def _take(self) -> Slot | None:
+        target = self._target()
+        if target is None or not self._has_time(target.invoke.timeout_seconds):
+            return None
+        return slots.take(self._core, self._source_id, target.invoke)
+
+    def _hand_out(self, slot: Slot) -> _Ending:
+        """Hand over batch after batch, under a hold of the slot that outlives each call."""
+        core, first, held = self._core, True, slot
+        while True:
+            target = self._target()
+            if target is None:
+                return "gone"
+            source, invoke, arn = target
+            if not self._has_time(invoke.timeout_seconds):
+                return "late"
+            renewed = slots.renew(core, held, invoke)
+            if renewed is None:
+                return "gone"
+            held = renewed
+            batch = claim_batch(core, source, invoke)
+            if not batch:
+                return "empty"
+            if first and len(batch) == invoke.batch:
+                self._wake_others(slot)
+            first, self._handed, self._pause_ms = False, True, PAUSE_MS[0]
+            handed = hand_over(core, source, invoke, arn, batch)
+            if handed.due_ms is not None:
+                self._dues_ms = sorted([*self._dues_ms, handed.due_ms])[:_DUES]
+            if handed.refused:
+                return "refused"
+
+    def _next(self, ending: _Ending) -> Slot | None:
+        """Behind the release: take a slot once more where something is ready, or soon will be."""
+        core = self._core
+        if ending == "late" and self._handed:
+            self._go_on()
+        if ending in ("late", "gone"):
+            return None
+        now = slots.read(core, self._source_id)
+        if now.asked_ms:
+            if not self._has_time(SETTLE_SECONDS):
+                self._go_on()
+                return None
+            core.wait_until(now.asked_ms + SEEN_MS)
+            if slots.answer_asked(core, self._source_id, now.asked_ms):
+                return self._take()
+        due_ms = self._next_due_ms()
+        if due_ms is None or not slots.set_alarm(core, self._source_id, due_ms):
+            return None
+        if self._has_time((due_ms - core.now_ms()) / 1000 / core.clock.scale, NAP_SECONDS):
+            core.wait_until(due_ms)
+            return self._take()
+        self._start_waiting(due_ms)
+        return None
+
+    def _next_due_ms(self) -> int | None:
+        target = self._target()
+        if target is None:
+            return None
+        seen_ms, now_ms = next_ready_ms(self._core, target.source), self._core.now_ms()
+        self._dues_ms = [due_ms for due_ms in self._dues_ms if due_ms > now_ms]
+        known = self._dues_ms if seen_ms is None else [*self._dues_ms, seen_ms]
+        if not known:
+            return None
+        if min(known) > now_ms:
+            return min(known)
+        soon_ms = now_ms + self._pause_ms
+        self._pause_ms = min(2 * self._pause_ms, PAUSE_MS[1])
+        return soon_ms
+
+    def _has_time(self, seconds: float, most: float = float("inf")) -> bool:
+        """Whether so many real seconds are left, with those for the end, and are not too many."""
+        needed_ms = (seconds + SETTLE_SECONDS) * 1000 * self._core.clock.scale
+        return seconds <= most and self._core.now_ms() + needed_ms <= self._deadline_ms
+
+    def _wake_others(self, slot: Slot) -> None:
+        """There is more than one batch: as many work on it as may, each waking two others."""
+        for _ in range(min(slot.spare, 2)):
+            self._go_on()
+
+    def _go_on(self) -> None:
+        if self._hops >= HOPS:
+            return
+        try:
+            wake(self._core, self._source_id, self._hops + 1)
+        except Exception:
+            _logger.exception("no further worker of source %s could be started", self._source_id)
+
+    def _start_waiting(self, due_ms: int) -> None:
+        """Start an execution that wakes a worker when something is due."""
+        now_ms = self._core.now_ms()
+        seconds = -(-(due_ms - now_ms) // 1000)
+        given = {"action": "wait", "wait_seconds": max(0, seconds), "wake": self._source_id}
+        self._core.start_execution(f"{self._source_id}-{due_ms}-{now_ms}", given)

@@ -1,0 +1,39 @@
+"""`invoke`: the function that a queue's or group's messages are handed to, as values."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
+
+from cirrusmq.base import limits
+from cirrusmq.base.shapes import integer
+
+
+class Invoke(msgspec.Struct, frozen=True, kw_only=True):
+    """A function that is called with batches of messages, and within which bounds."""
+
+    function: str
+    max_concurrency: int = limits.INVOKE_CONCURRENCY_DEFAULT
+    """How many of its calls run at the same time, at most."""
+    batch: int = limits.INVOKE_BATCH_DEFAULT
+    """How many messages a call has, at most."""
+    timeout_seconds: int = limits.INVOKE_SECONDS_DEFAULT
+    """The function's own timeout, or longer: after it an answer is waited for no longer."""
+
+
+class InvokeInput(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """An `invoke` as a caller gives it; members that are not given are UNSET."""
+
+    function: Annotated[
+        str, Meta(min_length=1, max_length=256, description="a text of 1 to 256 characters")
+    ]
+    max_concurrency: Annotated[int, integer(limits.INVOKE_CONCURRENCY)] | UnsetType = UNSET
+    batch: Annotated[int, integer((1, limits.BATCH_MESSAGES))] | UnsetType = UNSET
+    timeout_seconds: Annotated[int, integer(limits.INVOKE_SECONDS, " seconds")] | UnsetType = UNSET
+
+    def chosen(self) -> Invoke:
+        """The given values over the defaults."""
+        given = {name: getattr(self, name) for name in self.__struct_fields__}
+        return Invoke(**{name: held for name, held in given.items() if held is not UNSET})

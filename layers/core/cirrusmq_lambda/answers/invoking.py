@@ -1,0 +1,14 @@
+"""The answer about the function that messages are handed to."""
+
+from __future__ import annotations
+
+from cirrusmq_lambda.answers.body import Body
+
+
+class Invoke(Body):
+    """A function that is called with batches of messages, and within which bounds."""
+
+    function: str
+    max_concurrency: int
+    batch: int
+    timeout_seconds: int

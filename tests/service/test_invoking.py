@@ -1,0 +1,465 @@
+"""A queue or a pull group that names a function: it is called when there is something."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from tests.service.conftest import TestQueue
+from tests.service.topics import Schedules, TestTopic
+
+from cirrusmq.invoking import slots, worker
+from cirrusmq.model.invoke import Invoke
+from cirrusmq_local.testing import Client, World
+
+if TYPE_CHECKING:
+    from tests.service.conftest import MakeQueue
+
+INVOKE = {"function": "handler"}
+FULL = {"function": "handler", "max_concurrency": 10, "batch": 10, "timeout_seconds": 60}
+
+
+class Handler:
+    """A function that notes what it gets, and fails what it is told to fail."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.fails: Callable[[dict[str, Any]], bool] = lambda record: False
+        self.bodies: list[str] = []
+        self.times: dict[str, list[int]] = {}
+        world.handle = self
+
+    def __call__(self, event: dict[str, Any]) -> Any:
+        failed = []
+        for record in event["Records"]:
+            self.bodies.append(record["body"])
+            self.times.setdefault(record["body"], []).append(self.world.clock.now_ms())
+            if self.fails(record):
+                failed.append({"itemIdentifier": record["messageId"]})
+        return {"batchItemFailures": failed}
+
+
+@pytest.fixture
+def handler(world: World) -> Handler:
+    return Handler(world)
+
+
+@pytest.fixture
+def queue(make_queue: MakeQueue) -> TestQueue:
+    return make_queue(invoke=INVOKE)
+
+
+class TestAttribute:
+    def test_it_is_shown_with_its_defaults_changed_and_removed(self, queue: TestQueue) -> None:
+        assert queue.show()["invoke"] == FULL
+        wanted = {"function": "handler", "max_concurrency": 1, "batch": 16, "timeout_seconds": 840}
+        assert queue.patch(invoke=wanted).json["invoke"] == wanted
+        assert queue.patch(invoke=None).json["invoke"] is None
+        assert queue.show()["invoke"] is None
+
+    def test_an_admin_key_sets_it_and_no_other(self, world: World, queue: TestQueue) -> None:
+        ordinary = world.client("alice")
+        for reply in (
+            ordinary.put("/queues/other", {"invoke": INVOKE}),
+            ordinary.patch(queue.path, {"invoke": INVOKE}),
+        ):
+            assert (reply.status, reply.code) == (403, "Forbidden")
+            assert "admin key" in reply.json["detail"]
+        assert ordinary.get("/queues/other").status == 404
+        # To end it takes no more than any other change.
+        assert ordinary.patch(queue.path, {"invoke": None}).status == 200
+
+    def test_a_function_that_is_not_listed_is_refused_with_those_that_are(
+        self, alice: Client
+    ) -> None:
+        reply = alice.put("/queues/orders", {"invoke": {"function": "someone-elses"}})
+        assert (reply.status, reply.code) == (400, "InvalidParameter")
+        assert reply.json["parameter"] == "invoke.function"
+        assert "must be one of handler" in reply.json["detail"]
+
+    @pytest.mark.parametrize(
+        ("member", "value"),
+        [
+            ("max_concurrency", 0),
+            ("max_concurrency", 1_001),
+            ("batch", 0),
+            ("batch", 17),
+            ("timeout_seconds", 0),
+            ("timeout_seconds", 841),
+            ("function", ""),
+            ("retries", 1),
+        ],
+    )
+    def test_what_is_out_of_range_is_refused_by_name(
+        self, alice: Client, member: str, value: object
+    ) -> None:
+        reply = alice.put("/queues/orders", {"invoke": INVOKE | {member: value}})
+        assert (reply.status, reply.code) == (400, "InvalidParameter")
+        assert member in reply.json["detail"]
+
+    def test_of_subscriptions_groups_that_share_have_it(self, topic: TestTopic) -> None:
+        group = topic.subscribe("group", invoke=INVOKE)
+        assert group.show()["invoke"] == FULL
+        assert group.patch(invoke=None).json["invoke"] is None
+        assert group.patch(invoke=INVOKE).json["invoke"] == FULL
+        for fields in ({"protocol": "http"}, {"protocol": "pull", "mode": "broadcasting"}):
+            asked = {"endpoint": "http://127.0.0.1:9/"} if fields["protocol"] == "http" else {}
+            reply = topic.try_subscribe("other", **fields, **asked, invoke=INVOKE)
+            assert (reply.code, reply.json["parameter"]) == ("InvalidParameter", "invoke")
+
+
+class TestDelivery:
+    def test_a_message_arrives_as_one_of_sqs_does_and_is_deleted(
+        self, world: World, queue: TestQueue, handler: Handler
+    ) -> None:
+        attributes = {"region": "shanghai", "raw": {"base64": "AAE="}}
+        (sent,) = queue.send("one", tags=["new", "paid"], attributes=attributes)
+        sent_ms = world.clock.now_ms()
+        world.settle()
+
+        ((record,),) = world.batches
+        receipt = record.pop("receiptHandle")
+        assert receipt
+        assert record == {
+            "messageId": sent["id"],
+            "body": "one",
+            "attributes": {
+                "ApproximateReceiveCount": "1",
+                "SentTimestamp": str(sent_ms),
+                "ApproximateFirstReceiveTimestamp": str(sent_ms),
+            },
+            "messageAttributes": {
+                "region": {
+                    "stringValue": "shanghai",
+                    "dataType": "String",
+                    "stringListValues": [],
+                    "binaryListValues": [],
+                },
+                "raw": {
+                    "binaryValue": "AAE=",
+                    "dataType": "Binary",
+                    "stringListValues": [],
+                    "binaryListValues": [],
+                },
+                "TAGS": {
+                    "stringValue": "new,paid",
+                    "dataType": "String",
+                    "stringListValues": [],
+                    "binaryListValues": [],
+                },
+            },
+            "md5OfBody": sent["body_md5"],
+            "eventSource": "cirrusmq",
+            "eventSourceARN": "arn:aws:cirrusmq:local:alice:orders",
+            "awsRegion": "local",
+        }
+        assert queue.counts() == {}
+        assert world.executions == []
+
+    def test_only_what_it_names_comes_again_after_the_visibility_timeout(
+        self, world: World, make_queue: MakeQueue, handler: Handler
+    ) -> None:
+        queue = make_queue(invoke=INVOKE, visibility_timeout_seconds=300)
+        handler.fails = lambda record: (
+            record["body"] == "two" and record["attributes"]["ApproximateReceiveCount"] == "1"
+        )
+        queue.send("one", "two", "three")
+        Schedules(world).pass_seconds(400)
+
+        assert Counter(handler.bodies) == {"one": 1, "two": 2, "three": 1}
+        first, again = handler.times["two"]
+        assert 300_000 <= again - first < 303_000
+        assert queue.counts() == {}
+
+    def test_retries_are_on_time_by_the_queues_policy(
+        self, world: World, make_queue: MakeQueue, handler: Handler
+    ) -> None:
+        retry = {"policy": "custom", "waits": [5, 60, 600]}
+        queue = make_queue("dead")
+        queue = make_queue(
+            invoke=INVOKE, retry=retry, dead_letter={"queue": "dead", "max_receives": 4}
+        )
+        handler.fails = lambda record: True
+        queue.send("one")
+        schedules = Schedules(world)
+        schedules.pass_seconds(2_000)
+
+        times = handler.times["one"]
+        waits = [later - before for before, later in pairwise(times)]
+        assert [round(wait / 1000) for wait in waits] == [5, 60, 600]
+        assert TestQueue(queue.client, "dead").bodies() == ["one"]
+        assert sum(schedules.started.values()) == 2  # five seconds were slept out
+
+    def test_delays_are_on_time(self, world: World, queue: TestQueue, handler: Handler) -> None:
+        begun_ms = world.clock.now_ms()
+        queue.send("later", delay_seconds=7_200)
+        queue.send("sooner", delay_seconds=900)
+        queue.send("now")
+        Schedules(world).pass_seconds(8_000)
+
+        late = {body: times[0] - begun_ms for body, times in handler.times.items()}
+        assert handler.bodies == ["now", "sooner", "later"]
+        assert 900_000 <= late["sooner"] < 902_000
+        assert 7_200_000 <= late["later"] < 7_202_000
+
+    @pytest.mark.parametrize("answer", ["raise", "unknown id", "no text", "no list"])
+    def test_a_batch_fails_as_a_whole_where_the_function_fails_or_is_not_understood(
+        self, world: World, make_queue: MakeQueue, answer: str
+    ) -> None:
+        queue = make_queue(invoke=INVOKE, visibility_timeout_seconds=3_600)
+
+        def handle(event: dict[str, Any]) -> Any:
+            match answer:
+                case "raise":
+                    raise RuntimeError("a bug")
+                case "unknown id":
+                    return {"batchItemFailures": [{"itemIdentifier": "Msg-of-nobody"}]}
+                case "no text":
+                    return {"batchItemFailures": [{"itemIdentifier": None}]}
+            return {"batchItemFailures": "all"}
+
+        world.handle = handle
+        queue.send("one", "two")
+        world.settle()
+        assert len(world.batches) == 1
+        assert queue.counts() == {"inactive": 2}
+
+    @pytest.mark.parametrize("answer", [None, {}, {"batchItemFailures": []}, "done", 204])
+    def test_a_batch_succeeds_where_the_answer_names_no_failure(
+        self, world: World, queue: TestQueue, answer: Any
+    ) -> None:
+        world.handle = lambda event: answer
+        queue.send("one", "two")
+        world.settle()
+        assert queue.counts() == {}
+
+    def test_what_is_never_answered_comes_again_when_its_lease_is_over(
+        self, world: World, make_queue: MakeQueue, handler: Handler
+    ) -> None:
+        queue = make_queue(invoke=INVOKE | {"timeout_seconds": 100})
+
+        def hang(event: dict[str, Any]) -> Any:
+            world.clock.pass_seconds(101)
+            world.handle = handler
+
+        world.handle = hang
+        begun_ms = world.clock.now_ms()
+        queue.send("one")
+        Schedules(world).pass_seconds(200)
+        (again_ms,) = handler.times["one"]
+        assert 110_000 <= again_ms - begun_ms < 112_000
+
+    def test_a_group_gets_what_is_published(
+        self, world: World, topic: TestTopic, handler: Handler
+    ) -> None:
+        group = topic.subscribe("group", invoke=INVOKE, filter={"tags": ["paid"]})
+        topic.publish("one", tags=["paid"])
+        topic.publish("two")
+        world.settle()
+        assert handler.bodies == ["one"]
+        arn = world.batches[0][0]["eventSourceARN"]
+        assert arn == "arn:aws:cirrusmq:local:alice:news/group"
+        assert group.show()["counts"]["active"] == group.show()["counts"]["inactive"] == 0
+
+    def test_an_ordered_queue_keeps_its_order_through_failures(
+        self, world: World, make_queue: MakeQueue, handler: Handler
+    ) -> None:
+        queue = make_queue(invoke=INVOKE | {"batch": 1}, ordered=True)
+        handler.fails = lambda record: (
+            record["body"] == "1" and int(record["attributes"]["ApproximateReceiveCount"]) < 3
+        )
+        for number in range(4):
+            queue.send(str(number), group="a")
+        Schedules(world).pass_seconds(300)
+        assert handler.bodies == ["0", "1", "1", "1", "2", "3"]
+        assert world.batches[0][0]["attributes"]["MessageGroupId"] == "a"
+
+    def test_dead_letters_that_are_redriven_wake_it_as_well(
+        self, world: World, make_queue: MakeQueue, handler: Handler
+    ) -> None:
+        make_queue("dead")
+        queue = make_queue(
+            invoke=INVOKE,
+            visibility_timeout_seconds=1,
+            dead_letter={"queue": "dead", "max_receives": 1},
+        )
+        handler.fails = lambda record: True
+        queue.send("one")
+        Schedules(world).pass_seconds(30)
+        assert handler.bodies == ["one"]
+        handler.fails = lambda record: False
+        TestQueue(queue.client, "dead").start("redrive")
+        world.settle()
+        assert handler.bodies == ["one", "one"]
+        assert queue.counts() == {}
+
+    def test_a_queue_without_it_wakes_nobody_and_costs_what_it_did(
+        self, world: World, make_queue: MakeQueue
+    ) -> None:
+        make_queue("with", invoke=INVOKE)
+        plain = make_queue("without")
+        runs: list[str] = []
+        run = world._run_function
+
+        def note(name: str, event: Any, chain: tuple[str, ...] = ()) -> Any:
+            runs.append(name)
+            return run(name, event, chain)
+
+        world._run_function = note  # type: ignore[method-assign]
+        for pump in world._pumps:
+            pump._run = note
+        assert world.write_units(lambda: plain.send("one")) == 1
+        world.settle()
+        assert runs == ["cirrusmq-send", "cirrusmq-meter"]
+
+
+class TestBound:
+    def test_a_backlog_wakes_as_many_as_may_work_on_it(
+        self, world: World, make_queue: MakeQueue, handler: Handler
+    ) -> None:
+        queue = make_queue(partitions=1)
+        for _ in range(4):
+            queue.send(*map(str, range(16)))
+        world.settle()
+        queue.patch(invoke=INVOKE | {"max_concurrency": 3, "batch": 4})
+        source = queue.show()["id"]
+        at_once: list[int] = []
+
+        def handle(event: dict[str, Any]) -> Any:
+            at_once.append(len(slots.read(world.core, source).held))
+            # Those that were woken run beside this one.
+            waiting, world.invoked = world.invoked, type(world.invoked)()
+            for role, invoked in waiting:
+                world.run(role, invoked)
+            return handler(event)
+
+        world.handle = handle
+        world.clock.pass_seconds(60)
+        world.run("sweep")
+        world.settle()
+        assert len(handler.bodies) == 64
+        assert max(at_once) == 3
+        assert slots.read(world.core, source).held == frozenset()
+
+    def test_a_message_put_while_all_slots_are_held_waits_for_no_sweep(
+        self, world: World, make_queue: MakeQueue, handler: Handler
+    ) -> None:
+        queue = make_queue(invoke=INVOKE | {"max_concurrency": 1})
+        source, held = queue.show()["id"], Invoke(function="handler", max_concurrency=1)
+        # A worker that has just looked for the last time, and found nothing.
+        slot = slots.take(world.core, source, held)
+        assert slot is not None
+        queue.send("one")
+        world.settle()
+        assert handler.bodies == []
+        last = worker._Worker(world.core, source, 0, world.clock.now_ms() + 900_000)
+        slots.release(world.core, slot)
+        following = last._next("empty")
+        assert following is not None
+        assert last._hand_out(following) == "empty"
+        assert handler.bodies == ["one"]
+
+    def test_a_slot_of_a_dead_worker_ends_by_its_time(
+        self, world: World, make_queue: MakeQueue, handler: Handler
+    ) -> None:
+        queue = make_queue(invoke=INVOKE | {"max_concurrency": 1, "timeout_seconds": 200})
+        source = queue.show()["id"]
+        dead = Invoke(function="handler", max_concurrency=1, timeout_seconds=200)
+        assert slots.take(world.core, source, dead) is not None
+        queue.send("one")
+        schedules = Schedules(world, sweeps=True)
+        schedules.pass_seconds(225)
+        assert handler.bodies == []
+        schedules.pass_seconds(120)
+        assert handler.bodies == ["one"]
+
+    def test_a_bound_that_is_lowered_counts_those_that_still_run(
+        self, world: World, queue: TestQueue
+    ) -> None:
+        source = queue.show()["id"]
+        for _ in range(3):
+            assert slots.take(world.core, source, Invoke(function="handler")) is not None
+        assert slots.take(world.core, source, Invoke(function="handler", max_concurrency=3)) is None
+
+
+class TestLoss:
+    def test_a_lost_wake_up_is_found_by_the_sweep(
+        self, world: World, queue: TestQueue, handler: Handler
+    ) -> None:
+        queue.send("one")
+        world.run_stream("fan_out")
+        world.run_stream("meter")
+        assert [role for role, _ in world.invoked] == ["push"]
+        world.invoked.clear()
+        Schedules(world, sweeps=True).pass_seconds(61)
+        assert handler.bodies == ["one"]
+
+    def test_a_function_that_is_listed_no_more_is_not_called_and_nothing_is_lost(
+        self, world: World, queue: TestQueue, handler: Handler, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.delitem(world.core.settings.invoke_functions, "handler")
+        queue.send("one")
+        world.settle()
+        assert world.batches == []
+        assert queue.counts() == {"active": 1}
+
+    def test_of_a_deleted_queue_nothing_is_handed_over(
+        self, world: World, queue: TestQueue, handler: Handler
+    ) -> None:
+        queue.send("one")
+        queue.client.delete(queue.path)
+        world.settle()
+        assert world.batches == []
+
+    def test_a_chain_of_workers_has_an_end(
+        self, world: World, make_queue: MakeQueue, handler: Handler
+    ) -> None:
+        queue = make_queue(invoke=INVOKE | {"timeout_seconds": 840})
+        queue.send("one")
+        event = {"invoke": {"source": queue.show()["id"], "hops": worker.HOPS}}
+        world.handle = lambda given: world.clock.pass_seconds(800)
+        queue.send("two", delay_seconds=1)
+        world.run("push", event)
+        assert [each for each in world.invoked if "invoke" in each[1]] == []
+
+
+def test_a_worker_that_dies_at_any_call_loses_nothing_and_exceeds_no_bound() -> None:
+    from tests.service.topic_crashes import Crashes
+
+    at = 0
+    while True:
+        world = World(seed=at)
+        handler = Handler(world)
+        queue = TestQueue(world.client("alice", admin=True), "orders")
+        invoke = INVOKE | {"max_concurrency": 2, "batch": 2, "timeout_seconds": 20}
+        attributes = {"invoke": invoke, "partitions": 1, "visibility_timeout_seconds": 5}
+        assert queue.client.put(queue.path, attributes).status == 201
+        source = queue.show()["id"]
+        running: list[int] = []
+
+        def fails(record: dict[str, Any]) -> bool:
+            running.append(len(slots.read(world.core, source).held))  # noqa: B023
+            first = record["attributes"]["ApproximateReceiveCount"] == "1"
+            return bool(record["body"] == "b" and first)
+
+        handler.fails = fails
+        crashes = Crashes(world, "push", at)
+        queue.send("a", "b", "c")
+        queue.send("d", delay_seconds=40)
+        schedules = Schedules(world, sweeps=True)
+        schedules.pass_seconds(400)
+
+        assert set(handler.bodies) == set("abcd"), at
+        assert queue.counts() == {}, (at, json.dumps(queue.counts()))
+        assert max(running) <= 2
+        held = slots.read(world.core, source).held
+        assert held == frozenset(), at
+        world.engine.close()
+        if crashes.crashed_ms is None:
+            break
+        at += 1
+    assert at > 30
