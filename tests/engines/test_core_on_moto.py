@@ -15,6 +15,7 @@ from moto import mock_aws
 from msgspec.structs import replace
 from pynamodb.connection import Connection
 
+from cirrusmq.access.keys import Caller
 from cirrusmq.base import ulid
 from cirrusmq.base.errors import CirrusMQError
 from cirrusmq.model.source import Source, queue_source
@@ -27,6 +28,8 @@ from cirrusmq.sending.send import SendMessage, SendRequest, send
 from cirrusmq.settlement.delete import DeleteRequest, delete
 from cirrusmq.settlement.visibility import GiveBackRequest, give_back
 from cirrusmq_local.testing import Client, World
+
+CALLER = Caller(account="alice", key_id="key", admin=False)
 
 
 class LockedConnection(Connection):
@@ -220,7 +223,7 @@ def test_eight_threads_lose_nothing_and_never_hold_a_message_twice(
 
     def take_some(chance: random.Random) -> None:
         wanted = ReceiveRequest(max=chance.randrange(1, 17), wait_seconds=0)
-        received = receive(core, find, "key", wanted, 20)
+        received = receive(core, find, CALLER, wanted, 20)
         ids = [message.parcel.message_id(message.place) for message in received]
         with lock:
             assert not held.intersection(ids), "held by two at once"
@@ -265,5 +268,5 @@ def test_eight_threads_lose_nothing_and_never_hold_a_message_twice(
 
     assert deleted == sent
     assert held == set()
-    nothing = receive(core, find, "key", ReceiveRequest(), 1)
+    nothing = receive(core, find, CALLER, ReceiveRequest(), 1)
     assert nothing == []

@@ -11,7 +11,11 @@ from cirrusmq_local.cloud.environments import Layout
 from cirrusmq_local.cloud.template import Template
 from cirrusmq_local.stack.data import DataFolder
 
-_OWN_VARIABLES = ("POWERTOOLS_LOG_LEVEL", "ACCOUNT_REQUESTS_PER_SECOND")
+_OWN_VARIABLES = (
+    "POWERTOOLS_LOG_LEVEL",
+    "ACCOUNT_REQUESTS_PER_SECOND",
+    "ACCOUNT_WAITING_RECEIVES",
+)
 """The variables of the stack's own environment that functions get, too."""
 
 

@@ -78,8 +78,12 @@ class Clustering:
                 if not learned:
                     self._learn()
                     learned = True
-                self._receive_once()
-                pause = PAUSE_SECONDS[0]
+                if self._receive_once():
+                    pause = PAUSE_SECONDS[0]
+                else:
+                    # As many receives of the account wait as may: this one has not waited.
+                    self.stopping.wait(pause)
+                    pause = min(2 * pause, self._options.wait_seconds, longest)
             except PASSING as error:
                 logger.warning("not received, again in %.1f s: %s", pause, error)
                 self.stopping.wait(pause)
@@ -102,19 +106,25 @@ class Clustering:
             ordered = True
         self._inbox.ordered = ordered
 
-    def _receive_once(self) -> None:
+    def _receive_once(self) -> bool:
+        """Receive; False where that answered nothing long before the end of its wait."""
         most = self._inbox.wait_for_room()
         if not most:
-            return
+            return True
+        begun = time.monotonic()
         received = self._client.receive(
             self._source,
             most,
             wait_seconds=self._options.wait_seconds,
             visibility_timeout_seconds=self._options.visibility_timeout_seconds,
         )
+        if not received:
+            waited_seconds = (time.monotonic() - begun) * self._leases.scale
+            return waited_seconds >= self._options.wait_seconds / 2
         held = self._leases.add(received)
         if held and not self._inbox.put(held):
             self._settler.settle((each, AT_ONCE) for each in held)
+        return True
 
     def _work(self) -> None:
         while True:

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from msgspec import UNSET
 
+from cirrusmq.access.keys import Caller
 from cirrusmq.base import limits
 from cirrusmq.base.errors import Unavailable
 from cirrusmq.invoking.records import event_of, failed_of
@@ -48,7 +49,8 @@ def claim_batch(core: Core, source: Source, invoke: Invoke) -> list[Received]:
         wait_seconds=0,
         visibility_timeout_seconds=min(seconds, limits.VISIBILITY_SECONDS[1]),
     )
-    return receive(core, lambda: source, _KEY_ID, request, 0)
+    caller = Caller(account=source.account, key_id=_KEY_ID, admin=False)
+    return receive(core, lambda: source, caller, request, 0)
 
 
 def hand_over(

@@ -8,6 +8,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta, UnsetType
 
+from cirrusmq.access.keys import Caller
 from cirrusmq.base import limits
 from cirrusmq.base.errors import InvalidParameter, Unavailable
 from cirrusmq.model.message import Message
@@ -21,6 +22,7 @@ from cirrusmq.receiving.randomness import Chance
 from cirrusmq.receiving.repeat import held_from_attempt
 from cirrusmq.receiving.unclaim import read_claimed
 from cirrusmq.receiving.unordered import take_from_partition
+from cirrusmq.receiving.waiting_room import waiting
 from cirrusmq.runtime.core import Core
 
 LOOK_UNITS = 8.0
@@ -57,11 +59,13 @@ class Received(msgspec.Struct, frozen=True, kw_only=True):
 def receive(
     core: Core,
     find: Callable[[], Source],
-    key_id: str,
+    caller: Caller,
     request: ReceiveRequest,
     most_seconds: float,
 ) -> list[Received]:
     """Take up to `max` messages; an empty list when the wait ends with none.
+
+    Where as many receives of the caller's account wait as may, it does not wait itself.
 
     `find` answers the source as it is now: a purge or a deletion during the wait is in force from
     its answer on. `most_seconds` is the rest of the call's own time; a longer wait is cut to it.
@@ -70,7 +74,7 @@ def receive(
     if request.repeat and isinstance(request.attempt, UnsetType):
         raise InvalidParameter("repeat", "is allowed only with the attempt of an earlier receive")
     attempt = None if isinstance(request.attempt, UnsetType) else request.attempt
-    chance = Chance(core, source.id, key_id, attempt)
+    chance = Chance(core, source.id, caller.key_id, attempt)
     timeout = request.visibility_timeout_seconds
     wanted = Wanted(
         most=request.max,
@@ -87,6 +91,17 @@ def receive(
     deadline_ms = core.now_ms() + int(min(wait_seconds, most_seconds) * 1000)
     looking = _Looking(core, wanted, chance)
     received = looking.at_all(source)
+    if received or core.now_ms() >= deadline_ms:
+        return received
+    with waiting(core, caller.account, deadline_ms) as may_wait:
+        return _wait(core, find, source, looking, deadline_ms) if may_wait else []
+
+
+def _wait(
+    core: Core, find: Callable[[], Source], source: Source, looking: _Looking, deadline_ms: int
+) -> list[Received]:
+    """Look again and again until there is something, or the time is over."""
+    received: list[Received] = []
     while not received and (left_seconds := (deadline_ms - core.now_ms()) / 1000) > 0:
         pause_seconds = polling.pause_seconds(source, looking.last_units)
         core.clock.sleep(min(pause_seconds, left_seconds))

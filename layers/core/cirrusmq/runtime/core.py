@@ -105,6 +105,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """The functions that queues may name, with their ARNs."""
     account_requests_per_second: int = 0
     """Calls of one account above which it is told to wait; 0 is no limit."""
+    account_waiting_receives: int = 0
+    """Receives of one account that may wait at the same time; 0 is no limit."""
 
 
 class Core(msgspec.Struct, frozen=True, kw_only=True):

@@ -131,6 +131,7 @@ def _settings() -> Settings:
         public_url=os.environ.get("PUBLIC_URL", ""),
         invoke_functions=_functions(os.environ.get("INVOKE_FUNCTIONS", "")),
         account_requests_per_second=int(os.environ.get("ACCOUNT_REQUESTS_PER_SECOND") or 0),
+        account_waiting_receives=int(os.environ.get("ACCOUNT_WAITING_RECEIVES") or 0),
     )
 
 

@@ -58,7 +58,7 @@ def _receive(
     request: Request, find: Callable[[], Source], body: ReceiveRequest
 ) -> Ok[ReceivedMessages]:
     left_seconds = request.context.get_remaining_time_in_millis() / 1000 - ANSWER_SECONDS
-    received = receive(request.core, find, request.caller.key_id, body, left_seconds)
+    received = receive(request.core, find, request.caller, body, left_seconds)
     shown = [
         ReceivedMessage.at(each.parcel, each.place, each.message, receipt=each.receipt)
         for each in received
