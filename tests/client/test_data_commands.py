@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import subprocess
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.client.conftest import Service
+from tests.stack import Stack
 
 from cirrusmq_client import Client, Connection
 from cirrusmq_local.declarations import document
@@ -24,7 +26,8 @@ class Account:
 
     def __init__(self, client: Client, run_command: Run, folder: Path) -> None:
         self.folder, self._run = folder, run_command
-        key = client.create_key(f"shop-{uuid.uuid4().hex[:12]}")
+        self.name = f"shop-{uuid.uuid4().hex[:12]}"
+        key = client.create_key(self.name)
         self.connection = Connection(
             url=client.url, access_key_id=key["access_key_id"], secret=key["secret"]
         )
@@ -40,6 +43,15 @@ class Account:
         path = self.folder / f"{uuid.uuid4().hex[:6]}.yaml"
         path.write_text(text)
         return path
+
+
+@pytest.fixture(scope="module")
+def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """One environment for all functions: a change then needs no second to be known."""
+    running = Stack(tmp_path_factory.mktemp("stack"), "--environments", "shared")
+    yield Service(running)
+    running.end()
+    running.clean_up()
 
 
 @pytest.fixture
@@ -130,9 +142,21 @@ def test_what_holds_messages_is_deleted_with_force(account: Account) -> None:
     empty = account.write("version: 1\n")
     refused = account.run("import", "apply", empty, "--delete")
     assert refused.returncode == 1
-    assert "! queue a: holds 1 messages, and is not in the file\n" in refused.stdout
+    assert "! queue a: holds 1 message, and is not in the file\n" in refused.stdout
     assert account.run("import", "apply", empty, "--delete", "--force").returncode == 0
     assert account.run("export").stdout == EMPTY
+
+
+def test_a_step_that_is_refused_ends_the_apply_and_the_next_one_goes_on(account: Account) -> None:
+    text = f"version: 1\nqueues: {{a: {{grants: {{{account.name}: send}}}}, b: {{}}}}\n"
+    stopped = account.run("import", "apply", account.write(text))
+    assert stopped.returncode == 1
+    assert stopped.stdout.splitlines()[-2:] == ["done + queue a", "done + queue b"]
+    assert f"+ grant a/{account.name}: account: must be another account" in stopped.stderr
+    assert "2 of 3 steps were done (apply again: it goes on from there)" in stopped.stderr
+    other = account.write(text.replace(account.name, "other"))
+    done = account.run("import", "apply", other)
+    assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "done + grant a/other")
 
 
 def test_a_plan_in_json_has_every_step(account: Account) -> None:

@@ -20,10 +20,10 @@ def test_what_the_example_imports_is_exported_and_is_the_deployed_version(
     transformed: list[Path],
 ) -> None:
     documents: list[dict[str, Any]] = [yaml.safe_load(path.read_text()) for path in transformed]
-    [document] = [each for each in documents if "ServiceToken" in each.get("Outputs", {})]
-    output = document["Outputs"]["ServiceToken"]
-    assert output["Export"] == {"Name": {"Fn::Sub": "${AWS::StackName}-ServiceToken"}}
+    [document] = [each for each in documents if "ManageFunction" in each.get("Outputs", {})]
+    output = document["Outputs"]["ManageFunction"]
+    assert output["Export"] == {"Name": {"Fn::Sub": "${AWS::StackName}-ManageFunction"}}
     alias = document["Resources"][output["Value"]["Ref"]]
     assert alias["Type"] == "AWS::Lambda::Alias"
     assert alias["Properties"]["FunctionName"] == {"Ref": "Manage"}
-    assert "${Service}-ServiceToken" in (Path(__file__).parents[2] / EXAMPLE).read_text()
+    assert "${Service}-ManageFunction" in (Path(__file__).parents[2] / EXAMPLE).read_text()

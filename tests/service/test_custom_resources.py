@@ -321,7 +321,7 @@ def test_contents_are_deleted_only_where_the_template_says_so(stack: Stack, acme
     topic = stack.create("Sales", "Topic", Name="sales")
     acme.put("/topics/sales/subscriptions/mine", {"protocol": "pull"})
     answer = stack.ask("Delete", "Sales", "Topic", topic, Name="sales")
-    assert answer["Reason"].startswith("topic sales has 1 subscriptions: ")
+    assert answer["Reason"].startswith("topic sales has 1 subscription: ")
 
 
 @pytest.mark.parametrize(

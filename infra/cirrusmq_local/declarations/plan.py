@@ -27,6 +27,7 @@ from cirrusmq_local.declarations.resources import (
     Found,
     Place,
     dead_letters_of,
+    messages_text,
 )
 
 Action: TypeAlias = Literal["create", "change", "delete"]
@@ -87,7 +88,7 @@ def make_plan(
     if delete and not force:
         held = {place: waiting(place) for place in doomed}
         conflicts += [
-            Conflict(place=place, reason=f"holds {count:,} messages, and is not in the file")
+            Conflict(place=place, reason=f"holds {messages_text(count)}, and is not in the file")
             for place, count in held.items()
             if count
         ]

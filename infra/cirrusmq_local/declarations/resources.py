@@ -80,3 +80,8 @@ def dead_letters_of(attributes: Attributes) -> str | None:
     """The queue that gets the dead letters of a resource with these attributes."""
     dead_letter = attributes.get("dead_letter")
     return dead_letter["queue"] if dead_letter else attributes.get("dead_letter_queue")
+
+
+def messages_text(count: int) -> str:
+    """`1 message`, `2 messages`."""
+    return f"{count:,} message{'s' * (count != 1)}"

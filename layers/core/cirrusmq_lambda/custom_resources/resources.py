@@ -24,6 +24,7 @@ from cirrusmq.model.topic import (
 from cirrusmq.queues import queues, receivers
 from cirrusmq.queues.counts import count
 from cirrusmq.runtime.core import Core
+from cirrusmq.storage import counters
 from cirrusmq.subscriptions import subscriptions, topics
 from cirrusmq.subscriptions.state import read_state
 from cirrusmq_lambda.custom_resources.identity import Place
@@ -64,7 +65,7 @@ class Resource:
     def _messages(self, *sources: Source) -> str | None:
         counts = [count(self.core, source) for source in sources]
         held = sum(each.active + each.inactive + each.delayed for each in counts)
-        return f"{held:,} messages" if held else None
+        return _counted(held, "message")
 
 
 class QueueResource(Resource):
@@ -77,6 +78,8 @@ class QueueResource(Resource):
     def create(self, resource_id: str, given: QueueInput) -> str:
         account, name = self.place.account, self.place.name
         made, _ = queues.create_queue(self.core, account, name, given, resource_id=resource_id)
+        if made.id == resource_id:
+            counters.note_use(self.core, made.id)
         return made.id
 
     def change(self, given: QueueInput) -> None:
@@ -169,7 +172,7 @@ class TopicResource(Resource):
 
     def contents(self) -> str | None:
         listed = subscriptions.list_subscriptions(self.core, self._topic())
-        return f"{len(listed)} subscriptions" if listed else None
+        return _counted(len(listed), "subscription")
 
     def delete(self) -> None:
         subscriptions.delete_topic(self.core, self.place.account, self.place.name)
@@ -205,7 +208,7 @@ class SubscriptionResource(Resource):
         found = subscriptions.get_subscription(self.core, self._topic(), self.place.name)
         counts = read_state(self.core, found).counts
         held = counts.active + counts.inactive + counts.delayed if counts else 0
-        return f"{held:,} messages" if held else None
+        return _counted(held, "message")
 
     def delete(self) -> None:
         subscriptions.delete_subscription(self.core, self._topic(), self.place.name)
@@ -234,6 +237,11 @@ def _found(read: Callable[[], T]) -> T | None:
         return read()
     except (QueueNotFound, TopicNotFound, GrantNotFound):
         return None
+
+
+def _counted(number: int, noun: str) -> str | None:
+    """`1 message`, `2 messages`; None for none."""
+    return f"{number:,} {noun}{'s' * (number != 1)}" if number else None
 
 
 def _whole(attributes: msgspec.Struct, shape: type[T]) -> T:
