@@ -196,7 +196,7 @@ class SubscriptionResource(Resource):
 
     def change(self, given: SubscriptionInput) -> None:
         topic, name = self._topic(), self.place.name
-        whole = dict(create_subscription(topic, name, given).attributes())
+        whole = msgspec.to_builtins(create_subscription(topic, name, given).attributes())
         present = subscriptions.get_subscription(self.core, topic, name)
         if present.dead_letter_queue == own_dead_letter_queue(present.id):
             # The service made it: nothing said is that it may stay.
