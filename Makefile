@@ -30,6 +30,8 @@ ON := --no-print-directory ASKED="$(ASKED)"
 
 # An activated environment or search path must not decide what is checked here.
 unexport VIRTUAL_ENV PYTHONPATH PYTHONHOME
+# Nor how long it takes: a test's process would compile what it imports, each time anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 # A virtual environment holds absolute paths: one that was made in another folder (a copied
 # checkout) is made anew, whatever its stamp says.
@@ -47,8 +49,8 @@ define make_venv
 	echo '$(CURDIR)' > $(1)/$(MADE_AT); }
 endef
 
-.PHONY: help install up test lint hooks types pytest pytest-spark pytest-others tools check-long mutants
-.PHONY: template job-zip openapi bench report clean
+.PHONY: help install up test lint hooks types pytest pytest-spark pytest-others compiled tools check-long
+.PHONY: mutants template job-zip openapi bench report clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -90,7 +92,7 @@ up: install ## start the service on this machine
 
 # Packages come, and sources are checked, side by side: each takes one core.
 test: ## every check but the long ones
-	@$(MAKE) $(ON) --jobs 3 lint types tools
+	@$(MAKE) $(ON) --jobs 3 lint types compiled tools
 	@$(MAKE) $(ON) pytest
 
 lint: install ## ruff: rules and format; the order of the packages
@@ -103,6 +105,12 @@ hooks: install ## run lint and types before every commit of this checkout
 
 types: install ## mypy, strict
 	@$(BIN)/mypy $(SOURCES)
+
+# Once, while types are checked on the other core, and not by each process of the tests.
+compiled: install
+	@mkdir -p build
+	@$(BIN)/python -m pytest --collect-only -qq > build/collected.txt 2>&1 \
+		|| { cat build/collected.txt; exit 1; }
 
 # The reports' tests run beside the others, in a process of their own: PySpark leaves sockets to the
 # garbage collector, whose warnings would fail tests that have no part in them.
