@@ -41,6 +41,20 @@ def spark() -> Iterator[SparkSession]:
 
 
 @pytest.fixture
+def interpreted(spark: SparkSession) -> Iterator[None]:
+    """Spark without compiled queries: for jobs of a few records, which compiling outlasts."""
+    chosen = {
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    }
+    for name, value in chosen.items():
+        spark.conf.set(name, value)
+    yield
+    for name in chosen:
+        spark.conf.unset(name)
+
+
+@pytest.fixture
 def jobs(spark: SparkSession) -> Jobs:
     return Jobs(lambda: spark)
 
