@@ -31,6 +31,7 @@ from cirrusmq_reports.files import Files
 from cirrusmq_reports.manifests import Export, check_no_gap
 from cirrusmq_reports.records import Reader
 from cirrusmq_reports.schemas import DIRECTORY, MESSAGES
+from cirrusmq_reports.session import without_rows
 from cirrusmq_reports.times import compact_time, iso_day
 from cirrusmq_reports.transforms.counts_by_age import counts_by_age
 from cirrusmq_reports.transforms.current_items import current_items
@@ -168,7 +169,7 @@ def _figures(
 
 def _names(spark: SparkSession, exports: Sequence[Export], readers: list[Reader]) -> DataFrame:
     if not exports:
-        return spark.createDataFrame([], _NAMES_SCHEMA)
+        return without_rows(spark, _NAMES_SCHEMA)
     newest = plan_points(exports, None)[-1]
     readers.append(Reader(spark, DIRECTORY))
     return resource_names(current_items(readers[-1], newest.base, newest.later))

@@ -22,6 +22,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from cirrusmq_reports.errors import BadInput
 from cirrusmq_reports.files import Files, escape_pattern
+from cirrusmq_reports.session import without_rows
 
 USAGE, INVOICE_LINES, BACKLOG = "usage", "invoice_lines", "backlog"
 _NAME_SAFE = "()"
@@ -42,7 +43,7 @@ def write_partitions(frame: DataFrame, folder: str, *partitions: str) -> None:
 def read_partitions(session: SparkSession, files: Files, folder: str, schema: str) -> DataFrame:
     """A data set written before, without rows where there is none."""
     if not _partitions(files, folder):
-        return session.createDataFrame([], schema)
+        return without_rows(session, schema)
     return session.read.schema(schema).parquet(escape_pattern(folder))
 
 

@@ -16,6 +16,7 @@ from cirrusmq_reports.columns import refuse, refuse_saying, whole
 from cirrusmq_reports.files import escape_pattern
 from cirrusmq_reports.manifests import DataFile, Export
 from cirrusmq_reports.schemas import TableSchema
+from cirrusmq_reports.session import without_rows
 
 MICROS = 1_000
 """In a millisecond."""
@@ -119,7 +120,7 @@ class Reader:
     def _records(self, export: Export, record: StructType) -> DataFrame:
         self.exports.append(export)
         files = export.distinct_files
-        return self._read(files, record) if files else self.session.createDataFrame([], record)
+        return self._read(files, record) if files else without_rows(self.session, record)
 
     def _counted(self, records: DataFrame, export: Export, lacking: Column | None) -> DataFrame:
         """The same records; how many, and of which files, is known after they are read.

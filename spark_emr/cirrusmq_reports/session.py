@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
+from pyspark.sql.types import StructType
 
 CONFIGURATION: Mapping[str, str] = {
     # A figure's meaning must not depend on the cluster's defaults.
@@ -38,3 +40,12 @@ def make_session(name: str, extra: Mapping[str, str] | None = None) -> SparkSess
 def submit_parameters() -> str:
     """CONFIGURATION as arguments of spark-submit, for the orchestration."""
     return " ".join(f"--conf {key}={value}" for key, value in CONFIGURATION.items())
+
+
+def without_rows(session: SparkSession, schema: StructType | str) -> DataFrame:
+    """A frame with these columns and no row, which Spark leaves out of what it plans.
+
+    `createDataFrame` would start Python beside each executor to read nothing.
+    """
+    row = sf.from_json(sf.lit(None).cast("string"), schema).alias("row")
+    return session.range(1).where(sf.lit(False)).select(row).select("row.*")
