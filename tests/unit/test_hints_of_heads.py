@@ -8,7 +8,7 @@ from tests.unit.parcels import parcel
 
 from cirrusmq.base.limits import MOVES_PER_SECOND
 from cirrusmq.model.head_mark import Mark
-from cirrusmq.model.parcel import Parcel
+from cirrusmq.model.parcel import DELETED, Parcel
 from cirrusmq.runtime.head_hints import Hints, KnownMark
 
 PK, OTHER = "Q#queue#0", "Q#queue#1"
@@ -120,6 +120,17 @@ def test_chores_are_taken_a_few_at_a_time_and_once() -> None:
     assert [each.sort_key for each in hints.take_chores(PK, 3, 0)] == ["1", "2", "3"]
     assert hints.take_chores(OTHER, 3, 0) == []
     assert [each.sort_key for each in hints.take_chores(PK, 3, 0)] == ["4"]
+
+
+def test_a_parcel_counts_with_its_messages_and_an_empty_one_as_one() -> None:
+    full = replace(parcel(3), sort_key="1")
+    spent = replace(parcel(16, visible_ms=(DELETED,) * 16), sort_key="2")
+    rest = numbered(3, 4)
+    hints = Hints()
+    hints.remember_chores(PK, [full, spent, *rest])
+
+    assert hints.take_chores(PK, 5, 0) == [full, spent, rest[0]]
+    assert hints.take_chores(PK, 5, 0) == [rest[1]]
 
 
 def test_chores_rest_for_a_while_when_the_store_refused_one() -> None:
