@@ -17,6 +17,8 @@ from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as TookTooLong
 from typing import Any
 
+from cirrusmq.access.keys import Caller
+from cirrusmq.access.permissions import check_invoke
 from cirrusmq.base.errors import AlreadyExists, CirrusMQError, InUse
 from cirrusmq.base.shapes import convert_texts
 from cirrusmq.runtime.core import Core
@@ -26,7 +28,13 @@ from cirrusmq_lambda.custom_resources.identity import (
     id_of_request,
     read_identity,
 )
-from cirrusmq_lambda.custom_resources.requests import CustomRequest, Properties, read_properties
+from cirrusmq_lambda.custom_resources.requests import (
+    CustomRequest,
+    Properties,
+    QueueProperties,
+    SubscriptionProperties,
+    read_properties,
+)
 from cirrusmq_lambda.custom_resources.resources import Resource, resource_at
 from cirrusmq_lambda.http import Context, Event
 from cirrusmq_lambda.observability import logger
@@ -72,6 +80,7 @@ def do_request(core: Core, request: CustomRequest) -> Done:
         if request.type == "Delete":
             return _done(_delete(core, request))
         properties = read_properties(request)
+        _check_invoke(core, properties)
         act = _create if request.type == "Create" else _update
         return _done(str(act(core, request, properties)))
     except CirrusMQError as error:
@@ -79,6 +88,13 @@ def do_request(core: Core, request: CustomRequest) -> Done:
     except Exception:
         logger.exception("unexpected", extra={"request_id": request.request_id})
         return _failed(request, "Something went wrong; the request is in the log.")
+
+
+def _check_invoke(core: Core, properties: Properties) -> None:
+    """As for an admin key, which whoever may invoke this function may make."""
+    if isinstance(properties, QueueProperties | SubscriptionProperties):
+        caller = Caller(account=properties.account, key_id="", admin=True)
+        check_invoke(core, caller, properties.attributes.invoke)
 
 
 def _create(core: Core, request: CustomRequest, properties: Properties) -> Identity:
