@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Callable
 from itertools import pairwise
@@ -10,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.service.conftest import TestQueue
+from tests.service.topic_crashes import Crashes
 from tests.service.topics import Schedules, TestTopic
 
-from cirrusmq.invoking import slots, worker
+from cirrusmq.invoking import batch, slots, worker
+from cirrusmq.maintenance import visits
 from cirrusmq.model.invoke import Invoke
 from cirrusmq_local.testing import Client, World
 
@@ -427,39 +428,109 @@ class TestLoss:
         assert [each for each in world.invoked if "invoke" in each[1]] == []
 
 
-def test_a_worker_that_dies_at_any_call_loses_nothing_and_exceeds_no_bound() -> None:
-    from tests.service.topic_crashes import Crashes
+class Play:
+    """Messages for a function that fails one of them once.
 
-    at = 0
-    while True:
-        world = World(seed=at)
-        handler = Handler(world)
-        queue = TestQueue(world.client("alice", admin=True), "orders")
+    During its first calls more are sent, and the workers that are woken meanwhile run beside it.
+    """
+
+    def __init__(self, crash_at: int | None = None) -> None:
+        self.world = World(seed=crash_at or 0)
+        self.queue = TestQueue(self.world.client("alice", admin=True), "orders")
         invoke = INVOKE | {"max_concurrency": 2, "batch": 2, "timeout_seconds": 20}
         attributes = {"invoke": invoke, "partitions": 1, "visibility_timeout_seconds": 5}
-        assert queue.client.put(queue.path, attributes).status == 201
-        source = queue.show()["id"]
-        running: list[int] = []
+        assert self.queue.client.put(self.queue.path, attributes).status == 201
+        self.done: Counter[str] = Counter()
+        self.running = self.most_running = self.sent_beside = 0
+        self.world.handle = self._handle
+        self.crashes = Crashes(self.world, "push", crash_at)
 
-        def fails(record: dict[str, Any]) -> bool:
-            running.append(len(slots.read(world.core, source).held))  # noqa: B023
+    def violations(self) -> list[str]:
+        """The promises that are broken in the end."""
+        for body in "abcdef":
+            self.queue.send(body)
+        self.queue.send("late", delay_seconds=40)
+        Schedules(self.world, sweeps=True).pass_seconds(300)
+        found = []
+        beside = {f"beside {number + 1}" for number in range(self.sent_beside)}
+        if missing := {*"abcdef", "late", *beside} - self.done.keys():
+            found.append(f"never done: {sorted(missing)}")
+        if counts := self.queue.counts():
+            found.append(f"left: {counts}")
+        if self.most_running > 2:
+            found.append(f"{self.most_running} at once")
+        if slots.read(self.world.core, self.queue.show()["id"]).held:
+            found.append("a slot is held")
+        self.world.engine.close()
+        return found
+
+    def _handle(self, event: dict[str, Any]) -> Any:
+        self.running += 1
+        self.most_running = max(self.running, self.most_running)
+        if self.sent_beside < 4:
+            self.sent_beside += 1
+            self.queue.send(f"beside {self.sent_beside}")
+            self.world.run_stream("fan_out")
+        waiting, self.world.invoked = self.world.invoked, type(self.world.invoked)()
+        for role, invoked in waiting:
+            self.world.run(role, invoked)
+        failed = []
+        for record in event["Records"]:
             first = record["attributes"]["ApproximateReceiveCount"] == "1"
-            return bool(record["body"] == "b" and first)
+            if record["body"] == "b" and first:
+                failed.append({"itemIdentifier": record["messageId"]})
+            else:
+                self.done[record["body"]] += 1
+        self.running -= 1
+        return {"batchItemFailures": failed}
 
-        handler.fails = fails
-        crashes = Crashes(world, "push", at)
-        queue.send("a", "b", "c")
-        queue.send("d", delay_seconds=40)
-        schedules = Schedules(world, sweeps=True)
-        schedules.pass_seconds(400)
 
-        assert set(handler.bodies) == set("abcd"), at
-        assert queue.counts() == {}, (at, json.dumps(queue.counts()))
-        assert max(running) <= 2
-        held = slots.read(world.core, source).held
-        assert held == frozenset(), at
-        world.engine.close()
-        if crashes.crashed_ms is None:
+@pytest.mark.parametrize("step", [3, pytest.param(1, marks=pytest.mark.long)])
+def test_a_worker_that_dies_at_any_call_loses_nothing_and_exceeds_no_bound(step: int) -> None:
+    at = 0
+    while True:
+        play = Play(crash_at=at)
+        assert play.violations() == [], at
+        if play.crashes.crashed_ms is None:
             break
-        at += 1
-    assert at > 30
+        at += step
+    assert at > 40
+
+
+def _deleted_though_it_failed(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(batch, "failed_of", lambda answer, ids: frozenset())
+
+
+def _not_deleted_though_done(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(batch, "_delete", lambda core, source, receipts: None)
+
+
+def _a_slot_is_kept_for_ever(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(slots, "release", lambda core, slot: None)
+    patch.setattr(slots, "MARGIN_SECONDS", 1_000_000)
+
+
+def _a_held_slot_is_taken(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(slots.Slots, "free", lambda self, invoke: [len(self.held)])
+
+
+def _nobody_comes_back_for_what_is_delayed(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(worker, "next_ready_ms", lambda core, source: None)
+    patch.setattr(visits, "wake", lambda core, source_id: None)
+
+
+@pytest.mark.parametrize(
+    "plant",
+    [
+        _deleted_though_it_failed,
+        _not_deleted_though_done,
+        _a_slot_is_kept_for_ever,
+        _a_held_slot_is_taken,
+        _nobody_comes_back_for_what_is_delayed,
+    ],
+)
+def test_a_planted_fault_is_noticed(
+    plant: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plant(monkeypatch)
+    assert Play().violations() != []

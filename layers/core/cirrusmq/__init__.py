@@ -18,6 +18,7 @@ The words that it is written in, and the file that defines each:
     parked          put aside while a reader's key takes no writes   fanout/parking.py
     delivery state  delivering or retrying, and the poster's lease   subscriptions/delivery_state.py
     due mark        when a message is posted again                   subscriptions/due_marks.py
+    slot            the right to call a source's function            invoking/slots.py
 
 The packages are in one order: each imports those below it (`[tool.importlinter]`, pyproject.toml).
 """
