@@ -78,6 +78,8 @@ def test_topics_are_made_subscribed_to_published_on_and_shown(
     made = run_command("subscribe", topic, "orders", "--queue", queue, "--tag", "paid", "--json")
     assert json.loads(made.stdout)["filter"] == {"tags": ["paid"]}
     assert run_command("subscribe", topic, "group", "--ordered").returncode == 0
+    named = run_command("subscribe", topic, "served", "--invoke", '{"function": "shop"}')
+    assert (named.returncode, "InvokeFunctions" in named.stderr) == (1, True)
     published = run_command("publish", topic, "hello", "--tag", "paid", "--json")
     assert json.loads(published.stdout)["matched"] == 2
     received = client.receive(queue, wait_seconds=10)
@@ -129,6 +131,7 @@ def test_a_message_that_is_too_large_is_one_line_too(run_command: Run, new_queue
         ("subscribe", "t", "s", "--queue", "a", "--url", "http://b"),
         ("subscribe", "t", "s", "--tag", "a", "--sql", "TRUE"),
         ("subscribe", "t", "s", "--retry", "{"),
+        ("subscribe", "t", "s", "--invoke", "{"),
         ("publish", "t", "--deduplication-id", "d"),
         ("listen", "--secret", "whsec_!"),
         ("listen", "--status", "99"),

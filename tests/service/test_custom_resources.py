@@ -283,6 +283,28 @@ def test_updates_of_the_other_types_change_them_in_place(stack: Stack, acme: Cli
     assert answer["Status"] == "FAILED"
 
 
+def test_a_function_is_named_where_the_deployment_lists_it(stack: Stack, acme: Client) -> None:
+    shop = {"invoke": {"function": "handler", "batch": "16"}}
+    queue = stack.create("Orders", "Queue", Name="orders", Attributes=shop)
+    stack.create("Sales", "Topic", Name="sales")
+    group = {"Topic": "sales", "Name": "group"}
+    pulled = {"protocol": "pull"}
+    member = stack.create("Group", "Subscription", **group, Attributes=pulled | shop)
+    paths = ("/queues/orders", "/topics/sales/subscriptions/group")
+    assert [acme.get(path).json["invoke"]["batch"] for path in paths] == [16, 16]
+
+    other = {"invoke": {"function": "other"}}
+    for kind, made, named, attributes in (
+        ("Queue", queue, {"Name": "orders"}, other),
+        ("Subscription", member, group, pulled | other),
+    ):
+        answer = stack.ask("Update", "Named", kind, made, **named, Attributes=attributes)
+        assert answer["Status"] == "FAILED"
+        assert str(answer["Reason"]).startswith("invoke.function: must be one of handler")
+    assert stack.ask("Update", "Orders", "Queue", queue, Name="orders")["Status"] == "SUCCESS"
+    assert acme.get("/queues/orders").json["invoke"] is None
+
+
 def test_another_name_is_another_queue_until_a_rollback_brings_the_first_one_back(
     stack: Stack, acme: Client
 ) -> None:

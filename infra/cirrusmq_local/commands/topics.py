@@ -128,6 +128,10 @@ def subscribe(
     ] = False,
     ordered: Annotated[bool, typer.Option(help="Groups keep their order (pull alone).")] = False,
     retry: Annotated[str | None, typer.Option(help="The retry policy, in JSON.")] = None,
+    invoke: Annotated[
+        str | None,
+        typer.Option(help='The function that gets the messages: {"function": "…"} (pull alone).'),
+    ] = None,
     content_format: Annotated[
         str | None, typer.Option(help="json or simplified (URL alone).")
     ] = None,
@@ -151,6 +155,7 @@ def subscribe(
         "mode": "broadcasting" if broadcasting else None,
         "ordered": ordered or None,
         "retry": read_json("--retry", retry),
+        "invoke": read_json("--invoke", invoke),
         "content_format": content_format,
         "dead_letter_queue": dead_letter_queue,
     }
