@@ -282,6 +282,11 @@ _SUBSCRIPTIONS = {
         examples={"with the token that came": {"token": "local.0123456789abcdef"}, "anew": {}},
         needs_key=None,
     ),
+    f"POST {SUBSCRIPTION}/secret": Operation(
+        tag="Subscriptions",
+        summary="Show the secret that signs what a URL gets, as it is since its last turn-over",
+        body=NoFields,
+    ),
     f"GET {SUBSCRIPTION}/messages": Operation(
         tag="Subscriptions",
         summary="Read, in order, the messages that a broadcasting subscription's filter selects",

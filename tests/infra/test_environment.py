@@ -108,7 +108,7 @@ def test_every_parameter_of_a_template_decides_something(path: Path) -> None:
         text for key, text in sections(path).items() if key not in ("Metadata", "Parameters")
     ]
     names = parameters(path)
-    assert len(names) >= 3
+    assert names
     for name in names:
         used = re.search(rf"!Ref {name}\b|\$\{{{name}\}}|FindInMap.*{name}", "".join(deciding))
         assert used, name

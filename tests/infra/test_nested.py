@@ -14,6 +14,7 @@ HOLDING_DATA = {
     "AWS::DynamoDB::Table",
     "AWS::KMS::Key",
     "AWS::S3::Bucket",
+    "AWS::SecretsManager::Secret",
     "AWS::SQS::Queue",
 }
 

@@ -231,6 +231,7 @@ def use_topics(call: Checked) -> None:
     call("PUT", f"{topic}/subscriptions/log", log)
     bad = {"protocol": "pull", "filter": {"sql": "a ="}}
     assert call("PUT", f"{topic}/subscriptions/bad", bad).status == 400
+    assert "secret" in call("POST", f"{topic}/subscriptions/hook/secret").json
     call("PATCH", f"{topic}/subscriptions/hook", {"retry": {"policy": "backoff"}})
     world = call.client.world
     world.endpoint = lambda url: "status 500"

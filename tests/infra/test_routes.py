@@ -28,6 +28,7 @@ EXPECTED = {
         *(f"{method} {SUBSCRIPTION}" for method in ("PUT", "PATCH", "GET", "DELETE")),
         f"GET {TOPIC}/subscriptions",
         f"POST {SUBSCRIPTION}/confirm",
+        f"POST {SUBSCRIPTION}/secret",
     ],
     "manage": [
         "GET /queues",

@@ -135,3 +135,29 @@ def test_a_folder_that_is_gone_or_replaced_is_missed(tmp_path: Path) -> None:
     data.store.unlink()
     assert data.missing() == folder / "store.sqlite"
     data.unlock()
+
+
+def test_a_folder_of_ours_and_its_store_are_closed_to_others(tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    folder.mkdir(mode=0o755)
+    (folder / "lock").touch()
+    (folder / "store.sqlite").touch(mode=0o644)
+    (folder / "store.sqlite-wal").touch(mode=0o644)
+    data = DataFolder(folder)
+    data.lock()
+    data.check_store()
+    modes = {each.name: stat.S_IMODE(each.stat().st_mode) for each in folder.iterdir()}
+    del modes["lock"]  # it holds a process's number
+    assert modes == dict.fromkeys(("store.sqlite", "store.sqlite-wal"), 0o600)
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    data.unlock()
+
+
+def test_a_folder_with_other_files_is_left_as_it_is(tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    folder.mkdir(mode=0o755)
+    (folder / "notes").touch()
+    data = DataFolder(folder)
+    data.lock()
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o755
+    data.unlock()

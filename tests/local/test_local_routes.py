@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from cirrusmq.base.errors import CirrusMQError, Unauthenticated
+from cirrusmq.runtime.secret import Generations
 from cirrusmq_local.engine import EngineError
 from cirrusmq_local.stack.local_routes import LocalRoutes
 
@@ -50,9 +51,14 @@ class Stand:
             ["Directory", "Usage"],
             folder / "exports",
             {"sweep": lambda: self.ran.append("sweep")},
+            self.turn_secret_over,
             self._verify,
             lambda error, request_id: {"statusCode": 400, "code": error.code},
         )
+
+    def turn_secret_over(self) -> Generations:
+        self.ran.append("rotate")
+        return Generations(key="0" * 64, from_ms=1_000)
 
     def call(
         self,
@@ -168,7 +174,13 @@ def test_an_error_of_a_function_is_told(stand: Stand, tmp_path: Path) -> None:
         raise CirrusMQError("told to fail")
 
     stand._routes = LocalRoutes(
-        stand.store, [], tmp_path, {"sweep": fail}, stand._verify, lambda e, r: {"code": e.detail}
+        stand.store,
+        [],
+        tmp_path,
+        {"sweep": fail},
+        stand.turn_secret_over,
+        stand._verify,
+        lambda e, r: {"code": e.detail},
     )
     assert stand.call("POST /local/run/{name}", name="sweep") == {"code": "told to fail"}
 

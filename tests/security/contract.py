@@ -108,7 +108,7 @@ class Stage:
 
 
 def set_stage() -> Stage:
-    """A queue with messages, a receiver, grants, a topic with a pull subscription, an operation."""
+    """A queue with messages, a receiver, grants, a topic with subscriptions, an operation."""
     world = World()
     owner, foreigner = world.client(OWNER, admin=True), world.client(FOREIGNER)
     stage = Stage(world, owner, foreigner)
@@ -121,6 +121,8 @@ def set_stage() -> Stage:
     assert owner.put("/topics/news/subscriptions/all", pull).status == 201
     broadcast = {"protocol": "pull", "mode": "broadcasting"}
     assert owner.put("/topics/news/subscriptions/everybody", broadcast).status == 201
+    hook = {"protocol": "http", "endpoint": "https://example.com/hook"}
+    assert owner.put("/topics/news/subscriptions/web", hook).status == 201
     world.settle()
     owner.send("orders", "one", "two", "three")
     owner.receive("orders", 1)
@@ -149,4 +151,6 @@ def names_for(stage: Stage, call: Call) -> dict[str, str]:
         names["id"] = stage.names[call.route]
     if call.route == "/topics/{topic}/subscriptions/{subscription}/messages":
         names["subscription"] = "everybody"
+    if call.route == "/topics/{topic}/subscriptions/{subscription}/secret":
+        names["subscription"] = "web"
     return names

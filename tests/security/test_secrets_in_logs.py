@@ -85,7 +85,7 @@ def packed(text: str) -> list[str]:
 def use_everything(stage: Stage) -> list[str]:
     """Every kind of call, good and bad; answers what of it is secret."""
     owner, world = stage.owner, stage.world
-    secrets = [*parts_of(owner.authorization), world.core.secret().hex()]
+    secrets = [*parts_of(owner.authorization), world.core.secret.signing_key().hex()]
     made = owner.post("/keys", {"description": "for logs"}).json
     secrets.append(made["secret"])
     other = Client(world, f"Bearer {made['access_key_id']}:{made['secret']}")
@@ -153,7 +153,11 @@ def test_no_secret_is_in_any_log_line(stage: Stage) -> None:
 )
 def test_what_fails_inside_is_logged_without_secrets(stage: Stage, fault: Exception) -> None:
     world, key = stage.world, stage.owner.post("/keys").json
-    secrets = [*parts_of(stage.owner.authorization), key["secret"], world.core.secret().hex()]
+    secrets = [
+        *parts_of(stage.owner.authorization),
+        key["secret"],
+        world.core.secret.signing_key().hex(),
+    ]
     hook = stage.owner.put("/topics/news/subscriptions/hook", HOOK).json
     token = confirm(stage)
     body = {"messages": [{"body": BODY}]}

@@ -8,7 +8,6 @@ Nothing is shared between two of them but the store.
 
 from __future__ import annotations
 
-from functools import cache
 from random import Random
 from typing import TYPE_CHECKING, Any
 
@@ -20,16 +19,18 @@ from tests.simulation.wire import Crashed, Wire
 from cirrusmq.base.limits import CACHE_MS, SLOW_CACHE_MS
 from cirrusmq.runtime.cache import Cache
 from cirrusmq.runtime.core import Called, Core, Settings
+from cirrusmq.runtime.secret import SECRET_BYTES, Generations, written
 from cirrusmq.runtime.store import Store
-from cirrusmq.storage.secret import load_secret
 from cirrusmq_local.cloud.functions import load_handler
 from cirrusmq_local.cloud.invocation import Handler
 from cirrusmq_local.cloud.template import Function
 from cirrusmq_local.cloud.unprocessed import UnprocessedQueue
+from cirrusmq_local.testing.core import GuardedSecret
 
 if TYPE_CHECKING:
     from tests.simulation.deployment import Deployment
 
+_SECRET = written(Generations(key="5e" * SECRET_BYTES))
 MOST_SKEW_MS = 1_000
 """Of a clock against the true time, so that two differ by 2 s at most."""
 
@@ -121,7 +122,6 @@ class Environment:
         chance = Random(deployment.chaos.draw(self.name, -2))
         wire = Wire(deployment.stage, deployment.engine, deployment.chaos, self, deployment.written)
         store = Store(wire, chance, clock.sleep)  # type: ignore[arg-type]
-        directory = deployment.tables.directory
         return Core(
             store=store,
             tables=deployment.tables,
@@ -129,7 +129,7 @@ class Environment:
             random=chance,
             cache=Cache(clock, CACHE_MS, shared=False),
             slow_cache=Cache(clock, SLOW_CACHE_MS, shared=True),
-            secret=cache(lambda: load_secret(store, directory, chance.randbytes)),
+            secret=GuardedSecret(clock, lambda: _SECRET),
             invoke=lambda role, event: deployment.invoke(self, role, event),
             in_parallel=deployment.in_parallel,
             in_own_pool=deployment.side_by_side,

@@ -53,7 +53,6 @@ def in_flight(counts: Sequence[int]) -> Iterator[tuple[int, float, float]]:
 def shown_and_repeated(count: int) -> tuple[float, float]:
     """Read units of a GET of a queue, and of a receive's repeat 20 receives later."""
     world, alice = _world_with_queue()
-    world.client("operator", admin=True)  # a deployment has its secret from its first admin key
     for _ in range(count):
         alice.send("work", "x" * BODY_BYTES)
     world.run_stream("meter")

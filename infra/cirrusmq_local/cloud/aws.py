@@ -55,8 +55,9 @@ def make_session(
     functions: Callable[[], Functions],
     executions: Callable[[], Executions] | None = None,
     unprocessed: UnprocessedQueue | None = None,
+    read_secret: Callable[[], str] | None = None,
 ) -> botocore.session.Session:
-    """A session whose clients invoke functions, start executions and read what failed, all here.
+    """A session whose clients invoke functions, start executions, read what failed and the secret.
 
     They do nothing else.
 
@@ -82,10 +83,16 @@ def make_session(
         assert unprocessed is not None
         return _remove(unprocessed, params)
 
+    def show_secret(params: dict[str, Any], **_: Any) -> tuple[AWSResponse, dict[str, Any]]:
+        assert read_secret is not None
+        return _show_secret(read_secret, params)
+
     session.register("before-call.lambda.Invoke", invoke)
     if unprocessed is not None:
         session.register("before-call.sqs.ReceiveMessage", receive)
         session.register("before-call.sqs.DeleteMessage", remove)
+    if read_secret is not None:
+        session.register("before-call.secrets-manager.GetSecretValue", show_secret)
     if executions is not None:
         session.register("before-call.sfn.StartExecution", start)
     session.register("before-call", _refuse)
@@ -180,6 +187,15 @@ def _remove(
         return _not_allowed(invocation, "sqs:DeleteMessage", "Unprocessed")
     unprocessed.remove(json.loads(params["body"])["ReceiptHandle"])
     return _answer(200, {})
+
+
+def _show_secret(
+    read_secret: Callable[[], str], params: dict[str, Any]
+) -> tuple[AWSResponse, dict[str, Any]]:
+    name, invocation = json.loads(params["body"])["SecretId"], running.get()
+    if not _may(invocation, "secretsmanager:GetSecretValue", name):
+        return _not_allowed(invocation, "secretsmanager:GetSecretValue", name)
+    return _answer(200, {"Name": name, "SecretString": read_secret()})
 
 
 def _may(invocation: Invocation | None, action: str, *targets: str) -> bool:

@@ -76,6 +76,7 @@ class UnprocessedQueue:
             return
         beside = self._path.with_name(self._path.name + ".new")
         lines = [json.dumps(each) + "\n" for each in self._messages]
+        beside.touch(mode=0o600)
         beside.write_text("".join(lines), encoding="utf-8")
         beside.replace(self._path)
 

@@ -68,6 +68,18 @@ def show_topic(name: Topic, as_json: Json = False, data: Data = DATA) -> None:
         print_table(_SUBSCRIPTION_COLUMNS, rows, title="subscriptions")
 
 
+@topics.command("secret")
+def show_secret(
+    name: Topic,
+    subscription: Annotated[str, typer.Argument(help="The name of a subscription of a URL.")],
+    as_json: Json = False,
+    data: Data = DATA,
+) -> None:
+    """Show the secret that signs what a URL gets: a new one since the last turn-over."""
+    shown = {"secret": connect(data).show_signing_secret(name, subscription)}
+    print_record(shown, as_json)
+
+
 @topics.command("delete")
 def delete(name: Topic, yes: Yes = False, data: Data = DATA) -> None:
     """Delete a topic and its subscriptions."""
@@ -143,7 +155,7 @@ def subscribe(
 ) -> None:
     """Subscribe to a topic: a queue, a URL, or else consumers that pull.
 
-    For a URL the answer holds the secret of its signatures, this once.
+    For a URL the answer holds the secret of its signatures: cirrusmq topic secret shows it again.
     """
     if queue is not None and url is not None:
         raise typer.BadParameter("is for subscriptions without --queue", param_hint="--url")

@@ -21,6 +21,7 @@ class DataFolder:
         self.store = self.path / "store.sqlite"
         self.clock = self.path / "clock.json"
         self.connection = self.path / "connection.json"
+        self.secret = self.path / "secret.json"
         self.exports = self.path / "exports"
         self.reports = self.path / "reports"
         self.log = self.path / "functions.log"
@@ -33,6 +34,7 @@ class DataFolder:
 
         The lock is the system's and ends with the process, however that ends.
         """
+        path = self.path / "lock"
         # Secrets and messages are in it: they are for the owner alone.
         with naming(self.path):
             try:
@@ -40,8 +42,8 @@ class DataFolder:
             except FileExistsError:
                 self.path.stat()  # says more of a symbolic link that leads nowhere
                 raise
-        path = self.path / "lock"
         with naming(path), contextlib.ExitStack() as opened:
+            known = path.exists()
             held = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             opened.callback(os.close, held)
             try:
@@ -55,6 +57,10 @@ class DataFolder:
             os.write(held, str(os.getpid()).encode())
             self._lock = held
             opened.pop_all()
+        # A folder that holds files of something else is not ours to close; nor another owner's.
+        if known or [each.name for each in self.path.iterdir()] == [path.name]:
+            with contextlib.suppress(OSError):
+                self.path.chmod(0o700)
 
     def unlock(self) -> None:
         """Give the folder free."""
@@ -63,11 +69,19 @@ class DataFolder:
             self._lock = None
 
     def check_store(self) -> None:
-        """Open the store's files before SQLite does, whose errors say less."""
+        """Open the store's files before SQLite does, whose errors say less; only we may read them.
+
+        SQLite gives the files that it makes beside the store the same mode.
+        """
         for ending in ("", "-wal", "-shm"):
             path = self.store.with_name(self.store.name + ending)
-            with naming(path), contextlib.suppress(FileNotFoundError), path.open("r+b"):
-                pass
+            make = 0 if ending else os.O_CREAT
+            with naming(path), contextlib.suppress(FileNotFoundError):
+                opened = os.open(path, os.O_RDWR | os.O_CLOEXEC | make, 0o600)
+                try:
+                    os.fchmod(opened, 0o600)
+                finally:
+                    os.close(opened)
 
     def missing(self) -> Path | None:
         """The file of a locked folder that is gone or was replaced; None where all are in place."""

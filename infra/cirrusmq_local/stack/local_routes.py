@@ -16,9 +16,11 @@ from cirrusmq.base.errors import (
     NotFound,
     Unavailable,
 )
-from cirrusmq.base.timestamps import parse_time
+from cirrusmq.base.timestamps import format_time, parse_time
+from cirrusmq.runtime.secret import Generations
 from cirrusmq_local.cloud.template import Route
 from cirrusmq_local.engine import EngineError
+from cirrusmq_local.engine.data_errors import DataError
 
 FUNCTION_NAME = "local"
 
@@ -29,6 +31,7 @@ ROUTES: Sequence[Route] = [
         ("POST", "/local/capacity/reset"),
         ("POST", "/local/export"),
         ("POST", "/local/run/{name}"),
+        ("POST", "/local/secret/rotate"),
     )
 ]
 
@@ -59,6 +62,7 @@ class LocalRoutes:
         tables: Sequence[str],
         exports: Path,
         runs: Mapping[str, Callable[[], None]],
+        turn_secret_over: Callable[[], Generations],
         verify: Callable[[str | None], Caller],
         problems: Callable[[CirrusMQError, str], dict[str, Any]],
     ) -> None:
@@ -66,6 +70,7 @@ class LocalRoutes:
         self._tables = tables
         self._exports = exports
         self._runs = runs
+        self._turn_secret_over = turn_secret_over
         self._verify = verify
         self._problems = problems
 
@@ -89,6 +94,8 @@ class LocalRoutes:
                 return {"statusCode": 204}
             case "POST /local/export":
                 return _json({"exports": self._export(_read_body(event))})
+            case "POST /local/secret/rotate":
+                return self._rotate_secret()
         return self._run(event["pathParameters"]["name"])
 
     def _export(self, body: Mapping[str, Any]) -> dict[str, str]:
@@ -100,7 +107,7 @@ class LocalRoutes:
             raise InvalidParameter("since", "must be a time")
         since_ms = None if since is None else parse_time("since", since)
         try:
-            self._exports.mkdir(parents=True, exist_ok=True)
+            self._exports.mkdir(mode=0o700, parents=True, exist_ok=True)
             return {
                 table: str(self._store.export(table, self._exports / table, since_ms=since_ms))
                 for table in self._tables
@@ -114,6 +121,13 @@ class LocalRoutes:
             if error.status >= 500:
                 raise Unavailable from error
             raise InvalidParameter("since", error.message) from error
+
+    def _rotate_secret(self) -> dict[str, Any]:
+        try:
+            made = self._turn_secret_over()
+        except DataError as error:
+            raise Unavailable(str(error)) from error
+        return _json({"signs_from": format_time(made.from_ms)})
 
     def _run(self, name: str) -> dict[str, Any]:
         if name not in self._runs:

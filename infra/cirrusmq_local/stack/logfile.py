@@ -28,7 +28,7 @@ class LogFile(io.TextIOBase):
         self._limit = limit
         self._failed = failed
         self._lock = threading.Lock()
-        self._file: io.FileIO | None = io.FileIO(path, "ab")
+        self._file: io.FileIO | None = _open(path)
         self._size = self._file.tell()
         self._torn = False
         self._closed = False
@@ -63,7 +63,7 @@ class LogFile(io.TextIOBase):
             full.close()
             os.replace(self._path, self._path.with_name(self._path.name + ".1"))
         if self._file is None:
-            self._file = io.FileIO(self._path, "ab")
+            self._file = _open(self._path)
             self._size = self._file.tell()
         # After a failure part of a line may be there.
         left = b"\n" + data if self._torn else data
@@ -72,3 +72,8 @@ class LogFile(io.TextIOBase):
             self._size += written
             left = left[written:]
         self._torn = False
+
+
+def _open(path: Path) -> io.FileIO:
+    """Names of accounts and queues are in it: it is for its owner alone."""
+    return io.FileIO(path, "ab", opener=lambda name, flags: os.open(name, flags, 0o600))

@@ -46,6 +46,7 @@ from cirrusmq_local.stack.introduction import introduce
 from cirrusmq_local.stack.local_routes import FUNCTION_NAME, ROUTES, LocalRoutes
 from cirrusmq_local.stack.logfile import LogFile
 from cirrusmq_local.stack.recovery import release_posts
+from cirrusmq_local.stack.secret_file import SecretFile
 from cirrusmq_local.stack.server import Server
 from cirrusmq_local.stack.surroundings import allow_many_connections, set_environment
 from cirrusmq_local.stack.trouble import Trouble
@@ -78,6 +79,7 @@ class Stack:
         `own_functions`: those that queues may name, by their names.
         """
         self._data = DataFolder(data)
+        self._secret = SecretFile(self._data.secret)
         self._tell = tell
         self._give_up = give_up
         self._trouble = Trouble(self._data.path, tell)
@@ -162,6 +164,7 @@ class Stack:
         except (sqlite3.Error, OtherFormError) as error:
             raise DataError(explain_store(self._data.store, error)) from error
         ending.callback(engine.close)
+        self._secret.begin(engine, self._template.environment()["DIRECTORY_TABLE"])
         return engine
 
     def _note_failure(self, error: OSError) -> None:
@@ -186,7 +189,9 @@ class Stack:
         )
         with naming(self._data.unprocessed):
             self._unprocessed = UnprocessedQueue(self._clock.now_ms, self._data.unprocessed)
-        session = make_session(lambda: functions, lambda: executions, self._unprocessed)
+        session = make_session(
+            lambda: functions, lambda: executions, self._unprocessed, self._secret.read
+        )
         # All that answering a client takes of an engine is its `execute`.
         guarded = cast(Engine, GuardedEngine(engine))
         bootstrap.configure(clock=self._clock, session=session)
@@ -235,6 +240,7 @@ class Stack:
             [table.name for table in self._template.tables],
             self._data.exports,
             runs,
+            lambda: self._secret.turn_over(self._clock.now_ms()),
             lambda authorization: keys.verify(bootstrap.service(), authorization),
             problem,
         )

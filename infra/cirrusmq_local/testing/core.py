@@ -14,10 +14,11 @@ from pynamodb.connection import Connection
 from cirrusmq.base.limits import CACHE_MS, SLOW_CACHE_MS
 from cirrusmq.runtime.cache import Cache
 from cirrusmq.runtime.core import Called, Core, Posted, Settings, Tables, Unprocessed
+from cirrusmq.runtime.secret import Generations, Secret
 from cirrusmq.runtime.store import Store
-from cirrusmq.storage.secret import load_secret
 from cirrusmq_local.cloud.cloudformation import ACCOUNT_ID
 from cirrusmq_local.cloud.guard import GuardedEngine
+from cirrusmq_local.cloud.invocation import running
 from cirrusmq_local.engine import Engine, attach
 from cirrusmq_local.testing.clock import ManualClock
 
@@ -41,6 +42,7 @@ def make_core(
     call: Callable[[str, bytes, float], Called],
     read_report: Callable[[str], bytes | None],
     unprocessed: Unprocessed,
+    read_secret: Callable[[], str],
 ) -> Core:
     """A core on the engine and the clock; everything else of the cloud is in the callables."""
     connection = _Connection(region="us-east-1", max_retry_attempts=0)
@@ -55,7 +57,7 @@ def make_core(
         random=chance,
         cache=Cache(clock, life_ms, shared=shared_caches),
         slow_cache=Cache(clock, SLOW_CACHE_MS, shared=True),
-        secret=cache(lambda: load_secret(store, tables.directory, chance.randbytes)),
+        secret=GuardedSecret(clock, read_secret),
         invoke=invoke,
         in_parallel=_one_by_one,
         in_own_pool=_one_by_one,
@@ -73,6 +75,19 @@ def make_core(
             invoke_functions={FUNCTION: FUNCTION_ARN},
         ),
     )
+
+
+class GuardedSecret(Secret):
+    """The secret, for functions alone whose policies allow reading it."""
+
+    def generations(self) -> Generations:
+        """Both generations."""
+        invocation = running.get()
+        if invocation is not None and not invocation.function.may(
+            "secretsmanager:GetSecretValue", "Secret"
+        ):
+            raise PermissionError(f"{invocation.function.name} may not read the secret")
+        return super().generations()
 
 
 class _Connection(Connection):

@@ -18,6 +18,7 @@ import msgspec
 
 from cirrusmq.access import keys
 from cirrusmq.runtime.core import Called, Tables
+from cirrusmq.runtime.secret import Generations, written
 from cirrusmq.wiring import bootstrap
 from cirrusmq_local.cloud.aws import isolate_environment
 from cirrusmq_local.cloud.events import Request, answer_failure, make_event, read_answer
@@ -101,6 +102,8 @@ class World:
         self.batches: list[list[dict[str, Any]]] = []
         """The records of each of its calls."""
         self.executions: list[tuple[str, dict[str, Any]]] = []
+        self.secret = written(Generations(key=f"{seed:064x}"))
+        """The document that Secrets Manager keeps for a deployment."""
         environment = template.environment()
         named = {name: environment[f"{name.upper()}_TABLE"] for name in Tables.__struct_fields__}
         self.tables = Tables(**named)
@@ -116,6 +119,7 @@ class World:
             call=self._call_function,
             read_report=self.reports.get,
             unprocessed=self.unprocessed,
+            read_secret=lambda: self.secret,
         )
         self._router = Router(template.routes)
         self._pumps = [

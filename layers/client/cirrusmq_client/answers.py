@@ -178,7 +178,7 @@ class SubscriptionAttributes(TypedDict):
 
 
 class NewSubscription(SubscriptionAttributes):
-    """A new subscription; the secret that signs what a URL gets is shown here alone."""
+    """A new subscription, with the secret that signs what a URL gets."""
 
     secret: NotRequired[str]
 
@@ -206,6 +206,13 @@ class SubscriptionPage(TypedDict):
     subscriptions: list[SubscriptionAttributes]
     cursor: NotRequired[str]
     """opaque: the cursor of the next page; absent at the end of a listing"""
+
+
+class SigningSecret(TypedDict):
+    """The secret that signs what a URL gets."""
+
+    secret: str
+    """`whsec_` and base64 of 24 bytes"""
 
 
 class DeadLetter(TypedDict):

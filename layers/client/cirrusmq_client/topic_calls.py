@@ -77,7 +77,7 @@ class TopicCalls(Calls):
         return [Received(message) for message in page["messages"]], str(page["cursor"])
 
     def create_subscription(self, topic: str, name: str, attributes: Attributes) -> NewSubscription:
-        """Subscribe; for `http` the answer's `secret` is shown this once."""
+        """Subscribe; for `http` the answer has the `secret` of its signatures."""
         return cast(NewSubscription, self._put(subscription_path(topic, name), attributes))
 
     def change_subscription(
@@ -97,6 +97,10 @@ class TopicCalls(Calls):
     def delete_subscription(self, topic: str, name: str) -> None:
         """Delete a subscription."""
         self._delete(subscription_path(topic, name), SubscriptionNotFound)
+
+    def show_signing_secret(self, topic: str, name: str) -> str:
+        """The secret that signs what a URL gets: a new one since the deployment's turned over."""
+        return str(self.call("POST", subscription_path(topic, name) + "/secret")["secret"])
 
     def confirm_subscription(self, topic: str, name: str, token: str | None = None) -> None:
         """Confirm an endpoint with its token; its owner, without one, has a new one sent."""

@@ -26,7 +26,7 @@ def delivered(message: Message, **changed: Any) -> tuple[dict[str, str], bytes]:
         "message": message,
         "published_ms": 1_795_159_999_999,
         "content_format": "json",
-        "secret": SECRET,
+        "secrets": [SECRET],
         "request_id": "request-1",
         "now_s": NOW_S,
     }
@@ -99,7 +99,7 @@ def test_a_confirmation_is_signed_and_says_how_to_confirm() -> None:
         token="t0k3n",
         confirm_url="https://mq.example/confirm",
         expires_ms=1_795_160_000_123,
-        secret=SECRET,
+        secrets=[SECRET],
         request_id="request-1",
         now_s=NOW_S,
     )

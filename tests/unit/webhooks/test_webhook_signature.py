@@ -21,7 +21,7 @@ SIGNATURE = "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
 
 def test_the_published_example_has_the_published_signature() -> None:
     assert signature.sign(SECRET, ID, TIMESTAMP_S, BODY) == SIGNATURE
-    assert signature.headers(SECRET, ID, TIMESTAMP_S, BODY) == {
+    assert signature.headers([SECRET], ID, TIMESTAMP_S, BODY) == {
         "webhook-id": ID,
         "webhook-timestamp": str(TIMESTAMP_S),
         "webhook-signature": SIGNATURE,
@@ -41,7 +41,7 @@ def test_the_library_computes_the_same(seed: int) -> None:
 def test_the_library_accepts_our_headers_and_no_others() -> None:
     now_s = int(datetime.now(UTC).timestamp())
     secret = signature.secret_of(random.SystemRandom().randbytes(24))
-    headers = signature.headers(secret, ID, now_s, BODY)
+    headers = signature.headers([secret], ID, now_s, BODY)
     assert Webhook(secret).verify(BODY, headers) == {"test": 2432232314}
     for other in (b"{}", BODY + b" "):
         with pytest.raises(WebhookVerificationError):

@@ -75,7 +75,6 @@ def create_key(
         directory.put_new(core, account_key_place(account, key.id), key),
     ]
     if admin:
-        core.secret()  # made with the first one, where the directory may be written
         writes.append(directory.change_count(core, ADMIN_KEYS, 1))
     core.store.transact(writes)
     return key, secret

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from cirrusmq.runtime.core import Core
-from cirrusmq.subscriptions.confirmations import signing_secret
+from cirrusmq.subscriptions.confirmations import signing_secrets
 from cirrusmq.subscriptions.subscriptions import cached_subscriptions
 from cirrusmq.webhooks import requests
 
@@ -23,7 +23,7 @@ def post_token(core: Core, given: dict[str, Any], request_id: str) -> None:
             token=given["token"],
             confirm_url=core.settings.public_url + path,
             expires_ms=given["expires_ms"],
-            secret=signing_secret(core, subscription.id),
+            secrets=signing_secrets(core, subscription.id),
             request_id=request_id,
             now_s=core.real_seconds(),
         )

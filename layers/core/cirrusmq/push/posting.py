@@ -90,7 +90,7 @@ def post(push: Push, candidate: Candidate, latest_ms: int) -> PostResult | Candi
         message=candidate.message,
         published_ms=candidate.parcel.sent_ms,
         content_format=subscription.content_format,
-        secret=confirmations.signing_secret(core, subscription.id),
+        secrets=confirmations.signing_secrets(core, subscription.id),
         request_id=f"{core.random.getrandbits(128):032x}",
         now_s=core.real_seconds(),
     )

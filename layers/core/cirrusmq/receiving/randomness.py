@@ -28,7 +28,8 @@ class Chance:
         """When the client began, by its own clock, the first receive of the attempt."""
         if attempt is not None:
             self.begun_ms = check_attempt(attempt, core.now_ms(), core.clock.scale)
-            self._secret = core.secret()
+            # Of the attempt's time, so that a repeat after a turn-over derives the same.
+            self._secret = core.secret.key_at(self.begun_ms)
             self._random = random.Random(self._derived("order"))
         self.ring_start = f"{self._random.getrandbits(_RING_BITS):024x}"
         """A place among the hashes of groups: 24 hex digits."""

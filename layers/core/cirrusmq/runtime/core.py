@@ -15,6 +15,7 @@ from cirrusmq.runtime.cache import Cache
 from cirrusmq.runtime.clock import Clock
 from cirrusmq.runtime.head_hints import Hints
 from cirrusmq.runtime.recent_ids import Recent
+from cirrusmq.runtime.secret import Secret
 from cirrusmq.runtime.store import Store
 from cirrusmq.runtime.throttle import Throttle
 
@@ -119,8 +120,8 @@ class Core(msgspec.Struct, frozen=True, kw_only=True):
     cache: Cache
     slow_cache: Cache
     """For values that may be a minute old."""
-    secret: Callable[[], bytes]
-    """32 bytes that only this deployment knows: of cursors and of receipts' nonces."""
+    secret: Secret
+    """Keys that only this deployment knows: of cursors, of receipts' nonces, of posts."""
     invoke: Callable[[str, dict[str, Any]], None]
     """Run a function of the deployment later: its role (`replay`) and its event."""
     in_parallel: Callable[[Callable[[A], B], Iterable[A]], Iterable[B]]

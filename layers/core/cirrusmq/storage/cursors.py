@@ -16,7 +16,7 @@ _MAC_BYTES = 12
 def make(core: Core, after: str, *listing: str) -> str:
     """A URL-safe cursor that continues after the key `after` of a listing."""
     content = after.encode()
-    return base64.urlsafe_b64encode(_mac(core, content, listing) + content).decode().rstrip("=")
+    return _text(_mac(core.secret.signing_key(), content, listing), content)
 
 
 def read(core: Core, cursor: str | None, *listing: str) -> str | None:
@@ -26,15 +26,21 @@ def read(core: Core, cursor: str | None, *listing: str) -> str | None:
     try:
         decoded = base64.b64decode(cursor + "=" * (-len(cursor) % 4), b"-_", validate=True)
         mac, content = decoded[:_MAC_BYTES], decoded[_MAC_BYTES:]
-        if hmac.compare_digest(mac, _mac(core, content, listing)):
-            after = content.decode()
-            if make(core, after, *listing) == cursor:
-                return after
+        # A turn-over of the secret breaks no listing that is being read.
+        for key in core.secret.accepted_keys():
+            if hmac.compare_digest(mac, _mac(key, content, listing)):
+                after = content.decode()
+                if _text(mac, content) == cursor:
+                    return after
     except (binascii.Error, ValueError):
         pass
     raise InvalidParameter("cursor", "must be a cursor that this listing answered")
 
 
-def _mac(core: Core, content: bytes, listing: tuple[str, ...]) -> bytes:
+def _text(mac: bytes, content: bytes) -> str:
+    return base64.urlsafe_b64encode(mac + content).decode().rstrip("=")
+
+
+def _mac(key: bytes, content: bytes, listing: tuple[str, ...]) -> bytes:
     bound = "\n".join(("cursor", *listing, "")).encode() + content
-    return hmac.digest(core.secret(), bound, hashlib.sha256)[:_MAC_BYTES]
+    return hmac.digest(key, bound, hashlib.sha256)[:_MAC_BYTES]

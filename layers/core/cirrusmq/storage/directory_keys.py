@@ -101,5 +101,4 @@ RESOURCES = "I"
 """Kind of the partition keys of all resources, for the sweep."""
 RUNNING = "running"
 """Partition with a pointer to each running operation, for the sweep."""
-DEPLOYMENT = Place("deployment", "secret")
 ADMIN_KEYS = Place("deployment", "admin_keys")

@@ -15,6 +15,7 @@ from cirrusmq.base.limits import TOKEN_SECONDS, TOPIC_NAME
 from cirrusmq.base.names import check_name
 from cirrusmq.model.topic import Subscription, Topic
 from cirrusmq.runtime.core import Core
+from cirrusmq.runtime.secret import derive
 from cirrusmq.runtime.store import TransactionRefused
 from cirrusmq.storage import directory
 from cirrusmq.storage.directory_keys import subscription_place, topic_place
@@ -30,13 +31,14 @@ class ConfirmRequest(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     token: str | None = None
 
 
-def signing_secret(core: Core, subscription_id: str) -> str:
-    """The secret that signs what a subscription gets: `whsec_` and base64 of 24 bytes.
+def signing_secrets(core: Core, subscription_id: str) -> list[str]:
+    """The secrets that sign what a subscription gets: `whsec_` and base64 of 24 bytes each.
 
-    It derives from the deployment's, so that it is stored nowhere.
+    They derive from the deployment's keys, so that they are stored nowhere; that of the key that
+    signs now is the first.
     """
-    derived = hmac.digest(core.secret(), f"webhook\n{subscription_id}".encode(), hashlib.sha256)
-    return secret_of(derived)
+    keys = core.secret.accepted_keys()
+    return [secret_of(derive(key, "webhook", subscription_id)) for key in keys]
 
 
 def begin(core: Core, subscription: Subscription) -> tuple[Subscription, str | None]:

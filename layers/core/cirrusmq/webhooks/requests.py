@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Literal
 from urllib.parse import quote
 
@@ -31,7 +31,7 @@ def delivery(
     message: Message,
     published_ms: int,
     content_format: ContentFormat,
-    secret: str,
+    secrets: Sequence[str],
     request_id: str,
     now_s: int,
 ) -> tuple[dict[str, str], bytes]:
@@ -49,7 +49,7 @@ def delivery(
         "Content-Type": CONTENT_TYPE,
         "x-cmq-request-id": request_id,
         "x-cmq-message-id": message_id,
-        **signature.headers(secret, message_id, now_s, body),
+        **signature.headers(secrets, message_id, now_s, body),
     }
     if message.tags:
         headers["x-cmq-message-tag"] = ", ".join(map(_escaped, message.tags))
@@ -64,7 +64,7 @@ def confirmation(
     token: str,
     confirm_url: str,
     expires_ms: int,
-    secret: str,
+    secrets: Sequence[str],
     request_id: str,
     now_s: int,
 ) -> tuple[dict[str, str], bytes]:
@@ -87,7 +87,7 @@ def confirmation(
         "Content-Type": CONTENT_TYPE,
         "x-cmq-type": CONFIRMATION,
         "x-cmq-request-id": request_id,
-        **signature.headers(secret, request_id, now_s, body),
+        **signature.headers(secrets, request_id, now_s, body),
     }
     return headers, body
 

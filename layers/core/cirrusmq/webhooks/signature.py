@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
+from collections.abc import Sequence
 
 SECRET_PREFIX = "whsec_"
 SECRET_BYTES = 24
@@ -28,12 +29,16 @@ def sign(secret: str, webhook_id: str, timestamp_s: int, body: bytes) -> str:
     return f"v1,{base64.b64encode(mac).decode()}"
 
 
-def headers(secret: str, webhook_id: str, timestamp_s: int, body: bytes) -> dict[str, str]:
-    """The three headers of a signed request."""
+def headers(
+    secrets: Sequence[str], webhook_id: str, timestamp_s: int, body: bytes
+) -> dict[str, str]:
+    """The three headers of a request that is signed by each of the secrets."""
     return {
         "webhook-id": webhook_id,
         "webhook-timestamp": str(timestamp_s),
-        "webhook-signature": sign(secret, webhook_id, timestamp_s, body),
+        "webhook-signature": " ".join(
+            sign(secret, webhook_id, timestamp_s, body) for secret in secrets
+        ),
     }
 
 

@@ -184,6 +184,22 @@ class Unprocessed:
         return self._made
 
 
+class SecretDocument:
+    """Reads the deployment's secret from Secrets Manager."""
+
+    def __init__(self, session: botocore.session.Session) -> None:
+        self._session = session
+        self._client: Any = None
+
+    def __call__(self) -> str:
+        if self._client is None:
+            limits = Config(connect_timeout=2, read_timeout=5, retries={"total_max_attempts": 2})
+            self._client = self._session.create_client("secretsmanager", config=limits)
+        answer = self._client.get_secret_value(SecretId=os.environ["SECRET_ARN"])
+        document: str = answer["SecretString"]
+        return document
+
+
 class InParallel:
     """Calls side by side in threads, in the caller's context; a single one stays in its thread."""
 

@@ -17,8 +17,8 @@ from cirrusmq.base.limits import CACHE_MS, SLOW_CACHE_MS
 from cirrusmq.runtime.cache import Cache
 from cirrusmq.runtime.clock import Clock, SystemClock
 from cirrusmq.runtime.core import Core, Settings, Tables
+from cirrusmq.runtime.secret import Secret
 from cirrusmq.runtime.store import Store
-from cirrusmq.storage.secret import load_secret
 from cirrusmq.wiring.adapters import (
     PARALLEL_CALLS,
     Calls,
@@ -27,6 +27,7 @@ from cirrusmq.wiring.adapters import (
     Invoker,
     Posts,
     Reports,
+    SecretDocument,
     Unprocessed,
     Window,
     in_own_pool,
@@ -49,6 +50,7 @@ def configure(*, clock: Clock, session: botocore.session.Session) -> None:
     _Wiring.clock, _Wiring.session = clock, session
     _wire.cache_clear()
     connection.cache_clear()
+    _secret_document.cache_clear()
 
 
 @contextlib.contextmanager
@@ -83,6 +85,16 @@ def dynamodb_clients() -> list[Any]:
     return [connection().client]
 
 
+def _session() -> botocore.session.Session:
+    return _Wiring.session or botocore.session.get_session()
+
+
+@cache
+def _secret_document() -> SecretDocument:
+    """One client for all environments of a process."""
+    return SecretDocument(_session())
+
+
 @cache
 def _wire() -> Core:
     return wire()
@@ -91,7 +103,7 @@ def _wire() -> Core:
 def wire() -> Core:
     """A new core from the environment's variables: nothing remembered, nothing shared."""
     clock = _Wiring.clock
-    session = _Wiring.session or botocore.session.get_session()
+    session = _session()
     settings = _settings()
     shared = os.environ.get("SHARED_CACHES") == "true"
     randomness = random.SystemRandom()
@@ -108,7 +120,7 @@ def wire() -> Core:
         random=randomness,
         cache=Cache(clock, _SHARED_CACHE_MS if shared else CACHE_MS, shared=shared),
         slow_cache=Cache(clock, SLOW_CACHE_MS, shared=True),
-        secret=cache(lambda: load_secret(store, tables.directory, randomness.randbytes)),
+        secret=Secret(clock, _secret_document()),
         invoke=Invoker(session),
         start_execution=Executions(session),
         post=Posts(settings),

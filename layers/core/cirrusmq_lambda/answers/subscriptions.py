@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, Meta, UnsetType
 
 from cirrusmq.base.timestamps import format_time
 from cirrusmq.model.topic import ContentFormat, Mode, Protocol, Subscription
@@ -48,9 +48,15 @@ class SubscriptionAttributes(Body, kw_only=True):
 
 
 class NewSubscription(SubscriptionAttributes, kw_only=True):
-    """A new subscription; the secret that signs what a URL gets is shown here alone."""
+    """A new subscription, with the secret that signs what a URL gets."""
 
     secret: str | UnsetType = UNSET
+
+
+class SigningSecret(Body):
+    """The secret that signs what a URL gets."""
+
+    secret: Annotated[str, Meta(description="`whsec_` and base64 of 24 bytes")]
 
 
 class SubscriptionCounts(Body):

@@ -12,17 +12,18 @@ from cirrusmq.subscriptions.confirmations import ConfirmRequest
 from cirrusmq.subscriptions.state import read_state
 from cirrusmq_lambda.answers.subscriptions import (
     NewSubscription,
+    SigningSecret,
     SubscriptionAttributes,
     SubscriptionPage,
     SubscriptionWithState,
 )
-from cirrusmq_lambda.http import Request, Route, following
+from cirrusmq_lambda.http import NoFields, Request, Route, following
 from cirrusmq_lambda.replies import Created, NoContent, Ok
 from cirrusmq_lambda.topic_paths import topic_of
 
 
 def put_subscription(request: Request) -> Created[NewSubscription] | Ok[SubscriptionAttributes]:
-    """Subscribe; a URL's signing secret is in the answer that creates it, and nowhere else."""
+    """Subscribe; the answer that creates a URL's subscription shows its signing secret."""
     core, topic = request.core, topic_of(request)
     name, body = request.path("subscription"), request.body(SubscriptionInput)
     check_invoke(core, request.caller, body.invoke)
@@ -30,7 +31,7 @@ def put_subscription(request: Request) -> Created[NewSubscription] | Ok[Subscrip
     if not created:
         return Ok(SubscriptionAttributes.of(subscription))
     signed = subscription.protocol == "http"
-    secret = confirmations.signing_secret(core, subscription.id) if signed else UNSET
+    secret = confirmations.signing_secrets(core, subscription.id)[0] if signed else UNSET
     return Created(NewSubscription.of(subscription, secret=secret))
 
 
@@ -68,6 +69,16 @@ def remove_subscription(request: Request) -> NoContent:
     return NoContent()
 
 
+def show_secret(request: Request) -> Ok[SigningSecret]:
+    """The secret that signs now: another one since the deployment's was turned over."""
+    topic = topic_of(request)
+    request.body(NoFields)
+    subscription = subscriptions.get_subscription(request.core, topic, request.path("subscription"))
+    if subscription.protocol != "http":
+        raise InvalidParameter("subscription", "must be of a URL: others get no signature")
+    return Ok(SigningSecret(secret=confirmations.signing_secrets(request.core, subscription.id)[0]))
+
+
 def confirm(request: Request) -> NoContent:
     """Take a token back from who got it, or send its owner's endpoint a new one."""
     body: ConfirmRequest = request.body(ConfirmRequest)
@@ -89,4 +100,5 @@ ROUTES: dict[str, Route] = {
     "GET /topics/{topic}/subscriptions": show_subscriptions,
     f"DELETE {_SUBSCRIPTION}": remove_subscription,
     f"POST {_SUBSCRIPTION}/confirm": confirm,
+    f"POST {_SUBSCRIPTION}/secret": show_secret,
 }
