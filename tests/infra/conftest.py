@@ -13,7 +13,7 @@ from cirrusmq_local.cloud.cloudformation import StackTemplate
 from cirrusmq_local.cloud.template import Template, load
 
 # The jobs are programs, not an installed package.
-sys.path[:0] = [str(ROOT), str(ROOT / "spark_emr")]
+sys.path[:0] = [str(ROOT), str(ROOT / "infra"), str(ROOT / "spark_emr")]
 
 
 @pytest.fixture(scope="session")
@@ -54,7 +54,7 @@ def transformed(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     """The templates as CloudFormation gets them, in files placed to each other as here."""
     folder = tmp_path_factory.mktemp("transformed")
     names = [str(path.relative_to(ROOT)) for path in TEMPLATES]
-    script = Path(__file__).with_name("transform.py")
+    script = ROOT / "infra/transform.py"
     run = run_tool(".venv-sam/bin/python", script, ROOT, folder, *names)
     assert run.returncode == 0, run.stderr
     return [folder / name for name in names]

@@ -17,18 +17,18 @@ STARS_BY_DESIGN = {
     ("Meter", "FindTheStream"),
     ("FanOut", "FindTheStream"),
     # Delivery of logs is the account's: these actions know no resource.
-    ("RetrySchedule", "DeliverLogs"),
-    ("Reports", "DeliverLogs"),
+    ("RetryScheduleRole", "DeliverLogs"),
+    ("ReportsRole", "DeliverLogs"),
     ("JobRole", "FindLogs"),
     # Alarms are encrypted; the key's policy means "this key", as above.
     ("Key", "AlarmsOfThisAccount"),
     # Exports and runs get their ids when they start.
-    ("Reports", "FollowExports"),
-    ("Reports", "FollowJobs"),
+    ("ReportsRole", "FollowExports"),
+    ("ReportsRole", "FollowJobs"),
     # Objects below a folder, or of a bucket that is the service's own.
     ("Manage", "ShowReports"),
-    ("Reports", "WriteExports"),
-    ("Reports", "Record"),
+    ("ReportsRole", "WriteExports"),
+    ("ReportsRole", "Record"),
     ("JobRole", "ReadCodeAndExports"),
     ("JobRole", "ReadAndReplaceReports"),
     # They forbid, on any resource.
@@ -166,6 +166,30 @@ def test_who_gives_up_dead_letters_cannot_touch_access_keys(
     assert actions_on(resources, function, "Directory.Arn") - set(confined) <= READS
 
 
+def test_who_subscribes_cannot_change_access_keys(resources: dict[str, Any]) -> None:
+    """It looks at its callers' keys, as all that is called over HTTP does."""
+    confined = keys_of(resources, "Subscribe", "Directory.Arn")
+    assert confined == {key: ["A#*", "I#*", "Q#*", "T#*"] for key in {*WRITES, *CHECKS}}
+    assert actions_on(resources, "Subscribe", "Directory.Arn") - set(confined) <= READS
+
+
+def test_long_work_neither_sees_nor_changes_access_keys(resources: dict[str, Any]) -> None:
+    confined = keys_of(resources, "Replay", "Directory.Arn")
+    assert set(confined) == actions_on(resources, "Replay", "Directory.Arn")
+    assert not any(key.startswith("K") for keys in confined.values() for key in keys)
+
+
+def test_only_the_function_that_manages_may_write_access_keys(resources: dict[str, Any]) -> None:
+    writers = {
+        name
+        for name, statement in statements(resources)
+        if "Directory.Arn" in as_list(statement["Resource"])
+        if WRITES & set(as_list(statement["Action"]))
+        if "Condition" not in statement
+    }
+    assert writers == {"Manage"}
+
+
 def test_sending_never_deletes_a_message(resources: dict[str, Any]) -> None:
     assert "dynamodb:DeleteItem" not in actions_on(resources, "Send", "Messages.Arn")
 
@@ -234,13 +258,17 @@ def test_functions_are_invoked_only_where_that_is_needed(resources: dict[str, An
         ("Subscribe", PUSH),
         ("Push", PUSH),
         ("Sweep", "Push.Arn:live"),
-        ("RetrySchedule", "Push.Arn:live"),
+        ("RetryScheduleRole", "Push.Arn:live"),
     }
 
 
 def test_retries_are_started_by_what_delivers_and_by_the_sweep(resources: dict[str, Any]) -> None:
     starters = targets_of(resources, "states:StartExecution")
-    assert starters == {("Push", RETRY_SCHEDULE), ("Sweep", "RetrySchedule.Arn")}
+    assert starters == {
+        ("Push", RETRY_SCHEDULE),
+        ("Sweep", "RetrySchedule.Arn"),
+        ("ReportsEachNightRole", "Reports"),
+    }
 
 
 def test_the_names_that_are_spelled_out_are_those_of_the_resources(template: Template) -> None:

@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 import yaml
-from tests.infra.tools import texts
+from tests.infra.tools import ROOT, TEMPLATES, texts
+
+import roles as review
 
 # SAM gives each function a log to write to and traces to send; both know no narrower resource.
 ADDED_BY_SAM = {"AWSLambdaBasicExecutionRole", "AWSXrayWriteOnlyAccess", "AWSXRayDaemonWriteAccess"}
@@ -16,6 +18,10 @@ STARS_BY_DESIGN = {
     *("FindTheStream", "DeliverLogs", "FindLogs", "FollowExports", "FollowJobs", "ShowReports"),
     *("WriteExports", "Record", "ReadCodeAndExports", "ReadAndReplaceReports"),
 }
+
+
+# SAM makes it for CodeDeploy, and takes no other trust policy for it.
+WITHOUT_SOURCE = {"CodeDeployServiceRole"}
 
 
 @pytest.fixture(scope="module")
@@ -44,6 +50,15 @@ def test_every_function_and_every_machine_has_a_role_of_its_own(
     ]
     others = {"JobRole", "ReportsEachNightRole", "CodeDeployServiceRole"}
     assert set(roles) == {f"{name}Role" for name in needing} | others
+
+
+def test_a_service_takes_a_role_for_this_account_alone(roles: dict[str, Any]) -> None:
+    for name, role in roles.items():
+        for statement in role["AssumeRolePolicyDocument"]["Statement"]:
+            if name in WITHOUT_SOURCE:
+                continue
+            account = {"StringEquals": {"aws:SourceAccount": {"Ref": "AWS::AccountId"}}}
+            assert statement["Condition"] == account, name
 
 
 def test_only_logs_and_traces_are_added_to_what_the_template_allows(roles: dict[str, Any]) -> None:
@@ -85,3 +100,14 @@ def test_streams_and_schedules_start_the_alias_and_what_failed_is_told_of_it(
     assert [held["Targets"][0]["Arn"] for held in schedules] == [{"Ref": "SweepAliaslive"}]
     configured = of_type("AWS::Lambda::EventInvokeConfig")
     assert {held["Qualifier"] for held in configured} == {"live"}
+
+
+def test_the_review_list_of_roles_is_that_of_the_templates(
+    transformed: list[Path], roles: dict[str, Any]
+) -> None:
+    assert [str(path.relative_to(ROOT)) for path in TEMPLATES] == list(review.TEMPLATES)
+    page = review.page([yaml.safe_load(path.read_text()) for path in transformed])
+    assert review.PAGE.read_text(encoding="utf-8") == page, "python -m infra.roles writes it anew"
+    assert all(f"\n## {name}\n" in page for name in roles)
+    for statement in statements(roles):
+        assert statement.get("Sid", "(by SAM)") in page

@@ -74,6 +74,8 @@ def test_thousands_of_messages_to_be_given_up_hold_no_receive_up(
     queue.send("healthy", group="g")
     begun_ms = world.clock.now_ms()
 
+    # A look at an ordered queue begins anywhere; this one behind the groups to be given up.
+    world.random.seed(4)
     request = {"max": 16, "wait_seconds": 0.2}
     reply = queue.client.post(f"{queue.path}/messages/receive", request)
 

@@ -40,7 +40,7 @@ class GuardedEngine:
 
 
 def _needs(operation: str, request: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
-    """Table, action on it, and partition key where the request is about one item.
+    """Table, action on it, and partition key where the request is about one.
 
     IAM knows no transaction, only its parts.
     """
@@ -56,5 +56,9 @@ def _needs(operation: str, request: Mapping[str, Any]) -> Iterator[tuple[str, st
 
 
 def _partition(request: Mapping[str, Any]) -> str:
-    item = request.get("Key") or request.get("Item") or {}
-    return str(item.get(PARTITION_KEY, {}).get("S", ""))
+    item = request.get("Key") or request.get("Item")
+    if item is None:  # a query, which is about one partition
+        values = request.get("ExpressionAttributeValues", {})
+        asked = str(request.get("KeyConditionExpression", "")).split(" ")
+        item = {PARTITION_KEY: values.get(asked[2])} if asked[:2] == [PARTITION_KEY, "="] else {}
+    return str((item.get(PARTITION_KEY) or {}).get("S", ""))
