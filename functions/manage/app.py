@@ -7,19 +7,21 @@ from typing import Any
 import msgspec
 
 from cirrusmq.access import keys
+from cirrusmq.access.keys import KeyRights
 from cirrusmq.wiring import bootstrap
 from cirrusmq_lambda.answers.access import NewKey
 from cirrusmq_lambda.http import Answer, Context, Event, serve
 from cirrusmq_lambda.routes import access, queues, receivers, reports, service, topics
 
+ADMIN = KeyRights(admin=True, manages_keys=True)
 MODULES = (queues, receivers, access, topics, reports, service)
 ROUTES = {key: route for module in MODULES for key, route in module.ROUTES.items()}
 
 
 def create_admin_key(asked: dict[str, Any]) -> dict[str, Any]:
     """The first key of a deployment: by a direct invocation of the function, not over HTTP."""
-    key, secret = keys.create_key(bootstrap.service(), asked["account"], admin=True)
-    shown: dict[str, Any] = msgspec.to_builtins(NewKey.of(key, secret=secret))
+    key, secret = keys.create_key(bootstrap.service(), asked["account"], ADMIN)
+    shown: dict[str, Any] = msgspec.to_builtins(NewKey.of(key, None, secret=secret))
     return shown
 
 

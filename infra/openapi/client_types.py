@@ -108,6 +108,8 @@ def _shown(hint: Any) -> str:
         return " | ".join(_shown(each) for each in given if each is not UnsetType)
     if origin is Literal:
         return f"Literal[{', '.join(map(repr, given))}]"
+    if origin is tuple and given[-1] is Ellipsis:
+        return f"list[{_shown(given[0])}]"  # as JSON has it
     if origin is not None:
         return f"{origin.__name__}[{', '.join(map(_shown, given))}]"
     return "None" if hint is NoneType else str(hint.__name__)

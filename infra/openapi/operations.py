@@ -19,7 +19,7 @@ from cirrusmq.settlement.delete import DeleteRequest
 from cirrusmq.settlement.visibility import GiveBackRequest, VisibilityRequest
 from cirrusmq.subscriptions.confirmations import ConfirmRequest
 from cirrusmq_lambda.http import NoFields
-from cirrusmq_lambda.routes.access import GrantRequest, KeyRequest
+from cirrusmq_lambda.routes.access import GrantRequest, KeyRequest, RotateRequest
 
 QUEUE = "/queues/{queue}"
 TOPIC = "/topics/{topic}"
@@ -326,7 +326,13 @@ _ACCESS = {
         tag="Access",
         summary="Make an access key; its secret is shown once",
         body=KeyRequest,
-        examples={"of the own account": {"description": "for the nightly run"}},
+        examples={
+            "of the own account": {"description": "for the nightly run"},
+            "to send and no more": {
+                "scope": {"send": {"queues": ["orders"]}},
+                "expires_at": "2027-11-20T00:00:00.000Z",
+            },
+        },
     ),
     "GET /keys": Operation(
         tag="Access",
@@ -337,6 +343,13 @@ _ACCESS = {
         tag="Access",
         summary="Delete an access key",
         problems=("KeyNotFound", "InUse"),
+    ),
+    "POST /keys/{id}/rotate": Operation(
+        tag="Access",
+        summary="Give an access key a new secret; the one before is good for a while",
+        body=RotateRequest,
+        examples={"a day for both": {"grace_seconds": 86_400}},
+        problems=("KeyNotFound",),
     ),
 }
 

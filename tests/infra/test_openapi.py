@@ -265,6 +265,9 @@ def use_topics(call: Checked) -> None:
 def use_the_rest(call: Checked) -> None:
     made = call("POST", "/keys", {"description": "another"}).json
     call("GET", "/keys", query="limit=1")
+    scoped = {"scope": {"send": {"queues": ["orders"]}}, "expires_at": "2099-01-01T00:00:00.000Z"}
+    assert call("POST", "/keys", scoped).json["scope"] == scoped["scope"]
+    assert call("POST", f"/keys/{made['access_key_id']}/rotate", {}).status == 200
     call("DELETE", f"/keys/{made['access_key_id']}")
     assert call("DELETE", "/keys/nobody").status == 404
     assert call("GET", "/reports/billing").status == 404

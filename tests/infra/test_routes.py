@@ -48,6 +48,7 @@ EXPECTED = {
         "POST /keys",
         "GET /keys",
         "DELETE /keys/{id}",
+        "POST /keys/{id}/rotate",
         "GET /reports/billing",
         "GET /reports/backlog",
         "GET /health",

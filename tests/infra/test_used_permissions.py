@@ -25,13 +25,12 @@ RARE = {
     ("Sweep", "Messages.Arn", "dynamodb:BatchGetItem"),
     # A queue that a topic delivers to is looked up when no cache has it.
     ("FanOut", "Directory.Arn", "dynamodb:GetItem"),
-    # Calls are counted where accounts have a rate, which is off here.
-    ("Send", "Usage.Arn", "dynamodb:UpdateItem"),
-    ("Receive", "Usage.Arn", "dynamodb:UpdateItem"),
-    ("Delete", "Usage.Arn", "dynamodb:UpdateItem"),
-    ("Publish", "Usage.Arn", "dynamodb:UpdateItem"),
-    ("Subscribe", "Usage.Arn", "dynamodb:UpdateItem"),
-    ("Manage", "Usage.Arn", "dynamodb:UpdateItem"),
+}
+# Calls are counted where accounts have a rate, which is off here; the first of a key on a day is
+# noted by whichever of these answers it.
+COUNTING = {
+    (function, "Usage.Arn", "dynamodb:UpdateItem")
+    for function in ("Send", "Receive", "Delete", "Publish", "Subscribe", "Manage")
 }
 
 
@@ -59,5 +58,6 @@ def test_nothing_is_allowed_that_is_not_used(
         if target in TABLES
         for action in actions
     }
-    assert allowed - used == RARE
+    assert allowed - used - COUNTING == RARE
+    assert used & COUNTING
     assert used <= allowed

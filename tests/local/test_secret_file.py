@@ -138,3 +138,18 @@ def test_in_an_account_it_is_read_and_turned_over(
     assert json.loads(older["SecretString"])["key"] == KEY
     with pytest.raises(SystemExit):
         rotate_in_account(made["ARN"])
+
+
+def test_keys_are_made_rotated_and_deleted_by_command(shared_stack: Any) -> None:
+    folder = shared_stack.folder
+    scope = '{"send": {"queues": ["orders"]}}'
+    made = run("key", "create", "--scope", scope, "--description", "d", folder=folder)
+    assert made.returncode == 0, made.stderr
+    shown = json.loads(made.stdout)
+    assert shown["scope"] == json.loads(scope)
+    rotated = run("key", "rotate", shown["access_key_id"], "--grace-seconds", "60", folder=folder)
+    assert json.loads(rotated.stdout)["secret"] != shown["secret"]
+    listed = json.loads(run("key", "list", folder=folder).stdout)
+    assert shown["access_key_id"] in {each["access_key_id"] for each in listed}
+    command = [str(COMMAND), "key", "delete", shown["access_key_id"], "--data", str(folder)]
+    assert subprocess.run(command, check=False, capture_output=True).returncode == 0

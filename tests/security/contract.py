@@ -103,8 +103,11 @@ class Stage:
         return values[0] if values else {} if content else None
 
     def everything(self) -> list[list[dict[str, Any]]]:
-        """All that is stored."""
-        return [self.world.items(table) for table in ("directory", "messages", "usage")]
+        """All that is stored, but for the days on which keys were used."""
+        return [
+            [item for item in self.world.items(table) if not item["pk"]["S"].startswith("T#key#")]
+            for table in ("directory", "messages", "usage")
+        ]
 
 
 def set_stage() -> Stage:
@@ -139,6 +142,7 @@ def set_stage() -> Stage:
         "asset": "swagger-ui.css",
         "/operations/{id}": operation,
         "/keys/{id}": key,
+        "/keys/{id}/rotate": key,
         "/topics/{topic}/messages/{id}": published.json["messages"][0]["id"],
     }
     return stage

@@ -52,7 +52,11 @@ CALLERS_OWN = {
     "GET /reports/billing", "GET /reports/backlog",
 }  # fmt: skip
 """No name in the path: they speak of the key's account alone."""
-BY_ID = {"GET /operations/{id}": "OperationNotFound", "DELETE /keys/{id}": "KeyNotFound"}
+BY_ID = {
+    "GET /operations/{id}": "OperationNotFound",
+    "DELETE /keys/{id}": "KeyNotFound",
+    "POST /keys/{id}/rotate": "KeyNotFound",
+}
 
 OF_QUEUES = [call for call in CALLS if "{queue}" in call.route]
 OF_TOPICS = [call for call in CALLS if "{topic}" in call.route]
@@ -225,6 +229,8 @@ def test_keys_of_others_need_an_admin_key(stage: Stage) -> None:
             assert client.post("/keys", body).code == "Forbidden"
         assert client.get("/keys", "account=carol").code == "Forbidden"
     assert own.delete(f"/keys/{admin}").code == "Forbidden"
+    assert own.post(f"/keys/{admin}/rotate").code == "Forbidden"
+    assert stage.foreigner.post(f"/keys/{admin}/rotate").code == "KeyNotFound"
     assert stage.foreigner.delete(f"/keys/{admin}").code == "KeyNotFound"
     assert stage.foreigner.get("/keys", "account=alice").code == "Forbidden"
     assert stage.everything() == before

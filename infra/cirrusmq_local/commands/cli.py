@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 import typer
 
 from cirrusmq_client import CirrusMQError
-from cirrusmq_local.commands import data, messages, queues, reports, secret, topics
+from cirrusmq_local.commands import data, keys, messages, queues, reports, secret, topics
 from cirrusmq_local.commands.bench import bench
 from cirrusmq_local.commands.calls import hint_for
 from cirrusmq_local.commands.console import fail, tell
@@ -37,6 +37,7 @@ app.command("subscribe")(topics.subscribe)
 app.command("listen")(listen)
 app.add_typer(reports.reports, name="report")
 app.add_typer(data.data, name="data")
+app.add_typer(keys.keys, name="key")
 app.add_typer(secret.secret, name="secret")
 app.command("bench")(bench)
 

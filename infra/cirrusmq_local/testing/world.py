@@ -129,8 +129,9 @@ class World:
         self._names = {function.folder.name: name for name, (function, _) in self._handlers.items()}
 
     def client(self, account: str, *, admin: bool = False) -> Client:
-        """A client with a new key of the account."""
-        key, secret = keys.create_key(self.core, account, admin=admin)
+        """A client with a new key of the account, for all that it has."""
+        rights = keys.KeyRights(admin=admin, manages_keys=True)
+        key, secret = keys.create_key(self.core, account, rights)
         return Client(self, f"Bearer {key.id}:{secret}")
 
     def run(self, role: str, event: Any = None) -> Any:

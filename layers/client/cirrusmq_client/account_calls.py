@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any, cast
 
@@ -24,15 +24,36 @@ class AccountCalls(Calls):
     """Keys, grants to the caller, reports, health, and the calls of a stack on one machine."""
 
     def create_key(
-        self, account: str | None = None, *, admin: bool = False, description: str | None = None
+        self,
+        account: str | None = None,
+        *,
+        admin: bool = False,
+        scope: Mapping[str, Any] | None = None,
+        manages_keys: bool = False,
+        expires_at: datetime | str | None = None,
+        description: str | None = None,
     ) -> NewKey:
-        """Make an access key. Not repeated where its answer is lost: it would be a second key."""
-        body: dict[str, Any] = {"admin": admin}
-        if account is not None:
-            body["account"] = account
-        if description is not None:
-            body["description"] = description
+        """Make an access key. Not repeated where its answer is lost: it would be a second key.
+
+        `scope`: `{"send": {"queues": ["orders"]}, "receive": "all"}`, without one every call.
+        """
+        given = {
+            "account": account,
+            "scope": scope,
+            "expires_at": None if expires_at is None else to_text(expires_at),
+            "description": description,
+        }
+        body: dict[str, Any] = {"admin": admin, "manages_keys": manages_keys}
+        body |= {name: value for name, value in given.items() if value is not None}
         return cast(NewKey, self._post_once("/keys", body))
+
+    def rotate_key(self, access_key_id: str, grace_seconds: int | None = None) -> NewKey:
+        """Give a key a new secret; the one before is good as well, a day unless told otherwise.
+
+        Where the answer is lost, another rotation replaces the secret that was lost with it.
+        """
+        body = {} if grace_seconds is None else {"grace_seconds": grace_seconds}
+        return cast(NewKey, self._post_once(f"/keys/{part(access_key_id)}/rotate", body))
 
     def list_keys(self, account: str | None = None) -> Iterator[KeyState]:
         """An account's keys, without their secrets."""

@@ -316,18 +316,44 @@ class ReceiverPage(TypedDict):
     """opaque: the cursor of the next page; absent at the end of a listing"""
 
 
+class Listed(TypedDict):
+    """Queues and topics by name; another account's queue is `account:queue`."""
+
+    queues: NotRequired[list[str]]
+    """a list of at most 50 names"""
+    topics: NotRequired[list[str]]
+    """a list of at most 50 names"""
+
+
+class Scope(TypedDict):
+    """For each right the queues and topics that a key has it on; `all` of the account, or some."""
+
+    send: NotRequired[Listed | Literal["all"]]
+    receive: NotRequired[Listed | Literal["all"]]
+    manage: NotRequired[Listed | Literal["all"]]
+
+
 class KeyState(TypedDict):
     """An access key, without its secret."""
 
     access_key_id: str
     account: str
     admin: bool
+    scope: Scope | None
+    """null: every call in its account"""
+    manages_keys: bool
+    """makes, rotates and deletes keys"""
     description: str | None
     created_at: str
+    expires_at: str | None
+    last_used_at: str | None
+    """the beginning of the day, in UTC"""
+    earlier_secret_until: str | None
+    """so long the secret before the last rotation is good"""
 
 
 class NewKey(KeyState):
-    """A new access key; its secret is shown here alone."""
+    """An access key with a new secret, which is shown here alone."""
 
     secret: str
 

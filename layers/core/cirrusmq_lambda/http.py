@@ -23,7 +23,7 @@ from cirrusmq.base.limits import PAGE_ENTRIES, PAGE_ENTRIES_DEFAULT, REQUEST_BYT
 from cirrusmq.base.shapes import decode
 from cirrusmq.runtime.core import Core
 from cirrusmq.wiring import bootstrap
-from cirrusmq_lambda import queries
+from cirrusmq_lambda import queries, rights
 from cirrusmq_lambda.observability import logger
 from cirrusmq_lambda.problems import problem
 from cirrusmq_lambda.replies import Reply
@@ -58,11 +58,13 @@ class Request:
 
     @property
     def caller(self) -> keys.Caller:
-        """The caller whose key the call has; counts as a call. Unauthenticated, Throttled."""
+        """The caller by its key; counts as a call. Unauthenticated, Throttled, Forbidden."""
         # Not a cached_property: in Python 3.11 that holds one lock for the calls of all threads.
         if self._verified is None:
             found = keys.verify(self.core, self.event.get("headers", {}).get("authorization"))
             rate_limit.admit(self.core, found.account)
+            names = self.event.get("pathParameters") or {}
+            rights.check_route(found, self.event["routeKey"], names)
             self._verified = found
         return self._verified
 

@@ -7,37 +7,64 @@ import hashlib
 import hmac
 
 import msgspec
+from msgspec.structs import replace
 
-from cirrusmq.base.errors import Forbidden, InUse, KeyNotFound, Unauthenticated
+from cirrusmq.access.last_use import note_use
+from cirrusmq.access.scopes import Scope, checked, within
+from cirrusmq.base.errors import (
+    Forbidden,
+    InUse,
+    InvalidParameter,
+    KeyNotFound,
+    Unauthenticated,
+)
 from cirrusmq.base.limits import GIVEN_ID_CHARACTERS
 from cirrusmq.base.names import ACCOUNT_NAME, check_name, new_id
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import TransactionRefused
 from cirrusmq.storage import directory
 from cirrusmq.storage.directory_keys import ADMIN_KEYS, account_key_place, key_place
+from cirrusmq.storage.optimistic_locking import Change, change
 from cirrusmq.storage.pages import read_page
 
 SECRET_BYTES = 32
 _NOBODY = hashlib.sha256(b"nobody").hexdigest()
 
 
-class AccessKey(msgspec.Struct, frozen=True, kw_only=True):
+class KeyRights(msgspec.Struct, frozen=True, kw_only=True):
+    """The rights of an access key."""
+
+    admin: bool = False
+    """Everything in its account, and keys of all accounts."""
+    scope: Scope | None = None
+    """Its calls on queues and topics; None: all of its account."""
+    manages_keys: bool | None = None
+    """Whether it makes, rotates and deletes keys; None, as in keys of older forms: it does."""
+    expires_ms: int | None = None
+
+
+class AccessKey(KeyRights, frozen=True, kw_only=True):
     """An access key as the directory keeps it."""
 
     id: str
     account: str
-    admin: bool
     created_ms: int
     secret_sha256: str
     description: str | None = None
+    previous_sha256: str | None = None
+    """The secret before its rotation, which is good for a while."""
+    previous_until_ms: int = 0
 
 
-class Caller(msgspec.Struct, frozen=True, kw_only=True):
+class Caller(KeyRights, frozen=True, kw_only=True):
     """The account that a verified key belongs to, and the key's rights."""
 
     account: str
     key_id: str
-    admin: bool
+
+    def may_manage_keys(self) -> bool:
+        """Whether it makes, rotates and deletes keys."""
+        return self.admin or self.manages_keys is not False
 
 
 def verify(core: Core, authorization: str | None) -> Caller:
@@ -49,45 +76,59 @@ def verify(core: Core, authorization: str | None) -> Caller:
         raise Unauthenticated
     key = directory.read_cached(core, key_place(key_id), AccessKey)
     given = hashlib.sha256(secret.encode()).hexdigest()
-    # The comparison runs for unknown ids too, so that its time tells nothing.
+    # The comparisons run for unknown ids too, so that their time tells nothing.
     same = hmac.compare_digest(given, key.secret_sha256 if key else _NOBODY)
-    if key is None or not same:
+    earlier = key.previous_sha256 if key else None
+    same_earlier = hmac.compare_digest(given, earlier or _NOBODY) and earlier is not None
+    now_ms = core.now_ms()
+    if key is None or not (same or (same_earlier and now_ms < key.previous_until_ms)):
         raise Unauthenticated
-    return Caller(account=key.account, key_id=key.id, admin=key.admin)
+    if key.expires_ms is not None and now_ms >= key.expires_ms:
+        raise Unauthenticated("the access key has expired")
+    note_use(core, key.id)
+    return Caller(
+        account=key.account,
+        key_id=key.id,
+        admin=key.admin,
+        scope=key.scope,
+        manages_keys=key.manages_keys,
+        expires_ms=key.expires_ms,
+    )
 
 
 def create_key(
-    core: Core, account: str, *, admin: bool, description: str | None = None
+    core: Core, account: str, rights: KeyRights, description: str | None = None
 ) -> tuple[AccessKey, str]:
     """Make a key, which is answered with its secret; the first one creates its account."""
     check_name("account", account, ACCOUNT_NAME)
-    secret = base64.urlsafe_b64encode(core.random_bytes(SECRET_BYTES)).decode().rstrip("=")
+    secret, digest = _new_secret(core)
     key = AccessKey(
+        **msgspec.structs.asdict(_checked(core, account, rights)),
         id="CK" + new_id(core.random) + new_id(core.random)[:6],
         account=account,
-        admin=admin,
         created_ms=core.now_ms(),
-        secret_sha256=hashlib.sha256(secret.encode()).hexdigest(),
+        secret_sha256=digest,
         description=description,
     )
     writes = [
         directory.put_new(core, key_place(key.id), key),
         directory.put_new(core, account_key_place(account, key.id), key),
     ]
-    if admin:
+    if key.admin:
         writes.append(directory.change_count(core, ADMIN_KEYS, 1))
     core.store.transact(writes)
     return key, secret
 
 
 def create_key_as(
-    core: Core, caller: Caller, account: str | None, *, admin: bool, description: str | None
+    core: Core, caller: Caller, account: str | None, rights: KeyRights, description: str | None
 ) -> tuple[AccessKey, str]:
     """Make a key on behalf of a caller: for its own account, or, as an admin, for any."""
     target = account_named(caller, account)
-    if admin and not caller.admin:
+    if rights.admin and not caller.admin:
         raise Forbidden("only an admin key makes admin keys")
-    return create_key(core, target, admin=admin, description=description)
+    _check_outranks(caller, _checked(core, target, rights))
+    return create_key(core, target, rights, description)
 
 
 def account_named(caller: Caller, account: str | None) -> str:
@@ -108,16 +149,44 @@ def list_keys(
     return read_page(core, ("keys", account), place, limit, cursor, AccessKey)
 
 
+def rotate_key(
+    core: Core, caller: Caller, key_id: str, grace_seconds: int
+) -> tuple[AccessKey, str]:
+    """Give a key a new secret; the one before is good for so long beside it.
+
+    A rotation during that time replaces the newer secret, which an answer that was lost may have
+    taken along, and leaves the older one to those who still use it:
+
+        secrets  A ── rotate ── A and B ── rotate ── A and C ── A's time is over ── C
+    """
+    secret, digest = _new_secret(core)
+
+    def plan() -> Change[AccessKey]:
+        found = _manageable(core, caller, key_id)
+        key, now_ms = found.value, core.now_ms()
+        until_ms = now_ms + grace_seconds * 1_000
+        rotated = replace(key, secret_sha256=digest)
+        if key.previous_sha256 is None or now_ms >= key.previous_until_ms:
+            rotated = replace(
+                rotated, previous_sha256=key.secret_sha256, previous_until_ms=until_ms
+            )
+        else:
+            rotated = replace(rotated, previous_until_ms=min(key.previous_until_ms, until_ms))
+        if rotated.previous_until_ms <= now_ms:
+            rotated = replace(rotated, previous_sha256=None, previous_until_ms=0)
+        writes = [
+            directory.put_over(core, key_place(key_id), rotated, found.version),
+            directory.put(core, account_key_place(key.account, key_id), rotated),
+        ]
+        return Change(result=rotated, writes=writes, keys=[key_place(key_id)])
+
+    return change(core, plan), secret
+
+
 def delete_key(core: Core, caller: Caller, key_id: str) -> None:
     """Delete a key of the caller's account, or, as an admin, of any; never the last admin key."""
-    if len(key_id) > GIVEN_ID_CHARACTERS:
-        raise KeyNotFound
-    found = directory.read(core, key_place(key_id), AccessKey)
-    if found is None or not (caller.admin or found.value.account == caller.account):
-        raise KeyNotFound
+    found = _manageable(core, caller, key_id)
     key = found.value
-    if key.admin and not caller.admin:
-        raise Forbidden("only an admin key deletes admin keys")
     writes = [
         directory.delete_version(core, key_place(key_id), found.version),
         directory.delete(core, account_key_place(key.account, key_id)),
@@ -131,3 +200,44 @@ def delete_key(core: Core, caller: Caller, key_id: str) -> None:
             raise InUse("the last admin key cannot be deleted") from refused
         raise KeyNotFound from refused
     core.cache.turn_over(key_place(key_id))
+
+
+def _manageable(core: Core, caller: Caller, key_id: str) -> directory.Document[AccessKey]:
+    """The key, where the caller may manage it."""
+    if len(key_id) > GIVEN_ID_CHARACTERS:
+        raise KeyNotFound
+    found = directory.read(core, key_place(key_id), AccessKey)
+    if found is None or not (caller.admin or found.value.account == caller.account):
+        raise KeyNotFound
+    if found.value.admin and not caller.admin:
+        raise Forbidden("only an admin key manages admin keys")
+    _check_outranks(caller, found.value)
+    return found
+
+
+def _check_outranks(caller: Caller, rights: KeyRights) -> None:
+    """A key manages no key that may do more than itself, or for longer."""
+    if caller.admin:
+        return
+    if not within(rights.scope, caller.scope):
+        raise Forbidden("the access key manages no key of a wider scope than its own")
+    if caller.expires_ms is not None and not (
+        rights.expires_ms is not None and rights.expires_ms <= caller.expires_ms
+    ):
+        raise Forbidden("the access key manages no key that expires later than itself")
+
+
+def _checked(core: Core, account: str, rights: KeyRights) -> KeyRights:
+    if rights.admin and rights.scope is not None:
+        raise InvalidParameter("scope", "must not be given for an admin key, which may do all")
+    if rights.expires_ms is not None and rights.expires_ms <= core.now_ms():
+        raise InvalidParameter("expires_at", "must be a time to come")
+    if rights.scope is None:
+        return rights
+    return replace(rights, scope=checked(rights.scope, account))
+
+
+def _new_secret(core: Core) -> tuple[str, str]:
+    """A secret and its SHA-256."""
+    secret = base64.urlsafe_b64encode(core.random_bytes(SECRET_BYTES)).decode().rstrip("=")
+    return secret, hashlib.sha256(secret.encode()).hexdigest()

@@ -12,6 +12,7 @@ from msgspec import field
 
 from cirrusmq.base import limits
 from cirrusmq.runtime.cache import Cache
+from cirrusmq.runtime.callers import Callers
 from cirrusmq.runtime.clock import Clock
 from cirrusmq.runtime.head_hints import Hints
 from cirrusmq.runtime.recent_ids import Recent
@@ -145,6 +146,7 @@ class Core(msgspec.Struct, frozen=True, kw_only=True):
     settings: Settings = Settings()
     hints: Hints = field(default_factory=Hints)
     throttle: Throttle = field(default_factory=Throttle)
+    callers: Callers = field(default_factory=Callers)
     fanned_out: Recent = field(default_factory=Recent)
     """Ids of log records that this environment has fanned out."""
 

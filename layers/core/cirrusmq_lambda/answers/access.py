@@ -8,6 +8,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from cirrusmq.access.keys import AccessKey
 from cirrusmq.access.permissions import Grant, Permission
+from cirrusmq.access.scopes import Scope
 from cirrusmq.base.timestamps import format_time
 from cirrusmq_lambda.answers.body import Body, Cursor, Time
 
@@ -58,24 +59,36 @@ class KeyState(Body):
     access_key_id: str
     account: str
     admin: bool
+    scope: Annotated[Scope | None, Meta(description="null: every call in its account")]
+    manages_keys: Annotated[bool, Meta(description="makes, rotates and deletes keys")]
     description: str | None
     created_at: Time
+    expires_at: Time | None
+    last_used_at: Annotated[str | None, Meta(description="the beginning of the day, in UTC")]
+    earlier_secret_until: Annotated[
+        str | None, Meta(description="so long the secret before the last rotation is good")
+    ]
 
     @classmethod
-    def of(cls, key: AccessKey, **more: Any) -> Self:
+    def of(cls, key: AccessKey, used_ms: int | None, **more: Any) -> Self:
         """The answer of a key; `more`: the fields of a struct that has more."""
         return cls(
             access_key_id=key.id,
             account=key.account,
             admin=key.admin,
+            scope=key.scope,
+            manages_keys=key.admin or key.manages_keys is not False,
             description=key.description,
             created_at=format_time(key.created_ms),
+            expires_at=_time(key.expires_ms),
+            last_used_at=_time(used_ms),
+            earlier_secret_until=_time(key.previous_until_ms or None),
             **more,
         )
 
 
 class NewKey(KeyState):
-    """A new access key; its secret is shown here alone."""
+    """An access key with a new secret, which is shown here alone."""
 
     secret: str
 
@@ -85,3 +98,7 @@ class KeyPage(Body):
 
     keys: list[KeyState]
     cursor: Cursor | UnsetType = UNSET
+
+
+def _time(time_ms: int | None) -> str | None:
+    return None if time_ms is None else format_time(time_ms)

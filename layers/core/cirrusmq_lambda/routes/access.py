@@ -8,8 +8,14 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from cirrusmq.access import keys, permissions
+from cirrusmq.access.keys import KeyRights
+from cirrusmq.access.last_use import last_uses
 from cirrusmq.access.permissions import Permission, find_queue
+from cirrusmq.access.scopes import Scope
+from cirrusmq.base.limits import KEY_GRACE_SECONDS, KEY_GRACE_SECONDS_DEFAULT
 from cirrusmq.base.names import ACCOUNT_NAME, check_name
+from cirrusmq.base.shapes import integer
+from cirrusmq.base.timestamps import parse_time
 from cirrusmq_lambda.answers.access import (
     GrantPage,
     GrantState,
@@ -24,13 +30,24 @@ from cirrusmq_lambda.replies import Created, NoContent, Ok
 
 
 class KeyRequest(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """The body of `POST /keys`."""
+    """The body of `POST /keys`; without a scope a key may make every call in its account."""
 
     account: str | UnsetType = UNSET
     admin: bool = False
+    scope: Scope | None = None
+    manages_keys: bool = False
+    expires_at: str | None = None
     description: (
         Annotated[str, Meta(max_length=256, description="a text of at most 256 characters")] | None
     ) = None
+
+
+class RotateRequest(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """The body of `POST /keys/{id}/rotate`: how long the secret before is good as well."""
+
+    grace_seconds: Annotated[int, integer(KEY_GRACE_SECONDS, " seconds")] = (
+        KEY_GRACE_SECONDS_DEFAULT
+    )
 
 
 class GrantRequest(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
@@ -43,10 +60,22 @@ def create_key(request: Request) -> Created[NewKey]:
     """Make an access key."""
     caller, body = request.caller, request.body(KeyRequest)
     account = None if isinstance(body.account, UnsetType) else body.account
-    key, secret = keys.create_key_as(
-        request.core, caller, account, admin=body.admin, description=body.description
+    expires_ms = None if body.expires_at is None else parse_time("expires_at", body.expires_at)
+    rights = KeyRights(
+        admin=body.admin,
+        scope=body.scope,
+        manages_keys=body.manages_keys or body.admin,
+        expires_ms=expires_ms,
     )
-    return Created(NewKey.of(key, secret=secret))
+    key, secret = keys.create_key_as(request.core, caller, account, rights, body.description)
+    return Created(NewKey.of(key, None, secret=secret))
+
+
+def rotate_key(request: Request) -> Ok[NewKey]:
+    """Give an access key a new secret."""
+    caller, key_id, body = request.caller, request.path("id"), request.body(RotateRequest)
+    key, secret = keys.rotate_key(request.core, caller, key_id, body.grace_seconds)
+    return Ok(NewKey.of(key, last_uses(request.core, [key_id]).get(key_id), secret=secret))
 
 
 def show_keys(request: Request) -> Ok[KeyPage]:
@@ -55,7 +84,9 @@ def show_keys(request: Request) -> Ok[KeyPage]:
     limit, cursor = request.page()
     account = keys.account_named(caller, request.query.get("account"))
     listed, more = keys.list_keys(request.core, account, limit, cursor)
-    return Ok(KeyPage(keys=list(map(KeyState.of, listed)), cursor=following(more)))
+    used = last_uses(request.core, [key.id for key in listed])
+    shown = [KeyState.of(key, used.get(key.id)) for key in listed]
+    return Ok(KeyPage(keys=shown, cursor=following(more)))
 
 
 def remove_key(request: Request) -> NoContent:
@@ -108,6 +139,7 @@ ROUTES: dict[str, Route] = {
     "POST /keys": create_key,
     "GET /keys": show_keys,
     "DELETE /keys/{id}": remove_key,
+    "POST /keys/{id}/rotate": rotate_key,
     "PUT /queues/{queue}/grants/{account}": put_grant,
     "GET /queues/{queue}/grants/{account}": show_grant,
     "GET /queues/{queue}/grants": show_grants,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cirrusmq.access.permissions import authorize, check_invoke, find_queue
 from cirrusmq.base.errors import Forbidden
-from cirrusmq.model.queue import QueueInput
+from cirrusmq.model.queue import DeadLetterInput, QueueInput
 from cirrusmq.model.source import queue_source
 from cirrusmq.operations.purge import purge
 from cirrusmq.operations.redrive import RedriveRequest, redrive
@@ -14,6 +14,7 @@ from cirrusmq.queues.counts import count
 from cirrusmq.queues.queues import change_queue, create_queue, list_queues
 from cirrusmq.queues.receivers import delete_queue
 from cirrusmq.storage import counters
+from cirrusmq_lambda import rights
 from cirrusmq_lambda.answers.counts import Counts
 from cirrusmq_lambda.answers.queues import (
     OperationStarted,
@@ -29,7 +30,7 @@ from cirrusmq_lambda.replies import Accepted, Created, NoContent, Ok
 def put_queue(request: Request) -> Created[QueueAttributes] | Ok[QueueAttributes]:
     """Create a queue, or find it with the same attributes."""
     account, name = authorize(request.core, request.caller, request.path("queue"), "admin")
-    given = request.body(QueueInput)
+    given = _queue_input(request)
     check_invoke(request.core, request.caller, given.invoke)
     queue, created = create_queue(request.core, account, name, given)
     if created:
@@ -41,7 +42,7 @@ def put_queue(request: Request) -> Created[QueueAttributes] | Ok[QueueAttributes
 def patch_queue(request: Request) -> Ok[QueueAttributes]:
     """Change some attributes."""
     account, name = authorize(request.core, request.caller, request.path("queue"), "admin")
-    given = request.body(QueueInput)
+    given = _queue_input(request)
     check_invoke(request.core, request.caller, given.invoke)
     changed = change_queue(request.core, account, name, given)
     return Ok(QueueAttributes.of(changed))
@@ -90,14 +91,25 @@ def redrive_queue(request: Request) -> Accepted[OperationStarted]:
     queue = find_queue(request.core, request.caller, request.path("queue"), "admin")
     if queue.account != request.caller.account:
         raise Forbidden("only its owner may redrive a queue: the messages go to the owner's queues")
-    started = redrive(request.core, queue, request.body(RedriveRequest))
+    body = request.body(RedriveRequest)
+    rights.check_named(request.caller, "to", body.to)
+    started = redrive(request.core, queue, body)
     return Accepted(OperationStarted(operation=started.id))
 
 
 def show_operation(request: Request) -> Ok[OperationState]:
     """How far an operation is."""
     found = operations.get(request.core, request.caller.account, request.path("id"))
+    rights.check_manages(request.caller, found.queue)
     return Ok(OperationState.of(found))
+
+
+def _queue_input(request: Request) -> QueueInput:
+    """The body of a queue, which may name another for dead letters."""
+    body: QueueInput = request.body(QueueInput)
+    if isinstance(body.dead_letter, DeadLetterInput):
+        rights.check_named(request.caller, "dead_letter.queue", body.dead_letter.queue)
+    return body
 
 
 ROUTES: dict[str, Route] = {

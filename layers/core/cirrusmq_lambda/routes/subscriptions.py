@@ -10,6 +10,7 @@ from cirrusmq.model.topic import SubscriptionInput
 from cirrusmq.subscriptions import confirmations, subscriptions
 from cirrusmq.subscriptions.confirmations import ConfirmRequest
 from cirrusmq.subscriptions.state import read_state
+from cirrusmq_lambda import rights
 from cirrusmq_lambda.answers.subscriptions import (
     NewSubscription,
     SigningSecret,
@@ -25,7 +26,7 @@ from cirrusmq_lambda.topic_paths import topic_of
 def put_subscription(request: Request) -> Created[NewSubscription] | Ok[SubscriptionAttributes]:
     """Subscribe; the answer that creates a URL's subscription shows its signing secret."""
     core, topic = request.core, topic_of(request)
-    name, body = request.path("subscription"), request.body(SubscriptionInput)
+    name, body = request.path("subscription"), _subscription_input(request)
     check_invoke(core, request.caller, body.invoke)
     subscription, created = subscriptions.put_subscription(core, topic, name, body)
     if not created:
@@ -37,7 +38,7 @@ def put_subscription(request: Request) -> Created[NewSubscription] | Ok[Subscrip
 
 def patch_subscription(request: Request) -> Ok[SubscriptionAttributes]:
     """Change some attributes."""
-    topic, body = topic_of(request), request.body(SubscriptionInput)
+    topic, body = topic_of(request), _subscription_input(request)
     name = request.path("subscription")
     check_invoke(request.core, request.caller, body.invoke)
     changed = subscriptions.change_subscription(request.core, topic, name, body)
@@ -67,6 +68,15 @@ def remove_subscription(request: Request) -> NoContent:
     topic = topic_of(request)
     subscriptions.delete_subscription(request.core, topic, request.path("subscription"))
     return NoContent()
+
+
+def _subscription_input(request: Request) -> SubscriptionInput:
+    """The body of a subscription, which may name queues."""
+    body: SubscriptionInput = request.body(SubscriptionInput)
+    rights.check_named(request.caller, "dead_letter_queue", body.dead_letter_queue)
+    if body.protocol == "queue":
+        rights.check_named(request.caller, "endpoint", body.endpoint)
+    return body
 
 
 def show_secret(request: Request) -> Ok[SigningSecret]:

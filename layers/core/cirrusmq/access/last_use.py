@@ -1,0 +1,54 @@
+"""The day on which an access key was last used: at most one write a key, day and environment.
+
+It is beside the counts of accounts' calls in the Usage table, so that no function that only answers
+calls has to write access keys. A write that fails refuses no call, and is tried again the next day.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+
+from cirrusmq.runtime.core import Core
+from cirrusmq.runtime.store import key
+
+DAY_MS = 86_400_000
+_KEPT_DAYS = 400
+_BATCH = 100
+
+
+def note_use(core: Core, key_id: str) -> None:
+    """Note that the key was used today. One write unit, once a day in each environment."""
+    day = core.now_ms() // DAY_MS
+    if not core.callers.first_use(key_id, day):
+        return
+    request = {
+        "TableName": core.tables.usage,
+        "Key": key(*use_place(key_id)),
+        "UpdateExpression": "SET #day = :day, #expires = :expires",
+        "ConditionExpression": "attribute_not_exists(#day) OR #day < :day",
+        "ExpressionAttributeNames": {"#day": "day", "#expires": "expires_at"},
+        "ExpressionAttributeValues": {
+            ":day": {"N": str(day)},
+            ":expires": {"N": str((day + _KEPT_DAYS) * DAY_MS // 1_000)},
+        },
+    }
+    with contextlib.suppress(Exception):
+        core.store.write("UpdateItem", request)
+
+
+def last_uses(core: Core, key_ids: Sequence[str]) -> dict[str, int]:
+    """Key -> the first millisecond of the day of its last use; half a read unit a key."""
+    places = {use_place(key_id): key_id for key_id in key_ids}
+    used: dict[str, int] = {}
+    asked = list(places)
+    for start in range(0, len(asked), _BATCH):
+        page = asked[start : start + _BATCH]
+        found = core.store.get_many(core.tables.usage, page, consistent=False)
+        used |= {places[at]: int(item["day"]["N"]) * DAY_MS for at, item in found.items()}
+    return used
+
+
+def use_place(key_id: str) -> tuple[str, str]:
+    """Key in the Usage table; no account has a name with `#`, so no count of calls is there."""
+    return f"T#key#{key_id}", "used"

@@ -1,0 +1,87 @@
+"""The scope of an access key: what it may do, on which queues and topics."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, TypeAlias
+
+import msgspec
+from msgspec import Meta
+
+from cirrusmq.base.errors import InvalidParameter
+from cirrusmq.base.limits import SCOPE_NAMES
+from cirrusmq.base.names import parse_queue_ref
+
+Right: TypeAlias = Literal["send", "receive", "manage"]
+Kind: TypeAlias = Literal["queues", "topics"]
+RIGHTS: tuple[Right, ...] = ("send", "receive", "manage")
+
+_Listed: TypeAlias = Annotated[
+    tuple[str, ...],
+    Meta(max_length=SCOPE_NAMES, description=f"a list of at most {SCOPE_NAMES} names"),
+]
+
+
+class Listed(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Queues and topics by name; another account's queue is `account:queue`."""
+
+    queues: _Listed = ()
+    topics: _Listed = ()
+
+
+Resources: TypeAlias = Listed | Literal["all"]
+
+
+class Scope(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """For each right the queues and topics that a key has it on; `all` of the account, or some."""
+
+    send: Resources = Listed()
+    receive: Resources = Listed()
+    manage: Resources = Listed()
+
+    def of(self, right: Right) -> Resources:
+        """What a right is held on."""
+        resources: Resources = getattr(self, right)
+        return resources
+
+    def allows(self, right: Right, kind: Kind, ref: str, account: str) -> bool:
+        """Whether the key has the right on a queue or topic, as its account calls it."""
+        resources = self.of(right)
+        return resources == "all" or own_name(ref, account) in getattr(resources, kind)
+
+
+def checked(scope: Scope, account: str) -> Scope:
+    """The scope with its names as they are compared; InvalidParameter for one that is none."""
+    changes: dict[str, Resources] = {}
+    for right in RIGHTS:
+        resources = scope.of(right)
+        if resources in ("all", Listed()):
+            continue  # one that is left out stays so
+        names: dict[Kind, tuple[str, ...]] = {}
+        for kind in ("queues", "topics"):
+            parameter = f"scope.{right}.{kind}"
+            for ref in getattr(resources, kind):
+                owner, _ = parse_queue_ref(ref, account, parameter)
+                if kind == "topics" and owner != account:
+                    raise InvalidParameter(parameter, "must be topics of the key's own account")
+            names[kind] = tuple(own_name(ref, account) for ref in getattr(resources, kind))
+        changes[right] = Listed(**names)
+    return msgspec.structs.replace(scope, **changes)
+
+
+def within(inner: Scope | None, outer: Scope | None) -> bool:
+    """Whether a key of the scope `inner` may do nothing that one of `outer` may not; None: all."""
+    if outer is None or inner is None:
+        return outer is None
+    return all(_part_of(inner.of(right), outer.of(right)) for right in RIGHTS)
+
+
+def own_name(ref: str, account: str) -> str:
+    """A queue's or topic's name without the account where that is the caller's own."""
+    owner, colon, name = ref.rpartition(":")
+    return name if colon and owner == account else ref
+
+
+def _part_of(inner: Resources, outer: Resources) -> bool:
+    if isinstance(inner, str) or isinstance(outer, str):
+        return outer == "all"
+    return set(inner.queues) <= set(outer.queues) and set(inner.topics) <= set(outer.topics)

@@ -1,0 +1,112 @@
+"""The right that each route asks of an access key with a scope.
+
+A key without one may make every call in its account. A route that is in none of these tables is
+refused to keys with a scope, and a test fails until it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from cirrusmq.access.keys import Caller
+from cirrusmq.access.scopes import RIGHTS, Kind, Right
+from cirrusmq.base.errors import Forbidden
+
+_QUEUE, _TOPIC = "/queues/{queue}", "/topics/{topic}"
+_SUBSCRIPTION = f"{_TOPIC}/subscriptions/{{subscription}}"
+_CALLS = ("receive", "peek", "delete", "visibility", "give-back", "dead-letter")
+
+SENDS = frozenset({f"POST {_QUEUE}/messages", f"POST {_TOPIC}/messages"})
+RECEIVES = frozenset(
+    {
+        *(
+            f"POST {holder}/messages/{call}"
+            for holder in (_QUEUE, _SUBSCRIPTION)
+            for call in _CALLS
+        ),
+        f"GET {_TOPIC}/messages",
+        f"GET {_TOPIC}/messages/{{id}}",
+        f"GET {_SUBSCRIPTION}/messages",
+    }
+)
+SHOWS = frozenset(
+    {
+        f"GET {_QUEUE}",
+        f"GET {_QUEUE}/receivers",
+        f"GET {_QUEUE}/receivers/{{receiver}}",
+        f"GET {_TOPIC}",
+        f"GET {_TOPIC}/subscriptions",
+        f"GET {_SUBSCRIPTION}",
+    }
+)
+"""Any right on the queue or topic is enough."""
+MANAGES = frozenset(
+    {
+        *(f"{method} {_QUEUE}" for method in ("PUT", "PATCH", "DELETE")),
+        *(f"POST {_QUEUE}/{work}" for work in ("purge", "rewind", "redrive")),
+        *(f"{method} {_QUEUE}/receivers/{{receiver}}" for method in ("PUT", "DELETE")),
+        f"GET {_QUEUE}/grants",
+        *(f"{method} {_QUEUE}/grants/{{account}}" for method in ("PUT", "GET", "DELETE")),
+        *(f"{method} {_TOPIC}" for method in ("PUT", "PATCH", "DELETE")),
+        *(f"{method} {_SUBSCRIPTION}" for method in ("PUT", "PATCH", "DELETE")),
+        *(f"POST {_SUBSCRIPTION}/{work}" for work in ("confirm", "secret")),
+    }
+)
+OF_ACCOUNT = frozenset(
+    {"GET /queues", "GET /topics", "GET /grants", "GET /reports/billing", "GET /reports/backlog"}
+)
+"""They tell of everything in the account: `manage` on all is needed."""
+CHECKED_LATER = frozenset({"GET /operations/{id}"})
+"""The route itself checks, when it knows the queue."""
+OF_KEYS = frozenset({"POST /keys", "POST /keys/{id}/rotate", "DELETE /keys/{id}"})
+LISTS_KEYS = "GET /keys"
+
+
+def check_route(caller: Caller, route_key: str, names: Mapping[str, str]) -> None:
+    """Forbidden, with the right that is lacking, where a key's scope does not have this call."""
+    if route_key in OF_KEYS and not caller.may_manage_keys():
+        raise Forbidden("the access key lacks manages_keys")
+    if caller.scope is None or route_key in OF_KEYS | CHECKED_LATER:
+        return
+    if route_key == LISTS_KEYS:
+        if not caller.may_manage_keys():
+            raise Forbidden("the access key lacks manages_keys")
+    elif route_key in OF_ACCOUNT:
+        if caller.scope.manage != "all":
+            raise Forbidden("the access key's scope lacks manage on all queues and topics")
+    elif route_key in SENDS:
+        _check(caller, ("send",), names)
+    elif route_key in RECEIVES:
+        _check(caller, ("receive",), names)
+    elif route_key in SHOWS:
+        _check(caller, RIGHTS, names)
+    elif route_key in MANAGES:
+        _check(caller, ("manage",), names)
+    else:
+        raise Forbidden("the access key's scope has no right for this call")
+
+
+def check_named(caller: Caller, parameter: str, queue: object) -> None:
+    """A queue that a body names gets messages then: `send` or `manage` on it is needed."""
+    if isinstance(queue, str):
+        _require(caller, ("send", "manage"), "queues", queue, f" ({parameter})")
+
+
+def check_manages(caller: Caller, queue: str) -> None:
+    """`manage` on a queue of the caller's account."""
+    _require(caller, ("manage",), "queues", queue)
+
+
+def _check(caller: Caller, rights: tuple[Right, ...], names: Mapping[str, str]) -> None:
+    kind: Kind = "queues" if "queue" in names else "topics"
+    _require(caller, rights, kind, names["queue" if kind == "queues" else "topic"])
+
+
+def _require(
+    caller: Caller, rights: tuple[Right, ...], kind: Kind, ref: str, place: str = ""
+) -> None:
+    scope = caller.scope
+    if scope is None or any(scope.allows(right, kind, ref, caller.account) for right in rights):
+        return
+    wanted = " or ".join(rights)
+    raise Forbidden(f"the access key's scope lacks {wanted} on {kind[:-1]} {ref[:130]}{place}")
