@@ -135,7 +135,9 @@ def test_a_message_that_is_too_large_is_one_line_too(run_command: Run, new_queue
         ("publish", "t", "--deduplication-id", "d"),
         ("listen", "--secret", "whsec_!"),
         ("listen", "--status", "99"),
-        ("bench", "--messages", "0"),
+        ("bench", "--seconds", "0"),
+        ("bench", "--batch", "16", "--bytes", "65536"),
+        ("bench", "-a", "ordered=true"),
         ("report",),
     ],
 )
@@ -187,14 +189,34 @@ def _read(terminal: int) -> bytes:
         return b""
 
 
-def test_bench_prints_throughput_and_delay_and_leaves_no_queue(
+def test_bench_loads_a_queue_loses_nothing_and_leaves_none(
     run_command: Run, client: Client
 ) -> None:
-    done = run_command("bench", "--messages", "300", "--json")
+    options = ("--seconds", "2", "--batch", "4", "--producers", "2", "--consumers", "2")
+    done = run_command("bench", *options, "--json")
     figures = json.loads(done.stdout)
-    assert figures["messages"] == 300
-    assert min(value for value in figures.values()) > 0
+    assert figures["sent"] == figures["deleted"] > 0
+    assert (figures["lost"], figures["failed_calls"]) == (0, {})
+    assert set(figures["milliseconds"]) == {"send", "receive", "delete", "from send to receive"}
+    for times in figures["milliseconds"].values():
+        assert 0 < times["p50"] <= times["p90"] <= times["p99"] <= times["max"]
+    # Four of 100 bytes are one parcel: sent, claimed, deleted.
+    assert 0.75 <= figures["write_units_per_message"] < 1.5
+    assert figures["dollars"] == pytest.approx(sum(figures["dollars_by_line"].values()), abs=1e-6)
     assert list(client.list_queues("bench-")) == []
+
+
+def test_bench_keeps_to_its_rate_and_takes_a_url(run_command: Run, client: Client) -> None:
+    options = ("--seconds", "2", "--rate", "20", "--batch", "1", "--json")
+    nowhere = "http://127.0.0.1:1"
+    done = run_command("bench", client.url, *options, CIRRUSMQ_URL=nowhere)
+    figures = json.loads(done.stdout)
+    assert figures["url"] == client.url
+    assert figures["sent"] == figures["deleted"] == 40
+    assert figures["write_units_per_message"] == 3
+    shown = run_command("bench", "--seconds", "1", "--rate", "20").stdout
+    assert "from send to receive" in shown
+    assert "dollars_per_million_messages" in shown
 
 
 Listen = Callable[..., tuple[str, "subprocess.Popen[str]"]]

@@ -11,8 +11,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import ceil
 
+from cirrusmq_local.commands import prices
+
 from ..drawing.tables import show
-from . import prices, waiting
+from . import waiting
 from .lives import (
     BATCH_1_KB,
     BATCH_64_KB,

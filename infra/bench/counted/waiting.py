@@ -8,7 +8,8 @@ queue whose messages are handed to a function costs nothing while it is empty; f
 
 from __future__ import annotations
 
-from . import prices
+from cirrusmq_local.commands import prices
+
 from .lives import BATCH_1_KB, SINGLE_1_KB, Workload, handed_life
 from .polls import POLL_SECONDS, idle_units
 

@@ -1,129 +1,113 @@
-"""`cirrusmq bench`: how many messages a queue takes and gives, and how long they take."""
+"""`cirrusmq bench`: a load test of a queue at any URL, with percentiles and what it cost."""
 
 from __future__ import annotations
 
-import statistics
-import threading
-import time
+import os
 import uuid
-from concurrent.futures import ThreadPoolExecutor
+from collections import Counter
 from typing import Annotated, Any
 
 import typer
-from rich.progress import Progress, TaskID
 
-from cirrusmq_client import Batches, Client, Consumer, Message, Received
-from cirrusmq_client.producer import BATCH_BYTES, BATCH_MESSAGES
+from cirrusmq_client import Backoff, Client, find_connection
 from cirrusmq_local.commands.arguments import DATA, Attributes, Data, Json, read_attributes
-from cirrusmq_local.commands.calls import connect
-from cirrusmq_local.commands.console import make_progress, print_json, print_table
+from cirrusmq_local.commands.calls import TRIES
+from cirrusmq_local.commands.console import fail, make_progress, print_json, print_table, tell
+from cirrusmq_local.commands.estimate import dollars, life_units
+from cirrusmq_local.commands.load import STAMP_BYTES, Load, Outcome
 
-DELAY_MESSAGES = 50
-NUMBER_BYTES = 8
-
-
-class Run:
-    """Messages through one queue; their bodies begin with a number."""
-
-    def __init__(self, client: Client, queue: str, count: int, size: int) -> None:
-        self._client, self._queue, self._count = client, queue, count
-        self._padding = "x" * (size - NUMBER_BYTES)
-        self._batch = max(1, min(BATCH_MESSAGES, BATCH_BYTES // size))
-        self._lock = threading.Lock()
-
-    def send(self, senders: int, progress: Progress, task: TaskID) -> float:
-        """Messages a second, sent in batches."""
-        starts = range(0, self._count, self._batch)
-        began = time.perf_counter()
-        with ThreadPoolExecutor(senders) as pool:
-            for sent in pool.map(self._send, starts):
-                progress.advance(task, sent)
-        return self._count / (time.perf_counter() - began)
-
-    def receive(self, receivers: int, progress: Progress, task: TaskID) -> float:
-        """Messages a second, received and deleted."""
-        left = self._count
-        done = threading.Event()
-
-        def handle(messages: list[Received]) -> None:
-            nonlocal left
-            with self._lock:
-                left -= len(messages)
-                progress.advance(task, len(messages))
-                if left <= 0:
-                    done.set()
-
-        consumer = Consumer(
-            self._queue,
-            handle,
-            client=self._client,
-            batches=Batches(),
-            receivers=receivers,
-            prefetch=4 * BATCH_MESSAGES,
-            wait_seconds=1,
-        )
-        began = time.perf_counter()
-        with consumer:
-            done.wait()
-            took = time.perf_counter() - began
-        return self._count / took
-
-    def delays(self, progress: Progress, task: TaskID) -> list[float]:
-        """Milliseconds from the call that sends a message to its handler, one at a time."""
-        came = threading.Event()
-        delays = []
-        with Consumer(self._queue, lambda message: came.set(), client=self._client, wait_seconds=1):
-            for number in range(DELAY_MESSAGES):
-                came.clear()
-                began = time.perf_counter()
-                self._client.send(self._queue, [self._message(number)])
-                came.wait()
-                delays.append(1_000 * (time.perf_counter() - began))
-                progress.advance(task)
-        return delays
-
-    def _send(self, start: int) -> int:
-        numbers = range(start, min(start + self._batch, self._count))
-        return len(self._client.send(self._queue, [self._message(number) for number in numbers]))
-
-    def _message(self, number: int) -> Message:
-        return Message(f"{number:0{NUMBER_BYTES}}{self._padding}")
+BATCH_BYTES = 262_144
+PARTITIONS = 4
+"""Of a queue, by default."""
+_PERCENTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "max": 1.0}
 
 
 def bench(
-    messages: Annotated[int, typer.Option(help="How many.", min=1, max=10_000_000)] = 10_000,
+    url: Annotated[
+        str | None,
+        typer.Argument(help="Of the service, with the key of CIRRUSMQ_ACCESS_KEY_ID."),
+    ] = None,
+    seconds: Annotated[float, typer.Option(help="How long to send.", min=1, max=86_400)] = 10.0,
+    rate: Annotated[
+        float | None, typer.Option(help="Messages a second; without it, all it takes.", min=0.1)
+    ] = None,
     size: Annotated[
-        int, typer.Option("--bytes", help="Of each body.", min=NUMBER_BYTES, max=262_144)
+        int, typer.Option("--bytes", help="Of each body.", min=STAMP_BYTES, max=BATCH_BYTES)
     ] = 100,
-    senders: Annotated[int, typer.Option(help="Threads that send.", min=1, max=64)] = 2,
-    receivers: Annotated[int, typer.Option(help="Threads that receive.", min=1, max=64)] = 2,
+    batch: Annotated[int, typer.Option(help="Messages of a send.", min=1, max=16)] = 16,
+    producers: Annotated[int, typer.Option(help="Threads that send.", min=1, max=256)] = 2,
+    consumers: Annotated[int, typer.Option(help="Threads that receive.", min=1, max=256)] = 2,
     attribute: Attributes = None,
     as_json: Json = False,
     data: Data = DATA,
 ) -> None:
-    """Measure throughput and delay of a queue made for it, then delete the queue."""
-    client = connect(data)
+    """Load a queue made for it, then delete the queue. A lost message exits with 1."""
+    if batch * size > BATCH_BYTES:
+        raise typer.BadParameter(
+            f"at most {BATCH_BYTES // size} of so many bytes", param_hint="--batch"
+        )
+    attributes = {"max_message_bytes": BATCH_BYTES} | read_attributes(attribute)
+    if attributes.get("ordered"):
+        raise typer.BadParameter("ordered: a load has no groups", param_hint="--attribute")
+    environment = dict(os.environ) if url is None else {**os.environ, "CIRRUSMQ_URL": url}
+    client = Client(find_connection(data, environment), retry=Backoff(tries=TRIES))
     queue = f"bench-{uuid.uuid4().hex[:12]}"
-    client.create_queue(queue, {"max_message_bytes": 262_144} | read_attributes(attribute))
+    client.create_queue(queue, attributes)
     try:
-        figures = _measure(Run(client, queue, messages, size), messages, senders, receivers)
+        with make_progress() as progress:
+            progress.add_task("sending and receiving", total=None)
+            load = Load(client, queue, size=size, batch=batch, rate=rate)
+            outcome = load.run(seconds, producers, consumers)
     finally:
         client.delete_queue(queue)
-    if as_json:
-        print_json({"messages": messages, "bytes": size, **figures})
-    else:
-        title = f"{messages:,} messages of {size:,} bytes"
-        print_table(["figure", "value"], [(name, figures[name]) for name in figures], title=title)
+    units = life_units(size, batch, attributes)
+    costs = dollars(outcome, units, int(attributes.get("partitions", PARTITIONS)))
+    _show(client.url, outcome, units, costs, as_json)
+    if outcome.lost:
+        fail(f"{outcome.lost} messages were answered as sent and have not come")
 
 
-def _measure(run: Run, messages: int, senders: int, receivers: int) -> dict[str, Any]:
-    with make_progress(total=True) as progress:
-        sent = run.send(senders, progress, progress.add_task("sending", total=messages))
-        received = run.receive(receivers, progress, progress.add_task("receiving", total=messages))
-        delays = run.delays(progress, progress.add_task("delays", total=DELAY_MESSAGES))
+def percentiles(seconds: list[float]) -> dict[str, float]:
+    """In milliseconds; nothing where there is nothing."""
+    ordered = sorted(seconds)
     return {
-        "sent_per_second": round(sent),
-        "received_per_second": round(received),
-        "delay_median_ms": round(statistics.median(delays), 1),
-        "delay_p99_ms": round(statistics.quantiles(delays, n=100)[98], 1),
+        name: round(1_000 * ordered[min(len(ordered) - 1, int(share * len(ordered)))], 1)
+        for name, share in _PERCENTILES.items()
+        if ordered
     }
+
+
+def _show(
+    url: str,
+    outcome: Outcome,
+    units: tuple[float, float],
+    costs: dict[str, float],
+    as_json: bool,
+) -> None:
+    failed = Counter(code for calls in outcome.calls.values() for code in calls.failed)
+    total = sum(costs.values())
+    million = 1_000_000 * total / outcome.sent if outcome.sent else 0.0
+    figures: dict[str, Any] = {
+        "sent": outcome.sent,
+        "sent_per_second": round(outcome.sent / outcome.seconds, 1),
+        "deleted": outcome.deleted,
+        "lost": outcome.lost,
+        "repeated": outcome.repeated,
+        "failed_calls": dict(failed),
+        "write_units_per_message": round(units[0], 3),
+        "read_units_per_message": round(units[1], 3),
+        "dollars": round(total, 6),
+        "dollars_per_million_messages": round(million, 2),
+    }
+    timed = {kind: calls.seconds for kind, calls in outcome.calls.items()}
+    timed["from send to receive"] = outcome.delays
+    if as_json:
+        shown = {kind: percentiles(times) for kind, times in timed.items()}
+        print_json({"url": url, **figures, "milliseconds": shown, "dollars_by_line": costs})
+        return
+    rows = [
+        [kind, len(times), *percentiles(times).values()] for kind, times in timed.items() if times
+    ]
+    print_table(["milliseconds", "calls", *_PERCENTILES], rows, title=url)
+    print_table(["figure", "value"], list(figures.items()))
+    tell("dollars are an estimate: units by DynamoDB's rules, calls for as long as they took here")

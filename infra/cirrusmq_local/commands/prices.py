@@ -1,4 +1,4 @@
-"""Published prices that the cost table uses: US dollars, us-east-1, on demand, November 2026.
+"""Published prices that estimates use: US dollars, us-east-1, on demand, November 2026.
 
 As the price lists of DynamoDB (on-demand capacity), API Gateway (HTTP APIs, metered in 512 KB),
 Lambda (arm64), SQS (standard queues, first tier) and SNS (standard topics) give them. Free tiers
