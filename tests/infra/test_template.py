@@ -12,6 +12,7 @@ from tests.infra.tools import TEMPLATES, run_tool
 
 from cirrusmq.base import limits
 from cirrusmq.invoking import batch, slots
+from cirrusmq_local.cloud.cloudformation import StackTemplate
 from cirrusmq_local.cloud.template import Template, load
 from pins import pinned, pins, requirements
 
@@ -241,6 +242,22 @@ def test_the_api_is_throttled_and_logs_who_called_but_no_secret(
     assert "$context.requestId" in logged
     assert "header" not in logged.lower()
     assert "authorization" not in logged.lower()
+
+
+def test_metrics_of_routes_and_a_log_line_for_each_call_are_off_by_default(
+    root: Path, document: dict[str, Any]
+) -> None:
+    """They cost as much as the functions themselves."""
+
+    def of(held: dict[str, Any]) -> tuple[object, object]:
+        api = held["Resources"]["Api"]["Properties"]["DefaultRouteSettings"]
+        logs = held["Globals"]["Function"]["LoggingConfig"]
+        return api["DetailedMetricsEnabled"], logs["SystemLogLevel"]
+
+    assert of(document) == ("false", "WARN")
+    given = {"DetailedRouteMetrics": "true", "PlatformLogLevel": "INFO"}
+    stack = StackTemplate(root / "template.yaml", "cirrusmq", "local", given)
+    assert of(stack.resolve(stack.document)) == ("true", "INFO")
 
 
 def test_no_environment_variable_holds_a_secret(template: Template) -> None:

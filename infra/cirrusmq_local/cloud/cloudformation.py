@@ -167,16 +167,23 @@ class StackTemplate:
                 return separator.join(str(part) for part in self.resolve(parts))
             case "If":
                 name, then, otherwise = argument
-                return self.resolve(then if self._holds(name) else otherwise)
+                return self.resolve(then if self.holds(name) else otherwise)
+            case "Condition":
+                return self.holds(argument)
             case "Equals":
                 first, second = self.resolve(argument)
                 return first == second
             case "Not":
                 (condition,) = argument
                 return not self.resolve(condition)
+            case "And":
+                return all(self.resolve(argument))
+            case "Or":
+                return any(self.resolve(argument))
         raise TemplateError(f"!{intrinsic.function} is not understood on one machine")
 
-    def _holds(self, condition: str) -> bool:
+    def holds(self, condition: str) -> bool:
+        """Whether a condition of the template is true with its parameters."""
         if condition not in self._conditions:
             raise TemplateError(f"the template has no condition {condition}")
         return bool(self.resolve(self._conditions[condition]))

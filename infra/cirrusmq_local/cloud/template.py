@@ -199,7 +199,8 @@ class _Reader:
     def resources(self, kind: str) -> Iterator[tuple[str, dict[str, Any]]]:
         """Logical id and properties of each resource of a type."""
         for name, resource in self._stack.document["Resources"].items():
-            if resource.get("Type") == kind:
+            is_made = "Condition" not in resource or self._stack.holds(resource["Condition"])
+            if resource.get("Type") == kind and is_made:
                 yield name, {"FunctionName": name} | (resource.get("Properties") or {})
 
     def function(self, logical_id: str, properties: Mapping[str, Any]) -> Function:
