@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from cirrusmq_local.cloud.cloudformation import read
+from cirrusmq_local.cloud.stack_names import StackNameError, check_stack_name
 
 ROOT = Path(__file__).resolve().parents[1]
 PARAMETER = "Release"
@@ -125,6 +126,11 @@ def main(arguments: Sequence[str]) -> int:
     if stack == "--show":
         print(release(ROOT, parameters))
         return 0
+    try:
+        check_stack_name(ROOT / "template.yaml", stack)
+    except StackNameError as error:
+        print(error, file=sys.stderr)
+        return 2
     return deploy(stack, parameters, options)
 
 

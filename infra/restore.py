@@ -101,7 +101,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parameters = restore_stack(
         boto3.client("cloudformation"), boto3.client("dynamodb"), given.stack, given.at
     )
-    print("--parameter-overrides", *(f"{name}={value}" for name, value in parameters.items()))
+    print(*(f"{name}={value}" for name, value in parameters.items()))
 
 
 def _moment(text: str) -> datetime:

@@ -20,6 +20,7 @@ from cirrusmq.runtime.store import Store
 from cirrusmq_local.cloud.cloudformation import StackTemplate
 from cirrusmq_local.cloud.template import load
 from cirrusmq_local.testing import World
+from release import ROOT, read_parameters
 from restore import main, restored_name
 
 REGION = "eu-central-1"
@@ -83,9 +84,9 @@ def settings(name: str) -> dict[str, Any]:
 def run(capsys: pytest.CaptureFixture[str]) -> dict[str, str]:
     """Run the command; the parameters that it answers."""
     main(["--stack", "cirrusmq", "--at", AT.isoformat()])
-    option, *pairs = capsys.readouterr().out.split()
-    assert option == "--parameter-overrides"
-    return dict(pair.split("=", 1) for pair in pairs)
+    given = read_parameters(ROOT, capsys.readouterr().out.split())
+    assert len(given) == len(TABLES) + 1
+    return given
 
 
 def test_a_restored_table_has_the_settings_of_its_source(
