@@ -729,6 +729,7 @@ class Authority:
         ca: bool,
         names: list[x509.GeneralName],
         ended: bool = False,
+        regular: bool = True,
     ) -> x509.Certificate:
         now = datetime.now(UTC)
         builder = (
@@ -752,13 +753,18 @@ class Authority:
             usage = x509.KeyUsage(False, False, False, False, False, True, True, False, False)
             builder = builder.add_extension(usage, critical=True)
         if names:
-            builder = builder.add_extension(x509.SubjectAlternativeName(names), critical=False)
+            # RFC 5280, 4.2.1.6: critical where the subject is empty.
+            builder = builder.add_extension(x509.SubjectAlternativeName(names), critical=regular)
         return builder.sign(self.key, hashes.SHA256())
 
-    def serving(self, *names: x509.GeneralName, ended: bool = False) -> ssl.SSLContext:
-        """The context of a server with a certificate for `names`."""
+    def serving(
+        self, *names: x509.GeneralName, ended: bool = False, regular: bool = True
+    ) -> ssl.SSLContext:
+        """The context of a server with a certificate for `names`; `regular`: as RFC 5280 says."""
         key = ec.generate_private_key(ec.SECP256R1())
-        certificate = self._signed(x509.Name([]), key, ca=False, names=list(names), ended=ended)
+        certificate = self._signed(
+            x509.Name([]), key, ca=False, names=list(names), ended=ended, regular=regular
+        )
         file = self.folder / f"{certificate.serial_number}.pem"
         file.write_bytes(
             key.private_bytes(
@@ -814,6 +820,14 @@ def test_a_certificate_for_another_name_is_not_accepted(
     for host in ("good.example", "a.b.good.example", "localhost", "127.0.0.1"):
         assert poster.post(server.url(host), HEADERS, b"x").error == "tls"
     assert not any(asked)
+
+
+def test_a_certificate_that_breaks_the_standard_is_refused_by_every_version_of_python(
+    serve: Serve, make_poster: MakePoster, authority: Authority
+) -> None:
+    server = serve(answering(OK), authority.serving(x509.DNSName("good.example"), regular=False))
+    poster = make_poster(resolver=names_of("127.0.0.1"), context=authority.trusting())
+    assert poster.post(server.url("good.example"), HEADERS, b"").error == "tls"
 
 
 def test_a_certificate_for_the_address_does_for_a_url_with_the_address(

@@ -64,12 +64,21 @@ class Outcome:
         return self.error is None
 
 
+def _strict(context: ssl.SSLContext) -> ssl.SSLContext:
+    """Accept with every version of Python the certificates that 3.13 accepts by default.
+
+    Those that break RFC 5280 are refused, and an intermediate authority may be the trusted one.
+    """
+    context.verify_flags |= ssl.VERIFY_X509_STRICT | ssl.VERIFY_X509_PARTIAL_CHAIN
+    return context
+
+
 class Poster:
     """Makes POST requests to global addresses; may be shared by many threads.
 
     `resolver`: as `socket.getaddrinfo`. `timeout_seconds`: for an attempt as a whole, real
     seconds. `context`: how TLS connections are checked, by default against the system's
-    authorities; it becomes the poster's own.
+    authorities; it becomes the poster's own, and strict about the form of certificates.
     """
 
     def __init__(
@@ -81,7 +90,7 @@ class Poster:
     ) -> None:
         self._resolution = Resolution(policy, resolver)
         self._timeout_seconds = timeout_seconds
-        self._pool = Pool(context or ssl.create_default_context())
+        self._pool = Pool(_strict(context or ssl.create_default_context()))
 
     def post(self, url: str, headers: Mapping[str, str], body: bytes) -> Outcome:
         """Post `body` to `url` once; a failure is an outcome, not an exception.
