@@ -5,11 +5,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from cirrusmq_lambda.loading import finish_loading
 from cirrusmq.fanout.batch import hand_out
 from cirrusmq.invoking.waking import wake_all
 from cirrusmq.wiring import bootstrap
+from cirrusmq_lambda import observability
 from cirrusmq_lambda.http import Context
-from cirrusmq_lambda.observability import logger
 from cirrusmq_lambda.streams import is_log_record, read_entry, source_id
 
 SAVE_MS = 40_000
@@ -24,7 +25,7 @@ def handler(event: dict[str, Any], context: Context) -> dict[str, Any]:
     most_ms = context.get_remaining_time_in_millis() - SAVE_MS
     done, failures = hand_out(core, list(map(read_entry, logged)), most_ms)
     for error in errors + failures:
-        logger.error("put aside, not notified or stopped", exc_info=error)
+        observability.logger.error("put aside, not notified or stopped", exc_info=error)
     # The stream delivers again from the first failure on.
     return {
         "batchItemFailures": [
@@ -32,3 +33,6 @@ def handler(event: dict[str, Any], context: Context) -> dict[str, Any]:
             for record in logged[done : done + 1]
         ]
     }
+
+
+finish_loading()

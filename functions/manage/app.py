@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from cirrusmq_lambda.loading import finish_loading
 from cirrusmq.access import keys
 from cirrusmq.access.keys import KeyRights
 from cirrusmq.wiring import bootstrap
@@ -39,3 +40,6 @@ def handler(event: Event, context: Context) -> Answer:
     if "ResponseURL" in event:
         return serve_custom_resource(event, context)
     return serve(ROUTES, event, context)
+
+
+finish_loading()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from cirrusmq_lambda.loading import finish_loading
 from cirrusmq.metering.meter import meter
 from cirrusmq.wiring import bootstrap
 from cirrusmq_lambda.http import Context
@@ -20,3 +21,6 @@ def handler(event: dict[str, Any], context: Context) -> dict[str, Any]:
     # The stream delivers again from the first failure on.
     failures = [{"itemIdentifier": record["dynamodb"]["SequenceNumber"]} for record in left[:1]]
     return {"batchItemFailures": failures}
+
+
+finish_loading()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from cirrusmq_lambda.loading import finish_loading
 from cirrusmq.base.errors import CirrusMQError
 from cirrusmq.publishing.publish import PublishRequest, publish
 from cirrusmq.subscriptions.topics import get_topic
@@ -31,3 +32,6 @@ ROUTES = {"POST /topics/{topic}/messages": publish_messages}
 
 def handler(event: Event, context: Context) -> Answer:
     return serve(ROUTES, event, context)
+
+
+finish_loading()

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from cirrusmq_lambda.loading import finish_loading
 from cirrusmq.invoking.waking import wake
 from cirrusmq.invoking.worker import work
 from cirrusmq.push.confirmation import post_token
@@ -40,3 +41,6 @@ def handler(event: dict[str, Any], context: Context) -> dict[str, Any]:
         if push is not None:
             deliver(push)
     return DONE
+
+
+finish_loading()

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from cirrusmq_lambda.loading import finish_loading
 from cirrusmq.fanout.parking import drain
 from cirrusmq.maintenance.visits import give_up_on
 from cirrusmq.operations import fan_out_again
@@ -36,3 +37,6 @@ def handler(event: dict[str, Any], context: Context) -> dict[str, Any] | None:
     else:
         run(core, Pointer(**event["operation"]), most_ms, event.get("hops", 0))
     return None
+
+
+finish_loading()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from cirrusmq_lambda.loading import finish_loading
 from cirrusmq.access.permissions import find_queue
 from cirrusmq.base.errors import CirrusMQError
 from cirrusmq.sending.send import SendRequest, send
@@ -29,3 +30,6 @@ ROUTES = {"POST /queues/{queue}/messages": send_messages}
 
 def handler(event: Event, context: Context) -> Answer:
     return serve(ROUTES, event, context)
+
+
+finish_loading()

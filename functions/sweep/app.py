@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from cirrusmq_lambda.loading import finish_loading
 from cirrusmq.maintenance.sweep import sweep
 from cirrusmq.wiring import bootstrap
 from cirrusmq_lambda.http import Context
@@ -18,3 +19,6 @@ def handler(event: dict[str, Any], context: Context) -> None:
     tell("StuckSchedules", MetricUnit.Count, swept.stuck)
     tell("OldestMessageAge", MetricUnit.Seconds, swept.oldest_age_ms // 1000)
     tell("SweepBehind", MetricUnit.Seconds, swept.behind_ms // 1000)
+
+
+finish_loading()

@@ -6,7 +6,7 @@ import sys
 import time
 
 from .counted import busy_partition, charts, cost, growth, heat, polls, units
-from .measured import backlog_cpu, client, delay, imports, isolation, receive_cpu, throughput
+from .measured import backlog_cpu, client, cold, delay, imports, isolation, receive_cpu, throughput
 
 DEFAULT = {
     "units": units.run,
@@ -24,6 +24,7 @@ BY_NAME_ALONE = {
     "charts": charts.run,
     "busy_partition": busy_partition.run,
     "backlog_cpu": backlog_cpu.run,
+    "cold": cold.run,
     "receive_cpu": receive_cpu.run,
 }
 """They take longer."""

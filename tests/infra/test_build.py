@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import shutil
+import struct
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -12,16 +14,29 @@ from tests.infra.tools import run_tool
 # It fetches the packages of the layer, which takes the package registry.
 pytestmark = pytest.mark.long
 
+RUNTIME = "3.13"
 UNZIPPED_BYTES = 250 << 20
 """Lambda's limit of a function and its layers together."""
 WANTED_BYTES = 60 << 20
 """More would be a package that slipped in."""
+MAGIC = b"\xf3\r\r\n"
+"""Of what Python 3.13 compiles."""
+UNCHECKED_HASH = 1
+"""PEP 552: by hash, and the source is not looked at."""
+
+
+def runs(program: str) -> bool:
+    """Whether there is such a program; one that only says where it could be had is none."""
+    path = shutil.which(program)
+    if path is None:
+        return False
+    return subprocess.run([path, "-V"], capture_output=True, check=False).returncode == 0
 
 
 @pytest.fixture(scope="module")
 def built(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    if shutil.which("python3.11") is None:
-        pytest.skip("sam builds a layer with the Python that it is for, and python3.11 is not here")
+    if not runs(f"python{RUNTIME}"):
+        pytest.skip(f"sam builds functions with the Python that they are for: python{RUNTIME}")
     folder = tmp_path_factory.mktemp("built")
     arguments = ("build", "--template", root / "template.yaml", "--build-dir", folder / "out")
     run = run_tool(".venv-sam/bin/sam", *arguments, cwd=folder)
@@ -61,20 +76,59 @@ def test_the_layer_holds_no_tests_and_none_of_what_runs_on_one_machine(layer: Pa
     ("listed", "folder"),
     [("layers/core", "CoreLayer/python"), ("functions/manage", "Manage")],
 )
-def test_packages_are_those_of_the_lock(root: Path, built: Path, listed: str, folder: str) -> None:
+def test_packages_are_those_of_its_list(root: Path, built: Path, listed: str, folder: str) -> None:
     """A package that a list leaves out would be the newest one on the day of a deployment."""
     found = {
         path.name.removesuffix(".dist-info").replace("_", "-").lower()
         for path in (built / folder).glob("*.dist-info")
     }
-    wanted = set((root / listed / "requirements.txt").read_text().split())
-    assert found == {name.replace("==", "-") for name in wanted}
+    pins = (root / listed / "requirements.txt").read_text()
+    wanted = re.findall(r"^([\w.-]+)==(\S+)", pins, re.M)
+    assert found == {f"{name}-{version}" for name, version in wanted}
 
 
-def test_compiled_code_is_for_the_processor_it_runs_on(layer: Path) -> None:
-    compiled = list(layer.rglob("*.so"))
-    assert compiled
-    assert all("aarch64" in path.name for path in compiled)
+def test_compiled_code_is_for_the_processor_and_the_python_it_runs_on(built: Path) -> None:
+    wheels = [tag for path in built.rglob("*.dist-info/WHEEL") for tag in tags(path)]
+    native = [tag for tag in wheels if not tag.endswith("-none-any")]
+    assert native
+    for tag in native:
+        python, _, system = tag.split("-")
+        assert python == f"cp{RUNTIME.replace('.', '')}"
+        assert system.startswith("manylinux")
+        assert system.endswith("aarch64")
+    libraries = list(built.rglob("*.so"))
+    assert libraries
+    assert all(f"cpython-{RUNTIME.replace('.', '')}-aarch64" in path.name for path in libraries)
+
+
+def tags(wheel: Path) -> list[str]:
+    return re.findall(r"^Tag: (\S+)$", wheel.read_text(), re.M)
+
+
+def test_every_module_of_the_layer_is_compiled_and_its_source_not_looked_at(layer: Path) -> None:
+    """/opt is read-only: what is not compiled here, each cold start compiles anew."""
+    sources = [path for path in layer.rglob("*.py") if path.stat().st_size]
+    assert len(sources) > 300
+    version = RUNTIME.replace(".", "")
+    for source in sources:
+        compiled = source.parent / "__pycache__" / f"{source.stem}.cpython-{version}.pyc"
+        magic, flags = struct.unpack("<4sI", compiled.read_bytes()[:8])
+        assert magic == MAGIC
+        assert flags == UNCHECKED_HASH
+
+
+def test_the_layer_knows_the_services_that_are_called_and_no_others(
+    root: Path, layer: Path
+) -> None:
+    """botocore looks through all it knows before it makes its first client."""
+    sources = [*root.glob("functions/*/app.py"), *root.glob("layers/core/**/*.py")]
+    called = {
+        name
+        for path in sources
+        for name in re.findall(r'create_client\(\s*"([\w-]+)"', path.read_text())
+    }
+    known = {path.name for path in (layer / "botocore/data").iterdir() if path.is_dir()}
+    assert called | {"dynamodb"} == known
 
 
 def test_nested_applications_are_built_and_find_what_they_name(root: Path, built: Path) -> None:

@@ -13,7 +13,7 @@ from tests.infra.tools import TEMPLATES
 
 from cirrusmq_local.cloud.template import Function, Template
 
-SET_BY_LAMBDA = {"AWS_REGION"}
+SET_BY_LAMBDA = {"AWS_REGION", "AWS_LAMBDA_FUNCTION_NAME"}
 SET_BY_THE_LOCAL_STACK = {"REPORTS_FOLDER"}
 ROLE_FUNCTION = re.compile(r"\binvoke\(\s*\"(\w+)\"")
 
@@ -41,7 +41,8 @@ def read(root: Path) -> set[str]:
         text = path.read_text()
         found |= set(variables(ast.parse(text)))
         found |= {f"{role.upper()}_FUNCTION" for role in ROLE_FUNCTION.findall(text)}
-    return found
+    # What Powertools is told is checked below.
+    return {name for name in found if not name.startswith("POWERTOOLS_")}
 
 
 def given(template: Template) -> set[str]:

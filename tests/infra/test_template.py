@@ -40,7 +40,7 @@ def test_sam_and_its_linter_have_no_finding(template: Path) -> None:
 def test_every_function_is_on_arm_with_the_layer_and_json_logs(document: dict[str, Any]) -> None:
     shared = document["Globals"]["Function"]
     assert shared["Architectures"] == ["arm64"]
-    assert shared["Runtime"] == "python3.11"
+    assert shared["Runtime"] == "python3.13"
     assert shared["Handler"] == "app.handler"
     assert shared["Layers"] == ["CoreLayer"]
     assert shared["LoggingConfig"]["LogFormat"] == "JSON"
@@ -55,7 +55,9 @@ def test_every_function_is_on_arm_with_the_layer_and_json_logs(document: dict[st
 def test_the_layer_is_built_from_the_core(root: Path, resources: dict[str, Any]) -> None:
     layer = resources["CoreLayer"]
     assert layer["Properties"]["ContentUri"] == "layers/core"
-    assert layer["Metadata"]["BuildMethod"] == "python3.11"
+    assert layer["Metadata"]["BuildMethod"] == "makefile"
+    assert layer["Properties"]["CompatibleRuntimes"] == ["python3.13"]
+    assert re.search(r"^RUNTIME \?= 3\.13$", (root / "layers/core/Makefile").read_text(), re.M)
     # With the package under python/, the build nests it once more and importing fails.
     assert (root / "layers/core/cirrusmq/__init__.py").is_file()
     assert not (root / "layers/core/python").exists()

@@ -23,8 +23,7 @@ from cirrusmq.base.limits import PAGE_ENTRIES, PAGE_ENTRIES_DEFAULT, REQUEST_BYT
 from cirrusmq.base.shapes import decode
 from cirrusmq.runtime.core import Core
 from cirrusmq.wiring import bootstrap
-from cirrusmq_lambda import queries, rights
-from cirrusmq_lambda.observability import logger
+from cirrusmq_lambda import observability, queries, rights
 from cirrusmq_lambda.problems import problem
 from cirrusmq_lambda.replies import Reply
 
@@ -143,7 +142,7 @@ def serve(routes: Mapping[str, Route], event: Event, context: Context) -> Answer
     except CirrusMQError as error:
         return problem(error, request.id)
     except Exception:
-        logger.exception("unexpected", extra={"request_id": request.id})
+        observability.logger.exception("unexpected", extra={"request_id": request.id})
         return problem(Unavailable("Something went wrong; the call is in the log."), request.id)
 
 

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Literal
 
+import msgspec
+
 from cirrusmq.base.errors import InvalidParameter
 
 MAX_RETRIES_RANGE = (0, 1_000_000)
@@ -34,8 +36,7 @@ Blocking = Literal["in_order", "probe", "none"]
 Ending = Literal["expiry", "dropped", "dead_letter"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PolicyDefaults:
+class PolicyDefaults(msgspec.Struct, frozen=True, kw_only=True):
     """A policy as the contract's table has it, before a `retry` object changes what it may.
 
     `retries`: None = no end; `takes`: the members of `retry` that the policy has.
