@@ -13,7 +13,7 @@ from tests.infra.tools import TEMPLATES
 
 from cirrusmq_local.cloud.template import Function, Template
 
-SET_BY_LAMBDA = {"AWS_REGION", "AWS_LAMBDA_FUNCTION_NAME"}
+SET_BY_LAMBDA = {"AWS_REGION", "AWS_LAMBDA_INITIALIZATION_TYPE"}
 SET_BY_THE_LOCAL_STACK = {"REPORTS_FOLDER"}
 ROLE_FUNCTION = re.compile(r"\binvoke\(\s*\"(\w+)\"")
 

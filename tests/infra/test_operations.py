@@ -25,9 +25,11 @@ WATCHED = {
     ("AWS/SQS", "ApproximateNumberOfMessagesVisible"),
     ("AWS/States", "ExecutionsFailed"),
     ("AWS/States", "ExecutionsTimedOut"),
+    (OWN, "Calls"),
     (OWN, "DeadLetters"),
     (OWN, "ErrorsLogged"),
     (OWN, "OldestMessageAge"),
+    (OWN, "Refusals"),
     (OWN, "StuckSchedules"),
     (OWN, "SweepBehind"),
 }
@@ -142,16 +144,29 @@ def test_new_code_goes_back_when_its_alarm_rings(
     for name, held in functions.items():
         # SAM takes it from no globals.
         assert "AutoPublishCodeSha256" in held, name
-        own, everybody = held["DeploymentPreference"]["Alarms"]
+        own, everybody, *refused = held["DeploymentPreference"]["Alarms"]
         watched = metrics(alarms[own])
         assert {metric for _, metric, _ in watched} == {"Errors"}
         function = held["FunctionName"]
         if function in behind_the_api:
             ((_, _, dimensions),) = watched
             assert dimensions == {"FunctionName": function, "Resource": f"{function}:live"}
+            assert refused == ["CallsRefused"]
         else:
             assert {"FunctionName": function} in [dimensions for _, _, dimensions in watched]
         assert everybody == "UnexpectedErrors"
+
+
+def test_refusals_are_counted_in_the_log_of_calls(resources: dict[str, Any]) -> None:
+    """Their status is a text there, and what is throttled says nothing of the code."""
+    assert (
+        '"status":"$context.status"'
+        in resources["Api"]["Properties"]["AccessLogSettings"]["Format"]
+    )
+    filters = of_type(resources, "AWS::Logs::MetricFilter")
+    assert filters["Calls"]["FilterPattern"] == '{ $.status = "*" }'
+    assert filters["Refusals"]["FilterPattern"] == '{ $.status = "4*" && $.status != "429" }'
+    assert {filters[name]["LogGroupName"] for name in ("Calls", "Refusals")} == {"AccessLogs"}
 
 
 def test_what_failed_for_good_is_parked_by_all_that_nobody_waits_for(

@@ -176,6 +176,22 @@ def run() -> None:
         ["messages", *handed, "waiting for the function", "in all"],
         waiting.handed_rows(),
     )
+    show(
+        "Dollars for snapshots of environments (parameter SnapStart)",
+        ["memory", "one published version a month, idle", "a million cold starts"],
+        [(f"{memory} MB", *map(_dollars, snapshot_dollars(memory))) for memory in (256, 512)],
+    )
+
+
+def snapshot_dollars(memory_mb: int) -> tuple[float, float]:
+    """One version's snapshot for a month, and a million starts from it."""
+    gigabytes = memory_mb / 1_024
+    kept = gigabytes * prices.SNAPSHOT_GB_SECOND * waiting.MONTH_SECONDS
+    return kept, gigabytes * prices.SNAPSHOT_GB_RESTORED * prices.MILLION
+
+
+def _dollars(amount: float) -> str:
+    return f"{amount:,.2f}"
 
 
 def _name(workload: Workload) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
+import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -56,6 +57,9 @@ class Store:
         self._on_commit = on_commit
         self._on_failure = on_failure
         self._writer = _connect(path, create=True)
+        if path is None:
+            # It ends with its last user: Python 3.13 warns of a connection that nobody closed.
+            weakref.finalize(self, self._writer.close)
         self._broken = False
         """Whether the writer could not be rolled back: its transaction ends with the connection."""
         self._queue = CommitQueue(self._commit)

@@ -15,6 +15,8 @@ from __future__ import annotations
 
 import gc
 import os
+import random
+from importlib import import_module
 
 _IN_LAMBDA = "AWS_LAMBDA_FUNCTION_NAME" in os.environ
 
@@ -30,5 +32,8 @@ def finish_loading() -> None:
 
     bootstrap.service()
     bootstrap.dynamodb_clients()
+    if os.environ.get("AWS_LAMBDA_INITIALIZATION_TYPE") == "snap-start":
+        # botocore spreads its retries by it. What we draw ourselves comes from the system.
+        import_module("snapshot_restore_py").register_after_restore(random.seed)
     gc.freeze()
     gc.enable()

@@ -1,0 +1,129 @@
+"""The start of an environment: what loading makes, what it leaves to a call, and snapshots."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+LAMBDA = {
+    "AWS_LAMBDA_FUNCTION_NAME": "cirrusmq-send",
+    "AWS_REGION": "eu-central-1",
+    "AWS_ACCESS_KEY_ID": "x",
+    "AWS_SECRET_ACCESS_KEY": "x",
+    "DIRECTORY_TABLE": "Directory",
+    "MESSAGES_TABLE": "Messages",
+    "USAGE_TABLE": "Usage",
+}
+LOADED = """
+import gc, json, socket, sys, threading
+opened = []
+class Noted(socket.socket):
+    def connect(self, address):
+        opened.append(address)
+        raise OSError("there is no network here")
+socket.socket = Noted
+import app
+from cirrusmq.wiring import bootstrap
+print(json.dumps({
+    "clients": bootstrap.connection.cache_info().currsize,
+    "cores": bootstrap._wire.cache_info().currsize,
+    "opened": opened,
+    "threads": threading.active_count(),
+    "collecting": gc.isenabled(),
+    "kept": gc.get_freeze_count(),
+    "modules": sorted(sys.modules),
+}))
+"""
+# Two environments that start from one snapshot: what is made once while loading is in both.
+FORKED = """
+import json, os, random, time
+import app
+from cirrusmq.wiring import bootstrap
+random.seed(7)
+told = []
+for _ in range(2):
+    read, write = os.pipe()
+    if os.fork() == 0:
+        core = bootstrap.service()
+        told = {
+            "drawn": [core.random_bytes(16).hex(), core.random.random(), random.random()],
+            "now_ms": core.now_ms(),
+            "system_ms": time.time_ns() // 1_000_000,
+            "remembered": len(core.cache._values) + len(core.slow_cache._values),
+        }
+        os.write(write, json.dumps(told).encode())
+        os._exit(0)
+    os.close(write)
+    with os.fdopen(read) as pipe:
+        told.append(json.load(pipe))
+    os.wait()
+print(json.dumps(told))
+"""
+
+
+def run(root: Path, function: str, code: str, **environment: str) -> Any:
+    """What a process says in JSON that runs `code` with a function's module at hand."""
+    ended = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=root / "functions" / function,
+        env={"PATH": os.environ["PATH"], **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stderr
+    return json.loads(ended.stdout)
+
+
+@pytest.mark.parametrize("function", ["send", "receive", "delete", "publish", "push", "sweep"])
+def test_a_function_loads_its_client_and_opens_nothing(root: Path, function: str) -> None:
+    """So the first call finds it, and a snapshot of the environment holds no connection."""
+    told = run(root, function, LOADED, **LAMBDA)
+    assert (told["clients"], told["cores"]) == (1, 1)
+    assert told["opened"] == []
+    assert told["threads"] == 1
+    assert told["collecting"]
+    assert told["kept"] > 10_000
+
+
+def test_on_one_machine_loading_makes_nothing(root: Path) -> None:
+    told = run(root, "send", LOADED)
+    assert (told["clients"], told["cores"], told["kept"]) == (0, 0, 0)
+    assert told["collecting"]
+
+
+@pytest.mark.parametrize("function", ["send", "receive", "delete", "publish"])
+def test_a_hot_function_loads_nothing_that_few_of_its_calls_need(root: Path, function: str) -> None:
+    told = run(root, function, LOADED, **LAMBDA)
+    rarely = {"aws_lambda_powertools", "boto3", "asyncio", "cirrusmq.webhooks.client", "lark"}
+    assert not rarely & set(told["modules"])
+
+
+def test_two_starts_of_one_snapshot_share_no_random_numbers(root: Path, tmp_path: Path) -> None:
+    """Python's own generator, by which botocore spreads its retries, is seeded anew."""
+    hooks = (
+        "import os\ndef register_after_restore(call): os.register_at_fork(after_in_child=call)\n"
+    )
+    (tmp_path / "snapshot_restore_py.py").write_text(hooks)
+    one, other = run(
+        root,
+        "send",
+        FORKED,
+        **LAMBDA,
+        AWS_LAMBDA_INITIALIZATION_TYPE="snap-start",
+        PYTHONPATH=str(tmp_path),
+    )
+    assert all(a != b for a, b in zip(one["drawn"], other["drawn"], strict=True))
+
+
+def test_the_clock_goes_on_from_the_start_and_not_from_the_snapshot(root: Path) -> None:
+    """And nothing that an environment remembers of tables is in a snapshot."""
+    for told in run(root, "send", FORKED, **LAMBDA):
+        assert abs(told["now_ms"] - told["system_ms"]) < 1_000
+        assert told["remembered"] == 0
