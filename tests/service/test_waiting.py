@@ -32,13 +32,14 @@ def poll_units(world: World, alice: Client, path: str, **fields: Any) -> float:
 
 
 @pytest.mark.parametrize("ordered", [False, True])
-@pytest.mark.parametrize("partitions", [1, 16, 255])
+@pytest.mark.parametrize("partitions", [1, 4, 16, 64, 255])
 def test_an_idle_poll_of_20_seconds_costs_at_most_150_units(partitions: int, ordered: bool) -> None:
     world, alice = cloud()
     alice.put("/queues/orders", {"partitions": partitions, "ordered": ordered})
     alice.put("/queues/orders/receivers/copy", {"start": "latest"})
 
-    assert poll_units(world, alice, "/queues/orders") <= POLL_UNITS
+    for _ in range(2):
+        assert poll_units(world, alice, "/queues/orders") <= POLL_UNITS
     assert poll_units(world, alice, "/queues/orders", receiver="copy") <= POLL_UNITS
 
 

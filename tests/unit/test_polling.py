@@ -5,7 +5,12 @@ from __future__ import annotations
 import pytest
 from tests.unit.parcels import source
 
-from cirrusmq.receiving.polling import ends_with_all, pause_seconds
+from cirrusmq.receiving.polling import Turns, ends_with_all, first_partitions, pause_seconds
+
+LOOKS = 2 * (150 - 21 - 1)
+"""256, of the units that 21 readings of the attributes leave."""
+WITH_WAKE_UPS = LOOKS - 60
+"""196: each 0.34 s of 20 s one look is at the wake-ups, and once when the wait ends."""
 
 IDLE = 0.5
 """Units of a look at an idle partition."""
@@ -16,35 +21,95 @@ IDLE = 0.5
     [
         (1, 0.34),
         (4, 0.34 / 4),
-        # 2 times (150 - 21 - 1) = 256 looks, less those at all partitions: the first and the last.
-        (16, 20 / (256 - 32)),
-        (17, 20 / (256 - 17)),
-        (216, 20 / (256 - 216)),
-        (252, 5.0),
-        (255, 5.0),
+        # Less those at all partitions, the first and the last.
+        (5, 20 / (WITH_WAKE_UPS - 10)),
+        (16, 20 / (WITH_WAKE_UPS - 32)),
+        (17, 20 / (WITH_WAKE_UPS - 17)),
+        (160, 20 / (WITH_WAKE_UPS - 160)),
+        (255, 20 / (WITH_WAKE_UPS - 160)),
     ],
 )
 def test_a_queue_is_looked_at_within_its_units(partitions: int, seconds: float) -> None:
-    assert pause_seconds(source(partitions=partitions), IDLE) == pytest.approx(seconds, rel=1e-9)
+    assert pause_seconds(source(partitions=partitions), 20, IDLE) == pytest.approx(
+        seconds, rel=1e-9
+    )
+
+
+def test_the_first_look_of_a_long_wait_is_at_160_partitions_where_sends_wake_it() -> None:
+    assert first_partitions(source(partitions=255), 20) == 160
+    assert first_partitions(source(partitions=255), 10) == 160
+    assert first_partitions(source(partitions=255), 9.9) == 255
+    assert first_partitions(source(partitions=64), 20) == 64
+    assert first_partitions(source(partitions=255, receiver="copy"), 20) == 255
 
 
 @pytest.mark.parametrize("place", [{"receiver": "copy"}, {"subscription": "web"}])
 def test_attributes_of_its_own_leave_fewer_looks(place: dict[str, str]) -> None:
-    """2 times (150 - 42 - 1) = 214 looks."""
-    assert pause_seconds(source(partitions=4, **place), IDLE) == pytest.approx(20 / (214 - 8))
-    assert pause_seconds(source(partitions=16, **place), IDLE) == pytest.approx(20 / (214 - 32))
-    assert pause_seconds(source(partitions=208, **place), IDLE) == pytest.approx(20 / (214 - 208))
+    """2 times (150 - 42 - 1) = 214 looks, and none at wake-ups."""
+    assert pause_seconds(source(partitions=4, **place), 20, IDLE) == pytest.approx(20 / (214 - 8))
+    assert pause_seconds(source(partitions=16, **place), 20, IDLE) == pytest.approx(20 / (214 - 32))
+    assert pause_seconds(source(partitions=208, **place), 20, IDLE) == pytest.approx(
+        20 / (214 - 208)
+    )
     # None are left behind the first look at all of them.
-    assert pause_seconds(source(partitions=214, **place), IDLE) == 5.0
-    assert pause_seconds(source(partitions=255, **place), IDLE) == 5.0
+    assert pause_seconds(source(partitions=214, **place), 20, IDLE) == 5.0
+    assert pause_seconds(source(partitions=255, **place), 20, IDLE) == 5.0
+
+
+def test_a_short_wait_leaves_its_looks_to_the_partitions() -> None:
+    assert pause_seconds(source(partitions=16), 1, IDLE) == pytest.approx(20 / (LOOKS - 32))
+    assert pause_seconds(source(partitions=216), 0.2, IDLE) == pytest.approx(20 / (LOOKS - 216))
+    assert pause_seconds(source(partitions=255), 0.2, IDLE) == 5.0
 
 
 def test_a_look_that_cost_more_is_made_up_for_at_20_units_a_second() -> None:
-    assert pause_seconds(source(partitions=1), 2.0) == 0.34
-    assert pause_seconds(source(partitions=1), 10.0) == 0.5
-    assert pause_seconds(source(partitions=255), 200.0) == 10.0
+    assert pause_seconds(source(partitions=1), 20, 2.0) == 0.34
+    assert pause_seconds(source(partitions=1), 20, 10.0) == 0.5
+    assert pause_seconds(source(partitions=255), 20, 200.0) == 10.0
 
 
 def test_the_last_look_is_at_all_partitions_of_up_to_16() -> None:
     assert ends_with_all(source(partitions=16))
     assert not ends_with_all(source(partitions=17))
+
+
+def looks(place: dict[str, int], seconds: float) -> tuple[list[float], list[float]]:
+    """The times of looks at partitions, and of looks at wake-ups."""
+    queue, turns = source(**place), Turns(20)
+    turns.begin_turn(queue, 0)
+    turns.begin_round()
+    partitions, wake_ups, now = [], [], 0.0
+    while now < seconds:
+        pause = turns.next_seconds(queue)
+        turns.pass_seconds(pause)
+        now += pause
+        if turns.with_wake_ups(queue) and turns.round_is_due:
+            wake_ups.append(round(now, 3))
+            turns.begin_round()
+        if turns.turn_is_due:
+            partitions.append(round(now, 3))
+            turns.begin_turn(queue, 0)
+    return partitions, wake_ups
+
+
+def test_wake_ups_are_looked_at_each_340_ms_between_the_turns_of_partitions() -> None:
+    partitions, wake_ups = looks({"partitions": 16}, 1)
+    assert wake_ups == [0.34, 0.68, 1.02]
+    assert partitions == [0.122, 0.244, 0.366, 0.488, 0.61, 0.732, 0.854, 0.976]
+
+
+def test_a_queue_of_few_partitions_has_no_wake_ups() -> None:
+    partitions, wake_ups = looks({"partitions": 4}, 0.5)
+    assert wake_ups == []
+    assert partitions == [0.085, 0.17, 0.255, 0.34, 0.425, 0.51]
+
+
+def test_both_looks_may_be_due_at_once() -> None:
+    queue, turns = source(partitions=255), Turns(20)
+    turns.begin_turn(queue, 6.8)  # made up for in 0.34 s, the others' turns are 0.556 s apart
+    turns.begin_round()
+    turns.pass_seconds(turns.next_seconds(queue))
+    assert turns.round_is_due
+    assert not turns.turn_is_due
+    turns.pass_seconds(0.22)
+    assert turns.turn_is_due

@@ -1,25 +1,44 @@
 """The delay of a message that ends a long poll, and the cost of polls without messages.
 
-One consumer polls 20 s at a time, again and again. A message is sent after so long a poll.
-Time is simulated: two runs give the same figures.
+One consumer polls 20 s at a time, again and again. A message is sent at a random moment by an
+environment with caches and a clock of its own. Time is simulated: two runs give the same figures.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from random import Random
 from statistics import median, quantiles
+from typing import NamedTuple
 
+from msgspec.structs import replace
+
+from cirrusmq.base import ulid
+from cirrusmq.base.limits import CACHE_MS
+from cirrusmq.runtime.cache import Cache
+from cirrusmq.runtime.core import Core
+from cirrusmq.runtime.head_hints import Hints
+from cirrusmq.runtime.wake_up_memory import WakeUpMemory
+from cirrusmq_local.testing.clock import ManualClock
 from cirrusmq_local.testing.world import Client, World
 
 from ..drawing.tables import show
 
 PARTITIONS = (1, 4, 16, 64, 255)
-AGES_SECONDS = (1, 5, 20)
+SKEWS_MS = (-2_000, 0, 2_000)
 POLL_SECONDS = 20
-TRIALS = {1: 300, 4: 300, 16: 100, 64: 30, 255: 30}
-"""Messages for each age, by partitions."""
-_GOLDEN = 0.6180339887
-"""Its multiples spread evenly within a second."""
+LONGEST_SECONDS = 25.0
+TRIALS = {1: 100, 4: 100, 16: 60, 64: 40, 255: 40}
+"""Messages for each skew, by partitions."""
+
+
+class Delay(NamedTuple):
+    """How late a message ended a poll, in seconds."""
+
+    sent: float
+    """Since it was sent."""
+    due: float
+    """Since the consumer's clock showed the time at which it can be received."""
 
 
 def run() -> None:
@@ -27,69 +46,128 @@ def run() -> None:
     rows = []
     for partitions in PARTITIONS:
         idle = idle_units(partitions)
-        for age_seconds in AGES_SECONDS:
-            late = sorted(delays(partitions, age_seconds, TRIALS[partitions]))
-            nine_of_ten = quantiles(late, n=10)[-1]
-            rows.append((partitions, idle, age_seconds, median(late), nine_of_ten, late[-1]))
+        for skew_ms in SKEWS_MS:
+            late = list(delays(partitions, skew_ms, TRIALS[partitions]))
+            due = sorted(delay.due for delay in late)
+            rows.append(
+                (
+                    partitions,
+                    idle,
+                    skew_ms // 1000,
+                    median(delay.sent for delay in late),
+                    median(due),
+                    quantiles(due, n=20)[-1],
+                    due[-1],
+                )
+            )
     show(
         f"How late a message ends a poll of {POLL_SECONDS} s, for one consumer",
         [
             "partitions",
             "units of an idle poll",
-            "polled for, s",
-            "late, median s",
-            "late, 9 of 10 s",
+            "sender's clock ahead, s",
+            "after its sending, median s",
+            "after it is due, median s",
+            "19 of 20 s",
             "latest s",
         ],
         rows,
     )
-    print(
-        "\nUnits: of messages and attributes, which caches hold for a second. Consumers that wait"
-    )
-    print("side by side look at different moments: with ten of them a message is a tenth as late.")
+    print("\nUnits: of messages and attributes, which caches hold for a second. A message can be")
+    print("received from the time of its sender's clock on, which may be behind the consumer's.")
 
 
 def idle_units(partitions: int) -> float:
-    """Read units of a poll without any message, as in the cloud."""
-    world, client = _polled(partitions, shared_caches=False)
+    """Read units of a poll without any message: the most of three, one after the other."""
+    world, client = _polled(partitions)
+    return max(_poll_units(world, client) for _ in range(3))
+
+
+def _poll_units(world: World, client: Client) -> float:
     before = world.engine.capacity()["read_units"]
     client.receive("work", wait_seconds=POLL_SECONDS)
     return float(world.engine.capacity()["read_units"] - before)
 
 
-def delays(partitions: int, age_seconds: float, trials: int) -> Iterator[float]:
-    """Seconds from a message's sending to the end of the poll that it ends."""
-    world, client = _polled(partitions, shared_caches=True)
+def delays(partitions: int, skew_ms: int, trials: int) -> Iterator[Delay]:
+    """Of messages sent at random moments, each after a wait of up to `LONGEST_SECONDS`.
+
+    Every second send has an `attempt`, as those of the client library have.
+    """
+    world, client = _polled(partitions)
+    sender = _environment(world, skew_ms)
+    draw = Random(partitions)
     for number in range(trials):
-        yield _delay(world, client, age_seconds + number * _GOLDEN % 1)
+        attempt = ulid.encode(0, draw.randbytes(10))[10:] if number % 2 else None
+        seconds = draw.uniform(0, LONGEST_SECONDS)
+        yield _delay(world, client, sender, seconds, attempt)
 
 
-def _delay(world: World, client: Client, age_seconds: float) -> float:
-    clock = world.clock
+class _SkewedClock:
+    """The world's clock as another machine shows it."""
+
+    scale = 1.0
+
+    def __init__(self, clock: ManualClock, skew_ms: int) -> None:
+        self._clock, self._skew_ms = clock, skew_ms
+
+    def now_ms(self) -> int:
+        """Milliseconds since the epoch, as this machine believes."""
+        return self._clock.now_ms() + self._skew_ms
+
+    def sleep(self, seconds: float) -> None:
+        """Let time pass."""
+        self._clock.pass_seconds(seconds)
+
+
+def _environment(world: World, skew_ms: int) -> Core:
+    clock = _SkewedClock(world.clock, skew_ms)
+    cache = Cache(clock, CACHE_MS, shared=False)
+    return replace(world.core, clock=clock, cache=cache, hints=Hints(), wake_ups=WakeUpMemory())
+
+
+def _delay(
+    world: World, client: Client, sender: Core, age_seconds: float, attempt: str | None
+) -> Delay:
+    clock, receiver = world.clock, world.core
     sleep, due_ms = clock.sleep, clock.now_ms() + round(1000 * age_seconds)
     sent = False
 
+    def send() -> None:
+        request: dict[str, object] = {"messages": [{"body": "x"}]}
+        if attempt is not None:
+            request["attempt"] = ulid.encode(clock.now_ms(), bytes(10))[:10] + attempt
+        world.core = sender
+        reply = client.post("/queues/work/messages", request)
+        world.core = receiver
+        assert reply.status == 201, reply.text
+
     def sleep_and_send(seconds: float) -> None:
         nonlocal sent
-        sleep(seconds)
-        if not sent and clock.now_ms() >= due_ms:
+        left_ms = due_ms - clock.now_ms()
+        if not sent and left_ms <= 1000 * seconds:
             sent = True
-            client.send("work", "x")
+            clock.pass_seconds(left_ms / 1000)
+            send()
+            seconds -= left_ms / 1000
+        if seconds > 0:
+            sleep(seconds)
 
     clock.sleep = sleep_and_send  # type: ignore[method-assign]
     try:
-        received = client.receive("work", 1, wait_seconds=POLL_SECONDS)
-        while not received:
-            received = client.receive("work", 1, wait_seconds=POLL_SECONDS)
+        while not (received := client.receive("work", 1, wait_seconds=POLL_SECONDS)):
+            pass
     finally:
         clock.sleep = sleep  # type: ignore[method-assign]
     receipts = [message["receipt"] for message in received]
     client.post("/queues/work/messages/delete", {"receipts": receipts})
-    return (clock.now_ms() - due_ms) / 1000
+    ahead_ms = max(0, sender.now_ms() - clock.now_ms())
+    late_ms = clock.now_ms() - due_ms
+    return Delay(late_ms / 1000, (late_ms - ahead_ms) / 1000)
 
 
-def _polled(partitions: int, *, shared_caches: bool) -> tuple[World, Client]:
-    world = World(seed=partitions, shared_caches=shared_caches)
+def _polled(partitions: int) -> tuple[World, Client]:
+    world = World(seed=partitions, shared_caches=False)
     client = world.client("alice")
     client.put("/queues/work", {"partitions": partitions})
     client.receive("work", wait_seconds=1)

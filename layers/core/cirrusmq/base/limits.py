@@ -68,6 +68,9 @@ LAG_MS = 30_000
 end."""
 MOVES_PER_SECOND = 20
 """Give-backs that an execution environment moves in a partition; the others stay in place."""
+WAKE_UPS_PER_SECOND, WAKE_UPS_AT_ONCE = 5, 10
+"""Wake-ups of a queue that an execution environment writes: 100 of them write half of what one key
+takes. A receiver that is awake looks at every partition, so that few are enough."""
 LONGEST_WAIT_MS = 43_200_000
 """No give-back's delay and no wait of a retry policy is longer."""
 RESCUE_MS = 120_000

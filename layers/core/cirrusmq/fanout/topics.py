@@ -12,7 +12,7 @@ from cirrusmq.base import limits, ulid
 from cirrusmq.fanout.copies import Share, lanes_of, parcels_of, put_parcels
 from cirrusmq.fanout.handouts import Handout, LogEntry
 from cirrusmq.model.message import Message
-from cirrusmq.model.parcel import lone_parcel_id, message_id
+from cirrusmq.model.parcel import Parcel, lone_parcel_id, message_id
 from cirrusmq.model.queue import Queue
 from cirrusmq.model.topic import Subscription
 from cirrusmq.publishing.recipients import endpoint
@@ -23,6 +23,8 @@ from cirrusmq.sending import deduplication
 from cirrusmq.sending.batch import stored
 from cirrusmq.sending.deduplication import Duplicate
 from cirrusmq.sending.parcels import Entry, items_for
+from cirrusmq.sending.wake_ups import wake_receivers
+from cirrusmq.storage.parcels import read_parcel
 from cirrusmq.storage.sequences import take_sequence
 from cirrusmq.subscriptions.subscriptions import subscriptions_with
 
@@ -87,7 +89,7 @@ def _queue_handout(
         return Handout(
             reader_id=queue.id,
             entry=entry,
-            give=lambda: put_parcels(core, list(parcels_of(share))),
+            give=lambda: _put_and_wake(core, queue, list(parcels_of(share))),
         )
     lanes = frozenset(
         f"{queue.id}#{_grouped(queue, record, place).group}" for place in delivery.places
@@ -151,6 +153,12 @@ def _share(source_id: str, record: TopicRecord, delivery: Delivery) -> Share:
     )
 
 
+def _put_and_wake(core: Core, queue: Queue, parcels: Sequence[Parcel]) -> None:
+    begun_ms = core.now_ms()
+    put_parcels(core, parcels)
+    wake_receivers(core, queue, parcels, begun_ms)
+
+
 def _needs_a_send(core: Core, queue: Queue) -> bool:
     """Whether a parcel put from outside would miss what a send does in this queue.
 
@@ -195,6 +203,7 @@ def _send(core: Core, queue: Queue, record: TopicRecord, delivery: Delivery) -> 
         )
         with contextlib.suppress(Duplicate):
             deduplication.transact(core, items.all, reminders, begun_ms=now_ms, now_ms=now_ms)
+            wake_receivers(core, queue, map(read_parcel, items.parcels), now_ms)
 
 
 def _grouped(queue: Queue, record: TopicRecord, place: int) -> Message:

@@ -23,6 +23,7 @@ from cirrusmq.receiving.repeat import held_from_attempt
 from cirrusmq.receiving.unclaim import read_claimed
 from cirrusmq.receiving.unordered import take_from_partition
 from cirrusmq.receiving.waiting_room import waiting
+from cirrusmq.receiving.wake_ups import say_that_one_waits, woken_partitions
 from cirrusmq.runtime.core import Core
 
 LOOK_UNITS = 8.0
@@ -88,31 +89,51 @@ def receive(
             return _with_contents(core, source, held)
     wait = request.wait_seconds
     wait_seconds = source.receive_wait_seconds if isinstance(wait, UnsetType) else wait
-    deadline_ms = core.now_ms() + int(min(wait_seconds, most_seconds) * 1000)
+    wait_seconds = min(wait_seconds, most_seconds)
+    deadline_ms = core.now_ms() + int(wait_seconds * 1000)
     looking = _Looking(core, wanted, chance)
-    received = looking.at_all(source)
+    first = polling.first_partitions(source, wait_seconds)
+    received = looking.at_first(source, first)
     if received or core.now_ms() >= deadline_ms:
         return received
     with waiting(core, caller.account, deadline_ms) as may_wait:
-        return _wait(core, find, source, looking, deadline_ms) if may_wait else []
+        if may_wait:
+            return _wait(core, find, source, looking, wait_seconds, deadline_ms)
+    return looking.at_all(source) if first < source.partitions else []
 
 
 def _wait(
-    core: Core, find: Callable[[], Source], source: Source, looking: _Looking, deadline_ms: int
+    core: Core,
+    find: Callable[[], Source],
+    source: Source,
+    looking: _Looking,
+    wait_seconds: float,
+    deadline_ms: int,
 ) -> list[Received]:
     """Look again and again until there is something, or the time is over."""
     received: list[Received] = []
+    turns = polling.Turns(wait_seconds)
+    turns.begin_turn(source, looking.last_units)
+    turns.begin_round()
     while not received and (left_seconds := (deadline_ms - core.now_ms()) / 1000) > 0:
-        pause_seconds = polling.pause_seconds(source, looking.last_units)
+        wakes = turns.with_wake_ups(source)
+        if wakes:
+            say_that_one_waits(core, source)
+        pause_seconds = turns.next_seconds(source)
+        ends = pause_seconds >= left_seconds
         core.clock.sleep(min(pause_seconds, left_seconds))
+        turns.pass_seconds(pause_seconds)
         before, source = source, find()
         if source.id != before.id:
             return []  # another one by that name: the call was for the one that is deleted
-        ends = pause_seconds >= left_seconds
         if ends and polling.ends_with_all(source):
-            received = looking.at_all(source)
-        else:
+            return looking.at_all(source)
+        if wakes and (ends or turns.round_is_due):
+            received = looking.at_woken(source)
+            turns.begin_round()
+        if not received and (ends or turns.turn_is_due):
             received = looking.at_next(source)
+            turns.begin_turn(source, looking.last_units)
     return received
 
 
@@ -126,12 +147,22 @@ class _Looking:
         self.last_units = 0.0
         """Read units of the last look at an ordered source; 0 elsewhere."""
 
+    def at_first(self, source: Source, count: int) -> list[Received]:
+        """Look at the first partitions, in the receive's order; behind them the turns begin."""
+        self._turn = count - 1 if count < source.partitions else 0
+        return self._look(source, self._chance.partitions(source.partitions)[:count])
+
     def at_all(self, source: Source) -> list[Received]:
         """Look at every partition until one of them gives something.
 
         Raises Unavailable where the store refused in one of them and no other one gave anything.
         """
         return self._look(source, self._chance.partitions(source.partitions))
+
+    def at_woken(self, source: Source) -> list[Received]:
+        """Look at the partitions of wake-ups, if there are any."""
+        partitions = woken_partitions(self._core, source)
+        return self._look(source, partitions) if partitions else []
 
     def at_next(self, source: Source) -> list[Received]:
         """Look at the partition whose turn it is."""

@@ -3,7 +3,7 @@
 The nonces of a receive with an `attempt` derive from it, so the store needs nothing more than the
 leases themselves; only a repeat pays for looking, and no more than `REPEAT_UNITS`, with any
 backlog. The order of the partitions derives from the attempt as well, so a repeat first looks at
-those that the first receive looked at.
+those that the first receive looked at: before them at those that it may have been woken for.
 
 A small partition is read whole. In a large one first deliveries are in the order of their times:
 
@@ -24,6 +24,7 @@ from cirrusmq.model.source import Source
 from cirrusmq.receiving.claim import Claim, NonceOf
 from cirrusmq.receiving.filling import Batch, Wanted
 from cirrusmq.receiving.randomness import Chance
+from cirrusmq.receiving.wake_ups import partitions_woken_since
 from cirrusmq.runtime.core import Core
 from cirrusmq.storage.bisection import Budget, first_time
 from cirrusmq.storage.parcels import PARCELS, partition_key
@@ -46,7 +47,8 @@ def held_from_attempt(core: Core, source: Source, chance: Chance, wanted: Wanted
     """
     budget = Budget(REPEAT_UNITS)
     held: Iterable[Claim]
-    for partition in chance.partitions(source.partitions):
+    woken = partitions_woken_since(core, source, chance.begun_ms)
+    for partition in dict.fromkeys([*woken, *chance.partitions(source.partitions)]):
         pk = partition_key(PARCELS, source.id, partition)
         if source.ordered:
             parcels = _around(core, pk, chance.ring_start, budget)

@@ -19,6 +19,7 @@ from cirrusmq.runtime.recent_ids import Recent
 from cirrusmq.runtime.secret import Secret
 from cirrusmq.runtime.store import Store
 from cirrusmq.runtime.throttle import Throttle
+from cirrusmq.runtime.wake_up_memory import WakeUpMemory
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -145,6 +146,7 @@ class Core(msgspec.Struct, frozen=True, kw_only=True):
     """The real time in epoch seconds, for signatures that others check."""
     settings: Settings = Settings()
     hints: Hints = field(default_factory=Hints)
+    wake_ups: WakeUpMemory = field(default_factory=WakeUpMemory)
     throttle: Throttle = field(default_factory=Throttle)
     callers: Callers = field(default_factory=Callers)
     fanned_out: Recent = field(default_factory=Recent)

@@ -58,10 +58,10 @@ class Store:
         self._random = randomness
         self._sleep = sleep
 
-    def get(self, table: str, pk: str, sk: str) -> Item | None:
-        """The item of this key, strongly consistent."""
+    def get(self, table: str, pk: str, sk: str, *, consistent: bool = True) -> Item | None:
+        """The item of this key; for half the units it may be as it was a moment ago."""
         answer = self._call(
-            "GetItem", {"TableName": table, "Key": key(pk, sk), "ConsistentRead": True}
+            "GetItem", {"TableName": table, "Key": key(pk, sk), "ConsistentRead": consistent}
         )
         return answer.get("Item")
 

@@ -29,9 +29,10 @@ from cirrusmq.sending.batch import (
 from cirrusmq.sending.deduplication import Earlier, Stored
 from cirrusmq.sending.late import under_present_keys
 from cirrusmq.sending.parcels import Entry, Items, items_for
+from cirrusmq.sending.wake_ups import wake_receivers
 from cirrusmq.sending.writes import find_with_earlier_delay, is_leftover, store_items
 from cirrusmq.storage import counters
-from cirrusmq.storage.parcels import read_positions
+from cirrusmq.storage.parcels import read_parcel, read_positions
 from cirrusmq.storage.sequences import take_sequence
 
 
@@ -222,6 +223,7 @@ def _write(sending: _Send, drafts: Mapping[int, _Draft]) -> Mapping[int, _Result
     else:
         earlier = store_items(core, queue, items)
     if earlier is None:
+        wake_receivers(core, queue, map(read_parcel, items.parcels), sending.now_ms)
         return fresh
     taken = {_key(item) for item in earlier.items}
     met = {place for item in items.all if _key(item) in taken for place in read_positions(item)}

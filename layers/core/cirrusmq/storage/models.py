@@ -10,6 +10,7 @@
 | | | | `a`: shown here again, is under that id |
 | Messages | `A#<source id>#<partition>` | `<sent + max age>#<sort key>` | a re-keyed parcel's age |
 | Messages | `H#<source id>#<partition>` | `H` | the mark of a partition's head |
+| Messages | `W#<queue id>` | `<time>#<partition>#…` | a wake-up: `cirrusmq.storage.wake_ups` |
 | Messages | `D#<queue id>#<hash>` | `D` | `DeduplicationItem` |
 | Messages | `N#<queue id>#<partition>` | `N` | a sequence's counter |
 | Messages | `W#<source id>` | number of a slot, or `wake` | `cirrusmq.invoking.slots` |

@@ -1,0 +1,54 @@
+"""The wake-ups that a waiting receive follows."""
+
+from __future__ import annotations
+
+import logging
+
+from cirrusmq.base.errors import Unavailable
+from cirrusmq.model import wake_up
+from cirrusmq.model.source import Source
+from cirrusmq.runtime.core import Core
+from cirrusmq.storage.wake_ups import put_waiting, read_wake_ups
+
+_logger = logging.getLogger(__name__)
+
+
+def say_that_one_waits(core: Core, source: Source) -> None:
+    """Have senders write wake-ups for half a minute: one write unit each quarter, if at all."""
+    now_ms = core.now_ms()
+    until_ms = now_ms + wake_up.WAITS_MS
+    if not core.wake_ups.says(source.id, until_ms, now_ms):
+        return
+    try:
+        put_waiting(core, source.id, until_ms)
+    except Unavailable as error:
+        core.wake_ups.unsaid(source.id)
+        _logger.warning("senders to %s do not know of a wait: %r", source.id, error.__cause__)
+
+
+def woken_partitions(core: Core, source: Source) -> list[int]:
+    """The partitions to look at now, those of the newest wake-ups first. Half a read unit."""
+    now_ms = core.now_ms()
+    keys = core.wake_ups.follow(source.id, _read(core, source, now_ms, now_ms), now_ms)
+    return _partitions(source, keys)
+
+
+def partitions_woken_since(core: Core, source: Source, since_ms: int) -> list[int]:
+    """Those that a receive begun at that time may have been woken to look at. Half a read unit."""
+    if not wake_up.wakes(source):
+        return []
+    return _partitions(source, _read(core, source, since_ms, core.now_ms()))
+
+
+def _read(core: Core, source: Source, since_ms: int, now_ms: int) -> list[str]:
+    try:
+        return read_wake_ups(core, source.id, since_ms, now_ms)
+    except Unavailable as error:
+        _logger.warning("wake-ups of %s cannot be read: %r", source.id, error.__cause__)
+        return []
+
+
+def _partitions(source: Source, keys: list[str]) -> list[int]:
+    """A source may be read with fewer partitions than its sender knows of already."""
+    named = dict.fromkeys(map(wake_up.partition_in, keys))
+    return [partition for partition in named if partition < source.partitions]

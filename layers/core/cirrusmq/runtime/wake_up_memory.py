@@ -1,0 +1,102 @@
+"""An execution environment's memory of wake-ups. Nothing depends on it: it saves units."""
+
+from __future__ import annotations
+
+import threading
+from collections import defaultdict
+from collections.abc import Iterable
+
+import msgspec
+from msgspec import field
+
+from cirrusmq.base import limits
+
+FOLLOWED_MS = 1_000
+"""So long a wake-up is followed: its message may be seen a moment later than the wake-up."""
+MOST_AT_ONCE = 8
+"""Wake-ups that one look follows."""
+_PAUSE_MS = 5_000
+_MOST_SOURCES = 10_000
+
+
+class _Source(msgspec.Struct):
+    waits_until_ms: int = 0
+    asked_ms: int | None = None
+    wake_ups: float = limits.WAKE_UPS_AT_ONCE
+    wake_ups_ms: int = 0
+    said_until_ms: int = 0
+    followed: dict[str, int] = field(default_factory=dict)
+
+
+class WakeUpMemory:
+    """By source id; safe to share between threads."""
+
+    def __init__(self) -> None:
+        self._sources: defaultdict[str, _Source] = defaultdict(_Source)
+        self._lock = threading.Lock()
+
+    def waits(self, source_id: str, now_ms: int) -> bool | None:
+        """Whether a receiver waits at the source; None: that is to be asked anew."""
+        with self._lock:
+            source = self._source(source_id)
+            if now_ms < source.waits_until_ms:
+                return True
+            asked_ms = source.asked_ms
+            known = asked_ms is not None and 0 <= now_ms - asked_ms < limits.CACHE_MS
+            return False if known else None
+
+    def know(self, source_id: str, waits_until_ms: int, now_ms: int) -> None:
+        """Keep the answer."""
+        with self._lock:
+            source = self._source(source_id)
+            source.waits_until_ms, source.asked_ms = waits_until_ms, now_ms
+
+    def may_wake(self, source_id: str, now_ms: int) -> bool:
+        """Whether one more wake-up may be written now; a True counts as one."""
+        with self._lock:
+            source = self._source(source_id)
+            gained = max(0, now_ms - source.wake_ups_ms) * limits.WAKE_UPS_PER_SECOND / 1000
+            left = min(limits.WAKE_UPS_AT_ONCE, source.wake_ups + gained)
+            source.wake_ups_ms = max(now_ms, source.wake_ups_ms)
+            source.wake_ups = left - 1 if left >= 1 else left
+            return left >= 1
+
+    def pause(self, source_id: str, now_ms: int) -> None:
+        """The store refused one."""
+        with self._lock:
+            source = self._source(source_id)
+            source.wake_ups, source.wake_ups_ms = 0.0, now_ms + _PAUSE_MS
+
+    def says(self, source_id: str, until_ms: int, now_ms: int) -> bool:
+        """Whether to say that a receiver waits; a True counts as said until that time.
+
+        It is said again when less than half of the time is left.
+        """
+        with self._lock:
+            source = self._source(source_id)
+            due = 2 * (source.said_until_ms - now_ms) < until_ms - now_ms
+            if due:
+                source.said_until_ms = until_ms
+            return due
+
+    def unsaid(self, source_id: str) -> None:
+        """The store refused to write it down."""
+        with self._lock:
+            self._source(source_id).said_until_ms = 0
+
+    def follow(self, source_id: str, keys: Iterable[str], now_ms: int) -> list[str]:
+        """Those of the wake-ups found, by their sort keys, that a look should follow now."""
+        with self._lock:
+            source = self._source(source_id)
+            source.followed = {key: source.followed.get(key, now_ms) for key in keys}
+            fresh = [key for key, ms in source.followed.items() if now_ms - ms <= FOLLOWED_MS]
+            left = fresh[MOST_AT_ONCE:]
+            for key in left:
+                if source.followed[key] == now_ms:
+                    del source.followed[key]
+            return fresh[:MOST_AT_ONCE]
+
+    def _source(self, source_id: str) -> _Source:
+        if len(self._sources) >= _MOST_SOURCES and source_id not in self._sources:
+            self._sources.clear()
+        return self._sources[source_id]

@@ -1,0 +1,111 @@
+"""Wake-ups: their keys, and the memory of an execution environment."""
+
+from __future__ import annotations
+
+import pytest
+from tests.unit.parcels import NOW_MS, source
+
+from cirrusmq.base import limits
+from cirrusmq.model import wake_up
+from cirrusmq.runtime.wake_up_memory import FOLLOWED_MS, MOST_AT_ONCE, WakeUpMemory
+
+
+@pytest.fixture
+def memory() -> WakeUpMemory:
+    return WakeUpMemory()
+
+
+def key(ms: int, partition: int = 7) -> str:
+    return wake_up.wake_up_key(NOW_MS + ms, partition, "0a1b")
+
+
+class TestKeys:
+    def test_a_key_names_the_partition(self) -> None:
+        assert [wake_up.partition_in(key(0, partition)) for partition in (0, 9, 254)] == [0, 9, 254]
+
+    def test_those_are_looked_for_that_are_due_and_no_older_than_clocks_differ(self) -> None:
+        after, until = wake_up.due_between(NOW_MS, NOW_MS)
+        assert [after <= key(ms) <= until for ms in (-4_001, -4_000, -2_000, 0, 1)] == [
+            False,
+            True,
+            True,
+            True,
+            False,
+        ]
+
+    def test_who_says_that_it_waits_is_not_among_them(self) -> None:
+        assert not wake_up.due_between(NOW_MS, NOW_MS)[1] >= "~"
+
+    @pytest.mark.parametrize("place", [{"receiver": "copy"}, {"subscription": "web"}])
+    def test_copies_have_none(self, place: dict[str, str]) -> None:
+        assert wake_up.wakes(source(partitions=5))
+        assert not wake_up.wakes(source(partitions=4))
+        assert not wake_up.wakes(source(partitions=5, **place))
+
+
+class TestWaits:
+    def test_an_answer_that_nobody_waits_is_kept_for_a_second(self, memory: WakeUpMemory) -> None:
+        assert memory.waits("q", NOW_MS) is None
+        memory.know("q", 0, NOW_MS)
+        assert memory.waits("q", NOW_MS + 999) is False
+        assert memory.waits("q", NOW_MS + 1_000) is None
+        assert memory.waits("other", NOW_MS) is None
+
+    def test_a_wait_is_believed_until_its_time(self, memory: WakeUpMemory) -> None:
+        memory.know("q", NOW_MS + 30_000, NOW_MS)
+        assert memory.waits("q", NOW_MS + 29_999) is True
+        assert memory.waits("q", NOW_MS + 30_000) is None
+
+    def test_a_wait_is_said_again_when_half_of_its_time_is_over(self, memory: WakeUpMemory) -> None:
+        def says(ms: int) -> bool:
+            return memory.says("q", NOW_MS + ms + wake_up.WAITS_MS, NOW_MS + ms)
+
+        assert [says(ms) for ms in (0, 15_000, 15_001, 16_000)] == [True, False, True, False]
+
+    def test_a_wait_that_could_not_be_written_down_is_said_again(
+        self, memory: WakeUpMemory
+    ) -> None:
+        assert memory.says("q", NOW_MS + 30_000, NOW_MS)
+        memory.unsaid("q")
+        assert memory.says("q", NOW_MS + 30_000, NOW_MS)
+
+
+class TestWaking:
+    def test_ten_at_once_and_then_five_a_second(self, memory: WakeUpMemory) -> None:
+        assert sum(memory.may_wake("q", NOW_MS) for _ in range(50)) == 10
+        assert sum(memory.may_wake("q", NOW_MS + ms) for ms in range(1_001)) == 5
+        assert memory.may_wake("other", NOW_MS)
+
+    def test_100_environments_write_half_of_what_a_key_takes(self) -> None:
+        assert 100 * limits.WAKE_UPS_PER_SECOND <= 500
+
+    def test_after_a_refused_one_there_are_none_for_five_seconds(
+        self, memory: WakeUpMemory
+    ) -> None:
+        memory.pause("q", NOW_MS)
+        assert not memory.may_wake("q", NOW_MS + 5_100)
+        assert memory.may_wake("q", NOW_MS + 5_200)
+
+    def test_a_clock_that_goes_back_gives_none_away(self, memory: WakeUpMemory) -> None:
+        assert sum(memory.may_wake("q", NOW_MS) for _ in range(50)) == 10
+        assert not memory.may_wake("q", NOW_MS - 60_000)
+        assert not memory.may_wake("q", NOW_MS)
+
+
+class TestFollowing:
+    def test_a_wake_up_is_followed_for_a_second(self, memory: WakeUpMemory) -> None:
+        seen = [memory.follow("q", [key(0)], NOW_MS + ms) for ms in (0, 340, 680, 1_020)]
+        assert seen == [[key(0)], [key(0)], [key(0)], []]
+        assert FOLLOWED_MS == 1_000
+
+    def test_a_look_follows_the_newest_eight_and_the_next_one_the_others(
+        self, memory: WakeUpMemory
+    ) -> None:
+        keys = [key(-number) for number in range(10)]
+        assert memory.follow("q", keys, NOW_MS) == keys[:MOST_AT_ONCE]
+        assert memory.follow("q", keys, NOW_MS + FOLLOWED_MS + 1) == keys[MOST_AT_ONCE:]
+
+    def test_those_no_longer_read_are_forgotten(self, memory: WakeUpMemory) -> None:
+        memory.follow("q", [key(0)], NOW_MS)
+        memory.follow("q", [], NOW_MS + 5_000)
+        assert memory.follow("q", [key(0)], NOW_MS + 5_001) == [key(0)]
