@@ -1,0 +1,129 @@
+"""The runbooks: they can be found, name what there is, and their steps do what they say."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+import typer.main
+from botocore.exceptions import ClientError
+from moto import mock_aws
+from tests.infra.tools import ROOT
+
+from cirrusmq_local.cloud.cloudformation import StackTemplate
+from cirrusmq_local.commands.cli import app
+from cirrusmq_local.testing import World
+
+PAGES = sorted((ROOT / "infra/runbooks").glob("*.md"))
+# Written with a capital in the middle, as templates name their parts.
+NAME = re.compile(r"`([A-Z][a-z]+(?:[A-Z][a-z]+)+)`")
+# Of the contract, and of AWS.
+OTHERS = {"ReportsMachine", "ReportsBucket"}
+
+
+@pytest.fixture(scope="module")
+def named() -> set[str]:
+    """Names of parameters, resources and outputs of the templates."""
+    found: set[str] = set()
+    for stack in StackTemplate(ROOT / "template.yaml", "cirrusmq", "local").stacks():
+        for section in ("Parameters", "Resources", "Outputs"):
+            found |= set(stack.document.get(section) or {})
+    return found
+
+
+def test_every_page_can_be_found() -> None:
+    above = (ROOT / "infra/README.md").read_text()
+    assert PAGES
+    for page in PAGES:
+        assert f"(runbooks/{page.name})" in above, page.name
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_a_page_leads_to_what_there_is(page: Path, named: set[str]) -> None:
+    text = page.read_text()
+    for link in re.findall(r"\]\(([^)]+)\)", text):
+        assert (page.parent / link).exists(), link
+    for test in re.findall(r"`(tests/[^`]+)`", text):
+        assert (ROOT / test).exists(), test
+    assert set(NAME.findall(text)) <= named | OTHERS
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_commands_are_those_of_the_command_line(page: Path) -> None:
+    group: Any = typer.main.get_command(app)
+    called = re.compile(r"(?:^ +|`)cirrusmq ([a-z]+) *([a-z]*)", re.M)
+    for command, below in called.findall(page.read_text()):
+        assert command in group.commands, command
+        inner = getattr(group.commands[command], "commands", None)
+        assert inner is None or below in inner, below
+
+
+def test_a_stuck_subscription_is_seen_and_started_again() -> None:
+    world = World()
+    client = world.client("alice")
+    assert client.put("/topics/news").status == 201
+    endpoint = {"protocol": "http", "endpoint": "http://127.0.0.1:9/hook"}
+    assert client.put("/topics/news/subscriptions/web", endpoint).status == 201
+    world.endpoint = lambda url: "status 500"
+    (sent,) = client.post("/topics/news/messages", {"messages": [{"body": "a"}]}).json["messages"]
+    world.settle()
+
+    shown = client.get("/topics/news/subscriptions/web").json
+    assert shown["state"] == "retrying"
+    (traced,) = client.get(f"/topics/news/messages/{sent['id']}").json["deliveries"]
+    assert (traced["state"], traced["last_error"]) == ("retrying", "status 500")
+
+    # Its execution is gone: nobody is at it when its time is over.
+    started = len(world.executions)
+    world.clock.pass_seconds(3_600)
+    world.run("sweep")
+    assert len(world.executions) == started + 1
+    world.engine.close()
+
+
+def test_a_drained_queue_shows_that_nothing_is_left() -> None:
+    world = World()
+    admin, producer = world.client("alice", admin=True), world.client("alice")
+    assert admin.put("/queues/orders").status == 201
+    producer.send("orders", "a", "b")
+    key = producer.authorization.removeprefix("Bearer ").partition(":")[0]
+    assert admin.delete(f"/keys/{key}").status == 204
+    world.clock.pass_seconds(60)
+    assert producer.post("/queues/orders/messages", {"messages": [{"body": "c"}]}).status == 401
+
+    counts = admin.get("/queues/orders").json["counts"]
+    assert counts["active"] == 2
+    held = admin.receive("orders")
+    receipts = {"receipts": [message["receipt"] for message in held]}
+    assert admin.post("/queues/orders/messages/delete", receipts).json["failed"] == []
+    counts = admin.get("/queues/orders").json["counts"]
+    assert not any(counts.values())
+    world.engine.close()
+
+
+@pytest.fixture
+def dynamodb(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
+    with mock_aws():
+        yield boto3.client("dynamodb", region_name="eu-central-1")
+
+
+def test_a_table_goes_once_its_protection_is_off(dynamodb: Any) -> None:
+    (tables,) = (
+        each
+        for each in StackTemplate(ROOT / "template.yaml", "cirrusmq", "local").stacks()
+        if each.path.parent.name == "tables"
+    )
+    properties = tables.resolve(tables.document["Resources"])["Messages"]["Properties"]
+    wanted = ("AttributeDefinitions", "KeySchema", "BillingMode", "DeletionProtectionEnabled")
+    dynamodb.create_table(TableName="m", **{name: properties[name] for name in wanted})
+    with pytest.raises(ClientError, match="DeletionProtectionEnabled"):
+        dynamodb.delete_table(TableName="m")
+    dynamodb.update_table(TableName="m", DeletionProtectionEnabled=False)
+    dynamodb.delete_table(TableName="m")
+    assert dynamodb.list_tables()["TableNames"] == []
