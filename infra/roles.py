@@ -18,7 +18,7 @@ import yaml
 
 ROOT = Path(__file__).resolve().parents[1]
 TEMPLATES = ("template.yaml", *(f"infra/{name}/template.yaml" for name in (
-    "alarms", "encryption", "reports", "rollouts"
+    "alarms", "encryption", "reports", "rollouts", "tables"
 )))  # fmt: skip
 PAGE = ROOT / "infra/roles.md"
 _HEAD = """\
