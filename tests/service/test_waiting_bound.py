@@ -48,13 +48,13 @@ def amid(world: World, happen: Callable[[], object]) -> None:
     world.clock.sleep = sleep_once  # type: ignore[method-assign]
 
 
-def usage_writes(world: World, call: Callable[[], object]) -> list[str]:
-    """The expressions of the updates of the Usage table that a call makes."""
+def counting_writes(world: World, call: Callable[[], object]) -> list[str]:
+    """The expressions of the updates, by a call, of what counts the receives that wait."""
     noted = []
     execute = world.engine.execute
 
     def note(operation: str, request: Any) -> Any:
-        if operation == "UpdateItem" and request["TableName"] == world.tables.usage:
+        if operation == "UpdateItem" and request["Key"]["sk"] == {"S": "waiting"}:
             noted.append(request["UpdateExpression"])
         return execute(operation, request)
 
@@ -136,13 +136,13 @@ def test_a_crashed_receive_counts_to_its_end_and_no_longer(world: World, alice: 
 def test_a_wait_costs_one_write_two_if_a_message_ends_it_and_a_short_one_none(
     world: World, alice: Client
 ) -> None:
-    assert len(usage_writes(world, lambda: wait(alice))) == 1
-    assert usage_writes(world, lambda: wait(alice, 1)) == []
+    assert len(counting_writes(world, lambda: wait(alice))) == 1
+    assert counting_writes(world, lambda: wait(alice, 1)) == []
     amid(world, lambda: alice.send("orders", "x"))
-    assert len(usage_writes(world, lambda: wait(alice))) == 2
+    assert len(counting_writes(world, lambda: wait(alice))) == 2
     unbound = replace(world.core.settings, account_waiting_receives=0)
     world.core = replace(world.core, settings=unbound)
-    assert usage_writes(world, lambda: wait(alice)) == []
+    assert counting_writes(world, lambda: wait(alice)) == []
 
 
 def test_the_item_stays_within_one_unit(world: World, alice: Client) -> None:
