@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -176,3 +177,37 @@ def test_sam_reads_the_parameters_as_they_were_given(root: Path, tmp_path: Path)
     )
     run = run_tool(".venv-sam/bin/python", "-c", code, f"file://{file}")
     assert json.loads(run.stdout) == given, run.stderr
+
+
+def test_a_deployment_builds_and_passes_the_release_with_the_parameters(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commands: list[list[str]] = []
+    given: dict[str, str] = {}
+
+    def run(command: list[str], **_: Any) -> subprocess.CompletedProcess[str]:
+        commands.append(command[1:])
+        for text in command:
+            if text.startswith("file://"):
+                given.update(json.loads(Path(text.removeprefix("file://")).read_text()))
+        return subprocess.CompletedProcess(command, 0)
+
+    monkeypatch.setattr(subprocess, "run", run)
+    assert main(["queues", "Stage=test", "--", "--region", "eu-central-1"]) == 0
+    build, deploy = commands
+    assert build == ["build"]
+    assert deploy[:3] == ["deploy", "--stack-name", "queues"]
+    assert deploy[-2:] == ["--region", "eu-central-1"]
+    assert given == {"Stage": "test", "Release": release(root, {"Stage": "test"})}
+
+
+def test_nothing_is_deployed_where_the_build_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    commands: list[list[str]] = []
+
+    def run(command: list[str], **_: Any) -> subprocess.CompletedProcess[str]:
+        commands.append(command)
+        return subprocess.CompletedProcess(command, 3)
+
+    monkeypatch.setattr(subprocess, "run", run)
+    assert main(["queues"]) == 3
+    assert len(commands) == 1

@@ -84,6 +84,19 @@ def test_each_pin_has_its_hashes(root: Path) -> None:
             assert all(re.fullmatch(r"--hash=sha256:[0-9a-f]{64}", each) for each in hashes)
 
 
+def test_the_layer_keeps_what_botocore_knows_of_the_services_that_are_called(root: Path) -> None:
+    sources = [*root.glob("functions/*/app.py"), *root.glob("layers/core/**/*.py")]
+    called = {
+        name
+        for path in sources
+        for name in re.findall(r'create_client\(\s*"([\w-]+)"', path.read_text())
+    }
+    kept = re.search(r"^SERVICES := (.*)$", (root / "layers/core/Makefile").read_text(), re.M)
+    assert kept
+    # PynamoDB makes the client of DynamoDB.
+    assert set(kept[1].split()) == called | {"dynamodb"}
+
+
 @pytest.mark.parametrize("name", TABLES)
 def test_a_table_is_kept_restorable_and_encrypted(resources: dict[str, Any], name: str) -> None:
     table = resources[name]
