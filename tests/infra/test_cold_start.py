@@ -127,3 +127,21 @@ def test_the_clock_goes_on_from_the_start_and_not_from_the_snapshot(root: Path) 
     for told in run(root, "send", FORKED, **LAMBDA):
         assert abs(told["now_ms"] - told["system_ms"]) < 1_000
         assert told["remembered"] == 0
+
+
+def test_the_first_line_of_the_core_is_logged_as_all_others_are(root: Path) -> None:
+    """By Powertools, which is imported for it; at the level that it is told; and once."""
+    code = """
+import json, logging, io, sys
+sys.stdout = lines = io.StringIO()
+import app
+log = logging.getLogger("cirrusmq.runtime.isolation")
+for text in ("one", "two"):
+    log.info("below the level")
+    log.warning("%s: late", text)
+print(json.dumps([json.loads(line) for line in lines.getvalue().splitlines()]), file=sys.__stdout__)
+"""
+    told = {"POWERTOOLS_SERVICE_NAME": "cirrusmq", "POWERTOOLS_LOG_LEVEL": "WARNING"}
+    lines = run(root, "send", code, **LAMBDA, **told)
+    assert [line["message"] for line in lines] == ["one: late", "two: late"]
+    assert all((line["level"], line["service"]) == ("WARNING", "cirrusmq") for line in lines)
