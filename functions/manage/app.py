@@ -10,6 +10,7 @@ from cirrusmq_lambda.loading import finish_loading
 from cirrusmq.access import keys
 from cirrusmq.access.keys import KeyRights
 from cirrusmq.wiring import bootstrap
+from cirrusmq_lambda import audit
 from cirrusmq_lambda.answers.access import NewKey
 from cirrusmq_lambda.http import Answer, Context, Event, serve
 from cirrusmq_lambda.routes import access, queues, receivers, reports, service, topics
@@ -19,9 +20,12 @@ MODULES = (queues, receivers, access, topics, reports, service)
 ROUTES = {key: route for module in MODULES for key, route in module.ROUTES.items()}
 
 
-def create_admin_key(asked: dict[str, Any]) -> dict[str, Any]:
+def create_admin_key(asked: dict[str, Any], request_id: str) -> dict[str, Any]:
     """The first key of a deployment: by a direct invocation of the function, not over HTTP."""
-    key, secret = keys.create_key(bootstrap.service(), asked["account"], ADMIN)
+    core = bootstrap.service()
+    key, secret = keys.create_key(core, asked["account"], ADMIN)
+    told = {"route": "create_admin_key", "name": key.id, "code": "Ok", "account": key.account}
+    audit.record(now_ms=core.now_ms(), request_id=request_id, **told)
     shown: dict[str, Any] = msgspec.to_builtins(NewKey.of(key, None, secret=secret))
     return shown
 
@@ -31,12 +35,17 @@ def serve_custom_resource(event: Event, context: Context) -> dict[str, Any]:
     # Rare, and calls over HTTP need none of it.
     from cirrusmq_lambda.custom_resources.serve import serve_request
 
-    return serve_request(bootstrap.service(), event, context)
+    core = bootstrap.service()
+    answer: dict[str, Any] = serve_request(core, event, context)
+    route = f"{event.get('RequestType')} {event.get('ResourceType')}"
+    told = {"route": route, "name": answer["LogicalResourceId"], "code": answer["Status"]}
+    audit.record(now_ms=core.now_ms(), request_id=context.aws_request_id, **told)
+    return answer
 
 
 def handler(event: Event, context: Context) -> Answer:
     if "create_admin_key" in event:
-        return create_admin_key(event["create_admin_key"])
+        return create_admin_key(event["create_admin_key"], context.aws_request_id)
     if "ResponseURL" in event:
         return serve_custom_resource(event, context)
     return serve(ROUTES, event, context)

@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 import typer
 
 from cirrusmq_client import CirrusMQError
-from cirrusmq_local.commands import data, keys, messages, queues, reports, secret, topics
+from cirrusmq_local.commands import audit, data, keys, messages, queues, reports, secret, topics
 from cirrusmq_local.commands.bench import bench
 from cirrusmq_local.commands.calls import hint_for
 from cirrusmq_local.commands.console import fail, tell
@@ -39,6 +39,7 @@ app.add_typer(reports.reports, name="report")
 app.add_typer(data.data, name="data")
 app.add_typer(keys.keys, name="key")
 app.add_typer(secret.secret, name="secret")
+app.command("audit")(audit.audit)
 app.command("bench")(bench)
 
 

@@ -23,7 +23,7 @@ from cirrusmq.base.limits import PAGE_ENTRIES, PAGE_ENTRIES_DEFAULT, REQUEST_BYT
 from cirrusmq.base.shapes import decode
 from cirrusmq.runtime.core import Core
 from cirrusmq.wiring import bootstrap
-from cirrusmq_lambda import observability, queries, rights
+from cirrusmq_lambda import audit, observability, queries, rights
 from cirrusmq_lambda.problems import problem
 from cirrusmq_lambda.replies import Reply
 
@@ -49,6 +49,7 @@ class Request:
     def __init__(self, event: Event, context: Context, core: Core) -> None:
         self.event, self.context, self.core = event, context, core
         self._verified: keys.Caller | None = None
+        self._key: keys.Caller | None = None
 
     @property
     def id(self) -> str:
@@ -61,11 +62,28 @@ class Request:
         # Not a cached_property: in Python 3.11 that holds one lock for the calls of all threads.
         if self._verified is None:
             found = keys.verify(self.core, self.event.get("headers", {}).get("authorization"))
+            self._key = found
             rate_limit.admit(self.core, found.account)
             names = self.event.get("pathParameters") or {}
             rights.check_route(found, self.event["routeKey"], names)
             self._verified = found
         return self._verified
+
+    def record(self, code: str, made: str) -> None:
+        """Write the call into the audit; `made`: the name of what it made, if that has one."""
+        headers = self.event.get("headers", {})
+        audit.record(
+            now_ms=self.core.now_ms(),
+            request_id=self.id,
+            route=self.event["routeKey"],
+            name=audit.name_of(self.event.get("pathParameters") or {}) or made,
+            code=code,
+            account=self._key.account if self._key else None,
+            key_id=self._key.key_id
+            if self._key
+            else audit.claimed_key_id(headers.get("authorization")),
+            source=self.event["requestContext"].get("http", {}).get("sourceIp"),
+        )
 
     def path(self, name: str) -> str:
         """A parameter of the route."""
@@ -136,14 +154,21 @@ def serve(routes: Mapping[str, Route], event: Event, context: Context) -> Answer
     """Answer an event by its route key; every error becomes a problem."""
     request = Request(event, context, bootstrap.service())
     route = routes[event["routeKey"]]
+    code, made = "Ok", ""
     try:
         _refuse_unknown_parameters(request)
-        return route(request).envelope()
+        reply = route(request)
+        answer = reply.envelope()
+        made = getattr(getattr(reply, "body", None), "access_key_id", "")
     except CirrusMQError as error:
-        return problem(error, request.id)
+        code, answer = error.code, problem(error, request.id)
     except Exception:
         observability.logger.exception("unexpected", extra={"request_id": request.id})
-        return problem(Unavailable("Something went wrong; the call is in the log."), request.id)
+        failed = Unavailable("Something went wrong; the call is in the log.")
+        code, answer = failed.code, problem(failed, request.id)
+    if audit.concerns(event["routeKey"], answer["statusCode"]):
+        request.record(code, made)
+    return answer
 
 
 def _refuse_unknown_parameters(request: Request) -> None:
