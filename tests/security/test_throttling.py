@@ -75,8 +75,9 @@ class TestOneEnvironment:
         alice = world.client("alice")
         key = alice.authorization.partition(":")[0]
 
-        assert statuses(Client(world, f"{key}:wrong"), 50) == {401: 50}
-        assert statuses(alice, 5) == {200: 5}
+        assert statuses(alice, 1) == {200: 1}
+        assert statuses(Client(world, f"{key}:wrong"), 30) == {401: 30}
+        assert statuses(alice, 4) == {200: 4}
 
     @pytest.mark.parametrize("call", [c for c in CALLS if c.needs_key], ids=str)
     def test_every_call_is_counted_and_a_refused_one_changes_nothing(self, call: Any) -> None:
@@ -94,6 +95,65 @@ class TestOneEnvironment:
     def test_what_needs_no_key_is_not_counted(self, world: World) -> None:
         nobody = Client(world, "")
         assert Counter(nobody.get("/health").status for _ in range(50)) == {200: 50}
+
+
+class TestWrongKeys:
+    """An address with many wrong keys is refused without a look at the table."""
+
+    @staticmethod
+    def reads(world: World, call: Any) -> float:
+        before = world.engine.capacity()["read_units"]
+        call()
+        return float(world.engine.capacity()["read_units"] - before)
+
+    @staticmethod
+    def guesses(world: World, number: int) -> Counter[int]:
+        clients = [Client(world, f"Bearer CK{each:018d}:guess") for each in range(number)]
+        return Counter(client.get("/queues").status for client in clients)
+
+    def test_after_thirty_in_a_minute_none_is_looked_up(self) -> None:
+        world = World()
+        assert self.reads(world, lambda: self.guesses(world, 30)) > 0
+        assert self.reads(world, lambda: self.guesses(world, 500)) == 0
+        assert self.guesses(world, 500) == {429: 500}
+        reply = Client(world, "Bearer CKx:guess").get("/queues")
+        assert (reply.status, reply.code) == (429, "Throttled")
+        assert "wrong access keys" in reply.json["detail"]
+        assert 1 <= int(reply.headers["Retry-After"]) <= 60
+        world.clock.pass_seconds(60)
+        assert self.guesses(world, 30) == {401: 30}
+
+    def test_a_good_key_of_the_same_address_goes_on(self) -> None:
+        world = World()
+        known, new = world.client("alice"), world.client("bob")
+        assert statuses(known, 1) == {200: 1}
+        self.guesses(world, 100)
+        assert statuses(known, 10) == {200: 10}
+        assert statuses(new, 1) == {429: 1}, "not known to be good here"
+        world.clock.pass_seconds(60)
+        assert statuses(new, 1) == {200: 1}
+
+    def test_guesses_at_a_known_id_are_refused_as_well(self) -> None:
+        world = World()
+        alice = world.client("alice")
+        statuses(alice, 1)
+        key = alice.authorization.partition(":")[0]
+        assert statuses(Client(world, f"{key}:wrong"), 31) == {401: 30, 429: 1}
+        assert statuses(alice, 10) == {200: 10}
+
+    def test_an_unknown_id_is_looked_up_once_a_minute(self) -> None:
+        world = limited(World(shared_caches=False), 0)
+        nobody = Client(world, "Bearer CKnobody:guess")
+        assert self.reads(world, lambda: nobody.get("/queues")) > 0
+        for _ in range(20):
+            world.clock.pass_seconds(2)
+            assert self.reads(world, lambda: nobody.get("/queues")) == 0
+
+    def test_malformed_headers_are_not_counted(self) -> None:
+        world = World()
+        for text in ("", "Bearer", "Basic x:y", "Bearer no-colon"):
+            assert statuses(Client(world, text), 40) == {401: 40}
+        assert self.guesses(world, 1) == {401: 1}
 
 
 class TestCost:

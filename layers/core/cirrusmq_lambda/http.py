@@ -61,13 +61,20 @@ class Request:
         """The caller by its key; counts as a call. Unauthenticated, Throttled, Forbidden."""
         # Not a cached_property: in Python 3.11 that holds one lock for the calls of all threads.
         if self._verified is None:
-            found = keys.verify(self.core, self.event.get("headers", {}).get("authorization"))
+            authorization = self.event.get("headers", {}).get("authorization")
+            found = keys.verify(self.core, authorization, self.source)
             self._key = found
             rate_limit.admit(self.core, found.account)
             names = self.event.get("pathParameters") or {}
             rights.check_route(found, self.event["routeKey"], names)
             self._verified = found
         return self._verified
+
+    @property
+    def source(self) -> str | None:
+        """The address that the call came from, as the API saw it."""
+        address: str | None = self.event["requestContext"].get("http", {}).get("sourceIp")
+        return address
 
     def record(self, code: str, made: str) -> None:
         """Write the call into the audit; `made`: the name of what it made, if that has one."""
@@ -82,7 +89,7 @@ class Request:
             key_id=self._key.key_id
             if self._key
             else audit.claimed_key_id(headers.get("authorization")),
-            source=self.event["requestContext"].get("http", {}).get("sourceIp"),
+            source=self.source,
         )
 
     def path(self, name: str) -> str:

@@ -16,10 +16,12 @@ from cirrusmq.base.errors import (
     InUse,
     InvalidParameter,
     KeyNotFound,
+    Throttled,
     Unauthenticated,
 )
 from cirrusmq.base.limits import GIVEN_ID_CHARACTERS
 from cirrusmq.base.names import ACCOUNT_NAME, check_name, new_id
+from cirrusmq.runtime.callers import MINUTE_MS
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import TransactionRefused
 from cirrusmq.storage import directory
@@ -67,24 +69,35 @@ class Caller(KeyRights, frozen=True, kw_only=True):
         return self.admin or self.manages_keys is not False
 
 
-def verify(core: Core, authorization: str | None) -> Caller:
-    """The caller of `Bearer <access key id>:<secret>`; Unauthenticated if the key is wrong."""
+def verify(core: Core, authorization: str | None, source: str | None = None) -> Caller:
+    """The caller of `Bearer <access key id>:<secret>`; Unauthenticated if the key is wrong.
+
+    Throttled where too many keys of the address `source` were wrong within a minute.
+    """
     scheme, _, credentials = (authorization or "").partition(" ")
     key_id, colon, secret = credentials.strip().partition(":")
     well_formed = colon and key_id and credentials.isascii() and len(credentials) <= 512
     if scheme.lower() != "bearer" or not well_formed:
         raise Unauthenticated
-    key = directory.read_cached(core, key_place(key_id), AccessKey)
-    given = hashlib.sha256(secret.encode()).hexdigest()
+    given, now_ms = hashlib.sha256(secret.encode()).hexdigest(), core.now_ms()
+    if core.callers.refuses(source, key_id, given, now_ms):
+        left_seconds = (MINUTE_MS - now_ms % MINUTE_MS) // 1_000 + 1
+        raise Throttled(
+            "too many wrong access keys came from this address within a minute", left_seconds
+        )
+    key = None
+    if not core.callers.is_unknown(key_id, now_ms):
+        key = directory.read_cached(core, key_place(key_id), AccessKey)
     # The comparisons run for unknown ids too, so that their time tells nothing.
     same = hmac.compare_digest(given, key.secret_sha256 if key else _NOBODY)
     earlier = key.previous_sha256 if key else None
     same_earlier = hmac.compare_digest(given, earlier or _NOBODY) and earlier is not None
-    now_ms = core.now_ms()
     if key is None or not (same or (same_earlier and now_ms < key.previous_until_ms)):
+        core.callers.note_wrong(source, key_id, now_ms, unknown=key is None)
         raise Unauthenticated
     if key.expires_ms is not None and now_ms >= key.expires_ms:
         raise Unauthenticated("the access key has expired")
+    core.callers.note_good(key.id, given)
     note_use(core, key.id)
     return Caller(
         account=key.account,

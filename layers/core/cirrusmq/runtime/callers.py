@@ -1,9 +1,24 @@
-"""One environment's memory of those who call it: which keys were used on which day."""
+"""One environment's memory of those who call it: wrong keys by address, good keys, days of use.
+
+    address      wrong keys in a minute    the environment's answer
+    a            1 … 30                    401, and the store is read for ids that are new to it
+    a            more                      429 to the end of the minute, without reading anything,
+                                           but of secrets that were good here before
+    b                                      as ever
+
+An environment knows its own callers alone: where Lambda runs twenty, an address has twenty times as
+many tries. It is bounded, and what it forgets is learned again.
+"""
 
 from __future__ import annotations
 
 import threading
+from typing import TypeVar
 
+V = TypeVar("V")
+MINUTE_MS = 60_000
+WRONG_KEYS = 30
+"""Of an address in a minute, to one environment."""
 _MOST = 10_000
 
 
@@ -12,6 +27,10 @@ class Callers:
 
     def __init__(self) -> None:
         self._used: dict[str, int] = {}
+        self._good: dict[str, str] = {}
+        self._unknown: dict[str, int] = {}
+        self._wrong: dict[str, int] = {}
+        self._minute = 0
         self._lock = threading.Lock()
 
     def first_use(self, key_id: str, day: int) -> bool:
@@ -19,7 +38,43 @@ class Callers:
         with self._lock:
             if self._used.get(key_id) == day:
                 return False
-            if len(self._used) >= _MOST:
-                self._used.clear()
-            self._used[key_id] = day
+            _remember(self._used, key_id, day)
             return True
+
+    def note_good(self, key_id: str, digest: str) -> None:
+        """Remember a secret, by its digest, that was right."""
+        with self._lock:
+            _remember(self._good, key_id, digest)
+
+    def note_wrong(self, source: str | None, key_id: str, now_ms: int, *, unknown: bool) -> None:
+        """Count a wrong key of an address; `unknown`: there is no key of this id at all."""
+        with self._lock:
+            self._begin(now_ms)
+            if unknown:
+                _remember(self._unknown, key_id, now_ms + MINUTE_MS)
+            if source is not None:
+                _remember(self._wrong, source, self._wrong.get(source, 0) + 1)
+
+    def is_unknown(self, key_id: str, now_ms: int) -> bool:
+        """Whether there was no key of this id within a minute: a new one has another, random id."""
+        with self._lock:
+            return now_ms < self._unknown.get(key_id, 0)
+
+    def refuses(self, source: str | None, key_id: str, digest: str, now_ms: int) -> bool:
+        """Whether an address had too many wrong keys for one that is not known to be good."""
+        with self._lock:
+            self._begin(now_ms)
+            too_many = source is not None and self._wrong.get(source, 0) >= WRONG_KEYS
+            return too_many and self._good.get(key_id) != digest
+
+    def _begin(self, now_ms: int) -> None:
+        minute = now_ms // MINUTE_MS
+        if minute != self._minute:
+            self._minute = minute
+            self._wrong.clear()
+
+
+def _remember(held: dict[str, V], key: str, value: V) -> None:
+    if len(held) >= _MOST and key not in held:
+        held.clear()
+    held[key] = value
