@@ -17,9 +17,10 @@ from typing import Any
 import yaml
 
 ROOT = Path(__file__).resolve().parents[1]
-TEMPLATES = ("template.yaml", *(f"infra/{name}/template.yaml" for name in (
-    "alarms", "encryption", "reports", "rollouts", "tables"
-)))  # fmt: skip
+TEMPLATES = (
+    "template.yaml",
+    *sorted(str(path.relative_to(ROOT)) for path in ROOT.glob("infra/*/template.yaml")),
+)
 PAGE = ROOT / "infra/roles.md"
 _HEAD = """\
 # Roles

@@ -46,7 +46,11 @@ def test_names_begin_with_the_deployment_and_not_with_a_nested_stack(
 def test_every_output_of_a_nested_application_is_used() -> None:
     above = (ROOT / "template.yaml").read_text()
     locations = dict(
-        re.findall(r"^  (\w+):\n    Type: \S+\n.*\n      Location: (\S+)$", above, re.M)
+        re.findall(
+            r"^  (\w+):\n    Type: \S+\n(?:    Condition: .*\n)?.*\n      Location: (\S+)$",
+            above,
+            re.M,
+        )
     )
     assert len(locations) == len(TEMPLATES) - 1
     for name, location in locations.items():
