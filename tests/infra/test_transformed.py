@@ -11,6 +11,7 @@ import yaml
 from tests.infra.tools import ROOT, TEMPLATES, texts
 
 import roles as review
+from cirrusmq_local.cloud.cloudformation import StackTemplate
 
 # SAM gives each function a log to write to and traces to send; both know no narrower resource.
 ADDED_BY_SAM = {"AWSLambdaBasicExecutionRole", "AWSXrayWriteOnlyAccess", "AWSXRayDaemonWriteAccess"}
@@ -113,3 +114,23 @@ def test_the_review_list_of_roles_is_that_of_the_templates(
     assert all(f"\n## {name}\n" in page for name in roles)
     for statement in statements(roles):
         assert statement.get("Sid", "(by SAM)") in page
+
+
+def test_the_api_may_have_a_name_and_no_url_of_its_own(transformed: list[Path]) -> None:
+    resources = yaml.safe_load(transformed[0].read_text())["Resources"]
+    assert resources["NamedApi"]["Condition"] == "HasDomain"
+    (server,) = resources["Api"]["Properties"]["Body"]["servers"]
+    endpoint = server["x-amazon-apigateway-endpoint-configuration"]
+    assert endpoint == {"disableExecuteApiEndpoint": {"Fn::If": ["HasNoOwnUrl", True, False]}}
+
+
+def test_confirmations_name_the_domain_unless_another_url_is_given() -> None:
+    def public_url(**given: str) -> str:
+        stack = StackTemplate(ROOT / "template.yaml", "cirrusmq", "local", given)
+        push = stack.document["Resources"]["Push"]["Properties"]
+        return str(stack.resolve(push["Environment"]["Variables"]["PUBLIC_URL"]))
+
+    named = {"DomainName": "mq.example.com"}
+    assert public_url(**named) == "https://mq.example.com"
+    assert public_url(**named, PublicUrl="https://cdn.example.com") == "https://cdn.example.com"
+    assert "execute-api" in public_url()
