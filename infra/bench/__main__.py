@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 import time
 
@@ -38,6 +39,7 @@ def main() -> int:
     if unknown:
         print(f"no part {unknown[0]}; there are {', '.join(PARTS)}", file=sys.stderr)
         return 2
+    logging.disable(logging.INFO)  # the functions log their calls
     for name in asked:
         print(f"\n## {name}")
         began = time.monotonic()

@@ -131,7 +131,8 @@ def test_each_parameter_is_part_of_the_release_unless_it_is_a_secret(copied: Pat
     found = {release(copied, {name: "7"}) for name in names}
     assert len(found | {release(copied, {})}) == len(names) + 1
     template = copied / "template.yaml"
-    template.write_text(template.read_text().replace("  Stage:\n", "  Stage:\n    NoEcho: true\n"))
+    text = template.read_text()
+    template.write_text(text.replace("  Stage:\n    {", "  Stage:\n    {NoEcho: true, "))
     assert release(copied, {"Stage": "one"}) == release(copied, {"Stage": "two"})
 
 

@@ -207,7 +207,7 @@ class TestRepeats:
     ) -> None:
         queue = make_queue(partitions=8)
         queue.send(*"abc")
-        queue.send(*"de")
+        queue.send(*"def")  # in another partition perhaps, which may come first
         token = attempt(world)
         first = queue.receive(3, attempt=token)
         assert len(first) == 3

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from cirrusmq_local.commands import prices
@@ -20,18 +23,29 @@ def life_units(size: int, batch: int, attributes: dict[str, Any]) -> tuple[float
     """
     from cirrusmq_local.testing import World
 
-    world = World()
-    client = world.client("bench")
-    reply = client.put("/queues/bench", attributes)
-    if reply.status != 201:
-        raise ValueError(reply.json["detail"])
-    bodies = [make_body(number, size) for number in range(batch)]
-    _live(client, bodies)
-    world.engine.reset_capacity()
-    _live(client, bodies)
-    counted = world.engine.capacity()
-    world.engine.close()
+    with _unlogged():
+        world = World()
+        client = world.client("bench")
+        reply = client.put("/queues/bench", attributes)
+        if reply.status != 201:
+            raise ValueError(reply.json["detail"])
+        bodies = [make_body(number, size) for number in range(batch)]
+        _live(client, bodies)
+        world.engine.reset_capacity()
+        _live(client, bodies)
+        counted = world.engine.capacity()
+        world.engine.close()
     return float(counted["write_units"]) / batch, float(counted["read_units"]) / batch
+
+
+@contextmanager
+def _unlogged() -> Iterator[None]:
+    """Without the audit that the functions log."""
+    logging.disable(logging.INFO)
+    try:
+        yield
+    finally:
+        logging.disable(logging.NOTSET)
 
 
 def _live(client: Any, bodies: list[str]) -> None:

@@ -24,6 +24,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
+from cirrusmq.base.decoding import decode_json
 from cirrusmq.base.errors import InUse, Unavailable
 from cirrusmq.runtime.clock import Clock
 
@@ -57,7 +58,7 @@ class Generations(Generation, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 def turned_over(document: str, now_ms: int, key: bytes) -> str:
     """The document with a new generation; InUse where the newest has not signed for a day."""
-    held = msgspec.json.decode(document, type=Generations)
+    held = decode_json(document, Generations)
     if held.previous is not None and now_ms < held.from_ms + KEPT_MS:
         raise InUse("the secret was turned over less than a day ago, and the older one is in use")
     newest = Generation(key=held.key, from_ms=held.from_ms)
@@ -108,7 +109,7 @@ class Secret:
 
     def _read_now(self, now_ms: int) -> Generations:
         try:
-            read = msgspec.json.decode(self._read(), type=Generations)
+            read = decode_json(self._read(), Generations)
         except Exception as error:
             # Nothing of the document is in the log: not even a part that cannot be read.
             _logger.warning("the deployment's secret cannot be read: %s", type(error).__name__)
