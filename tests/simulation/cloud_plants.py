@@ -70,7 +70,7 @@ class _Nobody(set[str]):
         return False
 
 
-@plant("ordered receivers", "ordered pull", "ordered copies")
+@plant("ordered receivers", "ordered pull", "ordered copies", rare=True)
 def fan_out_goes_on_after_a_share_that_failed(patch: pytest.MonkeyPatch) -> None:
     """A reader with an order gets its next message, though the one before it is put aside."""
     make = batch._Batch.__init__
