@@ -74,15 +74,10 @@ def check_invoke(core: Core, caller: Caller, given: InvokeInput | UnsetType | No
     The deployment's own role calls it, so its operator lists the functions and gives out the keys:
     Forbidden to any key that is no admin key, InvalidParameter for a function that is not listed.
     """
-    if isinstance(given, InvokeInput) and not caller.admin:
-        raise Forbidden("invoke is set with an admin key: the deployment's own role calls it")
-    check_listed(core, given)
-
-
-def check_listed(core: Core, given: InvokeInput | UnsetType | None) -> None:
-    """InvalidParameter for a function that the deployment does not list."""
     if not isinstance(given, InvokeInput):
         return
+    if not caller.admin:
+        raise Forbidden("invoke is set with an admin key: the deployment's own role calls it")
     listed = ", ".join(sorted(core.settings.invoke_functions))
     if given.function not in core.settings.invoke_functions:
         allowed = f"must be one of {listed}" if listed else "names a function, and none is listed"

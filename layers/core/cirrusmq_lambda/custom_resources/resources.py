@@ -76,7 +76,6 @@ class QueueResource(Resource):
         return queue.id if queue else None
 
     def create(self, resource_id: str, given: QueueInput) -> str:
-        permissions.check_listed(self.core, given.invoke)
         account, name = self.place.account, self.place.name
         made, _ = queues.create_queue(self.core, account, name, given, resource_id=resource_id)
         if made.id == resource_id:
@@ -84,7 +83,6 @@ class QueueResource(Resource):
         return made.id
 
     def change(self, given: QueueInput) -> None:
-        permissions.check_listed(self.core, given.invoke)
         whole = _whole(create_attributes(given), QueueInput)
         queues.change_queue(self.core, self.place.account, self.place.name, whole)
 
@@ -191,14 +189,12 @@ class SubscriptionResource(Resource):
         return next((each.id for each in listed if each.name == self.place.name), None)
 
     def create(self, resource_id: str, given: SubscriptionInput) -> str:
-        permissions.check_listed(self.core, given.invoke)
         made, _ = subscriptions.put_subscription(
             self.core, self._topic(), self.place.name, given, resource_id=resource_id
         )
         return made.id
 
     def change(self, given: SubscriptionInput) -> None:
-        permissions.check_listed(self.core, given.invoke)
         topic, name = self._topic(), self.place.name
         whole = msgspec.to_builtins(create_subscription(topic, name, given).attributes())
         present = subscriptions.get_subscription(self.core, topic, name)
