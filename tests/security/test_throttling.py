@@ -112,7 +112,7 @@ class TestWrongKeys:
         return Counter(client.get("/queues").status for client in clients)
 
     def test_after_thirty_in_a_minute_none_is_looked_up(self) -> None:
-        world = World()
+        world = limited(World(), 1_000)
         assert self.reads(world, lambda: self.guesses(world, 30)) > 0
         assert self.reads(world, lambda: self.guesses(world, 500)) == 0
         assert self.guesses(world, 500) == {429: 500}
@@ -124,7 +124,7 @@ class TestWrongKeys:
         assert self.guesses(world, 30) == {401: 30}
 
     def test_a_good_key_of_the_same_address_goes_on(self) -> None:
-        world = World()
+        world = limited(World(), 1_000)
         known, new = world.client("alice"), world.client("bob")
         assert statuses(known, 1) == {200: 1}
         self.guesses(world, 100)
@@ -134,7 +134,7 @@ class TestWrongKeys:
         assert statuses(new, 1) == {200: 1}
 
     def test_guesses_at_a_known_id_are_refused_as_well(self) -> None:
-        world = World()
+        world = limited(World(), 1_000)
         alice = world.client("alice")
         statuses(alice, 1)
         key = alice.authorization.partition(":")[0]
@@ -150,10 +150,14 @@ class TestWrongKeys:
             assert self.reads(world, lambda: nobody.get("/queues")) == 0
 
     def test_malformed_headers_are_not_counted(self) -> None:
-        world = World()
+        world = limited(World(), 1_000)
         for text in ("", "Bearer", "Basic x:y", "Bearer no-colon"):
             assert statuses(Client(world, text), 40) == {401: 40}
         assert self.guesses(world, 1) == {401: 1}
+
+    def test_where_no_rate_is_set_wrong_keys_are_refused_as_wrong_however_many(self) -> None:
+        """So it is on one machine."""
+        assert self.guesses(World(), 200) == {401: 200}
 
 
 class TestCost:
