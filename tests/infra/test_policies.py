@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from cirrusmq.access import passing_keys
+from cirrusmq_lambda import trial
 from cirrusmq_local.cloud.template import Template
 
 STARS_BY_DESIGN = {
@@ -22,6 +24,8 @@ STARS_BY_DESIGN = {
     ("JobRole", "FindLogs"),
     # Alarms are encrypted; the key's policy means "this key", as above.
     ("Key", "AlarmsOfThisAccount"),
+    # Deployment groups of this stack, whose names CloudFormation makes.
+    ("PreTraffic", "Report"),
     # Exports and runs get their ids when they start.
     ("ReportsRole", "FollowExports"),
     ("ReportsRole", "FollowJobs"),
@@ -150,7 +154,7 @@ def test_only_managing_and_its_operations_change_the_directory(resources: dict[s
         for name, _ in statements(resources)
         if actions_on(resources, name, "Directory.Arn") & WRITES
     }
-    assert writers == {"Manage", "Replay", "Subscribe"} | GIVERS_UP
+    assert writers == {"Manage", "Replay", "Subscribe", "PreTraffic"} | GIVERS_UP
 
 
 @pytest.mark.parametrize("function", sorted(GIVERS_UP))
@@ -188,6 +192,19 @@ def test_only_the_function_that_manages_may_write_access_keys(resources: dict[st
         if "Condition" not in statement
     }
     assert writers == {"Manage"}
+
+
+def test_the_trial_of_versions_changes_its_own_account_and_key_alone(
+    resources: dict[str, Any],
+) -> None:
+    confined = keys_of(resources, "PreTraffic", "Directory.Arn")
+    assert set(confined) == actions_on(resources, "PreTraffic", "Directory.Arn")
+    own, key = {f"A#{trial.ACCOUNT}", "I#*", "Q#*"}, f"K#{passing_keys.BEGINNING}*"
+    for action, keys in confined.items():
+        puts = action in ("dynamodb:PutItem", "dynamodb:DeleteItem")
+        assert set(keys) == (own | {key} if puts else own)
+    assert not actions_on(resources, "PreTraffic", "Messages.Arn")
+    assert not actions_on(resources, "PreTraffic", "Usage.Arn")
 
 
 def test_sending_never_deletes_a_message(resources: dict[str, Any]) -> None:
@@ -262,6 +279,10 @@ def test_functions_are_invoked_only_where_that_is_needed(resources: dict[str, An
         ("Push", PUSH),
         ("Sweep", "Push.Arn:live"),
         ("RetryScheduleRole", "Push.Arn:live"),
+        # Of these the new versions alone: here a version is its function.
+        ("PreTraffic", "cirrusmq-send"),
+        ("PreTraffic", "cirrusmq-receive"),
+        ("PreTraffic", "cirrusmq-delete"),
     }
 
 

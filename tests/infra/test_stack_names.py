@@ -15,17 +15,17 @@ from cirrusmq_local.cloud.stack_names import (
 )
 from release import main
 
-MOST = 54
+MOST = 49
 
 
 def test_the_longest_name_is_told_with_the_part_that_limits_it(root: Path) -> None:
-    assert most_characters(root / "template.yaml") == (MOST, "Subscribe")
+    assert most_characters(root / "template.yaml") == (MOST, "PreTraffic")
 
 
 def test_a_name_that_fits_is_taken_and_a_longer_one_refused(root: Path) -> None:
     template = root / "template.yaml"
     check_stack_name(template, "a" * MOST)
-    with pytest.raises(StackNameError, match="at most 54 characters, this one has 55"):
+    with pytest.raises(StackNameError, match="at most 49 characters, this one has 50"):
         check_stack_name(template, "a" * (MOST + 1))
     for stack in StackTemplate(template, "a" * MOST, "local").stacks():
         for resource in stack.document["Resources"].values():
@@ -62,4 +62,4 @@ def test_a_deployment_is_refused_before_anything_is_built(
 ) -> None:
     monkeypatch.setattr("release.deploy", lambda *_: pytest.fail("it was deployed"))
     assert main(["a" * (MOST + 1)]) == 2
-    assert "at most 54 characters" in capsys.readouterr().err
+    assert "at most 49 characters" in capsys.readouterr().err

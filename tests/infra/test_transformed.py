@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +19,38 @@ from cirrusmq_local.cloud.cloudformation import StackTemplate
 ADDED_BY_SAM = {"AWSLambdaBasicExecutionRole", "AWSXrayWriteOnlyAccess", "AWSXRayDaemonWriteAccess"}
 STARS_BY_DESIGN = {
     *("FindTheStream", "DeliverLogs", "FindLogs", "FollowExports", "FollowJobs", "ShowReports"),
-    *("WriteExports", "Record", "ReadCodeAndExports", "ReadAndReplaceReports"),
+    *("WriteExports", "Record", "ReadCodeAndExports", "ReadAndReplaceReports", "Report"),
 }
 
 
 # SAM makes it for CodeDeploy, and takes no other trust policy for it.
 WITHOUT_SOURCE = {"CodeDeployServiceRole"}
+
+
+def referred(value: Any) -> Iterator[str]:
+    """Names of resources and parameters that a value refers to, or waits for."""
+    match value:
+        case dict():
+            for key, held in value.items():
+                match key, held:
+                    case "Ref", str(name):
+                        yield name
+                    case "Fn::GetAtt", [str(name), *_]:
+                        yield name
+                    case "Fn::GetAtt", str(name):
+                        yield name.partition(".")[0]
+                    case "Fn::Sub", _:
+                        text, own = (held, {}) if isinstance(held, str) else held
+                        names = set(re.findall(r"\$\{(\w+)", text)) - own.keys()
+                        yield from names
+                        yield from referred(own)
+                    case "DependsOn", _:
+                        yield from texts(held)
+                    case _:
+                        yield from referred(held)
+        case list():
+            for held in value:
+                yield from referred(held)
 
 
 @pytest.fixture(scope="module")
@@ -103,6 +131,56 @@ def test_streams_and_schedules_start_the_alias_and_what_failed_is_told_of_it(
     assert [held["Targets"][0]["Arn"] for held in schedules] == [{"Ref": "SweepAliaslive"}]
     configured = of_type("AWS::Lambda::EventInvokeConfig")
     assert {held["Qualifier"] for held in configured} == {"live"}
+
+
+HOOK = {"Fn::GetAtt": ["Trial", "Outputs.Hook"]}
+
+
+def test_versions_are_tried_before_calls_are_shifted_to_them(transformed: list[Path]) -> None:
+    resources = yaml.safe_load(transformed[0].read_text())["Resources"]
+    updates = {
+        name.removesuffix("Aliaslive"): held["UpdatePolicy"]["CodeDeployLambdaAliasUpdate"]
+        for name, held in resources.items()
+        if held["Type"] == "AWS::Lambda::Alias"
+    }
+    hooked = {name for name, held in updates.items() if "BeforeAllowTrafficHook" in held}
+    assert hooked == {"Send", "Receive", "Delete"}
+    told = resources["Trial"]["Properties"]["Parameters"]
+    for name in hooked:
+        assert updates[name]["BeforeAllowTrafficHook"] == HOOK
+        # What the hook is told is what the alias turns to.
+        (version,) = referred(resources[f"{name}Aliaslive"]["Properties"]["FunctionVersion"])
+        assert resources[version]["Type"] == "AWS::Lambda::Version"
+        assert told[f"{name}Version"] == {"Ref": version}
+    assert told["Deployments"] == {"Ref": updates["Send"]["ApplicationName"]["Ref"]}
+
+
+def test_codedeploy_may_call_the_hook_whatever_the_name_of_the_stack(
+    transformed: list[Path],
+) -> None:
+    """Its role, which SAM makes, may call functions of this beginning alone."""
+    (path,) = (each for each in transformed if each.parent.name == "trial")
+    resources = yaml.safe_load(path.read_text())["Resources"]
+    (function,) = (h for h in resources.values() if h["Type"] == "AWS::Lambda::Function")
+    assert function["Properties"]["FunctionName"] == {"Fn::Sub": "CodeDeployHook_${Service}"}
+    # It is called by its name, and so has no alias that would have to roll out first.
+    kinds = {held["Type"] for held in resources.values()}
+    assert kinds == {"AWS::Lambda::Function", "AWS::IAM::Role"}
+
+
+def test_no_resource_waits_for_itself(transformed: list[Path]) -> None:
+    """CloudFormation refuses a circle, and the hook is told versions that wait for it to run."""
+    for path in transformed:
+        resources = yaml.safe_load(path.read_text())["Resources"]
+        needs = {
+            name: set(referred(held)) & resources.keys() - {name}
+            for name, held in resources.items()
+        }
+        order = list(TopologicalSorter(needs).static_order())  # raises CycleError
+        assert set(order) == resources.keys()
+        if path == transformed[0]:
+            (version,) = referred(resources["SendAliaslive"]["Properties"]["FunctionVersion"])
+            assert order.index(version) < order.index("Trial") < order.index("SendAliaslive")
 
 
 def test_the_review_list_of_roles_is_that_of_the_templates(

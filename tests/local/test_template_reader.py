@@ -38,6 +38,7 @@ Resources:
           NEXT: !Sub ["${Name}-${!literal}", {Name: !Ref Second}]
           ARN: !GetAtt Items.Arn
           JOINED: !Join ["/", [a, !Ref AWS::Region]]
+          ROLLED: !Ref ServerlessDeploymentApplication
           CHOSEN: !If [IsLoud, loud, !Ref Level]
       Events:
         Read: {Type: HttpApi, Properties: {Method: get, Path: "/a/{b}"}}
@@ -113,6 +114,7 @@ def test_references_are_resolved(sample: Template) -> None:
         "NEXT": "Second-${literal}",
         "ARN": "Items.Arn",
         "JOINED": "a/local",
+        "ROLLED": "ServerlessDeploymentApplication",
         "CHOSEN": "INFO",
     }
 

@@ -67,12 +67,13 @@ class StackTemplate:
 
     A reference to a resource is its name if the template gives it one, else its logical id; one to
     a function's alias or version (`<logical id>.Alias`, which SAM makes) is the function, which has
-    one version here. An attribute of a resource is `<logical id>.<attribute>`; an output of a
-    nested application is the output's value. A parameter has the value that the stack above passes,
-    else its default.
+    one version here; one to what else SAM makes is its logical id. An attribute of a resource is
+    `<logical id>.<attribute>`; an output of a nested application is the output's value. A parameter
+    has the value that the stack above passes, else its default.
     """
 
     NAME_PROPERTIES = ("FunctionName", "TableName", "QueueName")
+    MADE_BY_SAM = ("ServerlessDeploymentApplication",)
 
     def __init__(
         self, path: Path, name: str, region: str, given: Mapping[str, Any] | None = None
@@ -191,6 +192,8 @@ class StackTemplate:
     def _reference(self, name: str) -> Any:
         if name in self._values:
             return self._values[name]
+        if name in self.MADE_BY_SAM:
+            return name
         name = name.removesuffix(".Alias").removesuffix(".Version")
         properties = self._require_resource(name).get("Properties") or {}
         for named in self.NAME_PROPERTIES:

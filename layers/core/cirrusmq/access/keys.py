@@ -116,7 +116,7 @@ def create_key(
 ) -> tuple[AccessKey, str]:
     """Make a key, which is answered with its secret; the first one creates its account."""
     check_name("account", account, ACCOUNT_NAME)
-    secret, digest = _new_secret(core)
+    secret, digest = new_secret(core)
     key = AccessKey(
         **msgspec.structs.asdict(_checked(core, account, rights)),
         id="CK" + new_id(core.random) + new_id(core.random)[:6],
@@ -174,7 +174,7 @@ def rotate_key(
 
         secrets  A ── rotate ── A and B ── rotate ── A and C ── A's time is over ── C
     """
-    secret, digest = _new_secret(core)
+    secret, digest = new_secret(core)
 
     def plan() -> Change[AccessKey]:
         found = _manageable(core, caller, key_id)
@@ -252,7 +252,7 @@ def _checked(core: Core, account: str, rights: KeyRights) -> KeyRights:
     return replace(rights, scope=checked(rights.scope, account))
 
 
-def _new_secret(core: Core) -> tuple[str, str]:
+def new_secret(core: Core) -> tuple[str, str]:
     """A secret and its SHA-256."""
     secret = base64.urlsafe_b64encode(core.random_bytes(SECRET_BYTES)).decode().rstrip("=")
     return secret, hashlib.sha256(secret.encode()).hexdigest()

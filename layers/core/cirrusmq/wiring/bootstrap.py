@@ -85,14 +85,15 @@ def dynamodb_clients() -> list[Any]:
     return [connection().client]
 
 
-def _session() -> botocore.session.Session:
+def session() -> botocore.session.Session:
+    """The session of this process, by which clients of AWS are made."""
     return _Wiring.session or botocore.session.get_session()
 
 
 @cache
 def _secret_document() -> SecretDocument:
     """One client for all environments of a process."""
-    return SecretDocument(_session())
+    return SecretDocument(session())
 
 
 @cache
@@ -103,7 +104,7 @@ def _wire() -> Core:
 def wire() -> Core:
     """A new core from the environment's variables: nothing remembered, nothing shared."""
     clock = _Wiring.clock
-    session = _session()
+    aws = session()
     settings = _settings()
     shared = os.environ.get("SHARED_CACHES") == "true"
     randomness = random.SystemRandom()
@@ -121,12 +122,12 @@ def wire() -> Core:
         cache=Cache(clock, _SHARED_CACHE_MS if shared else CACHE_MS, shared=shared),
         slow_cache=Cache(clock, SLOW_CACHE_MS, shared=True),
         secret=Secret(clock, _secret_document()),
-        invoke=Invoker(session),
-        start_execution=Executions(session),
+        invoke=Invoker(aws),
+        start_execution=Executions(aws),
         post=Posts(settings),
-        call=Calls(session),
-        read_report=Reports(session),
-        unprocessed=Unprocessed(session),
+        call=Calls(aws),
+        read_report=Reports(aws),
+        unprocessed=Unprocessed(aws),
         settings=settings,
         in_parallel=InParallel(),
         in_own_pool=in_own_pool,
