@@ -137,8 +137,8 @@ def test_versions_that_work_are_taken_and_nothing_is_left(rollout: Rollout) -> N
     assert [role for role, _ in rollout.events] == ["send", "receive", "delete", "receive"]
     assert rollout.left() == []
     assert rollout.log == []
-    # The lease is over when the last receive ends.
-    assert 15_000 <= rollout.world.clock.now_ms() - begun_ms <= 30_000
+    # The lease is over before the last receive begins.
+    assert 18_000 <= rollout.world.clock.now_ms() - begun_ms <= 25_000
 
 
 def test_it_can_be_tried_again_and_again(rollout: Rollout) -> None:
@@ -232,6 +232,30 @@ def test_a_version_that_has_no_room_for_a_moment_is_tried_again(
         *[Called(error="AccessDeniedException", refused=True)] * 4,
     ]
     rollout.faulty[role] = lambda event, works: answers.pop() if answers else works(event)
+    rollout.ends("Succeeded")
+
+
+def test_where_receives_may_not_wait_a_delete_that_does_nothing_is_found_too(
+    rollout: Rollout,
+) -> None:
+    def answers_at_once(event: Answer, works: Call) -> Called:
+        asked = {**msgspec.json.decode(event["body"]), "wait_seconds": 0}
+        return works({**event, "body": msgspec.json.encode(asked).decode()})
+
+    rollout.faulty["receive"] = answers_at_once
+    rollout.ends("Succeeded")
+    rollout.faulty["delete"] = deletes_nothing
+    rollout.ends("Failed")
+    assert "came after it was deleted" in rollout.log[0]
+
+
+def test_a_receive_whose_answer_is_lost_is_no_fault(rollout: Rollout) -> None:
+    def loses_an_answer(event: Answer, works: Call) -> Called:
+        works(event)
+        del rollout.faulty["receive"]
+        return Called(answer={"statusCode": 503, "body": "{}"})
+
+    rollout.faulty["receive"] = loses_an_answer
     rollout.ends("Succeeded")
 
 
