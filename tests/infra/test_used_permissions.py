@@ -21,8 +21,6 @@ RARE = {
     # Counts beyond 10,000 are taken from the meter's counter.
     ("Subscribe", "Usage.Arn", "dynamodb:GetItem"),
     ("Manage", "Usage.Arn", "dynamodb:GetItem"),
-    # Messages whose bodies are in a log record are given up by age.
-    ("Sweep", "Messages.Arn", "dynamodb:BatchGetItem"),
     # A queue that a topic delivers to is looked up when no cache has it.
     ("FanOut", "Directory.Arn", "dynamodb:GetItem"),
 }
