@@ -16,7 +16,7 @@ from tests.simulation.crowd import hold_for_good
 from tests.simulation.deployment import ACCOUNT, Deployment, listening
 from tests.simulation.draining import Drain, live_parcels
 from tests.simulation.endpoints import Endpoints
-from tests.simulation.environments import Client
+from tests.simulation.environments import MOST_SKEW_MS, Client
 from tests.simulation.history import History, Violation
 from tests.simulation.log_readers import LogReader
 from tests.simulation.machinery import Functions, Sweeper
@@ -181,7 +181,7 @@ class _Play:
         self._stuck = left or ["an operation"]
 
     def _finish_logs(self) -> None:
-        self._deployment.stage.pause(LOG_HELD_BACK_MS + 1)
+        self._deployment.stage.pause(LOG_HELD_BACK_MS + MOST_SKEW_MS + 1)
         for reader in self._log_readers:
             reader.finish()
 

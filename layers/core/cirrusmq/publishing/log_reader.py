@@ -1,8 +1,10 @@
 """Reading a topic's log in order, for broadcasting consumers, each from its own position.
 
 Records are ordered by their keys, across the log's partitions. Records younger than two seconds
-may still be overtaken by a publish that began before them, and are held back. These are real
-seconds, of calls on their way, also if the service's time runs faster. A later one is shown again:
+may still be overtaken by a publish that began before them, and are held back; one second longer
+where clocks differ, since a reader's may be that much ahead of the store's, by which a record is
+late. These are real seconds, of calls on their way, also if the service's time runs faster. A later
+one is shown again:
 
     publish   put(K) on its way ............................... takes effect
     reader                         passes K, which is free                    finds K by P
@@ -64,7 +66,9 @@ def read_log(
     shown_from_ms = max(floor_ms, now_ms - limits.TOPIC_LIFE_SECONDS * 1000 + 1)
     if subscription is not None:
         shown_from_ms = max(shown_from_ms, subscription.created_ms)
-    held_back = f"{now_ms - int(limits.LOG_HELD_BACK_MS * core.clock.scale):013d}"
+    held_back = (
+        f"{now_ms - int(limits.LOG_HELD_BACK_MS * core.clock.scale) - core.skew_ms // 2:013d}"
+    )
     # A publish with an attempt has a key with the attempt's time, a little before its own.
     fresh_ms = int(limits.ATTEMPT_FRESH_MS * core.clock.scale)
     start = max(position, f"{shown_from_ms - fresh_ms:013d}")
