@@ -54,6 +54,18 @@ def queue(make_queue: MakeQueue) -> TestQueue:
     return make_queue(invoke=INVOKE)
 
 
+def test_it_is_called_beside_a_consumer_that_waits(
+    world: World, make_queue: MakeQueue, handler: Handler
+) -> None:
+    """With so many partitions a wait leaves items of its own under the queue's id."""
+    queue = make_queue(partitions=8, invoke=INVOKE)
+    assert queue.receive(wait_seconds=5) == []
+    queue.send("a")
+    world.settle()
+    assert handler.bodies == ["a"]
+    assert queue.counts() == {}
+
+
 class TestAttribute:
     def test_it_is_shown_with_its_defaults_changed_and_removed(self, queue: TestQueue) -> None:
         assert queue.show()["invoke"] == FULL

@@ -236,7 +236,7 @@ def _expires(moment_ms: int) -> Item:
 
 
 def _pk(source_id: str) -> str:
-    return f"W#{source_id}"
+    return f"F#{source_id}"
 
 
 def _key(slot: Slot) -> Item:

@@ -13,7 +13,7 @@
 | Messages | `W#<queue id>` | `<time>#<partition>#…` | a wake-up: `cirrusmq.storage.wake_ups` |
 | Messages | `D#<queue id>#<hash>` | `D` | `DeduplicationItem` |
 | Messages | `N#<queue id>#<partition>` | `N` | a sequence's counter |
-| Messages | `W#<source id>` | number of a slot, or `wake` | `cirrusmq.invoking.slots` |
+| Messages | `F#<source id>` | number of a slot, or `wake` | `cirrusmq.invoking.slots` |
 | Messages | `P#…` | | shares that fan-out parked: `cirrusmq.storage.parked` |
 | Usage | `U#<shard>` | first event's id | usage records and counters |
 """
