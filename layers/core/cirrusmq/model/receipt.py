@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import base64
 import binascii
-import hashlib
-import hmac
 
 import msgspec
 
 from cirrusmq.base.decoding import decode_packed
+from cirrusmq.base.derivation import derive
 
 NONCE_BYTES = 16
 _DRAWN_BYTES = 12
@@ -74,4 +73,4 @@ def lease_end_ms(nonce: bytes) -> int:
 
 def attempt_nonce(secret: bytes, *parts: str) -> bytes:
     """The nonce that a receive with an `attempt` uses: the same parts, the same nonce."""
-    return hmac.digest(secret, "\n".join(parts).encode(), hashlib.sha256)[:NONCE_BYTES]
+    return derive(secret, *parts)[:NONCE_BYTES]

@@ -14,8 +14,6 @@ signatures of both. A reading that fails changes nothing where one succeeded bef
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 import logging
 import threading
 from collections.abc import Callable
@@ -119,8 +117,3 @@ class Secret:
             return self._held
         self._read_again_ms = now_ms + READ_AGAIN_MS
         return read
-
-
-def derive(key: bytes, *parts: str) -> bytes:
-    """32 bytes that derive from a key and texts."""
-    return hmac.digest(key, "\n".join(parts).encode(), hashlib.sha256)
