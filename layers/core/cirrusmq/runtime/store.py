@@ -133,6 +133,11 @@ class Store:
         if prefix:
             request["KeyConditionExpression"] += " AND begins_with(sk, :prefix)"
             request["ExpressionAttributeValues"][":prefix"] = {"S": prefix}
+        yield from self.query_pages(request)
+
+    def query_pages(self, request: dict[str, Any]) -> Iterator[Item]:
+        """Every item of a query, page after page."""
+        request = dict(request)
         while True:
             items, last, _ = self.query(request)
             yield from items

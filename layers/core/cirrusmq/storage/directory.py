@@ -58,13 +58,8 @@ def read_from(core: Core, pk: str, start: str, kind: type[T]) -> Iterator[tuple[
         "ExpressionAttributeValues": {":pk": {"S": pk}, ":start": {"S": start}},
         "ConsistentRead": True,
     }
-    while True:
-        items, last, _ = core.store.query(request)
-        for item in items:
-            yield item["sk"]["S"], _document(item, kind).value
-        if last is None:
-            return
-        request["ExclusiveStartKey"] = last
+    for item in core.store.query_pages(request):
+        yield item["sk"]["S"], _document(item, kind).value
 
 
 def read_page(
