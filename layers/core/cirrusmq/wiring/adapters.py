@@ -8,6 +8,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from functools import cached_property
 from ipaddress import ip_network
 from pathlib import Path
 from typing import Any, TypeVar
@@ -37,12 +38,13 @@ class Invoker:
 
     def __init__(self, session: botocore.session.Session) -> None:
         self._session = session
-        self._client: Any = None
+
+    @cached_property
+    def _client(self) -> Any:
+        return self._session.create_client("lambda")
 
     def __call__(self, role: str, event: dict[str, Any]) -> None:
         """Invoke the function whose name `<ROLE>_FUNCTION` holds."""
-        if self._client is None:
-            self._client = self._session.create_client("lambda")
         self._client.invoke(
             FunctionName=os.environ[f"{role.upper()}_FUNCTION"],
             InvocationType="Event",
@@ -91,12 +93,13 @@ class Executions:
 
     def __init__(self, session: botocore.session.Session) -> None:
         self._session = session
-        self._client: Any = None
+
+    @cached_property
+    def _client(self) -> Any:
+        return self._session.create_client("stepfunctions")
 
     def __call__(self, name: str, given: dict[str, Any]) -> None:
         """Start the execution `name`; one that exists already is this very one."""
-        if self._client is None:
-            self._client = self._session.create_client("stepfunctions")
         with contextlib.suppress(self._client.exceptions.ExecutionAlreadyExists):
             self._client.start_execution(
                 stateMachineArn=os.environ["RETRY_SCHEDULE_ARN"],
@@ -128,15 +131,16 @@ class Reports:
 
     def __init__(self, session: botocore.session.Session) -> None:
         self._session = session
-        self._client: Any = None
+
+    @cached_property
+    def _client(self) -> Any:
+        return self._session.create_client("s3")
 
     def __call__(self, path: str) -> bytes | None:
         folder = os.environ.get("REPORTS_FOLDER")
         if folder:
             file = Path(folder, path)
             return file.read_bytes() if file.is_file() else None
-        if self._client is None:
-            self._client = self._session.create_client("s3")
         try:
             answer = self._client.get_object(Bucket=os.environ["REPORTS_BUCKET"], Key=path)
         except self._client.exceptions.NoSuchKey:
@@ -153,11 +157,14 @@ class Unprocessed:
 
     def __init__(self, session: botocore.session.Session) -> None:
         self._session = session
-        self._made: Any = None
+
+    @cached_property
+    def _client(self) -> Any:
+        return self._session.create_client("sqs")
 
     def receive(self) -> Sequence[GivenUp]:
         """Up to 10 messages."""
-        answer = self._client().receive_message(
+        answer = self._client.receive_message(
             QueueUrl=os.environ["UNPROCESSED_QUEUE"],
             MaxNumberOfMessages=10,
             VisibilityTimeout=self.HIDDEN_SECONDS,
@@ -174,14 +181,7 @@ class Unprocessed:
 
     def remove(self, handle: str) -> None:
         """Delete a message."""
-        self._client().delete_message(
-            QueueUrl=os.environ["UNPROCESSED_QUEUE"], ReceiptHandle=handle
-        )
-
-    def _client(self) -> Any:
-        if self._made is None:
-            self._made = self._session.create_client("sqs")
-        return self._made
+        self._client.delete_message(QueueUrl=os.environ["UNPROCESSED_QUEUE"], ReceiptHandle=handle)
 
 
 class SecretDocument:
@@ -189,12 +189,13 @@ class SecretDocument:
 
     def __init__(self, session: botocore.session.Session) -> None:
         self._session = session
-        self._client: Any = None
+
+    @cached_property
+    def _client(self) -> Any:
+        limits = Config(connect_timeout=2, read_timeout=5, retries={"total_max_attempts": 2})
+        return self._session.create_client("secretsmanager", config=limits)
 
     def __call__(self) -> str:
-        if self._client is None:
-            limits = Config(connect_timeout=2, read_timeout=5, retries={"total_max_attempts": 2})
-            self._client = self._session.create_client("secretsmanager", config=limits)
         answer = self._client.get_secret_value(SecretId=os.environ["SECRET_ARN"])
         document: str = answer["SecretString"]
         return document
