@@ -64,14 +64,12 @@ LISTS_KEYS = "GET /keys"
 
 def check_route(caller: Caller, route_key: str, names: Mapping[str, str]) -> None:
     """Forbidden, with the right that is lacking, where a key's scope does not have this call."""
-    if route_key in OF_KEYS and not caller.may_manage_keys():
+    manages = route_key in OF_KEYS or (route_key == LISTS_KEYS and caller.scope is not None)
+    if manages and not caller.may_manage_keys():
         raise Forbidden("the access key lacks manages_keys")
-    if caller.scope is None or route_key in OF_KEYS | CHECKED_LATER:
+    if caller.scope is None or manages or route_key in CHECKED_LATER:
         return
-    if route_key == LISTS_KEYS:
-        if not caller.may_manage_keys():
-            raise Forbidden("the access key lacks manages_keys")
-    elif route_key in OF_ACCOUNT:
+    if route_key in OF_ACCOUNT:
         if caller.scope.manage != "all":
             raise Forbidden("the access key's scope lacks manage on all queues and topics")
     elif route_key in SENDS:
