@@ -249,25 +249,16 @@ def test_where_receives_may_not_wait_a_delete_that_does_nothing_is_found_too(
     assert "came after it was deleted" in rollout.log[0]
 
 
-def test_a_receive_whose_answer_is_lost_is_no_fault(rollout: Rollout) -> None:
-    def loses_an_answer(event: Answer, works: Call) -> Called:
-        works(event)
-        del rollout.faulty["receive"]
-        return Called(answer={"statusCode": 503, "body": "{}"})
-
-    rollout.faulty["receive"] = loses_an_answer
-    rollout.ends("Succeeded")
-
-
-def test_a_send_that_is_stored_twice_is_no_fault(rollout: Rollout) -> None:
-    """Its answer was lost, and it was made again."""
+@pytest.mark.parametrize("role", ["receive", "send"])
+def test_a_call_whose_answer_is_lost_once_is_no_fault(rollout: Rollout, role: str) -> None:
+    """It is made again: a message is then received later, or stored twice."""
 
     def loses_an_answer(event: Answer, works: Call) -> Called:
         works(event)
-        del rollout.faulty["send"]
+        del rollout.faulty[role]
         return Called(answer={"statusCode": 503, "body": "{}"})
 
-    rollout.faulty["send"] = loses_an_answer
+    rollout.faulty[role] = loses_an_answer
     rollout.ends("Succeeded")
 
 
