@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from tests.service.conftest import MakeQueue
+from tests.service.conftest import MakeQueue, TestQueue
 from tests.service.faults import Throttled, log_records, puts_into
 from tests.service.topics import TestTopic
 
@@ -194,3 +194,43 @@ def test_a_queue_that_is_changed_gets_what_is_published_from_then_on_by_its_new_
     topic.publish("delayed")
     assert alice.get("/queues/inbox").json["counts"]["delayed"] == 1
     world.engine.close()
+
+
+class TestCopiesThatMoved:
+    """A batch comes again an hour later: the copies it made before were moved, and cleaned up."""
+
+    LATER_SECONDS = 3_600
+
+    def test_a_copy_that_was_given_back_is_there_once(self, world: World, queue: TestQueue) -> None:
+        queue.add_receiver("audit")
+        world.clock.pass_seconds(2)
+        queue.send("x")
+        world.settle()
+        (copy,) = queue.receive(receiver="audit")
+        world.clock.pass_seconds(10)
+        queue.give_back(copy, delay_seconds=2 * self.LATER_SECONDS - 10)
+
+        assert self.bodies_after_the_repetition(world, queue, receiver="audit") == ["x"]
+
+    def test_a_dead_letter_does_not_come_back(self, world: World, make_queue: MakeQueue) -> None:
+        dead = make_queue("dead")
+        queue = make_queue(dead_letter={"queue": "dead", "max_receives": 1})
+        queue.add_receiver("audit")
+        world.clock.pass_seconds(2)
+        queue.send("x")
+        world.settle()
+        queue.receive(receiver="audit", visibility_timeout_seconds=1)
+        world.clock.pass_seconds(2)
+        queue.receive(receiver="audit")
+
+        assert self.bodies_after_the_repetition(world, queue, receiver="audit") == []
+        assert dead.bodies() == ["x"]
+
+    def bodies_after_the_repetition(
+        self, world: World, queue: TestQueue, **fields: Any
+    ) -> list[str]:
+        world.clock.pass_seconds(self.LATER_SECONDS)
+        queue.receive(wait_seconds=0, **fields)
+        world.run("fan_out", {"Records": log_records(world)})
+        world.clock.pass_seconds(self.LATER_SECONDS)
+        return queue.bodies(**fields)

@@ -117,6 +117,7 @@ def _parcel(share: Share, places: Sequence[int]) -> Parcel:
         visibility_seconds=own if any(own) else (),
         log=None if found_by_itself else share.log,
         dead_letter=share.dead_letter,
+        fanned_out=True,
         invokes=share.invokes,
     )
 
