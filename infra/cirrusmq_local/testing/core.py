@@ -16,6 +16,7 @@ from cirrusmq.runtime.cache import Cache
 from cirrusmq.runtime.core import Called, Core, Posted, Settings, Tables, Unprocessed
 from cirrusmq.runtime.secret import Generations, Secret
 from cirrusmq.runtime.store import Store
+from cirrusmq.wiring.bootstrap import USER_AGENT
 from cirrusmq_local.cloud.cloudformation import ACCOUNT_ID
 from cirrusmq_local.cloud.guard import GuardedEngine
 from cirrusmq_local.cloud.invocation import running
@@ -100,7 +101,9 @@ class _Connection(Connection):
 
 @cache
 def _session() -> Any:
-    return get_session()
+    session = get_session()
+    session.set_default_client_config(USER_AGENT)
+    return session
 
 
 class InTurn:
