@@ -156,7 +156,9 @@ class Book:
         earlier = self._of_attempt.setdefault(attempt, call) if attempt else call
         for delivery in call.answer:
             by_earlier_ms = delivery.claim_ms - earlier.skew_ms
-            if earlier.begun_ms <= by_earlier_ms <= call.begun_ms:  # this one repeats its claim
+            own = call.begun_ms <= delivery.true_claim_ms <= call.ended_ms
+            # Else this one repeats its claim. Either may fit: the own span is the shorter by far.
+            if not own and earlier.begun_ms <= by_earlier_ms <= call.begun_ms:
                 delivery.skew_ms = earlier.skew_ms
             self.label_of.setdefault(delivery.id, delivery.label)
             self._track(delivery).deliveries.append(delivery)

@@ -28,10 +28,12 @@ class LogFile(io.TextIOBase):
         self._limit = limit
         self._failed = failed
         self._lock = threading.Lock()
-        self._file: io.FileIO | None = _open(path)
-        self._size = self._file.tell()
         self._torn = False
         self._closed = False
+        # Before the file is opened: one that could not be is closed all the same, at its end.
+        self._file: io.FileIO | None = None
+        self._file = _open(path)
+        self._size = self._file.tell()
 
     def writable(self) -> bool:
         """True: it is for writing."""
