@@ -3,31 +3,8 @@
 from __future__ import annotations
 
 from cirrusmq_lambda.loading import finish_loading
-from cirrusmq.base.errors import CirrusMQError
-from cirrusmq.publishing.publish import PublishRequest, publish
-from cirrusmq.subscriptions.topics import get_topic
-from cirrusmq_lambda.answers.published import PublishedMessage, PublishedMessages
-from cirrusmq_lambda.http import Answer, Context, Event, Request, serve
-from cirrusmq_lambda.problems import describe
-from cirrusmq_lambda.replies import Created, Ok
-from cirrusmq_lambda.topic_paths import own_name
-
-
-def publish_messages(request: Request) -> Created[PublishedMessages] | Ok[PublishedMessages]:
-    account = request.caller.account
-    topic = get_topic(request.core, account, own_name(request))
-    body = request.body(PublishRequest)
-    entries = [
-        PublishedMessage(error=describe(each, request.id))
-        if isinstance(each, CirrusMQError)
-        else PublishedMessage.of(each)
-        for each in publish(request.core, topic, body)
-    ]
-    shown = PublishedMessages(messages=entries)
-    return Created(shown) if body.atomic else Ok(shown)
-
-
-ROUTES = {"POST /topics/{topic}/messages": publish_messages}
+from cirrusmq_lambda.http import Answer, Context, Event, serve
+from cirrusmq_lambda.routes.publishing import ROUTES
 
 
 def handler(event: Event, context: Context) -> Answer:

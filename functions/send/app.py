@@ -3,29 +3,8 @@
 from __future__ import annotations
 
 from cirrusmq_lambda.loading import finish_loading
-from cirrusmq.access.permissions import find_queue
-from cirrusmq.base.errors import CirrusMQError
-from cirrusmq.sending.send import SendRequest, send
-from cirrusmq_lambda.answers.sent import SentMessage, SentMessages
-from cirrusmq_lambda.http import Answer, Context, Event, Request, serve
-from cirrusmq_lambda.problems import describe
-from cirrusmq_lambda.replies import Created, Ok
-
-
-def send_messages(request: Request) -> Created[SentMessages] | Ok[SentMessages]:
-    queue = find_queue(request.core, request.caller, request.path("queue"), "send")
-    body = request.body(SendRequest)
-    entries = [
-        SentMessage(error=describe(sent, request.id))
-        if isinstance(sent, CirrusMQError)
-        else SentMessage.of(sent)
-        for sent in send(request.core, queue, body)
-    ]
-    shown = SentMessages(messages=entries)
-    return Created(shown) if body.atomic else Ok(shown)
-
-
-ROUTES = {"POST /queues/{queue}/messages": send_messages}
+from cirrusmq_lambda.http import Answer, Context, Event, serve
+from cirrusmq_lambda.routes.sending import ROUTES
 
 
 def handler(event: Event, context: Context) -> Answer:

@@ -1,3 +1,6 @@
-"""Routes of the functions that have many: a table of route keys for each kind of resource."""
+"""Routes: a table of route keys for each kind of resource or call.
+
+They are here and not in `functions/`, whose files each cold start compiles anew.
+"""
 
 from __future__ import annotations
