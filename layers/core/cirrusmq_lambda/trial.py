@@ -24,7 +24,7 @@ from cirrusmq.base.errors import QueueNotFound
 from cirrusmq.base.names import new_id
 from cirrusmq.model.queue import Queue, QueueInput
 from cirrusmq.queues.queues import create_queue
-from cirrusmq.queues.receivers import delete_queue
+from cirrusmq.queues.receiver_management import delete_queue
 from cirrusmq.runtime.core import Core
 from cirrusmq.storage import directory
 from cirrusmq.storage.directory_keys import queue_place

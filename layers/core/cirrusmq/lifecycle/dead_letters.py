@@ -24,7 +24,6 @@ from cirrusmq.sending.parcels import Entry, Origin, items_for
 from cirrusmq.storage.changes import as_read, change
 from cirrusmq.storage.parcels import parcel_key
 from cirrusmq.storage.sequences import take_sequence
-from cirrusmq.subscriptions.sources import make_dead_letter_queue
 
 _logger = logging.getLogger(__name__)
 
@@ -151,6 +150,9 @@ def dead_letter_queue(core: Core, source: Source) -> Queue | None:
         return None
     name = source.dead_letter.queue
     if source.makes_dead_letter_queue and source.subscription is not None:
+        # Once in a subscription's life: it is not worth a place in every cold start.
+        from cirrusmq.subscriptions.dead_letter_queue import make_dead_letter_queue
+
         try:
             return make_dead_letter_queue(core, source.log_id, source.subscription, name)
         except (InvalidParameter, LimitExceeded, QueueNotFound) as error:

@@ -1,36 +1,22 @@
-"""Receivers: independent readers of a queue, each with leases, counts and receipts of its own."""
+"""Receivers: independent readers of a queue, each with leases, counts and receipts of its own.
+
+Here they are found, which every receive does; `cirrusmq.queues.receiver_management` makes them.
+"""
 
 from __future__ import annotations
 
-import contextlib
 from typing import Any
 
 import msgspec
-from msgspec import UnsetType
 from msgspec.structs import replace
 
-from cirrusmq.base import limits
-from cirrusmq.base.errors import (
-    AlreadyExists,
-    InvalidParameter,
-    LimitExceeded,
-    QueueNotFound,
-    ReceiverNotFound,
-)
-from cirrusmq.base.names import RECEIVER_NAME, check_name, new_id
-from cirrusmq.filters.selection import compile_filter
-from cirrusmq.model.queue import Queue, ReceiverInput
+from cirrusmq.base.errors import ReceiverNotFound
+from cirrusmq.base.names import RECEIVER_NAME, check_name
+from cirrusmq.model.queue import Queue
 from cirrusmq.model.source import Source, queue_source
-from cirrusmq.queues import operations
-from cirrusmq.queues.queues import check_unused, find_queue, queue_removal
-from cirrusmq.queues.receiver_log import BEGINNING_MS, check_start, earliest_ms, with_log
-from cirrusmq.queues.resources import Resource, expire_resource, put_resource
 from cirrusmq.runtime.core import Core
-from cirrusmq.runtime.store import TransactionRefused
 from cirrusmq.storage import directory
-from cirrusmq.storage.directory import Document
-from cirrusmq.storage.directory_keys import receiver_place, receivers_count_place, resource_place
-from cirrusmq.storage.optimistic_locking import Change, change
+from cirrusmq.storage.directory_keys import receiver_place
 from cirrusmq.storage.pages import read_page
 
 DEFAULT = "default"
@@ -113,149 +99,3 @@ def get_receiver(core: Core, queue: Queue, name: str) -> Receiver:
         if receiver.name == name:
             return receiver
     raise ReceiverNotFound
-
-
-def put_receiver(
-    core: Core, queue: Queue, name: str, given: ReceiverInput, *, resource_id: str | None = None
-) -> tuple[Receiver, bool]:
-    """Add a receiver, or find it with these attributes; answers (receiver, created).
-
-    `resource_id`: the id of a new one, never used before; without it one by chance.
-    """
-    check_name("receiver", name, RECEIVER_NAME)
-    if name.lower() == DEFAULT:
-        raise InvalidParameter("receiver", "must not be default, which is the queue itself")
-    selected = None if isinstance(given.filter, UnsetType) else given.filter
-    shown_filter = compile_filter(selected, "queue").normalized()
-    receiver, created = change(
-        core, lambda: _creation(core, queue, name, given.start, shown_filter, resource_id)
-    )
-    # Repeated if it exists: the call that created it may have stopped before it took effect.
-    if created or core.now_ms() < receiver.created_ms + BEGINNING_MS:
-        _take_effect(core, queue, receiver)
-    return receiver, created
-
-
-def _creation(
-    core: Core,
-    queue: Queue,
-    name: str,
-    start: str,
-    shown_filter: dict[str, Any] | None,
-    resource_id: str | None,
-) -> Change[tuple[Receiver, bool]]:
-    place = receiver_place(queue.id, name)
-    found = directory.read(core, place, Receiver)
-    if found is not None:
-        same = (found.value.name, found.value.start, found.value.filter)
-        if same != (name, start, shown_filter):
-            raise AlreadyExists(f"receiver {found.value.name} exists with other attributes")
-        return Change(result=(found.value, False))
-    start_ms = check_start(core, queue, start)
-    logged = with_log(core, queue)
-    now_ms = core.now_ms()
-    if start_ms is None:
-        start_ms = now_ms + core.skew_ms + 1  # earlier messages are not the receiver's
-    start_ms = max(start_ms, earliest_ms(logged, now_ms))
-    backfill, writes = None, list[dict[str, Any]]()
-    if start_ms <= now_ms:
-        until_ms = now_ms + BEGINNING_MS
-        details = {"receiver": name, "until_ms": until_ms}
-        operation, writes = operations.creation(core, logged, "backfill", details, until_ms)
-        backfill = operation.id
-    receiver = Receiver(
-        id=resource_id or new_id(core.random),
-        name=name,
-        queue_id=queue.id,
-        start=start,
-        start_ms=start_ms,
-        filter=shown_filter,
-        created_ms=now_ms,
-        backfill=backfill,
-    )
-    most = limits.RECEIVERS_PER_QUEUE
-    undeleted = "attribute_exists(pk) AND attribute_not_exists(expires_at)"
-    return Change(
-        result=(receiver, True),
-        writes=[
-            directory.check(core, resource_place(queue.id), undeleted),
-            directory.count_up(core, receivers_count_place(queue.id), most),
-            directory.put_new(core, place, receiver),
-            put_resource(core, receiver.id, _resource(queue, receiver)),
-            *writes,
-        ],
-        refusals={
-            0: QueueNotFound(),
-            1: LimitExceeded(f"a queue has at most {most} receivers"),
-        },
-    )
-
-
-def _take_effect(core: Core, queue: Queue, receiver: Receiver) -> None:
-    """In force everywhere, and its backfill begun, when this returns.
-
-    fan_out may overlook it until the caches have turned over; the backfill gives it the messages
-    sent by then, by any clock. If the call stops before, the receiver's repeated PUT does it, or
-    at last the sweep:
-
-        PUT ──> receiver, backfill until + 33 s ──> caches turned over ──> backfill until now
-                            └── stops: the sweep runs it, 33 s later, when they have as well
-
-    A message sent after the answer is later than that, and than the start of one that is `latest`.
-    """
-    core.cache.turn_over(receiver_place(queue.id, ""))
-    begun_ms = min(receiver.start_ms, receiver.created_ms + core.skew_ms + 1)
-    if receiver.backfill is not None:
-        begun_ms = core.floor_ms()
-        operations.release(core, queue.account, receiver.backfill, until_ms=begun_ms)
-    core.wait_past(begun_ms - 1)
-
-
-def delete_receiver(core: Core, queue: Queue, name: str) -> None:
-    """Remove a receiver; the messages that it had not received are gone with it."""
-    check_name("receiver", name, RECEIVER_NAME)
-    found = directory.read(core, receiver_place(queue.id, name), Receiver)
-    if found is None or found.value.name != name:
-        raise ReceiverNotFound
-    _remove(core, queue, found)
-    core.cache.turn_over(receiver_place(queue.id, ""))
-
-
-def delete_queue(core: Core, account: str, name: str) -> None:
-    """Delete a queue that nothing refers to; its messages are never returned again.
-
-    Its receivers are deleted first, so a repeated call finishes one that stopped.
-    """
-
-    def plan() -> Change[None]:
-        queue = find_queue(core, account, name)
-        check_unused(core, queue.value)
-        receivers = list_receivers(core, queue.value)
-        for receiver in receivers:
-            place = receiver_place(queue.value.id, receiver.name)
-            found = directory.read(core, place, Receiver)
-            if found is not None:
-                _remove(core, queue.value, found)
-        if receivers:
-            core.cache.turn_over(receiver_place(queue.value.id, ""))
-        return queue_removal(core, queue)
-
-    change(core, plan)
-
-
-def _remove(core: Core, queue: Queue, found: Document[Receiver]) -> None:
-    receiver = found.value
-    with contextlib.suppress(TransactionRefused):  # another call has removed it
-        core.store.transact(
-            [
-                directory.delete_version(
-                    core, receiver_place(queue.id, receiver.name), found.version
-                ),
-                directory.change_count(core, receivers_count_place(queue.id), -1),
-                expire_resource(core, receiver.id, _resource(queue, receiver)),
-            ]
-        )
-
-
-def _resource(queue: Queue, receiver: Receiver) -> Resource:
-    return Resource(queue.account, "receiver", f"{queue.name}/{receiver.name}")

@@ -1,23 +1,19 @@
-"""The source of a subscription, and the dead-letter queue that is made for it."""
+"""The source of a subscription."""
 
 from __future__ import annotations
 
-import contextlib
-
-import msgspec
-
 from cirrusmq.base import limits
-from cirrusmq.base.errors import AlreadyExists, CirrusMQError
-from cirrusmq.model.queue import DeadLetter, Queue, QueueInput
+from cirrusmq.base.errors import CirrusMQError
+from cirrusmq.model.queue import DeadLetter
 from cirrusmq.model.source import Source
 from cirrusmq.model.topic import Subscription, Topic, own_dead_letter_queue
-from cirrusmq.queues.queues import create_queue, get_queue
+from cirrusmq.queues.queues import get_queue
 from cirrusmq.queues.receivers import source_with_id
 from cirrusmq.queues.resources import find_resource
 from cirrusmq.runtime.core import Core
 from cirrusmq.storage import directory
 from cirrusmq.storage.directory_keys import topic_place
-from cirrusmq.subscriptions.subscriptions import cached_subscriptions, update_subscription
+from cirrusmq.subscriptions.subscriptions import cached_subscriptions
 
 
 def subscription_source(subscription: Subscription) -> Source:
@@ -65,25 +61,3 @@ def source_of_resource(core: Core, resource_id: str) -> Source | None:
         if (subscription.id, subscription.name) == (resource_id, subscription_name):
             return subscription_source(subscription)
     return None
-
-
-def make_dead_letter_queue(core: Core, topic_id: str, subscription_name: str, name: str) -> Queue:
-    """Make the queue for a subscription's first dead letter, and name it as such.
-
-    Both steps may have been done before: by another receiver, or by one that crashed in between.
-    """
-    subscription = update_subscription(
-        core,
-        topic_id,
-        subscription_name,
-        lambda before: _with_dead_letter_queue(core, before, name),
-    )
-    return get_queue(core, subscription.account, subscription.dead_letter_queue or name)
-
-
-def _with_dead_letter_queue(core: Core, before: Subscription, name: str) -> Subscription:
-    if before.dead_letter_queue is not None:
-        return before
-    with contextlib.suppress(AlreadyExists):  # made by one that crashed here, changed since
-        create_queue(core, before.account, name, QueueInput(ordered=False))
-    return msgspec.structs.replace(before, dead_letter_queue=name)

@@ -1,38 +1,18 @@
-"""Creating, changing, finding and deleting subscriptions of topics."""
+"""Finding the subscriptions of topics. Every receive of one and every publish does it."""
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import partial
 
-import msgspec
-
 from cirrusmq.base import limits
-from cirrusmq.base.errors import AlreadyExists, SubscriptionNotFound
-from cirrusmq.base.names import check_name, new_id
-from cirrusmq.model.topic import (
-    Subscription,
-    SubscriptionInput,
-    Topic,
-    checked,
-    create_subscription,
-    over,
-    own_dead_letter_queue,
-)
-from cirrusmq.queues.queues import find_queue
+from cirrusmq.base.errors import SubscriptionNotFound
+from cirrusmq.base.names import check_name
+from cirrusmq.model.topic import Subscription, Topic
 from cirrusmq.runtime.core import Core
-from cirrusmq.runtime.store import TransactionRefused
 from cirrusmq.storage import directory
-from cirrusmq.storage.directory import Document
-from cirrusmq.storage.directory_keys import (
-    subscription_place,
-)
-from cirrusmq.storage.optimistic_locking import Change, change
+from cirrusmq.storage.directory_keys import subscription_place
 from cirrusmq.storage.pages import read_page
-from cirrusmq.subscriptions import confirmations, writes
-from cirrusmq.subscriptions.topics import find_topic, topic_removal
-from cirrusmq.webhooks.urls import check_endpoint
 
 
 def cached_subscriptions(core: Core, topic_id: str) -> list[Subscription]:
@@ -81,145 +61,3 @@ def get_subscription(core: Core, topic: Topic, name: str) -> Subscription:
         if subscription.name == name:
             return subscription
     raise SubscriptionNotFound
-
-
-def put_subscription(
-    core: Core,
-    topic: Topic,
-    name: str,
-    given: SubscriptionInput,
-    *,
-    resource_id: str | None = None,
-) -> tuple[Subscription, bool]:
-    """Create a subscription, or find it with these attributes; answers (it, created).
-
-    `resource_id`: the id of a new one, never used before; without it one by chance.
-
-    A message published after the answer is later than the subscription by every clock: a publish
-    that began before it is not put among those whose order is kept.
-    """
-    check_name("subscription", name, limits.TOPIC_NAME)
-    wanted = _wanted(core, topic, name, given)
-    subscription, created, token = change(core, lambda: _creation(core, topic, wanted, resource_id))
-    core.wait_until(subscription.created_ms + core.skew_ms)
-    if token is not None:
-        confirmations.ask(core, subscription, token)
-    return subscription, created
-
-
-def _creation(
-    core: Core, topic: Topic, wanted: Subscription, resource_id: str | None
-) -> Change[tuple[Subscription, bool, str | None]]:
-    """Its result: the subscription, whether it is new, the token that its endpoint must return."""
-    found = directory.read(core, subscription_place(topic.id, wanted.name), Subscription)
-    if found is not None:
-        _check_same(found.value, wanted)
-        return Change(result=(found.value, False, None))
-    now_ms = core.now_ms()
-    subscription = msgspec.structs.replace(
-        wanted, id=resource_id or new_id(core.random), created_ms=now_ms, modified_ms=now_ms
-    )
-    subscription, token = confirmations.begin(core, subscription)
-    return Change(
-        result=(subscription, True, token),
-        writes=writes.creation(core, topic, subscription),
-        refusals=writes.creation_refusals(),
-        keys=[subscription_place(topic.id, "")],
-    )
-
-
-def change_subscription(
-    core: Core, topic: Topic, name: str, given: SubscriptionInput
-) -> Subscription:
-    """Change some attributes, for all members of a group at once."""
-    check_name("subscription", name, limits.TOPIC_NAME)
-
-    def update(before: Subscription) -> Subscription:
-        after = checked(over(before, given), topic.attributes.filter)
-        return msgspec.structs.replace(after, modified_ms=core.now_ms())
-
-    return update_subscription(core, topic.id, name, update)
-
-
-def update_subscription(
-    core: Core, topic_id: str, name: str, update: Callable[[Subscription], Subscription]
-) -> Subscription:
-    """Write what `update` makes of a subscription; in force everywhere when this returns."""
-
-    def plan() -> Change[Subscription]:
-        found = _find(core, topic_id, name)
-        after = update(found.value)
-        if after == found.value:
-            return Change(result=after)
-        return Change(
-            result=after,
-            writes=writes.update(core, found, after),
-            keys=[subscription_place(topic_id, "")],
-        )
-
-    return change(core, plan)
-
-
-def delete_subscription(core: Core, topic: Topic, name: str) -> None:
-    """Delete a subscription; the messages that it had not taken are gone with it."""
-    check_name("subscription", name, limits.TOPIC_NAME)
-
-    def plan() -> Change[None]:
-        found = _find(core, topic.id, name)
-        return Change(
-            result=None,
-            writes=writes.removal(core, found),
-            keys=[subscription_place(topic.id, "")],
-        )
-
-    change(core, plan)
-
-
-def delete_topic(core: Core, account: str, name: str) -> None:
-    """Delete a topic and its subscriptions, these first: a repeat finishes what stopped."""
-
-    def plan() -> Change[None]:
-        topic = find_topic(core, account, name)
-        for subscription in list_subscriptions(core, topic.value):
-            place = subscription_place(topic.value.id, subscription.name)
-            found = directory.read(core, place, Subscription)
-            if found is not None:
-                with contextlib.suppress(TransactionRefused):  # it changed: the topic stays
-                    core.store.transact(writes.removal(core, found))
-        core.cache.turn_over(subscription_place(topic.value.id, ""))
-        return topic_removal(core, topic)
-
-    change(core, plan)
-
-
-def _find(core: Core, topic_id: str, name: str) -> Document[Subscription]:
-    """The subscription of exactly this name, read now; SubscriptionNotFound."""
-    found = directory.read(core, subscription_place(topic_id, name), Subscription)
-    if found is None or found.value.name != name:
-        raise SubscriptionNotFound
-    return found
-
-
-def _wanted(core: Core, topic: Topic, name: str, given: SubscriptionInput) -> Subscription:
-    """The subscription that a PUT asks for, without its id."""
-    wanted = create_subscription(topic, name, given)
-    endpoint = wanted.endpoint
-    if endpoint is None:
-        return wanted
-    if wanted.protocol == "http":
-        check_endpoint(endpoint, http_allowed=core.settings.http_endpoints)
-        return wanted
-    check_name("endpoint", endpoint)
-    queue = find_queue(core, topic.account, endpoint).value
-    return msgspec.structs.replace(wanted, endpoint_id=queue.id)
-
-
-def _check_same(existing: Subscription, wanted: Subscription) -> None:
-    before, asked = existing.attributes(), wanted.attributes()
-    made_for_it = existing.dead_letter_queue == own_dead_letter_queue(existing.id)
-    if made_for_it and asked["dead_letter_queue"] is None:
-        before["dead_letter_queue"] = None
-    if existing.policy == wanted.policy:  # a default that is written out is still the default
-        before["retry"] = asked["retry"]
-    if existing.name != wanted.name or before != asked:
-        raise AlreadyExists(f"subscription {existing.name} exists with other attributes")

@@ -21,11 +21,11 @@ from cirrusmq.model.topic import (
     over_topic,
     own_dead_letter_queue,
 )
-from cirrusmq.queues import queues, receivers
+from cirrusmq.queues import queues, receiver_management, receivers
 from cirrusmq.queues.counts import count
 from cirrusmq.runtime.core import Core
 from cirrusmq.storage import counters
-from cirrusmq.subscriptions import subscriptions, topics
+from cirrusmq.subscriptions import management, subscriptions, topics
 from cirrusmq.subscriptions.state import read_state
 from cirrusmq_lambda.custom_resources.identity import Place
 from cirrusmq_lambda.routes.access import GrantRequest
@@ -90,7 +90,7 @@ class QueueResource(Resource):
         return self._messages(*receivers.all_sources(self.core, self._queue()))
 
     def delete(self) -> None:
-        receivers.delete_queue(self.core, self.place.account, self.place.name)
+        receiver_management.delete_queue(self.core, self.place.account, self.place.name)
 
     def _queue(self) -> Queue:
         return queues.find_queue(self.core, self.place.account, self.place.name).value
@@ -104,21 +104,21 @@ class ReceiverResource(Resource):
         return next((each.id for each in listed if each.name == self.place.name), None)
 
     def create(self, resource_id: str, given: ReceiverInput) -> str:
-        made, _ = receivers.put_receiver(
+        made, _ = receiver_management.put_receiver(
             self.core, self._queue(), self.place.name, given, resource_id=resource_id
         )
         return made.id
 
     def change(self, given: ReceiverInput) -> None:
         # Its attributes are fixed: this finds it with the same ones, or is refused.
-        receivers.put_receiver(self.core, self._queue(), self.place.name, given)
+        receiver_management.put_receiver(self.core, self._queue(), self.place.name, given)
 
     def contents(self) -> str | None:
         queue = self._queue()
         return self._messages(receivers.source_named(self.core, queue, self.place.name))
 
     def delete(self) -> None:
-        receivers.delete_receiver(self.core, self._queue(), self.place.name)
+        receiver_management.delete_receiver(self.core, self._queue(), self.place.name)
 
     def _queue(self) -> Queue:
         return queues.find_queue(self.core, self.place.account, self.place.parent).value
@@ -175,7 +175,7 @@ class TopicResource(Resource):
         return _counted(len(listed), "subscription")
 
     def delete(self) -> None:
-        subscriptions.delete_topic(self.core, self.place.account, self.place.name)
+        management.delete_topic(self.core, self.place.account, self.place.name)
 
     def _topic(self) -> Topic:
         return topics.find_topic(self.core, self.place.account, self.place.name).value
@@ -189,7 +189,7 @@ class SubscriptionResource(Resource):
         return next((each.id for each in listed if each.name == self.place.name), None)
 
     def create(self, resource_id: str, given: SubscriptionInput) -> str:
-        made, _ = subscriptions.put_subscription(
+        made, _ = management.put_subscription(
             self.core, self._topic(), self.place.name, given, resource_id=resource_id
         )
         return made.id
@@ -202,7 +202,7 @@ class SubscriptionResource(Resource):
             # The service made it: nothing said is that it may stay.
             whole = {key: held for key, held in whole.items() if held or key != "dead_letter_queue"}
         changed = convert(whole, SubscriptionInput)
-        subscriptions.change_subscription(self.core, topic, name, changed)
+        management.change_subscription(self.core, topic, name, changed)
 
     def contents(self) -> str | None:
         found = subscriptions.get_subscription(self.core, self._topic(), self.place.name)
@@ -211,7 +211,7 @@ class SubscriptionResource(Resource):
         return _counted(held, "message")
 
     def delete(self) -> None:
-        subscriptions.delete_subscription(self.core, self._topic(), self.place.name)
+        management.delete_subscription(self.core, self._topic(), self.place.name)
 
     def _topic(self) -> Topic:
         return topics.find_topic(self.core, self.place.account, self.place.parent).value

@@ -12,7 +12,7 @@ from cirrusmq.operations.rewind import RewindRequest, rewind
 from cirrusmq.queues import operations
 from cirrusmq.queues.counts import count
 from cirrusmq.queues.queues import change_queue, create_queue, list_queues
-from cirrusmq.queues.receivers import delete_queue
+from cirrusmq.queues.receiver_management import delete_queue
 from cirrusmq.storage import counters
 from cirrusmq_lambda import rights
 from cirrusmq_lambda.answers.counts import Counts

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cirrusmq.access.permissions import find_queue
 from cirrusmq.model.queue import ReceiverInput
-from cirrusmq.queues import receivers
+from cirrusmq.queues import receiver_management, receivers
 from cirrusmq.queues.counts import count
 from cirrusmq_lambda.answers.counts import Counts
 from cirrusmq_lambda.answers.receivers import ReceiverAttributes, ReceiverPage, ReceiverWithCounts
@@ -16,7 +16,7 @@ def put_receiver(request: Request) -> Created[ReceiverAttributes] | Ok[ReceiverA
     """Add a receiver, or find it with the same attributes."""
     queue = find_queue(request.core, request.caller, request.path("queue"), "admin")
     name = request.path("receiver")
-    receiver, created = receivers.put_receiver(
+    receiver, created = receiver_management.put_receiver(
         request.core, queue, name, request.body(ReceiverInput)
     )
     shown = ReceiverAttributes.of(receiver)
@@ -44,7 +44,7 @@ def show_receivers(request: Request) -> Ok[ReceiverPage]:
 def remove_receiver(request: Request) -> NoContent:
     """Remove a receiver."""
     queue = find_queue(request.core, request.caller, request.path("queue"), "admin")
-    receivers.delete_receiver(request.core, queue, request.path("receiver"))
+    receiver_management.delete_receiver(request.core, queue, request.path("receiver"))
     return NoContent()
 
 

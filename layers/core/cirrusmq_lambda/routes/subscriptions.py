@@ -7,7 +7,7 @@ from msgspec import UNSET
 from cirrusmq.access.permissions import check_invoke
 from cirrusmq.base.errors import InvalidParameter
 from cirrusmq.model.topic import SubscriptionInput
-from cirrusmq.subscriptions import confirmations, subscriptions
+from cirrusmq.subscriptions import confirmations, management, subscriptions
 from cirrusmq.subscriptions.confirmations import ConfirmRequest
 from cirrusmq.subscriptions.state import read_state
 from cirrusmq_lambda import rights
@@ -28,7 +28,7 @@ def put_subscription(request: Request) -> Created[NewSubscription] | Ok[Subscrip
     core, topic = request.core, topic_of(request)
     name, body = request.path("subscription"), _subscription_input(request)
     check_invoke(core, request.caller, body.invoke)
-    subscription, created = subscriptions.put_subscription(core, topic, name, body)
+    subscription, created = management.put_subscription(core, topic, name, body)
     if not created:
         return Ok(SubscriptionAttributes.of(subscription))
     signed = subscription.protocol == "http"
@@ -41,7 +41,7 @@ def patch_subscription(request: Request) -> Ok[SubscriptionAttributes]:
     topic, body = topic_of(request), _subscription_input(request)
     name = request.path("subscription")
     check_invoke(request.core, request.caller, body.invoke)
-    changed = subscriptions.change_subscription(request.core, topic, name, body)
+    changed = management.change_subscription(request.core, topic, name, body)
     return Ok(SubscriptionAttributes.of(changed))
 
 
@@ -66,7 +66,7 @@ def show_subscriptions(request: Request) -> Ok[SubscriptionPage]:
 def remove_subscription(request: Request) -> NoContent:
     """Unsubscribe."""
     topic = topic_of(request)
-    subscriptions.delete_subscription(request.core, topic, request.path("subscription"))
+    management.delete_subscription(request.core, topic, request.path("subscription"))
     return NoContent()
 
 

@@ -12,7 +12,7 @@ from cirrusmq.base.limits import LOG_ENTRIES, LOG_ENTRIES_DEFAULT
 from cirrusmq.fanout.trace import trace
 from cirrusmq.model.topic import Subscription, TopicInput
 from cirrusmq.publishing.log_reader import Logged, read_log
-from cirrusmq.subscriptions import subscriptions, topics
+from cirrusmq.subscriptions import management, topics
 from cirrusmq.subscriptions.state import count_topic
 from cirrusmq_lambda.answers.topics import (
     LoggedMessage,
@@ -61,7 +61,7 @@ def show_topics(request: Request) -> Ok[TopicPage]:
 
 def remove_topic(request: Request) -> NoContent:
     """Delete a topic and its subscriptions."""
-    subscriptions.delete_topic(request.core, request.caller.account, own_name(request))
+    management.delete_topic(request.core, request.caller.account, own_name(request))
     return NoContent()
 
 

@@ -1,0 +1,36 @@
+"""The dead-letter queue that is made for a subscription."""
+
+from __future__ import annotations
+
+import contextlib
+
+import msgspec
+
+from cirrusmq.base.errors import AlreadyExists
+from cirrusmq.model.queue import Queue, QueueInput
+from cirrusmq.model.topic import Subscription
+from cirrusmq.queues.queues import create_queue, get_queue
+from cirrusmq.runtime.core import Core
+from cirrusmq.subscriptions.management import update_subscription
+
+
+def make_dead_letter_queue(core: Core, topic_id: str, subscription_name: str, name: str) -> Queue:
+    """Make the queue for a subscription's first dead letter, and name it as such.
+
+    Both steps may have been done before: by another receiver, or by one that crashed in between.
+    """
+    subscription = update_subscription(
+        core,
+        topic_id,
+        subscription_name,
+        lambda before: _with_dead_letter_queue(core, before, name),
+    )
+    return get_queue(core, subscription.account, subscription.dead_letter_queue or name)
+
+
+def _with_dead_letter_queue(core: Core, before: Subscription, name: str) -> Subscription:
+    if before.dead_letter_queue is not None:
+        return before
+    with contextlib.suppress(AlreadyExists):  # made by one that crashed here, changed since
+        create_queue(core, before.account, name, QueueInput(ordered=False))
+    return msgspec.structs.replace(before, dead_letter_queue=name)
