@@ -20,6 +20,28 @@ LAMBDA = {
     "MESSAGES_TABLE": "Messages",
     "USAGE_TABLE": "Usage",
 }
+HOT = ("send", "receive", "delete", "publish")
+# A hot function's modules count in each of its cold starts: `python -m infra.bench cold`.
+OTHERS_PACKAGES = {
+    *("aws_lambda_powertools", "boto3", "asyncio", "lark", "multiprocessing", "pickle"),
+    *("fanout", "invoking", "maintenance", "metering", "operations", "push", "webhooks"),
+}
+RARELY_NEEDED = {
+    "filters.sql",
+    "lifecycle.age_limit",
+    "lifecycle.ordered_age_limit",
+    "queues.counts",
+    "queues.operations",
+    "queues.receiver_log",
+    "queues.receiver_management",
+    "receiving.repeat",
+    "storage.bisection",
+    "subscriptions.confirmations",
+    "subscriptions.dead_letter_queue",
+    "subscriptions.delivery_writes",
+    "subscriptions.management",
+    "subscriptions.writes",
+}
 LOADED = """
 import gc, json, socket, sys, threading
 opened = []
@@ -38,6 +60,7 @@ print(json.dumps({
     "collecting": gc.isenabled(),
     "kept": gc.get_freeze_count(),
     "modules": list(sys.modules),
+    "routes": sorted({route.__module__ for route in getattr(app, "ROUTES", {}).values()}),
 }))
 """
 # Two environments that start from one snapshot: what is made once while loading is in both.
@@ -98,14 +121,27 @@ def test_on_one_machine_loading_makes_nothing(root: Path) -> None:
     assert told["collecting"]
 
 
-@pytest.mark.parametrize("function", ["send", "receive", "delete", "publish"])
+@pytest.mark.parametrize("function", HOT)
 def test_a_hot_function_loads_nothing_that_few_of_its_calls_need(root: Path, function: str) -> None:
-    told = run(root, function, LOADED, **LAMBDA)
-    rarely = {"aws_lambda_powertools", "boto3", "asyncio", "cirrusmq.webhooks.client", "lark"}
-    assert not rarely & set(told["modules"])
+    modules = run(root, function, LOADED, **LAMBDA)["modules"]
+    loaded = {name.removeprefix("cirrusmq.") for name in modules}
+    packages = {name.partition(".")[0] for name in loaded}
+    assert not RARELY_NEEDED & loaded
+    assert not OTHERS_PACKAGES & packages
+    assert {"pynamodb", "botocore", "storage", "runtime"} <= packages
 
 
-@pytest.mark.parametrize("function", ["send", "receive", "delete", "publish"])
+@pytest.mark.parametrize("function", HOT)
+def test_the_routes_of_a_hot_function_are_compiled_with_the_layer(
+    root: Path, function: str
+) -> None:
+    """Each cold start compiles anew the code that a function has in its own folder."""
+    homes = run(root, function, LOADED, **LAMBDA)["routes"]
+    assert homes
+    assert all(home.startswith("cirrusmq_lambda.routes.") for home in homes)
+
+
+@pytest.mark.parametrize("function", HOT)
 def test_libraries_are_imported_before_our_own_modules(root: Path, function: str) -> None:
     """Deep down in the imports of ours they take longer: see `cirrusmq_lambda.loading`."""
     modules = run(root, function, LOADED, **LAMBDA)["modules"]

@@ -8,7 +8,6 @@ deliveries. The resources decide which policies they take.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Literal
 
@@ -109,8 +108,7 @@ POLICIES = frozenset(DEFAULTS)
 MEMBERS = frozenset({"policy"}).union(*(defaults.takes for defaults in DEFAULTS.values()))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RetryPolicy:
+class RetryPolicy(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """How one queue, receiver or subscription retries.
 
     Two policies are equal also where only one of them was given with its defaults written out.
@@ -123,7 +121,13 @@ class RetryPolicy:
     waits_ms: tuple[int, ...]
     jitter: float
     max_retries: int | None
-    given: Mapping[str, object] = field(compare=False, repr=False)
+    given: Mapping[str, object]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, RetryPolicy) and self._in_force() == other._in_force()
+
+    def __hash__(self) -> int:
+        return hash(self._in_force())
 
     @property
     def ends(self) -> bool:
@@ -160,6 +164,9 @@ class RetryPolicy:
         if not self.jitter:
             return wait_ms
         return round(wait_ms * (1 - self.jitter * draw()))
+
+    def _in_force(self) -> tuple[object, ...]:
+        return self.policy, self.waits_ms, self.jitter, self.max_retries
 
     def to_json(self) -> dict[str, object]:
         """The `retry` object as it was given: defaults are in force without being shown."""

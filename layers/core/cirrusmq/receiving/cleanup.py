@@ -14,7 +14,7 @@ import logging
 from collections.abc import Callable
 
 from cirrusmq.base.errors import CirrusMQError
-from cirrusmq.lifecycle import age_limit, dead_letters, retry_waits, tombstones
+from cirrusmq.lifecycle import dead_letters, retry_waits, tombstones
 from cirrusmq.lifecycle.dead_letter_policy import dead_letter_reason
 from cirrusmq.model.parcel import Parcel
 from cirrusmq.model.source import Source
@@ -105,6 +105,9 @@ def _give_up_aged(core: Core, source: Source, pk: str, budget: Budget) -> None:
     by_age = source.dead_letter is not None and source.dead_letter.max_age_seconds is not None
     if not by_age or not core.hints.may_look_at_ages(pk, core.now_ms()):
         return
+    # Few queues have an age: the others' cold starts do without.
+    from cirrusmq.lifecycle import age_limit
+
     try:
         age_limit.give_up_noted(core, source, int(pk.rpartition("#")[2]), budget.spend)
     except CirrusMQError as error:

@@ -19,7 +19,6 @@ from cirrusmq.receiving.claim import Claim
 from cirrusmq.receiving.filling import Wanted
 from cirrusmq.receiving.ordered import Walk, take_from_groups
 from cirrusmq.receiving.randomness import Chance
-from cirrusmq.receiving.repeat import held_from_attempt
 from cirrusmq.receiving.unclaim import read_claimed
 from cirrusmq.receiving.unordered import take_from_partition
 from cirrusmq.receiving.waiting_room import waiting
@@ -84,6 +83,9 @@ def receive(
         answer_bytes=limits.ANSWER_BYTES,
     )
     if request.repeat:
+        # Only after a lost answer: other receives' cold starts do without.
+        from cirrusmq.receiving.repeat import held_from_attempt
+
         held = held_from_attempt(core, source, chance, wanted)
         if held:
             return _with_contents(core, source, held)

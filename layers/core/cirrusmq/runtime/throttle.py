@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import threading
-from typing import NamedTuple
+
+import msgspec
 
 _MOST_ACCOUNTS = 10_000
 _COUNTED_FOR_SECONDS = 2
 """An older count says nothing about the present rate."""
 
 
-class Count(NamedTuple):
+class Count(msgspec.Struct, frozen=True):
     """Calls of an account that one environment saw in a second."""
 
     second: int

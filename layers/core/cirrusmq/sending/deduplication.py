@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
@@ -29,7 +29,7 @@ class Stored(msgspec.Struct, frozen=True, kw_only=True):
     sent_ms: int
 
 
-class Earlier(NamedTuple):
+class Earlier(msgspec.Struct, frozen=True):
     """An earlier try of the very same call that took effect."""
 
     sent_ms: int

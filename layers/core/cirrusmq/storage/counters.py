@@ -17,6 +17,8 @@ import contextlib
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import msgspec
+
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.isolation import apart_from_others
 from cirrusmq.runtime.store import ConditionFailed, Item, key
@@ -37,7 +39,7 @@ class Kept(NamedTuple):
     rewindable: int = 0
 
 
-class Counter(NamedTuple):
+class Counter(msgspec.Struct, frozen=True):
     """A resource's counter as it was read."""
 
     resource_id: str
@@ -48,7 +50,7 @@ class Counter(NamedTuple):
     """Whether it is exactly 0, and has been for long."""
 
 
-class CounterPlace(NamedTuple):
+class CounterPlace(msgspec.Struct, frozen=True):
     """A position in a pass through the counters: behind `after` of a shard."""
 
     shard: int = 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import msgspec
 
@@ -24,7 +24,7 @@ LOG_TTL_MARGIN_MS = 130_000
 """A repeated send may store its parcel that much later than the log record it finds."""
 
 
-class Page(NamedTuple):
+class Page(msgspec.Struct, frozen=True):
     """One page of a query: the parcels, the last key looked at, its cost in read units."""
 
     parcels: list[Parcel]
