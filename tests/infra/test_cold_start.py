@@ -30,6 +30,7 @@ RARELY_NEEDED = {
     "filters.sql",
     "lifecycle.age_limit",
     "lifecycle.ordered_age_limit",
+    "lifecycle.transfer",
     "queues.counts",
     "queues.operations",
     "queues.receiver_log",

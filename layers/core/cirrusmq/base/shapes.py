@@ -12,9 +12,10 @@ from cirrusmq.base.errors import InvalidParameter, MalformedRequest, RequestTooL
 from cirrusmq.base.limits import REQUEST_BYTES
 
 T = TypeVar("T")
-_PLACE = re.compile(r"^(?P<text>.*?)(?: - at `(?P<key>key` in `)?\$?\.?(?P<path>.*)`)?$", re.DOTALL)
-_MISSING = re.compile(r"(?:missing required|unknown) field `(?P<name>.*)`")
-_STEP = re.compile(r"[^.\[\]]+|\[(?:\d+|\.\.\.)\]")
+# Texts: only refusals need them compiled, which `re` remembers.
+_PLACE = r"(?s)^(?P<text>.*?)(?: - at `(?P<key>key` in `)?\$?\.?(?P<path>.*)`)?$"
+_MISSING = r"(?:missing required|unknown) field `(?P<name>.*)`"
+_STEP = r"[^.\[\]]+|\[(?:\d+|\.\.\.)\]"
 
 
 def integer(bounds: tuple[int, int], unit: str = "") -> msgspec.Meta:
@@ -66,10 +67,10 @@ def _check_object(body: bytes) -> None:
 
 
 def _explain(text: str, shape: type) -> InvalidParameter:
-    match = _PLACE.match(text)
+    match = re.match(_PLACE, text)
     assert match is not None
     path = match["path"] or ""
-    named = _MISSING.search(match["text"])
+    named = re.search(_MISSING, match["text"])
     if named:
         path = f"{path}.{named['name']}" if path else named["name"]
         known = "this field is not known" if "unknown" in match["text"] else "this field is needed"
@@ -87,7 +88,7 @@ def _description(shape: type, path: str) -> str | None:
 
     found: str | None = None
     current: Any = inspect.type_info(shape)
-    for step in _STEP.findall(path):
+    for step in re.findall(_STEP, path):
         current, found = _enter(current, step, inspect)
         if current is None:
             return found

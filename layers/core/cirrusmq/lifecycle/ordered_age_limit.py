@@ -7,8 +7,9 @@ young enough, and then passed over: the cost follows the groups, never their bac
 from __future__ import annotations
 
 from cirrusmq.lifecycle.dead_letter_policy import too_old
-from cirrusmq.lifecycle.dead_letters import dead_letter_queue, give_up, move_to_queue
+from cirrusmq.lifecycle.dead_letters import dead_letter_queue, give_up
 from cirrusmq.lifecycle.rewound_groups import group_of
+from cirrusmq.lifecycle.transfer import move_to_queue
 from cirrusmq.model.parcel import GONE, Parcel
 from cirrusmq.model.source import Source
 from cirrusmq.runtime.core import Core

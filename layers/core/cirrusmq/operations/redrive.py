@@ -12,7 +12,7 @@ from msgspec import Meta, UnsetType
 from cirrusmq.base.errors import InvalidParameter, QueueNotFound, ReceiverNotFound
 from cirrusmq.base.names import check_name
 from cirrusmq.lifecycle.contents import read_contents
-from cirrusmq.lifecycle.dead_letters import move_to_queue
+from cirrusmq.lifecycle.transfer import move_to_queue
 from cirrusmq.model.parcel import Parcel
 from cirrusmq.model.queue import Queue
 from cirrusmq.model.source import Source, queue_source

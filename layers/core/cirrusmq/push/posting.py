@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from cirrusmq.base.limits import RESCUE_MS
 from cirrusmq.lifecycle import dead_letters
+from cirrusmq.lifecycle.transfer import move_to_queue
 from cirrusmq.model.message import Message
 from cirrusmq.model.parcel import Parcel
 from cirrusmq.model.retry import RetryPolicy
@@ -157,9 +158,7 @@ def give_up(push: Push, candidate: Candidate, error: str) -> Parcel:
     target = dead_letters.dead_letter_queue(core, push.source)
     if target is not None:
         now_ms = core.now_ms()
-        left = dead_letters.move_to_queue(
-            core, push.source, parcel, place, target, "retries", now_ms
-        )
+        left = move_to_queue(core, push.source, parcel, place, target, "retries", now_ms)
         if left is not None:
             return left
     if _policy(push).ending == "dropped":

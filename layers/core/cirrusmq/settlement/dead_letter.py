@@ -10,7 +10,7 @@ from msgspec import Meta
 
 from cirrusmq.base import limits
 from cirrusmq.base.errors import NoDeadLetterQueue
-from cirrusmq.lifecycle.dead_letters import dead_letter_queue, move_to_queue
+from cirrusmq.lifecycle.dead_letters import dead_letter_queue
 from cirrusmq.runtime.core import Core
 from cirrusmq.settlement.settle import Held, ReceiptText, Results, SourceOf, expired, settle
 from cirrusmq.settlement.visibility import holds
@@ -55,6 +55,9 @@ def _dead_letter(core: Core, held: Held, reason: str) -> Results:
     target = dead_letter_queue(core, held.source)
     if target is None:
         return {held.text: NoDeadLetterQueue()}
+    # Deletes have the same function, and their cold starts do without what this takes.
+    from cirrusmq.lifecycle.transfer import move_to_queue
+
     place, nonce = held.receipt.place, held.receipt.nonce
     moved = move_to_queue(core, held.source, parcel, place, target, reason, now_ms, nonce)
     return {} if moved is None else {held.text: 0}

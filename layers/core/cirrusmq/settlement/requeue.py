@@ -14,7 +14,7 @@ import msgspec
 
 from cirrusmq.base import limits
 from cirrusmq.base.errors import Unavailable
-from cirrusmq.lifecycle.dead_letters import dead_letter_queue, move_to_queue
+from cirrusmq.lifecycle.dead_letters import dead_letter_queue
 from cirrusmq.lifecycle.rekey import rekey, rekeyed, turn_ms
 from cirrusmq.model.parcel import Parcel, key_ms
 from cirrusmq.model.source import Source
@@ -101,6 +101,9 @@ def give_up_aged(
     went: list[int] = []
     if max_age is None or source.ordered or now_ms - parcel.sent_ms <= max_age * 1000:
         return parcel, went
+    # Few messages are too old when they are given back: cold starts do without.
+    from cirrusmq.lifecycle.transfer import move_to_queue
+
     try:
         target = dead_letter_queue(core, source)
         for place, nonce in nonces.items() if target else ():

@@ -1,0 +1,80 @@
+"""Moving a message into another queue: a dead letter, or one that is redriven."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from cirrusmq.lifecycle.contents import read_contents
+from cirrusmq.lifecycle.moves import move_out, origin
+from cirrusmq.model.parcel import Parcel, lone_parcel_id
+from cirrusmq.model.queue import Queue
+from cirrusmq.model.source import Source
+from cirrusmq.runtime.core import Core
+from cirrusmq.sending.parcels import Entry, Origin, items_for
+from cirrusmq.storage.sequences import take_sequence
+
+
+def move_to_queue(
+    core: Core,
+    source: Source,
+    parcel: Parcel,
+    place: int,
+    target: Queue,
+    reason: str | None,
+    now_ms: int,
+    nonce: bytes | None = None,
+    back_to: str | None = None,
+    alongside: Sequence[Mapping[str, Any]] = (),
+) -> Parcel | None:
+    """Move the message at `place` into another queue, where its life starts anew.
+
+    `reason` makes it a dead letter; None, a message redriven: to all receivers of the target, or
+    `back_to` the one source of it. `alongside`: writes in the move's transaction. Answers the rest
+    of the parcel; None where another worker was faster or the message's content cannot be read now.
+    """
+    (messages,) = read_contents(core, source, [(parcel, [place])])
+    if place not in messages:
+        return None
+    message = messages[place]
+    if target.attributes.ordered and message.group is None:
+        if source.subscription is None:
+            return None  # it has no place in the target's order
+        message = msgspec.structs.replace(message, group=parcel.message_id(place))
+    entry = Entry(
+        position=parcel.position(place),
+        message=message,
+        available_ms=now_ms,
+        visibility_seconds=parcel.visibility_seconds[place] if parcel.visibility_seconds else 0,
+    )
+    dead_letter = None
+    if reason is not None:
+        dead_letter = {
+            "source_queue": source.queue_name,
+            "receive_count": parcel.receives[place],
+            "dead_at": now_ms,
+            "reason": reason,
+        }
+        if source.receiver is not None:
+            dead_letter["receiver"] = source.receiver
+        if source.subscription is not None:
+            dead_letter["subscription"] = source.subscription
+    items = items_for(
+        target,
+        [entry],
+        parcel_id=lone_parcel_id(
+            *(parcel.send_id, entry.position, now_ms), f"{source.id}#{parcel.sort_key}"
+        ),
+        begun_ms=now_ms,
+        now_ms=now_ms,
+        take_sequence=lambda partition, count: take_sequence(core, target.id, partition, count),
+        origin=Origin(
+            moved_from=origin(core, source, parcel, [place], now_ms),
+            dead_letter=dead_letter,
+            back_to=back_to,
+        ),
+    )
+    nonces = {} if nonce is None else {place: nonce}
+    return move_out(core, source, parcel, [place], items.all, now_ms, nonces, alongside=alongside)
