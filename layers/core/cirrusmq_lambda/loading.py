@@ -18,6 +18,7 @@ On one machine, where many functions share a process, nothing is made and garbag
 
 from __future__ import annotations
 
+import codecs
 import gc
 import os
 import random
@@ -40,6 +41,7 @@ def finish_loading() -> None:
 
     bootstrap.service()
     bootstrap.dynamodb_clients()
+    codecs.lookup("idna")  # by which the first connection encodes its host's name
     if os.environ.get("AWS_LAMBDA_INITIALIZATION_TYPE") == "snap-start":
         # botocore spreads its retries by it. What we draw ourselves comes from the system.
         import_module("snapshot_restore_py").register_after_restore(random.seed)
