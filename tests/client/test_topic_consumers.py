@@ -113,7 +113,8 @@ def test_a_member_with_progress_goes_on_where_it_left_off(
         wait_until(lambda: len(again.got) == 3)
         wait_until(lambda: fresh.got)
     assert member.got == ["a", "b"]
-    assert again.got == ["while it", "was down", "after"]
+    # One that is stored late, on a busy machine, is shown again behind the others.
+    assert sorted(again.got) == sorted(["while it", "was down", "after"])
     # Without progress, messages published while it was down are skipped.
     assert fresh.got == ["after"]
 
