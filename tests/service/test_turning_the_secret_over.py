@@ -78,6 +78,29 @@ def test_a_cursor_of_two_generations_ago_is_none(world: World, alice: Client) ->
     assert alice.get("/queues", f"cursor={cursor}").json["parameter"] == "cursor"
 
 
+def test_a_cursor_is_not_refused_where_its_generation_cannot_be_read(
+    world: World, alice: Client
+) -> None:
+    for number in range(2):
+        alice.put(f"/queues/queue-{number}")
+    idle = world.core
+    idle.secret.signing_key()
+    turn_over(world)
+    world.clock.pass_seconds(USED_AFTER_MS / 1_000)
+    another = GuardedSecret(world.clock, lambda: world.secret)
+    world.core = msgspec.structs.replace(idle, secret=another)
+    cursor = alice.get("/queues", "limit=1").json["cursor"]
+    world.core, written = idle, world.secret
+
+    world.secret = "cannot be read"
+    reply = alice.get("/queues", f"cursor={cursor}")
+    assert (reply.status, reply.code) == (503, "Unavailable")
+    world.secret = written
+    world.clock.pass_seconds(60)
+    (left,) = alice.get("/queues", f"cursor={cursor}").json["queues"]
+    assert left["name"] == "queue-1"
+
+
 def test_a_receive_that_is_repeated_finds_its_messages(world: World, alice: Client) -> None:
     """Its nonces derive from the secret of the attempt's time."""
     alice.put("/queues/orders", {"visibility_timeout_seconds": 43_200})

@@ -9,7 +9,8 @@ every environment has read it:
     environment B, read        12:01 ........ 12:11
 
 Until the next turn-over what the older generation signed is accepted, and posts carry the
-signatures of both. A reading that fails changes nothing where one succeeded before.
+signatures of both. A reading that fails changes nothing where one succeeded before; where none did
+for 20 minutes, as in an environment that was idle, a signature may be good though it is not known.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
+from cirrusmq.base import limits
 from cirrusmq.base.decoding import decode_json
 from cirrusmq.base.errors import InUse, Unavailable
 from cirrusmq.runtime.clock import Clock
@@ -75,7 +77,7 @@ class Secret:
         self._clock = clock
         self._read = read
         self._held: Generations | None = None
-        self._read_again_ms = 0
+        self._read_ms = self._read_again_ms = 0
         self._lock = threading.Lock()
 
     def key_at(self, moment_ms: int) -> bytes:
@@ -97,6 +99,16 @@ class Secret:
             both.reverse()
         return [each.key_bytes for each in both]
 
+    def is_outdated(self) -> bool:
+        """Whether others may sign with a generation that is not known here.
+
+        this one     read 12:00 ──────────────── 12:21: the reading fails
+        turned over      12:00:01 ── in use from 12:20:01 on, by others
+        """
+        self.generations()
+        known_ms = USED_AFTER_MS - limits.CLOCK_SKEW_MS
+        return self._clock.now_ms() >= self._read_ms + known_ms
+
     def generations(self) -> Generations:
         """Both generations, at most some minutes old."""
         now_ms = self._clock.now_ms()
@@ -115,5 +127,5 @@ class Secret:
                 raise Unavailable from error
             self._read_again_ms = now_ms + _TRY_AGAIN_MS
             return self._held
-        self._read_again_ms = now_ms + READ_AGAIN_MS
+        self._read_ms, self._read_again_ms = now_ms, now_ms + READ_AGAIN_MS
         return read

@@ -7,7 +7,7 @@ import binascii
 import hashlib
 import hmac
 
-from cirrusmq.base.errors import InvalidParameter
+from cirrusmq.base.errors import InvalidParameter, Unavailable
 from cirrusmq.runtime.core import Core
 
 _MAC_BYTES = 12
@@ -20,7 +20,11 @@ def make(core: Core, after: str, *listing: str) -> str:
 
 
 def read(core: Core, cursor: str | None, *listing: str) -> str | None:
-    """The key in a cursor that `make` made for the same listing; InvalidParameter otherwise."""
+    """The key in a cursor that `make` made for the same listing.
+
+    InvalidParameter for any other; Unavailable where a generation of the secret may be in use that
+    cannot be read now.
+    """
     if cursor is None:
         return None
     try:
@@ -34,6 +38,8 @@ def read(core: Core, cursor: str | None, *listing: str) -> str | None:
                     return after
     except (binascii.Error, ValueError):
         pass
+    if core.secret.is_outdated():
+        raise Unavailable
     raise InvalidParameter("cursor", "must be a cursor that this listing answered")
 
 
