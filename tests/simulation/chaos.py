@@ -15,6 +15,7 @@ from typing import NamedTuple
 READS = frozenset({"Query", "GetItem", "BatchGetItem"})
 HTTP = "HTTP"
 """In place of a store's operation: the call of a client."""
+SECRET = "GetSecretValue"
 FAULTS = (
     "deserted",
     "answer lost",
@@ -42,6 +43,7 @@ _OF_READS = frozenset(
 _OF_WRITES = frozenset(FAULTS) - _OF_CALLS - {"stale", "short", "unprocessed", "hot", "unread"}
 _POSSIBLE = {
     HTTP: _OF_CALLS,
+    SECRET: frozenset({"throttled", "unsent", "lost", "crash before"}),
     "Query": _OF_READS,
     "GetItem": _OF_READS - {"short"},
     "BatchGetItem": _OF_READS - {"short"} | {"unprocessed", "unread"},
@@ -56,6 +58,8 @@ _PACES = ((0, 2), (1, 9), (2, 60), (20, 700))
 SCALE = 10_000
 HOT_MS = 3_000
 """How long a partition stays hot, or does not."""
+MOST_SKEW_MS = 1_000
+"""Of a clock against the true time, so that two differ by 2 s at most."""
 SDK_MS = 36_000
 """Five tries, each with 2 s to connect and 5 s to read."""
 

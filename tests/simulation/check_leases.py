@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
-from tests.simulation.environments import MOST_SKEW_MS
+from tests.simulation.chaos import MOST_SKEW_MS
 from tests.simulation.history import Violation
 from tests.simulation.places import Delivery
 from tests.simulation.tracks import ENDING, Act, Book, Track

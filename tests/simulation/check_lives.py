@@ -6,9 +6,9 @@ from collections import defaultdict
 from collections.abc import Iterator
 from itertools import pairwise
 
+from tests.simulation.chaos import MOST_SKEW_MS
 from tests.simulation.check_leases import first_gone, free_ms, returns, revived
 from tests.simulation.draining import Drain
-from tests.simulation.environments import MOST_SKEW_MS
 from tests.simulation.history import Call, Violation
 from tests.simulation.places import Delivery
 from tests.simulation.scenario import Scenario

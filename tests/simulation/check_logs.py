@@ -1,4 +1,7 @@
-"""A topic's log: its readers see every published message, each under one id."""
+"""A topic's log: its readers see every published message, each under one id.
+
+No cursor is refused, whoever made it and whenever the secret was turned over since.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,10 @@ def check_logs(book: Book) -> Iterator[Violation]:
     seen: defaultdict[str, dict[str, Call]] = defaultdict(dict)
     labels: dict[str, str] = {}
     for call in book.by_kind[READ]:
+        if call.outcome == "refused":
+            yield Violation("a cursor was refused", (call,))
+        if call.outcome == "failed" and not call.faults:
+            yield Violation("a log could not be read, though nothing failed", (call,))
         for message_id, label in call.answer or () if call.known else ():
             seen[call.actor].setdefault(message_id, call)
             labels[message_id] = label

@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from itertools import pairwise
 
-from tests.simulation.environments import MOST_SKEW_MS
+from tests.simulation.chaos import MOST_SKEW_MS
 from tests.simulation.history import Call, Violation
 from tests.simulation.scenario import Scenario
 from tests.simulation.tracks import Book, Sent
@@ -42,6 +42,9 @@ class _Hook:
         )
 
     def check(self) -> Iterator[Violation]:
+        for post in self._posts:
+            if not post.given["signed"] and not post.given["invocation"].outdated:
+                yield Violation("a post without a signature by its subscriber's secret", (post,))
         for posts in self._of.values():
             yield from self._again(posts)
         sent = [each for each in self._book.sent.values() if each.calls[0].place == "news"]

@@ -12,6 +12,7 @@ from tests.simulation.check_logs import check_logs
 from tests.simulation.check_meter import check_counters, check_usage
 from tests.simulation.check_order import check_order
 from tests.simulation.check_pushes import check_pushes
+from tests.simulation.check_repeats import check_repeats
 from tests.simulation.deployment import Deployment
 from tests.simulation.draining import Drain
 from tests.simulation.history import Violation
@@ -35,6 +36,7 @@ def _violations(scenario: Scenario, deployment: Deployment, drain: Drain) -> Ite
         yield Violation(f"blocked for good: {', '.join(drain.blocked[:3])}")
     book = Book(history)
     yield from check_leases(book)
+    yield from check_repeats(book)
     yield from check_lives(scenario, book, drain)
     yield from check_dead_letters(book)
     yield from check_heads(scenario, deployment, book)

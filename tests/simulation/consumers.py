@@ -34,6 +34,7 @@ class Receiver:
         self._deployment = deployment
         self._place = cast.place
         self._poisoned = scenario.poisoned
+        self._attempted, self._repeats = scenario.attempted, scenario.repeats
         self._client = Client(cast.name)
         self._had: list[Delivery] = []
 
@@ -58,11 +59,11 @@ class Receiver:
             "timeout": draw.choice(_TIMEOUTS),
             "wait": draw.choice((0, 0, 0.3, 2)),
         }
-        if draw.random() < 0.3:
+        if draw.random() < self._attempted:
             entropy = draw.randbytes(10)
             given["attempt"] = ulid.encode(self._deployment.stage.now_ms(), entropy)
         call = take(self._deployment, self._client, self._place, given)
-        if "attempt" in given and (not call.known or draw.random() < 0.2):
+        if "attempt" in given and (not call.known or draw.random() < self._repeats):
             self._deployment.stage.pause(draw.choice((0, 200, 1_500)))
             again = {**given, "repeat": True}
             call = take(self._deployment, self._client, self._place, again)

@@ -9,16 +9,15 @@ import logging
 import os
 import threading
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from typing import Any, TypeVar
 
 import msgspec
 from botocore.exceptions import BotoCoreError
-from tests.simulation.chaos import HTTP, Chaos
+from tests.simulation.chaos import HTTP, MOST_SKEW_MS, Chaos
 from tests.simulation.environments import (
-    MOST_SKEW_MS,
     Client,
     Context,
     Environment,
@@ -27,6 +26,7 @@ from tests.simulation.environments import (
 )
 from tests.simulation.history import Call, History, Outcome
 from tests.simulation.stage import Stage
+from tests.simulation.turn_overs import SecretHistory
 from tests.simulation.wire import Crashed
 
 from cirrusmq.base.errors import CirrusMQError, Unavailable
@@ -54,10 +54,15 @@ _SKEWS_MS = (0, 0, 300, MOST_SKEW_MS, MOST_SKEW_MS)
 class Deployment:
     """The shared parts of all environments: tables, stream, true time, their clients' history."""
 
-    def __init__(self, chaos: Chaos) -> None:
+    def __init__(self, chaos: Chaos, turns_ms: Sequence[int] = ()) -> None:
         self.chaos = chaos
         self.stage = Stage(START_MS)
         self.history = History()
+        self.secret = SecretHistory(self.stage, chaos, turns_ms)
+        for turned_ms in self.secret.turned_ms:
+            self.history.faults.append((turned_ms, "the secret is turned over"))
+        self.signing_secrets: dict[str, str] = {}
+        """Of the subscriptions with a URL, as their subscribers know them."""
         self.tables, specs = _tables()
         self.engine = Engine(None, specs, now_ms=self.stage.now_ms)
         self.on_write: Callable[[], None] = lambda: None

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tests.simulation.chaos import MOST_SKEW_MS
 from tests.simulation.consumers import act, take
 from tests.simulation.deployment import Deployment
-from tests.simulation.environments import MOST_SKEW_MS, Client
+from tests.simulation.environments import Client
 from tests.simulation.places import Place
 from tests.simulation.scenario import Scenario
 

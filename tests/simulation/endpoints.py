@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from random import Random
 
 from tests.simulation.deployment import Deployment
-from tests.simulation.environments import Environment
-from tests.simulation.scenario import Scenario
+from tests.simulation.environments import Client, Environment
+from tests.simulation.scenario import Cast, Scenario
 from tests.simulation.wire import Crashed
 
-from cirrusmq_local.testing import START_MS, Posting
+from cirrusmq_local.testing import START_MS, Posting, is_signed, read_secret
 
 POST_MS = 15_000
 """The longest duration of a post."""
@@ -37,6 +38,7 @@ class Endpoints:
             "id": headers["webhook-id"],
             "invocation": caller.under_way,
             "claimed_ms": caller.written_ms,
+            "signed": self._is_signed(place, headers, body),
         }
         call = history.begin(caller.client.name, "post", place, given, stage.now_ms())
         stage.pause(draw.choice((1, 40, 900, POST_MS - 1)) if draw.random() < 0.3 else 5)
@@ -53,6 +55,11 @@ class Endpoints:
         call.outcome, call.answer = ("answered", "taken") if error is None else ("refused", error)
         return Posting(error)
 
+    def _is_signed(self, place: str, headers: Mapping[str, str], body: bytes) -> bool:
+        """Whether the subscriber, with the secret that it was told last, finds it signed."""
+        secret = read_secret(self._deployment.signing_secrets[place])
+        return is_signed(secret, headers, body, self._deployment.stage.now_ms() / 1_000)
+
     def _error(self, chance: float) -> str | None:
         since_ms = self._deployment.stage.now_ms() - START_MS
         first_ms, last_ms = self._scenario.outage_ms
@@ -60,3 +67,27 @@ class Endpoints:
             return None
         failing = first_ms <= since_ms < last_ms or chance < self._scenario.failing
         return "503" if failing else None
+
+
+class Subscriber:
+    """Has its subscription's secret shown, and checks signatures by the answer from then on."""
+
+    def __init__(self, deployment: Deployment, scenario: Scenario, cast: Cast) -> None:
+        self._deployment = deployment
+        self._place = cast.place
+        self._client = Client(cast.name)
+
+    def step(self, number: int, draw: Random) -> None:
+        """Ask once."""
+        self._client.begin(number)
+        topic, _, name = self._place.name.partition("/")
+        call = self._deployment.http(
+            self._client,
+            "show secret",
+            self._place.name,
+            {},
+            "POST /topics/{topic}/subscriptions/{subscription}/secret",
+            {"topic": topic, "subscription": name},
+        )
+        if call.known:
+            self._deployment.signing_secrets[name] = call.answer["secret"]

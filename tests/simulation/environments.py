@@ -19,20 +19,14 @@ from tests.simulation.wire import Crashed, Wire
 from cirrusmq.base.limits import CACHE_MS, SLOW_CACHE_MS
 from cirrusmq.runtime.cache import Cache
 from cirrusmq.runtime.core import Called, Core, Settings
-from cirrusmq.runtime.secret import SECRET_BYTES, Generations, written
 from cirrusmq.runtime.store import Store
 from cirrusmq_local.cloud.functions import load_handler
 from cirrusmq_local.cloud.invocation import Handler
 from cirrusmq_local.cloud.template import Function
 from cirrusmq_local.cloud.unprocessed import UnprocessedQueue
-from cirrusmq_local.testing.core import GuardedSecret
 
 if TYPE_CHECKING:
     from tests.simulation.deployment import Deployment
-
-_SECRET = written(Generations(key="5e" * SECRET_BYTES))
-MOST_SKEW_MS = 1_000
-"""Of a clock against the true time, so that two differ by 2 s at most."""
 
 
 class Client:
@@ -129,7 +123,7 @@ class Environment:
             random=chance,
             cache=Cache(clock, CACHE_MS, shared=False),
             slow_cache=Cache(clock, SLOW_CACHE_MS, shared=True),
-            secret=GuardedSecret(clock, lambda: _SECRET),
+            secret=deployment.secret.known_to(self, clock),
             invoke=lambda role, event: deployment.invoke(self, role, event),
             in_parallel=deployment.in_parallel,
             in_own_pool=deployment.side_by_side,

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from tests.simulation.chaos import SECRET
+
 from cirrusmq_local.testing import START_MS
 
 Outcome = Literal["running", "answered", "refused", "failed", "crashed", "broken"]
@@ -40,6 +42,11 @@ class Call:
     def haunted(self) -> bool:
         """Whether one of its store calls was delayed, and may take effect after its end."""
         return any(fault.endswith(": ghost") for fault in self.faults)
+
+    @property
+    def outdated(self) -> bool:
+        """Whether it may not have known the generation of the secret that signs."""
+        return any(fault.startswith(SECRET) for fault in self.faults)
 
     @property
     def disturbed(self) -> bool:

@@ -31,8 +31,9 @@ class LogReader:
 
     def finish(self) -> None:
         """Read to the end."""
-        while self._read(100).answer:
-            pass
+        call = self._read(100)
+        while call.known and call.answer:
+            call = self._read(100)
 
     def _read(self, limit: int) -> Call:
         def read(call: Call, answer: Any) -> list[tuple[str, str]]:

@@ -27,10 +27,10 @@ Patch = Callable[[pytest.MonkeyPatch], None]
 
 @dataclass(frozen=True, slots=True)
 class Plant:
-    """A fault, and the families of scenarios in which it can do harm; none: in most."""
+    """A fault, and the kinds of scenarios in which it can do harm; none: in most."""
 
     patch: Patch
-    families: tuple[str, ...]
+    kinds: tuple[str, ...]
     rare: bool
     """Whether it takes many seeds to find it: its harm needs several rare events at once."""
 
@@ -38,11 +38,11 @@ class Plant:
 PLANTS: dict[str, Plant] = {}
 
 
-def plant(*families: str, rare: bool = False) -> Callable[[Patch], Patch]:
+def plant(*kinds: str, rare: bool = False) -> Callable[[Patch], Patch]:
     """Add a fault to the list; its docstring says what is wrong."""
 
     def add(patch: Patch) -> Patch:
-        PLANTS[patch.__name__] = Plant(patch, families, rare)
+        PLANTS[patch.__name__] = Plant(patch, kinds, rare)
         return patch
 
     return add

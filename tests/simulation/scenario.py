@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tests.simulation.places import Place
+
+from cirrusmq.runtime.secret import KEPT_MS, READ_AGAIN_MS, USED_AFTER_MS
 
 FAMILIES = {
     "plain": 16,
@@ -70,6 +72,17 @@ class Scenario:
     """Whether consumers take one at a time and fail at most."""
     in_flight: int = 0
     """How many parcels are held in `orders` from the beginning to the end of their lives."""
+    turned_over_ms: tuple[int, ...] = ()
+    """When the secret is turned over, counted from the beginning of the run; before it: below 0."""
+    attempted: float = 0.3
+    """The share of receives with an attempt."""
+    repeats: float = 0.2
+    """The share of receives with an attempt that are repeated though they were answered."""
+
+    @property
+    def kinds(self) -> frozenset[str]:
+        """The family, and what else may be special about it: `turned over`."""
+        return frozenset({self.family} | ({TURNED_OVER} if self.turned_over_ms else set()))
 
     @property
     def grouped(self) -> bool:
@@ -92,12 +105,46 @@ class Scenario:
         return queues + receivers + pulled
 
 
+TURNED_OVER = "turned over"
+"""The scenarios of any family in which the secret is turned over."""
+_TURNED_OVER = 1 / 12
+"""Their share."""
 ORDERS, DEAD = Place("orders"), Place("dead")
 NEWS = Place("news", topic=True)
 
 
 def draw_scenario(seed: int) -> Scenario:
     """The scenario of a seed."""
+    scenario = _scenario(seed)
+    # From numbers of its own, so that nothing else about the seed depends on it.
+    draw = random.Random(f"turn-over {seed}")
+    if draw.random() >= _TURNED_OVER or scenario.in_flight:
+        return scenario
+    return _turned_over(draw, scenario)
+
+
+def _turned_over(draw: random.Random, scenario: Scenario) -> Scenario:
+    """The same, longer, while environments learn of a new generation of the secret or use it."""
+    newest_ms = draw.randrange(40_000) - draw.choice(
+        (0, 0, READ_AGAIN_MS // 2, READ_AGAIN_MS, USED_AFTER_MS, USED_AFTER_MS)
+    )
+    before_ms = newest_ms - KEPT_MS - USED_AFTER_MS
+    subscribers = tuple(
+        Cast(f"subscriber of {name}", "subscriber", Place(f"news/{name}", topic=True), 3)
+        for name, attributes in scenario.subscriptions.items()
+        if attributes["protocol"] == "http"
+    )
+    return replace(
+        scenario,
+        turned_over_ms=(before_ms, newest_ms) if draw.random() < 0.3 else (newest_ms,),
+        attempted=0.9,
+        repeats=0.8,
+        pause_ms=draw.choice((1_500, 4_000, 10_000)),
+        cast=scenario.cast + subscribers,
+    )
+
+
+def _scenario(seed: int) -> Scenario:
     draw = random.Random(f"scenario {seed}")
     family = draw.choices(list(FAMILIES), list(FAMILIES.values()))[0]
     if family in _OF_TOPICS:

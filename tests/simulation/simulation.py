@@ -9,14 +9,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from tests.simulation.chaos import CallName, Chaos, draw_profile
+from tests.simulation.chaos import MOST_SKEW_MS, CallName, Chaos, draw_profile
 from tests.simulation.checks import check
 from tests.simulation.consumers import Receiver
 from tests.simulation.crowd import hold_for_good
 from tests.simulation.deployment import ACCOUNT, Deployment, listening
 from tests.simulation.draining import Drain, live_parcels
-from tests.simulation.endpoints import Endpoints
-from tests.simulation.environments import MOST_SKEW_MS, Client
+from tests.simulation.endpoints import Endpoints, Subscriber
+from tests.simulation.environments import Client
 from tests.simulation.history import History, Violation
 from tests.simulation.log_readers import LogReader
 from tests.simulation.machinery import Functions, Sweeper
@@ -39,6 +39,7 @@ _PARTS: dict[str, Callable[[Deployment, Scenario, Cast], Any]] = {
     "redriver": Operator,
     "purger": Operator,
     "changer": Operator,
+    "subscriber": Subscriber,
 }
 
 
@@ -66,7 +67,7 @@ def play(seed: int, cut: Cut = Cut()) -> Run:
     storm, calm = scenario.family == "storm", scenario.family == "crowd"
     profile = draw_profile(seed, storm=storm, calm=calm)
     chaos = Chaos(seed, profile, cut.faults)
-    deployment = Deployment(chaos)
+    deployment = Deployment(chaos, scenario.turned_over_ms)
     try:
         with listening():
             violation = _Play(deployment, scenario, cut).run()
@@ -112,9 +113,10 @@ class _Play:
         made = deployment.run(client, "manage", "key", "", {}, asked).answer
         deployment.authorization = f"Bearer {made['access_key_id']}:{made['secret']}"
 
-        def put(route: str, body: dict[str, Any], **path: str) -> None:
+        def put(route: str, body: dict[str, Any], **path: str) -> Any:
             call = deployment.http(client, "create", "", {}, f"PUT {route}", path, body)
             assert call.known, call.line()
+            return call.answer
 
         for name, attributes in self._scenario.queues.items():
             put("/queues/{queue}", attributes, queue=name)
@@ -124,7 +126,9 @@ class _Play:
             put("/topics/{topic}", {}, topic="news")
         for name, attributes in self._scenario.subscriptions.items():
             path = {"topic": "news", "subscription": name}
-            put("/topics/{topic}/subscriptions/{subscription}", attributes, **path)
+            made = put("/topics/{topic}/subscriptions/{subscription}", attributes, **path)
+            if "secret" in made:
+                deployment.signing_secrets[name] = made["secret"]
         if self._scenario.in_flight:
             hold_for_good(deployment, client, self._scenario.in_flight)
 
