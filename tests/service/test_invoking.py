@@ -376,6 +376,16 @@ class TestBound:
         assert last._hand_out(following) == "empty"
         assert handler.bodies == ["one"]
 
+    def test_a_worker_that_an_alarm_woke_counts_on_no_other_one_where_clocks_differ(self) -> None:
+        """It was woken on time, and by its own clock it looks early."""
+        world = World(shared_caches=False)
+        due_ms = world.clock.now_ms() + 70_000
+        assert slots.set_alarm(world.core, "source", due_ms)
+        assert not slots.set_alarm(world.core, "source", due_ms)
+        world.clock.pass_seconds(69)
+        assert slots.set_alarm(world.core, "source", due_ms)
+        world.engine.close()
+
     def test_a_slot_of_a_dead_worker_ends_by_its_time(
         self, world: World, make_queue: MakeQueue, handler: Handler
     ) -> None:

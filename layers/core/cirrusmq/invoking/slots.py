@@ -141,10 +141,14 @@ def answer_asked(core: Core, source_id: str, asked_ms: int) -> bool:
 def set_alarm(core: Core, source_id: str, due_ms: int) -> bool:
     """Note that an alarm rings at a time; False where another one rings then, or before.
 
-    One that should have rung counts no more: whoever sets this one has looked later than that.
+    One that should have rung counts no more: whoever sets this one has looked later than that. By
+    the clock of whoever set it, for a worker that was woken on time may look early by its own:
+
+        set by        12:00:00.0 rings ── wakes
+        the worker    11:59:59.3 looks: nothing is ready before 12:00:00.0, and nobody else comes
     """
     condition = "attribute_not_exists(alarm) OR alarm > :alarm OR alarm <= :now"
-    values = {":now": {"N": str(core.now_ms())}}
+    values = {":now": {"N": str(core.now_ms() + core.skew_ms)}}
     return _set_wake(core, source_id, "alarm", due_ms, condition, values)
 
 
