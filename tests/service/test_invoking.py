@@ -376,6 +376,39 @@ class TestBound:
         assert last._hand_out(following) == "empty"
         assert handler.bodies == ["one"]
 
+    def test_no_call_begins_that_may_outlast_its_slot_or_its_leases(
+        self, world: World, queue: TestQueue, handler: Handler
+    ) -> None:
+        """The store is slow once: a claim takes 40 s of the slot's 90 and the lease's 70."""
+        call, slow = world.core.store._call, ["once"]
+
+        def slowly(operation: str, request: dict[str, Any]) -> Any:
+            answer = call(operation, request)
+            if operation == "UpdateItem" and request["Key"]["pk"]["S"].startswith("Q#") and slow:
+                slow.pop()
+                world.clock.pass_seconds(40)
+            return answer
+
+        held_seconds: list[float] = []
+
+        def handle(event: dict[str, Any]) -> Any:
+            (slot,) = [item for item in world.items("messages") if "held_until" in item]
+            parcels = [item for item in world.items("messages") if item["pk"]["S"][:2] == "Q#"]
+            leases_ms = [int(each["N"]) for parcel in parcels for each in parcel["v"]["L"]]
+            for until_ms in (int(slot["held_until"]["N"]), max(leases_ms)):
+                held_seconds.append((until_ms - world.clock.now_ms()) / 1_000)
+            return handler(event)
+
+        world.core.store._call = slowly  # type: ignore[method-assign]
+        world.handle = handle
+        queue.send("one")
+        world.settle()
+        assert slow == []
+        assert handler.bodies == ["one"]
+        assert world.batches[0][0]["attributes"]["ApproximateReceiveCount"] == "2"
+        assert 60 <= min(held_seconds) <= max(held_seconds) <= 90
+        assert queue.counts() == {}
+
     def test_a_worker_that_an_alarm_woke_counts_on_no_other_one_where_clocks_differ(self) -> None:
         """It was woken on time, and by its own clock it looks early."""
         world = World(shared_caches=False)

@@ -28,6 +28,8 @@ from cirrusmq.settlement.visibility import GiveBackRequest, give_back
 
 LEASE_MARGIN_SECONDS = 10
 """A lease outlives a call by so much, for settling its messages; a slot outlives the lease."""
+SPARE_SECONDS = 5
+"""Of the margin, what is left at least when a call begins: claiming may have taken the rest."""
 _KEY_ID = "invoke"
 _logger = logging.getLogger(__name__)
 
@@ -43,11 +45,10 @@ class Handed(NamedTuple):
 
 def claim_batch(core: Core, source: Source, invoke: Invoke) -> list[Received]:
     """Up to a batch of messages, held until the function's call is surely over."""
-    seconds = math.ceil((invoke.timeout_seconds + LEASE_MARGIN_SECONDS) * core.clock.scale)
     request = ReceiveRequest(
         max=invoke.batch,
         wait_seconds=0,
-        visibility_timeout_seconds=min(seconds, limits.VISIBILITY_SECONDS[1]),
+        visibility_timeout_seconds=_lease_seconds(core, invoke),
     )
     caller = Caller(account=source.account, key_id=_KEY_ID, admin=False)
     return receive(core, lambda: source, caller, request, 0)
@@ -76,6 +77,30 @@ def hand_over(
     except Unavailable:
         due_ms = lease_ms
     return Handed(due_ms=due_ms, refused=called.refused)
+
+
+def return_all(core: Core, source: Source, batch: list[Received]) -> None:
+    """Give a batch back that is not handed over: for whoever comes next, at once."""
+    request = GiveBackRequest(receipts=[each.receipt for each in batch], delay_seconds=0)
+    try:
+        give_back(core, request, _source_of(source))
+    except Unavailable:
+        _logger.warning("messages of source %s stay held, though not handed over", source.id)
+
+
+def outlives_a_call(core: Core, invoke: Invoke, batch: list[Received]) -> bool:
+    """Whether a call that begins now is over before any of a batch's messages is received again."""
+    most_ms = (LEASE_MARGIN_SECONDS - SPARE_SECONDS) * 1000 * core.clock.scale
+    until_ms = core.now_ms() + _lease_seconds(core, invoke) * 1000 - most_ms
+    return all(
+        each.parcel.visible_ms[each.place] >= min(until_ms, each.parcel.expires_ms)
+        for each in batch
+    )
+
+
+def _lease_seconds(core: Core, invoke: Invoke) -> int:
+    seconds = math.ceil((invoke.timeout_seconds + LEASE_MARGIN_SECONDS) * core.clock.scale)
+    return min(seconds, limits.VISIBILITY_SECONDS[1])
 
 
 def _delete(core: Core, source: Source, receipts: list[str]) -> None:

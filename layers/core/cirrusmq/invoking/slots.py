@@ -26,6 +26,8 @@ from cirrusmq.runtime.store import ConditionFailed, Item, key
 
 MARGIN_SECONDS = 30
 """A slot outlives a call of the function by so much: for settling its messages."""
+SPARE_SECONDS = 5
+"""Of the margin, what is left at least when a call begins."""
 FRESH_SECONDS = 15
 KEPT_SECONDS = 86_400
 _WAKE = "wake"
@@ -108,6 +110,16 @@ def renew(core: Core, slot: Slot, invoke: Invoke) -> Slot | None:
     except ConditionFailed:
         return None
     return replace(slot, invoke=invoke, begun_ms=begun_ms)
+
+
+def outlives_a_call(core: Core, slot: Slot) -> bool:
+    """Whether a call that begins now is over before others may take the slot.
+
+    slot      [ the function's timeout             + a margin ]
+    claims      ── slow ──────────────────── the function runs ── beside the slot's next holder's
+    """
+    passed_ms = core.now_ms() - slot.begun_ms
+    return passed_ms <= (MARGIN_SECONDS - SPARE_SECONDS) * 1000 * core.clock.scale
 
 
 def release(core: Core, slot: Slot) -> None:

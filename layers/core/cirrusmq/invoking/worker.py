@@ -17,7 +17,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from cirrusmq.base.errors import Unavailable
 from cirrusmq.invoking import slots
-from cirrusmq.invoking.batch import claim_batch, hand_over
+from cirrusmq.invoking.batch import claim_batch, hand_over, outlives_a_call, return_all
 from cirrusmq.invoking.ready import next_ready_ms
 from cirrusmq.invoking.slots import Slot
 from cirrusmq.invoking.waking import wake
@@ -113,6 +113,16 @@ class _Worker:
             batch = claim_batch(core, source, invoke)
             if not batch:
                 return "empty"
+            renewed = slots.renew(core, held, invoke)
+            if renewed is None:
+                return_all(core, source, batch)
+                self._go_on()
+                return "gone"
+            held = renewed
+            # Claiming may have taken long, where the store is slow: slot and leases are for calls.
+            if not slots.outlives_a_call(core, held) or not outlives_a_call(core, invoke, batch):
+                return_all(core, source, batch)
+                continue
             if first and len(batch) == invoke.batch:
                 self._wake_others(slot)
             first, self._handed, self._pause_ms = False, True, PAUSE_MS[0]
