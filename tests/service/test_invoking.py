@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from msgspec.structs import replace
 from tests.service.conftest import TestQueue
 from tests.service.topic_crashes import Crashes
 from tests.service.topics import Schedules, TestTopic
@@ -15,6 +16,7 @@ from tests.service.topics import Schedules, TestTopic
 from cirrusmq.invoking import batch, slots, worker
 from cirrusmq.maintenance import visits
 from cirrusmq.model.invoke import Invoke
+from cirrusmq.runtime.core import Called
 from cirrusmq_local.testing import Client, World
 
 if TYPE_CHECKING:
@@ -375,6 +377,25 @@ class TestBound:
         assert following is not None
         assert last._hand_out(following) == "empty"
         assert handler.bodies == ["one"]
+
+    def test_beside_a_call_that_may_still_run_none_begins(
+        self, world: World, make_queue: MakeQueue, handler: Handler
+    ) -> None:
+        """Its connection broke at once."""
+        queue = make_queue(invoke=INVOKE | {"max_concurrency": 1, "batch": 1})
+        call, broken = world.core.call, [Called(error="the connection broke", unknown=True)]
+
+        def breaking(arn: str, event: bytes, seconds: float) -> Called:
+            return broken.pop() if broken else call(arn, event, seconds)
+
+        world.core = replace(world.core, call=breaking)
+        begun_ms = world.clock.now_ms()
+        queue.send("one")
+        queue.send("two")
+        Schedules(world).pass_seconds(200)
+        assert broken == []
+        assert sorted(handler.bodies) == ["one", "two"]
+        assert min(min(times) for times in handler.times.values()) >= begun_ms + 60_000
 
     def test_no_call_begins_that_may_outlast_its_slot_or_its_leases(
         self, world: World, queue: TestQueue, handler: Handler

@@ -3,7 +3,8 @@
     claims ──── calls the function ───────────── deletes what succeeded, gives back what failed
     lease  [ the function's timeout                                  + a margin ]
 
-Where the call may still run when the wait for it is over, nothing is settled: its leases end.
+Where the answer is lost the call may still run. Its worker waits as long as it may, so that its
+slot is nobody else's, and nothing is settled: its leases end.
 """
 
 from __future__ import annotations
@@ -58,6 +59,7 @@ def hand_over(
     core: Core, source: Source, invoke: Invoke, arn: str, batch: list[Received]
 ) -> Handed:
     """Call the function with a batch, and settle each message by its answer."""
+    begun_ms = core.now_ms()
     called = core.call(arn, event_of(source, batch), invoke.timeout_seconds)
     ids = {each.parcel.message_id(each.place): each for each in batch}
     failed = frozenset(ids) if called.error is not None else failed_of(called.answer, [*ids])
@@ -65,6 +67,7 @@ def hand_over(
         _tell(source, invoke, called, len(failed), len(batch))
     lease_ms = min(each.parcel.visible_ms[each.place] for each in batch)
     if called.unknown:
+        core.wait_until(begun_ms + int(invoke.timeout_seconds * 1000 * core.clock.scale))
         return Handed(due_ms=lease_ms)
     try:
         _delete(core, source, [each.receipt for id, each in ids.items() if id not in failed])
