@@ -10,6 +10,7 @@ from tests.simulation.chaos import MOST_SKEW_MS
 from tests.simulation.check_leases import first_gone, free_ms, returns, revived
 from tests.simulation.draining import Drain
 from tests.simulation.history import Call, Violation
+from tests.simulation.named_functions import HANDED
 from tests.simulation.places import Delivery
 from tests.simulation.scenario import Scenario
 from tests.simulation.tracks import Book, Sent, Track
@@ -152,7 +153,11 @@ def _lost(scenario: Scenario, book: Book, drain: Drain, sent: Sent) -> Iterator[
 
 
 def _readers(scenario: Scenario, sent: Sent) -> Iterator[str]:
-    """The places that are to get a message; subscribers with a URL are checked elsewhere."""
+    """The places that are to get a message; URLs and functions are checked elsewhere."""
+    return (place for place in _places(scenario, sent) if place not in scenario.invoked)
+
+
+def _places(scenario: Scenario, sent: Sent) -> Iterator[str]:
     target = sent.calls[0].place
     if target in scenario.queues:
         yield from (target, *(f"{target}/{name}" for name in scenario.receivers))
@@ -224,6 +229,7 @@ def _atomic(scenario: Scenario, book: Book) -> Iterator[Violation]:
     if any("message_retention_seconds" in call.given for call in book.by_kind["change"]):
         return
     seen = {delivery.label for track in book.tracks.values() for delivery in track.deliveries}
+    seen |= {each.label for call in book.by_kind[HANDED] for each in call.given["messages"]}
     sends: defaultdict[str, list[Sent]] = defaultdict(list)
     for sent in book.sent.values():
         if sent.key is None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from tests.simulation.check_dead_letters import check_dead_letters
 from tests.simulation.check_heads import check_heads
+from tests.simulation.check_invoking import check_invoking
 from tests.simulation.check_leases import check_leases
 from tests.simulation.check_lives import check_lives
 from tests.simulation.check_logs import check_logs
@@ -38,7 +39,7 @@ def _violations(scenario: Scenario, deployment: Deployment, drain: Drain) -> Ite
     yield from check_leases(book)
     yield from check_repeats(book)
     yield from check_lives(scenario, book, drain)
-    yield from check_dead_letters(book)
+    yield from check_dead_letters(scenario, book)
     yield from check_heads(scenario, deployment, book)
     orders = scenario.queues["orders"]
     if orders.get("ordered") and not book.by_kind["rewind"]:
@@ -48,11 +49,12 @@ def _violations(scenario: Scenario, deployment: Deployment, drain: Drain) -> Ite
     if scenario.subscriptions.get("group", {}).get("ordered"):
         yield from check_order(book, "news/group", 1 << 30)
     yield from check_pushes(scenario, book)
+    yield from check_invoking(scenario, book)
     yield from check_logs(book)
     yield from _counts(scenario, book, drain)
     if any(cast.part == "meter" for cast in scenario.cast):
         yield from check_counters(deployment)
-        yield from check_usage(deployment, book)
+        yield from check_usage(scenario, deployment, book)
 
 
 def _counts(scenario: Scenario, book: Book, drain: Drain) -> Iterator[Violation]:

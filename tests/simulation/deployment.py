@@ -30,7 +30,7 @@ from tests.simulation.turn_overs import SecretHistory
 from tests.simulation.wire import Crashed
 
 from cirrusmq.base.errors import CirrusMQError, Unavailable
-from cirrusmq.runtime.core import Core, Tables
+from cirrusmq.runtime.core import Called, Core, Tables
 from cirrusmq.wiring import bootstrap
 from cirrusmq_lambda.observability import logger
 from cirrusmq_local.cloud.events import read_answer
@@ -68,6 +68,7 @@ class Deployment:
         self.on_write: Callable[[], None] = lambda: None
         self.invoke: Callable[[Environment, str, Event], None] = _nobody
         self.start_execution: Callable[[Environment, str, Event], None] = _nobody
+        self.call: Callable[[Environment, str, bytes, float], Called] = _nobody
         self.post: Callable[[Environment, str, Mapping[str, str], bytes], Posting] = _nobody
         self.authorization = ""
         """Of the account's key."""

@@ -8,7 +8,6 @@ from random import Random
 from tests.simulation.deployment import Deployment
 from tests.simulation.environments import Client, Environment
 from tests.simulation.scenario import Cast, Scenario
-from tests.simulation.wire import Crashed
 
 from cirrusmq_local.testing import START_MS, Posting, is_signed, read_secret
 
@@ -46,7 +45,7 @@ class Endpoints:
         error = self._error(draw.random())
         if not chaos.calm and draw.random() < 0.02:
             caller.note("crash after", "post")
-            raise Crashed
+            raise caller.crash()
         if error is None and not chaos.calm and draw.random() < 0.03:
             caller.note("lost", "post")
             history.end(call, "failed", None, stage.now_ms())

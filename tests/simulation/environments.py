@@ -18,12 +18,13 @@ from tests.simulation.wire import Crashed, Wire
 
 from cirrusmq.base.limits import CACHE_MS, SLOW_CACHE_MS
 from cirrusmq.runtime.cache import Cache
-from cirrusmq.runtime.core import Called, Core, Settings
+from cirrusmq.runtime.core import Core, Settings
 from cirrusmq.runtime.store import Store
 from cirrusmq_local.cloud.functions import load_handler
 from cirrusmq_local.cloud.invocation import Handler
 from cirrusmq_local.cloud.template import Function
 from cirrusmq_local.cloud.unprocessed import UnprocessedQueue
+from cirrusmq_local.testing.core import FUNCTION, FUNCTION_ARN
 
 if TYPE_CHECKING:
     from tests.simulation.deployment import Deployment
@@ -99,6 +100,11 @@ class Environment:
         """The name of the next store call."""
         return self.client.name_call()
 
+    def crash(self) -> Crashed:
+        """End, so that no `finally` of the product gets anything done any more."""
+        self.ended = True
+        return Crashed()
+
     def check_alive(self) -> None:
         """Raises Crashed where the environment, or the time of its function, is over."""
         if self.ended or self.deployment.stage.now_ms() > self._deadline_ms:
@@ -130,11 +136,15 @@ class Environment:
             window=deployment.stage.window,
             start_execution=lambda name, given: deployment.start_execution(self, name, given),
             post=lambda url, headers, body: deployment.post(self, url, headers, body),
-            call=lambda arn, event, seconds: Called(error="there is none", refused=True),
+            call=lambda arn, event, seconds: deployment.call(self, arn, event, seconds),
             read_report=lambda path: None,
             unprocessed=UnprocessedQueue(clock.now_ms),
             real_seconds=lambda: deployment.stage.now_ms() // 1000,
-            settings=Settings(confirm_endpoints=False, http_endpoints=True),
+            settings=Settings(
+                confirm_endpoints=False,
+                http_endpoints=True,
+                invoke_functions={FUNCTION: FUNCTION_ARN},
+            ),
         )
 
 

@@ -54,6 +54,7 @@ class Functions:
 
     def invoke(self, caller: Environment, role: str, event: Event) -> None:
         """Have a function run soon."""
+        caller.check_alive()
         name, draw = self._name(caller, role)
         kind = 1.0 if self._deployment.chaos.calm else draw.random()
         if kind < 0.02:
@@ -64,6 +65,7 @@ class Functions:
 
     def start_execution(self, caller: Environment, name: str, given: Event) -> None:
         """Start an execution; one of that name that was started before is this very one."""
+        caller.check_alive()
         actor, draw = self._name(caller, "schedule")
         kind = 1.0 if self._deployment.chaos.calm else draw.random()
         if kind >= 0.05 and name not in self._executions:
@@ -111,7 +113,7 @@ class Functions:
         self._deployment.run(client, "replay", "replay", "", given, event, less_ms)
 
     def _run(self, name: str, role: str, event: Event) -> Call:
-        kind = "retry" if "retry" in event else role
+        kind = "retry" if "retry" in event else "work" if "invoke" in event else role
         told = event.get("retry") or event.get("deliver") or {}
         place = str(told.get("subscription", ""))
         return self._deployment.run(Client(name), role, kind, place, {}, event)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-from tests.simulation.scenario import draw_scenario
+from tests.simulation.drawing import draw_scenario
 from tests.simulation.simulation import Cut, Run, play
 
 T = TypeVar("T")

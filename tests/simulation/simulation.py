@@ -15,15 +15,17 @@ from tests.simulation.consumers import Receiver
 from tests.simulation.crowd import hold_for_good
 from tests.simulation.deployment import ACCOUNT, Deployment, listening
 from tests.simulation.draining import Drain, live_parcels
+from tests.simulation.drawing import draw_scenario
 from tests.simulation.endpoints import Endpoints, Subscriber
 from tests.simulation.environments import Client
 from tests.simulation.history import History, Violation
 from tests.simulation.log_readers import LogReader
 from tests.simulation.machinery import Functions, Sweeper
+from tests.simulation.named_functions import NamedFunctions
 from tests.simulation.operators import Operator
 from tests.simulation.places import Place
 from tests.simulation.producers import Sender
-from tests.simulation.scenario import Cast, Scenario, draw_scenario
+from tests.simulation.scenario import Cast, Scenario
 from tests.simulation.streams import Mapping
 
 from cirrusmq.base.limits import LOG_HELD_BACK_MS
@@ -82,6 +84,7 @@ class _Play:
         self._scenario = scenario
         self._cut = cut
         self._functions = Functions(deployment)
+        self._named = NamedFunctions(deployment, scenario)
         self._readers: list[Mapping] = []
         self._log_readers: list[LogReader] = []
         self._stuck: list[str] = []
@@ -91,12 +94,13 @@ class _Play:
         self._deployment.invoke = self._functions.invoke
         self._deployment.start_execution = self._functions.start_execution
         self._deployment.post = Endpoints(self._deployment, scenario).post
+        self._deployment.call = self._named.call
         stage.spawn("owner", self._set_up)
         stage.run()
-        self._deployment.chaos.calm = False
+        self._deployment.chaos.calm = scenario.quiet
         self._raise_curtain()
         stage.run()
-        self._deployment.chaos.calm = True
+        self._deployment.chaos.calm = self._named.is_well = True
         stage.spawn("calm", self._calm_down)
         stage.run()
         stage.spawn("log readers", self._finish_logs)
@@ -145,7 +149,8 @@ class _Play:
                 self._log_readers.append(part)
             body = lambda cast=cast, part=part: self._live(cast, part)  # noqa: E731
             stage.spawn(cast.name, body, chaos.draw(cast.name) % (self._scenario.pause_ms + 1))
-        if self._scenario.receivers or self._scenario.subscriptions:
+        scenario = self._scenario
+        if scenario.receivers or scenario.subscriptions or scenario.invoked:
             self._read_stream("fan_out")
         for reader in self._readers:
             reader.actor = stage.spawn("reader", reader.live)
@@ -179,7 +184,7 @@ class _Play:
         for _ in range(CALM_MINUTES):
             part.sweep()
             stage.pause(61_000)
-            left = self._pushed() + self._functions.parked()
+            left = self._not_done() + self._functions.parked()
             if not self._functions.running() and not left:
                 return
         self._stuck = left or ["an operation"]
@@ -189,12 +194,14 @@ class _Play:
         for reader in self._log_readers:
             reader.finish()
 
-    def _pushed(self) -> list[str]:
-        """Messages that are still to be pushed."""
+    def _not_done(self) -> list[str]:
+        """Messages that are still to be pushed, or handed to a function."""
         core = self._deployment.auditor()
-        left = []
-        for name, attributes in self._scenario.subscriptions.items():
-            if attributes["protocol"] == "http":
-                source = Place(f"news/{name}", topic=True).source(core)
-                left += live_parcels(core, source)
+        places = [
+            Place(f"news/{name}", topic=True)
+            for name, attributes in self._scenario.subscriptions.items()
+            if attributes["protocol"] == "http"
+        ]
+        places += [each for each in self._scenario.places if each.name in self._scenario.invoked]
+        left = [parcel for place in places for parcel in live_parcels(core, place.source(core))]
         return [f"{parcel.source_id} {parcel.sort_key}" for parcel in left]

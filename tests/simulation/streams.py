@@ -93,7 +93,8 @@ class Mapping:
         table = self._deployment.tables.messages
         for change in self._deployment.engine.read_stream(table, self._read_to, 1_000):
             self._read_to = change.sequence
-            head = {"eventName": change.event_name, "dynamodb": {"Keys": change.keys}}
+            images = {"Keys": change.keys, "NewImage": change.new_image or {}}
+            head = {"eventName": change.event_name, "dynamodb": images}
             mine = zlib.crc32(change.keys["pk"]["S"].encode()) % self._shards == self._shard
             if mine and self._wanted(head):
                 self._records.append(change)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from tests.simulation import cloud_plants, secret_plants, topic_plants
+from tests.simulation import cloud_plants, secret_plants, topic_plants, trigger_plants
 from tests.simulation.checks import RAISED
+from tests.simulation.drawing import draw_scenario
 from tests.simulation.history import Violation
 from tests.simulation.plants import PLANTS
-from tests.simulation.scenario import draw_scenario
 from tests.simulation.shrinking import shrink, tell
 from tests.simulation.simulation import play
 
@@ -26,6 +26,7 @@ LAST_FOUND_BY = {
     "a_send_that_is_repeated_gets_another_id": 18,
     "anybody_holds_the_lease_of_a_poster": 12,
     "attempts_derive_from_the_newest_generation": 643,
+    "calls_begin_under_slots_that_end": 1055,
     "deleted_messages_do_not_reach_the_archive": 17,
     "environments_forget_the_earlier_generation": 85,
     "expired_messages_are_received": 5,
@@ -40,6 +41,7 @@ LAST_FOUND_BY = {
     "reminders_are_written_after_the_messages": 15,
     "the_secret_is_read_once": 135,
     "what_cannot_be_read_stays_claimed": 52,
+    "what_may_still_run_is_given_back": 1095,
 }
 """Seeds that are tried first. A stale one costs time: the others follow."""
 _FAULTS = [
@@ -76,6 +78,7 @@ def test_the_planted_faults_are_there() -> None:
     assert topic_plants.__doc__
     assert cloud_plants.__doc__
     assert secret_plants.__doc__
+    assert trigger_plants.__doc__
 
 
 @pytest.mark.parametrize("fault", PLANTS)

@@ -99,7 +99,7 @@ class Book:
     """Everything that the checks look up."""
 
     def __init__(self, history: History) -> None:
-        self.calls = history.calls
+        self.calls, self.faults = history.calls, history.faults
         self.by_kind: defaultdict[str, list[Call]] = defaultdict(list)
         self.sent: dict[tuple[str, str], Sent] = {}
         """(send, label) -> the message."""

@@ -54,6 +54,10 @@ class Reader(Protocol):
         """Note the fault of a call."""
         ...
 
+    def crash(self) -> Crashed:
+        """The environment is gone."""
+        ...
+
 
 class SecretHistory:
     """The secret's documents by the times from which each is read."""
@@ -90,7 +94,7 @@ class SecretHistory:
             if fate.fault is not None:
                 reader.note(fate.fault, SECRET)
                 if fate.fault.startswith("crash"):
-                    raise Crashed
+                    raise reader.crash()
                 raise ConnectTimeoutError(endpoint_url=_ENDPOINT)
         moment_ms = self._stage.now_ms() - ago_ms
         return next(text for since_ms, text in self._documents[::-1] if since_ms <= moment_ms)

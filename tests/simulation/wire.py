@@ -44,6 +44,10 @@ class Caller(Protocol):
         """Note the fault of a call."""
         ...
 
+    def crash(self) -> Crashed:
+        """The caller is gone from now on, also for what it does on its way out."""
+        ...
+
 
 class Wire:
     """The connection of one execution environment."""
@@ -103,10 +107,10 @@ class Wire:
             case "conflict":
                 raise _conflict(operation, request)
             case "crash before":
-                raise Crashed
+                raise self._caller.crash()
             case "crash after":
                 self._execute(operation, request, swallow=True)
-                raise Crashed
+                raise self._caller.crash()
             case "twice":
                 self._execute(operation, request, swallow=True)
                 self._wait(fate.draw % (20 if fate.draw & 0x100 else 3_000), fate.draw)

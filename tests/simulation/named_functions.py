@@ -1,0 +1,111 @@
+"""The functions that queues and groups name: they take time, fail at some messages, lose answers.
+
+worker    calls ────────── answered: settles       calls ──x its environment ends
+function    runs ─────────                           runs ─────────── to its own end
+"""
+
+from __future__ import annotations
+
+import json
+from random import Random
+from typing import Any
+
+from tests.simulation.deployment import Deployment
+from tests.simulation.environments import Environment
+from tests.simulation.places import Delivery
+from tests.simulation.scenario import Scenario
+
+from cirrusmq.runtime.core import Called
+
+HANDED = "hand over"
+_NEVER_MS = 1 << 60
+_SHORT_MS = (1, 5, 40, 900)
+
+
+class NamedFunctions:
+    """Called with batches, each noted in the history as a call of the worker that made it.
+
+    In `given`: `until_ms`, when the run ends whoever still waits for it; `failed`, the ids of the
+    messages that it fails at; `noted`, how many faults its worker's invocation had before.
+    """
+
+    def __init__(self, deployment: Deployment, scenario: Scenario) -> None:
+        self._deployment = deployment
+        self._failing = scenario.failing
+        self._trouble = 0.0 if scenario.quiet else 1.0
+        self._groups = {name: each.get("ordered") for name, each in scenario.invoked.items()}
+        self.is_well = False
+        """Whether every run succeeds at once, as it does at the end."""
+
+    def call(self, caller: Environment, arn: str, event: bytes, seconds: float) -> Called:
+        """One call; the function's own timeout is not longer than `seconds`."""
+        stage, history = self._deployment.stage, self._deployment.history
+        draw = self._deployment.chaos.rng("{}.{}.{}".format(*caller.name_call()), 2)
+        records = json.loads(event)["Records"]
+        place = str(records[0]["eventSourceARN"]).rpartition(":")[2]
+        given: dict[str, Any] = {
+            "failed": [],
+            "until_ms": stage.now_ms(),
+            "noted": len(caller.under_way.faults),
+            "invocation": caller.under_way,
+        }
+        call = history.begin(caller.client.name, HANDED, place, given, stage.now_ms())
+        given["messages"] = [_delivery(call, each) for each in records]
+        kind = 1.0 if self.is_well else draw.random() / (self._trouble or 1e-9)
+        if kind < 0.04:
+            history.end(call, "refused", None, stage.now_ms())
+            return Called(error="TooManyRequestsException", refused=True)
+        lasts_ms = 5 if self.is_well else _duration_ms(draw, seconds)
+        given["until_ms"] += lasts_ms
+        given["failed"] = self._fail(place, given["messages"], draw)
+        if kind < 0.08:
+            stage.pause(draw.randrange(lasts_ms + 1))
+            caller.note("crash after", HANDED)
+            raise caller.crash()
+        if kind < 0.12:
+            # Its connection breaks while the function runs; or nothing comes as long as it waits.
+            early = draw.random() < 0.5
+            stage.pause(draw.randrange(lasts_ms + 1) if early else round(seconds * 1_000))
+            caller.check_alive()
+            caller.note("lost", HANDED)
+            history.end(call, "failed", None, stage.now_ms())
+            return Called(error="no answer", unknown=True)
+        stage.pause(lasts_ms)
+        caller.check_alive()
+        history.end(call, "answered", "done", stage.now_ms())
+        if len(given["failed"]) == len(records) and draw.random() < 0.5:
+            return Called(error="raised")
+        return Called(
+            answer={"batchItemFailures": [{"itemIdentifier": id} for id in given["failed"]]}
+        )
+
+    def _fail(self, place: str, messages: list[Delivery], draw: Random) -> list[str]:
+        """Ids of messages that it fails at; with an order those behind them in their groups too."""
+        failed: dict[str, str | None] = {}
+        for each in messages if not self.is_well else ():
+            behind = self._groups[place] and each.group in failed.values()
+            if draw.random() < self._failing or behind:
+                failed[each.id] = each.group
+        return list(failed)
+
+
+def _duration_ms(draw: Random, seconds: float) -> int:
+    if draw.random() < 0.7:
+        return draw.choice(_SHORT_MS)
+    return min(draw.choice((4_000, 15_000, 60_000)), round(seconds * 1_000) - 1)
+
+
+def _delivery(call: Any, record: dict[str, Any]) -> Delivery:
+    system = record["attributes"]
+    return Delivery(
+        call=call,
+        id=record["messageId"],
+        label=record["body"].split(" ")[0],
+        group=system.get("MessageGroupId"),
+        receipt=record["receiptHandle"],
+        count=int(system["ApproximateReceiveCount"]),
+        sent_ms=int(system["SentTimestamp"]),
+        expires_ms=_NEVER_MS,
+        visible_ms=call.begun_ms,
+        dead=None,
+    )

@@ -1,0 +1,57 @@
+"""Faults planted into the handing over of messages to the functions that queues name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+from tests.simulation.plants import plant
+from tests.simulation.scenario import TRIGGERS
+
+from cirrusmq.invoking import batch, slots, worker
+
+
+@plant(TRIGGERS)
+def what_a_function_names_is_deleted(patch: pytest.MonkeyPatch) -> None:
+    """The failures in an answer are not looked at."""
+    patch.setattr(batch, "failed_of", lambda answer, ids: frozenset())
+
+
+@plant(TRIGGERS)
+def what_is_done_stays(patch: pytest.MonkeyPatch) -> None:
+    """A message that a function succeeded at comes again when its lease is over."""
+    patch.setattr(batch, "_delete", lambda core, source, receipts: None)
+
+
+@plant(TRIGGERS)
+def slots_that_are_held_are_taken(patch: pytest.MonkeyPatch) -> None:
+    """A worker that finds a slot for each call finds one more."""
+    patch.setattr(slots.Slots, "free", lambda self, invoke: [len(self.held)])
+
+
+@plant(TRIGGERS)
+def what_may_still_run_is_given_back(patch: pytest.MonkeyPatch) -> None:
+    """A call whose answer is lost is taken for one that failed."""
+    hand_over = batch.hand_over
+
+    def careless(core: Any, *given: Any) -> batch.Handed:
+        def call(*asked: Any) -> Any:
+            return replace(core.call(*asked), unknown=False)
+
+        return hand_over(replace(core, call=call), *given)
+
+    patch.setattr(worker, "hand_over", careless)
+
+
+@plant(TRIGGERS)
+def nobody_comes_back_for_what_is_due_later(patch: pytest.MonkeyPatch) -> None:
+    """Delays and retries wait for the sweep."""
+    patch.setattr(worker._Worker, "_next_due_ms", lambda self: None)
+
+
+@plant(TRIGGERS, rare=True)
+def calls_begin_under_slots_that_end(patch: pytest.MonkeyPatch) -> None:
+    """Nobody looks whether claiming took so long that a call outlasts its slot."""
+    patch.setattr(slots, "outlives_a_call", lambda *_: True)
+    patch.setattr(worker, "outlives_a_call", lambda *_: True)
