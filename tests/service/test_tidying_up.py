@@ -173,3 +173,20 @@ def test_without_a_place_to_go_messages_are_received_on(
     monkeypatch.setattr("cirrusmq.lifecycle.dead_letters.dead_letter_queue", lambda *_: None)
 
     assert [message["receive_count"] for message in queue.receive()] == [2]
+
+
+def test_a_message_that_was_purged_since_a_look_does_not_become_a_dead_letter(
+    world: World, make_queue: MakeQueue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    queue = make_strict(make_queue)
+    poison(world, queue, 1)
+    with monkeypatch.context() as patch:
+        throttle(world, patch, "TransactWriteItems")
+        queue.receive()
+    world.clock.pass_seconds(6)  # as long as a refused clean-up waits
+    queue.start("purge")
+
+    queue.receive()  # before the purge comes by the message and removes it
+
+    world.settle()
+    assert TestQueue(queue.client, "dead").bodies() == []

@@ -76,8 +76,13 @@ def do_some(core: Core, source: Source, pk: str) -> None:
 
 
 def _tidy(core: Core, source: Source, pk: str, parcel: Parcel, budget: Budget) -> Parcel | None:
-    """Tidy a parcel up; answers what is left of it where the budget ended before."""
+    """Tidy a parcel up; answers what is left of it where the budget ended before.
+
+    look   remembers a message to be dead-lettered ── purge ── this: it belongs to nobody now
+    """
     now_ms = core.now_ms()
+    if parcel.sent_ms <= source.purged_ms or parcel.expires_ms <= now_ms:
+        return None
     try:
         if parcel.spent():
             if not budget.spend():
