@@ -44,6 +44,11 @@ class Call:
         return any(fault.endswith(": ghost") for fault in self.faults)
 
     @property
+    def unanswered(self) -> bool:
+        """Whether the answer of one of its store calls was lost, which may have done its work."""
+        return any(fault.endswith((": ghost", ": lost")) for fault in self.faults)
+
+    @property
     def outdated(self) -> bool:
         """Whether it may not have known the generation of the secret that signs."""
         return any(fault.startswith(SECRET) for fault in self.faults)

@@ -35,9 +35,9 @@ class Act:
 
     @property
     def effective(self) -> bool:
-        """Whether it may have been done. If the SDK sent it twice, the second try may have found
-        the change of another call since the first."""
-        return not isinstance(self.result, str) or self.call.repeated
+        """Whether it may have been done. Where the SDK sent it twice, or an answer was lost, a
+        second write may have found the change of the first, and been refused for it."""
+        return not isinstance(self.result, str) or self.call.repeated or self.call.unanswered
 
     @property
     def free_ms(self) -> int:
