@@ -2,6 +2,9 @@
 
 receive ──answers m1, m2, held until 12:00:05──┐        repeat ──> m1, m2
                                                └ nobody settles them meanwhile
+
+A try that lost the answer of a claim may hold more than it answered, in an earlier partition: its
+repeat answers what it finds there, and the rest comes again when its lease has ended.
 """
 
 from __future__ import annotations
@@ -26,7 +29,7 @@ def check_repeats(book: Book) -> Iterator[Violation]:
         if "attempt" not in call.given or not call.known:
             continue
         before = first.setdefault(call.given["attempt"], call)
-        if before is call or call.faults or before.outdated:
+        if before is call or call.faults or before.outdated or before.unanswered:
             continue
         answered = {delivery.receipt for delivery in call.answer}
         held = [each for each in before.answer if _held(book, each, call)]
