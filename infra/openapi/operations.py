@@ -65,10 +65,13 @@ def _of_messages(holder: str, tag: str) -> dict[str, Operation]:
     return {
         f"POST {holder}/messages/receive": Operation(
             tag=tag,
-            summary="Receive messages and hold them for a while",
+            summary="Receive messages and hold them for a while; before that, delete others",
             body=ReceiveRequest,
-            examples={"wait for up to 16": {"max": 16, "wait_seconds": 20}},
-            problems=("ReceiverNotFound",) if holder == QUEUE else (),
+            examples={
+                "wait for up to 16": {"max": 16, "wait_seconds": 20},
+                "and delete what is done": {"max": 16, "delete": RECEIPTS["receipts"]},
+            },
+            problems=("BatchTooLarge", *(("ReceiverNotFound",) if holder == QUEUE else ())),
         ),
         f"POST {holder}/messages/peek": Operation(
             tag=tag,

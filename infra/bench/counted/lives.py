@@ -58,6 +58,34 @@ def our_life(workload: Workload, **fields: Any) -> tuple[float, float]:
     return _units(world, lambda: _go_through(alice, workload.messages(), **fields))
 
 
+def carried_life(workload: Workload, turns: int = 10) -> tuple[float, float]:
+    """(write units, read units) of a batch that the receive of the next one deletes.
+
+    The mean of turns of two calls: send, and receive with the deletes of the turn before.
+    """
+    world = World()
+    alice = world.client("alice")
+    alice.put("/queues/work", {"partitions": 1})
+    done: list[str] = []
+
+    def turn() -> None:
+        nonlocal done
+        request = {"max": 16, "delete": done}
+        sent = alice.post("/queues/work/messages", {"messages": workload.messages()})
+        answer = alice.post("/queues/work/messages/receive", request).json
+        if len(answer.get("deleted", ())) != len(done) or len(answer["messages"]) != workload.count:
+            raise RuntimeError(f"not all was received and deleted: {sent.text}, {answer}")
+        done = [message["receipt"] for message in answer["messages"]]
+
+    def take_turns() -> None:
+        for _ in range(turns):
+            turn()
+
+    turn()
+    written, read = _units(world, take_turns)
+    return written / turns, read / turns
+
+
 def handed_life(workload: Workload, partitions: int) -> tuple[float, float]:
     """(write units, read units) of a batch that is sent, handed to a function, and done.
 

@@ -84,24 +84,29 @@ class ReceivedMessage(PeekedMessage):
     """opaque: deletes the message, or changes its lease"""
 
 
-class ReceivedMessages(TypedDict):
-    """Messages that the caller holds now; empty if there was none in time."""
-
-    messages: list[ReceivedMessage]
-
-
-class PeekedMessages(TypedDict):
-    """Active messages; none of them is claimed."""
-
-    messages: list[PeekedMessage]
-
-
 class Failure(TypedDict):
     """A receipt that could not be used."""
 
     receipt: str
     code: str
     detail: str
+
+
+class ReceivedMessages(TypedDict):
+    """Messages that the caller holds now; empty if there was none in time."""
+
+    messages: list[ReceivedMessage]
+    deleted: NotRequired[list[str]]
+    """receipts of `delete` whose messages are deleted"""
+    failed: NotRequired[list[Failure]]
+    error: NotRequired[Problem]
+    """after the deletes, why nothing could be received"""
+
+
+class PeekedMessages(TypedDict):
+    """Active messages; none of them is claimed."""
+
+    messages: list[PeekedMessage]
 
 
 class DeletedReceipts(TypedDict):

@@ -92,6 +92,13 @@ class Request:
             source=self.source,
         )
 
+    def told(self, error: Exception) -> CirrusMQError:
+        """The error as the caller is told of it; an unexpected one is logged."""
+        if isinstance(error, CirrusMQError):
+            return error
+        observability.logger.error("unexpected", exc_info=error, extra={"request_id": self.id})
+        return Unavailable("Something went wrong; the call is in the log.")
+
     def path(self, name: str) -> str:
         """A parameter of the route."""
         return str(self.event["pathParameters"][name])
@@ -167,12 +174,9 @@ def serve(routes: Mapping[str, Route], event: Event, context: Context) -> Answer
         reply = route(request)
         answer = reply.envelope()
         made = getattr(getattr(reply, "body", None), "access_key_id", "")
-    except CirrusMQError as error:
-        code, answer = error.code, problem(error, request.id)
-    except Exception:
-        observability.logger.exception("unexpected", extra={"request_id": request.id})
-        failed = Unavailable("Something went wrong; the call is in the log.")
-        code, answer = failed.code, problem(failed, request.id)
+    except Exception as error:
+        told = request.told(error)
+        code, answer = told.code, problem(told, request.id)
     if audit.concerns(event["routeKey"], answer["statusCode"]):
         request.record(code, made)
     return answer

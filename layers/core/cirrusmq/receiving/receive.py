@@ -24,6 +24,7 @@ from cirrusmq.receiving.unordered import take_from_partition
 from cirrusmq.receiving.waiting_room import waiting
 from cirrusmq.receiving.wake_ups import say_that_one_waits, woken_partitions
 from cirrusmq.runtime.core import Core
+from cirrusmq.settlement.settle import ReceiptText
 
 LOOK_UNITS = 8.0
 """Most read units of a look at the groups of an ordered source."""
@@ -45,6 +46,10 @@ class ReceiveRequest(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     receiver: str | UnsetType = msgspec.UNSET
     attempt: str | UnsetType = msgspec.UNSET
     repeat: bool = False
+    delete: Annotated[
+        list[ReceiptText],
+        Meta(description="an array of at most 16 receipts, whose messages are deleted first"),
+    ] = []
 
 
 class Received(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,6 +61,18 @@ class Received(msgspec.Struct, frozen=True, kw_only=True):
     message: Message
 
 
+class Begun(msgspec.Struct, frozen=True, kw_only=True):
+    """A receive whose request is checked; nothing is claimed yet."""
+
+    find: Callable[[], Source]
+    """Answers the source as it is now: a purge or a deletion during the wait is in force from its
+    answer on."""
+    source: Source
+    request: ReceiveRequest
+    wanted: Wanted
+    chance: Chance
+
+
 def receive(
     core: Core,
     find: Callable[[], Source],
@@ -63,13 +80,12 @@ def receive(
     request: ReceiveRequest,
     most_seconds: float,
 ) -> list[Received]:
-    """Take up to `max` messages; an empty list when the wait ends with none.
+    """As `take`, of a request that is not checked yet."""
+    return take(core, begin(core, find, caller, request), caller, most_seconds)
 
-    Where as many receives of the caller's account wait as may, it does not wait itself.
 
-    `find` answers the source as it is now: a purge or a deletion during the wait is in force from
-    its answer on. `most_seconds` is the rest of the call's own time; a longer wait is cut to it.
-    """
+def begin(core: Core, find: Callable[[], Source], caller: Caller, request: ReceiveRequest) -> Begun:
+    """Check the request; raises where it is refused. `find` answers the source as it is now."""
     source = find()
     if request.repeat and isinstance(request.attempt, UnsetType):
         raise InvalidParameter("repeat", "is allowed only with the attempt of an earlier receive")
@@ -82,6 +98,17 @@ def receive(
         nonce_of=chance.nonce_of,
         answer_bytes=limits.ANSWER_BYTES,
     )
+    return Begun(find=find, source=source, request=request, wanted=wanted, chance=chance)
+
+
+def take(core: Core, begun: Begun, caller: Caller, most_seconds: float) -> list[Received]:
+    """Take up to `max` messages; an empty list when the wait ends with none.
+
+    Where as many receives of the caller's account wait as may, it does not wait itself.
+    `most_seconds` is the rest of the call's own time; a longer wait is cut to it.
+    """
+    source, request = begun.source, begun.request
+    wanted, chance = begun.wanted, begun.chance
     if request.repeat:
         # Only after a lost answer: other receives' cold starts do without.
         from cirrusmq.receiving.repeat import held_from_attempt
@@ -100,7 +127,7 @@ def receive(
         return received
     with waiting(core, caller.account, deadline_ms) as may_wait:
         if may_wait:
-            return _wait(core, find, source, looking, wait_seconds, deadline_ms)
+            return _wait(core, begun.find, source, looking, wait_seconds, deadline_ms)
     return looking.at_all(source) if first < source.partitions else []
 
 

@@ -7,12 +7,14 @@ unchanged into the archive, in the transaction that removes it.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from typing import Annotated
 
 import msgspec
 from msgspec import Meta
 
+from cirrusmq.base.errors import Unavailable
 from cirrusmq.lifecycle import tombstones
 from cirrusmq.model.parcel import DELETED
 from cirrusmq.model.receipt import lease_end_ms
@@ -32,6 +34,8 @@ from cirrusmq.settlement.settle import (
 from cirrusmq.storage.changes import Condition, all_of, as_read, change, removal
 from cirrusmq.storage.parcels import archive_item, read_parcel
 
+_logger = logging.getLogger(__name__)
+
 
 class DeleteRequest(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     """The body of a delete."""
@@ -44,6 +48,19 @@ class DeleteRequest(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 def delete(core: Core, request: DeleteRequest, source_of: SourceOf) -> Results:
     """Delete the messages; 0 for each that is deleted, an error for each that is not."""
     return settle(core, request.receipts, source_of, _delete_of_parcel)
+
+
+def delete_what_can_be(core: Core, receipts: Sequence[str], source_of: SourceOf) -> Results:
+    """As `delete`; a refusal of the store is the result of that parcel's messages alone."""
+    return settle(core, receipts, source_of, _delete_or_refusal)
+
+
+def _delete_or_refusal(core: Core, together: Sequence[Held]) -> Results:
+    try:
+        return _delete_of_parcel(core, together)
+    except Unavailable as error:
+        _logger.warning("%d messages were not deleted: %r", len(together), error.__cause__)
+        return {held.text: error for held in together}
 
 
 def _delete_of_parcel(core: Core, together: Sequence[Held]) -> Results:

@@ -9,8 +9,9 @@ from msgspec import UNSET, Meta, UnsetType
 from cirrusmq.base.timestamps import format_time
 from cirrusmq.model.message import Message
 from cirrusmq.model.parcel import Parcel
-from cirrusmq_lambda.answers.body import Body, Time
+from cirrusmq_lambda.answers.body import Body, Problem, Time
 from cirrusmq_lambda.answers.content import Content
+from cirrusmq_lambda.answers.receipts import Failure
 
 
 class DeadLetterNote(Body):
@@ -70,3 +71,12 @@ class ReceivedMessages(Body):
     """Messages that the caller holds now; empty if there was none in time."""
 
     messages: list[ReceivedMessage]
+    deleted: (
+        Annotated[list[str], Meta(description="receipts of `delete` whose messages are deleted")]
+        | UnsetType
+    ) = UNSET
+    failed: list[Failure] | UnsetType = UNSET
+    error: (
+        Annotated[Problem, Meta(description="after the deletes, why nothing could be received")]
+        | UnsetType
+    ) = UNSET

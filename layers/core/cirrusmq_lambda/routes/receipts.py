@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from cirrusmq.access.permissions import find_queue
-from cirrusmq.queues.receivers import source_with_id
 from cirrusmq.settlement.dead_letter import DeadLetterRequest, dead_letter
 from cirrusmq.settlement.delete import DeleteRequest, delete
-from cirrusmq.settlement.settle import SourceOf
 from cirrusmq.settlement.visibility import (
     GiveBackRequest,
     VisibilityRequest,
@@ -15,18 +12,8 @@ from cirrusmq.settlement.visibility import (
 )
 from cirrusmq_lambda.answers.receipts import ChangedReceipts, DeletedReceipts, GivenBackReceipts
 from cirrusmq_lambda.http import Request, Route
+from cirrusmq_lambda.receipt_sources import source_of
 from cirrusmq_lambda.replies import Ok
-from cirrusmq_lambda.topic_paths import pull_source
-
-
-def source_of(request: Request) -> SourceOf:
-    """The source in which a receipt's message is, by the source's id; None: not of this call."""
-    core = request.core
-    if "subscription" in request.event["pathParameters"]:
-        source = pull_source(request)
-        return lambda source_id: source if source_id == source.id else None
-    queue = find_queue(core, request.caller, request.path("queue"), "receive")
-    return lambda source_id: source_with_id(core, queue, source_id)
 
 
 def delete_messages(request: Request) -> Ok[DeletedReceipts]:

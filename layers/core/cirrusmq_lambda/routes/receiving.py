@@ -10,7 +10,9 @@ from cirrusmq.base.errors import InvalidParameter
 from cirrusmq.model.source import Source
 from cirrusmq.queues.receivers import source_named
 from cirrusmq.receiving.peek import PeekRequest, peek
-from cirrusmq.receiving.receive import ReceiveRequest, receive
+from cirrusmq.receiving.receive import Begun, ReceiveRequest, begin, take
+from cirrusmq.settlement.delete import delete_what_can_be
+from cirrusmq_lambda.answers.receipts import DeletedReceipts
 from cirrusmq_lambda.answers.received import (
     PeekedMessage,
     PeekedMessages,
@@ -18,6 +20,8 @@ from cirrusmq_lambda.answers.received import (
     ReceivedMessages,
 )
 from cirrusmq_lambda.http import Request, Route
+from cirrusmq_lambda.problems import describe
+from cirrusmq_lambda.receipt_sources import source_of
 from cirrusmq_lambda.replies import Ok
 from cirrusmq_lambda.topic_paths import pull_source
 
@@ -57,13 +61,31 @@ def peek_at_subscription(request: Request) -> Ok[PeekedMessages]:
 def _receive(
     request: Request, find: Callable[[], Source], body: ReceiveRequest
 ) -> Ok[ReceivedMessages]:
+    """Receive; before it, delete what the request names.
+
+        checked ──> deletes, each for itself ──> claim, or wait ──> answer
+        refused: nothing is deleted              fails: 200 with what was deleted, and the error
+
+    So whoever reads an error of the status knows that nothing was deleted, unless it is a 5xx.
+    """
+    begun = begin(request.core, find, request.caller, body)
+    if not body.delete:
+        return Ok(ReceivedMessages(messages=_take(request, begun)))
+    deleted = DeletedReceipts.of(delete_what_can_be(request.core, body.delete, source_of(request)))
+    answer = ReceivedMessages(messages=[], deleted=deleted.deleted, failed=deleted.failed)
+    try:
+        answer.messages = _take(request, begun)
+    except Exception as error:
+        answer.error = describe(request.told(error), request.id)
+    return Ok(answer)
+
+
+def _take(request: Request, begun: Begun) -> list[ReceivedMessage]:
     left_seconds = request.context.get_remaining_time_in_millis() / 1000 - ANSWER_SECONDS
-    received = receive(request.core, find, request.caller, body, left_seconds)
-    shown = [
+    return [
         ReceivedMessage.at(each.parcel, each.place, each.message, receipt=each.receipt)
-        for each in received
+        for each in take(request.core, begun, request.caller, left_seconds)
     ]
-    return Ok(ReceivedMessages(messages=shown))
 
 
 def _peek(request: Request, source: Source) -> Ok[PeekedMessages]:

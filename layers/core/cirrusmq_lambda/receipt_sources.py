@@ -1,0 +1,19 @@
+"""The sources whose messages a call may settle: by the queue or the subscription in its path."""
+
+from __future__ import annotations
+
+from cirrusmq.access.permissions import find_queue
+from cirrusmq.queues.receivers import source_with_id
+from cirrusmq.settlement.settle import SourceOf
+from cirrusmq_lambda.http import Request
+from cirrusmq_lambda.topic_paths import pull_source
+
+
+def source_of(request: Request) -> SourceOf:
+    """The source in which a receipt's message is, by the source's id; None: not of this call."""
+    core = request.core
+    if "subscription" in request.event["pathParameters"]:
+        source = pull_source(request)
+        return lambda source_id: source if source_id == source.id else None
+    queue = find_queue(core, request.caller, request.path("queue"), "receive")
+    return lambda source_id: source_with_id(core, queue, source_id)
