@@ -101,6 +101,34 @@ def test_receives_chew_through_them_a_few_each(world: World, make_queue: MakeQue
     assert dead.counts() == {"active": 500}
 
 
+@pytest.mark.usefixtures("slow")
+def test_a_parcel_that_another_environment_changed_does_not_hold_an_environment_up(
+    world: World, make_queue: MakeQueue
+) -> None:
+    """A receive has the time for one message, and the first of the parcel is gone by now."""
+    queue = make_strict(make_queue)
+    dead = TestQueue(queue.client, "dead")
+    queue.send("a", "b")
+    queue.receive(visibility_timeout_seconds=1)
+    world.clock.pass_seconds(2)
+    hints = vars(world.core.hints)
+    with pytest.MonkeyPatch.context() as patch:
+        throttle(world, patch, "TransactWriteItems")
+        queue.receive()  # this environment remembers the parcel as it was
+    world.clock.pass_seconds(10)
+    remembered = dict(hints)
+    world.core.hints.__init__()  # type: ignore[misc]
+    queue.receive()  # another one gives the first message up
+    assert dead.counts() == {"active": 1}
+    hints.update(remembered)
+
+    for _ in range(3):
+        queue.receive()
+        world.clock.pass_seconds(10)
+
+    assert dead.counts() == {"active": 2}
+
+
 def test_they_are_met_again_when_an_environment_ends(world: World, make_queue: MakeQueue) -> None:
     queue = make_strict(make_queue)
     poison(world, queue, 300)

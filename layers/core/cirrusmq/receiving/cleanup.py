@@ -48,6 +48,11 @@ class Budget:
         late = self._until_ms is not None and self._core.now_ms() > self._until_ms
         return late or self._left < 0
 
+    @property
+    def used_up(self) -> bool:
+        """Whether the next message may not be dealt with."""
+        return self.spent or self._left == 0
+
     def end(self) -> None:
         """The store refuses: it is not asked again so soon."""
         self._left = -1
@@ -78,8 +83,16 @@ def do_some(core: Core, source: Source, pk: str) -> None:
 def _tidy(core: Core, source: Source, pk: str, parcel: Parcel, budget: Budget) -> Parcel | None:
     """Tidy a parcel up; answers what is left of it where the budget ended before.
 
-    look   remembers a message to be dead-lettered ── purge ── this: it belongs to nobody now
+        look   remembers a message to be dead-lettered ── purge ── this: it belongs to nobody now
+
+    A parcel that could not be moved is not as it was remembered, and is forgotten too; the next
+    look finds what is left of it:
+
+        one environment      remembers (a, b) ─────────────────> moves a: refused, it is gone
+        another one                     moves a, then its time is over
     """
+    if budget.used_up:
+        return parcel
     now_ms = core.now_ms()
     if parcel.sent_ms <= source.purged_ms or parcel.expires_ms <= now_ms:
         return None
@@ -93,13 +106,13 @@ def _tidy(core: Core, source: Source, pk: str, parcel: Parcel, budget: Budget) -
             if not budget.spend():
                 return parcel
             parcel = retry_waits.move_long(core, source, parcel, now_ms)
-        parcel = dead_letters.give_up(core, source, parcel, now_ms, budget.spend)
+        left = dead_letters.give_up(core, source, parcel, now_ms, budget.spend)
     except CirrusMQError as error:
         _logger.warning("%s is not tidied up now: %r", parcel.sort_key, error.__cause__ or error)
         core.hints.pause_chores(pk, now_ms)
         budget.end()
         return parcel
-    return parcel if budget.spent else None
+    return left if budget.spent and left is not parcel else None
 
 
 def _give_up_aged(core: Core, source: Source, pk: str, budget: Budget) -> None:
