@@ -25,6 +25,8 @@ _VERBS = {
     "give back": ("give-back", "given_back"),
 }
 """Our name of a call -> its name in the path, and the name of its result in the answer."""
+_CARRIED = 8
+"""One in so many receives carries deletes, if there is something to delete."""
 
 
 class Receiver:
@@ -42,7 +44,7 @@ class Receiver:
         """Receive, think, act; now and then with receipts of long ago."""
         stage = self._deployment.stage
         self._client.begin(number)
-        received = self._receive(draw)
+        received = self._receive(draw, self._carried(number))
         for _ in range(draw.choice((1, 1, 2))):
             if received:
                 stage.pause(draw.choice((0, 5, 100, 900, 1_100, 4_000)))
@@ -53,7 +55,12 @@ class Receiver:
             self._act(draw.choice(_ACTS), old, draw)
         self._had = (self._had + received)[-6:]
 
-    def _receive(self, draw: Random) -> list[Delivery]:
+    def _carried(self, number: int) -> list[Delivery]:
+        """What the receive of this step deletes, by chances of its own."""
+        chance = self._deployment.chaos.draw(self._client.name, number, 17)
+        return self._had[-1 - (chance >> 8) % 2 :] if chance % _CARRIED == 0 else []
+
+    def _receive(self, draw: Random, carried: list[Delivery]) -> list[Delivery]:
         given: dict[str, Any] = {
             "max": 1 if self._poisoned else draw.choice((1, 2, 4, 16)),
             "timeout": draw.choice(_TIMEOUTS),
@@ -62,6 +69,8 @@ class Receiver:
         if draw.random() < self._attempted:
             entropy = draw.randbytes(10)
             given["attempt"] = ulid.encode(self._deployment.stage.now_ms(), entropy)
+        if carried:
+            given["delete"] = carried
         call = take(self._deployment, self._client, self._place, given)
         if "attempt" in given and (not call.known or draw.random() < self._repeats):
             self._deployment.stage.pause(draw.choice((0, 200, 1_500)))
@@ -94,10 +103,15 @@ def take(deployment: Deployment, client: Client, place: Place, given: dict[str, 
             request[name] = given[name]
     if place.receiver:
         request["receiver"] = place.receiver
+    if "delete" in given:
+        request["delete"] = [delivery.receipt for delivery in given["delete"]]
     route, path = place.route("receive")
-    return deployment.http(
+    call = deployment.http(
         client, "receive", place.name, given, route, path, request, read=read_deliveries
     )
+    if call.known and call.deleted is not None and call.answer is None:
+        call.outcome = "failed"  # the deletes alone were answered
+    return call
 
 
 def act(

@@ -189,11 +189,11 @@ class Deployment:
         """An answer of the HTTP API as the client reads it."""
         told = read_answer(answer)
         shown: Any = json.loads(told.body) if told.body else None
-        if told.status < 400:
-            return "answered", shown
         raised = _raised.pop(threading.get_ident(), None)
         if raised is not None and not isinstance(raised, BotoCoreError):
             return "broken", "".join(traceback.format_exception(raised, limit=-6))
+        if told.status < 400:
+            return "answered", shown
         if told.status >= 500:
             return "failed", None
         return "refused", f"{shown['code']} {shown['detail'] or ''}"

@@ -30,6 +30,8 @@ class Call:
     answer: Any = None
     skew_ms: int = 0
     """How far the clock of the environment that worked on it was ahead of the true time."""
+    deleted: list[int | str] | None = None
+    """Of a receive that carried deletes: the result of each, where it was answered."""
     faults: list[str] = field(default_factory=list)
     """Its faults: `<store operation>: <fault>`, or the fate of the call itself."""
 

@@ -88,8 +88,14 @@ class Delivery:
         return f"{self.label} #{self.count} {self.receipt[-8:]} held {until} ms"
 
 
-def read_deliveries(call: Call, answer: Any) -> list[Delivery]:
-    """The messages in a receive's answer."""
+def read_deliveries(call: Call, answer: Any) -> list[Delivery] | None:
+    """The messages in a receive's answer; None where it tells an error beside its deletes."""
+    if "delete" in call.given:
+        fates: dict[str, int | str] = dict.fromkeys(answer["deleted"], 0)
+        fates |= {each["receipt"]: each["code"] for each in answer["failed"]}
+        call.deleted = [fates[delivery.receipt] for delivery in call.given["delete"]]
+        if "error" in answer:
+            return None
     return [
         Delivery(
             call=call,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +21,7 @@ from cirrusmq.sending import deduplication, send, writes
 from cirrusmq.sending.parcels import Items
 from cirrusmq.settlement import delete, settle, visibility
 from cirrusmq.storage.changes import Condition
+from cirrusmq_lambda.routes import receiving
 
 Patch = Callable[[pytest.MonkeyPatch], None]
 
@@ -90,6 +91,27 @@ def a_claim_does_not_compare_what_it_read(patch: pytest.MonkeyPatch) -> None:
 def a_delete_does_not_compare_the_nonce(patch: pytest.MonkeyPatch) -> None:
     """A stale receipt deletes."""
     patch.setattr(delete, "holds_still", _without_clauses(settle.holds_still, "k["))
+
+
+@plant()
+def deletes_that_a_receive_carries_are_not_made(patch: pytest.MonkeyPatch) -> None:
+    """A receive tells them as done."""
+
+    def told(core: object, receipts: Sequence[str], *_: object) -> settle.Results:
+        return dict.fromkeys(receipts, 0)
+
+    patch.setattr(receiving, "delete_what_can_be", told)
+
+
+@plant()
+def deletes_that_a_receive_carries_are_told_as_done(patch: pytest.MonkeyPatch) -> None:
+    """Those of stale receipts as well, and those that the store refused."""
+    made = delete.delete_what_can_be
+
+    def told(*args: Any) -> settle.Results:
+        return dict.fromkeys(made(*args), 0)
+
+    patch.setattr(receiving, "delete_what_can_be", told)
 
 
 @plant()

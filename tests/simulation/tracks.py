@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tests.simulation.history import Call, History
 from tests.simulation.places import Delivery
@@ -108,6 +108,8 @@ class Book:
         self._of_attempt: dict[str, Call] = {}
         for call in history.calls:
             self.by_kind[call.kind].append(call)
+            if "delete" in call.given:
+                self._add_carried(call)
             if call.kind in ("send", "send again") and call.effective:
                 self._add_send(call)
             elif call.kind == "receive" and call.known:
@@ -163,11 +165,21 @@ class Book:
             self.label_of.setdefault(delivery.id, delivery.label)
             self._track(delivery).deliveries.append(delivery)
 
+    def _add_carried(self, call: Call) -> None:
+        """The deletes of a receive, as a call of their own from its beginning to its end."""
+        deletes = replace(call, kind="delete", given={"messages": call.given["delete"]})
+        if call.deleted is not None:
+            deletes.outcome, deletes.answer = "answered", call.deleted
+        self.by_kind["delete"].append(deletes)
+        self._add_acts(deletes)
+
     def _add_acts(self, call: Call) -> None:
         for number, delivery in enumerate(call.given["messages"]):
             result = None
             if call.known:
                 result = call.answer[number]
+                if result == "Unavailable":
+                    result = None
             elif call.outcome == "refused":
                 result = str(call.answer)
             self._track(delivery).acts.append(Act(call, call.kind, delivery, result))
