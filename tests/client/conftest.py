@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import socket
 import subprocess
 import time
@@ -77,6 +78,27 @@ def new_queue(client: Client) -> Callable[..., str]:
         return name
 
     return make
+
+
+@pytest.fixture
+def proxy(client: Client) -> Iterator[Any]:
+    """A way to the service that loses answers, and notes the calls."""
+    specification = importlib.util.spec_from_file_location(
+        "losing_proxy", Path(__file__).with_name("losing_proxy.py")
+    )
+    assert specification is not None
+    assert specification.loader is not None
+    module = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(module)
+    running = module.LosingProxy(client.url)
+    yield running
+    running.stop()
+
+
+@pytest.fixture
+def lossy(proxy: Any, new_client: Callable[..., Client]) -> Client:
+    """A client behind the proxy."""
+    return new_client(url=proxy.url, backoff=Backoff(first_seconds=0.01))
 
 
 Wait = Callable[..., None]

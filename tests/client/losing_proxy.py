@@ -18,6 +18,7 @@ class LosingProxy:
     def __init__(self, url: str) -> None:
         self._losses: list[tuple[str, Callable[[], object]]] = []
         self.lost = 0
+        self.paths: list[str] = []
         self.bodies: list[bytes] = []
         proxy = self
         upstream = httpx.Client(base_url=url, timeout=60, trust_env=False)
@@ -27,6 +28,7 @@ class LosingProxy:
 
             def pass_on(self) -> None:
                 body = self.rfile.read(int(self.headers.get("content-length", 0)))
+                proxy.paths.append(self.path)
                 proxy.bodies.append(body)
                 kept = {
                     name: value

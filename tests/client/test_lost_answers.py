@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,6 @@ import pytest
 from sqlalchemy import create_engine, func, select, text
 
 from cirrusmq_client import (
-    Backoff,
     Client,
     ExactlyOnce,
     Message,
@@ -22,26 +20,6 @@ from cirrusmq_client import (
 )
 
 NewQueue = Callable[..., str]
-
-
-@pytest.fixture
-def proxy(client: Client) -> Iterator[Any]:
-    specification = importlib.util.spec_from_file_location(
-        "losing_proxy", Path(__file__).with_name("losing_proxy.py")
-    )
-    assert specification is not None
-    assert specification.loader is not None
-    module = importlib.util.module_from_spec(specification)
-    specification.loader.exec_module(module)
-    running = module.LosingProxy(client.url)
-    yield running
-    running.stop()
-
-
-@pytest.fixture
-def lossy(proxy: Any, new_client: Callable[..., Client]) -> Client:
-    """A client behind the proxy."""
-    return new_client(url=proxy.url, backoff=Backoff(first_seconds=0.01))
 
 
 def count(client: Client, queue: str) -> int:

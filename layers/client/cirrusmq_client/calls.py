@@ -10,7 +10,7 @@ from typing import Any, TypeAlias, TypeVar, cast
 from cirrusmq_client.answers import Health
 from cirrusmq_client.attempts import make_attempt
 from cirrusmq_client.errors import CirrusMQError, InvalidParameter
-from cirrusmq_client.transport import Reply, Transport
+from cirrusmq_client.transport import Transport
 
 T = TypeVar("T")
 Attributes: TypeAlias = Mapping[str, Any]
@@ -64,7 +64,7 @@ class Calls:
                 return
             wanted = wanted | {"cursor": page["cursor"]}
 
-    def _with_attempt(self, make: Callable[[str], Reply]) -> Reply:
+    def _with_attempt(self, make: Callable[[str], T]) -> T:
         """A call that shows an `attempt`.
 
         Before the first answer the service's time is a guess. An attempt refused for its time

@@ -1,7 +1,8 @@
 """Clustering: the members of a group share the messages of a source.
 
 receive ──> inbox ──> workers: handler ──> settler: delete, give back, dead-letter
-              └── leases are extended from the receive until the settling ──┘
+   ↑          └── leases are extended from the receive until the settling ──┘
+   └───────── deletes of what was handled since the last receive ───────────┘
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from cirrusmq_client.client import Client
 from cirrusmq_client.errors import CirrusMQError, Forbidden, NoAnswer, Throttled, Unavailable
@@ -112,19 +114,37 @@ class Clustering:
         if not most:
             return True
         begun = time.monotonic()
-        received = self._client.receive(
-            self._source,
-            most,
-            wait_seconds=self._options.wait_seconds,
-            visibility_timeout_seconds=self._options.visibility_timeout_seconds,
-        )
+        received = self._exchange(most)
         if not received:
             waited_seconds = (time.monotonic() - begun) * self._leases.scale
             return waited_seconds >= self._options.wait_seconds / 2
         held = self._leases.add(received)
         if held and not self._inbox.put(held):
             self._settler.settle((each, AT_ONCE) for each in held)
+        if len(received) < most and not self._inbox.ordered:
+            # Nothing more is there for now: quick handlers end before the next receive is made.
+            self._settler.wait_for_deletes(len(received))
         return True
+
+    def _exchange(self, most: int) -> list[Received]:
+        """Receive; what was handled since the last time is deleted by the same call."""
+        done = self._settler.take_deletes()
+        wanted: dict[str, Any] = {
+            "wait_seconds": self._options.wait_seconds,
+            "visibility_timeout_seconds": self._options.visibility_timeout_seconds,
+        }
+        if not done:
+            return self._client.receive(self._source, most, **wanted)
+        receipts = [held.message.receipt for held in done]
+        try:
+            exchanged = self._client.delete_and_receive(self._source, receipts, most, **wanted)
+        except CirrusMQError:
+            self._settler.delete_after_all(done)
+            raise
+        self._settler.note_deletes(done, exchanged.deleted)
+        if exchanged.error is not None:
+            raise exchanged.error
+        return exchanged.messages
 
     def _work(self) -> None:
         while True:

@@ -26,7 +26,7 @@ SLACK_SECONDS = 0.1
 class Held:
     """A message and its lease as known here; times of the monotonic clock."""
 
-    __slots__ = ("ends", "message", "renew", "seconds")
+    __slots__ = ("ending", "ends", "message", "renew", "seconds")
 
     def __init__(self, message: Received, remaining_seconds: float, scale: float) -> None:
         self.message = message
@@ -34,6 +34,8 @@ class Held:
             LONGEST_SECONDS, max(1, math.ceil(max(remaining_seconds, LEAST_SECONDS * scale)))
         )
         """The visibility timeout that an extension asks for, in the service's seconds."""
+        self.ending = False
+        """Whether a call is under way that deletes it."""
         self.set(remaining_seconds / scale)
 
     @property
@@ -88,6 +90,13 @@ class Leases:
                 self._changed.notify_all()
         return added
 
+    def end(self, held: Sequence[Held]) -> None:
+        """A call that deletes these is about to be made: they are extended only if it takes long,
+        and may be gone by then."""
+        for each in held:
+            each.ending = True
+            each.renew = max(each.renew, each.ends - LEAST_SECONDS)
+
     def drop(self, held: Sequence[Held]) -> None:
         """These are no longer needed."""
         with self._changed:
@@ -134,6 +143,6 @@ class Leases:
                 by_receipt[failed.receipt].lose()
             else:
                 by_receipt[failed.receipt].renew = math.inf
-            if known:
+            if known and not by_receipt[failed.receipt].ending:
                 message = by_receipt[failed.receipt].message
                 logger.warning("%s is no longer held: %s", message.id, failed.detail)

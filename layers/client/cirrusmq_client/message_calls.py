@@ -8,9 +8,9 @@ from dataclasses import replace
 from typing import Any
 
 from cirrusmq_client.calls import Calls
-from cirrusmq_client.errors import CirrusMQError, ReceiptExpired, error_of
+from cirrusmq_client.errors import CirrusMQError, ReceiptExpired, Unavailable, error_of
 from cirrusmq_client.messages import Message, Received
-from cirrusmq_client.outcomes import Failed, Outcome, Sent
+from cirrusmq_client.outcomes import Exchanged, Failed, Outcome, Sent
 from cirrusmq_client.sources import Queue, Source, queue_path, source_of
 from cirrusmq_client.transport import Reply
 
@@ -47,16 +47,9 @@ class MessageCalls(Calls):
 
         Where the answer is lost, the same messages are asked for again, with the same receipts.
         """
-        source = source_of(source)
-        body: dict[str, Any] = {"max": max_messages}
-        if wait_seconds is not None:
-            body["wait_seconds"] = wait_seconds
-        if visibility_timeout_seconds is not None:
-            body["visibility_timeout_seconds"] = visibility_timeout_seconds
-        if isinstance(source, Queue) and source.receiver is not None:
-            body["receiver"] = source.receiver
-        path = source.path + "/messages/receive"
-        longest = LONGEST_WAIT_SECONDS if wait_seconds is None else wait_seconds
+        path, body, longest = _wanted(
+            source, max_messages, wait_seconds, visibility_timeout_seconds
+        )
 
         def make(attempt: str) -> Reply:
             shown = body | {"attempt": attempt}
@@ -65,7 +58,48 @@ class MessageCalls(Calls):
                 "POST", path, shown, repeated_body=again, wait_seconds=longest
             )
 
-        return [Received(message) for message in self._with_attempt(make).json["messages"]]
+        return _messages(self._with_attempt(make))
+
+    def delete_and_receive(
+        self,
+        source: str | Source,
+        receipts: Sequence[str],
+        max_messages: int = 1,
+        *,
+        wait_seconds: float | None = None,
+        visibility_timeout_seconds: int | None = None,
+    ) -> Exchanged:
+        """Delete messages as `delete` does, then receive as `receive` does, in one call.
+
+        An error that is raised was told before the deletes, or its answer was lost.
+        """
+        path, body, longest = _wanted(
+            source, max_messages, wait_seconds, visibility_timeout_seconds
+        )
+        deletes = {"delete": list(receipts)}
+
+        def make(attempt: str) -> Exchanged:
+            shown = body | {"attempt": attempt}
+            again = shown | {"repeat": True}
+            reply = self._transport.call(
+                *("POST", path, shown | deletes),
+                repeated_body=again | deletes,
+                wait_seconds=longest,
+            )
+            deleted = _ended(reply, "deleted")
+            if "error" not in reply.json:
+                return Exchanged(_messages(reply), deleted)
+            error = error_of(reply.json["error"])
+            if isinstance(error, Unavailable):
+                # As after a 503: it may have claimed messages, and the same ones are asked for.
+                try:
+                    more = self._transport.call("POST", path, again, wait_seconds=longest)
+                except CirrusMQError as later:
+                    return Exchanged([], deleted, later)
+                return Exchanged(_messages(more), deleted)
+            return Exchanged([], deleted, error)
+
+        return self._with_attempt(make)
 
     def delete(self, source: str | Source, receipts: Sequence[str]) -> Outcome:
         """Delete messages. After a lost answer, an expired receipt counts as deleted."""
@@ -119,13 +153,7 @@ class MessageCalls(Calls):
     ) -> Outcome:
         path = f"{source_of(source).path}/messages/{action}"
         reply = self._transport.call("POST", path, body)
-        outcome = _outcome(reply, done)
-        if not reply.uncertain:
-            return outcome
-        # The earlier try most likely ended these receipts.
-        gone = {failed.receipt for failed in outcome.failed if failed.code == _EXPIRED}
-        failed = [failed for failed in outcome.failed if failed.receipt not in gone]
-        return Outcome(outcome.done | dict.fromkeys(gone), failed)
+        return _ended(reply, done)
 
 
 _EXPIRED = ReceiptExpired.__name__
@@ -146,11 +174,46 @@ def _sent(entry: Mapping[str, Any]) -> Sent:
     return Sent(entry["id"], entry["body_md5"], entry["sent_at"])
 
 
+def _wanted(
+    source: str | Source,
+    max_messages: int,
+    wait_seconds: float | None,
+    visibility_timeout_seconds: int | None,
+) -> tuple[str, dict[str, Any], float]:
+    """A receive's path, its body, and how long it may wait."""
+    source = source_of(source)
+    body: dict[str, Any] = {"max": max_messages}
+    if wait_seconds is not None:
+        body["wait_seconds"] = wait_seconds
+    if visibility_timeout_seconds is not None:
+        body["visibility_timeout_seconds"] = visibility_timeout_seconds
+    if isinstance(source, Queue) and source.receiver is not None:
+        body["receiver"] = source.receiver
+    longest = LONGEST_WAIT_SECONDS if wait_seconds is None else wait_seconds
+    return source.path + "/messages/receive", body, longest
+
+
+def _messages(reply: Reply) -> list[Received]:
+    return [Received(message) for message in reply.json["messages"]]
+
+
+def _ended(reply: Reply, done: str) -> Outcome:
+    """The result for each receipt that a call was to end."""
+    outcome = _outcome(reply, done)
+    if not reply.uncertain:
+        return outcome
+    # The earlier try most likely ended these receipts.
+    gone = {failed.receipt for failed in outcome.failed if failed.code == _EXPIRED}
+    failed = [failed for failed in outcome.failed if failed.receipt not in gone]
+    return Outcome(outcome.done | dict.fromkeys(gone), failed)
+
+
 def _outcome(reply: Reply, done: str) -> Outcome:
     entries = [
-        {"receipt": entry} if isinstance(entry, str) else entry for entry in reply.json[done]
+        {"receipt": entry} if isinstance(entry, str) else entry
+        for entry in reply.json.get(done, ())
     ]
     return Outcome(
         {entry["receipt"]: entry.get("visible_at") for entry in entries},
-        [Failed(**failed) for failed in reply.json["failed"]],
+        [Failed(**failed) for failed in reply.json.get("failed", ())],
     )

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from cirrusmq_client.errors import CirrusMQError
+from cirrusmq_client.messages import Received
+
 
 @dataclass(frozen=True, slots=True)
 class Sent:
@@ -42,3 +45,15 @@ class Outcome:
 
     done: dict[str, str | None]
     failed: list[Failed]
+
+
+@dataclass(frozen=True, slots=True)
+class Exchanged:
+    """A receive that first deleted messages.
+
+    `error`: why nothing was received, though the deletes were made.
+    """
+
+    messages: list[Received]
+    deleted: Outcome
+    error: CirrusMQError | None = None

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections import defaultdict, deque
 from collections.abc import Iterable, Sequence
 
 from cirrusmq_client.client import Client
-from cirrusmq_client.errors import CirrusMQError, NoDeadLetterQueue
+from cirrusmq_client.errors import CirrusMQError, NoDeadLetterQueue, ReceiptExpired
 from cirrusmq_client.leases import BATCH, Held, Leases
-from cirrusmq_client.outcomes import Outcome
+from cirrusmq_client.outcomes import Failed, Outcome
 from cirrusmq_client.results import Ack, DeadLetter, Result, Retry
 from cirrusmq_client.sources import Source
 
@@ -18,14 +19,29 @@ logger = logging.getLogger("cirrusmq_client")
 THREADS = 2
 PENDING = 1_024
 """Results that may wait; then handlers wait for them."""
+CARRY_SECONDS = 0.05
+"""So long a delete waits for a receive that carries it."""
+HANDLE_SECONDS = 0.02
+"""So long a receive waits for the handlers of what the last one brought."""
+CARRIED = 64
+"""Of more deletes than this some are made at once."""
+_EXPIRED = ReceiptExpired.__name__
 
 
 class Settler:
-    """Deletes, gives back and dead-letters. Results that wait during a call are in the next one."""
+    """Deletes, gives back and dead-letters. Results that wait during a call are in the next one.
+
+    A delete waits for a moment, so that the next receive may carry it:
+
+        handler ──> put ──> carried by a receive that is about to be made
+                       └──> 50 ms later, or when many wait: deleted by a call of its own
+    """
 
     def __init__(self, client: Client, source: Source, leases: Leases) -> None:
         self._client, self._source, self._leases = client, source, leases
-        self._pending: deque[tuple[Held, Result]] = deque()
+        self._deletes: deque[tuple[Held, float]] = deque()
+        """Messages to delete, and until when they may wait for a receive."""
+        self._others: deque[tuple[Held, Result]] = deque()
         self._changed = threading.Condition()
         self._closed = False
         self._threads = [
@@ -41,10 +57,58 @@ class Settler:
     def put(self, results: Iterable[tuple[Held, Result]]) -> None:
         """Settle these some time soon."""
         with self._changed:
-            while len(self._pending) >= PENDING and not self._closed:
+            while len(self._deletes) + len(self._others) >= PENDING and not self._closed:
                 self._changed.wait()
-            self._pending.extend(results)
+            until = time.monotonic() + CARRY_SECONDS
+            for held, result in results:
+                if isinstance(result, Ack):
+                    self._deletes.append((held, until))
+                else:
+                    self._others.append((held, result))
             self._changed.notify_all()
+
+    def wait_for_deletes(self, count: int) -> None:
+        """Until so many wait to be carried, or a moment is over."""
+        until = time.monotonic() + HANDLE_SECONDS
+        with self._changed:
+            while len(self._deletes) < min(count, BATCH) and not self._closed:
+                left = until - time.monotonic()
+                if left <= 0:
+                    return
+                self._changed.wait(left)
+
+    def take_deletes(self) -> list[Held]:
+        """Messages that the caller deletes by the receive that it is about to make."""
+        with self._changed:
+            count = min(len(self._deletes), BATCH)
+            taken = [self._deletes.popleft()[0] for _ in range(count)]
+            self._changed.notify_all()
+        self._leases.end(taken)
+        return taken
+
+    def note_deletes(self, taken: Sequence[Held], outcome: Outcome) -> None:
+        """What became of them; those that the service could not delete then are deleted now."""
+        by_receipt = {held.message.receipt: held for held in taken}
+        self._leases.drop([by_receipt[receipt] for receipt in outcome.done])
+        passing = {failed.receipt for failed in outcome.failed if failed.code != _EXPIRED}
+        self._leases.drop([held for receipt, held in by_receipt.items() if receipt not in passing])
+        _warn([failed for failed in outcome.failed if failed.receipt not in passing])
+        self.delete_after_all([by_receipt[receipt] for receipt in passing])
+
+    def delete_after_all(self, taken: Sequence[Held]) -> None:
+        """Delete these in a call of their own, since the receive failed that was to do it.
+
+        It may have done it all the same: a receipt that is worth nothing is no failure here.
+        """
+        if not taken:
+            return
+        try:
+            outcome = self._client.delete(self._source, [held.message.receipt for held in taken])
+            _warn([failed for failed in outcome.failed if failed.code != _EXPIRED])
+        except CirrusMQError as error:
+            logger.warning("%d messages not settled: %s", len(taken), error)
+        finally:
+            self._leases.drop(taken)
 
     def close(self) -> None:
         """Settle what waits, then end."""
@@ -66,16 +130,29 @@ class Settler:
         return done
 
     def _run(self) -> None:
-        while True:
-            with self._changed:
-                while not self._pending and not self._closed:
-                    self._changed.wait()
-                if not self._pending:
-                    return
-                count = min(len(self._pending), BATCH)
-                taken = [self._pending.popleft() for _ in range(count)]
-                self._changed.notify_all()
+        while taken := self._next():
             self.settle(taken)
+
+    def _next(self) -> list[tuple[Held, Result]]:
+        """What is to be settled now, as soon as there is something; nothing at the end."""
+        with self._changed:
+            while True:
+                left: float | None = None
+                if self._others:
+                    count = min(len(self._others), BATCH)
+                    taken = [self._others.popleft() for _ in range(count)]
+                    break
+                if self._deletes:
+                    left = self._deletes[0][1] - time.monotonic()
+                    if left <= 0 or self._closed or len(self._deletes) >= CARRIED:
+                        count = min(len(self._deletes), BATCH)
+                        taken = [(self._deletes.popleft()[0], Ack()) for _ in range(count)]
+                        break
+                elif self._closed:
+                    return []
+                self._changed.wait(left)
+            self._changed.notify_all()
+            return taken
 
     def _settle(self, group: Sequence[Held], result: Result) -> set[str]:
         receipts = [held.message.receipt for held in group]
@@ -90,8 +167,7 @@ class Settler:
         hopeless = [
             failed.receipt for failed in outcome.failed if failed.code == NoDeadLetterQueue.__name__
         ]
-        for failed in outcome.failed:
-            logger.warning("not settled: %s: %s", failed.code, failed.detail)
+        _warn(outcome.failed)
         if hopeless:
             self._settle([held for held in group if held.message.receipt in hopeless], Retry())
         return set(outcome.done)
@@ -104,3 +180,8 @@ class Settler:
                 return self._client.dead_letter(self._source, receipts, reason)
             case Retry():
                 return self._client.give_back(self._source, receipts, result.delay_seconds)
+
+
+def _warn(failures: Iterable[Failed]) -> None:
+    for failed in failures:
+        logger.warning("not settled: %s: %s", failed.code, failed.detail)

@@ -1,0 +1,258 @@
+"""A receive carries the deletes of what was handled since the last one."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+
+from cirrusmq_client import Batches, Client, Consumer, Message, Producer, Queue, errors
+from cirrusmq_client.leases import Held, Leases
+from cirrusmq_client.messages import Received
+from cirrusmq_client.outcomes import Failed, Outcome
+from cirrusmq_client.settling import Settler
+
+NewQueue = Callable[..., str]
+Wait = Callable[..., None]
+
+
+def receipts(messages: Sequence[Received]) -> list[str]:
+    return [message.receipt for message in messages]
+
+
+def left(client: Client, queue: str) -> int:
+    counts = client.show_queue(queue)["counts"]
+    return counts["active"] + counts["inactive"]
+
+
+def calls(proxy: Any) -> Counter[str]:
+    """Calls on messages, by the ends of their paths."""
+    return Counter(path.rpartition("/")[2] for path in proxy.paths if "/messages/" in path)
+
+
+def test_a_receive_deletes_and_tells_the_result_for_each_receipt(
+    client: Client, new_queue: NewQueue
+) -> None:
+    name = new_queue()
+    client.send(name, [Message("a"), Message("b")])
+    first = client.receive(name, 16, wait_seconds=5)
+    client.delete(name, receipts(first)[1:])
+    client.send(name, [Message("c")])
+
+    exchanged = client.delete_and_receive(name, receipts(first), 16, wait_seconds=5)
+
+    assert exchanged.error is None
+    assert [message.text for message in exchanged.messages] == ["c"]
+    assert exchanged.deleted.done == {first[0].receipt: None}
+    assert [failed.code for failed in exchanged.deleted.failed] == ["ReceiptExpired"]
+
+
+def test_after_a_lost_answer_the_same_messages_come_and_the_deletes_count_as_done(
+    proxy: Any, lossy: Client, client: Client, new_queue: NewQueue
+) -> None:
+    name = new_queue()
+    client.send(name, [Message("a")])
+    first = client.receive(name, 16, wait_seconds=5)
+    client.send(name, [Message("b")])
+    proxy.lose("/receive")
+
+    exchanged = lossy.delete_and_receive(name, receipts(first), 16, wait_seconds=5)
+
+    assert proxy.lost == 1
+    assert [(each.text, each.receive_count) for each in exchanged.messages] == [("b", 1)]
+    assert exchanged.deleted.done.keys() == set(receipts(first))
+    assert exchanged.deleted.failed == []
+
+
+def test_an_error_after_the_deletes_comes_beside_their_results(
+    client: Client, new_queue: NewQueue
+) -> None:
+    name = new_queue()
+    client.send(name, [Message("a")])
+    first = client.receive(name, 16, wait_seconds=5)
+    deletion = threading.Timer(0.5, client.delete_queue, (name,))
+    deletion.start()
+
+    exchanged = client.delete_and_receive(name, receipts(first), wait_seconds=20)
+    deletion.join()
+
+    assert exchanged.deleted.done.keys() == set(receipts(first))
+    assert exchanged.messages == []
+    assert isinstance(exchanged.error, errors.QueueNotFound)
+
+
+def test_a_consumer_of_quick_handlers_makes_one_call_a_message(
+    proxy: Any, lossy: Client, client: Client, new_queue: NewQueue, wait_until: Wait
+) -> None:
+    name = new_queue()
+    for number in range(30):
+        client.send(name, [Message(str(number))])
+    handled: list[str] = []
+    consumer = Consumer(
+        *(name, lambda message: handled.append(message.text)),
+        client=lossy,
+        workers=1,
+        prefetch=0,
+        wait_seconds=1,
+    )
+
+    with consumer:
+        wait_until(lambda: len(handled) == 30)
+        wait_until(lambda: left(client, name) == 0)
+
+    made = calls(proxy)
+    assert sorted(map(int, handled)) == list(range(30))
+    assert made["delete"] <= 3
+    assert made["receive"] <= 36
+
+
+def test_a_consumer_of_batches_makes_one_call_for_sixteen(
+    proxy: Any, lossy: Client, client: Client, new_queue: NewQueue, wait_until: Wait
+) -> None:
+    name = new_queue(partitions=1)
+    for _ in range(10):
+        client.send(name, [Message("x")] * 16)
+    handled: list[int] = []
+    consumer = Consumer(
+        *(name, lambda messages: handled.append(len(messages))),
+        client=lossy,
+        batches=Batches(max_batch=16),
+        workers=1,
+        prefetch=0,
+        wait_seconds=1,
+    )
+
+    with consumer:
+        wait_until(lambda: sum(handled) == 160)
+        wait_until(lambda: left(client, name) == 0)
+
+    made = calls(proxy)
+    assert made["delete"] <= 3
+    assert made["receive"] + made["delete"] <= 20
+
+
+def test_a_delete_does_not_wait_for_the_end_of_a_long_receive(
+    client: Client, new_queue: NewQueue, wait_until: Wait
+) -> None:
+    name = new_queue()
+    client.send(name, [Message("a")])
+
+    with Consumer(name, lambda _: time.sleep(0.3), client=client, wait_seconds=20):
+        begun = time.monotonic()
+        wait_until(lambda: left(client, name) == 0, seconds=10)
+        assert time.monotonic() - begun < 10
+        client.send(name, [Message("end")])  # so that the receive ends, and the consumer with it
+
+
+@pytest.mark.parametrize("ordered", [False, True])
+def test_what_was_handled_is_deleted_when_a_consumer_stops(
+    client: Client, producer: Producer, new_queue: NewQueue, wait_until: Wait, ordered: bool
+) -> None:
+    name = new_queue(ordered=ordered)
+    producer.send_batch(name, [Message(str(n), group=str(n % 7)) for n in range(200)])
+    handled: list[str] = []
+    consumer = Consumer(
+        name, lambda message: handled.append(message.text), client=client, wait_seconds=1
+    )
+
+    consumer.start()
+    wait_until(lambda: len(handled) > 60)
+    consumer.stop()
+    consumer.join()
+
+    assert left(client, name) == 200 - len(handled)
+
+
+def test_messages_are_handled_once_though_answers_are_lost(
+    proxy: Any,
+    lossy: Client,
+    client: Client,
+    new_queue: NewQueue,
+    wait_until: Wait,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    name = new_queue()
+    for number in range(40):
+        client.send(name, [Message(str(number))])
+    for _ in range(5):
+        proxy.lose("/receive")
+    handled: list[str] = []
+
+    with Consumer(name, lambda message: handled.append(message.text), client=lossy, wait_seconds=1):
+        wait_until(lambda: len(handled) >= 40)
+        wait_until(lambda: left(client, name) == 0)
+
+    assert proxy.lost == 5
+    assert sorted(map(int, handled)) == list(range(40))
+    assert [line for line in caplog.messages if "not settled" in line] == []
+
+
+class Deletes:
+    """The part of a client that a settler needs."""
+
+    server_seconds = 0.0
+
+    def __init__(self) -> None:
+        self.asked: list[list[str]] = []
+
+    def delete(self, _: object, asked: Sequence[str]) -> Outcome:
+        self.asked.append(list(asked))
+        expired = [Failed(asked[0], "ReceiptExpired", "gone")]
+        return Outcome(dict.fromkeys(asked[1:]), expired)
+
+
+@pytest.fixture
+def service() -> Deletes:
+    return Deletes()
+
+
+@pytest.fixture
+def settler(service: Any) -> Settler:
+    return Settler(service, Queue("q"), Leases(service, Queue("q")))
+
+
+def some(count: int) -> list[Held]:
+    return [Held(Received({"id": str(n), "receipt": str(n)}), 30.0, 1.0) for n in range(count)]
+
+
+def test_what_the_store_refused_to_delete_is_deleted_by_a_call_of_its_own(
+    service: Deletes, settler: Settler, caplog: pytest.LogCaptureFixture
+) -> None:
+    taken = some(4)
+    stale, refused, refused_too = (
+        Failed("1", "ReceiptExpired", "stale"),
+        Failed("2", "Unavailable", "later"),
+        Failed("3", "Unavailable", "later"),
+    )
+
+    with caplog.at_level(logging.WARNING):
+        settler.note_deletes(taken, Outcome({"0": None}, [stale, refused, refused_too]))
+
+    assert [sorted(asked) for asked in service.asked] == [["2", "3"]]
+    assert caplog.messages == ["not settled: ReceiptExpired: stale"]
+
+
+def test_a_receipt_that_an_unanswered_receive_deleted_is_no_failure(
+    service: Deletes, settler: Settler, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.WARNING):
+        settler.delete_after_all(some(2))
+
+    assert service.asked == [["0", "1"]]
+    assert caplog.messages == []
+
+
+def test_a_lease_that_is_about_to_end_by_a_receive_is_not_extended_meanwhile() -> None:
+    leases = Leases(Deletes(), Queue("q"))  # type: ignore[arg-type]
+    (held,) = some(1)
+    before = held.renew
+
+    leases.end([held])
+
+    assert held.renew - before > 10
+    assert held.renew < held.ends
