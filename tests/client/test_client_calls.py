@@ -21,8 +21,8 @@ from cirrusmq_client import (
     Queue,
     errors,
 )
+from cirrusmq_client.batches import split
 from cirrusmq_client.clocks import ServerClock
-from cirrusmq_client.producer import split
 
 NewQueue = Callable[..., str]
 

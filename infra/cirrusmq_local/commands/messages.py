@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from cirrusmq_client import Client, Message, Queue, Received
-from cirrusmq_client.producer import split
+from cirrusmq_client.batches import split
 from cirrusmq_local.commands import arguments
 from cirrusmq_local.commands.arguments import DATA, Data, Json, check_single, read_texts
 from cirrusmq_local.commands.calls import connect

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from cirrusmq_client import Message
-from cirrusmq_client.producer import split
+from cirrusmq_client.batches import split
 from cirrusmq_local.commands import arguments
 from cirrusmq_local.commands.arguments import (
     DATA,

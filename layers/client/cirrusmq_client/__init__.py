@@ -16,6 +16,7 @@ from cirrusmq_client.consumer import Consumer
 from cirrusmq_client.dynamodb_transactions import DynamoDBTransactions
 from cirrusmq_client.errors import CirrusMQError
 from cirrusmq_client.exactly_once import AlreadyConsumed, ExactlyOnce
+from cirrusmq_client.lingering import NotSent
 from cirrusmq_client.messages import Message, Received
 from cirrusmq_client.options import Batches
 from cirrusmq_client.producer import PartlySent, Producer
@@ -42,6 +43,7 @@ __all__ = [
     "FileProgress",
     "Message",
     "NoProgress",
+    "NotSent",
     "PartlySent",
     "Producer",
     "Queue",

@@ -18,8 +18,8 @@ class Batches:
     max_await: float = 0.0
 
     def __post_init__(self) -> None:
-        _check("max_batch", self.max_batch, MAX_BATCH)
-        _check("max_await", self.max_await, MAX_AWAIT_SECONDS)
+        check("max_batch", self.max_batch, MAX_BATCH)
+        check("max_await", self.max_await, MAX_AWAIT_SECONDS)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,10 +35,10 @@ class Options:
     grace_seconds: float = 30.0
 
     def __post_init__(self) -> None:
-        _check("workers", self.workers, (1, 1_024))
-        _check("receivers", self.receivers, (1, 64))
-        _check("prefetch", self.prefetch, (0, 1_024))
-        _check("wait_seconds", self.wait_seconds, WAIT_SECONDS)
+        check("workers", self.workers, (1, 1_024))
+        check("receivers", self.receivers, (1, 64))
+        check("prefetch", self.prefetch, (0, 1_024))
+        check("wait_seconds", self.wait_seconds, WAIT_SECONDS)
 
     @property
     def most(self) -> int:
@@ -51,7 +51,8 @@ class Options:
         return 0.0 if self.batches is None else self.batches.max_await
 
 
-def _check(name: str, value: float, bounds: tuple[float, float]) -> None:
+def check(name: str, value: float, bounds: tuple[float, float]) -> None:
+    """Raise ValueError where the value is not within the bounds, both included."""
     least, most = bounds
     if not least <= value <= most:
         raise ValueError(f"{name} must be {least:,} to {most:,}")

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future
+from contextlib import contextmanager
 from dataclasses import replace
+from types import TracebackType
 from typing import Any, TypeVar
 
+from cirrusmq_client.batches import split
 from cirrusmq_client.client import Client
 from cirrusmq_client.errors import CirrusMQError
+from cirrusmq_client.lingering import Lingering
 from cirrusmq_client.messages import DEDUPLICATION_ATTRIBUTE, Message
+from cirrusmq_client.options import check
 from cirrusmq_client.outcomes import Published, Sent
+from cirrusmq_client.signals import first_on_signals
 
-BATCH_MESSAGES = 16
-BATCH_BYTES = 262_144
-REQUEST_BYTES = 1_000_000
-"""Of JSON; the service takes 1 MiB. Escapes may make a body six times as long."""
+LINGER_SECONDS = (0.0, 10.0)
+SENDS = (1, 64)
 ATTRIBUTES = 10
 
 Entry = TypeVar("Entry", Sent, Published)
@@ -36,10 +40,21 @@ class Producer:
 
     A body is text or bytes, or a whole `Message`. A call whose answer was lost is repeated and
     stores nothing twice.
+
+        with Producer() as producer:
+            futures = [producer.send_soon("orders", body) for body in bodies]
+
+    - `linger`: seconds that a message of `send_soon` waits for others to be sent with; 0 to 10.
+    - `sends`: threads that send them, 1 to 64, so calls in flight.
     """
 
-    def __init__(self, client: Client | None = None) -> None:
+    def __init__(
+        self, client: Client | None = None, *, linger: float = 0.005, sends: int = 4
+    ) -> None:
+        check("linger", linger, LINGER_SECONDS)
+        check("sends", sends, SENDS)
         self.client = Client() if client is None else client
+        self._lingering = Lingering(self.client, linger, sends)
 
     def send(self, queue: str, body: str | bytes | Message, **fields: Any) -> Sent:
         """Send one message; `fields` are those of `Message`."""
@@ -52,6 +67,49 @@ class Producer:
         """
         return _each_batch(bodies, lambda batch: self.client.send(queue, batch))
 
+    def send_soon(self, queue: str, body: str | bytes | Message, **fields: Any) -> Future[Sent]:
+        """Send one message together with others of this moment; the future is its answer.
+
+        Together go messages of one queue and delay, and of one group, whose order is kept. Each is
+        stored, or its future has the error: that of the message alone, or of the call. Waits while
+        10,000 messages, or 16 MiB, are without an answer. NotSent once closed. A future that is
+        cancelled before its message is on the way is not sent. For asyncio:
+        `await asyncio.wrap_future(producer.send_soon(...))`.
+
+        After an error that is `uncertain` the message may be stored all the same, and behind
+        later ones of its group.
+        """
+        return self._lingering.put(queue, _message(body, fields))
+
+    def flush(self, timeout_seconds: float | None = None) -> bool:
+        """Send what waits now, without lingering, and wait for the answers; False where the time
+        ended before. Errors are in the futures."""
+        return self._lingering.flush(timeout_seconds)
+
+    def close(self, grace_seconds: float = 30.0) -> None:
+        """Send what waits, and take no more by `send_soon`.
+
+        A message without an answer by then gets NotSent, `uncertain` where it was on its way.
+        """
+        self._lingering.close(grace_seconds)
+
+    @contextmanager
+    def closed_on_signals(self) -> Iterator[None]:
+        """In the main thread: at SIGTERM or Ctrl-C close, then let the signal do what it does."""
+        with first_on_signals(self.close):
+            yield
+
+    def __enter__(self) -> Producer:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
     def publish(self, topic: str, body: str | bytes | Message, **fields: Any) -> Published:
         """Publish one message; `fields` are those of `Message`."""
         return self.client.publish(topic, [_message(body, fields)])[0]
@@ -59,27 +117,6 @@ class Producer:
     def publish_batch(self, topic: str, bodies: Iterable[str | bytes | Message]) -> list[Published]:
         """Publish any number of messages, in order; as `send_batch`."""
         return _each_batch(bodies, lambda batch: self.client.publish(topic, batch))
-
-
-def split(messages: Iterable[Message]) -> Iterator[list[Message]]:
-    """Messages in order, in batches that one call takes. One that is too large is alone."""
-    batch: list[Message] = []
-    held_bytes = held_json = 0
-    for message in messages:
-        size, size_json = message.size_bytes, _json_bytes(message)
-        full = (
-            len(batch) == BATCH_MESSAGES
-            or held_bytes + size > BATCH_BYTES
-            or held_json + size_json > REQUEST_BYTES
-        )
-        if batch and full:
-            yield batch
-            batch, held_bytes, held_json = [], 0, 0
-        batch.append(message)
-        held_bytes += size
-        held_json += size_json
-    if batch:
-        yield batch
 
 
 def _each_batch(
@@ -106,10 +143,3 @@ def _message(body: str | bytes | Message, fields: dict[str, Any]) -> Message:
     # Answers do not repeat the id, and an exactly-once consumer wants to know it.
     noted = {**known, DEDUPLICATION_ATTRIBUTE: message.deduplication_id}
     return replace(message, attributes=noted)
-
-
-def _json_bytes(message: Message) -> int:
-    """Bytes in a request: bodies and values with their escapes; some more for the rest."""
-    if message.size_bytes * 6 < REQUEST_BYTES // BATCH_MESSAGES:
-        return message.size_bytes * 6
-    return len(json.dumps(message.to_json(), ensure_ascii=False).encode()) + 2

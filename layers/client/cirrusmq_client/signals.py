@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
 from collections.abc import Callable, Iterator
@@ -15,6 +16,30 @@ def stop_on_signals(stop: Callable[[], None]) -> Iterator[None]:
 
     Only the main thread may set that; in others this does nothing.
     """
+    with _at_signal(lambda _: stop()):
+        yield
+
+
+@contextmanager
+def first_on_signals(work: Callable[[], None]) -> Iterator[None]:
+    """Do `work` at the first SIGTERM or Ctrl-C; then the signal does what it did before.
+
+    Only the main thread may set that; in others this does nothing.
+    """
+
+    def work_and_pass_on(number: int) -> None:
+        try:
+            work()
+        finally:
+            os.kill(os.getpid(), number)
+
+    with _at_signal(work_and_pass_on):
+        yield
+
+
+@contextmanager
+def _at_signal(act: Callable[[int], None]) -> Iterator[None]:
+    """Let `act` have the number of the first signal, in a thread of its own."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -24,10 +49,10 @@ def stop_on_signals(stop: Callable[[], None]) -> Iterator[None]:
         for number, held in before.items():
             signal.signal(number, signal.SIG_DFL if held is None else held)
 
-    def end(*_: Any) -> None:
+    def end(number: int, _: Any) -> None:
         restore()
-        # Not here: the main thread may be holding the very lock that `stop` needs.
-        threading.Thread(target=stop, name="cirrusmq-stop").start()
+        # Not here: the main thread may be holding the very lock that `act` needs.
+        threading.Thread(target=act, args=(number,), name="cirrusmq-stop").start()
 
     for number in before:
         signal.signal(number, end)

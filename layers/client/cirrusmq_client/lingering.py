@@ -1,0 +1,299 @@
+"""Sends that wait for each other: the messages that come within a moment go in one call.
+
+    send_soon ──> lane ──> batch ──> one of some threads: send ──> a future for each message
+                   └── (queue, delay), or (queue, group) with one batch in flight
+
+A batch is sent when it is full, or when its first message has waited for `linger`. In a lane of a
+group the next batch waits for the answer to the one before, so that the order is kept; by then it
+has more messages.
+"""
+
+from __future__ import annotations
+
+import atexit
+import concurrent.futures
+import contextlib
+import heapq
+import itertools
+import threading
+import time
+from collections import deque
+from collections.abc import Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+
+from cirrusmq_client.batches import Size, size_of
+from cirrusmq_client.client import Client
+from cirrusmq_client.errors import CirrusMQError, NoAnswer
+from cirrusmq_client.messages import Message
+from cirrusmq_client.outcomes import Sent
+
+WAITING_MESSAGES = 10_000
+WAITING_BYTES = 16_777_216
+"""Of messages without an answer; with more of them, `put` waits."""
+EXIT_SECONDS = 10.0
+"""Of grace when Python ends and nobody closed the producer."""
+_REFUSED = (400, 413)
+
+
+class NotSent(CirrusMQError):
+    """The producer was closed before the message was sent."""
+
+
+@dataclass(slots=True, eq=False)
+class _Entry:
+    message: Message
+    size: Size
+    future: Future[Sent]
+    came: float
+    """Of the monotonic clock."""
+    due: float
+    """When its batch is sent, full or not, if a thread is free."""
+
+
+@dataclass(slots=True, eq=False)
+class _Lane:
+    """Messages that may be sent together."""
+
+    key: tuple[object, ...]
+    queue: str
+    in_order: bool
+    entries: deque[_Entry] = field(default_factory=deque)
+    size: Size = field(default_factory=Size)
+    busy: bool = False
+    """Whether a batch of it is in flight that the next one waits for."""
+    planned: float | None = None
+    """When its next batch is due; None where no thread is to take one."""
+
+    def take(self) -> list[_Entry]:
+        """The first messages that one call takes; of one delay, and one at least."""
+        batch: list[_Entry] = []
+        held = Size()
+        while self.entries:
+            entry = self.entries[0]
+            delays = {each.message.delay_seconds for each in (*batch[:1], entry)}
+            if batch and (len(delays) > 1 or not held.plus(entry.size).fits):
+                break
+            batch.append(self.entries.popleft())
+            held = held.plus(entry.size)
+        self.size = self.size.minus(held)
+        return batch
+
+
+class Lingering:
+    """The messages of one producer that wait, and the threads that send them."""
+
+    def __init__(self, client: Client, linger_seconds: float, sends: int) -> None:
+        self._client, self._linger_seconds = client, linger_seconds
+        self._lanes: dict[tuple[object, ...], _Lane] = {}
+        self._due: list[tuple[float, int, _Lane]] = []
+        self._numbers = itertools.count()
+        self._unanswered: set[Future[Sent]] = set()
+        self._held = Size()
+        self._closed = False
+        lock = threading.Lock()
+        self._work, self._room = threading.Condition(lock), threading.Condition(lock)
+        self._threads = [
+            threading.Thread(target=self._run, name=f"cirrusmq-sender-{number}", daemon=True)
+            for number in range(sends)
+        ]
+        self._started = False
+
+    def put(self, queue: str, message: Message) -> Future[Sent]:
+        """Send the message soon; waits while too many are without an answer. NotSent once closed.
+
+        A future's callback, which runs in a thread of ours, never waits here.
+        """
+        size, future = size_of(message), Future[Sent]()
+        waits = threading.current_thread() not in self._threads
+        with self._work:
+            while waits and not self._closed and not self._has_room(size):
+                self._room.wait()
+            if self._closed:
+                raise NotSent
+            self._start()
+            now = time.monotonic()
+            entry = _Entry(message, size, future, now, now + self._linger_seconds)
+            self._unanswered.add(future)
+            self._held = self._held.plus(size)
+            lane = self._lane(queue, message)
+            lane.entries.append(entry)
+            lane.size = lane.size.plus(size)
+            self._plan(lane)
+        return future
+
+    def flush(self, timeout_seconds: float | None) -> bool:
+        """Send what waits now, and wait for the answers; False where the time ended before."""
+        with self._work:
+            self._hurry()
+            unanswered = list(self._unanswered)
+        return not concurrent.futures.wait(unanswered, timeout_seconds).not_done
+
+    def close(self, grace_seconds: float) -> None:
+        """Take no more, and send what waits; what has no answer in time gets NotSent."""
+        with self._work:
+            self._closed = True
+            self._hurry()
+            self._work.notify_all()
+            self._room.notify_all()
+            unanswered = list(self._unanswered)
+        in_time = not concurrent.futures.wait(unanswered, grace_seconds).not_done
+        with self._work:
+            waiting = [entry.future for lane in self._lanes.values() for entry in lane.entries]
+            for lane in self._lanes.values():
+                lane.entries.clear()
+            in_flight = self._unanswered.difference(waiting)
+        for future in waiting:
+            if future.set_running_or_notify_cancel():
+                _settle(future, NotSent())
+        for future in in_flight:
+            error = NotSent("the producer was closed before the send was answered")
+            error.uncertain = True
+            _settle(future, error)
+        atexit.unregister(self._at_exit)
+        if in_time and self._started:
+            for thread in self._threads:
+                if thread is not threading.current_thread():
+                    thread.join()
+
+    def _at_exit(self) -> None:
+        self.close(EXIT_SECONDS)
+
+    def _start(self) -> None:
+        if not self._started:
+            self._started = True
+            atexit.register(self._at_exit)
+            for thread in self._threads:
+                thread.start()
+
+    def _has_room(self, size: Size) -> bool:
+        held = self._held.plus(size)
+        return not self._unanswered or (
+            held.messages <= WAITING_MESSAGES and held.bytes <= WAITING_BYTES
+        )
+
+    def _lane(self, queue: str, message: Message) -> _Lane:
+        in_order = message.group is not None
+        key = (queue, in_order, message.group if in_order else message.delay_seconds)
+        lane = self._lanes.get(key)
+        if lane is None:
+            lane = self._lanes[key] = _Lane(key, queue, in_order)
+        return lane
+
+    def _hurry(self) -> None:
+        """What waits now does not wait for more."""
+        for lane in self._lanes.values():
+            for entry in lane.entries:
+                entry.due = entry.came
+            self._plan(lane)
+
+    def _plan(self, lane: _Lane) -> None:
+        """Have a thread take the lane's next batch when that is due.
+
+        Those that are due are taken by the times at which they came, so that no lane waits for
+        ever for a busier one.
+        """
+        if not lane.entries or lane.busy:
+            return
+        first = lane.entries[0]
+        due = first.came if lane.size.full else first.due
+        if lane.planned is None or due < lane.planned:
+            lane.planned = due
+            heapq.heappush(self._due, (due, next(self._numbers), lane))
+            self._work.notify()
+
+    def _run(self) -> None:
+        while (taken := self._next()) is not None:
+            lane, batch = taken
+            results = self._send(lane.queue, [entry.message for entry in batch])
+            for entry, result in zip(batch, results, strict=True):
+                _settle(entry.future, result)
+            with self._work:
+                self._forget(batch)
+                lane.busy = False
+                self._plan_rest(lane)
+
+    def _next(self) -> tuple[_Lane, list[_Entry]] | None:
+        """The next batch, as soon as one is due; None once closed, when nothing waits."""
+        with self._work:
+            while True:
+                left = self._left_seconds()
+                if left is not None and left <= 0:
+                    lane = heapq.heappop(self._due)[2]
+                    lane.planned = None
+                    if batch := self._take(lane):
+                        return lane, batch
+                    continue
+                if left is None and self._closed and not self._waits:
+                    self._work.notify_all()
+                    return None
+                self._work.wait(left)
+
+    @property
+    def _waits(self) -> bool:
+        return any(lane.entries for lane in self._lanes.values())
+
+    def _left_seconds(self) -> float | None:
+        """Until the next batch is due; None where none is planned."""
+        while self._due and self._due[0][2].planned != self._due[0][0]:
+            heapq.heappop(self._due)  # planned anew since, for an earlier time
+        return self._due[0][0] - time.monotonic() if self._due else None
+
+    def _take(self, lane: _Lane) -> list[_Entry]:
+        """A batch of the lane, without the messages whose futures were cancelled."""
+        taken = lane.take()
+        batch = [entry for entry in taken if entry.future.set_running_or_notify_cancel()]
+        self._forget([entry for entry in taken if entry.future.cancelled()])
+        lane.busy = lane.in_order and bool(batch)
+        self._plan_rest(lane)
+        if self._due:
+            self._work.notify()  # another thread takes the next one
+        return batch
+
+    def _plan_rest(self, lane: _Lane) -> None:
+        self._plan(lane)
+        if not lane.entries and not lane.busy and self._lanes.get(lane.key) is lane:
+            del self._lanes[lane.key]
+
+    def _forget(self, entries: Sequence[_Entry]) -> None:
+        for entry in entries:
+            self._unanswered.discard(entry.future)
+            self._held = self._held.minus(entry.size)
+        self._room.notify_all()
+
+    def _send(self, queue: str, messages: Sequence[Message]) -> Sequence[Sent | Exception]:
+        """The result for each message.
+
+        A call that is refused for one message that it has is made again in halves.
+        """
+        try:
+            results = self._client.send_each(queue, messages)
+            if len(results) == len(messages):
+                return results
+            raise NoAnswer(f"the service answered for {len(results)} of {len(messages)} messages")
+        except CirrusMQError as error:
+            if len(messages) == 1 or not _of_one_message(error):
+                return [error] * len(messages)
+        except Exception as error:
+            return [error] * len(messages)
+        half = len(messages) // 2
+        return [*self._send(queue, messages[:half]), *self._send(queue, messages[half:])]
+
+
+def _of_one_message(error: CirrusMQError) -> bool:
+    """Whether a refusal may be that of one of several messages; nothing was stored then."""
+    if error.uncertain:
+        return False
+    if error.status is None:
+        return type(error) is CirrusMQError  # it cannot be sent as JSON
+    named = error.parameter is None or error.parameter.startswith("messages")
+    return error.status in _REFUSED and named
+
+
+def _settle(future: Future[Sent], result: Sent | Exception) -> None:
+    """Set a result, if the future has none yet."""
+    with contextlib.suppress(concurrent.futures.InvalidStateError):
+        if isinstance(result, Exception):
+            future.set_exception(result)
+        else:
+            future.set_result(result)

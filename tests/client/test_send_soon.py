@@ -1,0 +1,535 @@
+"""Messages that are sent one by one, and go together."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import CancelledError, Future
+from typing import Any
+
+import pytest
+
+from cirrusmq_client import Client, Message, NotSent, Producer, errors, lingering
+from cirrusmq_client.errors import CirrusMQError
+from cirrusmq_client.outcomes import Sent
+
+NewQueue = Callable[..., str]
+Wait = Callable[..., None]
+WAIT = 20
+
+
+class Service:
+    """The part of a client that a producer needs; `hold` keeps every call until `release`."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[str, list[Message]]] = []
+        self.in_flight: list[str] = []
+        self.most_in_flight = 0
+        self.overtaken: list[str] = []
+        self.refuse: Callable[[Message], CirrusMQError | None] = lambda _: None
+        self.fail: CirrusMQError | None = None
+        self._free = threading.Event()
+        self._free.set()
+        self._lock = threading.Lock()
+
+    def hold(self) -> None:
+        self._free.clear()
+
+    def release(self) -> None:
+        self._free.set()
+
+    def send_each(self, queue: str, messages: Sequence[Message]) -> list[Sent | CirrusMQError]:
+        group = messages[0].group
+        with self._lock:
+            self.calls.append((queue, list(messages)))
+            if group is not None and group in self.in_flight:
+                self.overtaken.append(group)
+            self.in_flight.append(str(group))
+            self.most_in_flight = max(self.most_in_flight, len(self.in_flight))
+        assert self._free.wait(WAIT)
+        with self._lock:
+            self.in_flight.remove(str(group))
+        if self.fail is not None:
+            raise self.fail
+        for place, message in enumerate(messages):
+            if message.body == "malformed":
+                raise refused(errors.InvalidParameter, f"messages[{place}].tags")
+        return [self.refuse(message) or Sent(str(message.body), "", "") for message in messages]
+
+    @property
+    def batches(self) -> list[list[str]]:
+        return [[str(message.body) for message in messages] for _, messages in self.calls]
+
+
+def refused(kind: type[CirrusMQError], parameter: str | None = None) -> CirrusMQError:
+    return kind("no", status=400, parameter=parameter)
+
+
+def error_of(future: Future[Sent]) -> BaseException | None:
+    return future.exception(WAIT)
+
+
+@pytest.fixture
+def service() -> Any:
+    return Service()
+
+
+@pytest.fixture
+def make(service: Any) -> Any:
+    made: list[Producer] = []
+
+    def make(**options: Any) -> Producer:
+        made.append(Producer(service, **options))
+        return made[-1]
+
+    yield make
+    service.release()
+    for each in made:
+        each.close()
+
+
+def send(producer: Producer, *bodies: str, queue: str = "q", **fields: Any) -> list[Future[Sent]]:
+    return [producer.send_soon(queue, Message(body), **fields) for body in bodies]
+
+
+def test_what_comes_within_the_linger_goes_as_one_send(service: Service, make: Any) -> None:
+    producer = make(linger=0.2)
+
+    futures = send(producer, *"abcde")
+
+    assert [future.result(WAIT).id for future in futures] == list("abcde")
+    assert service.batches == [list("abcde")]
+
+
+def test_a_message_alone_is_sent_when_it_has_waited(service: Service, make: Any) -> None:
+    begun = time.monotonic()
+    (future,) = send(make(linger=0.1), "a")
+
+    future.result(WAIT)
+
+    assert time.monotonic() - begun >= 0.1
+
+
+def test_a_full_batch_does_not_wait(service: Service, make: Any) -> None:
+    futures = send(make(linger=10, sends=1), *map(str, range(40)))
+
+    for future in futures[:32]:
+        future.result(5)
+
+    assert [len(batch) for batch in service.batches] == [16, 16]
+    assert not futures[32].done()
+
+
+@pytest.mark.parametrize(
+    ("body", "count"), [("x" * 100_000, 2), ("\x01" * 60_000, 2)], ids=["bytes", "json"]
+)
+def test_a_batch_is_no_larger_than_a_call_takes(
+    service: Service, make: Any, body: str, count: int
+) -> None:
+    with make(linger=0.2) as producer:
+        send(producer, *[body] * 5)
+
+    assert max(len(batch) for batch in service.batches) == count
+    assert sum(map(len, service.batches)) == 5
+
+
+def test_a_batch_has_one_queue_and_one_delay(service: Service, make: Any) -> None:
+    with make(linger=0.1) as producer:
+        for _ in range(3):
+            send(producer, "a")
+            send(producer, "b", queue="other")
+            send(producer, "c", delay_seconds=5)
+
+    assert sorted(service.batches) == [["a"] * 3, ["b"] * 3, ["c"] * 3]
+
+
+def test_a_group_has_one_batch_in_flight_and_keeps_its_order(service: Service, make: Any) -> None:
+    with make(linger=0, sends=8) as producer:
+        futures = [
+            producer.send_soon("q", Message(f"{number}"), group=str(number % 3))
+            for number in range(300)
+        ]
+        for future in futures:
+            future.result(WAIT)
+
+    assert service.overtaken == []
+    for group in range(3):
+        sent = [
+            int(message.body)
+            for _, messages in service.calls
+            for message in messages
+            if message.group == str(group)
+        ]
+        assert sent == list(range(group, 300, 3))
+    assert all(len({m.group for m in messages}) == 1 for _, messages in service.calls)
+
+
+def test_a_group_s_delays_keep_its_order_too(service: Service, make: Any) -> None:
+    with make(linger=0.1) as producer:
+        for number in range(6):
+            send(producer, str(number), group="g", delay_seconds=number // 2)
+
+    assert service.batches == [["0", "1"], ["2", "3"], ["4", "5"]]
+
+
+def test_sends_are_in_flight_side_by_side(service: Service, make: Any, wait_until: Wait) -> None:
+    producer = make(linger=0, sends=3)
+    service.hold()
+
+    for number in range(5):
+        send(producer, str(number), queue=f"q{number}")
+
+    wait_until(lambda: service.most_in_flight == 3, seconds=5)
+    time.sleep(0.05)
+    assert service.most_in_flight == 3
+    service.release()
+    assert producer.flush(WAIT)
+    assert len(service.calls) == 5
+
+
+def test_a_busy_queue_does_not_keep_another_one_waiting(
+    service: Service, make: Any, wait_until: Wait
+) -> None:
+    producer = make(linger=0.01, sends=1)
+    service.hold()
+    send(producer, *["busy"] * 320)
+    send(producer, "quiet", queue="other")
+    send(producer, *["busy"] * 320)
+    time.sleep(0.05)
+    service.release()
+
+    assert producer.flush(WAIT)
+    assert [batch[0] for batch in service.batches].index("quiet") <= 21
+
+
+def test_a_refused_message_fails_its_own_future_alone(service: Service, make: Any) -> None:
+    wrong = errors.MessageTooLarge("too large")
+    service.refuse = lambda message: wrong if message.body == "b" else None
+
+    a, b, c = send(make(linger=0.1), *"abc")
+
+    assert error_of(b) is wrong
+    assert [error_of(a), error_of(c)] == [None, None]
+    assert len(service.calls) == 1
+
+
+def test_a_message_for_which_a_whole_call_is_refused_fails_its_own_future_alone(
+    service: Service, make: Any
+) -> None:
+    bodies = [*map(str, range(10)), "malformed", *map(str, range(11, 16))]
+
+    futures = send(make(linger=10), *bodies, group="g")
+
+    assert [future.exception(WAIT) is not None for future in futures] == [
+        body == "malformed" for body in bodies
+    ]
+    stored = [batch for batch in service.batches if "malformed" not in batch]
+    assert [body for batch in stored for body in batch] == [b for b in bodies if b != "malformed"]
+    assert len(service.calls) <= 9
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [
+        errors.QueueNotFound("none", status=404),
+        refused(errors.InvalidParameter, "queue"),
+        errors.NoAnswer("lost"),
+        errors.Unavailable("later", status=503),
+    ],
+    ids=lambda error: error.code,
+)
+def test_a_call_that_fails_is_the_error_of_each_and_not_made_again(
+    service: Service, make: Any, failure: CirrusMQError
+) -> None:
+    service.fail = failure
+
+    futures = send(make(linger=0.1), *"abc")
+
+    assert [error_of(future) for future in futures] == [failure] * 3
+    assert len(service.calls) == 1
+
+
+def test_an_answer_that_lacks_messages_leaves_no_future_open(
+    make: Any, service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(service, "send_each", lambda *_: [])
+
+    futures = send(make(linger=0.05), *"ab")
+
+    assert [type(error_of(future)) for future in futures] == [errors.NoAnswer] * 2
+
+
+def test_an_error_nobody_thought_of_leaves_no_future_open(
+    make: Any, service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(service, "send_each", lambda *_: 1 / 0)
+
+    (first,) = send(make(linger=0), "a")
+    (second,) = send(make(linger=0), "b")
+
+    assert [type(error_of(each)) for each in (first, second)] == [ZeroDivisionError] * 2
+
+
+def test_what_is_wrong_before_it_is_sent_is_told_at_once(make: Any) -> None:
+    with pytest.raises(TypeError):
+        make().send_soon("q", "a", colour="red")
+
+
+@pytest.mark.parametrize("wrong", [{"linger": -1}, {"linger": 11}, {"sends": 0}, {"sends": 65}])
+def test_options_outside_their_range_are_refused(make: Any, wrong: dict[str, Any]) -> None:
+    ((name, _),) = wrong.items()
+    with pytest.raises(ValueError, match=f"{name} must be"):
+        make(**wrong)
+
+
+@pytest.mark.parametrize(
+    ("limit", "value", "most"), [("WAITING_MESSAGES", 50, 50), ("WAITING_BYTES", 5_000, 50)]
+)
+def test_a_sender_waits_while_too_much_has_no_answer(
+    service: Service,
+    make: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    wait_until: Wait,
+    limit: str,
+    value: int,
+    most: int,
+) -> None:
+    monkeypatch.setattr(lingering, limit, value)
+    producer = make(linger=0)
+    service.hold()
+    accepted: list[Future[Sent]] = []
+
+    def fill() -> None:
+        for _ in range(80):
+            accepted.extend(send(producer, "x" * 100))
+
+    filling = threading.Thread(target=fill)
+    filling.start()
+    wait_until(lambda: len(accepted) == most, seconds=5)
+    time.sleep(0.05)
+    assert len(accepted) == most
+    service.release()
+    filling.join(WAIT)
+    assert [future.result(WAIT).id for future in accepted] == ["x" * 100] * 80
+
+
+def test_a_message_larger_than_all_that_may_wait_is_sent_alone(
+    service: Service, make: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lingering, "WAITING_BYTES", 10)
+
+    futures = send(make(linger=0), "x" * 100, "y" * 100)
+
+    assert [future.result(WAIT).id[0] for future in futures] == ["x", "y"]
+
+
+def test_a_callback_that_sends_more_does_not_wait_for_itself(
+    make: Any, service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lingering, "WAITING_MESSAGES", 1)
+    producer, more = make(linger=0, sends=1), []
+    (first,) = send(producer, "a")
+    first.add_done_callback(lambda _: more.extend(send(producer, "b", "c")))
+
+    first.result(WAIT)
+    assert producer.flush(WAIT)
+    deadline = time.monotonic() + WAIT
+    while len(more) < 2:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+    assert [future.result(WAIT).id for future in more] == ["b", "c"]
+
+
+def test_a_cancelled_message_is_not_sent(service: Service, make: Any) -> None:
+    producer = make(linger=10)
+    a, b = send(producer, *"ab")
+
+    assert a.cancel()
+    assert producer.flush(WAIT)
+
+    assert service.batches == [["b"]]
+    assert b.result(WAIT).id == "b"
+    with pytest.raises(CancelledError):
+        a.result(WAIT)
+
+
+def test_a_flush_sends_what_waits_without_lingering(service: Service, make: Any) -> None:
+    producer = make(linger=10)
+    futures = [*send(producer, *"abc"), *send(producer, "d", queue="other")]
+
+    assert producer.flush(WAIT)
+
+    assert all(future.done() for future in futures)
+    assert sorted(service.batches) == [["a", "b", "c"], ["d"]]
+    assert producer.flush()
+
+
+def test_a_flush_says_that_its_time_is_over(service: Service, make: Any) -> None:
+    producer = make(linger=0)
+    service.hold()
+    send(producer, "a")
+
+    assert not producer.flush(0.05)
+
+
+def test_closing_sends_what_waits_and_takes_no_more(service: Service, make: Any) -> None:
+    producer = make(linger=10)
+    futures = send(producer, *map(str, range(40)))
+
+    producer.close()
+
+    assert [future.result(0).id for future in futures] == [str(n) for n in range(40)]
+    with pytest.raises(NotSent):
+        producer.send_soon("q", "late")
+    producer.close()
+
+
+def test_what_a_closed_producer_could_not_send_has_an_error(
+    service: Service, make: Any, wait_until: Wait
+) -> None:
+    producer = make(linger=0, sends=1)
+    service.hold()
+    (under_way,) = send(producer, "a", group="g")
+    wait_until(lambda: service.calls, seconds=5)
+    (waiting,) = send(producer, "b", group="g")
+    assert producer.send_soon("q", "c").cancel()
+
+    producer.close(grace_seconds=0.1)
+
+    for future, uncertain in ((under_way, True), (waiting, False)):
+        error = future.exception(0)
+        assert isinstance(error, NotSent)
+        assert error.uncertain is uncertain
+    service.release()
+
+
+def test_who_waits_for_room_when_the_producer_is_closed_is_told(
+    service: Service, make: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lingering, "WAITING_MESSAGES", 1)
+    producer = make(linger=0)
+    service.hold()
+    send(producer, "a")
+    threading.Timer(0.1, producer.close, (0.1,)).start()
+
+    with pytest.raises(NotSent):
+        producer.send_soon("q", "b")
+
+
+def test_an_asyncio_program_awaits_its_sends(service: Service, make: Any) -> None:
+    producer = make(linger=0.02)
+
+    async def send_all() -> list[str]:
+        sends = [asyncio.wrap_future(producer.send_soon("q", Message(body))) for body in "abc"]
+        return [sent.id for sent in await asyncio.gather(*sends)]
+
+    assert asyncio.run(send_all()) == ["a", "b", "c"]
+    assert service.batches == [["a", "b", "c"]]
+
+
+def bodies(client: Client, queue: str, count: int) -> list[str]:
+    got: list[str] = []
+    while len(got) < count:
+        received = client.receive(queue, 16, wait_seconds=5)
+        assert received
+        got += [message.text for message in received]
+        client.delete(queue, [message.receipt for message in received])
+    return got
+
+
+def test_messages_of_a_service_are_stored_once_though_answers_are_lost(
+    proxy: Any, lossy: Client, client: Client, new_queue: NewQueue
+) -> None:
+    name = new_queue()
+    for _ in range(5):
+        proxy.lose("/messages")
+
+    with Producer(lossy) as producer:
+        futures = [producer.send_soon(name, str(number)) for number in range(200)]
+    ids = [future.result(0).id for future in futures]
+
+    assert proxy.lost == 5
+    assert len(set(ids)) == 200
+    assert sorted(map(int, bodies(client, name, 200))) == list(range(200))
+    assert len(proxy.paths) < 40
+    counts = client.show_queue(name)["counts"]
+    assert counts["active"] + counts["inactive"] + counts["delayed"] == 0
+
+
+def test_groups_of_an_ordered_queue_keep_their_order_though_answers_are_lost(
+    proxy: Any, lossy: Client, client: Client, new_queue: NewQueue
+) -> None:
+    name = new_queue(ordered=True)
+    for _ in range(4):
+        proxy.lose("/messages")
+
+    with Producer(lossy) as producer:
+        futures = [producer.send_soon(name, str(n), group=str(n % 2)) for n in range(120)]
+    assert all(future.exception(0) is None for future in futures)
+
+    assert proxy.lost == 4
+    got = [int(body) for body in bodies(client, name, 120)]
+    assert [n for n in got if n % 2] == list(range(1, 120, 2))
+    assert [n for n in got if not n % 2] == list(range(0, 120, 2))
+
+
+def test_messages_that_the_service_refuses_fail_alone(client: Client, new_queue: NewQueue) -> None:
+    name = new_queue(max_message_bytes=1_024)
+    wrong = {1: "x" * 2_000, 3: "y"}
+    with Producer(client) as producer:
+        futures = [
+            producer.send_soon(
+                name, wrong.get(number, str(number)), delay_seconds=-1 if number == 3 else None
+            )
+            for number in range(8)
+        ]
+        tagged = producer.send_soon(name, "8", tags=["t"] * 11)
+
+    found = [future.exception(0) for future in futures]
+    assert [type(error) for error in found if error] == [
+        errors.MessageTooLarge,
+        errors.InvalidParameter,
+    ]
+    assert isinstance(tagged.exception(0), errors.InvalidParameter)
+    assert sorted(bodies(client, name, 6)) == ["0", "2", "4", "5", "6", "7"]
+
+
+SENDING = """
+import sys, time
+from cirrusmq_client import Producer
+producer = Producer(linger=10)
+with producer.closed_on_signals():
+    futures = [producer.send_soon(sys.argv[1], str(number)) for number in range(10)]
+    if sys.argv[2] == "end":
+        sys.exit(0)
+    print("sent", flush=True)
+    time.sleep(60)
+"""
+
+
+@pytest.mark.parametrize("end", ["signal", "end"])
+def test_a_process_that_is_ended_sends_what_waits(
+    stack: Any, client: Client, new_queue: NewQueue, end: str
+) -> None:
+    name = new_queue()
+    running = subprocess.Popen(
+        [sys.executable, "-c", SENDING, name, end],
+        env=os.environ | stack.environment,
+        stdout=subprocess.PIPE,
+    )
+    assert running.stdout is not None
+    with running:
+        if end == "signal":
+            assert running.stdout.readline() == b"sent\n"
+            running.send_signal(signal.SIGTERM)
+        ended = running.wait(WAIT)
+
+    assert ended == (-signal.SIGTERM if end == "signal" else 0)
+    assert sorted(bodies(client, name, 10)) == [str(number) for number in range(10)]
