@@ -69,6 +69,21 @@ def drain(queue: TestQueue, **fields: Any) -> list[list[str]]:
     return answers
 
 
+def test_the_results_of_deletes_have_room_beside_the_largest_messages(
+    make_queue: MakeQueue,
+) -> None:
+    queue = large_queue(make_queue)
+    for _ in range(6):
+        queue.send("\x01" * 156_000)  # five of them are 4.68 MB of JSON
+    receipts = ["\x01" * 2_047 + chr(ord("a") + number) for number in range(16)]
+
+    request = {"max": 16, "delete": receipts}
+    answer = queue.client.post(f"{queue.path}/messages/receive", request).json
+
+    assert [failed["receipt"] for failed in answer["failed"]] == receipts
+    assert len(answer["messages"]) > 1
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_largest_messages_of_a_queue_come_in_answers_that_arrive(
     make_queue: MakeQueue, kind: str

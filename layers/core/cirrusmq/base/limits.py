@@ -9,6 +9,10 @@ ANSWER_BYTES = 4_700_000
 """No answer's JSON is larger: as base64, 4 bytes for 3, it leaves room for the rest of the
 6,291,556 bytes beyond which Lambda loses an answer. A receive stops claiming, a page ends before
 it."""
+DELETE_RESULT_BYTES = 256
+"""Of an answer's JSON, the result of one delete that a receive carries, beside the receipt."""
+ESCAPED_BYTES = 6
+"""Of JSON, for one byte of text at most: `\\u0001`."""
 TEXT_ANSWER_BYTES = 1_000_000
 """Above it an answer's body is base64. As text a byte of it may take 6: `\\u007f`."""
 

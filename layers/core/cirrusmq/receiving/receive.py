@@ -96,7 +96,7 @@ def begin(core: Core, find: Callable[[], Source], caller: Caller, request: Recei
         most=request.max,
         timeout_seconds=None if isinstance(timeout, UnsetType) else timeout,
         nonce_of=chance.nonce_of,
-        answer_bytes=limits.ANSWER_BYTES,
+        answer_bytes=limits.ANSWER_BYTES - sum(map(_result_bytes, request.delete)),
     )
     return Begun(find=find, source=source, request=request, wanted=wanted, chance=chance)
 
@@ -129,6 +129,11 @@ def take(core: Core, begun: Begun, caller: Caller, most_seconds: float) -> list[
         if may_wait:
             return _wait(core, begun.find, source, looking, wait_seconds, deadline_ms)
     return looking.at_all(source) if first < source.partitions else []
+
+
+def _result_bytes(receipt: str) -> int:
+    """The most that an answer's JSON has about a receipt that is to be deleted."""
+    return limits.ESCAPED_BYTES * len(receipt.encode()) + limits.DELETE_RESULT_BYTES
 
 
 def _wait(
