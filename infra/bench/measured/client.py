@@ -1,4 +1,5 @@
-"""The cost of the client library beside bare httpx, and the rate of one consumer process.
+"""The cost of the client library beside bare httpx, the calls that its producers and consumers
+make, and the rate of one consumer process.
 
 Calls of both kinds alternate in one run, and the medians of their times are compared, so that a
 noisy machine troubles both alike. The bare calls carry no `attempt`: its cost at the service
@@ -7,10 +8,11 @@ counts as the library's.
 
 from __future__ import annotations
 
+import itertools
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import httpx
@@ -24,6 +26,7 @@ ROUNDS = 300
 BATCH = 16
 BODY = "x" * 100
 CONSUMED = 10_000
+COUNTED = 500
 GOAL_RATIO = 1.2
 GOAL_PER_SECOND = 1_000
 QUEUES = ("bare", "library")
@@ -78,11 +81,58 @@ class Library:
         self._client.delete(QUEUES[1], receipts)
 
 
+class Counting(Client):
+    """A client that counts the calls on messages."""
+
+    def __init__(self, connection: Connection) -> None:
+        super().__init__(connection)
+        self._lock = threading.Lock()
+        self._calls = 0
+
+    def take_calls(self) -> int:
+        """The calls since the last time."""
+        with self._lock:
+            calls, self._calls = self._calls, 0
+        return calls
+
+    def send(self, *args: Any, **named: Any) -> Any:
+        """Count, and send."""
+        return self._count(super().send, args, named)
+
+    def send_each(self, *args: Any, **named: Any) -> Any:
+        """Count, and send."""
+        return self._count(super().send_each, args, named)
+
+    def receive(self, *args: Any, **named: Any) -> Any:
+        """Count, and receive."""
+        return self._count(super().receive, args, named)
+
+    def delete_and_receive(self, *args: Any, **named: Any) -> Any:
+        """Count, delete and receive."""
+        return self._count(super().delete_and_receive, args, named)
+
+    def delete(self, *args: Any, **named: Any) -> Any:
+        """Count, and delete."""
+        return self._count(super().delete, args, named)
+
+    def _count(self, call: Callable[..., Any], args: Any, named: Any) -> Any:
+        with self._lock:
+            self._calls += 1
+        return call(*args, **named)
+
+
 def run() -> None:
     """Measure both, and print whether the goals are met."""
     with our_stack() as stack, Client(_connection(stack)) as client:
-        for queue in (*QUEUES, "consumed"):
+        for queue in (*QUEUES, "consumed", "counted"):
             client.create_queue(queue)
+        counting = Counting(_connection(stack))
+        with counting:
+            show(
+                f"The calls that the library makes for {COUNTED:,} messages of 100 bytes",
+                ("messages", "calls", "messages/s"),
+                list(measure_calls_made(counting)),
+            )
         rows = measure_calls(stack, client)
         show(
             f"The library beside bare httpx (goal: ratio of all calls <= {GOAL_RATIO})",
@@ -95,6 +145,43 @@ def run() -> None:
             ("receiving threads", "messages/s"),
             rates,
         )
+
+
+def measure_calls_made(client: Counting) -> Iterator[tuple[str, int, float]]:
+    """(what is done with so many messages, calls made, messages a second)."""
+    producer = Producer(client)
+
+    def singles() -> None:
+        for _ in range(COUNTED):
+            producer.send("counted", BODY)
+
+    def soon() -> None:
+        for _ in range(COUNTED):
+            producer.send_soon("counted", BODY)
+        producer.flush()
+
+    def consume(**options: Any) -> None:
+        left, done = itertools.count(1), threading.Event()
+
+        def handle(message: Received) -> None:
+            if next(left) == COUNTED:
+                done.set()
+
+        consumer = Consumer("counted", handle, client=client, wait_seconds=1, **options)
+        with consumer:
+            done.wait()
+
+    for name, work in (
+        ("sent one by one", singles),
+        ("consumed one by one: one worker, no prefetch", lambda: consume(workers=1, prefetch=0)),
+        ("sent soon, linger 5 ms", soon),
+        ("consumed with the defaults", consume),
+    ):
+        client.take_calls()
+        began = time.perf_counter()
+        work()
+        yield name, client.take_calls(), COUNTED / (time.perf_counter() - began)
+    producer.close()
 
 
 def measure_calls(stack: Stack, client: Client) -> list[tuple[str, float, float, float]]:
