@@ -44,6 +44,9 @@ class Consumer:
       extended as long as a message is here.
     - `grace_seconds`: for handlers that still run when it stops.
 
+    The next receive deletes what was handled before it, in one call; without one within 50 ms, a
+    call of its own does. While little waits, a receive leaves handlers 20 ms to end before it.
+
     In ordered sources one message of a group is handled at a time, and after a failure none of
     the group before the same one again.
     """

@@ -89,7 +89,6 @@ class Settler:
     def note_deletes(self, taken: Sequence[Held], outcome: Outcome) -> None:
         """What became of them; those that the service could not delete then are deleted now."""
         by_receipt = {held.message.receipt: held for held in taken}
-        self._leases.drop([by_receipt[receipt] for receipt in outcome.done])
         passing = {failed.receipt for failed in outcome.failed if failed.code != _EXPIRED}
         self._leases.drop([held for receipt, held in by_receipt.items() if receipt not in passing])
         _warn([failed for failed in outcome.failed if failed.receipt not in passing])
