@@ -21,7 +21,7 @@ import pytest
 from standardwebhooks import Webhook
 from tests.stack import COMMAND
 
-from cirrusmq_client import Client
+from cirrusmq_client import Client, Message
 
 SECRET = "whsec_" + base64.b64encode(b"k" * 24).decode()
 Run = Callable[..., subprocess.CompletedProcess[str]]
@@ -217,6 +217,28 @@ def test_bench_keeps_to_its_rate_and_takes_a_url(run_command: Run, client: Clien
     shown = run_command("bench", "--seconds", "1", "--rate", "20").stdout
     assert "from send to receive" in shown
     assert "dollars_per_million_messages" in shown
+
+
+def test_bench_says_by_metered_hours_which_capacity_is_cheaper(
+    run_command: Run, client: Client, new_queue: NewQueue
+) -> None:
+    client.send(new_queue(), [Message("x" * 1_000)] * 4)
+    told = json.loads(run_command("bench", "--advise", "--batch", "1", "--json").stdout)
+    assert told["hours"] >= 1
+    assert told["dollars_on_demand"] >= 4 * 0.625e-6
+    # So little use: the least capacity alone costs more.
+    assert told["dollars_provisioned"] >= told["hours"] * 20 * (0.00065 + 0.00013)
+    assert (told["cheaper"], told["break_even_percent"]) == ("on-demand", 28.9)
+    assert told["MessagesUnits"].startswith("10,")
+    shown = run_command("bench", "--advise")
+    assert "Capacity=on-demand is cheaper" in shown.stdout
+    assert "assumed:" in shown.stderr
+
+
+def test_bench_takes_a_table_of_usage_for_advice_alone(run_command: Run) -> None:
+    refused = run_command("bench", "--usage-table", "usage")
+    assert refused.returncode == 2
+    assert "--advise" in refused.stderr
 
 
 Listen = Callable[..., tuple[str, "subprocess.Popen[str]"]]

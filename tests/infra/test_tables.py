@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -74,3 +75,112 @@ def test_a_given_table_of_messages_has_its_stream(root: Path) -> None:
     assert allows(root, rule, ExistingMessagesTable="m", ExistingMessagesStream=stream)
     assert not allows(root, rule, ExistingMessagesTable="m")
     assert not allows(root, rule, ExistingMessagesStream=stream)
+
+
+UNITS = {"DirectoryUnits": "5,1000,5,200,70", "MessagesUnits": "10,40,20,80,50"}
+
+
+def scaling(root: Path, **given: Any) -> dict[tuple[str, str], dict[str, Any]]:
+    """What auto scaling may set, by resource and dimension, with the percent that it aims at."""
+    (stack,) = (each for each in deployment(root, **given) if each.path.parent.name == "tables")
+    made = {
+        name: stack.resolve(held["Properties"])
+        for name, held in stack.document["Resources"].items()
+        if "ApplicationAutoScaling" in held["Type"] and stack.holds(held["Condition"])
+    }
+    policies = {
+        held["ScalingTargetId"]: held["TargetTrackingScalingPolicyConfiguration"]
+        for held in made.values()
+        if "PolicyName" in held
+    }
+    return {
+        (held["ResourceId"], held["ScalableDimension"]): held | policies[name]
+        for name, held in made.items()
+        if "ResourceId" in held
+    }
+
+
+def test_units_are_paid_each_unless_they_are_paid_by_the_hour(root: Path) -> None:
+    assert scaling(root) == {}
+    for properties in tables(root).values():
+        if "KeySchema" in properties:
+            assert properties["BillingMode"] == "PAY_PER_REQUEST"
+            assert "ProvisionedThroughput" not in properties
+
+
+def test_every_provisioned_table_and_index_scales_in_reads_and_writes(root: Path) -> None:
+    given = {"Capacity": "provisioned", **UNITS}
+    found = scaling(root, **given)
+    expected = set()
+    for name, properties in tables(root, **given).items():
+        if "KeySchema" not in properties:
+            continue
+        assert properties["BillingMode"] == "PROVISIONED"
+        indexes = [each["IndexName"] for each in properties.get("GlobalSecondaryIndexes", [])]
+        for place in (f"table/{name}", *(f"table/{name}/index/{each}" for each in indexes)):
+            kind = "index" if "/index/" in place else "table"
+            for unit in ("Read", "Write"):
+                expected.add((place, f"dynamodb:{kind}:{unit}CapacityUnits"))
+    assert set(found) == expected
+    for (_, dimension), held in found.items():
+        metric = held["PredefinedMetricSpecification"]["PredefinedMetricType"]
+        unit = dimension.rpartition(":")[2].removesuffix("CapacityUnits")
+        assert metric == f"DynamoDB{unit}CapacityUtilization"
+
+
+def test_the_five_numbers_of_a_table_bound_its_capacity(root: Path) -> None:
+    given = {"Capacity": "provisioned", **UNITS}
+    found = scaling(root, **given)
+    reads = found["table/Messages", "dynamodb:table:ReadCapacityUnits"]
+    writes = found["table/Messages", "dynamodb:table:WriteCapacityUnits"]
+    assert [reads["MinCapacity"], reads["MaxCapacity"], reads["TargetValue"]] == ["10", "40", "50"]
+    assert [writes["MinCapacity"], writes["MaxCapacity"]] == ["20", "80"]
+    begins = tables(root, **given)["Messages"]["ProvisionedThroughput"]
+    assert begins == {"ReadCapacityUnits": "10", "WriteCapacityUnits": "20"}
+
+
+def test_a_busy_table_becomes_provisioned_with_what_is_warm(root: Path) -> None:
+    found = tables(root, Capacity="provisioned", WarmReadUnits=900, WarmWriteUnits=600)["Messages"]
+    assert found["ProvisionedThroughput"] == {"ReadCapacityUnits": 900, "WriteCapacityUnits": 600}
+    # The partitions that this takes are prepared for it.
+    assert found["WarmThroughput"] == {"ReadUnitsPerSecond": 900, "WriteUnitsPerSecond": 600}
+
+
+def test_a_restored_table_gets_its_auto_scaling_back(root: Path) -> None:
+    found = scaling(root, Capacity="provisioned", ExistingUsageTable="usage-restored")
+    assert {place for place, _ in found} == {
+        "table/Directory",
+        "table/Messages",
+        "table/usage-restored",
+    }
+
+
+@pytest.mark.parametrize("cap", [{"MostReadUnits": 500}, {"MostWriteUnits": 400}])
+def test_a_cap_of_tables_on_demand_is_refused_for_provisioned_ones(
+    root: Path, cap: dict[str, int]
+) -> None:
+    assert allows(root, "CapsAreOnDemand", Capacity="provisioned")
+    assert allows(root, "CapsAreOnDemand", **cap)
+    assert not allows(root, "CapsAreOnDemand", Capacity="provisioned", **cap)
+
+
+@pytest.mark.parametrize(
+    ("text", "taken"),
+    [
+        ("5,1000,5,200,70", True),
+        ("1,1,1,1,20", True),
+        ("1,1,1,1,90", True),
+        ("1,1,1,1,91", False),
+        ("1,1,1,1,19", False),
+        ("0,1,1,1,70", False),
+        ("1,1,1,70", False),
+        ("1, 1,1,1,70", False),
+    ],
+)
+def test_the_five_numbers_are_checked_before_anything_is_made(
+    root: Path, text: str, taken: bool
+) -> None:
+    declared = deployment(root)[0].document["Parameters"]
+    for name in ("DirectoryUnits", "MessagesUnits", "UsageUnits"):
+        assert bool(re.fullmatch(declared[name]["AllowedPattern"], text)) == taken
+        assert re.fullmatch(declared[name]["AllowedPattern"], declared[name]["Default"])

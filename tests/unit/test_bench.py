@@ -70,6 +70,16 @@ def test_ours_adds_up_units_calls_and_time() -> None:
     )
 
 
+def test_provisioned_capacity_changes_the_tables_lines_alone() -> None:
+    usage = cost.Usage(messages=1, write_units=3, read_units=0.5, calls=3, gb_seconds=0.1)
+    on_demand, provisioned = usage.dollars(), usage.dollars(used=0.7)
+    # 0.00065 and 0.00013 dollars an hour for a unit a second.
+    assert provisioned["writes"] == pytest.approx(3 * 0.00065 / 3_600 * 1e6 / 0.7)
+    assert provisioned["reads"] == pytest.approx(0.5 * 0.00013 / 3_600 * 1e6 / 0.7)
+    for line in ("HTTP API", "Lambda calls", "Lambda time"):
+        assert provisioned[line] == on_demand[line]
+
+
 def test_a_single_small_message_is_dearer_than_with_sqs() -> None:
     usage = cost.queue_usage(SINGLE_1_KB, our_life(SINGLE_1_KB), metered=4)
     assert sum(usage.dollars().values()) > 3 * cost.sqs_dollars(KB, batches=False)

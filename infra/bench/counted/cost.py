@@ -1,9 +1,10 @@
 """Dollars for a million messages by published prices: CirrusMQ beside SQS and SNS.
 
 Units are counted (`lives`), calls follow from the API; only the time that a function runs is
-assumed, and shown in a column of its own. Left out on both sides: storage (cents, for messages that
-are taken soon), keys, traffic out, empty receives. Left out on ours alone: logs and traces, which a
-deployment may turn down, and the work of each idle minute (sweep, meter).
+assumed, and shown in a column of its own. A last table has the same by the parameter `Capacity`.
+Left out on both sides: storage (cents, for messages that are taken soon), keys, traffic out, empty
+receives. Left out on ours alone: logs and traces, which a deployment may turn down, and the work of
+each idle minute (sweep, meter).
 """
 
 from __future__ import annotations
@@ -34,6 +35,10 @@ RECEIVE_MS = 35
 PUSH_MS = 100
 """Assumed: a push of a batch to a URL that answers at once."""
 CALL_GB, RECEIVE_GB, PUSH_GB = 0.5, 0.25, 0.25
+USED_AT_BEST = 0.7
+"""Of provisioned capacity: the share that auto scaling aims at, which no whole day reaches."""
+USED_IN_A_DAY = (0.45, 0.6)
+"""What a day with its hours of little use comes to."""
 METER_RECORDS = 1_000
 """Changes that one invocation of the meter takes where there is much to do."""
 
@@ -51,12 +56,19 @@ class Usage:
     """Of functions, apart from those."""
     gb_seconds: float
 
-    def dollars(self) -> dict[str, float]:
-        """By line, for a million messages."""
+    def dollars(self, used: float | None = None) -> dict[str, float]:
+        """By line, for a million messages.
+
+        `used`: the share of provisioned capacity that is used; None for tables on demand.
+        """
         functions = self.calls + self.invocations
+        written, read = prices.WRITE_UNITS_PER_MILLION, prices.READ_UNITS_PER_MILLION
+        if used is not None:
+            written = prices.provisioned_per_million(prices.WRITE_UNIT_HOUR, used)
+            read = prices.provisioned_per_million(prices.READ_UNIT_HOUR, used)
         lines = {
-            "writes": self.write_units * prices.WRITE_UNITS_PER_MILLION,
-            "reads": self.read_units * prices.READ_UNITS_PER_MILLION,
+            "writes": self.write_units * written,
+            "reads": self.read_units * read,
             "HTTP API": self.calls * prices.HTTP_API_PER_MILLION,
             "Lambda calls": functions * prices.LAMBDA_REQUESTS_PER_MILLION,
             "Lambda time": self.gb_seconds * prices.LAMBDA_GB_SECOND * prices.MILLION,
@@ -146,15 +158,19 @@ def run() -> None:
     """Print the tables."""
     metered = metering_units()
     queue, pulled, pushed = [], [], []
+    capacity: list[list[object]] = []
     for workload in (SINGLE_1_KB, BATCH_1_KB, SINGLE_64_KB, BATCH_64_KB):
         size, batches = workload.size, workload.count > 1
         name = _name(workload)
         usage = queue_usage(workload, our_life(workload), metered)
         queue.append(_row(name, usage, sqs_dollars(size, batches=batches)))
+        capacity.append(_capacity_row(f"a queue, {name}", usage))
         usage = pulled_usage(workload, published_life(workload, "pull"), metered)
         pulled.append(_row(name, usage, sns_to_queues_dollars(size, batches=batches)))
+        capacity.append(_capacity_row(f"a topic, consumers, {name}", usage))
         usage = pushed_usage(workload, published_life(workload, "http"), metered)
         pushed.append(_row(name, usage, sns_to_urls_dollars(size, batches=batches)))
+        capacity.append(_capacity_row(f"a topic, URLs, {name}", usage))
     lines = ["writes", "reads", "HTTP API", "Lambda calls", "Lambda time"]
     for title, theirs, rows in (
         ("a queue: sent, received, deleted", "SQS", queue),
@@ -163,6 +179,7 @@ def run() -> None:
     ):
         heads = ["messages", *lines, "ours", theirs, f"ours / {theirs}"]
         show(f"Dollars for a million messages, {title}", heads, rows)
+    show_capacity(capacity)
     print(f"\nAssumed: {CALL_MS} ms a call at 512 MB, {RECEIVE_MS} ms a receive and {PUSH_MS} ms")
     print("a push at 256 MB.")
     show(
@@ -181,6 +198,21 @@ def run() -> None:
         ["memory", "one published version a month, idle", "a million cold starts"],
         [(f"{memory} MB", *map(_dollars, snapshot_dollars(memory))) for memory in (256, 512)],
     )
+
+
+def show_capacity(rows: list[list[object]]) -> None:
+    """Print what is paid for a million messages by the parameter `Capacity`."""
+    shares = [f"{used:.0%} used" for used in (USED_AT_BEST, *reversed(USED_IN_A_DAY))]
+    show(
+        "Dollars for a million messages, by Capacity: on demand, and provisioned for all tables",
+        ["messages", "on demand", *shares],
+        sorted(rows, key=lambda row: str(row[0]).split(",")[:2]),
+    )
+    print(
+        f"\nAuto scaling aims at {USED_AT_BEST:.0%}, a ceiling: a day with its quiet hours comes to"
+    )
+    print("{:.0%} to {:.0%}.".format(*USED_IN_A_DAY), end=" ")
+    print(f"Below {prices.BREAK_EVEN:.0%} on demand is cheaper, in every row.")
 
 
 def snapshot_dollars(memory_mb: int) -> tuple[float, float]:
@@ -205,3 +237,8 @@ def _row(name: str, usage: Usage, theirs: float) -> list[object]:
     total = sum(lines.values())
     amounts = [f"{amount:,.2f}" for amount in (*lines.values(), total, theirs)]
     return [name, *amounts, f"{total / theirs:.1f}"]
+
+
+def _capacity_row(name: str, usage: Usage) -> list[object]:
+    shares = (None, USED_AT_BEST, *reversed(USED_IN_A_DAY))
+    return [name, *(_dollars(sum(usage.dollars(used).values())) for used in shares)]

@@ -171,6 +171,9 @@ class StackTemplate:
             case "Join":
                 separator, parts = argument
                 return separator.join(str(part) for part in self.resolve(parts))
+            case "Select":
+                number, held = argument
+                return self.resolve(held)[int(number)]
             case "If":
                 name, then, otherwise = argument
                 return self.resolve(then if self.holds(name) else otherwise)

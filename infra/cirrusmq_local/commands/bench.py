@@ -1,4 +1,7 @@
-"""`cirrusmq bench`: a load test of a queue at any URL, with percentiles and what it cost."""
+"""`cirrusmq bench`: a load test of a queue at any URL, with percentiles and what it cost.
+
+With `--advise` it loads nothing, and says by a stack's own hours how its tables' units are cheaper.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from cirrusmq_client import Backoff, Client, find_connection
+from cirrusmq_local.commands.advising import print_advice
 from cirrusmq_local.commands.arguments import DATA, Attributes, Data, Json, read_attributes
 from cirrusmq_local.commands.calls import TRIES
 from cirrusmq_local.commands.console import fail, make_progress, print_json, print_table, tell
@@ -38,10 +42,23 @@ def bench(
     producers: Annotated[int, typer.Option(help="Threads that send.", min=1, max=256)] = 2,
     consumers: Annotated[int, typer.Option(help="Threads that receive.", min=1, max=256)] = 2,
     attribute: Attributes = None,
+    advise: Annotated[
+        bool,
+        typer.Option(help="Load nothing: say by metered hours which Capacity is cheaper."),
+    ] = False,
+    usage_table: Annotated[
+        str | None,
+        typer.Option(help="For --advise in an account: output UsageTable; needs AWS credentials."),
+    ] = None,
     as_json: Json = False,
     data: Data = DATA,
 ) -> None:
     """Load a queue made for it, then delete the queue. A lost message exits with 1."""
+    if advise:
+        print_advice(usage_table, batch, data, as_json)
+        return
+    if usage_table is not None:
+        raise typer.BadParameter("is for --advise", param_hint="--usage-table")
     if batch * size > BATCH_BYTES:
         raise typer.BadParameter(
             f"at most {BATCH_BYTES // size} of so many bytes", param_hint="--batch"

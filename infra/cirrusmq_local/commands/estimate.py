@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -12,6 +12,9 @@ from cirrusmq_local.commands.load import Outcome, make_body
 
 CALL_GB, RECEIVE_GB = 0.5, 0.25
 """Memory of the functions, as the template gives it."""
+SEND_BYTES, TOPIC_BYTES = 262_144, 65_536
+"""At most in one send to a queue; of a message of a topic."""
+URLS = {"http": {"endpoint": "http://127.0.0.1:9/"}}
 LOOK_UNITS = 0.5
 """Read units of looking at an empty partition."""
 
@@ -36,6 +39,58 @@ def life_units(size: int, batch: int, attributes: dict[str, Any]) -> tuple[float
         counted = world.engine.capacity()
         world.engine.close()
     return float(counted["write_units"]) / batch, float(counted["read_units"]) / batch
+
+
+def kind_units(size: int, batch: int) -> dict[str, tuple[float, float]]:
+    """(write units, read units) that the table of messages is asked for a message, by what the
+    meter counts of it: `delivered` to a queue or group, `posted` to a URL.
+
+    Counted in a service in memory; a batch that does not fit into one send is made smaller.
+    """
+    from cirrusmq_local.testing import World
+
+    bodies = [make_body(number, size) for number in range(max(1, min(batch, SEND_BYTES // size)))]
+    with _unlogged():
+        world = World()
+        client = world.client("bench")
+        client.put("/queues/bench", {"max_message_bytes": SEND_BYTES, "partitions": 1})
+        client.put("/topics/bench", {"max_message_bytes": TOPIC_BYTES})
+        _queued_units(world, client, bodies)
+        counted = _queued_units(world, client, bodies)  # with warm caches
+        bodies = [body[:TOPIC_BYTES] for body in bodies]
+        for protocol, kind in (("pull", "delivered"), ("http", "posted")):
+            subscription = f"/topics/bench/subscriptions/{protocol}"
+            client.put(subscription, {"protocol": protocol} | URLS.get(protocol, {}))
+            _published_units(world, client, bodies, kind)
+            counted |= _published_units(world, client, bodies, kind)
+            client.delete(subscription)
+        world.engine.close()
+    return {kind: (w / len(bodies), r / len(bodies)) for kind, (w, r) in counted.items()}
+
+
+def _queued_units(world: Any, client: Any, bodies: list[str]) -> dict[str, tuple[float, float]]:
+    counted = {"sent": _units(world, lambda: client.send("bench", *bodies))}
+    held: list[dict[str, Any]] = []
+    counted["received"] = _units(world, lambda: held.extend(client.receive("bench")))
+    asked = {"receipts": [message["receipt"] for message in held]}
+    path = "/queues/bench/messages/delete"
+    return counted | {"deleted": _units(world, lambda: client.post(path, asked))}
+
+
+def _published_units(
+    world: Any, client: Any, bodies: list[str], delivered: str
+) -> dict[str, tuple[float, float]]:
+    messages = {"messages": [{"body": body} for body in bodies]}
+    published = _units(world, lambda: client.post("/topics/bench/messages", messages))
+    return {"published": published, delivered: _units(world, world.settle)}
+
+
+def _units(world: Any, call: Callable[[], object]) -> tuple[float, float]:
+    """(write units, read units) of the table of messages."""
+    world.engine.reset_capacity()
+    call()
+    used = world.engine.capacity()["by_table"].get(world.tables.messages, {})
+    return float(used.get("write_units", 0.0)), float(used.get("read_units", 0.0))
 
 
 @contextmanager

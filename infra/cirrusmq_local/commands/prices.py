@@ -1,9 +1,9 @@
-"""Published prices that estimates use: US dollars, us-east-1, on demand, November 2026.
+"""Published prices that estimates use: US dollars, us-east-1, November 2026.
 
-As the price lists of DynamoDB (on-demand capacity), API Gateway (HTTP APIs, metered in 512 KB),
-Lambda (arm64), SQS (standard queues, first tier) and SNS (standard topics) give them. Free tiers
-and volume discounts are left out on both sides. SQS and SNS count each 64 KB of a request's payload
-as a request; SNS asks nothing for handing a message to a queue.
+As the price lists of DynamoDB (on-demand and provisioned capacity), API Gateway (HTTP APIs, metered
+in 512 KB), Lambda (arm64), SQS (standard queues, first tier) and SNS (standard topics) give them.
+Free tiers and volume discounts are left out on both sides. SQS and SNS count each 64 KB of a
+request's payload as a request; SNS asks nothing for handing a message to a queue.
 """
 
 from __future__ import annotations
@@ -12,6 +12,9 @@ MILLION = 1_000_000
 
 WRITE_UNITS_PER_MILLION = 0.625
 READ_UNITS_PER_MILLION = 0.125
+WRITE_UNIT_HOUR = 0.00065
+"""Of provisioned capacity: a unit a second for an hour, whether it is used or not."""
+READ_UNIT_HOUR = 0.00013
 
 HTTP_API_PER_MILLION = 1.00
 LAMBDA_REQUESTS_PER_MILLION = 0.20
@@ -29,3 +32,12 @@ REQUEST_BYTES = 64 * 1_024
 SQS_BATCH = 10
 SQS_BATCH_BYTES = 1_024 * 1_024
 SNS_BATCH_BYTES = 256 * 1_024
+
+
+def provisioned_per_million(unit_hour: float, used: float) -> float:
+    """Dollars for a million units of provisioned capacity, of which the share `used` is used."""
+    return unit_hour / 3_600 * MILLION / used
+
+
+BREAK_EVEN = provisioned_per_million(WRITE_UNIT_HOUR, 1.0) / WRITE_UNITS_PER_MILLION
+"""The share of provisioned units in use above which they are cheaper; the same for reads."""

@@ -1,0 +1,152 @@
+"""Which way of paying for DynamoDB's units is cheaper: pure, from units used in each minute.
+
+Auto scaling is played minute by minute as Amazon documents it: capacity goes up after two minutes
+above the target, and down after fifteen in which less than the target minus 20 % was used, at most
+four times a day and then once an hour. Nothing goes down where nothing at all is used, for then
+there is no figure to go by. What is unused is kept for five minutes, and taken for what is above.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from math import ceil
+
+from cirrusmq_local.commands import prices
+
+MINUTE_SECONDS = 60
+BURST_SECONDS = 300
+MINUTES_UP, MINUTES_DOWN = 2, 15
+BELOW_TARGET = 0.2
+FREE_DECREASES, DAY_MINUTES, HOUR_MINUTES = 4, 1_440, 60
+ROUNDED_TO = 50
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bounds:
+    """What auto scaling keeps to: units a second, and the share of them in use."""
+
+    least: int
+    most: int
+    target: float = 0.7
+
+
+@dataclass(frozen=True, kw_only=True)
+class Held:
+    """What auto scaling would have held."""
+
+    unit_hours: int
+    """The most of each hour, added up: that is what is billed."""
+    throttled: float
+    """Units above capacity and what was kept."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Advice:
+    """Dollars of the same minutes in both ways."""
+
+    hours: int
+    on_demand: float
+    provisioned: float
+    used: float
+    """The share of the paid write units that was used."""
+    throttled: float
+    """The share of all units that would have been refused at first."""
+    bounds: tuple[Bounds, Bounds]
+    """Of reads and of writes, as they were played."""
+
+    @property
+    def cheaper(self) -> str:
+        """The value of the parameter Capacity."""
+        return "provisioned" if self.provisioned < self.on_demand else "on-demand"
+
+
+@dataclass(kw_only=True)
+class _Scaling:
+    """The state of auto scaling in one minute."""
+
+    bounds: Bounds
+    capacity: int
+    kept: float = 0.0
+    throttled: float = 0.0
+    above: int = 0
+    below: int = 0
+    decreases: list[int] = field(default_factory=list)
+
+    def pass_minute(self, minute: int, units: float) -> None:
+        """Serve what a minute needs, then scale by it."""
+        room = self.capacity * MINUTE_SECONDS
+        left = self.kept + room - units
+        self.throttled += max(0.0, -left)
+        self.kept = min(max(0.0, left), float(self.capacity * BURST_SECONDS))
+        target = self.bounds.target
+        used = units / room
+        self.above = self.above + 1 if used > target else 0
+        if units:  # without any there is no figure, and the alarm waits
+            self.below = self.below + 1 if used < target - BELOW_TARGET else 0
+        wanted = _whole(units / MINUTE_SECONDS / target)
+        wanted = min(max(wanted, self.bounds.least), self.bounds.most)
+        if self.above >= MINUTES_UP:
+            self.capacity, self.above = max(self.capacity, wanted), 0
+        elif units and self.below >= MINUTES_DOWN and self._may_fall(minute):
+            if wanted < self.capacity:
+                self.decreases.append(minute)
+                self.capacity = wanted
+            self.below = 0
+
+    def _may_fall(self, minute: int) -> bool:
+        day = minute // DAY_MINUTES
+        today = [each for each in self.decreases if each // DAY_MINUTES == day]
+        return len(today) < FREE_DECREASES or minute - today[-1] >= HOUR_MINUTES
+
+
+def scaled(minutes: Sequence[float], bounds: Bounds, first_minute: int = 0) -> Held:
+    """Play auto scaling over the units of each minute; `first_minute` is one since the epoch."""
+    scaling = _Scaling(bounds=bounds, capacity=bounds.least)
+    hours: dict[int, int] = {}
+    for number, units in enumerate(minutes, first_minute):
+        hour = number // HOUR_MINUTES
+        hours[hour] = max(hours.get(hour, 0), scaling.capacity)
+        scaling.pass_minute(number, units)
+        hours[hour] = max(hours[hour], scaling.capacity)
+    return Held(unit_hours=sum(hours.values()), throttled=scaling.throttled)
+
+
+def advise(
+    units: Mapping[int, tuple[float, float]], least: tuple[int, int], others: tuple[int, int]
+) -> Advice:
+    """Compare both ways for a table, by its (write units, read units) of each minute.
+
+    `least`: its least (read, write) capacity; `others`: that of the tables beside it, which are
+    paid as it is and used little. Whole hours are compared.
+    """
+    first = min(units) // HOUR_MINUTES * HOUR_MINUTES
+    hours = max(units) // HOUR_MINUTES + 1 - first // HOUR_MINUTES
+    span = range(first, first + hours * HOUR_MINUTES)
+    writes = [units.get(minute, (0.0, 0.0))[0] for minute in span]
+    reads = [units.get(minute, (0.0, 0.0))[1] for minute in span]
+    bounds = _bounds(reads, least[0]), _bounds(writes, least[1])
+    held = scaled(reads, bounds[0], first), scaled(writes, bounds[1], first)
+    needed = sum(reads) + sum(writes)
+    return Advice(
+        hours=hours,
+        on_demand=sum(writes) * prices.WRITE_UNITS_PER_MILLION / prices.MILLION
+        + sum(reads) * prices.READ_UNITS_PER_MILLION / prices.MILLION,
+        provisioned=(held[0].unit_hours + hours * others[0]) * prices.READ_UNIT_HOUR
+        + (held[1].unit_hours + hours * others[1]) * prices.WRITE_UNIT_HOUR,
+        used=sum(writes) / (held[1].unit_hours * HOUR_MINUTES * MINUTE_SECONDS),
+        throttled=(held[0].throttled + held[1].throttled) / needed if needed else 0.0,
+        bounds=bounds,
+    )
+
+
+def _bounds(minutes: Sequence[float], least: int) -> Bounds:
+    """From `least` to twice what the busiest minute needs, in steps of 50."""
+    target = Bounds.target
+    peak = 2 * max(minutes) / MINUTE_SECONDS / target
+    return Bounds(least=least, most=max(least, _whole(peak / ROUNDED_TO) * ROUNDED_TO))
+
+
+def _whole(units: float) -> int:
+    """Rounded up, but for what division leaves of a whole number."""
+    return ceil(round(units, 6))

@@ -1,0 +1,58 @@
+"""`cirrusmq bench --advise`: how a stack's tables are cheaper, by the hours it has metered."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+
+from cirrusmq_local.commands import metered, prices
+from cirrusmq_local.commands.advice import Advice, advise
+from cirrusmq_local.commands.calls import connect
+from cirrusmq_local.commands.console import fail, print_json, print_record, tell
+from cirrusmq_local.commands.estimate import kind_units
+
+LEAST = (10, 10)
+"""Read and write units of Messages, as the template has them."""
+OTHERS = (10, 10)
+"""Of Directory and Usage together."""
+ASSUMED = """
+units of messages by DynamoDB's rules, for messages of the mean size in sends of {batch} (--batch);
+empty receives and the sweep are not metered; each hour is paid for the most that it held; Directory
+and Usage at their least on the one side, at nothing on the other
+"""
+
+
+def print_advice(usage_table: str | None, batch: int, data: Path, as_json: bool) -> None:
+    """Read the stack's records, compare, print; exits with 1 where nothing is metered yet."""
+    if usage_table is None:
+        items = metered.from_machine(connect(data))
+    else:
+        items = metered.from_account(usage_table)
+    found = list(metered.events(items))
+    if not found:
+        fail("nothing is metered yet", "the meter counts up to a minute after what happens")
+    size = max(1, metered.mean_size(found))
+    given = advise(metered.units_by_minute(found, kind_units(size, batch)), LEAST, OTHERS)
+    record = _record(given, size)
+    if as_json:
+        print_json(record | {"bounds": [asdict(each) for each in given.bounds]})
+        return
+    print_record(record, as_json)
+    print(f"Capacity={given.cheaper} is cheaper for these hours.")
+    tell("assumed: " + ASSUMED.format(batch=batch))
+
+
+def _record(given: Advice, size: int) -> dict[str, object]:
+    reads, writes = given.bounds
+    numbers = (reads.least, reads.most, writes.least, writes.most, round(100 * writes.target))
+    return {
+        "hours": given.hours,
+        "bytes_of_a_message": size,
+        "dollars_on_demand": round(given.on_demand, 6),
+        "dollars_provisioned": round(given.provisioned, 6),
+        "percent_of_paid_write_units_in_use": round(100 * given.used, 1),
+        "break_even_percent": round(100 * prices.BREAK_EVEN, 1),
+        "percent_throttled_at_first": round(100 * given.throttled, 2),
+        "MessagesUnits": ",".join(map(str, numbers)),
+        "cheaper": given.cheaper,
+    }
