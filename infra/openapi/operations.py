@@ -374,6 +374,10 @@ _SERVICE = {
         summary="Show that the service answers, and its time",
         needs_key=False,
     ),
+    "GET /endpoints": Operation(
+        tag="Service",
+        summary="Show the URLs that take sends, receives, deletes and publishes beside this one",
+    ),
     "GET /openapi.json": Operation(
         tag="Service",
         summary="This document",

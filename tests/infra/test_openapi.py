@@ -272,7 +272,7 @@ def use_the_rest(call: Checked) -> None:
     assert call("DELETE", "/keys/nobody").status == 404
     assert call("GET", "/reports/billing").status == 404
     assert call("GET", "/reports/backlog").status == 404
-    for path in ("/health", "/openapi.json", "/docs", "/docs/swagger-ui.css"):
+    for path in ("/health", "/openapi.json", "/docs", "/docs/swagger-ui.css", "/endpoints"):
         assert call("GET", path).status == 200
     call("DELETE", "/queues/orders/receivers/audit")
     assert call("DELETE", "/queues/failed").status == 409

@@ -51,6 +51,7 @@ EXPECTED = {
         "POST /keys/{id}/rotate",
         "GET /reports/billing",
         "GET /reports/backlog",
+        "GET /endpoints",
         "GET /health",
         "GET /openapi.json",
         "GET /docs",

@@ -49,7 +49,7 @@ OPEN = {"GET /health", "GET /openapi.json", "GET /docs", "GET /docs/{asset}"}
 WITH_A_TOKEN = {"POST /topics/{topic}/subscriptions/{subscription}/confirm"}
 CALLERS_OWN = {
     "GET /queues", "GET /topics", "GET /grants", "GET /keys", "POST /keys",
-    "GET /reports/billing", "GET /reports/backlog",
+    "GET /reports/billing", "GET /reports/backlog", "GET /endpoints",
 }  # fmt: skip
 """No name in the path: they speak of the key's account alone."""
 BY_ID = {

@@ -17,6 +17,13 @@ if TYPE_CHECKING:
     from tests.service.topics import Schedules, TestTopic
 
 Message = dict[str, Any]
+AT_URLS_TOO = {
+    *("test_sending", "test_repeated_sends", "test_receiving", "test_repeated_receives"),
+    *("test_giving_back", "test_dead_letters", "test_bad_input", "test_life_of_a_message"),
+    *("test_topic_publishing", "test_topic_pull", "test_answer_sizes"),
+    *("test_ordered_queues", "test_queue_receivers", "test_store_failures"),
+}
+"""Files whose calls are made at the functions' own URLs as well."""
 
 
 @dataclass
@@ -145,9 +152,16 @@ def to_ms(time: str) -> int:
     return round(datetime.fromisoformat(time).timestamp() * 1000)
 
 
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Have the contract of calls at the functions' own URLs be that of the API."""
+    name = metafunc.module.__name__.rpartition(".")[2]
+    if name in AT_URLS_TOO and "world" in metafunc.fixturenames:
+        metafunc.parametrize("world", [False, True], ids=["api", "direct"], indirect=True)
+
+
 @pytest.fixture
-def world() -> Iterator[World]:
-    made = World()
+def world(request: pytest.FixtureRequest) -> Iterator[World]:
+    made = World(direct_urls=getattr(request, "param", False))
     yield made
     made.engine.close()
 

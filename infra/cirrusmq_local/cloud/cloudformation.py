@@ -85,6 +85,8 @@ class StackTemplate:
     ) -> None:
         self.path = path
         self.document = read(path)
+        self.made = True
+        """False of a nested one whose condition does not hold."""
         self._name = name
         self._region = region
         self._resources: Mapping[str, Any] = self.document["Resources"]
@@ -127,13 +129,18 @@ class StackTemplate:
         """The stack of a nested application."""
         if logical_id not in self._nested:
             self._nested[logical_id] = None
-            properties = self._require_resource(logical_id)["Properties"]
-            self._nested[logical_id] = StackTemplate(
+            resource = self._require_resource(logical_id)
+            properties = resource["Properties"]
+            made = StackTemplate(
                 self.path.parent / str(properties["Location"]),
                 f"{self._name}-{logical_id}",
                 self._region,
                 self.resolve(properties.get("Parameters") or {}),
             )
+            made.made = self.made and (
+                "Condition" not in resource or self.holds(resource["Condition"])
+            )
+            self._nested[logical_id] = made
         stack = self._nested[logical_id]
         if stack is None:
             raise TemplateError(f"a parameter of {logical_id} depends on its own output")

@@ -1,6 +1,7 @@
-"""HTTP requests as the events of an HTTP API (payload format 2.0), and answers back to HTTP.
+"""HTTP requests as events of an HTTP API or of a function's URL (payload format 2.0), and answers.
 
-Source: https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-develop-integrations-lambda.html
+Sources: https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-develop-integrations-lambda.html
+https://docs.aws.amazon.com/lambda/latest/dg/urls-invocation.html
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from cirrusmq_local.cloud.cloudformation import ACCOUNT_ID
 from cirrusmq_local.cloud.invocation import EventTooLargeError, FunctionError, TooManyRequestsError
 from cirrusmq_local.cloud.routing import Match
 
+DEFAULT = "$default"
+"""The route key where nothing says which route it is."""
 _TEXT_TYPES = ("text/", "application/json", "application/xml", "application/javascript")
 
 
@@ -48,13 +51,33 @@ class Answer:
 
 
 def make_event(request: Request, match: Match, request_id: str, now_ms: int) -> dict[str, Any]:
-    """The event that a function of the API is invoked with."""
+    """The event that a function of the API is invoked with: its path is decoded."""
+    path = unquote(request.raw_path, errors="replace")
+    event = _event(request, match.route.key, path, request_id, now_ms)
+    if match.parameters:
+        event["pathParameters"] = match.parameters
+    return event
+
+
+def make_url_event(request: Request, request_id: str, now_ms: int) -> dict[str, Any]:
+    """The event that a function is invoked with at its own URL, which knows no routes.
+
+    The path is as it came, and whoever calls is anonymous.
+    """
+    event = _event(request, DEFAULT, request.raw_path, request_id, now_ms)
+    event["requestContext"] |= {"accountId": "anonymous"}
+    return event
+
+
+def _event(
+    request: Request, route_key: str, path: str, request_id: str, now_ms: int
+) -> dict[str, Any]:
     headers = _joined(request.headers)
     cookies = headers.pop("cookie", None)
     event: dict[str, Any] = {
         "version": "2.0",
-        "routeKey": match.route.key,
-        "rawPath": unquote(request.raw_path, errors="replace"),
+        "routeKey": route_key,
+        "rawPath": path,
         "rawQueryString": request.query,
         "headers": headers,
         "requestContext": {
@@ -64,13 +87,13 @@ def make_event(request: Request, match: Match, request_id: str, now_ms: int) -> 
             "domainPrefix": "local",
             "http": {
                 "method": request.method,
-                "path": unquote(request.raw_path, errors="replace"),
+                "path": path,
                 "protocol": f"HTTP/{request.http_version}",
                 "sourceIp": request.source,
                 "userAgent": headers.get("user-agent", ""),
             },
             "requestId": request_id,
-            "routeKey": match.route.key,
+            "routeKey": route_key,
             "stage": "$default",
             "time": time.strftime("%d/%b/%Y:%H:%M:%S +0000", time.gmtime(now_ms / 1_000)),
             "timeEpoch": now_ms,
@@ -82,8 +105,6 @@ def make_event(request: Request, match: Match, request_id: str, now_ms: int) -> 
     if request.query:
         pairs = parse_qsl(request.query, keep_blank_values=True, errors="replace")
         event["queryStringParameters"] = _joined(pairs)
-    if match.parameters:
-        event["pathParameters"] = match.parameters
     if request.body:
         event["body"], event["isBase64Encoded"] = _body(
             request.body, headers.get("content-type", "")
@@ -107,11 +128,18 @@ _FAILURES: dict[type[FunctionError], tuple[int, str]] = {
     EventTooLargeError: (413, "Request Too Long"),
     TooManyRequestsError: (503, "Service Unavailable"),
 }
+_FAILURES_OF_URLS: dict[type[FunctionError], tuple[int, str]] = {
+    EventTooLargeError: (413, "Request Too Long"),
+    TooManyRequestsError: (429, "Too Many Requests"),
+}
 
 
-def answer_failure(error: FunctionError) -> Answer:
-    """An HTTP API's answer where Lambda has no answer of the function's for it."""
-    status, message = _FAILURES.get(type(error), (500, "Internal Server Error"))
+def answer_failure(error: FunctionError, *, direct: bool = False) -> Answer:
+    """The answer where Lambda has none of the function's: an HTTP API's, or that of a URL."""
+    if direct:
+        status, message = _FAILURES_OF_URLS.get(type(error), (502, "Internal Server Error"))
+    else:
+        status, message = _FAILURES.get(type(error), (500, "Internal Server Error"))
     body = json.dumps({"message": message}).encode()
     return Answer(status=status, headers=[("content-type", "application/json")], body=body)
 

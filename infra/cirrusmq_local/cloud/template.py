@@ -131,6 +131,8 @@ class Template:
     schedules: Sequence[Schedule]
     machines: Sequence[StateMachine]
     tables: Sequence[Table]
+    urls: Sequence[str] = ()
+    """Names of the functions that have a URL of their own beside the API."""
 
     def environment(self) -> dict[str, str]:
         """The variables of all functions, for they share one process here."""
@@ -151,7 +153,7 @@ def load(path: Path, given: Mapping[str, Any] | None = None) -> Template:
     """
     stacks = list(StackTemplate(path, STACK_NAME, REGION, given).stacks())
     _require_one_of_each(stacks)
-    parts = [_read(_Reader(stack)) for stack in stacks]
+    parts = [_read(_Reader(stack)) for stack in stacks if stack.made]
     return Template(
         **{
             held.name: [each for part in parts for each in getattr(part, held.name)]
@@ -177,6 +179,7 @@ def _read(reader: _Reader) -> Template:
         tables=[
             reader.table(name, held) for name, held in reader.resources("AWS::DynamoDB::Table")
         ],
+        urls=[reader.target(held) for _, held in reader.resources("AWS::Lambda::Url")],
     )
 
 
@@ -276,6 +279,10 @@ class _Reader:
             ttl_attribute=properties["TimeToLiveSpecification"]["AttributeName"],
             stream="StreamSpecification" in properties,
         )
+
+    def target(self, properties: Mapping[str, Any]) -> str:
+        """The function of a URL, by its name."""
+        return str(self._stack.resolve(properties["TargetFunctionArn"]))
 
     def _name(self, properties: Mapping[str, Any]) -> str:
         return str(self._stack.resolve(properties["FunctionName"]))

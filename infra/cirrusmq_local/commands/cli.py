@@ -62,6 +62,9 @@ def up(
         Literal["shared", "cloud"],
         typer.Option(help="Whether functions share caches, or have their own as in the cloud."),
     ] = "shared",
+    direct_urls: Annotated[
+        bool, typer.Option("--direct-urls", help="Functions have URLs beside the API.")
+    ] = False,
     function: Annotated[
         list[str] | None,
         typer.Option(
@@ -91,6 +94,7 @@ def up(
             scale=time_scale,
             environments=environments,
             own_functions=load_own(function or []),
+            direct_urls=direct_urls,
             tell=tell,
             give_up=ending.give_up,
         )

@@ -1,17 +1,26 @@
-"""The HTTP API on one machine: an ASGI application that calls the template's functions."""
+"""The HTTP API on one machine, and the functions' own URLs: an ASGI application that calls the
+template's functions."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 import uuid
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 from email.utils import formatdate
 from typing import Any, Protocol, TypeAlias
 
 from cirrusmq.base.errors import CirrusMQError, MalformedRequest, RequestTooLarge, Unavailable
 from cirrusmq_local.cloud.clock import ScaledClock
-from cirrusmq_local.cloud.events import Answer, Request, answer_failure, make_event, read_answer
+from cirrusmq_local.cloud.events import (
+    Answer,
+    Request,
+    answer_failure,
+    make_event,
+    make_url_event,
+    read_answer,
+)
 from cirrusmq_local.cloud.functions import Functions, StackStoppingError
 from cirrusmq_local.cloud.invocation import FunctionError, TimedOutError
 from cirrusmq_local.cloud.routing import Router
@@ -23,6 +32,8 @@ Send: TypeAlias = Callable[[Message], Awaitable[None]]
 # The API's own limits, in real time.
 CALL_SECONDS = 30.0
 BODY_SECONDS = 30.0
+URLS = "/local/urls"
+"""Below it is the URL of each function that has one: a cloud has a host for each."""
 BODY_BYTES = 10 * 1_024 * 1_024
 HEADER_BYTES = 10_240
 """Of the request line and the headers."""
@@ -58,8 +69,13 @@ class Gateway:
         call_seconds: float = CALL_SECONDS,
         body_seconds: float = BODY_SECONDS,
         trouble: Callable[[], str | None] = lambda: None,
+        urls: Mapping[str, str] | None = None,
     ) -> None:
-        """`trouble` answers the reason for which calls fail now; None where none is known."""
+        """`trouble` answers the reason for which calls fail now; None where none is known.
+
+        `urls`: the functions that have a URL of their own, by their names in it.
+        """
+        self._urls = {f"{URLS}/{name}": function for name, function in (urls or {}).items()}
         self._trouble = trouble
         self._router = router
         self._functions = functions
@@ -87,11 +103,10 @@ class Gateway:
         await self._send(answer, request_id, send, closing)
 
     async def _call(self, request: Request, request_id: str) -> Answer:
-        match = self._router.match(request.method, request.raw_path)
-        if match is None:
+        found = self._find(request, request_id)
+        if found is None:
             return Answer(status=404, headers=[], body=b"")
-        name = match.route.function
-        event = make_event(request, match, request_id, self._clock.now_ms())
+        name, event, direct = found
         running = asyncio.wrap_future(self._functions.call(name, event))
         timeout_seconds = self._functions.find(name).timeout_seconds
         try:
@@ -99,20 +114,32 @@ class Gateway:
             return read_answer(await asyncio.wait_for(running, seconds))
         except TimeoutError:
             if timeout_seconds <= self._call_seconds:
-                return answer_failure(TimedOutError(name))
+                return answer_failure(TimedOutError(name), direct=direct)
             return self._refuse(
                 Unavailable(f"no answer within {self._call_seconds:g} s"), request_id
             )
         except FunctionError as error:
-            _log.error("%s: %s", match.route.key, error)
-            return answer_failure(error)
+            _log.error("%s: %s", event["routeKey"], error)
+            return answer_failure(error, direct=direct)
         except (StackStoppingError, asyncio.CancelledError):
             return self._refuse(Unavailable("the service is stopping"), request_id)
         except Exception:
             # An exception that a handler does not turn into a problem is a fault of ours.
-            _log.exception("%s failed on %s", name, match.route.key)
+            _log.exception("%s failed on %s", name, event["routeKey"])
             refused = self._refuse(Unavailable("the service failed"), request_id)
             return Answer(status=500, headers=refused.headers, body=refused.body)
+
+    def _find(self, request: Request, request_id: str) -> tuple[str, dict[str, Any], bool] | None:
+        """The function, its event, and whether it is called at its own URL."""
+        now_ms = self._clock.now_ms()
+        for url, function in self._urls.items():
+            if request.raw_path.startswith(f"{url}/"):
+                request = replace(request, raw_path=request.raw_path.removeprefix(url))
+                return function, make_url_event(request, request_id, now_ms), True
+        match = self._router.match(request.method, request.raw_path)
+        if match is None:
+            return None
+        return match.route.function, make_event(request, match, request_id, now_ms), False
 
     def _refuse(self, error: CirrusMQError, request_id: str) -> Answer:
         return read_answer(self._problems(error, request_id))

@@ -41,7 +41,7 @@ from cirrusmq_local.engine import Engine, attach
 from cirrusmq_local.engine.data_errors import DataError, explain_store, naming
 from cirrusmq_local.engine.errors import OtherFormError
 from cirrusmq_local.stack.data import DataFolder
-from cirrusmq_local.stack.gateway import Gateway
+from cirrusmq_local.stack.gateway import URLS, Gateway
 from cirrusmq_local.stack.introduction import introduce
 from cirrusmq_local.stack.local_routes import FUNCTION_NAME, ROUTES, LocalRoutes
 from cirrusmq_local.stack.logfile import LogFile
@@ -73,10 +73,12 @@ class Stack:
         give_up: Callable[[str], None] = lambda reason: None,
         environments: Layout = "shared",
         own_functions: Mapping[str, Handler] | None = None,
+        direct_urls: bool = False,
     ) -> None:
         """`tell` gets lines for the user, `give_up` the reason why the stack has to be stopped.
 
-        `own_functions`: those that queues may name, by their names.
+        `own_functions`: those that queues may name, by their names. `direct_urls`: whether
+        functions have URLs of their own.
         """
         self._data = DataFolder(data)
         self._secret = SecretFile(self._data.secret)
@@ -87,7 +89,10 @@ class Stack:
         self._port = port
         self._scale = scale
         self._own_functions = own_functions or {}
-        self._template = load(template, {"InvokeFunctions": arns(self._own_functions)})
+        parameters = {"InvokeFunctions": arns(self._own_functions)}
+        if direct_urls:
+            parameters["DirectUrls"] = "true"
+        self._template = load(template, parameters)
         self._layout = environments
         self._ending = contextlib.ExitStack()
         self._threads: list[threading.Thread] = []
@@ -133,6 +138,9 @@ class Stack:
         functions.add(*self._local_function(engine, pumps, repeaters))
         server = self._make_server(functions, ending)
         os.environ["PUBLIC_URL"] = self.url
+        os.environ["DIRECT_URLS"] = ",".join(
+            f"{name}={self.url}{URLS}/{name}" for name in self._urls()
+        )
         self._spawn(lambda: clock.keep_until_stopped(self._note_failure))
         upkeep = Upkeep(
             engine, self._template, self._data, self._trouble, clock, UPKEEP_SECONDS * self._scale
@@ -263,7 +271,9 @@ class Stack:
     def _make_server(self, functions: Functions, ending: contextlib.ExitStack) -> Server:
         router = Router([*self._template.routes, *ROUTES])
         gateway = Gateway(
-            router, functions, self._clock, problem, trouble=lambda: self._trouble.reason
+            *(router, functions, self._clock, problem),
+            trouble=lambda: self._trouble.reason,
+            urls=self._urls(),
         )
         server = Server(gateway, self._host, self._port)
         self._port = server.port
@@ -272,6 +282,11 @@ class Stack:
         ending.callback(self._clock.stop)
         ending.callback(server.refuse)
         return server
+
+    def _urls(self) -> dict[str, str]:
+        """Functions that have a URL of their own, by the names of their folders."""
+        folders = {each.name: each.folder.name for each in self._template.functions}
+        return {folders[name]: name for name in self._template.urls}
 
     def _spawn(self, target: Callable[[], Any]) -> None:
         thread = threading.Thread(target=target, daemon=True)

@@ -21,7 +21,13 @@ from cirrusmq.runtime.core import Called, Tables
 from cirrusmq.runtime.secret import Generations, written
 from cirrusmq.wiring import bootstrap
 from cirrusmq_local.cloud.aws import isolate_environment
-from cirrusmq_local.cloud.events import Request, answer_failure, make_event, read_answer
+from cirrusmq_local.cloud.events import (
+    Request,
+    answer_failure,
+    make_event,
+    make_url_event,
+    read_answer,
+)
 from cirrusmq_local.cloud.functions import load_handler
 from cirrusmq_local.cloud.invocation import FunctionError, Handler, goes_on, invoke, running
 from cirrusmq_local.cloud.pump import Pump
@@ -79,12 +85,19 @@ class World:
     """The service, its clock and its store."""
 
     def __init__(
-        self, *, seed: int = 0, path: Path | None = None, shared_caches: bool = True
+        self,
+        *,
+        seed: int = 0,
+        path: Path | None = None,
+        shared_caches: bool = True,
+        direct_urls: bool = False,
     ) -> None:
+        """`direct_urls`: calls that a function takes at a URL of its own are made there."""
         isolate_environment()
         os.environ.setdefault("POWERTOOLS_METRICS_DISABLED", "true")
         self.clock = ManualClock()
-        template, self._handlers = _functions()
+        template, self._handlers = _functions(direct_urls)
+        self._urls = frozenset(template.urls)
         self.engine = Engine(path, table_specs(template), now_ms=self.clock.now_ms)
         self.random = random.Random(seed)
         self.invoked: deque[tuple[str, dict[str, Any]]] = deque()
@@ -212,11 +225,16 @@ class World:
             source="127.0.0.1",
             http_version="1.1",
         )
-        event = make_event(request, match, str(uuid.UUID(int=0)), self.clock.now_ms())
+        request_id, now_ms, name = str(uuid.UUID(int=0)), self.clock.now_ms(), match.route.function
+        direct = name in self._urls
+        if direct:
+            event = make_url_event(request, request_id, now_ms)
+        else:
+            event = make_event(request, match, request_id, now_ms)
         try:
-            read = read_answer(self._run_function(match.route.function, event))
+            read = read_answer(self._run_function(name, event))
         except FunctionError as error:
-            read = answer_failure(error)
+            read = answer_failure(error, direct=direct)
         return Reply(read.status, dict(read.headers), read.body.decode())
 
     def _run_function(self, name: str, event: Any, chain: tuple[str, ...] = ()) -> Any:
@@ -307,6 +325,6 @@ class Client:
 
 
 @cache
-def _functions() -> tuple[Template, dict[str, tuple[Function, Handler]]]:
-    template = load(TEMPLATE)
+def _functions(direct_urls: bool) -> tuple[Template, dict[str, tuple[Function, Handler]]]:
+    template = load(TEMPLATE, {"DirectUrls": str(direct_urls).lower()})
     return template, {each.name: (each, load_handler(each)) for each in template.functions}

@@ -512,3 +512,12 @@ class Health(TypedDict):
     version: str
     time: str
     time_scale: float
+
+
+class Endpoints(TypedDict):
+    """URLs that take some calls beside this one, each with the same paths; empty without any."""
+
+    send: NotRequired[str]
+    receive: NotRequired[str]
+    delete: NotRequired[str]
+    publish: NotRequired[str]

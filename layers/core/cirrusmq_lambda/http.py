@@ -1,11 +1,13 @@
-"""From an HTTP API event (payload format 2.0) to a call, and from its reply to an answer."""
+"""From an event of the HTTP API or of a function's URL (payload format 2.0) to a call, and from its
+reply to an answer."""
 
 from __future__ import annotations
 
 import base64
 import binascii
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol, TypeAlias, TypeVar
+from functools import partial
+from typing import Any, NoReturn, Protocol, TypeAlias, TypeVar
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -23,7 +25,7 @@ from cirrusmq.base.limits import PAGE_ENTRIES, PAGE_ENTRIES_DEFAULT, REQUEST_BYT
 from cirrusmq.base.shapes import decode
 from cirrusmq.runtime.core import Core
 from cirrusmq.wiring import bootstrap
-from cirrusmq_lambda import audit, observability, queries, rights
+from cirrusmq_lambda import audit, direct, observability, queries, rights
 from cirrusmq_lambda.problems import problem
 from cirrusmq_lambda.replies import Reply
 
@@ -166,8 +168,10 @@ def following(cursor: str | None) -> str | UnsetType:
 
 def serve(routes: Mapping[str, Route], event: Event, context: Context) -> Answer:
     """Answer an event by its route key; every error becomes a problem."""
+    if event["routeKey"] == direct.DEFAULT and direct.DEFAULT not in routes:
+        event = direct.routed(routes, event)
     request = Request(event, context, bootstrap.service())
-    route = routes[event["routeKey"]]
+    route = routes.get(event["routeKey"]) or partial(_refuse, routes)
     code, made = "Ok", ""
     try:
         _refuse_unknown_parameters(request)
@@ -180,6 +184,10 @@ def serve(routes: Mapping[str, Route], event: Event, context: Context) -> Answer
     if audit.concerns(event["routeKey"], answer["statusCode"]):
         request.record(code, made)
     return answer
+
+
+def _refuse(routes: Mapping[str, Route], request: Request) -> NoReturn:
+    direct.refuse(routes, request.event)
 
 
 def _refuse_unknown_parameters(request: Request) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from cirrusmq.access.keys import Caller
-from cirrusmq.access.scopes import RIGHTS, Kind, Right
+from cirrusmq.access.scopes import RIGHTS, Kind, Right, Scope
 from cirrusmq.base.errors import Forbidden
 
 _QUEUE, _TOPIC = "/queues/{queue}", "/topics/{topic}"
@@ -58,6 +58,8 @@ OF_ACCOUNT = frozenset(
 """They tell of everything in the account: `manage` on all is needed."""
 CHECKED_LATER = frozenset({"GET /operations/{id}"})
 """The route itself checks, when it knows the queue."""
+OF_ANY_RIGHT = frozenset({"GET /endpoints"})
+"""They tell nothing of the account; a key that may do nothing has no use for them."""
 OF_KEYS = frozenset({"POST /keys", "POST /keys/{id}/rotate", "DELETE /keys/{id}"})
 LISTS_KEYS = "GET /keys"
 
@@ -69,7 +71,10 @@ def check_route(caller: Caller, route_key: str, names: Mapping[str, str]) -> Non
         raise Forbidden("the access key lacks manages_keys")
     if caller.scope is None or manages or route_key in CHECKED_LATER:
         return
-    if route_key in OF_ACCOUNT:
+    if route_key in OF_ANY_RIGHT:
+        if caller.scope == Scope():
+            raise Forbidden("the access key's scope has no right at all")
+    elif route_key in OF_ACCOUNT:
         if caller.scope.manage != "all":
             raise Forbidden("the access key's scope lacks manage on all queues and topics")
     elif route_key in SENDS:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from importlib import metadata, resources
 from pathlib import Path
@@ -12,7 +13,7 @@ import msgspec
 from cirrusmq import __version__
 from cirrusmq.base.errors import MethodNotAllowed, NotFound
 from cirrusmq.base.timestamps import format_time
-from cirrusmq_lambda.answers.service import Health
+from cirrusmq_lambda.answers.service import Endpoints, Health
 from cirrusmq_lambda.http import Request, Route
 from cirrusmq_lambda.replies import File, Ok
 
@@ -49,6 +50,14 @@ def show_health(request: Request) -> Ok[Health]:
     core = request.core
     time = format_time(core.now_ms())
     return Ok(Health(status="ok", version=__version__, time=time, time_scale=core.clock.scale))
+
+
+def show_endpoints(request: Request) -> Ok[Endpoints]:
+    """The functions' own URLs. A key is needed, since the API's throttle is not before them."""
+    _ = request.caller
+    told = os.environ.get("DIRECT_URLS", "")
+    named = [entry.partition("=") for entry in told.split(",") if entry]
+    return Ok(Endpoints(**{name: url.rstrip("/") for name, _, url in named}))
 
 
 def show_openapi(request: Request) -> File[Literal["application/json"]]:
@@ -103,6 +112,7 @@ def _asset_folder() -> Path:
 
 ROUTES: dict[str, Route] = {
     "GET /health": show_health,
+    "GET /endpoints": show_endpoints,
     "GET /openapi.json": show_openapi,
     "GET /docs": show_docs,
     "GET /docs/{asset}": show_asset,

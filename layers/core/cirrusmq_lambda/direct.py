@@ -1,0 +1,54 @@
+"""Calls of a function's own URL, which knows no routes: they are found here, by method and path.
+
+The routes are those that the function serves behind the API as well. A URL's event has the path as
+it came, still encoded; the API's has it decoded, and is taken by its route key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NoReturn
+from urllib.parse import unquote
+
+from cirrusmq.base.errors import MethodNotAllowed, NotFound
+
+DEFAULT = "$default"
+"""The route key of an event that says nothing of a route."""
+
+
+def routed(route_keys: Iterable[str], event: dict[str, Any]) -> dict[str, Any]:
+    """The event with its route key and parameters; as it is where no route has its path."""
+    called = event["requestContext"]["http"]
+    given = _parts(event["rawPath"])
+    for key in route_keys:
+        method, _, path = key.partition(" ")
+        names = _names(path.split("/"), given)
+        if names is not None and method == called["method"]:
+            return {**event, "routeKey": key, "pathParameters": names}
+    return event
+
+
+def refuse(route_keys: Iterable[str], event: Mapping[str, Any]) -> NoReturn:
+    """A call that matches no route of the function; MethodNotAllowed or NotFound."""
+    given = _parts(event["rawPath"])
+    split = [key.partition(" ") for key in route_keys]
+    allowed = {method for method, _, path in split if _names(path.split("/"), given) is not None}
+    raise MethodNotAllowed(sorted(allowed)) if allowed else NotFound
+
+
+def _parts(raw_path: str) -> list[str]:
+    """The path is taken apart before it is decoded: an encoded slash is part of a name."""
+    return [unquote(part, errors="replace") for part in raw_path.split("/")]
+
+
+def _names(template: Sequence[str], given: Sequence[str]) -> dict[str, str] | None:
+    """The values of the path's parameters; None where it is another path."""
+    if len(template) != len(given):
+        return None
+    names: dict[str, str] = {}
+    for held, part in zip(template, given, strict=True):
+        if held.startswith("{") and part:
+            names[held[1:-1]] = part
+        elif held != part:
+            return None
+    return names

@@ -1,0 +1,98 @@
+"""URLs of functions: what SAM would make, in deployments that ask for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from tests.infra.tools import ROOT, run_tool
+
+from cirrusmq_local.cloud.cloudformation import StackTemplate
+
+SAMPLE = """
+AWSTemplateFormatVersion: "2010-09-09"
+Transform: AWS::Serverless-2016-10-31
+Resources:
+  Send:
+    Type: AWS::Serverless::Function
+    Properties:
+      CodeUri: s3://bucket/key
+      Handler: app.handler
+      Runtime: python3.13
+      AutoPublishAlias: live
+      FunctionUrlConfig: {AuthType: NONE}
+"""
+KINDS = ("AWS::Lambda::Url", "AWS::Lambda::Permission")
+FUNCTIONS = {"Send", "Receive", "Delete", "Publish"}
+
+
+def of_urls(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Type and properties of what belongs to URLs."""
+    for held in yaml.safe_load(path.read_text())["Resources"].values():
+        if held["Type"] in KINDS:
+            yield held["Type"], held["Properties"]
+
+
+def targets(found: list[tuple[str, dict[str, Any]]], name: str) -> list[tuple[str, dict[str, Any]]]:
+    """Those of one function, whose name or alias is left out."""
+    own = []
+    for kind, properties in found:
+        rest = dict(properties)
+        target = rest.pop("TargetFunctionArn", None) or rest.pop("FunctionName")
+        if target["Ref"] == name:
+            own.append((kind, rest))
+    return sorted(own, key=str)
+
+
+def test_a_url_and_its_permissions_are_those_that_sam_makes(
+    transformed: list[Path], tmp_path: Path
+) -> None:
+    (tmp_path / "sample.yaml").write_text(SAMPLE)
+    script = ROOT / "infra/transform.py"
+    run = run_tool(".venv-sam/bin/python", script, tmp_path, tmp_path / "made", "sample.yaml")
+    assert run.returncode == 0, run.stderr
+    expected = targets(list(of_urls(tmp_path / "made/sample.yaml")), "SendAliaslive")
+    assert len(expected) == 3
+    assert {held.get("Action") for _, held in expected} == {
+        *(None, "lambda:InvokeFunctionUrl", "lambda:InvokeFunction"),
+    }
+    (path,) = (each for each in transformed if each.parent.name == "direct")
+    found = list(of_urls(path))
+    assert len(found) == 3 * len(FUNCTIONS)
+    for name in FUNCTIONS:
+        assert targets(found, name) == expected
+
+
+def test_urls_are_of_the_aliases_so_that_they_roll_out_with_the_api(
+    transformed: list[Path],
+) -> None:
+    direct = yaml.safe_load(transformed[0].read_text())["Resources"]["Direct"]
+    assert direct["Condition"] == "HasDirectUrls"
+    assert direct["Properties"]["Parameters"] == {
+        name: {"Ref": f"{name}Aliaslive"} for name in FUNCTIONS
+    }
+
+
+@pytest.mark.parametrize(("given", "told"), [({}, False), ({"DirectUrls": "true"}, True)])
+def test_manage_is_told_the_urls_where_there_are_some(
+    root: Path, given: dict[str, str], told: bool
+) -> None:
+    stack = StackTemplate(root / "template.yaml", "cirrusmq", "local", given)
+    manage = stack.resolve(stack.document["Resources"]["Manage"])["Properties"]
+    text = manage["Environment"]["Variables"]["DIRECT_URLS"]
+    names = {entry.partition("=")[0] for entry in text.split(",") if entry}
+    assert names == ({name.lower() for name in FUNCTIONS} if told else set())
+
+
+def test_calls_that_no_throttle_bounds_can_be_bounded(root: Path) -> None:
+    def reserved(**given: Any) -> dict[str, Any]:
+        stack = StackTemplate(root / "template.yaml", "cirrusmq", "local", given)
+        found = stack.resolve({name: stack.document["Resources"][name] for name in FUNCTIONS})
+        return {n: h["Properties"].get("ReservedConcurrentExecutions") for n, h in found.items()}
+
+    assert set(reserved().values()) == {None}
+    bounded = reserved(CallConcurrency=50, ReceiveConcurrency=100)
+    assert bounded == {"Send": 50, "Delete": 50, "Publish": 50, "Receive": 100}
