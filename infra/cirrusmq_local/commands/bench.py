@@ -67,7 +67,8 @@ def bench(
     if attributes.get("ordered"):
         raise typer.BadParameter("ordered: a load has no groups", param_hint="--attribute")
     environment = dict(os.environ) if url is None else {**os.environ, "CIRRUSMQ_URL": url}
-    client = Client(find_connection(data, environment), retry=Backoff(tries=TRIES))
+    # By the API alone: that is what the dollars are of.
+    client = Client(find_connection(data, environment), retry=Backoff(tries=TRIES), direct=False)
     queue = f"bench-{uuid.uuid4().hex[:12]}"
     client.create_queue(queue, attributes)
     try:

@@ -9,6 +9,7 @@ from typing import Any, cast
 from cirrusmq_client.answers import (
     BacklogReport,
     BillingReport,
+    Endpoints,
     Health,
     KeyState,
     NewKey,
@@ -85,3 +86,7 @@ class AccountCalls(Calls):
     def health(self) -> Health:
         """Whether the service answers, and its time."""
         return self._learn_time()
+
+    def endpoints(self) -> Endpoints:
+        """The URLs beside the service's own, which the library takes by itself."""
+        return cast(Endpoints, self._get("/endpoints"))

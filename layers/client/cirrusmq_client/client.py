@@ -19,7 +19,8 @@ class Client(QueueCalls, MessageCalls, TopicCalls, AccountCalls):
 
     One pool of connections, safe to use from several threads. Without a `connection` it takes the
     one of CIRRUSMQ_URL, CIRRUSMQ_ACCESS_KEY_ID and CIRRUSMQ_SECRET, else of
-    `<data>/connection.json`; NotConfigured where there is none.
+    `<data>/connection.json`; NotConfigured where there is none. `direct`: whether calls may go to
+    the URLs of their own that the service names, from the third on.
     """
 
     def __init__(
@@ -28,9 +29,10 @@ class Client(QueueCalls, MessageCalls, TopicCalls, AccountCalls):
         *,
         data: Path | str = DATA,
         retry: Backoff | None = None,
+        direct: bool = True,
     ) -> None:
         found = find_connection(data) if connection is None else connection
-        super().__init__(Transport(found, retry=retry or Backoff()))
+        super().__init__(Transport(found, retry=retry or Backoff(), direct=direct))
 
     @property
     def url(self) -> str:

@@ -171,7 +171,11 @@ def error_of(
 ) -> CirrusMQError:
     """The exception for a problem document, or for any other answer with an error's status."""
     known = problem if isinstance(problem, dict) else {}
-    fallback = Unavailable if status is not None and status >= 500 else CirrusMQError
+    fallback: type[CirrusMQError] = CirrusMQError
+    if status == 429:
+        fallback = Throttled  # by AWS, before any function was called
+    elif status is not None and status >= 500:
+        fallback = Unavailable
     detail = known.get("detail")
     if detail is None and status is not None:
         detail = f"the service answered {status} without a reason"

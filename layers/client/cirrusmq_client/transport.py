@@ -3,6 +3,10 @@
 A call that surely was not made (no connection, 429) is always repeated. One that may have been
 made (the answer was lost, 5xx) is repeated only if its caller says that this does no harm, and
 the caller learns from `uncertain` that an earlier try may have taken effect.
+
+Some calls go to URLs of their own (`direct`). Where nothing answers at one, or there is no function
+any more, the call was not made, and is made at the service's URL: never where it is answered 429 or
+5xx, nor where the answer is lost.
 """
 
 from __future__ import annotations
@@ -18,6 +22,7 @@ import httpx
 from cirrusmq_client.backoff import Backoff
 from cirrusmq_client.clocks import ServerClock
 from cirrusmq_client.connection import Connection
+from cirrusmq_client.direct import DirectUrls
 from cirrusmq_client.errors import (
     CirrusMQError,
     NoAnswer,
@@ -49,12 +54,18 @@ class Transport:
     """The service, as the holder of one access key reaches it; safe for several threads."""
 
     def __init__(
-        self, connection: Connection, *, retry: Backoff, connections: int = CONNECTIONS
+        self,
+        connection: Connection,
+        *,
+        retry: Backoff,
+        connections: int = CONNECTIONS,
+        direct: bool = True,
     ) -> None:
         self.url = connection.url.rstrip("/")
         self.clock = ServerClock()
         self._retry = retry
         self._timeouts: dict[float, httpx.Timeout] = {}
+        self._direct = DirectUrls(self.url, self._ask_for_urls) if direct else None
         try:
             self._http = httpx.Client(
                 base_url=self.url,
@@ -115,8 +126,30 @@ class Transport:
             if uncertain and repeated_body is not None:
                 content = _to_bytes(repeated_body)
 
+    def _ask_for_urls(self) -> Any:
+        return self._answer(self.url, "GET", "/endpoints", None, None, 0.0)[1]
+
     def _try(
         self,
+        method: str,
+        path: str,
+        content: bytes | None,
+        query: Mapping[str, Any] | None,
+        wait_seconds: float,
+    ) -> tuple[int, Any]:
+        url = self._direct.url(method, path) if self._direct else None
+        if self._direct and url is not None:
+            try:
+                return self._answer(url, method, path, content, query, wait_seconds)
+            except CirrusMQError as error:
+                if not _is_gone(error):
+                    raise
+                self._direct.rest()
+        return self._answer(self.url, method, path, content, query, wait_seconds)
+
+    def _answer(
+        self,
+        url: str,
         method: str,
         path: str,
         content: bytes | None,
@@ -126,23 +159,26 @@ class Transport:
         sent = time.monotonic()
         try:
             answer = self._http.request(
-                method, path, content=content, params=query, timeout=self._timeout(wait_seconds)
+                *(method, url + path),
+                content=content,
+                params=query,
+                timeout=self._timeout(wait_seconds),
             )
         except (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout) as error:
-            raise NotReachable(f"nothing answers at {self.url}") from error
+            raise NotReachable(f"nothing answers at {url}") from error
         except (httpx.InvalidURL, httpx.UnsupportedProtocol) as error:
-            raise _wrong_url(self.url) from error
+            raise _wrong_url(url) from error
         except httpx.LocalProtocolError as error:
             raise NotConfigured(f"the access key cannot be sent: {error}") from error
         except httpx.HTTPError as error:
             reason = str(error) or type(error).__name__
-            raise NoAnswer(f"no answer from {self.url}: {reason}") from error
+            raise NoAnswer(f"no answer from {url}: {reason}") from error
         self.clock.see(answer.headers.get("date"), sent, time.monotonic())
         try:
             held = json.loads(answer.content) if answer.content else None
         except ValueError as error:
             if answer.is_success:
-                raise NoAnswer(f"{self.url} is not a CirrusMQ service") from error
+                raise NoAnswer(f"{url} is not a CirrusMQ service") from error
             held = None
         if answer.is_success:
             return answer.status_code, held
@@ -157,6 +193,15 @@ class Transport:
             if len(self._timeouts) < 64:
                 self._timeouts[wait_seconds] = found
         return found
+
+
+def _is_gone(error: CirrusMQError) -> bool:
+    """Whether no function was called at a direct URL, since there is none."""
+    if isinstance(error, NotReachable):
+        # Not where our own connections are all in use.
+        return not isinstance(error.__cause__, httpx.PoolTimeout)
+    # AWS's own answer where the URL or its permission was removed: the service's have a code.
+    return type(error) is CirrusMQError and error.status in (403, 404)
 
 
 def _to_bytes(body: Mapping[str, Any]) -> bytes:
