@@ -80,6 +80,12 @@ def test_provisioned_capacity_changes_the_tables_lines_alone() -> None:
         assert provisioned[line] == on_demand[line]
 
 
+def test_direct_urls_save_the_apis_line() -> None:
+    usage = cost.Usage(messages=1, write_units=3, read_units=0.5, calls=3, gb_seconds=0.1)
+    for used in (None, 0.7):
+        assert usage.total(used, direct=True) == pytest.approx(usage.total(used) - 3 * 1.00)
+
+
 def test_a_single_small_message_is_dearer_than_with_sqs() -> None:
     usage = cost.queue_usage(SINGLE_1_KB, our_life(SINGLE_1_KB), metered=4)
     assert sum(usage.dollars().values()) > 3 * cost.sqs_dollars(KB, batches=False)

@@ -1,10 +1,10 @@
 """Dollars for a million messages by published prices: CirrusMQ beside SQS and SNS.
 
 Units are counted (`lives`), calls follow from the API; only the time that a function runs is
-assumed, and shown in a column of its own. A last table has the same by the parameter `Capacity`.
-Left out on both sides: storage (cents, for messages that are taken soon), keys, traffic out, empty
-receives. Left out on ours alone: logs and traces, which a deployment may turn down, and the work of
-each idle minute (sweep, meter).
+assumed, and shown in a column of its own. "direct" is without the API, by URLs of the functions. A
+table has the same by the parameter `Capacity`. Left out on both sides: storage (cents, for messages
+that are taken soon), keys, traffic out, empty receives. Left out on ours alone: logs and traces,
+which a deployment may turn down, and the work of each idle minute (sweep, meter).
 """
 
 from __future__ import annotations
@@ -74,6 +74,11 @@ class Usage:
             "Lambda time": self.gb_seconds * prices.LAMBDA_GB_SECOND * prices.MILLION,
         }
         return {name: amount / self.messages for name, amount in lines.items()}
+
+    def total(self, used: float | None = None, *, direct: bool = False) -> float:
+        """For a million messages; `direct`: by URLs of the functions, which cost nothing."""
+        lines = self.dollars(used)
+        return sum(lines.values()) - (lines["HTTP API"] if direct else 0.0)
 
 
 def queue_usage(workload: Workload, units: tuple[float, float], metered: float) -> Usage:
@@ -177,7 +182,7 @@ def run() -> None:
         (f"a topic, {SUBSCRIPTIONS} consumers that pull", "SNS + SQS", pulled),
         (f"a topic, {SUBSCRIPTIONS} URLs", "SNS", pushed),
     ):
-        heads = ["messages", *lines, "ours", theirs, f"ours / {theirs}"]
+        heads = ["messages", *lines, "ours", "direct", theirs, f"ours / {theirs}"]
         show(f"Dollars for a million messages, {title}", heads, rows)
     show_capacity(capacity)
     print(f"\nAssumed: {CALL_MS} ms a call at 512 MB, {RECEIVE_MS} ms a receive and {PUSH_MS} ms")
@@ -202,10 +207,10 @@ def run() -> None:
 
 def show_capacity(rows: list[list[object]]) -> None:
     """Print what is paid for a million messages by the parameter `Capacity`."""
-    shares = [f"{used:.0%} used" for used in (USED_AT_BEST, *reversed(USED_IN_A_DAY))]
+    shares = ["on demand", *(f"{used:.0%}" for used in (USED_AT_BEST, *reversed(USED_IN_A_DAY)))]
     show(
-        "Dollars for a million messages, by Capacity: on demand, and provisioned for all tables",
-        ["messages", "on demand", *shares],
+        "Dollars for a million messages, by Capacity: on demand, and by the share that is used",
+        ["messages", *shares, *(f"direct, {share}" for share in shares)],
         sorted(rows, key=lambda row: str(row[0]).split(",")[:2]),
     )
     print(
@@ -233,12 +238,12 @@ def _name(workload: Workload) -> str:
 
 
 def _row(name: str, usage: Usage, theirs: float) -> list[object]:
-    lines = usage.dollars()
-    total = sum(lines.values())
-    amounts = [f"{amount:,.2f}" for amount in (*lines.values(), total, theirs)]
-    return [name, *amounts, f"{total / theirs:.1f}"]
+    total = usage.total()
+    amounts = (*usage.dollars().values(), total, usage.total(direct=True), theirs)
+    return [name, *map(_dollars, amounts), f"{total / theirs:.1f}"]
 
 
 def _capacity_row(name: str, usage: Usage) -> list[object]:
     shares = (None, USED_AT_BEST, *reversed(USED_IN_A_DAY))
-    return [name, *(_dollars(sum(usage.dollars(used).values())) for used in shares)]
+    by_api = [usage.total(used) for used in shares]
+    return [name, *map(_dollars, by_api), *(_dollars(usage.total(s, direct=True)) for s in shares)]
