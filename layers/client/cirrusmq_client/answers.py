@@ -518,6 +518,10 @@ class Endpoints(TypedDict):
     """URLs that take some calls beside this one, each with the same paths; empty without any."""
 
     send: NotRequired[str]
+    """takes POST /queues/{queue}/messages"""
     receive: NotRequired[str]
+    """takes POST …/messages/receive and …/peek"""
     delete: NotRequired[str]
+    """takes POST …/messages/delete, …/visibility, …/give-back, …/dead-letter"""
     publish: NotRequired[str]
+    """takes POST /topics/{topic}/messages"""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, Meta, UnsetType
 
 from cirrusmq_lambda.answers.body import Body, Time
 
@@ -18,14 +18,17 @@ class Health(Body):
     time_scale: float
 
 
+def _takes(calls: str) -> Meta:
+    return Meta(description=f"takes {calls}", examples=["https://….lambda-url.eu-central-1.on.aws"])
+
+
 class Endpoints(Body):
     """URLs that take some calls beside this one, each with the same paths; empty without any."""
 
-    send: str | UnsetType = UNSET
-    """Takes `POST /queues/{queue}/messages`."""
-    receive: str | UnsetType = UNSET
-    """Takes `POST …/messages/receive` and `…/peek`, of queues and subscriptions."""
-    delete: str | UnsetType = UNSET
-    """Takes `POST …/messages/delete`, `…/visibility`, `…/give-back` and `…/dead-letter`."""
-    publish: str | UnsetType = UNSET
-    """Takes `POST /topics/{topic}/messages`."""
+    send: Annotated[str, _takes("POST /queues/{queue}/messages")] | UnsetType = UNSET
+    receive: Annotated[str, _takes("POST …/messages/receive and …/peek")] | UnsetType = UNSET
+    delete: (
+        Annotated[str, _takes("POST …/messages/delete, …/visibility, …/give-back, …/dead-letter")]
+        | UnsetType
+    ) = UNSET
+    publish: Annotated[str, _takes("POST /topics/{topic}/messages")] | UnsetType = UNSET
