@@ -7,13 +7,24 @@ import sys
 import time
 
 from .counted import busy_partition, charts, cost, growth, heat, polls, units
-from .measured import backlog_cpu, client, cold, delay, imports, isolation, receive_cpu, throughput
+from .measured import (
+    backlog_cpu,
+    calls,
+    client,
+    cold,
+    delay,
+    imports,
+    isolation,
+    receive_cpu,
+    throughput,
+)
 
 DEFAULT = {
     "units": units.run,
     "cost": cost.run,
     "growth": growth.run,
     "polls": polls.run,
+    "calls": calls.run,
     "imports": imports.run,
     "throughput": throughput.run,
     "delay": delay.run,

@@ -20,6 +20,7 @@ from bench.counted.designs import (
 )
 from bench.counted.lives import BATCH_1_KB, SINGLE_1_KB, SINGLE_64_KB, our_life, published_life
 from bench.drawing import svg
+from bench.measured import calls
 
 KB = 1_024
 
@@ -237,3 +238,16 @@ def test_a_topic_of_few_partitions_would_be_too_hot() -> None:
 def test_queues_of_a_topic_do_not_heat_the_attributes_of_their_account() -> None:
     pulled, queued = (busy_topic(each)["attributes"] for each in ("pull", "queue"))
     assert queued.reads < pulled.reads + 200
+
+
+# --- CPU of calls
+
+
+@pytest.mark.parametrize(("row", "asked"), list(zip(calls.ROWS, [1, 3, 2, 4, 33], strict=True)))
+def test_a_call_is_compared_with_as_many_puts_as_it_asks_the_store(
+    row: calls.Row, asked: int
+) -> None:
+    measured = calls.measure(row, runs=3)
+    assert measured.store_calls == asked
+    assert measured.ratio == pytest.approx(measured.cpu / (asked * measured.bare))
+    assert measured.bare > 0

@@ -1,0 +1,228 @@
+"""CPU of a call, beside the SDK's own conditional put as many times as the call asks the store.
+
+The deployed handlers run in this process, on events that are made before, over the embedded engine
+in memory. The bare put is botocore's default: its client and headers, nothing of ours. Both have
+the engine's work in them, which is DynamoDB's in an account, and neither signing nor sending: the
+engine answers before a request is signed. World runs side by side calls in turn, without threads.
+"""
+
+from __future__ import annotations
+
+import gc
+import itertools
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import botocore.session
+import msgspec
+
+from cirrusmq.wiring import bootstrap
+from cirrusmq_local.cloud.functions import load_handler
+from cirrusmq_local.cloud.invocation import Handler
+from cirrusmq_local.cloud.template import load
+from cirrusmq_local.engine import attach
+from cirrusmq_local.testing.world import TEMPLATE, World
+
+from ..counted import bodies
+from ..drawing.tables import middle, show
+
+RUNS = 200
+BATCH = 16
+_SIZE = 1_024
+_WARM = 20
+_WAITING = 32
+"""Messages that wait in the queue meanwhile, of other sends of the same size."""
+_QUEUE = "/queues/work"
+_ROUTES = {
+    "send": f"POST {_QUEUE}/messages",
+    "receive": f"POST {_QUEUE}/messages/receive",
+    "delete": f"POST {_QUEUE}/messages/delete",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """A row of the table: messages of so many sends that are sent, or received and deleted."""
+
+    name: str
+    goal: float
+    """Times the bare puts of as many store calls."""
+    sends: int
+    of: int
+    """Messages of each send."""
+    consumes: bool
+
+
+ROWS = (
+    Row(name="send one", goal=1.7, sends=1, of=1, consumes=False),
+    Row(name="receive and delete one", goal=1.7, sends=1, of=1, consumes=True),
+    Row(name="send 16", goal=3, sends=1, of=BATCH, consumes=False),
+    Row(name="receive and delete 16 of one send", goal=3, sends=1, of=BATCH, consumes=True),
+    Row(name="receive and delete 16 of 16 sends", goal=1.5, sends=BATCH, of=1, consumes=True),
+)
+
+
+@dataclass(kw_only=True)
+class Measured:
+    """A row's figures: medians, in microseconds."""
+
+    cpu: float
+    store_calls: float
+    bare: float
+
+    @property
+    def ratio(self) -> float:
+        """Its CPU to that of bare puts, as many as its calls of the store."""
+        return self.cpu / (self.store_calls * self.bare)
+
+
+def run() -> None:
+    """Print the table."""
+    measured = {row: measure(row) for row in ROWS}
+    show(
+        f"CPU of calls with messages of 1 KB, µs (medians of {RUNS}; the engine in memory)",
+        ["", "CPU", "store calls", "bare put", "times bare", "goal"],
+        [
+            (row.name, each.cpu, each.store_calls, each.bare, each.ratio, f"≤ {row.goal}")
+            for row, each in measured.items()
+        ],
+    )
+
+
+def measure(row: Row, runs: int = RUNS) -> Measured:
+    """Ours and a bare put in turn, so that the ratio holds on a noisy machine."""
+    service = Service()
+    put = bare_puts(service.world)
+    for _ in range(_WAITING // row.of):
+        service.send(row.of)
+    ours, bare, calls = [], [], []
+    gc.collect()
+    gc.freeze()  # as a function does when it is loaded
+    try:
+        for number in range(_WARM + runs):
+            took, called = service.consume(row) if row.consumes else service.produce(row)
+            began = time.process_time()
+            put()
+            if number >= _WARM:
+                bare.append(1e6 * (time.process_time() - began))
+                ours.append(1e6 * took)
+                calls.append(called)
+    finally:
+        gc.unfreeze()
+    return Measured(cpu=middle(ours), store_calls=middle(calls), bare=middle(bare))
+
+
+@dataclass(frozen=True)
+class _Context:
+    aws_request_id: str = "00000000-0000-0000-0000-000000000000"
+
+    def get_remaining_time_in_millis(self) -> int:
+        return 30_000
+
+
+@dataclass
+class Service:
+    """The functions of a queue with one partition, as Lambda's runtime calls them."""
+
+    world: World = field(default_factory=World)
+
+    def __post_init__(self) -> None:
+        client = self.world.client("alice")
+        client.put(_QUEUE, {"partitions": 1})
+        self._authorization = client.authorization
+        self._calls = _count_calls(self.world)
+        functions = {each.folder.name: each for each in load(TEMPLATE).functions}
+        self._handlers: dict[str, Handler] = {
+            name: load_handler(functions[name]) for name in _ROUTES
+        }
+
+    def send(self, count: int) -> None:
+        """Send so many messages in a call."""
+        self._timed("send", {"messages": [bodies.text(_SIZE) for _ in range(count)]})
+
+    def produce(self, row: Row) -> tuple[float, int]:
+        """CPU seconds and store calls of a send; the queue is as long afterwards."""
+        messages = [bodies.text(_SIZE) for _ in range(row.of)]
+        took, calls, _ = self._timed("send", {"messages": messages})
+        self._take(row.of)
+        return took, calls
+
+    def consume(self, row: Row) -> tuple[float, int]:
+        """CPU seconds and store calls of a receive and a delete."""
+        for _ in range(row.sends):
+            self.send(row.of)
+        return self._take(row.sends * row.of)
+
+    def _take(self, count: int) -> tuple[float, int]:
+        # What was sent in one millisecond is in the order of random ids.
+        self.world.clock.pass_seconds(0.001)
+        asked = {"max": count, "wait_seconds": 0}
+        receive, reads, received = self._timed("receive", asked)
+        receipts = [message["receipt"] for message in received["messages"]]
+        delete, deletes, gone = self._timed("delete", {"receipts": receipts})
+        assert len(gone["deleted"]) == count
+        return receive + delete, reads + deletes
+
+    def _timed(self, name: str, body: Any) -> tuple[float, int, Any]:
+        """CPU seconds, store calls and answer of a call."""
+        event = self._event(name, body)
+        before = self._calls()
+        with bootstrap.serving(self.world.core):
+            began = time.process_time()
+            answer = self._handlers[name](event, _Context())
+            took = time.process_time() - began
+        assert answer["statusCode"] in (200, 201), answer["body"]
+        return took, self._calls() - before, msgspec.json.decode(answer["body"])
+
+    def _event(self, name: str, body: Any) -> dict[str, Any]:
+        route = _ROUTES[name].replace(_QUEUE, "/queues/{queue}")
+        return {
+            "version": "2.0",
+            "routeKey": route,
+            "headers": {
+                "authorization": self._authorization,
+                "content-type": "application/json",
+            },
+            "requestContext": {
+                "requestId": _Context.aws_request_id,
+                "http": {"sourceIp": "127.0.0.1"},
+            },
+            "pathParameters": {"queue": "work"},
+            "body": msgspec.json.encode(body).decode(),
+            "isBase64Encoded": False,
+        }
+
+
+def _count_calls(world: World) -> Callable[[], int]:
+    called, execute = 0, world.engine.execute
+
+    def counted(*arguments: Any, **named: Any) -> Any:
+        nonlocal called
+        called += 1
+        return execute(*arguments, **named)
+
+    world.engine.execute = counted  # type: ignore[method-assign]
+    return lambda: called
+
+
+def bare_puts(world: World) -> Callable[[], object]:
+    """A put of 1 KB under a key that is free, by the SDK alone, each under a key of its own."""
+    session = botocore.session.Session()
+    client = session.create_client("dynamodb", region_name="us-east-1")
+    attach(world.engine, client)
+    content, numbers = bodies.text(_SIZE)["body"].encode(), itertools.count()
+
+    def put() -> object:
+        return client.put_item(
+            TableName=world.tables.messages,
+            Item={
+                "pk": {"S": "bare"},
+                "sk": {"S": f"{next(numbers):013d}"},
+                "b": {"B": content},
+            },
+            ConditionExpression="attribute_not_exists(pk)",
+        )
+
+    return put
