@@ -10,7 +10,7 @@ from tests.unit.parcels import NOW_MS, SEND_ID, parcel
 
 from cirrusmq.metering.fold import MOST_RESOURCES, StreamRecord, fold
 from cirrusmq.metering.usage import Event, Usage, UsageKey
-from cirrusmq.model.message import Message
+from cirrusmq.model.message import Message, pack
 from cirrusmq.model.parcel import DELETED, Parcel
 from cirrusmq.publishing.records import make_header
 from cirrusmq.queues.resources import Resource
@@ -87,8 +87,8 @@ def test_an_archived_parcel_can_be_rewound_and_is_billed_nowhere() -> None:
 
 
 def test_a_publish_is_billed_once_to_its_topic_which_keeps_nothing() -> None:
-    messages = {0: Message(body="x"), 2: Message(body="four")}
-    item = log_item("topic#0", SEND_ID, messages, NOW_MS, NOW_MS + 1, None)
+    content = pack([Message(body="x"), Message(body="four")])
+    item = log_item("topic#0", SEND_ID, (0, 2), content, NOW_MS, NOW_MS + 1, None)
     header = make_header(
         topic="news", account="alice", deliveries=[], sequences=None, routing_keys=["", ""]
     )

@@ -15,7 +15,7 @@ _RFC3339 = r"(?a)\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d{1,9})?([Zz]|[+-]\d\d:\d\
 def format_time(time_ms: int) -> str:
     """`2026-11-20T08:00:00.123Z`."""
     moment = _EPOCH + timedelta(milliseconds=time_ms)
-    return moment.strftime("%Y-%m-%dT%H:%M:%S.") + f"{time_ms % 1000:03d}Z"
+    return moment.isoformat(timespec="milliseconds").removesuffix("+00:00") + "Z"
 
 
 def parse_time(parameter: str, text: str) -> int:

@@ -62,7 +62,7 @@ def parcels_of(share: Share) -> Iterator[Parcel]:
         if share.inline:
             packed = pack([share.messages[place] for place in places])
             inline = replace(parcel, content=packed, log=None)
-            parcel = inline if fits(inline, retries=True) else parcel
+            parcel = inline if fits(parcel_item(inline), retries=True) else parcel
         yield parcel
 
 

@@ -145,7 +145,9 @@ def _listed(message: Message) -> list[Any]:
 
 
 def _size(value: str | bytes) -> int:
-    return len(value.encode() if isinstance(value, str) else value)
+    if isinstance(value, bytes) or value.isascii():
+        return len(value)
+    return len(value.encode())
 
 
 def _encoded_size(value: str | bytes) -> int:

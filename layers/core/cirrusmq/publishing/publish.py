@@ -14,7 +14,7 @@ from cirrusmq.base import limits
 from cirrusmq.base.errors import CirrusMQError, InvalidParameter
 from cirrusmq.base.request_token import check_attempt
 from cirrusmq.filters.routing import check_routing_key
-from cirrusmq.model.message import Message, check_body_size
+from cirrusmq.model.message import Message, check_body_size, pack
 from cirrusmq.model.parcel import message_id
 from cirrusmq.model.queue import Queue
 from cirrusmq.model.topic import Topic
@@ -244,5 +244,6 @@ def _record(publishing: _Publish, drafts: Sequence[Draft], contents: Mapping[int
     # The topic's log and the trace read it for the topic's life, however short a queue's is.
     longest_ms = max(limits.TOPIC_LIFE_SECONDS * 1000, *(delivery.life_ms for delivery in to))
     log = f"{topic.id}#{topic.log_partition(publishing.id)}"
-    record = log_item(log, publishing.id, contents, now_ms, now_ms + longest_ms, None)
+    places, content = tuple(contents), pack(list(contents.values()))
+    record = log_item(log, publishing.id, places, content, now_ms, now_ms + longest_ms, None)
     return record | {"g": {"B": msgspec.msgpack.encode(header)}}

@@ -12,7 +12,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from cirrusmq.base import limits
-from cirrusmq.model.parcel import MOVED, tombstone_until
+from cirrusmq.model.parcel import MOVED, key_ms, tombstone_until
 from cirrusmq.model.transitions import under_key
 from cirrusmq.runtime.store import Item
 from cirrusmq.sending.parcels import Items
@@ -26,9 +26,9 @@ def under_present_keys(items: Items, now_ms: int, scale: float) -> Items:
 
 
 def _rekeyed(item: Item, now_ms: int, scale: float) -> list[Item]:
-    parcel = read_parcel(item)
-    if now_ms - parcel.key_ms <= limits.FRESH_KEY_MS:
+    if now_ms - key_ms(item["sk"]["S"]) <= limits.FRESH_KEY_MS:
         return [item]
+    parcel = read_parcel(item)
     tombstone = replace(parcel, visible_ms=(MOVED,) * parcel.count, content=None)
     end_ms = tombstone_until(parcel, scale) + 1
     places = range(parcel.count)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import zlib
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -24,9 +25,10 @@ from cirrusmq.runtime.store import Item
 from cirrusmq.storage.parcels import log_item, parcel_item
 from cirrusmq.storage.sizes import UNIT_BYTES, item_bytes
 
-_CLAIMED_MS = 1_111_111_111_111
-_CLAIMED_WAIT_MS = 11_111_111
-_CLAIMED_RECEIVES = 111
+_CHANGING = frozenset("vkrfw")
+_CLAIMED_MS = "1111111111111"
+_CLAIMED_WAIT_MS = "11111111"
+_CLAIMED_RECEIVES = "111"
 _CLAIMED_NONCE = bytes(NONCE_BYTES)
 _MOVED_FROM = "twelve digits/removed"
 """As long as what a parcel says that was re-keyed."""
@@ -109,16 +111,25 @@ def items_for(
         lots = _unordered_lots(queue, entries, parcel_id, begun_ms - now_ms)
     parcels = [_parcel(queue, lot, parcel_id, now_ms, expires_ms, origin) for lot in lots]
     if queue.log_since_ms is None or (origin is not None and origin.back_to):
-        inline = [_with_content(parcel, lot) for parcel, lot in zip(parcels, lots, strict=True)]
-        if all(fits(parcel, retries=queue.attributes.retry is not None) for parcel in inline):
-            return Items(log=None, parcels=tuple(map(parcel_item, inline)))
+        packed = [pack([entry.message for entry in lot.entries]) for lot in lots]
+        inline = [
+            parcel_item(replace(parcel, content=content))
+            for parcel, content in zip(parcels, packed, strict=True)
+            if len(content) < UNIT_BYTES
+        ]
+        retries = queue.attributes.retry is not None
+        if len(inline) == len(lots) and all(fits(item, retries=retries) for item in inline):
+            return Items(log=None, parcels=tuple(inline))
         header = None  # fan_out passes such a record by
     else:
+        packed = []
         header = _header(queue, entries, lots, origin)
     partition = _log_partition(queue, parcel_id)
     log = f"{queue.id}#{partition}"
-    messages = {entry.position: entry.message for entry in entries}
-    record = log_item(log, parcel_id, messages, now_ms, expires_ms, header)
+    positions = tuple(entry.position for entry in entries)
+    # The messages of a send in one lot are packed already.
+    content = packed[0] if len(packed) == 1 else pack([entry.message for entry in entries])
+    record = log_item(log, parcel_id, positions, content, now_ms, expires_ms, header)
     return Items(
         log=record,
         parcels=tuple(
@@ -226,26 +237,29 @@ def _parcel(
     )
 
 
-def _with_content(parcel: Parcel, lot: _Lot) -> Parcel:
-    return replace(parcel, content=pack([entry.message for entry in lot.entries]))
-
-
-def fits(parcel: Parcel, *, retries: bool) -> bool:
-    """Whether the parcel stays within one write unit through claims and moves of all its messages.
+def fits(item: Item, *, retries: bool) -> bool:
+    """Whether a new parcel stays within one write unit through claims and moves of its messages.
 
     `retries`: whether each claim also writes a retry's wait down.
     """
-    count = parcel.count
-    claimed = replace(
-        parcel,
-        visible_ms=(_CLAIMED_MS,) * count,
-        nonces=(_CLAIMED_NONCE,) * count,
-        receives=(_CLAIMED_RECEIVES,) * count,
-        first_received_ms=(_CLAIMED_MS,) * count,
-        waits_ms=(_CLAIMED_WAIT_MS,) * count if retries else (),
-        moved_from=parcel.moved_from or _MOVED_FROM,
-    )
-    return item_bytes(parcel_item(claimed)) <= UNIT_BYTES
+    others = {name: value for name, value in item.items() if name not in _CHANGING}
+    others.setdefault("m", {"S": _MOVED_FROM})
+    count = len(item["v"]["L"])
+    return item_bytes(others) + _claimed_bytes(count, retries=retries) <= UNIT_BYTES
+
+
+@cache
+def _claimed_bytes(count: int, *, retries: bool) -> int:
+    """Bytes of the lists of a parcel whose messages were claimed often."""
+    values: Item = {
+        "v": {"N": _CLAIMED_MS},
+        "k": {"B": _CLAIMED_NONCE},
+        "r": {"N": _CLAIMED_RECEIVES},
+        "f": {"N": _CLAIMED_MS},
+    }
+    if retries:
+        values["w"] = {"N": _CLAIMED_WAIT_MS}
+    return item_bytes({name: {"L": [value] * count} for name, value in values.items()})
 
 
 def _header(

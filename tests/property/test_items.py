@@ -1,0 +1,143 @@
+"""Items that our own lines make and read are those of PynamoDB's models, attribute by attribute."""
+
+from __future__ import annotations
+
+import struct
+from typing import Any
+
+import msgspec
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.unit.parcels import NOW_MS, SEND_ID
+
+from cirrusmq.model.message import Message, pack
+from cirrusmq.model.parcel import Parcel, where_differing
+from cirrusmq.storage.models import LogItem, ParcelItem
+from cirrusmq.storage.parcels import (
+    ERRORS,
+    LOG_TTL_MARGIN_MS,
+    archive_item,
+    log_item,
+    log_key,
+    parcel_item,
+    partition_key,
+    read_messages,
+    read_parcel,
+    ttl_seconds,
+)
+
+numbers = st.integers(-3, 2**53)
+texts = st.text(st.characters(codec="utf-8"), min_size=1, max_size=30)
+ids = st.text("0123456789ABCDEF.", min_size=26, max_size=45)
+
+
+@st.composite
+def parcels(draw: st.DrawFn) -> Parcel:
+    count = draw(st.integers(1, 16))
+
+    def listed(each: st.SearchStrategy[Any]) -> tuple[Any, ...]:
+        return tuple(draw(st.lists(each, min_size=count, max_size=count)))
+
+    own_id = draw(ids)
+    key_id = draw(st.sampled_from((own_id, "00000000000000000007")))
+    positions = tuple(sorted(draw(st.sets(st.integers(0, 15), min_size=count, max_size=count))))
+    seconds = listed(st.integers(0, 43_200))
+    return Parcel(
+        source_id=draw(st.text("0123456789abcdefghjkmnpqrstvwxyz", min_size=12, max_size=12)),
+        partition=draw(st.integers(0, 254)),
+        sort_key=f"{draw(st.integers(0, 10**13 - 1)):013d}#{key_id}",
+        parcel_id=own_id,
+        sent_ms=draw(numbers),
+        expires_ms=draw(numbers),
+        visible_ms=listed(numbers),
+        nonces=listed(st.sampled_from((b"", b"n" * 16))),
+        receives=listed(numbers),
+        first_received_ms=listed(numbers),
+        sizes=listed(numbers),
+        waits_ms=draw(st.sampled_from(((), listed(numbers)))),
+        answer_percent=draw(numbers),
+        positions=where_differing(positions),
+        visibility_seconds=seconds if any(seconds) and draw(st.booleans()) else (),
+        content=draw(st.none() | st.binary(min_size=1)),
+        log=draw(st.none() | texts),
+        moved_from=draw(st.none() | texts),
+        dead_letter=draw(st.none() | st.dictionaries(texts, texts | numbers, min_size=1)),
+        fanned_out=draw(st.booleans()),
+        invokes=draw(st.booleans()),
+    )
+
+
+def model_of(parcel: Parcel) -> ParcelItem:
+    own = parcel.visibility_seconds
+    return ParcelItem(
+        partition_key("Q", parcel.source_id, parcel.partition),
+        parcel.sort_key,
+        visible_ms=list(parcel.visible_ms),
+        nonces=list(parcel.nonces),
+        receives=list(parcel.receives),
+        first_received_ms=list(parcel.first_received_ms),
+        sizes=list(parcel.sizes),
+        waits_ms=list(parcel.waits_ms) or None,
+        sent_ms=parcel.sent_ms,
+        expires_ms=parcel.expires_ms,
+        answer_percent=parcel.answer_percent,
+        positions=bytes(parcel.positions) or None,
+        visibility_seconds=struct.pack(f">{len(own)}H", *own) if own else None,
+        content=parcel.content,
+        log=parcel.log,
+        parcel_id=None if parcel.sort_key.endswith(parcel.parcel_id) else parcel.parcel_id,
+        moved_from=parcel.moved_from,
+        dead_letter=msgspec.msgpack.encode(parcel.dead_letter) if parcel.dead_letter else None,
+        fanned_out=parcel.fanned_out or None,
+        invokes="1" if parcel.invokes else None,
+        expires_at=ttl_seconds(parcel.expires_ms),
+    )
+
+
+@settings(max_examples=40)
+@given(parcels())
+def test_a_parcel_becomes_the_item_of_its_model(parcel: Parcel) -> None:
+    assert parcel_item(parcel) == dict(model_of(parcel).serialize())
+
+
+@settings(max_examples=40)
+@given(parcels())
+def test_a_parcel_is_read_from_the_item_of_its_model(parcel: Parcel) -> None:
+    assert read_parcel(dict(model_of(parcel).serialize())) == parcel
+    assert read_parcel(archive_item(parcel, NOW_MS)) == parcel
+
+
+@settings(max_examples=40)
+@given(parcels(), st.dictionaries(st.integers(0, 15), texts, max_size=4))
+def test_errors_of_posts_are_attributes_of_their_own(
+    parcel: Parcel, errors: dict[int, str]
+) -> None:
+    told = {ERRORS[place]: {"S": error} for place, error in errors.items()}
+    assert dict(read_parcel(parcel_item(parcel) | told).errors) == errors
+
+
+@given(
+    st.dictionaries(st.integers(0, 15), texts, min_size=1, max_size=16),
+    numbers,
+    numbers,
+    st.none() | st.binary(min_size=1),
+)
+def test_a_log_record_becomes_the_item_of_its_model(
+    bodies: dict[int, str], sent_ms: int, expires_ms: int, header: bytes | None
+) -> None:
+    messages = {place: Message(body=body) for place, body in sorted(bodies.items())}
+    content = pack(list(messages.values()))
+    item = log_item("queue#3", SEND_ID, tuple(messages), content, sent_ms, expires_ms, header)
+    pk, sk = log_key("queue#3", SEND_ID)
+    modelled = LogItem(
+        pk,
+        sk,
+        content=content,
+        sent_ms=sent_ms,
+        expires_ms=expires_ms,
+        header=header,
+        positions=bytes(where_differing(tuple(messages))) or None,
+        expires_at=ttl_seconds(expires_ms + LOG_TTL_MARGIN_MS),
+    )
+    assert item == dict(modelled.serialize())
+    assert read_messages(item) == messages
