@@ -12,6 +12,7 @@ from cirrusmq.push.confirmation import post_token
 from cirrusmq.push.delivery import deliver, retry
 from cirrusmq.push.pending import make_push
 from cirrusmq.wiring import bootstrap
+from cirrusmq.wiring.attempts import patient
 from cirrusmq_lambda.http import Context
 
 RUN_MS = 120_000
@@ -22,6 +23,7 @@ POST_MS = 17_000
 DONE = {"action": "done"}
 
 
+@patient()
 def handler(event: dict[str, Any], context: Context) -> dict[str, Any]:
     core = bootstrap.service()
     left_ms = context.get_remaining_time_in_millis()

@@ -13,6 +13,7 @@ from cirrusmq.operations import fan_out_again
 from cirrusmq.operations.runner import run
 from cirrusmq.queues.operations import Pointer
 from cirrusmq.wiring import bootstrap
+from cirrusmq.wiring.attempts import patient
 from cirrusmq_lambda.http import Context
 
 SAVE_MS = 10_000
@@ -21,6 +22,7 @@ CALLS_MS = 30_000
 """Kept back for a page that is under way."""
 
 
+@patient()
 def handler(event: dict[str, Any], context: Context) -> dict[str, Any] | None:
     core = bootstrap.service()
     if "fan_out_since" in event:

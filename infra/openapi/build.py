@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -61,6 +61,8 @@ _QUERY_TEXTS = {
 _QUERY_TIMES = {"from": "first month's time", "to": "last month's time", "at": "not after this"}
 _MEDIA = "application/json"
 _PROBLEM_MEDIA = "application/problem+json"
+_RETRY_AFTER = "Retry-After"
+_TO_REPEAT = ("429", "503")
 
 
 def build(routes: Mapping[str, Route]) -> dict[str, Any]:
@@ -87,6 +89,12 @@ def build(routes: Mapping[str, Route]) -> dict[str, Any]:
         "paths": paths,
         "components": {
             "schemas": dict(sorted(components.items())),
+            "headers": {
+                _RETRY_AFTER: {
+                    "description": "Seconds after which the call may be made again.",
+                    "schema": {"type": "integer", "minimum": 1},
+                }
+            },
             "securitySchemes": {
                 "access_key": {
                     "type": "http",
@@ -207,11 +215,17 @@ def _problems(path: str, operation: Operation) -> dict[str, Any]:
     by_status: dict[str, list[str]] = {}
     for code in sorted(set(codes)):
         by_status.setdefault(str(problems.status_of(code)), []).append(code)
-    content = {_PROBLEM_MEDIA: {"schema": _reference(Problem)}}
-    return {
-        status: {"description": ", ".join(held), "content": content}
-        for status, held in sorted(by_status.items())
+    return {status: _problem(status, held) for status, held in sorted(by_status.items())}
+
+
+def _problem(status: str, codes: Sequence[str]) -> dict[str, Any]:
+    described: dict[str, Any] = {
+        "description": ", ".join(codes),
+        "content": {_PROBLEM_MEDIA: {"schema": _reference(Problem)}},
     }
+    if status in _TO_REPEAT:
+        described["headers"] = {_RETRY_AFTER: {"$ref": f"#/components/headers/{_RETRY_AFTER}"}}
+    return described
 
 
 def _reference(shape: type) -> dict[str, str]:

@@ -70,6 +70,7 @@ def test_a_store_that_cannot_be_reached_is_unavailable_everywhere(
         body = {"receipts": [held["receipt"]]}
         reply = queue.client.call(method, queue.path + path, body)
         assert (reply.status, reply.code) == (503, "Unavailable")
+        assert reply.headers["Retry-After"] == "1"
     assert queue.client.get(queue.path).status == 503
     broken.mend()
 

@@ -151,3 +151,5 @@ class Throttled(CirrusMQError):
 
 class Unavailable(CirrusMQError):
     """The store did not answer in time; the call may have taken effect."""
+
+    retry_after_seconds = 1

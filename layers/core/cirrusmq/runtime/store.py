@@ -198,18 +198,23 @@ def _repeated(error: ClientError) -> bool:
     return bool(error.response.get("ResponseMetadata", {}).get("RetryAttempts", 0))
 
 
-_TRANSIENT = {
-    "InternalServerError",
+REPEATABLE = frozenset(
+    {
+        "InternalServerError",
+        "LimitExceededException",
+        "ProvisionedThroughputExceededException",
+        "RequestLimitExceeded",
+        "RequestTimeout",
+        "RequestTimeoutException",
+        "ServiceUnavailable",
+        "ThrottlingException",
+        "TransactionInProgressException",
+    }
+)
+"""Codes of errors that pass: the very same call may succeed a moment later."""
+_TRANSIENT = REPEATABLE | {
     "ItemCollectionSizeLimitExceededException",
-    "LimitExceededException",
-    "ProvisionedThroughputExceededException",
-    "RequestLimitExceeded",
-    "RequestTimeout",
-    "RequestTimeoutException",
-    "ServiceUnavailable",
-    "ThrottlingException",
     "TransactionCanceledException",
-    "TransactionInProgressException",
 }
 
 

@@ -34,11 +34,11 @@ from cirrusmq.wiring.adapters import (
     Window,
     in_own_pool,
 )
+from cirrusmq.wiring.attempts import limit_attempts
 
 USER_AGENT = Config(user_agent=f"CirrusMQ Botocore/{botocore.__version__}")
 """botocore puts a header of its own together at each call: a quarter of a call's CPU time."""
 _SHARED_CACHE_MS = 60_000
-_RETRIES = 4
 
 
 class _Wiring:
@@ -77,13 +77,14 @@ def connection() -> Connection:
     """The PynamoDB connection of this process."""
     made = Connection(
         region=os.environ.get("AWS_REGION"),
-        max_retry_attempts=_RETRIES,
+        max_retry_attempts=0,
         max_pool_connections=2 * PARALLEL_CALLS,
         connect_timeout_seconds=2,
         read_timeout_seconds=5,
     )
     # PynamoDB makes its client at the first use, with the session of the thread that asks.
     made.session.set_default_client_config(USER_AGENT)
+    limit_attempts(made.session)
     assert made.client
     return made
 

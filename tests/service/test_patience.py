@@ -1,0 +1,44 @@
+"""Who waits for an answer is told soon that the store is busy; work behind it takes its time."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from cirrusmq.wiring.attempts import most_attempts
+from cirrusmq_local.cloud.invocation import running
+from cirrusmq_local.testing import World
+
+
+def test_the_functions_of_the_api_and_fan_out_make_two_attempts_the_others_five(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    execute = world.engine.execute
+    seen: defaultdict[str, set[int]] = defaultdict(set)
+
+    def noted(operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
+        invocation = running.get()
+        if invocation is not None:
+            seen[invocation.function.folder.name].add(most_attempts())
+        return execute(operation, request)
+
+    monkeypatch.setattr(world.engine, "execute", noted)
+    alice = world.client("alice")
+    alice.put("/queues/work")
+    alice.put("/topics/news")
+    subscription = {"protocol": "http", "endpoint": "http://127.0.0.1:9/"}
+    alice.put("/topics/news/subscriptions/web", subscription)
+    alice.post("/topics/news/messages", {"messages": [{"body": "x"}]})
+    alice.send("work", "x")
+    (held,) = alice.receive("work")
+    alice.post("/queues/work/messages/delete", {"receipts": [held["receipt"]]})
+    alice.post("/queues/work/purge")
+    world.settle()
+    world.run("sweep")
+
+    awaited = ("manage", "subscribe", "publish", "send", "receive", "delete", "fan_out")
+    behind = ("push", "meter", "replay", "sweep")
+    assert dict(seen) == {**{name: {2} for name in awaited}, **{name: {5} for name in behind}}
