@@ -159,36 +159,53 @@ def test_several_conditions_ask_once_what_they_have_in_common() -> None:
     )
 
 
-def test_a_receipt_speaks_for_its_message_while_nobody_else_has_it() -> None:
+def held(place: int, expires_ms: int = READ.expires_ms) -> Held:
     receipt = Receipt(
         source_id="queue",
         partition=0,
         sort_key=READ.sort_key,
-        place=2,
+        place=place,
         count=3,
-        expires_ms=READ.expires_ms,
+        expires_ms=expires_ms,
         nonce=b"mine",
     )
-    held = Held(text="receipt", receipt=receipt, source=source(purged_ms=9))
-    assert held.key == parcel_key(READ)
-    assert holds_still(held, NOW_MS) == (
+    return Held(text="receipt", receipt=receipt, source=source(purged_ms=9))
+
+
+def test_a_receipt_speaks_for_its_message_while_nobody_else_has_it() -> None:
+    expires = f":was_x{READ.expires_ms}"
+    assert held(2).key == parcel_key(READ)
+    assert holds_still(held(2), NOW_MS) == (
         (
-            "x = :was_x2",
-            "size(v) = :was_n2",
+            f"x = {expires}",
+            "size(v) = :was_n3",
             "t > :purged",
             "k[2] = :was_k2",
             "v[2] > :none",
             "(attribute_not_exists(w) OR w[2] = :none OR v[2] > :now)",
         ),
         {
-            ":was_x2": {"N": str(READ.expires_ms)},
-            ":was_n2": {"N": "3"},
+            expires: {"N": str(READ.expires_ms)},
+            ":was_n3": {"N": "3"},
             ":purged": {"N": "9"},
             ":was_k2": {"B": b"mine"},
             ":none": {"N": "0"},
             ":now": {"N": str(NOW_MS)},
         },
     )
+
+
+def test_receipts_of_one_parcel_ask_once_what_they_have_in_common() -> None:
+    clauses, _ = all_of(holds_still(held(place), NOW_MS) for place in (0, 1, 2))
+    assert len(clauses) == 3 + 3 * 3
+
+
+def test_a_receipt_with_another_expiry_is_compared_with_its_own() -> None:
+    clauses, values = all_of(
+        [holds_still(held(0), NOW_MS), holds_still(held(1, expires_ms=7), NOW_MS)]
+    )
+    assert {f"x = :was_x{READ.expires_ms}", "x = :was_x7"} <= set(clauses)
+    assert values[":was_x7"] == {"N": "7"}
 
 
 def test_a_removal_has_a_condition_and_no_update() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 
 from cirrusmq.base.errors import InvalidParameter
 
@@ -12,6 +13,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _RFC3339 = r"(?a)\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d{1,9})?([Zz]|[+-]\d\d:\d\d)"
 
 
+@lru_cache(maxsize=64)
 def format_time(time_ms: int) -> str:
     """`2026-11-20T08:00:00.123Z`."""
     moment = _EPOCH + timedelta(milliseconds=time_ms)

@@ -167,6 +167,8 @@ class Store:
 
     def _call(self, operation: str, request: dict[str, Any]) -> dict[str, Any]:
         try:
+            # PynamoDB asks for it where a call says nothing, and botocore would parse it in vain.
+            request.setdefault("ReturnConsumedCapacity", "NONE")
             return dict(self._connection.dispatch(operation, request))
         except (ClientError, PynamoDBException) as error:
             cause = error.__cause__ if isinstance(error.__cause__, ClientError) else error

@@ -60,8 +60,11 @@ def find_with_earlier_delay(
 
     Keys hold the delay, so the earlier ones are looked up; only just after such a change.
     """
+    delays = queue.earlier_delays_of(begun_ms) - {queue.attributes.delay_seconds}
+    if not delays:
+        return None
     pk = partition_key(PARCELS, queue.id, queue.partition_of(send_id))
-    for seconds in queue.earlier_delays_of(begun_ms) - {queue.attributes.delay_seconds}:
+    for seconds in delays:
         key = sort_key(begun_ms + seconds * 1000, send_id)
         item = core.store.get(core.tables.messages, pk, key)
         if item is not None and int(item["t"]["N"]) > queue.purged_ms:

@@ -68,11 +68,16 @@ def settle(
     A text that is no receipt of ours, or one of another queue, gets ReceiptExpired, as a stale one.
     """
     check_count(texts)
+    sources: dict[str, Source | None] = {}
     parcels: dict[tuple[str, str], list[Held]] = {}
     for text in dict.fromkeys(texts):
         receipt = decode(text)
-        source = source_of(receipt.source_id) if receipt else None
-        if receipt is None or source is None:
+        if receipt is None:
+            continue
+        if receipt.source_id not in sources:
+            sources[receipt.source_id] = source_of(receipt.source_id)
+        source = sources[receipt.source_id]
+        if source is None:
             continue
         held = Held(text=text, receipt=receipt, source=source)
         parcels.setdefault((held.pk, receipt.sort_key), []).append(held)
@@ -90,11 +95,13 @@ def holds_still(held: Held, now_ms: int) -> Condition:
     receipt may still be used.
     """
     receipt, place = held.receipt, held.receipt.place
+    # By their values, so that receipts of one parcel share these clauses.
+    expires, count = f":was_x{receipt.expires_ms}", f":was_n{receipt.count}"
     parcel = Condition(
-        (f"x = :was_x{place}", f"size(v) = :was_n{place}", "t > :purged"),
+        (f"x = {expires}", f"size(v) = {count}", "t > :purged"),
         {
-            f":was_x{place}": {"N": str(receipt.expires_ms)},
-            f":was_n{place}": {"N": str(receipt.count)},
+            expires: {"N": str(receipt.expires_ms)},
+            count: {"N": str(receipt.count)},
             ":purged": {"N": str(held.source.purged_ms)},
         },
     )
