@@ -29,6 +29,28 @@ def test_a_claim_that_failed_makes_claims_be_spread_for_a_second() -> None:
     assert not hints.contended(OTHER, 5_999)
 
 
+def test_a_head_is_clear_until_a_look_has_something_to_pass() -> None:
+    hints = Hints()
+    assert not hints.clear(PK, 0)
+
+    hints.note_first(PK, clear=True)
+
+    assert hints.clear(PK, 0)
+    assert not hints.clear(OTHER, 0)
+
+    hints.note_first(PK, clear=False)
+
+    assert not hints.clear(PK, 0)
+
+
+def test_a_head_is_not_clear_while_others_take_from_it() -> None:
+    hints = Hints()
+    hints.note_first(PK, clear=True)
+    hints.contend(PK, 5_000)
+    assert not hints.clear(PK, 5_999)
+    assert hints.clear(PK, 6_000)
+
+
 def test_a_partition_is_crowded_until_its_mark_is_gone() -> None:
     hints = Hints()
     hints.crowd(PK, 0)

@@ -27,6 +27,11 @@ def too_old(source: Source, parcel: Parcel, now_ms: int) -> bool:
     return limit_ms is not None and now_ms - parcel.sent_ms > limit_ms
 
 
+def gives_up_any(source: Source) -> bool:
+    """Whether a message of the source may ever be given up."""
+    return source.dead_letter is not None or source.drops
+
+
 def dead_letter_reason(source: Source, parcel: Parcel, place: int, now_ms: int) -> str | None:
     """`max_receives`, `max_age` or `retries` where the message is to leave its source.
 
@@ -37,7 +42,7 @@ def dead_letter_reason(source: Source, parcel: Parcel, place: int, now_ms: int) 
     retries ahead of it, and can be received to the end.
     """
     dead_letter = source.dead_letter
-    if dead_letter is None and not source.drops:
+    if not gives_up_any(source):
         return None
     if not parcel.live(place) or now_ms >= parcel.expires_ms:
         return None

@@ -11,6 +11,8 @@ from cirrusmq.runtime.core import Core
 
 def any_long(parcel: Parcel, now_ms: int) -> bool:
     """Whether a message whose lease ran out has a long wait ahead of it."""
+    if not parcel.waits_ms:
+        return False
     return any(_long(parcel, place, now_ms) for place in range(parcel.count))
 
 

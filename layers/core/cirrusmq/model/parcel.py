@@ -128,6 +128,14 @@ class Parcel(msgspec.Struct, frozen=True, kw_only=True):
         """Whether the message at `place` is active at `now_ms`."""
         return self.live(place) and self.ready_ms(place) <= now_ms < self.expires_ms
 
+    def receivable_places(self, now_ms: int) -> list[int]:
+        """The places of the messages that are active at `now_ms`."""
+        if now_ms >= self.expires_ms:
+            return []
+        if self.waits_ms:
+            return [place for place in range(self.count) if self.receivable(place, now_ms)]
+        return [place for place, ms in enumerate(self.visible_ms) if DELETED < ms <= now_ms]
+
     def held(self, place: int, now_ms: int) -> bool:
         """Whether a receiver holds the message at `place`."""
         return self.live(place) and bool(self.nonces[place]) and self.visible_ms[place] > now_ms

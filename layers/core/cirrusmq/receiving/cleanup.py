@@ -15,7 +15,7 @@ from collections.abc import Callable
 
 from cirrusmq.base.errors import CirrusMQError
 from cirrusmq.lifecycle import dead_letters, retry_waits, tombstones
-from cirrusmq.lifecycle.dead_letter_policy import dead_letter_reason
+from cirrusmq.lifecycle.dead_letter_policy import dead_letter_reason, gives_up_any
 from cirrusmq.model.parcel import Parcel
 from cirrusmq.model.source import Source
 from cirrusmq.runtime.core import Core
@@ -66,6 +66,8 @@ def is_chore(
         return tombstones.may_vanish(source, parcel.visible_ms, parcel, now_ms, core.clock.scale)
     if retry_waits.any_long(parcel, now_ms):
         return True
+    if not gives_up_any(source):
+        return False
     places = range(parcel.count)
     given_up = any(dead_letter_reason(source, parcel, place, now_ms) for place in places)
     return given_up and gives_up()

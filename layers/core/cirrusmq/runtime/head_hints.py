@@ -43,6 +43,7 @@ class KnownMark(msgspec.Struct, frozen=True):
 class _Head(msgspec.Struct):
     contended_until_ms: int = 0
     crowded_until_ms: int = 0
+    clear: bool = False
     mark: KnownMark | None = None
     seen: Seen = Seen()
     moves: float = limits.MOVES_PER_SECOND
@@ -79,6 +80,17 @@ class Hints:
         """Whether a look should begin with the mark."""
         with self._lock:
             return now_ms < self._heads[pk].crowded_until_ms
+
+    def note_first(self, pk: str, *, clear: bool) -> None:
+        """Whether a look could take from the first parcel that it read."""
+        with self._lock:
+            self._heads[pk].clear = clear
+
+    def clear(self, pk: str, now_ms: int) -> bool:
+        """Whether the last look had nothing to pass, and no other receiver is known there."""
+        with self._lock:
+            head = self._heads[pk]
+            return head.clear and now_ms >= head.contended_until_ms
 
     def know(self, pk: str, known: KnownMark) -> KnownMark:
         """Keep a copy of the mark; without a mark the partition is not crowded."""
