@@ -10,9 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.unit.parcels import NOW_MS, SEND_ID
 
+from cirrusmq.base.limits import KEY_SLACK_MS
 from cirrusmq.model.message import Message, pack
 from cirrusmq.model.parcel import Parcel, where_differing
-from cirrusmq.storage.models import LogItem, ParcelItem
+from cirrusmq.storage.models import DeduplicationItem, LogItem, ParcelItem
 from cirrusmq.storage.parcels import (
     ERRORS,
     LOG_TTL_MARGIN_MS,
@@ -25,6 +26,7 @@ from cirrusmq.storage.parcels import (
     read_parcel,
     ttl_seconds,
 )
+from cirrusmq.storage.reminders import reminder_item
 
 numbers = st.integers(-3, 2**53)
 texts = st.text(st.characters(codec="utf-8"), min_size=1, max_size=30)
@@ -141,3 +143,20 @@ def test_a_log_record_becomes_the_item_of_its_model(
     )
     assert item == dict(modelled.serialize())
     assert read_messages(item) == messages
+
+
+@given(texts, texts, numbers, numbers)
+def test_a_reminder_becomes_the_item_of_its_model(
+    message_id: str, body_md5: str, sent_ms: int, expires_ms: int
+) -> None:
+    modelled = DeduplicationItem(
+        "D#queue#digest",
+        "D",
+        message_id=message_id,
+        body_md5=body_md5,
+        sent_ms=sent_ms,
+        expires_ms=expires_ms,
+        expires_at=ttl_seconds(expires_ms + KEY_SLACK_MS),
+    )
+    item = reminder_item("queue", "digest", message_id, body_md5, sent_ms, expires_ms)
+    assert item == dict(modelled.serialize())

@@ -17,8 +17,8 @@ import msgspec
 from cirrusmq.base import limits
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import Item, TransactionRefused
-from cirrusmq.storage.models import DeduplicationItem
-from cirrusmq.storage.parcels import put_unless_sent, ttl_seconds
+from cirrusmq.storage.parcels import put_unless_sent
+from cirrusmq.storage.reminders import reminder_item
 
 
 class Stored(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,17 +61,11 @@ def reminders(
         if key is None:
             continue
         digest = hashlib.sha256(key.encode()).hexdigest()[:40]
-        expires_ms = message.sent_ms + life_ms
-        item = DeduplicationItem(
-            f"D#{target_id}#{digest}",
-            "D",
-            message_id=message.id,
-            body_md5=message.body_md5,
-            sent_ms=message.sent_ms,
-            expires_ms=expires_ms,
-            expires_at=ttl_seconds(expires_ms + limits.KEY_SLACK_MS),
+        sent_ms = message.sent_ms
+        item = reminder_item(
+            target_id, digest, message.id, message.body_md5, sent_ms, sent_ms + life_ms
         )
-        remembered.append((key, dict(item.serialize())))
+        remembered.append((key, item))
     return remembered
 
 

@@ -236,7 +236,4 @@ def _put(
 
 
 def _document(item: Item, kind: type[T]) -> Document[T]:
-    stored = DirectoryItem.from_raw_data(item)
-    assert stored.document is not None
-    assert stored.version is not None
-    return Document(decode_json(stored.document, kind), int(stored.version))
+    return Document(decode_json(item["document"]["S"], kind), int(item["version"]["N"]))
