@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import random
+import zlib
 from hashlib import md5
 from typing import Any
 
+import msgspec
 import pytest
 
 from cirrusmq.base.errors import InvalidParameter, MessageTooLarge
@@ -13,9 +17,11 @@ from cirrusmq.model.message import (
     Message,
     MessageInput,
     check_body_size,
+    pack,
     read_attributes,
     read_body,
     read_tags,
+    unpack,
 )
 
 AT = "messages[3]"
@@ -143,3 +149,32 @@ def test_the_md5_is_that_of_the_bytes() -> None:
 def test_in_an_answer_escapes_and_base64_count(body: str | bytes, percent: int) -> None:
     assert Message(body=body).answer_percent == percent
     assert Message(body=body, group="\x01").answer_percent == percent
+
+
+# ---- packing ------------------------------------------------------------------------------------
+
+
+def bodies(size: int) -> list[str | bytes]:
+    chance = random.Random(size)
+    orders = [{"id": number, "amount": chance.random()} for number in range(size // 30 + 1)]
+    words = ["the", "of", "and", "to", "in", "is", "that", "for", "it", "as"]
+    return [
+        "".join(chance.choices("abcdefghijklmnopqrstuvwxyz0123456789", k=size)),
+        json.dumps(orders)[:size],
+        "x" * size,
+        "".join(chance.choices(words, k=size // 2)),
+    ]
+
+
+@pytest.mark.parametrize("size", [100, 600, 1_024, 3_000, 7_000, 7_880, 7_890, 9_000, 60_000])
+def test_small_messages_are_packed_as_tightly_as_large_ones(size: int) -> None:
+    for body in bodies(size):
+        plain = msgspec.msgpack.encode([[body, {}, (), None]])
+        packed = pack([Message(body=body)])
+        assert len(packed) == 1 + min(len(plain), len(zlib.compress(plain, 6)))
+        assert unpack(packed) == [Message(body=body)]
+
+
+def test_what_does_not_shrink_is_packed_as_it_is() -> None:
+    body = random.Random(0).randbytes(1_000)
+    assert body in pack([Message(body=body)])

@@ -131,6 +131,8 @@ class Request:
         if len(body) > REQUEST_BYTES:
             raise RequestTooLarge
         given = str(self.event.get("headers", {}).get("content-type", ""))
+        if given == "application/json":
+            return body
         media_type, *parameters = (part.strip().lower() for part in given.split(";"))
         charsets = [part for part in parameters if part.startswith("charset=")]
         utf8 = all(part in ("charset=utf-8", 'charset="utf-8"') for part in charsets)

@@ -13,21 +13,21 @@ UNIT_BYTES = 1_024
 
 def item_bytes(item: Mapping[str, Mapping[str, Any]]) -> int:
     """Bytes of an item in wire shapes (`{"v": {"L": [{"N": "1"}]}}`): names and values."""
-    return sum(len(name.encode()) + value_bytes(value) for name, value in item.items())
+    return sum([_text_bytes(name) + value_bytes(value) for name, value in item.items()])
 
 
 def value_bytes(value: Mapping[str, Any]) -> int:
     """Bytes of one attribute value in wire shape."""
     ((kind, content),) = value.items()
     match kind:
-        case "S":
-            return len(content.encode())
-        case "B":
-            return len(content)
         case "N":
             return _number_bytes(content)
+        case "B":
+            return len(content)
+        case "S":
+            return _text_bytes(content)
         case "L":
-            return 3 + sum(1 + value_bytes(element) for element in content)
+            return 3 + sum([1 + value_bytes(element) for element in content])
         case "M":
             return 3 + sum(1 + len(name) + value_bytes(held) for name, held in content.items())
         case "SS":
@@ -37,6 +37,12 @@ def value_bytes(value: Mapping[str, Any]) -> int:
     raise ValueError(f"no size is known for an attribute of type {kind}")
 
 
+def _text_bytes(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode())
+
+
 def _number_bytes(text: str) -> int:
+    if text.isdecimal() and text[-1] != "0" != text[0]:
+        return (len(text) + 1) // 2 + 1
     digits = text.lstrip("-").replace(".", "").strip("0") or "0"
     return (len(digits) + 1) // 2 + 1 + text.startswith("-")
