@@ -29,7 +29,7 @@ _IN_LAMBDA = "AWS_LAMBDA_FUNCTION_NAME" in os.environ
 if _IN_LAMBDA:
     gc.disable()
 
-for _library in ("urllib3", "botocore.session", "msgspec", "pynamodb.models"):
+for _library in ("urllib3", "botocore.session", "msgspec", "pynamodb.connection"):
     import_module(_library)
 
 

@@ -12,7 +12,6 @@ from cirrusmq.base.limits import ANSWER_BYTES
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import Item, key
 from cirrusmq.storage.directory_keys import Place, queue_users_place
-from cirrusmq.storage.models import DirectoryItem
 
 T = TypeVar("T")
 Use = Literal["dead_letters_of", "endpoint_of"]
@@ -224,6 +223,9 @@ def _put(
     condition: str | None,
     values: dict[str, Any],
 ) -> dict[str, Any]:
+    # Hot functions write no documents: their cold starts do without PynamoDB's models.
+    from cirrusmq.storage.models import DirectoryItem
+
     item = DirectoryItem(
         *place, version=version, document=msgspec.json.encode(value).decode(), **others
     ).serialize()
