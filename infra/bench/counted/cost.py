@@ -23,6 +23,7 @@ from .lives import (
     SINGLE_64_KB,
     SUBSCRIPTIONS,
     Workload,
+    carried_life,
     metering_units,
     our_life,
     published_life,
@@ -32,6 +33,8 @@ CALL_MS = 25
 """Assumed: a call of a function, with its one or two round trips to DynamoDB."""
 RECEIVE_MS = 35
 """Assumed: as a call, with half the memory and so half the share of a CPU."""
+CARRYING_MS = 45
+"""Assumed: a receive that first deletes, one more round trip to DynamoDB."""
 PUSH_MS = 100
 """Assumed: a push of a batch to a URL that answers at once."""
 CALL_GB, RECEIVE_GB, PUSH_GB = 0.5, 0.25, 0.25
@@ -86,6 +89,11 @@ def queue_usage(workload: Workload, units: tuple[float, float], metered: float) 
     return _usage(workload, units, metered, calls=2, receives=1, changes=3)
 
 
+def carried_usage(workload: Workload, units: tuple[float, float], metered: float) -> Usage:
+    """Sent, and received by the call that deletes the batch before: two calls."""
+    return _usage(workload, units, metered, calls=1, receives=1, receive_ms=CARRYING_MS, changes=3)
+
+
 def pulled_usage(workload: Workload, units: tuple[float, float], metered: float) -> Usage:
     """Published, then received and deleted by each subscription."""
     changes = 1 + 3 * SUBSCRIPTIONS
@@ -113,13 +121,14 @@ def _usage(
     *,
     calls: int,
     receives: int = 0,
+    receive_ms: int = RECEIVE_MS,
     changes: int,
     fan_outs: int = 0,
     pushes: int = 0,
 ) -> Usage:
     meters = changes / METER_RECORDS
     seconds = (calls + fan_outs + meters) * CALL_MS / 1_000 * CALL_GB
-    seconds += receives * RECEIVE_MS / 1_000 * RECEIVE_GB
+    seconds += receives * receive_ms / 1_000 * RECEIVE_GB
     return Usage(
         messages=workload.count,
         write_units=units[0] + meters * metered,
@@ -162,7 +171,7 @@ def _requests(size: int) -> int:
 def run() -> None:
     """Print the tables."""
     metered = metering_units()
-    queue, pulled, pushed = [], [], []
+    queue, carried, pulled, pushed = [], [], [], []
     capacity: list[list[object]] = []
     for workload in (SINGLE_1_KB, BATCH_1_KB, SINGLE_64_KB, BATCH_64_KB):
         size, batches = workload.size, workload.count > 1
@@ -170,6 +179,9 @@ def run() -> None:
         usage = queue_usage(workload, our_life(workload), metered)
         queue.append(_row(name, usage, sqs_dollars(size, batches=batches)))
         capacity.append(_capacity_row(f"a queue, {name}", usage))
+        usage = carried_usage(workload, carried_life(workload), metered)
+        carried.append(_row(name, usage, sqs_dollars(size, batches=batches)))
+        capacity.append(_capacity_row(f"a queue whose receives delete, {name}", usage))
         usage = pulled_usage(workload, published_life(workload, "pull"), metered)
         pulled.append(_row(name, usage, sns_to_queues_dollars(size, batches=batches)))
         capacity.append(_capacity_row(f"a topic, consumers, {name}", usage))
@@ -179,14 +191,15 @@ def run() -> None:
     lines = ["writes", "reads", "HTTP API", "Lambda calls", "Lambda time"]
     for title, theirs, rows in (
         ("a queue: sent, received, deleted", "SQS", queue),
+        ("a queue: sent, received by the call that deletes the batch before", "SQS", carried),
         (f"a topic, {SUBSCRIPTIONS} consumers that pull", "SNS + SQS", pulled),
         (f"a topic, {SUBSCRIPTIONS} URLs", "SNS", pushed),
     ):
         heads = ["messages", *lines, "ours", "direct", theirs, f"ours / {theirs}"]
         show(f"Dollars for a million messages, {title}", heads, rows)
     show_capacity(capacity)
-    print(f"\nAssumed: {CALL_MS} ms a call at 512 MB, {RECEIVE_MS} ms a receive and {PUSH_MS} ms")
-    print("a push at 256 MB.")
+    print(f"\nAssumed: {CALL_MS} ms a call at 512 MB; a receive {RECEIVE_MS}, {CARRYING_MS} where")
+    print(f"it deletes, and {PUSH_MS} ms a push at 256 MB.")
     show(
         "Dollars a month for one consumer that waits, and gets nothing",
         ["memory of receive", "Lambda time", "reads", "calls", "in all"],
