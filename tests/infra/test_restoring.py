@@ -83,6 +83,7 @@ def settings(name: str) -> dict[str, Any]:
 
 def run(capsys: pytest.CaptureFixture[str]) -> dict[str, str]:
     """Run the command; the parameters that it answers."""
+    capsys.readouterr()  # what functions logged before
     main(["--stack", "cirrusmq", "--at", AT.isoformat()])
     given = read_parameters(ROOT, capsys.readouterr().out.split())
     assert len(given) == len(TABLES) + 1
