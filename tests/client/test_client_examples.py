@@ -75,6 +75,13 @@ def start(stack: Any, tmp_path: Path, orders: str) -> Iterator[Start]:
             example.end()
 
 
+def test_what_is_sent_soon_is_sent(start: Start, client: Client) -> None:
+    producing = start("produce_soon")
+    assert producing.process.wait(30) == 0
+    assert producing.lines == ["1000"]
+    assert client.show_queue("orders")["counts"]["active"] == 1_000
+
+
 def test_what_is_produced_is_consumed_by_any_number(start: Start, wait_until: Wait) -> None:
     producing = start("produce")
     assert producing.process.wait(30) == 0

@@ -1,0 +1,5 @@
+from cirrusmq_client import Producer
+
+with Producer() as producer, producer.closed_on_signals():
+    futures = [producer.send_soon("orders", f"order {number}") for number in range(1_000)]
+    print(len({future.result().id for future in futures}))
