@@ -1,3 +1,7 @@
+"""Send messages one by one; those of one moment go together."""
+
+from __future__ import annotations
+
 from cirrusmq_client import Producer
 
 with Producer() as producer, producer.closed_on_signals():
