@@ -52,6 +52,7 @@ def test_every_name_that_the_templates_give_is_known(root: Path) -> None:
     others = {
         # Not names that are made there, but of parts that have them.
         ("AWS::Lambda::EventSourceMapping", "FunctionName"),
+        ("AWS::Lambda::Permission", "FunctionName"),
         ("AWS::Logs::MetricFilter", "LogGroupName"),
     }
     assert given - others == set(CHARACTERS)

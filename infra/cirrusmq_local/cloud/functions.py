@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any
+from typing import Any, cast
 
 from cirrusmq_local.cloud.clock import ClockStopped
 from cirrusmq_local.cloud.environments import Environments, SharedEnvironment
@@ -40,18 +40,27 @@ class StackStoppingError(Exception):
 
 
 def load_handler(function: Function) -> Handler:
-    """The function's handler. Its module has a name of its own, for all are called `app`."""
+    """The function's handler. Its module has a name of its own, for all are called `app`.
+
+    It is loaded once in a process, as in an execution environment.
+    """
     module_name, _, handler_name = function.handler.partition(".")
     path = function.folder / f"{module_name}.py"
     unique = f"cirrusmq_function_{function.folder.name}"
+    loaded = sys.modules.get(unique)
+    if loaded is not None and loaded.__file__ == str(path):
+        return cast(Handler, getattr(loaded, handler_name))
     spec = importlib.util.spec_from_file_location(unique, path)
     if spec is None or spec.loader is None or not path.is_file():
         raise FileNotFoundError(f"{path} does not exist: the template's {function.name} needs it")
     module = importlib.util.module_from_spec(spec)
     sys.modules[unique] = module
-    spec.loader.exec_module(module)
-    handler: Handler = getattr(module, handler_name)
-    return handler
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[unique]
+        raise
+    return cast(Handler, getattr(module, handler_name))
 
 
 def split_name(name: str) -> tuple[str, str]:
