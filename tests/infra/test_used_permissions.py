@@ -20,7 +20,6 @@ TABLES = {"Directory.Arn", "Messages.Arn", "Usage.Arn"}
 RARE = {
     # Counts beyond 10,000 are taken from the meter's counter.
     ("Subscribe", "Usage.Arn", "dynamodb:GetItem"),
-    ("Manage", "Usage.Arn", "dynamodb:GetItem"),
     # A queue that a topic delivers to is looked up when no cache has it.
     ("FanOut", "Directory.Arn", "dynamodb:GetItem"),
 }
