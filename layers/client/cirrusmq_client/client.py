@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from types import TracebackType
 
 from cirrusmq_client.account_calls import AccountCalls
 from cirrusmq_client.backoff import Backoff
@@ -51,10 +50,5 @@ class Client(QueueCalls, MessageCalls, TopicCalls, AccountCalls):
     def __enter__(self) -> Client:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         self.close()

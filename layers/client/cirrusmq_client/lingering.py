@@ -93,11 +93,9 @@ class Lingering:
         self._closed = False
         lock = threading.Lock()
         self._work, self._room = threading.Condition(lock), threading.Condition(lock)
-        self._threads = [
-            threading.Thread(target=self._run, name=f"cirrusmq-sender-{number}", daemon=True)
-            for number in range(sends)
-        ]
-        self._started = False
+        self._sends = sends
+        self._threads: list[threading.Thread] = []
+        """None before the first message."""
 
     def put(self, queue: str, message: Message) -> Future[Sent]:
         """Send the message soon; waits while too many are without an answer. NotSent once closed.
@@ -151,7 +149,7 @@ class Lingering:
             error.uncertain = True
             _settle(future, error)
         atexit.unregister(self._at_exit)
-        if in_time and self._started:
+        if in_time:
             for thread in self._threads:
                 if thread is not threading.current_thread():
                     thread.join()
@@ -160,11 +158,15 @@ class Lingering:
         self.close(EXIT_SECONDS)
 
     def _start(self) -> None:
-        if not self._started:
-            self._started = True
-            atexit.register(self._at_exit)
-            for thread in self._threads:
-                thread.start()
+        if self._threads:
+            return
+        atexit.register(self._at_exit)
+        self._threads = [
+            threading.Thread(target=self._run, name=f"cirrusmq-sender-{number}", daemon=True)
+            for number in range(self._sends)
+        ]
+        for thread in self._threads:
+            thread.start()
 
     def _has_room(self, size: Size) -> bool:
         held = self._held.plus(size)

@@ -7,6 +7,7 @@ import threading
 import time
 from collections import defaultdict, deque
 from collections.abc import Iterable, Sequence
+from typing import TypeVar
 
 from cirrusmq_client.client import Client
 from cirrusmq_client.errors import CirrusMQError, NoDeadLetterQueue, ReceiptExpired
@@ -15,6 +16,7 @@ from cirrusmq_client.outcomes import Failed, Outcome
 from cirrusmq_client.results import Ack, DeadLetter, Result, Retry
 from cirrusmq_client.sources import Source
 
+T = TypeVar("T")
 logger = logging.getLogger("cirrusmq_client")
 THREADS = 2
 PENDING = 1_024
@@ -80,8 +82,7 @@ class Settler:
     def take_deletes(self) -> list[Held]:
         """Messages that the caller deletes by the receive that it is about to make."""
         with self._changed:
-            count = min(len(self._deletes), BATCH)
-            taken = [self._deletes.popleft()[0] for _ in range(count)]
+            taken = [held for held, _ in _first(self._deletes)]
             self._changed.notify_all()
         self._leases.end(taken)
         return taken
@@ -138,14 +139,12 @@ class Settler:
             while True:
                 left: float | None = None
                 if self._others:
-                    count = min(len(self._others), BATCH)
-                    taken = [self._others.popleft() for _ in range(count)]
+                    taken = _first(self._others)
                     break
                 if self._deletes:
                     left = self._deletes[0][1] - time.monotonic()
                     if left <= 0 or self._closed or len(self._deletes) >= CARRIED:
-                        count = min(len(self._deletes), BATCH)
-                        taken = [(self._deletes.popleft()[0], Ack()) for _ in range(count)]
+                        taken = [(held, Ack()) for held, _ in _first(self._deletes)]
                         break
                 elif self._closed:
                     return []
@@ -179,6 +178,11 @@ class Settler:
                 return self._client.dead_letter(self._source, receipts, reason)
             case Retry():
                 return self._client.give_back(self._source, receipts, result.delay_seconds)
+
+
+def _first(waiting: deque[T]) -> list[T]:
+    """Take as many as one call settles."""
+    return [waiting.popleft() for _ in range(min(len(waiting), BATCH))]
 
 
 def _warn(failures: Iterable[Failed]) -> None:
