@@ -212,7 +212,8 @@ def test_bench_keeps_to_its_rate_and_takes_a_url(run_command: Run, client: Clien
     done = run_command("bench", client.url, *options, CIRRUSMQ_URL=nowhere)
     figures = json.loads(done.stdout)
     assert figures["url"] == client.url
-    assert figures["sent"] == figures["deleted"] == 40
+    # A busy machine sends fewer than 20 a second; without a rate it would be hundreds.
+    assert 0 < figures["sent"] == figures["deleted"] <= 40
     assert figures["write_units_per_message"] == 3
     shown = run_command("bench", "--seconds", "1", "--rate", "20").stdout
     assert "from send to receive" in shown
