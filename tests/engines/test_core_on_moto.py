@@ -5,15 +5,15 @@ from __future__ import annotations
 import random
 import threading
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import boto3
 import pytest
+from botocore.session import get_session
 from moto import mock_aws
 from msgspec.structs import replace
-from pynamodb.connection import Connection
 
 from cirrusmq.access.keys import Caller
 from cirrusmq.base import ulid
@@ -27,21 +27,25 @@ from cirrusmq.runtime.store import Store
 from cirrusmq.sending.send import SendMessage, SendRequest, send
 from cirrusmq.settlement.delete import DeleteRequest, delete
 from cirrusmq.settlement.visibility import GiveBackRequest, give_back
+from cirrusmq.wiring.bootstrap import make_dynamodb
 from cirrusmq_local.testing import Client, World
 
 CALLER = Caller(account="alice", key_id="key", admin=False)
 
 
-class LockedConnection(Connection):
+class LockedClient:
     """One call at a time: moto's DynamoDB is not made for threads."""
 
-    def __init__(self, **options: Any) -> None:
-        super().__init__(**options)
+    def __init__(self, client: Any) -> None:
+        self._client = client
         self._calls = threading.Lock()
 
-    def dispatch(self, operation_name: str, operation_kwargs: Any) -> Any:
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        return lambda **request: self._call(name, request)
+
+    def _call(self, name: str, request: dict[str, Any]) -> Any:
         with self._calls:
-            return super().dispatch(operation_name, operation_kwargs)
+            return getattr(self._client, name)(**request)
 
 
 def create_tables(world: World) -> None:
@@ -68,8 +72,8 @@ def world(request: pytest.FixtureRequest) -> Iterator[World]:
     else:
         with mock_aws():
             create_tables(made)
-            connection = LockedConnection(region="us-east-1", max_retry_attempts=0)
-            store = Store(connection, made.random, made.clock.sleep)
+            client = LockedClient(make_dynamodb(get_session(), "us-east-1"))
+            store = Store(client, made.random, made.clock.sleep)
             made.core = replace(made.core, store=store)
             yield made
     made.engine.close()

@@ -24,6 +24,7 @@ HOT = ("send", "receive", "delete", "publish")
 # A hot function's modules count in each of its cold starts: `python -m infra.bench cold`.
 OTHERS_PACKAGES = {
     *("aws_lambda_powertools", "boto3", "asyncio", "lark", "multiprocessing", "pickle"),
+    "pynamodb",
     *("fanout", "invoking", "maintenance", "metering", "operations", "push", "webhooks"),
 }
 RARELY_NEEDED = {
@@ -31,7 +32,6 @@ RARELY_NEEDED = {
     "lifecycle.age_limit",
     "lifecycle.ordered_age_limit",
     "lifecycle.transfer",
-    "pynamodb.models",
     "queues.counts",
     "queues.operations",
     "queues.receiver_log",
@@ -56,7 +56,7 @@ socket.socket = Noted
 import app
 from cirrusmq.wiring import bootstrap
 print(json.dumps({
-    "clients": bootstrap.connection.cache_info().currsize,
+    "clients": bootstrap.dynamodb.cache_info().currsize,
     "cores": bootstrap._wire.cache_info().currsize,
     "opened": opened,
     "threads": threading.active_count(),
@@ -132,7 +132,7 @@ def test_a_hot_function_loads_nothing_that_few_of_its_calls_need(root: Path, fun
     packages = {name.partition(".")[0] for name in loaded}
     assert not RARELY_NEEDED & loaded
     assert not OTHERS_PACKAGES & packages
-    assert {"pynamodb", "botocore", "storage", "runtime"} <= packages
+    assert {"botocore", "storage", "runtime"} <= packages
 
 
 @pytest.mark.parametrize("function", HOT)
@@ -150,7 +150,7 @@ def test_libraries_are_imported_before_our_own_modules(root: Path, function: str
     """Deep down in the imports of ours they take longer: see `cirrusmq_lambda.loading`."""
     modules = run(root, function, LOADED, **LAMBDA)["modules"]
     first_of_ours = next(place for place, name in enumerate(modules) if name == "cirrusmq")
-    for library in ("urllib3", "botocore.session", "msgspec", "pynamodb.connection"):
+    for library in ("urllib3", "botocore.session", "msgspec"):
         assert modules.index(library) < first_of_ours
     # botocore's own imports would find it deeper down.
     assert modules.index("urllib3.util.url") < modules.index("botocore")

@@ -10,13 +10,14 @@ from typing import Any
 
 import boto3
 import pytest
+from botocore.session import get_session
 from moto import mock_aws
 from msgspec.structs import replace
-from pynamodb.connection import Connection
 
 from cirrusmq.base.timestamps import format_time
 from cirrusmq.runtime.core import Tables
 from cirrusmq.runtime.store import Store
+from cirrusmq.wiring.bootstrap import make_dynamodb
 from cirrusmq_local.cloud.cloudformation import StackTemplate
 from cirrusmq_local.cloud.template import load
 from cirrusmq_local.testing import World
@@ -167,7 +168,7 @@ def test_the_service_goes_on_with_restored_tables(
 ) -> None:
     world = World()
     monkeypatch.setenv("AWS_DEFAULT_REGION", REGION)
-    store = Store(Connection(region=REGION, max_retry_attempts=0), world.random, world.clock.sleep)
+    store = Store(make_dynamodb(get_session(), REGION), world.random, world.clock.sleep)
     world.core = replace(world.core, store=store, tables=_tables(deployed, "{}Table"))
     client = world.client("alice", admin=True)
     assert client.put("/queues/orders").status == 201

@@ -121,7 +121,7 @@ class Environment:
         deployment = self.deployment
         chance = Random(deployment.chaos.draw(self.name, -2))
         wire = Wire(deployment.stage, deployment.engine, deployment.chaos, self, deployment.written)
-        store = Store(wire, chance, clock.sleep)  # type: ignore[arg-type]
+        store = Store(wire, chance, clock.sleep)
         return Core(
             store=store,
             tables=deployment.tables,

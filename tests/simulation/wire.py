@@ -1,7 +1,7 @@
 """The network between the core and the engine, with every fault that it can have.
 
-It takes the place of PynamoDB's connection and calls the engine without HTTP, which is most of a
-call's cost.
+It takes the place of botocore's client and calls the engine without HTTP, which is most of a call's
+cost.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Caller(Protocol):
 
 
 class Wire:
-    """The connection of one execution environment."""
+    """The client of one execution environment."""
 
     def __init__(
         self,
@@ -66,7 +66,12 @@ class Wire:
         self._caller = caller
         self._changed = changed
 
-    def dispatch(self, operation: str, request: dict[str, Any]) -> dict[str, Any]:
+    def __getattr__(self, method: str) -> Callable[..., dict[str, Any]]:
+        """The client's method: `put_item` calls PutItem."""
+        operation = "".join(word.title() for word in method.split("_"))
+        return lambda **request: self._call(operation, request)
+
+    def _call(self, operation: str, request: dict[str, Any]) -> dict[str, Any]:
         """One call, as the SDK makes it: with its own repetitions, and errors after them."""
         name = self._caller.name_call()
         fate = self._chaos.fate(name, operation)

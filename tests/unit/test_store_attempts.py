@@ -51,10 +51,10 @@ class Network:
         self.waits: list[float] = []
         self.attempts = 0
         self._answers: Sequence[AWSResponse | Exception] = ()
-        connection = bootstrap.connection.__wrapped__()
-        connection.client.meta.events.register_first("before-send.dynamodb", self._answer)
+        client = bootstrap.dynamodb.__wrapped__()
+        client.meta.events.register_first("before-send.dynamodb", self._answer)
         monkeypatch.setattr("time.sleep", self.waits.append)
-        self.store = Store(connection, random.Random(1), self.waits.append)
+        self.store = Store(client, random.Random(1), self.waits.append)
 
     def will_answer(self, *answers: AWSResponse | Exception) -> None:
         self._answers, self.attempts = answers, 0

@@ -200,11 +200,9 @@ class Stack:
         session = make_session(
             lambda: functions, lambda: executions, self._unprocessed, self._secret.read
         )
-        # All that answering a client takes of an engine is its `execute`.
-        guarded = cast(Engine, GuardedEngine(engine))
         bootstrap.configure(clock=self._clock, session=session)
-        for client in bootstrap.dynamodb_clients():
-            attach(guarded, client)
+        # All that answering a client takes of an engine is its `execute`.
+        attach(cast(Engine, GuardedEngine(engine)), bootstrap.dynamodb())
         environments: Environments = SharedEnvironment()
         if self._layout == "cloud":
             environments = SeparateEnvironments(start_environment)

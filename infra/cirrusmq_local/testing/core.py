@@ -5,18 +5,16 @@ from __future__ import annotations
 import random
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
-from functools import cache
 from typing import Any, TypeVar, cast
 
 from botocore.session import get_session
-from pynamodb.connection import Connection
 
 from cirrusmq.base.limits import CACHE_MS, SLOW_CACHE_MS
 from cirrusmq.runtime.cache import Cache
 from cirrusmq.runtime.core import Called, Core, Posted, Settings, Tables, Unprocessed
 from cirrusmq.runtime.secret import Generations, Secret
 from cirrusmq.runtime.store import Store
-from cirrusmq.wiring.bootstrap import USER_AGENT
+from cirrusmq.wiring.bootstrap import make_dynamodb
 from cirrusmq_local.cloud.cloudformation import ACCOUNT_ID
 from cirrusmq_local.cloud.guard import GuardedEngine
 from cirrusmq_local.cloud.invocation import running
@@ -46,10 +44,10 @@ def make_core(
     read_secret: Callable[[], str],
 ) -> Core:
     """A core on the engine and the clock; everything else of the cloud is in the callables."""
-    connection = _Connection(region="us-east-1", max_retry_attempts=0)
+    client = make_dynamodb(get_session(), "us-east-1")
     # The policies of the template are in force: a call that they do not allow fails here first.
-    attach(cast(Engine, GuardedEngine(engine)), connection.client)
-    store = Store(connection, chance, clock.sleep)
+    attach(cast(Engine, GuardedEngine(engine)), client)
+    store = Store(client, chance, clock.sleep)
     life_ms = SLOW_CACHE_MS if shared_caches else CACHE_MS
     return Core(
         store=store,
@@ -89,21 +87,6 @@ class GuardedSecret(Secret):
         ):
             raise PermissionError(f"{invocation.function.name} may not read the secret")
         return super().generations()
-
-
-class _Connection(Connection):
-    """A connection of botocore's session of the process: a session takes long to make."""
-
-    @property
-    def session(self) -> Any:
-        return _session()
-
-
-@cache
-def _session() -> Any:
-    session = get_session()
-    session.set_default_client_config(USER_AGENT)
-    return session
 
 
 class InTurn:

@@ -29,7 +29,7 @@ _IN_LAMBDA = "AWS_LAMBDA_FUNCTION_NAME" in os.environ
 if _IN_LAMBDA:
     gc.disable()
 
-for _library in ("urllib3", "botocore.session", "msgspec", "pynamodb.connection"):
+for _library in ("urllib3", "botocore.session", "msgspec"):
     import_module(_library)
 
 
@@ -40,7 +40,7 @@ def finish_loading() -> None:
     from cirrusmq.wiring import bootstrap
 
     bootstrap.service()
-    bootstrap.dynamodb_clients()
+    bootstrap.dynamodb()
     codecs.lookup("idna")  # by which the first connection encodes its host's name
     if os.environ.get("AWS_LAMBDA_INITIALIZATION_TYPE") == "snap-start":
         # botocore spreads its retries by it. What we draw ourselves comes from the system.

@@ -1,7 +1,7 @@
-"""The low-level connection to DynamoDB: items in wire shapes, and failures the core can act on.
+"""Calls of DynamoDB by botocore's client: items in wire shapes, and failures the core can act on.
 
-Used where PynamoDB's model API lacks an option that the promises need: the old item on a failed
-condition, and the consumed capacity of a query.
+The promises need what PynamoDB's models do not offer: the old item on a failed condition, and the
+consumed capacity of a query. So models give items their shape, and calls are made here.
 """
 
 from __future__ import annotations
@@ -11,8 +11,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from botocore.exceptions import BotoCoreError, ClientError
-from pynamodb.connection import Connection
-from pynamodb.exceptions import PynamoDBException
 
 from cirrusmq.base.errors import Unavailable
 
@@ -21,6 +19,17 @@ Item: TypeAlias = dict[str, Any]
 
 CONFLICT_TRIES = 12
 _BATCH_TRIES = 8
+_METHODS = {
+    "BatchGetItem": "batch_get_item",
+    "DeleteItem": "delete_item",
+    "GetItem": "get_item",
+    "PutItem": "put_item",
+    "Query": "query",
+    "TransactWriteItems": "transact_write_items",
+    "UpdateItem": "update_item",
+}
+"""The client's method for each operation."""
+_WRITES = frozenset({"TransactWriteItems", "PutItem", "UpdateItem", "DeleteItem"})
 _PUT_IF_ABSENT = "attribute_not_exists(pk)"
 
 
@@ -46,15 +55,15 @@ class TransactionRefused(Exception):
 
 
 class Store:
-    """The tables behind one PynamoDB connection."""
+    """The tables behind one client of DynamoDB."""
 
     def __init__(
         self,
-        connection: Connection,
+        client: Any,
         randomness: random.Random,
         sleep: Callable[[float], None],
     ) -> None:
-        self._connection = connection
+        self._client = client
         self._random = randomness
         self._sleep = sleep
 
@@ -167,18 +176,14 @@ class Store:
 
     def _call(self, operation: str, request: dict[str, Any]) -> dict[str, Any]:
         try:
-            # PynamoDB asks for it where a call says nothing, and botocore would parse it in vain.
-            request.setdefault("ReturnConsumedCapacity", "NONE")
-            return dict(self._connection.dispatch(operation, request))
-        except (ClientError, PynamoDBException) as error:
-            cause = error.__cause__ if isinstance(error.__cause__, ClientError) else error
-            if not isinstance(cause, ClientError):
-                raise Unavailable from error
-            if operation in ("TransactWriteItems", "PutItem", "UpdateItem", "DeleteItem"):
-                raise cause from error
-            raise _refused(cause) from error
+            answer: dict[str, Any] = getattr(self._client, _METHODS[operation])(**request)
+        except ClientError as error:
+            if operation in _WRITES:
+                raise
+            raise _refused(error) from error
         except BotoCoreError as error:
             raise Unavailable from error
+        return answer
 
 
 def key(pk: str, sk: str) -> Item:

@@ -24,7 +24,6 @@ from typing import Any, TypeAlias
 
 from botocore.exceptions import ConnectionError as NotConnected
 from botocore.exceptions import HTTPClientError
-from botocore.session import Session
 
 from cirrusmq.runtime.store import REPEATABLE
 
@@ -52,12 +51,9 @@ def most_attempts() -> int:
     return 1 + len(_pauses.get())
 
 
-def limit_attempts(session: Session) -> None:
-    """Have the session's clients of DynamoDB repeat by these rules, if they have no retries.
-
-    For those that are made from now on.
-    """
-    session.register("needs-retry.dynamodb", _pause_seconds, unique_id="cirrusmq-attempts")
+def limit_attempts(client: Any) -> None:
+    """Have a client of DynamoDB, which has no retries of its own, repeat by these rules."""
+    client.meta.events.register("needs-retry.dynamodb", _pause_seconds)
 
 
 def _pause_seconds(

@@ -13,7 +13,6 @@ from typing import Any
 import botocore
 import botocore.session
 from botocore.config import Config
-from pynamodb.connection import Connection
 
 from cirrusmq.base.limits import CACHE_MS, SLOW_CACHE_MS
 from cirrusmq.runtime.cache import Cache
@@ -36,8 +35,6 @@ from cirrusmq.wiring.adapters import (
 )
 from cirrusmq.wiring.attempts import limit_attempts
 
-USER_AGENT = Config(user_agent=f"CirrusMQ Botocore/{botocore.__version__}")
-"""botocore puts a header of its own together at each call: a quarter of a call's CPU time."""
 _SHARED_CACHE_MS = 60_000
 
 
@@ -53,7 +50,7 @@ def configure(*, clock: Clock, session: botocore.session.Session) -> None:
     """Use another clock and botocore session; before the first call of `service`."""
     _Wiring.clock, _Wiring.session = clock, session
     _wire.cache_clear()
-    connection.cache_clear()
+    dynamodb.cache_clear()
     _secret_document.cache_clear()
 
 
@@ -73,25 +70,26 @@ def service() -> Core:
 
 
 @cache
-def connection() -> Connection:
-    """The PynamoDB connection of this process."""
-    made = Connection(
-        region=os.environ.get("AWS_REGION"),
-        max_retry_attempts=0,
+def dynamodb() -> Any:
+    """The client by which this process talks to DynamoDB."""
+    return make_dynamodb(session(), os.environ.get("AWS_REGION"))
+
+
+def make_dynamodb(session: botocore.session.Session, region: str | None = None) -> Any:
+    """A new client of DynamoDB, as the service uses it."""
+    config = Config(
+        # botocore puts a header of its own together at each call: a quarter of a call's CPU time.
+        user_agent=f"CirrusMQ Botocore/{botocore.__version__}",
+        # DynamoDB looks at each request anyway.
+        parameter_validation=False,
+        connect_timeout=2,
+        read_timeout=5,
         max_pool_connections=2 * PARALLEL_CALLS,
-        connect_timeout_seconds=2,
-        read_timeout_seconds=5,
+        retries={"mode": "standard", "total_max_attempts": 1},
     )
-    # PynamoDB makes its client at the first use, with the session of the thread that asks.
-    made.session.set_default_client_config(USER_AGENT)
-    limit_attempts(made.session)
-    assert made.client
-    return made
-
-
-def dynamodb_clients() -> list[Any]:
-    """The botocore clients through which this process talks to DynamoDB."""
-    return [connection().client]
+    client = session.create_client("dynamodb", region_name=region, config=config)
+    limit_attempts(client)
+    return client
 
 
 def session() -> botocore.session.Session:
@@ -117,7 +115,7 @@ def wire() -> Core:
     settings = _settings()
     shared = os.environ.get("SHARED_CACHES") == "true"
     randomness = random.SystemRandom()
-    store = Store(connection(), randomness, clock.sleep)
+    store = Store(dynamodb(), randomness, clock.sleep)
     tables = Tables(
         directory=os.environ.get("DIRECTORY_TABLE", ""),
         messages=os.environ.get("MESSAGES_TABLE", ""),
