@@ -18,13 +18,12 @@ from tests.stack import COMMAND, Start
 from cirrusmq.runtime.secret import USED_AFTER_MS, Generations, Secret, written
 from cirrusmq.wiring.adapters import SecretDocument
 from cirrusmq_local.cloud.tables import table_specs
-from cirrusmq_local.cloud.template import load
+from cirrusmq_local.cloud.template import TEMPLATE, load
 from cirrusmq_local.commands.secret import rotate_in_account
 from cirrusmq_local.engine import Engine
 from cirrusmq_local.engine.data_errors import DataError
 from cirrusmq_local.stack.secret_file import SecretFile
 from cirrusmq_local.testing.clock import START_MS, ManualClock
-from cirrusmq_local.testing.world import TEMPLATE
 
 KEY = "ab" * 32
 PLACE = {"pk": {"S": "deployment"}, "sk": {"S": "secret"}}

@@ -16,9 +16,8 @@ from cirrusmq.wiring.adapters import Unprocessed
 from cirrusmq_local.cloud.aws import make_session
 from cirrusmq_local.cloud.functions import Functions
 from cirrusmq_local.cloud.invocation import invoke
-from cirrusmq_local.cloud.template import Template, load
+from cirrusmq_local.cloud.template import TEMPLATE, Template, load
 from cirrusmq_local.cloud.unprocessed import UnprocessedQueue
-from cirrusmq_local.stack.stack import TEMPLATE
 
 NOW_MS = 1_795_000_000_000
 

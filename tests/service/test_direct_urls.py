@@ -9,9 +9,8 @@ import pytest
 
 from cirrusmq_local.cloud.events import Request, make_event, make_url_event
 from cirrusmq_local.cloud.routing import Router
-from cirrusmq_local.cloud.template import load
+from cirrusmq_local.cloud.template import TEMPLATE, load
 from cirrusmq_local.testing import Client, World
-from cirrusmq_local.testing.world import TEMPLATE
 
 URLS = "send=https://a.lambda-url.x.on.aws/,receive=https://b.lambda-url.x.on.aws/"
 

@@ -11,10 +11,9 @@ from tests.service.test_repeated_receives import attempt
 
 from cirrusmq.runtime.secret import KEPT_MS, READ_AGAIN_MS, USED_AFTER_MS, turned_over
 from cirrusmq_local.cloud.invocation import running
-from cirrusmq_local.cloud.template import load
+from cirrusmq_local.cloud.template import TEMPLATE, load
 from cirrusmq_local.testing import Client, World, is_signed, read_secret
 from cirrusmq_local.testing.core import GuardedSecret
-from cirrusmq_local.testing.world import TEMPLATE
 
 URL = "http://127.0.0.1:9/hook"
 HOOK = {"protocol": "http", "endpoint": URL}

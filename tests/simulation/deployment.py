@@ -35,10 +35,9 @@ from cirrusmq.wiring import bootstrap
 from cirrusmq_lambda.observability import logger
 from cirrusmq_local.cloud.events import read_answer
 from cirrusmq_local.cloud.tables import table_specs
-from cirrusmq_local.cloud.template import Function, Template, load
+from cirrusmq_local.cloud.template import TEMPLATE, Function, Template, load
 from cirrusmq_local.engine import Engine, TableSpec
 from cirrusmq_local.testing import START_MS, Posting
-from cirrusmq_local.testing.world import TEMPLATE
 
 A = TypeVar("A")
 B = TypeVar("B")

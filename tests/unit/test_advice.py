@@ -8,6 +8,7 @@ from moto import mock_aws
 
 from cirrusmq_local.commands import prices
 from cirrusmq_local.commands.advice import Bounds, advise, scaled
+from cirrusmq_local.commands.advising import least_units
 from cirrusmq_local.commands.estimate import kind_units
 from cirrusmq_local.commands.metered import Event, events, from_account, mean_size, units_by_minute
 
@@ -138,3 +139,8 @@ def test_the_records_of_an_account_are_scanned(monkeypatch: pytest.MonkeyPatch) 
         assert list(events(from_account("usage"))) == [Event(7, "sent", 4, 400, False)]
         with pytest.raises(SystemExit):
             list(from_account("nothing"))
+
+
+def test_the_least_capacity_is_the_templates() -> None:
+    assert least_units("Messages") == (10, 10)
+    assert least_units("Directory", "Usage") == (5 + 5, 5 + 5)

@@ -21,9 +21,9 @@ import msgspec
 from cirrusmq.wiring import bootstrap
 from cirrusmq_local.cloud.functions import load_handler
 from cirrusmq_local.cloud.invocation import Handler
-from cirrusmq_local.cloud.template import load
+from cirrusmq_local.cloud.template import TEMPLATE, load
 from cirrusmq_local.engine import attach
-from cirrusmq_local.testing.world import TEMPLATE, World
+from cirrusmq_local.testing.world import World
 
 from ..counted import bodies
 from ..drawing.tables import middle, show

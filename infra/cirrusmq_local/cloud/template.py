@@ -13,6 +13,7 @@ from typing import Any
 from cirrusmq_local.cloud.cloudformation import ACCOUNT_ID, StackTemplate, TemplateError
 from cirrusmq_local.cloud.permissions import Permissions, allowed
 
+TEMPLATE = Path(__file__).resolve().parents[3] / "template.yaml"
 STACK_NAME = "cirrusmq"
 REGION = "local"
 

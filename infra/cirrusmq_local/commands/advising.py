@@ -5,16 +5,14 @@ from __future__ import annotations
 from dataclasses import asdict
 from pathlib import Path
 
+from cirrusmq_local.cloud.cloudformation import read
+from cirrusmq_local.cloud.template import TEMPLATE
 from cirrusmq_local.commands import metered, prices
 from cirrusmq_local.commands.advice import Advice, advise
 from cirrusmq_local.commands.calls import connect
 from cirrusmq_local.commands.console import fail, print_json, print_record, tell
 from cirrusmq_local.commands.estimate import kind_units
 
-LEAST = (10, 10)
-"""Read and write units of Messages, as the template has them."""
-OTHERS = (10, 10)
-"""Of Directory and Usage together."""
 ASSUMED = """
 units of messages by DynamoDB's rules, for messages of the mean size in sends of {batch} (--batch);
 empty receives and the sweep are not metered; each hour is paid for the most that it held; Directory
@@ -32,7 +30,8 @@ def print_advice(usage_table: str | None, batch: int, data: Path, as_json: bool)
     if not found:
         fail("nothing is metered yet", "the meter counts up to a minute after what happens")
     size = max(1, metered.mean_size(found))
-    given = advise(metered.units_by_minute(found, kind_units(size, batch)), LEAST, OTHERS)
+    minutes = metered.units_by_minute(found, kind_units(size, batch))
+    given = advise(minutes, least_units("Messages"), least_units("Directory", "Usage"))
     record = _record(given, size)
     if as_json:
         print_json(record | {"bounds": [asdict(each) for each in given.bounds]})
@@ -40,6 +39,13 @@ def print_advice(usage_table: str | None, batch: int, data: Path, as_json: bool)
     print_record(record, as_json)
     print(f"Capacity={given.cheaper} is cheaper for these hours.")
     tell("assumed: " + ASSUMED.format(batch=batch))
+
+
+def least_units(*tables: str) -> tuple[int, int]:
+    """Read and write units that these tables have at least, by the template's own parameters."""
+    parameters = read(TEMPLATE)["Parameters"]
+    units = [parameters[f"{table}Units"]["Default"].split(",") for table in tables]
+    return sum(int(each[0]) for each in units), sum(int(each[2]) for each in units)
 
 
 def _record(given: Advice, size: int) -> dict[str, object]:

@@ -35,7 +35,7 @@ from cirrusmq_local.cloud.pump import LambdaRecord, Pump
 from cirrusmq_local.cloud.routing import Router
 from cirrusmq_local.cloud.schedules import Repeater
 from cirrusmq_local.cloud.tables import table_specs
-from cirrusmq_local.cloud.template import Function, StreamSource, load
+from cirrusmq_local.cloud.template import TEMPLATE, Function, StreamSource, load
 from cirrusmq_local.cloud.unprocessed import UnprocessedQueue
 from cirrusmq_local.engine import Engine, attach
 from cirrusmq_local.engine.data_errors import DataError, explain_store, naming
@@ -52,7 +52,6 @@ from cirrusmq_local.stack.surroundings import allow_many_connections, set_enviro
 from cirrusmq_local.stack.trouble import Trouble
 from cirrusmq_local.stack.upkeep import UPKEEP_SECONDS, Upkeep
 
-TEMPLATE = Path(__file__).resolve().parents[3] / "template.yaml"
 TOLD_AHEAD_MS = 2_000
 """A client's `attempt` of its own clock is refused where the stack's time is further ahead."""
 _log = logging.getLogger(__name__)

@@ -33,14 +33,12 @@ from cirrusmq_local.cloud.invocation import FunctionError, Handler, goes_on, inv
 from cirrusmq_local.cloud.pump import Pump
 from cirrusmq_local.cloud.routing import Router
 from cirrusmq_local.cloud.tables import table_specs
-from cirrusmq_local.cloud.template import Function, Template, load
+from cirrusmq_local.cloud.template import TEMPLATE, Function, Template, load
 from cirrusmq_local.cloud.unprocessed import UnprocessedQueue
 from cirrusmq_local.engine import Engine
 from cirrusmq_local.testing.clock import ManualClock
 from cirrusmq_local.testing.core import make_core
 from cirrusmq_local.testing.subscriber import Subscriber
-
-TEMPLATE = Path(__file__).resolve().parents[3] / "template.yaml"
 
 
 @dataclass(frozen=True)
