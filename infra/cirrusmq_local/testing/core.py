@@ -5,9 +5,10 @@ from __future__ import annotations
 import random
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
+from functools import cache
 from typing import Any, TypeVar, cast
 
-from botocore.session import get_session
+from botocore.session import Session, get_session
 
 from cirrusmq.base.limits import CACHE_MS, SLOW_CACHE_MS
 from cirrusmq.runtime.cache import Cache
@@ -44,7 +45,7 @@ def make_core(
     read_secret: Callable[[], str],
 ) -> Core:
     """A core on the engine and the clock; everything else of the cloud is in the callables."""
-    client = make_dynamodb(get_session(), "us-east-1")
+    client = make_dynamodb(_session(), "us-east-1")
     # The policies of the template are in force: a call that they do not allow fails here first.
     attach(cast(Engine, GuardedEngine(engine)), client)
     store = Store(client, chance, clock.sleep)
@@ -87,6 +88,12 @@ class GuardedSecret(Secret):
         ):
             raise PermissionError(f"{invocation.function.name} may not read the secret")
         return super().generations()
+
+
+@cache
+def _session() -> Session:
+    """One for the process: it takes long to make."""
+    return get_session()
 
 
 class InTurn:
