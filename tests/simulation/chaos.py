@@ -91,10 +91,13 @@ class Profile:
     """So many of the partitions that are written to are throttled at any time."""
 
 
-def draw_profile(seed: int, *, storm: bool = False, calm: bool = False) -> Profile:
+def draw_profile(
+    seed: int, *, storm: bool = False, calm: bool = False, slow: bool = False
+) -> Profile:
     """Some runs are calm, some have few kinds of fault, some all; in some much is too late.
 
-    In a storm the store refuses a lot, and there is no other fault; in a calm there is none.
+    In a storm the store refuses a lot, and there is no other fault; in a calm there is none. Slow
+    calls and lost answers are the faults of a `slow` one.
     """
     draw = random.Random(f"profile {seed}")
     if calm:
@@ -102,6 +105,9 @@ def draw_profile(seed: int, *, storm: bool = False, calm: bool = False) -> Profi
     if storm:
         refused = {draw.choice(("hot", "unread")): draw.choice((500, 2_000))}
         return Profile(refused, (1, 9), draw.choice((0, 20)))
+    if slow:
+        lost = {"lost": draw.choice((0, 300, 1_500)), "answer lost": draw.choice((300, 3_000))}
+        return Profile(lost, (300, 3_000))
     kind = draw.random()
     chances: dict[str, int] = {}
     if kind < 0.35:

@@ -138,7 +138,7 @@ def _ids(book: Book) -> Iterator[Violation]:
 
 
 def _lost(scenario: Scenario, book: Book, drain: Drain, sent: Sent) -> Iterator[Violation]:
-    for message_id, (call, sent_ms) in sent.ids.items():
+    for message_id, (call, sent_ms) in sent.stored.items():
         for reader in _readers(scenario, sent):
             queue = reader.partition("/")[0]
             if _excused(scenario, book, drain, queue, sent_ms, call, sent):

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 from tests.simulation.plants import plant
+from tests.simulation.scenario import PURGED
 
 from cirrusmq.base import ulid
 from cirrusmq.fanout import batch
@@ -26,7 +27,7 @@ def nobody_waits_for_the_clocks_of_others(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Core, "wait_past", lambda *_: None)
 
 
-@plant("plain", "rewinding", "receivers", rare=True)
+@plant(PURGED, rare=True)
 def a_purge_removes_whatever_has_the_key(patch: pytest.MonkeyPatch) -> None:
     """A send that is repeated after the purge has the key that its steps have read."""
 

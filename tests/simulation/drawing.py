@@ -35,18 +35,31 @@ subscription is an ordered queue; `storm`: the store refuses a lot, and a messag
 once; `crowd`: thousands are in flight.
 """
 _OF_TOPICS = ("pull", "ordered pull", "ordered copies", "http")
-_TRIGGERS, _TURNED_OVER = 1 / 16, 1 / 12
-"""The shares of scenarios with functions that queues name, and of those, of any family, in which
-the secret is turned over. They are drawn from numbers of their own: no other seed changes."""
+_OF_PURGED = ("plain", "rewinding", "receivers")
+_TRIGGERS, _TURNED_OVER, _PURGED = 1 / 16, 1 / 12, 1 / 16
+"""The shares of scenarios with functions that queues name; of those, of any family, in which the
+secret is turned over; and of those, of the families above, whose queue is purged again and again.
+They are drawn from numbers of their own: no other seed changes."""
 
 
 def draw_scenario(seed: int) -> Scenario:
     """The scenario of a seed."""
     scenario = _scenario(seed)
     draw = random.Random(f"turn-over {seed}")
-    if draw.random() >= _TURNED_OVER or scenario.in_flight:
-        return scenario
-    return _turned_over(draw, scenario)
+    if draw.random() < _TURNED_OVER and not scenario.in_flight:
+        return _turned_over(draw, scenario)
+    draw = random.Random(f"purges {seed}")
+    if draw.random() < _PURGED and scenario.family in _OF_PURGED:
+        return _purged(scenario)
+    return scenario
+
+
+def _purged(scenario: Scenario) -> Scenario:
+    """The same, with purges while sends are repeated."""
+    parts = {"sender": 10, "receiver": 2, "sweeper": 2, "rewinder": 1, "meter": 0}
+    cast = [replace(each, steps=parts[each.part]) for each in scenario.cast if each.part in parts]
+    cast.append(Cast("purger", "purger", ORDERS, 1))
+    return replace(scenario, cast=tuple(cast), purged=True, attempts=1.0, repeated=0.9)
 
 
 def _turned_over(draw: random.Random, scenario: Scenario) -> Scenario:

@@ -35,7 +35,11 @@ class Sender:
         given = self._draw(number, draw)
         call = self._send(given, "send")
         repeats = 0
-        while given["repeatable"] and repeats < 2 and (not call.known or draw.random() < 0.3):
+        while (
+            given["repeatable"]
+            and repeats < 2
+            and (not call.known or draw.random() < self._scenario.repeated)
+        ):
             pause_ms = draw.choice(_REPEATS_AFTER_MS)
             self._deployment.stage.pause(pause_ms)
             call = self._send(given, "send again")

@@ -35,6 +35,8 @@ class Scenario:
     big_bodies: bool
     attempts: float
     """The share of sends that can be repeated."""
+    repeated: float = 0.3
+    """The share of these that are repeated though they were answered."""
     outage_ms: tuple[int, int] = (0, 0)
     """From when to when endpoints fail, from the beginning of the run on."""
     failing: float = 0.0
@@ -49,6 +51,8 @@ class Scenario:
     """Whether nothing fails but the functions that queues name, and no sweep runs."""
     turned_over_ms: tuple[int, ...] = ()
     """When the secret is turned over, counted from the beginning of the run; before it: below 0."""
+    purged: bool = False
+    """Whether `orders` is purged again and again while the store takes long."""
     attempted: float = 0.3
     """The share of receives with an attempt."""
     repeats: float = 0.2
@@ -56,8 +60,9 @@ class Scenario:
 
     @property
     def kinds(self) -> frozenset[str]:
-        """The family, and what else may be special about it: `turned over`."""
-        return frozenset({self.family} | ({TURNED_OVER} if self.turned_over_ms else set()))
+        """The family, and what else may be special about it: `turned over`, `purged`."""
+        special = {TURNED_OVER: bool(self.turned_over_ms), PURGED: self.purged}
+        return frozenset({self.family}.union(kind for kind, holds in special.items() if holds))
 
     @property
     def grouped(self) -> bool:
@@ -87,6 +92,7 @@ class Scenario:
 
 
 TURNED_OVER = "turned over"
+PURGED = "purged"
 """The scenarios of any family in which the secret is turned over."""
 TRIGGERS = "triggers"
 """The family whose queues or groups name a function."""

@@ -67,7 +67,7 @@ def play(seed: int, cut: Cut = Cut()) -> Run:
     """Play the scenario of a seed."""
     scenario = draw_scenario(seed)
     storm, calm = scenario.family == "storm", scenario.family == "crowd"
-    profile = draw_profile(seed, storm=storm, calm=calm)
+    profile = draw_profile(seed, storm=storm, calm=calm, slow=scenario.purged)
     chaos = Chaos(seed, profile, cut.faults)
     deployment = Deployment(chaos, scenario.turned_over_ms)
     try:

@@ -16,6 +16,7 @@ from tests.simulation.simulation import play
 MOST_SEEDS, MOST_SEEDS_OF_RARE = 100, 2_000
 """Of the scenarios in which a fault can do harm."""
 LAST_FOUND_BY = {
+    "a_purge_removes_whatever_has_the_key": 1729,
     "a_delete_does_not_compare_the_nonce": 20,
     "a_hold_does_not_compare_the_nonce": 23,
     "a_move_deletes_first": 244,

@@ -83,6 +83,8 @@ class Sent:
     calls: list[Call] = field(default_factory=list)
     ids: dict[str, tuple[Call, int]] = field(default_factory=dict)
     """Id answered -> (the first call that answered it, its `sent_ms`)."""
+    stored: dict[str, tuple[Call, int]] = field(default_factory=dict)
+    """The same of its latest `sent_ms`: after a purge a repetition stores it anew."""
 
     @property
     def begun(self) -> int:
@@ -151,6 +153,8 @@ class Book:
             if call.known:
                 message_id, sent_ms = call.answer[place]
                 sent.ids.setdefault(message_id, (call, sent_ms))
+                if message_id not in sent.stored or sent_ms > sent.stored[message_id][1]:
+                    sent.stored[message_id] = (call, sent_ms)
                 self.label_of.setdefault(message_id, label)
 
     def _add_deliveries(self, call: Call) -> None:
