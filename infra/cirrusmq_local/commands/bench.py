@@ -13,11 +13,9 @@ from typing import Annotated, Any
 import typer
 
 from cirrusmq_client import Backoff, Client, find_connection
-from cirrusmq_local.commands.advising import print_advice
 from cirrusmq_local.commands.arguments import DATA, Attributes, Data, Json, read_attributes
 from cirrusmq_local.commands.calls import TRIES
 from cirrusmq_local.commands.console import fail, make_progress, print_json, print_table, tell
-from cirrusmq_local.commands.estimate import dollars, life_units
 from cirrusmq_local.commands.load import STAMP_BYTES, Load, Outcome
 
 BATCH_BYTES = 262_144
@@ -54,7 +52,10 @@ def bench(
     data: Data = DATA,
 ) -> None:
     """Load a queue made for it, then delete the queue. A lost message exits with 1."""
+    # These take longer to import than most other commands to run.
     if advise:
+        from cirrusmq_local.commands.advising import print_advice
+
         print_advice(usage_table, batch, data, as_json)
         return
     if usage_table is not None:
@@ -78,6 +79,8 @@ def bench(
             outcome = load.run(seconds, producers, consumers)
     finally:
         client.delete_queue(queue)
+    from cirrusmq_local.commands.estimate import dollars, life_units
+
     units = life_units(size, batch, attributes)
     costs = dollars(outcome, units, int(attributes.get("partitions", PARTITIONS)))
     _show(client.url, outcome, units, costs, as_json)
