@@ -49,7 +49,7 @@ define make_venv
 	echo '$(CURDIR)' > $(1)/$(MADE_AT); }
 endef
 
-.PHONY: help install up test lint hooks types pytest pytest-spark pytest-others compiled tools check-long
+.PHONY: help install up test lint hooks types pytest pytest-spark pytest-others pytest-long compiled tools check-long
 .PHONY: mutants template job-zip openapi bench report clean
 
 help: ## this list
@@ -128,9 +128,13 @@ pytest-others:
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal \
 		-m "not long and not alone" --ignore tests/spark
 
-check-long: install $(SAM_VENV)/.installed $(CHECKOV_VENV)/.installed mutants ## thousands of seeds, millions of rows, planted faults
-	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "long and not alone"
+# The mutants take one core, and as long as the tests beside them.
+check-long: install tools $(MUTANTS_VENV)/.installed ## thousands of seeds, millions of rows, planted faults
+	@$(MAKE) $(ON) --jobs 2 mutants pytest-long
 	@$(BIN)/python -m pytest -m "long and alone"
+
+pytest-long:
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "long and not alone"
 
 mutants: $(MUTANTS_VENV)/.installed ## faults planted in the pure modules: the tests must notice 96 %
 	@rm -rf build/mutants
