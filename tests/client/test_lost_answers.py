@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from sqlalchemy import create_engine, func, select, text
+from tests.awaited import Awaited, Loop
 
 from cirrusmq_client import (
+    AsyncClient,
+    Backoff,
     Client,
+    Connection,
     ExactlyOnce,
     Message,
     Producer,
@@ -20,6 +24,23 @@ from cirrusmq_client import (
 )
 
 NewQueue = Callable[..., str]
+
+
+@pytest.fixture(params=["blocking", "asyncio"])
+def lossy(
+    request: pytest.FixtureRequest, proxy: Any, new_client: Callable[..., Client], stack: Any
+) -> Iterator[Any]:
+    """A client behind the proxy: either kind, used as a blocking one."""
+    retry = Backoff(first_seconds=0.01)
+    if request.param == "blocking":
+        yield new_client(url=proxy.url, backoff=retry)
+        return
+    held = stack.connection
+    behind = Connection(url=proxy.url, access_key_id=held.access_key_id, secret=held.secret)
+    loop = Loop()
+    with Awaited(loop, lambda: AsyncClient(behind, retry=retry)) as client:
+        yield client
+    loop.stop()
 
 
 def count(client: Client, queue: str) -> int:

@@ -9,8 +9,9 @@ from typing import Any
 
 import httpx
 import pytest
+from tests.awaited import Awaited, Loop
 
-from cirrusmq_client import Backoff, Client, Connection
+from cirrusmq_client import AsyncClient, Backoff, Client, Connection
 from cirrusmq_client.errors import NoAnswer, Throttled, Unavailable
 
 API = "abc123.execute-api.eu-central-1.amazonaws.com"
@@ -56,12 +57,29 @@ def failing(error: type[httpx.TransportError]) -> Answering:
 def aws(monkeypatch: pytest.MonkeyPatch) -> Aws:
     made = Aws()
     handle = lambda transport, request: made.handle(transport, request)  # noqa: E731
+
+    async def handle_async(transport: Any, request: httpx.Request) -> httpx.Response:
+        return made.handle(transport, request)
+
     monkeypatch.setattr(httpx.HTTPTransport, "handle_request", handle)
+    monkeypatch.setattr(httpx.AsyncHTTPTransport, "handle_async_request", handle_async)
     return made
 
 
+@pytest.fixture(params=["blocking", "asyncio"])
+def make_client(request: pytest.FixtureRequest) -> Iterator[Callable[..., Any]]:
+    connection = Connection(url=f"https://{API}", access_key_id="CK1", secret="s3cret")
+    options: dict[str, Any] = {"retry": Backoff(tries=2, first_seconds=0.001)}
+    if request.param == "blocking":
+        yield lambda **more: Client(connection, **options, **more)
+        return
+    loop = Loop()
+    yield lambda **more: Awaited(loop, lambda: AsyncClient(connection, **options, **more))
+    loop.stop()
+
+
 @pytest.fixture
-def client(aws: Aws) -> Iterator[Client]:
+def client(aws: Aws, make_client: Callable[..., Any]) -> Iterator[Client]:
     """One that knows the direct URL."""
     with make_client() as made:
         for _ in range(3):
@@ -69,11 +87,6 @@ def client(aws: Aws) -> Iterator[Client]:
         assert aws.hosts() == {API: 2, SEND: 1}
         aws.calls.clear()
         yield made
-
-
-def make_client(**options: Any) -> Client:
-    connection = Connection(url=f"https://{API}", access_key_id="CK1", secret="s3cret")
-    return Client(connection, retry=Backoff(tries=2, first_seconds=0.001), **options)
 
 
 def test_the_call_is_the_same_at_the_direct_url(aws: Aws, client: Client) -> None:
@@ -135,7 +148,7 @@ def test_what_no_function_takes_goes_to_the_service(aws: Aws, client: Client) ->
     assert set(aws.hosts()) == {API}
 
 
-def test_direct_urls_can_be_left_alone(aws: Aws) -> None:
+def test_direct_urls_can_be_left_alone(aws: Aws, make_client: Callable[..., Any]) -> None:
     with make_client(direct=False) as client:
         for _ in range(5):
             client.call("POST", PATH, {})

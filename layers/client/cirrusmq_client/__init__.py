@@ -1,11 +1,12 @@
 """CirrusMQ's client library: calls, producers and consumers.
 
 `SqlTransactions` and `DynamoDBTransactions` are in modules of their own, so that only who uses
-them needs SQLAlchemy or boto3.
+them needs SQLAlchemy or boto3; so are the classes for asyncio, which the others do not load.
 """
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from cirrusmq_client.aws_lambda import batch_response, exactly_once
@@ -25,11 +26,13 @@ from cirrusmq_client.results import Ack, DeadLetter, Retry
 from cirrusmq_client.sources import Queue, Subscription
 
 if TYPE_CHECKING:
+    from cirrusmq_client.async_client import AsyncClient
     from cirrusmq_client.sql_transactions import SqlTransactions
 
 __all__ = [
     "Ack",
     "AlreadyConsumed",
+    "AsyncClient",
     "Backoff",
     "Batches",
     "CallbackProgress",
@@ -57,10 +60,14 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> object:
-    """`SqlTransactions`, imported with SQLAlchemy when it is first asked for."""
-    if name == "SqlTransactions":
-        from cirrusmq_client.sql_transactions import SqlTransactions
+_LATER = {
+    "AsyncClient": "async_client",
+    "SqlTransactions": "sql_transactions",
+}
+"""Classes whose modules are imported when they are first asked for."""
 
-        return SqlTransactions
-    raise AttributeError(name)
+
+def __getattr__(name: str) -> object:
+    if name not in _LATER:
+        raise AttributeError(name)
+    return getattr(import_module(f"cirrusmq_client.{_LATER[name]}"), name)

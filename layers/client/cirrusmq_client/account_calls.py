@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, cast
 
@@ -18,12 +18,14 @@ from cirrusmq_client.answers import (
 from cirrusmq_client.calls import Calls
 from cirrusmq_client.errors import KeyNotFound
 from cirrusmq_client.sources import part
+from cirrusmq_client.steps import Entries, Steps, driven, listed
 from cirrusmq_client.times import to_text
 
 
 class AccountCalls(Calls):
     """Keys, grants to the caller, reports, health, and the calls of a stack on one machine."""
 
+    @driven
     def create_key(
         self,
         account: str | None = None,
@@ -33,7 +35,7 @@ class AccountCalls(Calls):
         manages_keys: bool = False,
         expires_at: datetime | str | None = None,
         description: str | None = None,
-    ) -> NewKey:
+    ) -> Steps[NewKey]:
         """Make an access key. Not repeated where its answer is lost: it would be a second key.
 
         `scope`: `{"send": {"queues": ["orders"]}, "receive": "all"}`, without one every call.
@@ -46,47 +48,57 @@ class AccountCalls(Calls):
         }
         body: dict[str, Any] = {"admin": admin, "manages_keys": manages_keys}
         body |= {name: value for name, value in given.items() if value is not None}
-        return cast(NewKey, self._post_once("/keys", body))
+        return cast(NewKey, (yield from self._post_once("/keys", body)))
 
-    def rotate_key(self, access_key_id: str, grace_seconds: int | None = None) -> NewKey:
+    @driven
+    def rotate_key(self, access_key_id: str, grace_seconds: int | None = None) -> Steps[NewKey]:
         """Give a key a new secret; the one before is good as well, a day unless told otherwise.
 
         Where the answer is lost, another rotation replaces the secret that was lost with it.
         """
         body = {} if grace_seconds is None else {"grace_seconds": grace_seconds}
-        return cast(NewKey, self._post_once(f"/keys/{part(access_key_id)}/rotate", body))
+        return cast(
+            NewKey, (yield from self._post_once(f"/keys/{part(access_key_id)}/rotate", body))
+        )
 
-    def list_keys(self, account: str | None = None) -> Iterator[KeyState]:
+    @listed
+    def list_keys(self, account: str | None = None) -> Entries[KeyState]:
         """An account's keys, without their secrets."""
         return self._pages("/keys", "keys", account=account)
 
-    def delete_key(self, access_key_id: str) -> None:
+    @driven
+    def delete_key(self, access_key_id: str) -> Steps[None]:
         """Delete a key."""
-        self._delete(f"/keys/{part(access_key_id)}", KeyNotFound)
+        yield from self._delete(f"/keys/{part(access_key_id)}", KeyNotFound)
 
-    def list_granted(self) -> list[SharedQueue]:
+    @driven
+    def list_granted(self) -> Steps[list[SharedQueue]]:
         """The grants of other accounts to the caller's."""
-        return list(self._pages("/grants", "grants"))
+        return (yield from self._all("/grants", "grants"))
 
+    @driven
     def report_billing(
         self, since: datetime | str | None = None, until: datetime | str | None = None
-    ) -> BillingReport:
+    ) -> Steps[BillingReport]:
         """The newest finished bills of the account; ReportNotFound."""
         query = {
             "from": None if since is None else to_text(since),
             "to": None if until is None else to_text(until),
         }
-        return cast(BillingReport, self._get("/reports/billing", **query))
+        return cast(BillingReport, (yield from self._get("/reports/billing", **query)))
 
-    def report_backlog(self, at: datetime | str | None = None) -> BacklogReport:
+    @driven
+    def report_backlog(self, at: datetime | str | None = None) -> Steps[BacklogReport]:
         """The newest finished backlog report; ReportNotFound."""
         when = None if at is None else to_text(at)
-        return cast(BacklogReport, self._get("/reports/backlog", at=when))
+        return cast(BacklogReport, (yield from self._get("/reports/backlog", at=when)))
 
-    def health(self) -> Health:
+    @driven
+    def health(self) -> Steps[Health]:
         """Whether the service answers, and its time."""
-        return self._learn_time()
+        return (yield from self._learn_time())
 
-    def endpoints(self) -> Endpoints:
+    @driven
+    def endpoints(self) -> Steps[Endpoints]:
         """The URLs beside the service's own, which the library takes by itself."""
-        return cast(Endpoints, self._get("/endpoints"))
+        return cast(Endpoints, (yield from self._get("/endpoints")))

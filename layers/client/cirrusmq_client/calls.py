@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
+from functools import partial
 from typing import Any, TypeAlias, TypeVar, cast
 
 from cirrusmq_client.answers import Health
 from cirrusmq_client.attempts import make_attempt
 from cirrusmq_client.errors import CirrusMQError, InvalidParameter
-from cirrusmq_client.transport import Transport
+from cirrusmq_client.steps import Entries, Entry, Steps, driven
+from cirrusmq_client.transport import BaseTransport, Reply
 
 T = TypeVar("T")
 Attributes: TypeAlias = Mapping[str, Any]
@@ -18,69 +20,88 @@ Attributes: TypeAlias = Mapping[str, Any]
 
 
 class Calls:
-    """Calls over one transport."""
+    """Calls over one transport, in steps; a class of it has their driver."""
 
-    def __init__(self, transport: Transport) -> None:
+    def __init__(self, transport: BaseTransport) -> None:
         self._transport = transport
 
+    @driven
     def call(
         self,
         method: str,
         path: str,
         body: Mapping[str, Any] | None = None,
         query: Mapping[str, Any] | None = None,
-    ) -> Any:
+    ) -> Steps[Any]:
         """Any call by its path: the answer's JSON. Not repeated where its answer is lost."""
-        return self._transport.call(method, path, body, query=query, safe=method == "GET").json
+        return (yield from self._call(method, path, body, query=query, safe=method == "GET")).json
 
-    def _get(self, path: str, **query: Any) -> Any:
-        return self._transport.call("GET", path, query=_given(query) or None).json
+    def _call(
+        self, method: str, path: str, body: Mapping[str, Any] | None = None, **options: Any
+    ) -> Steps[Reply]:
+        reply: Reply = yield partial(self._transport.call, method, path, body, **options)
+        return reply
 
-    def _put(self, path: str, body: Mapping[str, Any]) -> Any:
-        return self._transport.call("PUT", path, body).json
+    def _get(self, path: str, **query: Any) -> Steps[Any]:
+        return (yield from self._call("GET", path, query=_given(query) or None)).json
 
-    def _patch(self, path: str, body: Mapping[str, Any]) -> Any:
-        return self._transport.call("PATCH", path, body).json
+    def _put(self, path: str, body: Mapping[str, Any]) -> Steps[Any]:
+        return (yield from self._call("PUT", path, body)).json
 
-    def _post_once(self, path: str, body: Mapping[str, Any]) -> Any:
+    def _patch(self, path: str, body: Mapping[str, Any]) -> Steps[Any]:
+        return (yield from self._call("PATCH", path, body)).json
+
+    def _post_once(self, path: str, body: Mapping[str, Any] | None) -> Steps[Any]:
         """A call that would do more if it were made twice."""
-        return self._transport.call("POST", path, body, safe=False).json
+        return (yield from self._call("POST", path, body, safe=False)).json
 
-    def _delete(self, path: str, gone: type[CirrusMQError]) -> None:
+    def _delete(self, path: str, gone: type[CirrusMQError]) -> Steps[None]:
         """Delete; that it is gone already is success if an earlier try may have deleted it."""
         try:
-            self._transport.call("DELETE", path)
+            yield from self._call("DELETE", path)
         except gone as error:
             if not error.uncertain:
                 raise
 
-    def _pages(self, path: str, entries: str, **query: Any) -> Iterator[Any]:
+    def _pages(self, path: str, entries: str, **query: Any) -> Entries[Any]:
         """Every entry of a listing, page by page."""
-        wanted = _given(query)
-        while True:
-            page = self._transport.call("GET", path, query=wanted or None).json
-            yield from page[entries]
-            if "cursor" not in page:
-                return
-            wanted = wanted | {"cursor": page["cursor"]}
+        wanted: dict[str, Any] | None = _given(query)
+        while wanted is not None:
+            page, wanted = yield from self._page(path, wanted)
+            for entry in page[entries]:
+                yield Entry(entry)
 
-    def _with_attempt(self, make: Callable[[str], T]) -> T:
+    def _all(self, path: str, entries: str) -> Steps[list[Any]]:
+        """A listing that is not long."""
+        found: list[Any] = []
+        wanted: dict[str, Any] | None = {}
+        while wanted is not None:
+            page, wanted = yield from self._page(path, wanted)
+            found += page[entries]
+        return found
+
+    def _page(self, path: str, wanted: dict[str, Any]) -> Steps[tuple[Any, dict[str, Any] | None]]:
+        """A page, and the query of the next one."""
+        page = (yield from self._call("GET", path, query=wanted or None)).json
+        return page, wanted | {"cursor": page["cursor"]} if "cursor" in page else None
+
+    def _with_attempt(self, make: Callable[[str], Steps[T]]) -> Steps[T]:
         """A call that shows an `attempt`.
 
         Before the first answer the service's time is a guess. An attempt refused for its time
         stored nothing, and the refusal tells the time: so once more, with a new one.
         """
         try:
-            return make(self._new_attempt())
+            return (yield from make(self._new_attempt()))
         except InvalidParameter as error:
             if error.parameter != "attempt" or error.uncertain:
                 raise
-        return make(self._new_attempt())
+        return (yield from make(self._new_attempt()))
 
-    def _learn_time(self) -> Health:
+    def _learn_time(self) -> Steps[Health]:
         """The service's state, and so its time to the millisecond."""
         sent = time.monotonic()
-        reply = self._transport.call("GET", "/health")
+        reply = yield from self._call("GET", "/health")
         if not reply.uncertain:
             told = datetime.fromisoformat(reply.json["time"]).timestamp()
             self._transport.clock.see_exactly(told, sent, time.monotonic())

@@ -9,11 +9,26 @@ from cirrusmq_client.backoff import Backoff
 from cirrusmq_client.connection import DATA, Connection, find_connection
 from cirrusmq_client.message_calls import MessageCalls
 from cirrusmq_client.queue_calls import QueueCalls
+from cirrusmq_client.steps import Blocking
 from cirrusmq_client.topic_calls import TopicCalls
 from cirrusmq_client.transport import Transport
 
 
-class Client(QueueCalls, MessageCalls, TopicCalls, AccountCalls):
+class BaseClient(QueueCalls, MessageCalls, TopicCalls, AccountCalls):
+    """Every call, in steps."""
+
+    @property
+    def url(self) -> str:
+        """The service's base URL."""
+        return self._transport.url
+
+    @property
+    def server_seconds(self) -> float:
+        """The service's time, or a little after: seconds since the Unix epoch."""
+        return self._transport.clock.latest()
+
+
+class Client(Blocking, BaseClient):
     """The service, as the holder of one access key reaches it.
 
     One pool of connections, safe to use from several threads. Without a `connection` it takes the
@@ -21,6 +36,8 @@ class Client(QueueCalls, MessageCalls, TopicCalls, AccountCalls):
     `<data>/connection.json`; NotConfigured where there is none. `direct`: whether calls may go to
     the URLs of their own that the service names, from the third on.
     """
+
+    _transport: Transport
 
     def __init__(
         self,
@@ -32,16 +49,6 @@ class Client(QueueCalls, MessageCalls, TopicCalls, AccountCalls):
     ) -> None:
         found = find_connection(data) if connection is None else connection
         super().__init__(Transport(found, retry=retry or Backoff(), direct=direct))
-
-    @property
-    def url(self) -> str:
-        """The service's base URL."""
-        return self._transport.url
-
-    @property
-    def server_seconds(self) -> float:
-        """The service's time, or a little after: seconds since the Unix epoch."""
-        return self._transport.clock.latest()
 
     def close(self) -> None:
         """Close every connection."""

@@ -21,6 +21,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from cirrusmq_client.errors import CirrusMQError
+from cirrusmq_client.steps import Steps, driven, run
 
 CALLS_BEFORE = 2
 """A client that makes no more would pay for asking and not be paid back."""
@@ -41,8 +42,11 @@ _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 class DirectUrls:
     """The direct URLs of one service; safe for several threads."""
 
-    def __init__(self, origin: str, ask: Callable[[], Any]) -> None:
-        """`ask` answers the JSON of `GET /endpoints`, or raises CirrusMQError."""
+    def __init__(
+        self, origin: str, ask: Callable[[], Any], run: Callable[[Steps[Any]], Any] = run
+    ) -> None:
+        """`ask`: a step that answers the JSON of `GET /endpoints`, or raises CirrusMQError."""
+        self._run = run
         self._origin = origin
         self._ask = ask
         self._urls: Mapping[str, str] = {}
@@ -50,7 +54,8 @@ class DirectUrls:
         self._ask_at = 0.0
         self._asking = threading.Lock()
 
-    def url(self, method: str, path: str) -> str | None:
+    @driven
+    def url(self, method: str, path: str) -> Steps[str | None]:
         """The URL that a call goes to; None for the service's own."""
         if method != "POST":
             return None
@@ -59,24 +64,27 @@ class DirectUrls:
             return None
         self._calls += 1
         if self._calls > CALLS_BEFORE and time.monotonic() >= self._ask_at:
-            self._learn()
+            yield from self._learn()
         return self._urls.get(name)
 
     def rest(self) -> None:
         """Take none for a while: nothing answers at one of them."""
         self._urls, self._ask_at = {}, time.monotonic() + REST_SECONDS
 
-    def _learn(self) -> None:
-        # One thread asks; the others go on with what is known.
+    def _learn(self) -> Steps[None]:
+        # One caller asks; the others go on with what is known.
         if not self._asking.acquire(blocking=False):
             return
         try:
             self._ask_at = time.monotonic() + ASKED_AGAIN_SECONDS
-            told = self._ask()
+            told = yield self._ask
             self._urls = allowed(self._origin, told if isinstance(told, dict) else {})
         except CirrusMQError:
             # A service without them, or none that answers now: its own URL tells.
             self._urls = {}
+        except BaseException:
+            self._ask_at = 0.0  # cancelled: the next caller asks
+            raise
         finally:
             self._asking.release()
 

@@ -12,6 +12,7 @@ from cirrusmq_client.errors import CirrusMQError, ReceiptExpired, Unavailable, e
 from cirrusmq_client.messages import Message, Received
 from cirrusmq_client.outcomes import Exchanged, Failed, Outcome, Sent
 from cirrusmq_client.sources import Queue, Source, queue_path, source_of
+from cirrusmq_client.steps import Steps, driven
 from cirrusmq_client.transport import Reply
 
 LONGEST_WAIT_SECONDS = 30.0
@@ -24,17 +25,24 @@ class MessageCalls(Calls):
     by their codes.
     """
 
-    def send(self, queue: str, messages: Sequence[Message]) -> list[Sent]:
+    @driven
+    def send(self, queue: str, messages: Sequence[Message]) -> Steps[list[Sent]]:
         """Send all of the messages or none, in this order."""
-        return [_sent(entry) for entry in self._send(queue, messages, {}).json["messages"]]
+        reply = yield from self._send(queue, messages, {})
+        return [_sent(entry) for entry in reply.json["messages"]]
 
-    def send_each(self, queue: str, messages: Sequence[Message]) -> list[Sent | CirrusMQError]:
+    @driven
+    def send_each(
+        self, queue: str, messages: Sequence[Message]
+    ) -> Steps[list[Sent | CirrusMQError]]:
         """Send the messages that are not refused; in the place of a refused one is its error."""
-        answered = self._send(queue, messages, {"atomic": False}).json["messages"]
+        reply = yield from self._send(queue, messages, {"atomic": False})
         return [
-            error_of(entry["error"]) if "error" in entry else _sent(entry) for entry in answered
+            error_of(entry["error"]) if "error" in entry else _sent(entry)
+            for entry in reply.json["messages"]
         ]
 
+    @driven
     def receive(
         self,
         source: str | Source,
@@ -42,7 +50,7 @@ class MessageCalls(Calls):
         *,
         wait_seconds: float | None = None,
         visibility_timeout_seconds: int | None = None,
-    ) -> list[Received]:
+    ) -> Steps[list[Received]]:
         """Receive 0 to 16 messages; an empty list when the wait is over.
 
         Where the answer is lost, the same messages are asked for again, with the same receipts.
@@ -51,15 +59,14 @@ class MessageCalls(Calls):
             source, max_messages, wait_seconds, visibility_timeout_seconds
         )
 
-        def make(attempt: str) -> Reply:
+        def make(attempt: str) -> Steps[Reply]:
             shown = body | {"attempt": attempt}
             again = shown | {"repeat": True}
-            return self._transport.call(
-                "POST", path, shown, repeated_body=again, wait_seconds=longest
-            )
+            return self._call("POST", path, shown, repeated_body=again, wait_seconds=longest)
 
-        return _messages(self._with_attempt(make))
+        return _messages((yield from self._with_attempt(make)))
 
+    @driven
     def delete_and_receive(
         self,
         source: str | Source,
@@ -68,7 +75,7 @@ class MessageCalls(Calls):
         *,
         wait_seconds: float | None = None,
         visibility_timeout_seconds: int | None = None,
-    ) -> Exchanged:
+    ) -> Steps[Exchanged]:
         """Delete messages as `delete` does, then receive as `receive` does, in one call.
 
         An error that is raised was told before the deletes, or its answer was lost.
@@ -78,10 +85,10 @@ class MessageCalls(Calls):
         )
         deletes = {"delete": list(receipts)}
 
-        def make(attempt: str) -> Exchanged:
+        def make(attempt: str) -> Steps[Exchanged]:
             shown = body | {"attempt": attempt}
             again = shown | {"repeat": True}
-            reply = self._transport.call(
+            reply = yield from self._call(
                 *("POST", path, shown | deletes),
                 repeated_body=again | deletes,
                 wait_seconds=longest,
@@ -93,66 +100,74 @@ class MessageCalls(Calls):
             if isinstance(error, Unavailable):
                 # As after a 503: it may have claimed messages, and the same ones are asked for.
                 try:
-                    more = self._transport.call("POST", path, again, wait_seconds=longest)
+                    more = yield from self._call("POST", path, again, wait_seconds=longest)
                 except CirrusMQError as later:
                     return Exchanged([], deleted, later)
                 return Exchanged(_messages(more), deleted)
             return Exchanged([], deleted, error)
 
-        return self._with_attempt(make)
+        return (yield from self._with_attempt(make))
 
-    def delete(self, source: str | Source, receipts: Sequence[str]) -> Outcome:
+    @driven
+    def delete(self, source: str | Source, receipts: Sequence[str]) -> Steps[Outcome]:
         """Delete messages. After a lost answer, an expired receipt counts as deleted."""
-        return self._settle(source, "delete", {"receipts": list(receipts)}, "deleted")
+        return (yield from self._settle(source, "delete", {"receipts": list(receipts)}, "deleted"))
 
+    @driven
     def dead_letter(
         self, source: str | Source, receipts: Sequence[str], reason: str | None = None
-    ) -> Outcome:
+    ) -> Steps[Outcome]:
         """Move messages to the dead-letter queue. NoDeadLetterQueue is reported per receipt."""
         body: dict[str, Any] = {"receipts": list(receipts)}
         if reason is not None:
             body["reason"] = reason
-        return self._settle(source, "dead-letter", body, "deleted")
+        return (yield from self._settle(source, "dead-letter", body, "deleted"))
 
+    @driven
     def give_back(
         self, source: str | Source, receipts: Sequence[str], delay_seconds: int | None = None
-    ) -> Outcome:
+    ) -> Steps[Outcome]:
         """End receipts: hidden for the delay, else for the retry policy's next wait."""
         body: dict[str, Any] = {"receipts": list(receipts)}
         if delay_seconds is not None:
             body["delay_seconds"] = delay_seconds
-        return self._settle(source, "give-back", body, "given_back")
+        return (yield from self._settle(source, "give-back", body, "given_back"))
 
-    def change_visibility(self, source: str | Source, seconds: Mapping[str, int]) -> Outcome:
+    @driven
+    def change_visibility(self, source: str | Source, seconds: Mapping[str, int]) -> Steps[Outcome]:
         """Let leases end so many seconds from now, by receipt; the receipts stay valid."""
         entries = [
             {"receipt": receipt, "visibility_timeout_seconds": timeout}
             for receipt, timeout in seconds.items()
         ]
         path = source_of(source).path + "/messages/visibility"
-        return _outcome(self._transport.call("POST", path, {"entries": entries}), "changed")
+        return _outcome((yield from self._call("POST", path, {"entries": entries})), "changed")
 
-    def peek(self, source: str | Source, max_messages: int = 1) -> list[Received]:
+    @driven
+    def peek(self, source: str | Source, max_messages: int = 1) -> Steps[list[Received]]:
         """Look at active messages without taking them."""
         path = source_of(source).path + "/messages/peek"
-        held = self._transport.call("POST", path, {"max": max_messages}).json
-        return [Received(message) for message in held["messages"]]
+        return _messages((yield from self._call("POST", path, {"max": max_messages})))
 
-    def _send(self, queue: str, messages: Sequence[Message], options: dict[str, Any]) -> Reply:
+    def _send(
+        self, queue: str, messages: Sequence[Message], options: dict[str, Any]
+    ) -> Steps[Reply]:
         path = queue_path(queue) + "/messages"
         identified = [_identify(message) for message in messages]
         body = {"messages": [message.to_json() for message in identified], **options}
         if all(message.deduplication_id is not None for message in identified):
-            return self._transport.call("POST", path, body)
-        return self._with_attempt(
-            lambda attempt: self._transport.call("POST", path, body | {"attempt": attempt})
+            return (yield from self._call("POST", path, body))
+        return (
+            yield from self._with_attempt(
+                lambda attempt: self._call("POST", path, body | {"attempt": attempt})
+            )
         )
 
     def _settle(
         self, source: str | Source, action: str, body: Mapping[str, Any], done: str
-    ) -> Outcome:
+    ) -> Steps[Outcome]:
         path = f"{source_of(source).path}/messages/{action}"
-        reply = self._transport.call("POST", path, body)
+        reply = yield from self._call("POST", path, body)
         return _ended(reply, done)
 
 

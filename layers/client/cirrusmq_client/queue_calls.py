@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator
 from datetime import datetime
+from functools import partial
 from typing import Any, cast
 
 from cirrusmq_client.answers import (
@@ -18,98 +17,123 @@ from cirrusmq_client.answers import (
 from cirrusmq_client.calls import Attributes, Calls
 from cirrusmq_client.errors import GrantNotFound, QueueNotFound, ReceiverNotFound
 from cirrusmq_client.sources import part, queue_path
+from cirrusmq_client.steps import Entries, Entry, Steps, driven, listed
 from cirrusmq_client.times import to_text
 
 POLL_SECONDS = (0.1, 2.0)
 
 
 class QueueCalls(Calls):
-    """Queues. Errors are those of the contract, by their codes."""
+    """Queues, in steps. Errors are those of the contract, by their codes."""
 
-    def create_queue(self, name: str, attributes: Attributes | None = None) -> QueueAttributes:
+    @driven
+    def create_queue(
+        self, name: str, attributes: Attributes | None = None
+    ) -> Steps[QueueAttributes]:
         """Make a queue, or find it with exactly these attributes; else AlreadyExists."""
-        return cast(QueueAttributes, self._put(queue_path(name), attributes or {}))
+        return cast(QueueAttributes, (yield from self._put(queue_path(name), attributes or {})))
 
-    def change_queue(self, name: str, attributes: Attributes) -> QueueAttributes:
+    @driven
+    def change_queue(self, name: str, attributes: Attributes) -> Steps[QueueAttributes]:
         """Change some attributes; all of them are answered."""
-        return cast(QueueAttributes, self._patch(queue_path(name), attributes))
+        return cast(QueueAttributes, (yield from self._patch(queue_path(name), attributes)))
 
-    def show_queue(self, name: str) -> QueueWithCounts:
+    @driven
+    def show_queue(self, name: str) -> Steps[QueueWithCounts]:
         """A queue's attributes and `counts`."""
-        return cast(QueueWithCounts, self._get(queue_path(name)))
+        return cast(QueueWithCounts, (yield from self._get(queue_path(name))))
 
-    def list_queues(self, prefix: str | None = None) -> Iterator[QueueAttributes]:
+    @listed
+    def list_queues(self, prefix: str | None = None) -> Entries[QueueAttributes]:
         """The account's queues, by name."""
         return self._pages("/queues", "queues", prefix=prefix)
 
-    def delete_queue(self, name: str) -> None:
+    @driven
+    def delete_queue(self, name: str) -> Steps[None]:
         """Delete a queue and all its messages."""
-        self._delete(queue_path(name), QueueNotFound)
+        yield from self._delete(queue_path(name), QueueNotFound)
 
-    def purge_queue(self, name: str) -> str:
+    @driven
+    def purge_queue(self, name: str) -> Steps[str]:
         """Remove every message sent before now; the operation's id."""
-        return str(self._post_once(queue_path(name) + "/purge", {})["operation"])
+        return str((yield from self._post_once(queue_path(name) + "/purge", {}))["operation"])
 
-    def rewind_queue(self, name: str, to: datetime | str) -> str:
+    @driven
+    def rewind_queue(self, name: str, to: datetime | str) -> Steps[str]:
         """Make deleted messages sent at or after a time active again; the operation's id."""
         body = {"to": to_text(to)}
-        return str(self._post_once(queue_path(name) + "/rewind", body)["operation"])
+        return str((yield from self._post_once(queue_path(name) + "/rewind", body))["operation"])
 
+    @driven
     def redrive_queue(
         self, name: str, to: str | None = None, max_messages: int | None = None
-    ) -> str:
+    ) -> Steps[str]:
         """Send a dead-letter queue's messages to `to`, or back; the operation's id."""
         body: dict[str, Any] = {} if to is None else {"to": to}
         if max_messages is not None:
             body["max_messages"] = max_messages
-        return str(self._post_once(queue_path(name) + "/redrive", body)["operation"])
+        return str((yield from self._post_once(queue_path(name) + "/redrive", body))["operation"])
 
-    def show_operation(self, operation: str) -> OperationState:
+    @driven
+    def show_operation(self, operation: str) -> Steps[OperationState]:
         """How far an operation is."""
-        return cast(OperationState, self._get(f"/operations/{part(operation)}"))
+        return cast(OperationState, (yield from self._get(f"/operations/{part(operation)}")))
 
-    def watch_operation(self, operation: str) -> Iterator[OperationState]:
+    @listed
+    def watch_operation(self, operation: str) -> Entries[OperationState]:
         """An operation again and again, with growing pauses, until it has ended."""
         pause, longest = POLL_SECONDS
         while True:
-            shown = self.show_operation(operation)
-            yield shown
+            shown: OperationState = yield partial(self.show_operation, operation)
+            yield Entry(shown)
             if shown["state"] != "running":
                 return
-            time.sleep(pause)
+            yield partial(self._transport.sleep, pause)
             pause = min(2 * pause, longest)
 
-    def create_receiver(self, queue: str, name: str, attributes: Attributes) -> ReceiverAttributes:
+    @driven
+    def create_receiver(
+        self, queue: str, name: str, attributes: Attributes
+    ) -> Steps[ReceiverAttributes]:
         """Add an independent receiver: `start` and perhaps `filter`."""
-        return cast(ReceiverAttributes, self._put(_receiver(queue, name), attributes))
+        return cast(ReceiverAttributes, (yield from self._put(_receiver(queue, name), attributes)))
 
-    def show_receiver(self, queue: str, name: str) -> ReceiverWithCounts:
+    @driven
+    def show_receiver(self, queue: str, name: str) -> Steps[ReceiverWithCounts]:
         """A receiver's attributes and `counts`."""
-        return cast(ReceiverWithCounts, self._get(_receiver(queue, name)))
+        return cast(ReceiverWithCounts, (yield from self._get(_receiver(queue, name))))
 
-    def list_receivers(self, queue: str) -> Iterator[ReceiverAttributes]:
+    @listed
+    def list_receivers(self, queue: str) -> Entries[ReceiverAttributes]:
         """A queue's receivers."""
         return self._pages(queue_path(queue) + "/receivers", "receivers")
 
-    def delete_receiver(self, queue: str, name: str) -> None:
+    @driven
+    def delete_receiver(self, queue: str, name: str) -> Steps[None]:
         """Delete a receiver."""
-        self._delete(_receiver(queue, name), ReceiverNotFound)
+        yield from self._delete(_receiver(queue, name), ReceiverNotFound)
 
-    def put_grant(self, queue: str, account: str, permission: str) -> GrantState:
+    @driven
+    def put_grant(self, queue: str, account: str, permission: str) -> Steps[GrantState]:
         """Let another account `send`, `receive`, `send_receive`, `info`, `admin` or `full`."""
-        return cast(GrantState, self._put(_grant(queue, account), {"permission": permission}))
+        return cast(
+            GrantState, (yield from self._put(_grant(queue, account), {"permission": permission}))
+        )
 
-    def show_grant(self, queue: str, account: str) -> GrantState:
+    @driven
+    def show_grant(self, queue: str, account: str) -> Steps[GrantState]:
         """Another account's permission; GrantNotFound."""
-        return cast(GrantState, self._get(_grant(queue, account)))
+        return cast(GrantState, (yield from self._get(_grant(queue, account))))
 
-    def list_grants(self, queue: str) -> list[GrantState]:
+    @driven
+    def list_grants(self, queue: str) -> Steps[list[GrantState]]:
         """All grants on a queue."""
-        return list(self._pages(queue_path(queue) + "/grants", "grants"))
+        return (yield from self._all(queue_path(queue) + "/grants", "grants"))
 
-    def delete_grant(self, queue: str, account: str) -> None:
+    @driven
+    def delete_grant(self, queue: str, account: str) -> Steps[None]:
         """Take a grant back."""
-        self._delete(_grant(queue, account), GrantNotFound)
+        yield from self._delete(_grant(queue, account), GrantNotFound)
 
 
 def _receiver(queue: str, name: str) -> str:

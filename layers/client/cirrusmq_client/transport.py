@@ -4,6 +4,8 @@ A call that surely was not made (no connection, 429) is always repeated. One tha
 made (the answer was lost, 5xx) is repeated only if its caller says that this does no harm, and
 the caller learns from `uncertain` that an earlier try may have taken effect.
 
+Both transports make the same steps; they differ in their HTTP client and in how they wait.
+
 Some calls go to URLs of their own (`direct`). Where nothing answers at one, or there is no function
 any more, the call was not made, and is made at the service's URL: never where it is answered 429 or
 5xx, nor where the answer is lost.
@@ -13,8 +15,9 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import httpx
@@ -31,6 +34,7 @@ from cirrusmq_client.errors import (
     Throttled,
     error_of,
 )
+from cirrusmq_client.steps import Blocking, Step, Steps, driven
 
 CONNECT_SECONDS = 5.0
 ANSWER_SECONDS = 15.0
@@ -50,12 +54,20 @@ class Reply:
     uncertain: bool
 
 
-class Transport:
-    """The service, as the holder of one access key reaches it; safe for several threads."""
+class BaseTransport:
+    """The service, as the holder of one access key reaches it.
+
+    A class of it has a driver of steps as `_run`.
+    """
+
+    _run: Callable[..., Any]
+    _http: httpx.Client | httpx.AsyncClient
 
     def __init__(
         self,
         connection: Connection,
+        make_http: Callable[..., httpx.Client | httpx.AsyncClient],
+        sleep: Callable[[float], Any],
         *,
         retry: Backoff,
         connections: int = CONNECTIONS,
@@ -64,10 +76,11 @@ class Transport:
         self.url = connection.url.rstrip("/")
         self.clock = ServerClock()
         self._retry = retry
+        self.sleep = sleep
         self._timeouts: dict[float, httpx.Timeout] = {}
-        self._direct = DirectUrls(self.url, self._ask_for_urls) if direct else None
+        self._direct = DirectUrls(self.url, self._ask_for_urls, self._run) if direct else None
         try:
-            self._http = httpx.Client(
+            self._http = make_http(
                 base_url=self.url,
                 headers={
                     "authorization": connection.authorization,
@@ -83,10 +96,7 @@ class Transport:
         except (httpx.InvalidURL, UnicodeError) as error:
             raise _wrong_url(self.url) from error
 
-    def close(self) -> None:
-        """Close every connection."""
-        self._http.close()
-
+    @driven
     def call(
         self,
         method: str,
@@ -97,7 +107,7 @@ class Transport:
         safe: bool = True,
         repeated_body: Mapping[str, Any] | None = None,
         wait_seconds: float = 0.0,
-    ) -> Reply:
+    ) -> Steps[Reply]:
         """The answer to one call, JSON to JSON.
 
         `safe`: the call may be made again where its answer was lost, with `repeated_body` where
@@ -110,7 +120,7 @@ class Transport:
         while True:
             tried += 1
             try:
-                status, held = self._try(method, path, content, query, wait_seconds)
+                status, held = yield from self._try(method, path, content, query, wait_seconds)
                 return Reply(status, held, uncertain)
             except CirrusMQError as error:
                 not_made = isinstance(error, NotReachable | Throttled)
@@ -122,12 +132,13 @@ class Transport:
                     pause = self._retry.pause(tried, elapsed, error.retry_after_seconds or 0.0)
                 if pause is None:
                     raise
-            time.sleep(pause)
+            yield partial(self.sleep, pause)
             if uncertain and repeated_body is not None:
                 content = _to_bytes(repeated_body)
 
-    def _ask_for_urls(self) -> Any:
-        return self._answer(self.url, "GET", "/endpoints", None, None, 0.0)[1]
+    @driven
+    def _ask_for_urls(self) -> Steps[Any]:
+        return (yield from self._answer(self.url, "GET", "/endpoints", None, None, 0.0))[1]
 
     def _try(
         self,
@@ -136,16 +147,18 @@ class Transport:
         content: bytes | None,
         query: Mapping[str, Any] | None,
         wait_seconds: float,
-    ) -> tuple[int, Any]:
-        url = self._direct.url(method, path) if self._direct else None
+    ) -> Steps[tuple[int, Any]]:
+        url: str | None = None
+        if self._direct:
+            url = yield partial(self._direct.url, method, path)
         if self._direct and url is not None:
             try:
-                return self._answer(url, method, path, content, query, wait_seconds)
+                return (yield from self._answer(url, method, path, content, query, wait_seconds))
             except CirrusMQError as error:
                 if not _is_gone(error):
                     raise
                 self._direct.rest()
-        return self._answer(self.url, method, path, content, query, wait_seconds)
+        return (yield from self._answer(self.url, method, path, content, query, wait_seconds))
 
     def _answer(
         self,
@@ -155,15 +168,17 @@ class Transport:
         content: bytes | None,
         query: Mapping[str, Any] | None,
         wait_seconds: float,
-    ) -> tuple[int, Any]:
+    ) -> Steps[tuple[int, Any]]:
         sent = time.monotonic()
+        request: Step = partial(
+            self._http.request,
+            *(method, url + path),
+            content=content,
+            params=query,
+            timeout=self._timeout(wait_seconds),
+        )
         try:
-            answer = self._http.request(
-                *(method, url + path),
-                content=content,
-                params=query,
-                timeout=self._timeout(wait_seconds),
-            )
+            answer: httpx.Response = yield request
         except (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout) as error:
             raise NotReachable(f"nothing answers at {url}") from error
         except (httpx.InvalidURL, httpx.UnsupportedProtocol) as error:
@@ -193,6 +208,19 @@ class Transport:
             if len(self._timeouts) < 64:
                 self._timeouts[wait_seconds] = found
         return found
+
+
+class Transport(Blocking, BaseTransport):
+    """Safe for several threads."""
+
+    _http: httpx.Client
+
+    def __init__(self, connection: Connection, **options: Any) -> None:
+        super().__init__(connection, httpx.Client, time.sleep, **options)
+
+    def close(self) -> None:
+        """Close every connection."""
+        self._http.close()
 
 
 def _is_gone(error: CirrusMQError) -> bool:

@@ -1,0 +1,64 @@
+"""`AsyncClient`: every call of the HTTP contract, for asyncio."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from cirrusmq_client.backoff import Backoff
+from cirrusmq_client.client import BaseClient
+from cirrusmq_client.connection import DATA, Connection, find_connection
+from cirrusmq_client.steps import Asynchronous
+from cirrusmq_client.transport import BaseTransport
+
+
+class AsyncTransport(Asynchronous, BaseTransport):
+    """For the tasks of one event loop."""
+
+    _http: httpx.AsyncClient
+
+    def __init__(self, connection: Connection, **options: Any) -> None:
+        super().__init__(connection, httpx.AsyncClient, asyncio.sleep, **options)
+
+    async def close(self) -> None:
+        """Close every connection."""
+        await self._http.aclose()
+
+
+class AsyncClient(Asynchronous, BaseClient):
+    """`Client` for asyncio: the same calls, which are awaited.
+
+        async with AsyncClient() as client:
+            await client.send("orders", [Message("order 1")])
+            async for queue in client.list_queues():
+                print(queue["name"])
+
+    For the tasks of one event loop. A call that is cancelled may have taken effect: after a
+    cancelled `receive` its messages come again when their leases end.
+    """
+
+    _transport: AsyncTransport
+
+    def __init__(
+        self,
+        connection: Connection | None = None,
+        *,
+        data: Path | str = DATA,
+        retry: Backoff | None = None,
+        direct: bool = True,
+    ) -> None:
+        found = find_connection(data) if connection is None else connection
+        super().__init__(AsyncTransport(found, retry=retry or Backoff(), direct=direct))
+
+    async def close(self) -> None:
+        """Close every connection."""
+        await self._transport.close()
+
+    async def __aenter__(self) -> AsyncClient:
+        return self
+
+    async def __aexit__(self, *raised: object) -> None:
+        await self.close()

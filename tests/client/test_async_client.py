@@ -1,0 +1,235 @@
+"""The same calls for asyncio: one table of them, made by both clients."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import inspect
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from tests.awaited import Awaited, Loop
+
+from cirrusmq_client import (
+    AsyncClient,
+    Backoff,
+    Client,
+    Connection,
+    Message,
+    Queue,
+    Received,
+    Subscription,
+    errors,
+)
+from cirrusmq_client.answers import QueueWithCounts
+from cirrusmq_client.client import BaseClient
+from cirrusmq_client.outcomes import Outcome, Sent
+
+NewQueue = Callable[..., str]
+
+
+class Noted:
+    """Calls of a client, with their names and what they answered or raised."""
+
+    def __init__(self, client: Any) -> None:
+        self._client = client
+        self.history: list[tuple[str, Any]] = []
+
+    def __getattr__(self, name: str) -> Any:
+        def call(*arguments: Any, **named: Any) -> Any:
+            try:
+                answer = getattr(self._client, name)(*arguments, **named)
+            except errors.CirrusMQError as error:
+                self.history.append((name, error.code))
+                return None
+            if isinstance(answer, Iterator):
+                answer = list(answer)
+            # How often an operation is looked at depends on how long it takes.
+            noted = answer[-1] if name == "watch_operation" else answer
+            self.history.append((name, shape(noted)))
+            return answer
+
+        return call
+
+
+def shape(answer: Any) -> Any:
+    """An answer's classes, keys and types: values differ from run to run."""
+    if isinstance(answer, Received):
+        return shape(dict(answer.json))
+    if isinstance(answer, dict):
+        # Receipts are keys in an outcome.
+        return {key if len(key) < 40 else "receipt": shape(value) for key, value in answer.items()}
+    if isinstance(answer, list | tuple):
+        return [shape(each) for each in answer]
+    if isinstance(answer, errors.CirrusMQError):
+        return answer.code
+    if dataclasses.is_dataclass(answer):
+        fields = {field.name: getattr(answer, field.name) for field in dataclasses.fields(answer)}
+        return [type(answer).__name__, shape(fields)]
+    return type(answer).__name__
+
+
+def use_everything(client: Any, name: str) -> None:
+    """Every call of the contract at least once."""
+    dead, topic = f"{name}-dead", f"{name}-topic"
+    client.health()
+    client.endpoints()
+    client.create_queue(dead)
+    dead_letter = {"queue": dead, "max_receives": 5}
+    client.create_queue(name, {"partitions": 1, "dead_letter": dead_letter})
+    client.create_queue(name, {"delay_seconds": 7})
+    client.change_queue(name, {"rewind_seconds": 3_600})
+    client.show_queue(name)
+    client.list_queues(prefix=name)
+    client.send(name, [Message(str(number)) for number in range(6)])
+    client.peek(name, 3)
+    held = client.receive(name, 16, wait_seconds=5)
+    receipts = [message.receipt for message in held]
+    client.change_visibility(name, {receipts[0]: 60})
+    client.delete(name, receipts[:2])
+    client.delete(name, receipts[:1])
+    client.give_back(name, receipts[2:3], 600)
+    client.dead_letter(name, receipts[3:4], "of no use")
+    client.delete_and_receive(name, receipts[4:], wait_seconds=0)
+    client.call("GET", f"/queues/{name}")
+    client.rewind_queue(name, datetime.now(UTC) - timedelta(days=9))
+    ended = client.watch_operation(client.purge_queue(name))
+    client.show_operation(ended[-1]["id"])
+    client.redrive_queue(dead)
+    client.create_receiver(name, "audit", {"start": "latest"})
+    client.show_receiver(name, "audit")
+    client.list_receivers(name)
+    client.receive(Queue(name, receiver="audit"), wait_seconds=0)
+    client.delete_receiver(name, "audit")
+    client.put_grant(name, "partner", "send")
+    client.show_grant(name, "partner")
+    client.list_grants(name)
+    client.list_granted()
+    client.delete_grant(name, "partner")
+    key = client.create_key("partner", description="a test")
+    client.rotate_key(key["access_key_id"])
+    client.list_keys("nobody")
+    client.delete_key(key["access_key_id"])
+    client.create_topic(topic)
+    client.change_topic(topic, {"description": "news"})
+    client.show_topic(topic)
+    client.list_topics(prefix=topic)
+    client.create_subscription(topic, "pulled", {"protocol": "pull"})
+    client.change_subscription(topic, "pulled", {"description": "pulled"})
+    client.show_subscription(topic, "pulled")
+    client.list_subscriptions(topic)
+    (published,) = client.publish(topic, [Message("new")])
+    client.trace(topic, published.id)
+    client.read_log(topic, limit=1)
+    client.receive(Subscription(topic, "pulled"), wait_seconds=20)
+    client.show_signing_secret(topic, "pulled")
+    client.confirm_subscription(topic, "pulled", "no token")
+    client.delete_subscription(topic, "pulled")
+    client.delete_topic(topic)
+    client.send_each(name, [Message("fits"), Message("x" * 70_000)])
+    client.report_billing()
+    client.report_backlog()
+    client.delete_queue(name)
+    client.delete_queue(name)
+
+
+@pytest.fixture
+def loop() -> Iterator[Loop]:
+    made = Loop()
+    yield made
+    made.stop()
+
+
+def test_both_clients_make_every_call_alike(stack: Any, loop: Loop) -> None:
+    with Client(stack.connection) as blocking:
+        first = Noted(blocking)
+        use_everything(first, "both-blocking")
+    with Awaited(loop, lambda: AsyncClient(stack.connection)) as awaited:
+        second = Noted(awaited)
+        use_everything(second, "both-asyncio")
+
+    for one, other in zip(first.history, second.history, strict=True):
+        assert one == other
+    public = {name for name, _ in inspect.getmembers(BaseClient, inspect.isfunction)}
+    assert {name for name, _ in first.history} == {n for n in public if not n.startswith("_")}
+
+
+def test_answers_have_their_types(stack: Any, new_queue: NewQueue) -> None:
+    name = new_queue()
+
+    async def use() -> None:
+        async with AsyncClient(stack.connection) as client:
+            sent: list[Sent] = await client.send(name, [Message("a")])
+            received: list[Received] = await client.receive(name, wait_seconds=5)
+            outcome: Outcome = await client.delete(name, [received[0].receipt])
+            shown: QueueWithCounts = await client.show_queue(name)
+            names = [queue["name"] async for queue in client.list_queues(name)]
+            assert (sent[0].id, name) == (received[0].id, names[0])
+            assert outcome.failed == []
+            assert shown["counts"]["active"] == 0
+
+    asyncio.run(use())
+
+
+def test_calls_of_one_loop_are_under_way_together(stack: Any, new_queue: NewQueue) -> None:
+    names = [new_queue() for _ in range(8)]
+
+    async def receive_all() -> list[list[Received]]:
+        async with AsyncClient(stack.connection) as client:
+            async with asyncio.TaskGroup() as group:
+                tasks = [group.create_task(client.receive(name, wait_seconds=20)) for name in names]
+                for name in names:
+                    await client.send(name, [Message(name)])
+            return [task.result() for task in tasks]
+
+    began = time.monotonic()
+    received = asyncio.run(receive_all())
+
+    assert [message.text for (message,) in received] == names
+    assert time.monotonic() - began < 20
+
+
+def test_a_cancelled_call_ends_at_once_and_leaves_the_client_whole(
+    stack: Any, new_queue: NewQueue
+) -> None:
+    name = new_queue()
+
+    async def use() -> None:
+        async with AsyncClient(stack.connection) as client:
+            with pytest.raises(TimeoutError):
+                await asyncio.wait_for(client.receive(name, wait_seconds=20), 0.5)
+            assert (await client.show_queue(name))["name"] == name
+
+    began = time.monotonic()
+    asyncio.run(use())
+    assert time.monotonic() - began < 10
+
+
+def test_a_pause_before_a_repeat_leaves_the_loop_to_others(unused_port: int) -> None:
+    nowhere = Connection(url=f"http://127.0.0.1:{unused_port}", access_key_id="k", secret="s")
+
+    async def use() -> int:
+        async with AsyncClient(nowhere, retry=Backoff(tries=3, first_seconds=0.2)) as client:
+            call = asyncio.create_task(client.show_queue("a"))
+            turns = 0
+            while not call.done():
+                await asyncio.sleep(0.01)
+                turns += 1
+            with pytest.raises(errors.NotReachable):
+                await call
+            return turns
+
+    assert asyncio.run(use()) >= 5
+
+
+def test_the_blocking_classes_do_not_load_asyncio() -> None:
+    script = "import sys, cirrusmq_client; print('asyncio' in sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "False\n"
