@@ -45,7 +45,7 @@ class Awaited:
 
     def __init__(self, loop: Loop, make: Callable[[], Any]) -> None:
         self._loop = loop
-        self._made = loop.run(make)
+        self._made = self.itself = loop.run(make)
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._made, name)

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -146,12 +147,13 @@ def loop() -> Iterator[Loop]:
 
 
 def test_both_clients_make_every_call_alike(stack: Any, loop: Loop) -> None:
-    with Client(stack.connection) as blocking:
-        first = Noted(blocking)
-        use_everything(first, "both-blocking")
-    with Awaited(loop, lambda: AsyncClient(stack.connection)) as awaited:
-        second = Noted(awaited)
-        use_everything(second, "both-asyncio")
+    with (
+        Client(stack.connection) as blocking,
+        Awaited(loop, lambda: AsyncClient(stack.connection)) as awaited,
+        ThreadPoolExecutor() as side_by_side,
+    ):
+        first, second = Noted(blocking), Noted(awaited)
+        list(side_by_side.map(use_everything, (first, second), ("both-blocking", "both-asyncio")))
 
     for one, other in zip(first.history, second.history, strict=True):
         assert one == other

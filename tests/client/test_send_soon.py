@@ -9,15 +9,28 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError, Future
 from typing import Any
 
 import pytest
+from tests.awaited import Awaited, Loop
 
-from cirrusmq_client import Client, Message, NotSent, Producer, errors, lingering
+from cirrusmq_client import (
+    AsyncClient,
+    AsyncProducer,
+    Backoff,
+    Client,
+    Connection,
+    Message,
+    NotSent,
+    Producer,
+    Subscription,
+    errors,
+    lingering,
+)
 from cirrusmq_client.errors import CirrusMQError
-from cirrusmq_client.outcomes import Sent
+from cirrusmq_client.outcomes import Published, Sent
 
 NewQueue = Callable[..., str]
 Wait = Callable[..., None]
@@ -62,9 +75,26 @@ class Service:
                 raise refused(errors.InvalidParameter, f"messages[{place}].tags")
         return [self.refuse(message) or Sent(str(message.body), "", "") for message in messages]
 
+    def publish(self, topic: str, messages: Sequence[Message]) -> list[Published]:
+        sent = self.send_each(topic, messages)
+        return [Published(each.id, 0, "") for each in sent if isinstance(each, Sent)]
+
     @property
     def batches(self) -> list[list[str]]:
         return [[str(message.body) for message in messages] for _, messages in self.calls]
+
+
+class AsyncService:
+    """The same for asyncio: a call that is held leaves the loop to others."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+
+    async def send_each(self, queue: str, messages: Sequence[Message]) -> Any:
+        return await asyncio.to_thread(self._service.send_each, queue, messages)
+
+    async def publish(self, topic: str, messages: Sequence[Message]) -> Any:
+        return await asyncio.to_thread(self._service.publish, topic, messages)
 
 
 def refused(kind: type[CirrusMQError], parameter: str | None = None) -> CirrusMQError:
@@ -81,7 +111,7 @@ def service() -> Any:
 
 
 @pytest.fixture
-def make(service: Any) -> Any:
+def make_blocking(service: Any) -> Any:
     made: list[Producer] = []
 
     def make(**options: Any) -> Producer:
@@ -92,6 +122,54 @@ def make(service: Any) -> Any:
     service.release()
     for each in made:
         each.close()
+
+
+@pytest.fixture
+def loop() -> Iterator[Loop]:
+    made = Loop()
+    yield made
+    made.stop()
+
+
+@pytest.fixture
+def make_asyncio(service: Any, loop: Loop) -> Any:
+    made: list[Awaited] = []
+    client: Any = AsyncService(service)
+
+    def make(**options: Any) -> Awaited:
+        made.append(Awaited(loop, lambda: AsyncProducer(client, **options)))
+        return made[-1]
+
+    yield make
+    service.release()
+    for each in made:
+        each.close()
+
+
+@pytest.fixture(params=["blocking", "asyncio"])
+def make(request: pytest.FixtureRequest) -> Any:
+    """A producer of either kind, used as a blocking one."""
+    return request.getfixturevalue(f"make_{request.param}")
+
+
+@pytest.fixture(params=["blocking", "asyncio"])
+def lossy_producer(
+    request: pytest.FixtureRequest, stack: Any, proxy: Any, lossy: Client
+) -> Iterator[Any]:
+    """A producer of either kind behind the proxy."""
+    if request.param == "blocking":
+        with Producer(lossy) as producer:
+            yield producer
+        return
+    held, loop = stack.connection, Loop()
+    behind = Connection(url=proxy.url, access_key_id=held.access_key_id, secret=held.secret)
+    retry = Backoff(first_seconds=0.01)
+    with (
+        Awaited(loop, lambda: AsyncClient(behind, retry=retry)) as client,
+        Awaited(loop, lambda: AsyncProducer(client.itself)) as producer,
+    ):
+        yield producer
+    loop.stop()
 
 
 def send(producer: Producer, *bodies: str, queue: str = "q", **fields: Any) -> list[Future[Sent]]:
@@ -168,6 +246,28 @@ def test_a_group_has_one_batch_in_flight_and_keeps_its_order(service: Service, m
         ]
         assert sent == list(range(group, 300, 3))
     assert all(len({m.group for m in messages}) == 1 for _, messages in service.calls)
+
+
+def test_a_topic_is_published_to_in_batches_of_its_own(service: Service, make: Any) -> None:
+    with make(linger=0.1) as producer:
+        futures = [producer.publish_soon("q", Message("p")) for _ in range(3)]
+        futures += [*send(producer, "s", "s"), producer.publish_soon("q", Message("g"), group="g")]
+
+    assert [type(future.result(0)) for future in futures] == [Published] * 3 + [Sent] * 2 + [
+        Published
+    ]
+    assert sorted(service.batches) == [["g"], ["p"] * 3, ["s"] * 2]
+
+
+def test_a_published_message_that_is_refused_fails_its_own_future_alone(
+    service: Service, make: Any
+) -> None:
+    producer = make(linger=0.1)
+
+    futures = [producer.publish_soon("t", body, group="g") for body in ("a", "malformed", "b")]
+
+    assert [error_of(future) is None for future in futures] == [True, False, True]
+    assert [batch for batch in service.batches if "malformed" not in batch] == [["a"], ["b"]]
 
 
 def test_a_group_s_delays_keep_its_order_too(service: Service, make: Any) -> None:
@@ -330,10 +430,10 @@ def test_a_message_larger_than_all_that_may_wait_is_sent_alone(
 
 
 def test_a_callback_that_sends_more_does_not_wait_for_itself(
-    make: Any, service: Service, monkeypatch: pytest.MonkeyPatch
+    make_blocking: Any, service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(lingering, "WAITING_MESSAGES", 1)
-    producer, more = make(linger=0, sends=1), []
+    producer, more = make_blocking(linger=0, sends=1), []
     (first,) = send(producer, "a")
     first.add_done_callback(lambda _: more.extend(send(producer, "b", "c")))
 
@@ -423,8 +523,8 @@ def test_who_waits_for_room_when_the_producer_is_closed_is_told(
         producer.send_soon("q", "b")
 
 
-def test_an_asyncio_program_awaits_its_sends(service: Service, make: Any) -> None:
-    producer = make(linger=0.02)
+def test_an_asyncio_program_awaits_its_sends(service: Service, make_blocking: Any) -> None:
+    producer = make_blocking(linger=0.02)
 
     async def send_all() -> list[str]:
         sends = [asyncio.wrap_future(producer.send_soon("q", Message(body))) for body in "abc"]
@@ -445,14 +545,14 @@ def bodies(client: Client, queue: str, count: int) -> list[str]:
 
 
 def test_messages_of_a_service_are_stored_once_though_answers_are_lost(
-    proxy: Any, lossy: Client, client: Client, new_queue: NewQueue
+    proxy: Any, lossy_producer: Any, client: Client, new_queue: NewQueue
 ) -> None:
     name = new_queue()
     for _ in range(5):
         proxy.lose("/messages")
 
-    with Producer(lossy) as producer:
-        futures = [producer.send_soon(name, str(number)) for number in range(200)]
+    futures = [lossy_producer.send_soon(name, str(number)) for number in range(200)]
+    lossy_producer.close()
     ids = [future.result(0).id for future in futures]
 
     assert proxy.lost == 5
@@ -464,20 +564,64 @@ def test_messages_of_a_service_are_stored_once_though_answers_are_lost(
 
 
 def test_groups_of_an_ordered_queue_keep_their_order_though_answers_are_lost(
-    proxy: Any, lossy: Client, client: Client, new_queue: NewQueue
+    proxy: Any, lossy_producer: Any, client: Client, new_queue: NewQueue
 ) -> None:
     name = new_queue(ordered=True)
     for _ in range(4):
         proxy.lose("/messages")
 
-    with Producer(lossy) as producer:
-        futures = [producer.send_soon(name, str(n), group=str(n % 2)) for n in range(120)]
+    futures = [lossy_producer.send_soon(name, str(n), group=str(n % 2)) for n in range(120)]
+    lossy_producer.close()
     assert all(future.exception(0) is None for future in futures)
 
     assert proxy.lost == 4
     got = [int(body) for body in bodies(client, name, 120)]
     assert [n for n in got if n % 2] == list(range(1, 120, 2))
     assert [n for n in got if not n % 2] == list(range(0, 120, 2))
+
+
+def test_a_topic_gets_each_message_once_and_groups_in_order_though_answers_are_lost(
+    proxy: Any, lossy_producer: Any, client: Client, new_queue: NewQueue
+) -> None:
+    topic = new_queue()
+    client.create_topic(topic)
+    client.create_subscription(topic, "all", {"protocol": "pull", "mode": "broadcasting"})
+    cursor = client.health()["time"]
+    for _ in range(4):
+        proxy.lose("/messages")
+
+    futures = [lossy_producer.publish_soon(topic, str(n), group=str(n % 2)) for n in range(120)]
+    lossy_producer.close()
+    ids = {future.result(0).id for future in futures}
+
+    assert proxy.lost == 4
+    assert len(ids) == 120
+    got: list[int] = []
+    ends = time.monotonic() + WAIT
+    while len(got) < 120 and time.monotonic() < ends:
+        page, cursor = client.read_log(Subscription(topic, "all"), cursor, 100)
+        got += [int(message.text) for message in page]
+    assert [n for n in got if n % 2] == list(range(1, 120, 2))
+    assert [n for n in got if not n % 2] == list(range(0, 120, 2))
+    client.delete_topic(topic)
+
+
+def test_a_message_that_a_topic_refuses_fails_alone(
+    lossy_producer: Any, client: Client, new_queue: NewQueue
+) -> None:
+    topic = new_queue()
+    client.create_topic(topic)
+    tags = {"c": ["t"] * 11}
+
+    futures = [
+        lossy_producer.publish_soon(topic, body, group="g", tags=tags.get(body, ()))
+        for body in "abcd"
+    ]
+    lossy_producer.close()
+
+    assert [future.exception(0) is None for future in futures] == [True, True, False, True]
+    assert isinstance(futures[2].exception(0), errors.InvalidParameter)
+    client.delete_topic(topic)
 
 
 def test_messages_that_the_service_refuses_fail_alone(client: Client, new_queue: NewQueue) -> None:
@@ -501,6 +645,63 @@ def test_messages_that_the_service_refuses_fail_alone(client: Client, new_queue:
     assert sorted(bodies(client, name, 6)) == ["0", "2", "4", "5", "6", "7"]
 
 
+def test_a_loop_that_ends_leaves_no_future_open(service: Any) -> None:
+    """As `asyncio.run` ends: every task is cancelled."""
+    service.hold()
+    futures: list[asyncio.Future[Sent]] = []
+
+    async def forget() -> None:
+        producer = AsyncProducer(Never(), linger=0, sends=1)  # type: ignore[arg-type]
+        futures.append(await producer.send_soon("q", "under way"))
+        await asyncio.sleep(0.05)
+        futures.append(await producer.send_soon("q", "waits"))
+
+    asyncio.run(forget())
+
+    found = [future.exception() for future in futures]
+    assert [type(error) for error in found] == [NotSent] * 2
+    assert [error.uncertain for error in found if isinstance(error, NotSent)] == [True, False]
+
+
+class Never:
+    """A service that never answers."""
+
+    async def send_each(self, *_: object) -> Any:
+        await asyncio.Event().wait()
+
+
+def test_a_cancelled_close_leaves_no_future_open() -> None:
+    async def close() -> list[BaseException | None]:
+        producer = AsyncProducer(Never(), linger=10, sends=1)  # type: ignore[arg-type]
+        futures = [await producer.send_soon("q", "a", group="g") for _ in range(20)]
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(producer.close(), 0.05)
+        await asyncio.sleep(0.05)
+        assert [task for task in asyncio.all_tasks() if task is not asyncio.current_task()] == []
+        return [future.exception() for future in futures]
+
+    assert [type(error) for error in asyncio.run(close())] == [NotSent] * 20
+
+
+def test_who_waits_for_room_and_is_cancelled_sends_nothing(
+    service: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lingering, "WAITING_MESSAGES", 1)
+    service.hold()
+
+    async def fill() -> None:
+        client: Any = AsyncService(service)
+        async with AsyncProducer(client, linger=0) as producer:
+            await producer.send_soon("q", "a")
+            with pytest.raises(TimeoutError):
+                await asyncio.wait_for(producer.send_soon("q", "b"), 0.05)
+            service.release()
+            await (await producer.send_soon("q", "c"))
+
+    asyncio.run(fill())
+    assert [body for batch in service.batches for body in batch] == ["a", "c"]
+
+
 SENDING = """
 import sys, time
 from cirrusmq_client import Producer
@@ -514,13 +715,29 @@ with producer.closed_on_signals():
 """
 
 
+SENDING_ASYNC = """
+import asyncio, sys
+from cirrusmq_client import AsyncClient, AsyncProducer
+async def main():
+    async with AsyncClient() as client, AsyncProducer(client, linger=10) as producer:
+        async with producer.closed_on_signals():
+            futures = [await producer.send_soon(sys.argv[1], str(n)) for n in range(10)]
+            if sys.argv[2] == "end":
+                sys.exit(0)
+            print("sent", flush=True)
+            await asyncio.sleep(60)
+asyncio.run(main())
+"""
+
+
+@pytest.mark.parametrize("script", [SENDING, SENDING_ASYNC], ids=["blocking", "asyncio"])
 @pytest.mark.parametrize("end", ["signal", "end"])
 def test_a_process_that_is_ended_sends_what_waits(
-    stack: Any, client: Client, new_queue: NewQueue, end: str
+    stack: Any, client: Client, new_queue: NewQueue, end: str, script: str
 ) -> None:
     name = new_queue()
     running = subprocess.Popen(
-        [sys.executable, "-c", SENDING, name, end],
+        [sys.executable, "-c", script, name, end],
         env=os.environ | stack.environment,
         stdout=subprocess.PIPE,
     )

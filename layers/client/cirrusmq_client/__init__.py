@@ -27,12 +27,14 @@ from cirrusmq_client.sources import Queue, Subscription
 
 if TYPE_CHECKING:
     from cirrusmq_client.async_client import AsyncClient
+    from cirrusmq_client.async_producer import AsyncProducer
     from cirrusmq_client.sql_transactions import SqlTransactions
 
 __all__ = [
     "Ack",
     "AlreadyConsumed",
     "AsyncClient",
+    "AsyncProducer",
     "Backoff",
     "Batches",
     "CallbackProgress",
@@ -62,6 +64,7 @@ __all__ = [
 
 _LATER = {
     "AsyncClient": "async_client",
+    "AsyncProducer": "async_producer",
     "SqlTransactions": "sql_transactions",
 }
 """Classes whose modules are imported when they are first asked for."""

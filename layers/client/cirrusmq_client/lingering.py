@@ -1,7 +1,9 @@
 """Sends that wait for each other: the messages that come within a moment go in one call.
 
-    send_soon ──> lane ──> batch ──> one of some threads: send ──> a future for each message
+    send_soon ──> lane ──> batch ──> one of some workers: send ──> a future for each message
                    └── (queue, delay), or (queue, group) with one batch in flight
+
+For topics as for queues. The workers are threads, or tasks of an event loop.
 
 A batch is sent when it is full, or when its first message has waited for `linger`. In a lane of a
 group the next batch waits for the answer to the one before, so that the order is kept; by then it
@@ -10,7 +12,6 @@ has more messages.
 
 from __future__ import annotations
 
-import atexit
 import concurrent.futures
 import contextlib
 import heapq
@@ -18,15 +19,17 @@ import itertools
 import threading
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, TypeAlias
 
 from cirrusmq_client.batches import Size, size_of
-from cirrusmq_client.client import Client
+from cirrusmq_client.concurrency import THREADS, Concurrency
 from cirrusmq_client.errors import CirrusMQError, NoAnswer
 from cirrusmq_client.messages import Message
-from cirrusmq_client.outcomes import Sent
+from cirrusmq_client.steps import Steps, driven
 
 WAITING_MESSAGES = 10_000
 WAITING_BYTES = 16_777_216
@@ -34,6 +37,9 @@ WAITING_BYTES = 16_777_216
 EXIT_SECONDS = 10.0
 """Of grace when Python ends and nobody closed the producer."""
 _REFUSED = (400, 413)
+
+Call: TypeAlias = Callable[[str, Sequence[Message]], Any]
+"""A step: `send_each` or `publish` of a client."""
 
 
 class NotSent(CirrusMQError):
@@ -44,11 +50,11 @@ class NotSent(CirrusMQError):
 class _Entry:
     message: Message
     size: Size
-    future: Future[Sent]
+    future: Future[Any]
     came: float
     """Of the monotonic clock."""
     due: float
-    """When its batch is sent, full or not, if a thread is free."""
+    """When its batch is sent, full or not, if a worker is free."""
 
 
 @dataclass(slots=True, eq=False)
@@ -56,14 +62,16 @@ class _Lane:
     """Messages that may be sent together."""
 
     key: tuple[object, ...]
-    queue: str
+    call: Call
+    name: str
+    """Of the queue or topic."""
     in_order: bool
     entries: deque[_Entry] = field(default_factory=deque)
     size: Size = field(default_factory=Size)
     busy: bool = False
     """Whether a batch of it is in flight that the next one waits for."""
     planned: float | None = None
-    """When its next batch is due; None where no thread is to take one."""
+    """When its next batch is due; None where no worker is to take one."""
 
     def take(self) -> list[_Entry]:
         """The first messages that one call takes; of one delay, and one at least."""
@@ -81,32 +89,33 @@ class _Lane:
 
 
 class Lingering:
-    """The messages of one producer that wait, and the threads that send them."""
+    """The messages of one producer that wait, and the workers that send them."""
 
-    def __init__(self, client: Client, linger_seconds: float, sends: int) -> None:
-        self._client, self._linger_seconds = client, linger_seconds
+    def __init__(self, linger_seconds: float, sends: int, kind: Concurrency = THREADS) -> None:
+        self._linger_seconds, self._kind, self._run = linger_seconds, kind, kind.run
         self._lanes: dict[tuple[object, ...], _Lane] = {}
         self._due: list[tuple[float, int, _Lane]] = []
         self._numbers = itertools.count()
-        self._unanswered: set[Future[Sent]] = set()
+        self._unanswered: set[Future[Any]] = set()
         self._held = Size()
         self._closed = False
         lock = threading.Lock()
-        self._work, self._room = threading.Condition(lock), threading.Condition(lock)
+        self._work, self._room = kind.condition(lock), kind.condition(lock)
         self._sends = sends
-        self._threads: list[threading.Thread] = []
+        self._workers: list[Any] = []
         """None before the first message."""
 
-    def put(self, queue: str, message: Message) -> Future[Sent]:
+    @driven
+    def put(self, call: Call, name: str, message: Message) -> Steps[Future[Any]]:
         """Send the message soon; waits while too many are without an answer. NotSent once closed.
 
         A future's callback, which runs in a thread of ours, never waits here.
         """
-        size, future = size_of(message), Future[Sent]()
-        waits = threading.current_thread() not in self._threads
+        size, future = size_of(message), Future[Any]()
+        waits = not self._kind.is_one_of(self._workers)
         with self._work:
             while waits and not self._closed and not self._has_room(size):
-                self._room.wait()
+                yield self._room.wait
             if self._closed:
                 raise NotSent
             self._start()
@@ -114,20 +123,22 @@ class Lingering:
             entry = _Entry(message, size, future, now, now + self._linger_seconds)
             self._unanswered.add(future)
             self._held = self._held.plus(size)
-            lane = self._lane(queue, message)
+            lane = self._lane(call, name, message)
             lane.entries.append(entry)
             lane.size = lane.size.plus(size)
             self._plan(lane)
         return future
 
-    def flush(self, timeout_seconds: float | None) -> bool:
+    @driven
+    def flush(self, timeout_seconds: float | None) -> Steps[bool]:
         """Send what waits now, and wait for the answers; False where the time ended before."""
         with self._work:
             self._hurry()
             unanswered = list(self._unanswered)
-        return not concurrent.futures.wait(unanswered, timeout_seconds).not_done
+        return bool((yield partial(self._kind.wait, unanswered, timeout_seconds)))
 
-    def close(self, grace_seconds: float) -> None:
+    @driven
+    def close(self, grace_seconds: float) -> Steps[None]:
         """Take no more, and send what waits; what has no answer in time gets NotSent."""
         with self._work:
             self._closed = True
@@ -135,12 +146,25 @@ class Lingering:
             self._work.notify_all()
             self._room.notify_all()
             unanswered = list(self._unanswered)
-        in_time = not concurrent.futures.wait(unanswered, grace_seconds).not_done
+        in_time = False
+        try:
+            in_time = yield partial(self._kind.wait, unanswered, grace_seconds)
+        finally:
+            self._give_up()
+            ending = self._workers if in_time else self._kind.abandon(self._workers)
+        self._kind.not_at_exit(self._at_exit)
+        yield partial(self._kind.join, ending)
+
+    def _give_up(self) -> None:
+        """What has no answer yet gets NotSent."""
         with self._work:
+            self._closed = True
             waiting = [entry.future for lane in self._lanes.values() for entry in lane.entries]
             for lane in self._lanes.values():
                 lane.entries.clear()
             in_flight = self._unanswered.difference(waiting)
+            self._work.notify_all()
+            self._room.notify_all()
         for future in waiting:
             if future.set_running_or_notify_cancel():
                 _settle(future, NotSent())
@@ -148,25 +172,18 @@ class Lingering:
             error = NotSent("the producer was closed before the send was answered")
             error.uncertain = True
             _settle(future, error)
-        atexit.unregister(self._at_exit)
-        if in_time:
-            for thread in self._threads:
-                if thread is not threading.current_thread():
-                    thread.join()
 
     def _at_exit(self) -> None:
         self.close(EXIT_SECONDS)
 
     def _start(self) -> None:
-        if self._threads:
+        if self._workers:
             return
-        atexit.register(self._at_exit)
-        self._threads = [
-            threading.Thread(target=self._run, name=f"cirrusmq-sender-{number}", daemon=True)
+        self._kind.at_exit(self._at_exit)
+        self._workers = [
+            self._kind.spawn(f"cirrusmq-sender-{number}", self._work_on)
             for number in range(self._sends)
         ]
-        for thread in self._threads:
-            thread.start()
 
     def _has_room(self, size: Size) -> bool:
         held = self._held.plus(size)
@@ -174,12 +191,12 @@ class Lingering:
             held.messages <= WAITING_MESSAGES and held.bytes <= WAITING_BYTES
         )
 
-    def _lane(self, queue: str, message: Message) -> _Lane:
+    def _lane(self, call: Call, name: str, message: Message) -> _Lane:
         in_order = message.group is not None
-        key = (queue, in_order, message.group if in_order else message.delay_seconds)
+        key = (call, name, in_order, message.group if in_order else message.delay_seconds)
         lane = self._lanes.get(key)
         if lane is None:
-            lane = self._lanes[key] = _Lane(key, queue, in_order)
+            lane = self._lanes[key] = _Lane(key, call, name, in_order)
         return lane
 
     def _hurry(self) -> None:
@@ -190,7 +207,7 @@ class Lingering:
             self._plan(lane)
 
     def _plan(self, lane: _Lane) -> None:
-        """Have a thread take the lane's next batch when that is due.
+        """Have a worker take the lane's next batch when that is due.
 
         Those that are due are taken by the times at which they came, so that no lane waits for
         ever for a busier one.
@@ -204,18 +221,24 @@ class Lingering:
             heapq.heappush(self._due, (due, next(self._numbers), lane))
             self._work.notify()
 
-    def _run(self) -> None:
-        while (taken := self._next()) is not None:
-            lane, batch = taken
-            results = self._send(lane.queue, [entry.message for entry in batch])
-            for entry, result in zip(batch, results, strict=True):
-                _settle(entry.future, result)
-            with self._work:
-                self._forget(batch)
-                lane.busy = False
-                self._plan_rest(lane)
+    @driven
+    def _work_on(self) -> Steps[None]:
+        try:
+            while (taken := (yield from self._next())) is not None:
+                lane, batch = taken
+                messages = [entry.message for entry in batch]
+                results = yield from self._send(lane.call, lane.name, messages)
+                for entry, result in zip(batch, results, strict=True):
+                    _settle(entry.future, result)
+                with self._work:
+                    self._forget(batch)
+                    lane.busy = False
+                    self._plan_rest(lane)
+        except self._kind.cancelled:
+            self._give_up()
+            raise
 
-    def _next(self) -> tuple[_Lane, list[_Entry]] | None:
+    def _next(self) -> Steps[tuple[_Lane, list[_Entry]] | None]:
         """The next batch, as soon as one is due; None once closed, when nothing waits."""
         with self._work:
             while True:
@@ -229,7 +252,7 @@ class Lingering:
                 if left is None and self._closed and not self._waits:
                     self._work.notify_all()
                     return None
-                self._work.wait(left)
+                yield partial(self._work.wait, left)
 
     @property
     def _waits(self) -> bool:
@@ -249,7 +272,7 @@ class Lingering:
         lane.busy = lane.in_order and bool(batch)
         self._plan_rest(lane)
         if self._due:
-            self._work.notify()  # another thread takes the next one
+            self._work.notify()  # another worker takes the next one
         return batch
 
     def _plan_rest(self, lane: _Lane) -> None:
@@ -263,13 +286,13 @@ class Lingering:
             self._held = self._held.minus(entry.size)
         self._room.notify_all()
 
-    def _send(self, queue: str, messages: Sequence[Message]) -> Sequence[Sent | Exception]:
-        """The result for each message.
+    def _send(self, call: Call, name: str, messages: Sequence[Message]) -> Steps[Sequence[Any]]:
+        """The result for each message, which may be an exception.
 
         A call that is refused for one message that it has is made again in halves.
         """
         try:
-            results = self._client.send_each(queue, messages)
+            results: Sequence[Any] = yield partial(call, name, messages)
             if len(results) == len(messages):
                 return results
             raise NoAnswer(f"the service answered for {len(results)} of {len(messages)} messages")
@@ -279,7 +302,8 @@ class Lingering:
         except Exception as error:
             return [error] * len(messages)
         half = len(messages) // 2
-        return [*self._send(queue, messages[:half]), *self._send(queue, messages[half:])]
+        first = yield from self._send(call, name, messages[:half])
+        return [*first, *(yield from self._send(call, name, messages[half:]))]
 
 
 def _of_one_message(error: CirrusMQError) -> bool:
@@ -292,7 +316,7 @@ def _of_one_message(error: CirrusMQError) -> bool:
     return error.status in _REFUSED and named
 
 
-def _settle(future: Future[Sent], result: Sent | Exception) -> None:
+def _settle(future: Future[Any], result: Any) -> None:
     """Set a result, if the future has none yet."""
     with contextlib.suppress(concurrent.futures.InvalidStateError):
         if isinstance(result, Exception):

@@ -6,22 +6,22 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any, TypeVar
+from functools import partial
+from typing import Any
 
 from cirrusmq_client.batches import split
-from cirrusmq_client.client import Client
+from cirrusmq_client.client import BaseClient, Client
 from cirrusmq_client.errors import CirrusMQError
 from cirrusmq_client.lingering import Lingering
 from cirrusmq_client.messages import DEDUPLICATION_ATTRIBUTE, Message
 from cirrusmq_client.options import check
 from cirrusmq_client.outcomes import Published, Sent
 from cirrusmq_client.signals import first_on_signals
+from cirrusmq_client.steps import Blocking, Steps, driven
 
 LINGER_SECONDS = (0.0, 10.0)
 SENDS = (1, 64)
 ATTRIBUTES = 10
-
-Entry = TypeVar("Entry", Sent, Published)
 
 
 class PartlySent(CirrusMQError):
@@ -34,7 +34,44 @@ class PartlySent(CirrusMQError):
         self.uncertain = cause.uncertain
 
 
-class Producer:
+class BaseProducer:
+    """The calls of a producer, in steps."""
+
+    client: BaseClient
+
+    @driven
+    def send(self, /, queue: str, body: str | bytes | Message, **fields: Any) -> Steps[Sent]:
+        """Send one message; `fields` are those of `Message`."""
+        sent: list[Sent] = yield partial(self.client.send, queue, [make_message(body, fields)])
+        return sent[0]
+
+    @driven
+    def send_batch(self, queue: str, bodies: Iterable[str | bytes | Message]) -> Steps[list[Sent]]:
+        """Send any number of messages, in order, in as few calls as the limits allow.
+
+        Each call is all or nothing. PartlySent where a later one is refused.
+        """
+        return (yield from _each_batch(bodies, partial(self.client.send, queue)))
+
+    @driven
+    def publish(
+        self, /, topic: str, body: str | bytes | Message, **fields: Any
+    ) -> Steps[Published]:
+        """Publish one message; `fields` are those of `Message`."""
+        published: list[Published] = yield partial(
+            self.client.publish, topic, [make_message(body, fields)]
+        )
+        return published[0]
+
+    @driven
+    def publish_batch(
+        self, topic: str, bodies: Iterable[str | bytes | Message]
+    ) -> Steps[list[Published]]:
+        """Publish any number of messages, in order; as `send_batch`."""
+        return (yield from _each_batch(bodies, partial(self.client.publish, topic)))
+
+
+class Producer(Blocking, BaseProducer):
     """Sends to queues and publishes on topics.
 
     A body is text or bytes, or a whole `Message`. A call whose answer was lost is repeated and
@@ -47,24 +84,14 @@ class Producer:
     - `sends`: threads that send them, 1 to 64, so calls in flight.
     """
 
+    client: Client
+
     def __init__(
         self, client: Client | None = None, *, linger: float = 0.005, sends: int = 4
     ) -> None:
-        check("linger", linger, LINGER_SECONDS)
-        check("sends", sends, SENDS)
+        check_producing(linger, sends)
         self.client = Client() if client is None else client
-        self._lingering = Lingering(self.client, linger, sends)
-
-    def send(self, queue: str, body: str | bytes | Message, **fields: Any) -> Sent:
-        """Send one message; `fields` are those of `Message`."""
-        return self.client.send(queue, [_message(body, fields)])[0]
-
-    def send_batch(self, queue: str, bodies: Iterable[str | bytes | Message]) -> list[Sent]:
-        """Send any number of messages, in order, in as few calls as the limits allow.
-
-        Each call is all or nothing. PartlySent where a later one is refused.
-        """
-        return _each_batch(bodies, lambda batch: self.client.send(queue, batch))
+        self._lingering = Lingering(linger, sends)
 
     def send_soon(self, queue: str, body: str | bytes | Message, **fields: Any) -> Future[Sent]:
         """Send one message together with others of this moment; the future is its answer.
@@ -72,21 +99,30 @@ class Producer:
         Together go messages of one queue and delay, and of one group, whose order is kept. Each is
         stored, or its future has the error: that of the message alone, or of the call. Waits while
         10,000 messages, or 16 MiB, are without an answer. NotSent once closed. A future that is
-        cancelled before its message is on the way is not sent. For asyncio:
-        `await asyncio.wrap_future(producer.send_soon(...))`.
+        cancelled before its message is on the way is not sent. For asyncio: `AsyncProducer`.
 
         After an error that is `uncertain` the message may be stored all the same, and behind
         later ones of its group.
         """
-        return self._lingering.put(queue, _message(body, fields))
+        message = make_message(body, fields)
+        soon: Future[Sent] = self._lingering.put(self.client.send_each, queue, message)
+        return soon
+
+    def publish_soon(
+        self, topic: str, body: str | bytes | Message, **fields: Any
+    ) -> Future[Published]:
+        """Publish one message together with others of this moment; as `send_soon`."""
+        message = make_message(body, fields)
+        soon: Future[Published] = self._lingering.put(self.client.publish, topic, message)
+        return soon
 
     def flush(self, timeout_seconds: float | None = None) -> bool:
         """Send what waits now, without lingering, and wait for the answers; False where the time
         ended before. Errors are in the futures."""
-        return self._lingering.flush(timeout_seconds)
+        return bool(self._lingering.flush(timeout_seconds))
 
     def close(self, grace_seconds: float = 30.0) -> None:
-        """Send what waits, and take no more by `send_soon`.
+        """Send what waits, and take no more by `send_soon` and `publish_soon`.
 
         A message without an answer by then gets NotSent, `uncertain` where it was on its way.
         """
@@ -104,22 +140,20 @@ class Producer:
     def __exit__(self, *raised: object) -> None:
         self.close()
 
-    def publish(self, topic: str, body: str | bytes | Message, **fields: Any) -> Published:
-        """Publish one message; `fields` are those of `Message`."""
-        return self.client.publish(topic, [_message(body, fields)])[0]
 
-    def publish_batch(self, topic: str, bodies: Iterable[str | bytes | Message]) -> list[Published]:
-        """Publish any number of messages, in order; as `send_batch`."""
-        return _each_batch(bodies, lambda batch: self.client.publish(topic, batch))
+def check_producing(linger: float, sends: int) -> None:
+    """Raise ValueError where an option of a producer is out of its range."""
+    check("linger", linger, LINGER_SECONDS)
+    check("sends", sends, SENDS)
 
 
 def _each_batch(
-    bodies: Iterable[str | bytes | Message], send: Callable[[list[Message]], list[Entry]]
-) -> list[Entry]:
-    sent: list[Entry] = []
-    for batch in split(_message(body, {}) for body in bodies):
+    bodies: Iterable[str | bytes | Message], send: Callable[[list[Message]], Any]
+) -> Steps[list[Any]]:
+    sent: list[Any] = []
+    for batch in split(make_message(body, {}) for body in bodies):
         try:
-            sent += send(batch)
+            sent += yield partial(send, batch)
         except CirrusMQError as error:
             if not sent:
                 raise
@@ -127,7 +161,8 @@ def _each_batch(
     return sent
 
 
-def _message(body: str | bytes | Message, fields: dict[str, Any]) -> Message:
+def make_message(body: str | bytes | Message, fields: dict[str, Any]) -> Message:
+    """A message with these fields, which notes its deduplication id."""
     message = replace(body, **fields) if isinstance(body, Message) else Message(body, **fields)
     known = message.attributes
     if message.deduplication_id is None or DEDUPLICATION_ATTRIBUTE in known:

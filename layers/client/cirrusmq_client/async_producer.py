@@ -1,0 +1,92 @@
+"""`AsyncProducer`: sending and publishing for asyncio."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from cirrusmq_client.async_client import AsyncClient
+from cirrusmq_client.lingering import Lingering
+from cirrusmq_client.messages import Message
+from cirrusmq_client.outcomes import Published, Sent
+from cirrusmq_client.producer import BaseProducer, check_producing, make_message
+from cirrusmq_client.signals import first_on_signals
+from cirrusmq_client.steps import Asynchronous
+from cirrusmq_client.tasks import TASKS
+
+
+class AsyncProducer(Asynchronous, BaseProducer):
+    """`Producer` for the tasks of one event loop.
+
+        async with AsyncClient() as client, AsyncProducer(client) as producer:
+            futures = [await producer.send_soon("orders", body) for body in bodies]
+            await asyncio.gather(*futures)
+
+    - `linger`: seconds that a message of `send_soon` waits for others to be sent with; 0 to 10.
+    - `sends`: tasks that send them, 1 to 64, so calls in flight.
+    """
+
+    client: AsyncClient
+
+    def __init__(self, client: AsyncClient, *, linger: float = 0.005, sends: int = 4) -> None:
+        check_producing(linger, sends)
+        self.client = client
+        self._lingering = Lingering(linger, sends, TASKS)
+
+    async def send_soon(
+        self, queue: str, body: str | bytes | Message, **fields: Any
+    ) -> asyncio.Future[Sent]:
+        """Send one message together with others of this moment; the future is its answer.
+
+        As `Producer.send_soon`: to await this is to wait for room, to await the future is to wait
+        for the answer. A future that is cancelled before its message is on the way is not sent.
+        Every future ends: if the loop ends before the producer is closed, with NotSent.
+        """
+        message = make_message(body, fields)
+        return await self._put(self.client.send_each, queue, message)
+
+    async def publish_soon(
+        self, topic: str, body: str | bytes | Message, **fields: Any
+    ) -> asyncio.Future[Published]:
+        """Publish one message together with others of this moment; as `send_soon`."""
+        message = make_message(body, fields)
+        return await self._put(self.client.publish, topic, message)
+
+    async def flush(self, timeout_seconds: float | None = None) -> bool:
+        """Send what waits now, without lingering, and wait for the answers; False where the time
+        ended before. Errors are in the futures."""
+        in_time = bool(await self._lingering.flush(timeout_seconds))
+        await asyncio.sleep(0)  # each future is set a turn of the loop after its message
+        return in_time
+
+    async def close(self, grace_seconds: float = 30.0) -> None:
+        """Send what waits, and take no more by `send_soon` and `publish_soon`.
+
+        A message without an answer by then gets NotSent, `uncertain` where it was on its way; so
+        does each at once when this is cancelled. The client is left open.
+        """
+        await self._lingering.close(grace_seconds)
+        await asyncio.sleep(0)
+
+    @asynccontextmanager
+    async def closed_on_signals(self) -> AsyncIterator[None]:
+        """In the main thread: at SIGTERM or Ctrl-C close, then let the signal do what it does."""
+        loop = asyncio.get_running_loop()
+
+        def close() -> None:
+            asyncio.run_coroutine_threadsafe(self.close(), loop).result()
+
+        with first_on_signals(close):
+            yield
+
+    async def __aenter__(self) -> AsyncProducer:
+        return self
+
+    async def __aexit__(self, *raised: object) -> None:
+        await self.close()
+
+    async def _put(self, call: Any, name: str, message: Message) -> asyncio.Future[Any]:
+        await asyncio.sleep(0)  # so that a loop of these does not keep the senders waiting
+        return asyncio.wrap_future(await self._lingering.put(call, name, message))

@@ -1,0 +1,112 @@
+"""Working side by side: what producers and consumers need of threads, or of asyncio's tasks.
+
+Their methods are written once (`steps`). A lock guards what threads share. Between two steps of a
+task no other one runs, so for tasks it does nothing.
+"""
+
+from __future__ import annotations
+
+import atexit
+import concurrent.futures
+import threading
+import time
+from collections.abc import Callable, Collection, Sequence
+from concurrent.futures import Future
+from typing import Any, Protocol
+
+from cirrusmq_client.steps import Steps, run
+
+
+class Concurrency(Protocol):
+    """Threads or tasks. What is said to be a step blocks, or is awaited."""
+
+    @property
+    def cancelled(self) -> tuple[type[BaseException], ...]:
+        """What is raised at a step that is not to be waited for any more."""
+        ...
+
+    def run(self, steps: Steps[Any]) -> Any:
+        """The driver of steps."""
+        ...
+
+    def condition(self, lock: Any = None) -> Any:
+        """A condition whose `wait(seconds)` is a step; it holds a lock, which it may share."""
+        ...
+
+    def event(self) -> Any:
+        """An event whose `wait(seconds)` is a step."""
+        ...
+
+    def spawn(self, name: str, work: Callable[[], Any]) -> Any:
+        """A worker that does this step, from now on."""
+        ...
+
+    def is_one_of(self, workers: Sequence[Any]) -> bool:
+        """Whether the caller is one of the workers."""
+        ...
+
+    def join(self, workers: Sequence[Any], seconds: float | None = None) -> Any:
+        """A step: wait for the workers' ends; False where the time ended before."""
+        ...
+
+    def abandon(self, workers: Sequence[Any]) -> Sequence[Any]:
+        """Have the workers end, whatever they do; those that can be made to."""
+        ...
+
+    def wait(self, futures: Collection[Future[Any]], seconds: float | None) -> Any:
+        """A step: wait until all are done; False where the time ended before."""
+        ...
+
+    def at_exit(self, work: Callable[[], Any]) -> None:
+        """Do this when Python ends."""
+        ...
+
+    def not_at_exit(self, work: Callable[[], Any]) -> None:
+        """As if `at_exit` had not been called."""
+        ...
+
+
+class Threads:
+    """Daemon threads: the end of the program ends them."""
+
+    cancelled: tuple[type[BaseException], ...] = ()
+    run = staticmethod(run)
+    condition = staticmethod(threading.Condition)
+    event = staticmethod(threading.Event)
+
+    def spawn(self, name: str, work: Callable[[], Any]) -> threading.Thread:
+        """A started thread."""
+        thread = threading.Thread(target=work, name=name, daemon=True)
+        thread.start()
+        return thread
+
+    def is_one_of(self, workers: Sequence[threading.Thread]) -> bool:
+        """Whether the caller is one of the threads."""
+        return threading.current_thread() in workers
+
+    def join(self, workers: Sequence[threading.Thread], seconds: float | None = None) -> bool:
+        """Wait for other threads."""
+        ends = None if seconds is None else time.monotonic() + seconds
+        for thread in workers:
+            if thread is not threading.current_thread():
+                thread.join(None if ends is None else max(0.0, ends - time.monotonic()))
+        return not any(thread.is_alive() for thread in workers)
+
+    def abandon(self, workers: Sequence[threading.Thread]) -> Sequence[threading.Thread]:
+        """Nothing ends a thread but the end of the program."""
+        return ()
+
+    def wait(self, futures: Collection[Future[Any]], seconds: float | None) -> bool:
+        """Wait until all are done."""
+        return not concurrent.futures.wait(futures, seconds).not_done
+
+    def at_exit(self, work: Callable[[], Any]) -> None:
+        """Do this when Python ends."""
+        atexit.register(work)
+
+    def not_at_exit(self, work: Callable[[], Any]) -> None:
+        """As if `at_exit` had not been called."""
+        atexit.unregister(work)
+
+
+THREADS = Threads()
