@@ -9,6 +9,8 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any
 
+from cirrusmq_client import AsyncClient, AsyncConsumer, Client, Connection
+
 
 class Loop:
     """An event loop in a thread of its own."""
@@ -59,6 +61,52 @@ class Awaited:
 
     def __exit__(self, *raised: object) -> None:
         self._loop.run(lambda: self._made.__aexit__(*raised))
+
+
+class AwaitedConsumer(Awaited):
+    """An AsyncConsumer in a loop of its own, with the arguments of a Consumer and its results."""
+
+    def __init__(
+        self, source: Any, handler: Callable[[Any], object], *, client: Client, **options: Any
+    ) -> None:
+        own = Loop()
+
+        async def handle(given: Any) -> object:
+            return await asyncio.to_thread(handler, given)
+
+        key = client._transport._http.headers["authorization"].removeprefix("Bearer ")
+        key_id, _, secret = key.partition(":")
+        connection = Connection(url=client.url, access_key_id=key_id, secret=secret)
+
+        def make() -> AsyncConsumer:
+            self._client = AsyncClient(connection, retry=client._transport._retry)
+            return AsyncConsumer(source, handle, client=self._client, **options)
+
+        try:
+            super().__init__(own, make)
+        except ValueError:
+            own.stop()
+            raise
+
+    def join(self) -> None:
+        try:
+            self._loop.run(self._made.join)
+        finally:
+            self._end()
+
+    def run(self) -> None:
+        try:
+            self._loop.run(self._made.run)
+        finally:
+            self._end()
+
+    def __exit__(self, *raised: object) -> None:
+        self.stop()
+        self.join()
+
+    def _end(self) -> None:
+        self._loop.run(self._client.close)
+        self._loop.stop()
 
 
 def _as_blocking(future: asyncio.Future[Any]) -> Future[Any]:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.awaited import AwaitedConsumer
 from tests.stack import COMMAND, Stack, environment
 
 from cirrusmq_client import Backoff, Client, Connection, Producer
@@ -66,6 +67,13 @@ def new_client(stack: Service) -> Iterator[Callable[..., Client]]:
     yield make
     for each in made:
         each.close()
+
+
+@pytest.fixture(params=["blocking", "asyncio"])
+def either_consumer(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The test is made with a Consumer, and with an AsyncConsumer in its place."""
+    if request.param == "asyncio":
+        monkeypatch.setattr(request.module, "Consumer", AwaitedConsumer)
 
 
 @pytest.fixture

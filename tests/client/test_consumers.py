@@ -35,6 +35,7 @@ NewQueue = Callable[..., str]
 Wait = Callable[..., None]
 
 
+@pytest.mark.usefixtures("either_consumer")
 def test_members_share_and_each_message_is_handled_once(
     client: Client, producer: Producer, new_queue: NewQueue, wait_until: Wait
 ) -> None:
@@ -64,6 +65,7 @@ def test_members_share_and_each_message_is_handled_once(
     assert (counts["active"], counts["inactive"]) == (0, 0)
 
 
+@pytest.mark.usefixtures("either_consumer")
 def test_results_decide_what_becomes_of_a_message(
     client: Client, producer: Producer, new_queue: NewQueue, wait_until: Wait
 ) -> None:
@@ -100,6 +102,7 @@ def test_results_decide_what_becomes_of_a_message(
     assert letter.dead_letter["reason"] == "cannot be read"
 
 
+@pytest.mark.usefixtures("either_consumer")
 def test_none_means_retry_only_when_told_so(
     client: Client, producer: Producer, new_queue: NewQueue, wait_until: Wait
 ) -> None:
@@ -115,6 +118,7 @@ def test_none_means_retry_only_when_told_so(
         wait_until(lambda: counts == [1, 2, 3])
 
 
+@pytest.mark.usefixtures("either_consumer")
 def test_a_message_that_no_dead_letter_queue_takes_comes_again(
     client: Client, producer: Producer, new_queue: NewQueue, wait_until: Wait
 ) -> None:
@@ -130,6 +134,7 @@ def test_a_message_that_no_dead_letter_queue_takes_comes_again(
         wait_until(lambda: counts == [1, 2])
 
 
+@pytest.mark.usefixtures("either_consumer")
 def test_a_receiver_of_a_queue_is_consumed_beside_the_queue(
     client: Client, producer: Producer, new_queue: NewQueue, wait_until: Wait
 ) -> None:
@@ -155,6 +160,7 @@ class Sizes:
         self.times.append(time.monotonic())
 
 
+@pytest.mark.usefixtures("either_consumer")
 def test_a_batch_is_handled_when_it_is_full_however_long_it_may_wait(
     client: Client, producer: Producer, new_queue: NewQueue, wait_until: Wait
 ) -> None:
@@ -167,6 +173,7 @@ def test_a_batch_is_handled_when_it_is_full_however_long_it_may_wait(
     assert sizes.sizes == [40, 40]
 
 
+@pytest.mark.usefixtures("either_consumer")
 @pytest.mark.alone
 def test_a_batch_that_does_not_fill_is_handled_when_it_has_waited(
     client: Client, producer: Producer, new_queue: NewQueue, wait_until: Wait
@@ -184,6 +191,7 @@ def test_a_batch_that_does_not_fill_is_handled_when_it_has_waited(
     assert client.show_queue(name)["counts"]["active"] == 0
 
 
+@pytest.mark.usefixtures("either_consumer")
 def test_without_waiting_a_batch_is_what_there_is(
     client: Client, producer: Producer, new_queue: NewQueue, wait_until: Wait
 ) -> None:
@@ -204,6 +212,7 @@ def test_batches_outside_the_limits_are_refused(wrong: dict[str, Any]) -> None:
         Batches(**wrong)
 
 
+@pytest.mark.usefixtures("either_consumer")
 def test_a_batch_has_one_result_or_one_for_each_message(
     client: Client, producer: Producer, new_queue: NewQueue, wait_until: Wait
 ) -> None:
@@ -229,6 +238,7 @@ def test_a_batch_has_one_result_or_one_for_each_message(
     assert (seen["a"], seen["c"]) == (1, 1)
 
 
+@pytest.mark.usefixtures("either_consumer")
 @pytest.mark.parametrize("batches", [None, Batches(max_batch=8)], ids=["single", "batches"])
 def test_groups_keep_their_order_whatever_fails(
     client: Client,
@@ -300,6 +310,7 @@ def _result(handle: Callable[[Received], Any], message: Received) -> Any:
         return Retry()
 
 
+@pytest.mark.usefixtures("either_consumer")
 @pytest.mark.alone
 def test_a_lease_is_extended_as_long_as_the_handler_runs(
     client: Client, producer: Producer, new_queue: NewQueue, wait_until: Wait
@@ -321,11 +332,13 @@ def test_a_lease_is_extended_as_long_as_the_handler_runs(
     assert (counts["active"], counts["inactive"]) == (0, 0)
 
 
+@pytest.mark.usefixtures("either_consumer")
 def test_a_missing_queue_ends_a_consumer(client: Client) -> None:
     with pytest.raises(errors.QueueNotFound):
         Consumer("there-is-none", print, client=client).run()
 
 
+@pytest.mark.usefixtures("either_consumer")
 def test_an_outage_does_not_end_a_consumer(
     new_client: Callable[..., Client],
     unused_port: int,
@@ -368,6 +381,7 @@ def test_on_sigterm_running_handlers_end_and_what_was_not_started_is_given_back(
     assert (counts["active"], counts["inactive"]) == (18, 0)
 
 
+@pytest.mark.usefixtures("either_consumer")
 @pytest.mark.alone
 def test_an_idle_consumer_ends_cleanly(client: Client, new_queue: NewQueue) -> None:
     began = time.monotonic()

@@ -86,6 +86,7 @@ def test_an_error_after_the_deletes_comes_beside_their_results(
     assert isinstance(exchanged.error, errors.QueueNotFound)
 
 
+@pytest.mark.usefixtures("either_consumer")
 def test_a_consumer_of_quick_handlers_makes_one_call_a_message(
     proxy: Any, lossy: Client, client: Client, new_queue: NewQueue, wait_until: Wait
 ) -> None:
@@ -136,6 +137,7 @@ def test_a_consumer_of_batches_makes_one_call_for_sixteen(
     assert made["receive"] + made["delete"] <= 20
 
 
+@pytest.mark.usefixtures("either_consumer")
 def test_a_delete_does_not_wait_for_the_end_of_a_long_receive(
     client: Client, new_queue: NewQueue, wait_until: Wait
 ) -> None:
@@ -149,6 +151,7 @@ def test_a_delete_does_not_wait_for_the_end_of_a_long_receive(
         client.send(name, [Message("end")])  # so that the receive ends, and the consumer with it
 
 
+@pytest.mark.usefixtures("either_consumer")
 @pytest.mark.parametrize("ordered", [False, True])
 def test_what_was_handled_is_deleted_when_a_consumer_stops(
     client: Client, producer: Producer, new_queue: NewQueue, wait_until: Wait, ordered: bool
@@ -168,6 +171,7 @@ def test_what_was_handled_is_deleted_when_a_consumer_stops(
     assert left(client, name) == 200 - len(handled)
 
 
+@pytest.mark.usefixtures("either_consumer")
 def test_messages_are_handled_once_though_answers_are_lost(
     proxy: Any,
     lossy: Client,

@@ -60,6 +60,7 @@ class Member:
         self.consumer.join()
 
 
+@pytest.mark.usefixtures("either_consumer")
 def test_every_member_gets_everything_once_and_in_order(
     client: Client, producer: Producer, topic: str, wait_until: Wait
 ) -> None:
@@ -80,6 +81,7 @@ def test_every_member_gets_everything_once_and_in_order(
     assert [member.got for member in members] == [bodies] * 3
 
 
+@pytest.mark.usefixtures("either_consumer")
 def test_the_subscriptions_filter_holds_for_its_members(
     client: Client, producer: Producer, topic: str, wait_until: Wait
 ) -> None:
@@ -91,6 +93,7 @@ def test_the_subscriptions_filter_holds_for_its_members(
     assert member.got == ["a", "c"]
 
 
+@pytest.mark.usefixtures("either_consumer")
 @pytest.mark.parametrize("kept", ["file", "callback"])
 def test_a_member_with_progress_goes_on_where_it_left_off(
     client: Client, producer: Producer, topic: str, wait_until: Wait, tmp_path: Path, kept: str
@@ -119,6 +122,7 @@ def test_a_member_with_progress_goes_on_where_it_left_off(
     assert fresh.got == ["after"]
 
 
+@pytest.mark.usefixtures("either_consumer")
 def test_stopped_in_the_middle_of_a_page_a_member_goes_on_behind_what_it_handled(
     client: Client, producer: Producer, topic: str, wait_until: Wait, tmp_path: Path
 ) -> None:
@@ -145,6 +149,7 @@ def test_stopped_in_the_middle_of_a_page_a_member_goes_on_behind_what_it_handled
     assert got + member.got == bodies
 
 
+@pytest.mark.usefixtures("either_consumer")
 def test_what_fails_is_not_retried(
     client: Client, producer: Producer, topic: str, wait_until: Wait
 ) -> None:
@@ -163,6 +168,7 @@ def test_what_fails_is_not_retried(
     assert seen == {"raises": 1, "retries": 1, "fine": 1}
 
 
+@pytest.mark.usefixtures("either_consumer")
 def test_broadcast_messages_come_in_batches_too(
     client: Client, producer: Producer, topic: str, wait_until: Wait
 ) -> None:
@@ -181,6 +187,7 @@ def test_broadcast_messages_come_in_batches_too(
     assert max(sizes) <= 40
 
 
+@pytest.mark.usefixtures("either_consumer")
 def test_a_queue_cannot_be_broadcast_and_a_missing_topic_ends_the_member(client: Client) -> None:
     with pytest.raises(ValueError, match="not a queue"):
         Consumer(Queue("orders"), print, client=client, broadcasting=NoProgress())
@@ -188,6 +195,7 @@ def test_a_queue_cannot_be_broadcast_and_a_missing_topic_ends_the_member(client:
         Consumer("there-is-none", print, client=client, broadcasting=NoProgress()).run()
 
 
+@pytest.mark.usefixtures("either_consumer")
 def test_groups_get_everything_and_their_members_share(
     client: Client, producer: Producer, topic: str, wait_until: Wait
 ) -> None:
@@ -220,6 +228,7 @@ def test_groups_get_everything_and_their_members_share(
         assert (counts["active"], counts["inactive"]) == (0, 0)
 
 
+@pytest.mark.usefixtures("either_consumer")
 def test_an_ordered_subscription_keeps_the_order_of_its_groups(
     client: Client, producer: Producer, topic: str, wait_until: Wait
 ) -> None:

@@ -27,6 +27,7 @@ from cirrusmq_client.sources import Queue, Subscription
 
 if TYPE_CHECKING:
     from cirrusmq_client.async_client import AsyncClient
+    from cirrusmq_client.async_consumer import AsyncConsumer
     from cirrusmq_client.async_producer import AsyncProducer
     from cirrusmq_client.sql_transactions import SqlTransactions
 
@@ -34,6 +35,7 @@ __all__ = [
     "Ack",
     "AlreadyConsumed",
     "AsyncClient",
+    "AsyncConsumer",
     "AsyncProducer",
     "Backoff",
     "Batches",
@@ -64,6 +66,7 @@ __all__ = [
 
 _LATER = {
     "AsyncClient": "async_client",
+    "AsyncConsumer": "async_consumer",
     "AsyncProducer": "async_producer",
     "SqlTransactions": "sql_transactions",
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import httpx
 
@@ -57,7 +57,7 @@ class AsyncClient(Asynchronous, BaseClient):
         """Close every connection."""
         await self._transport.close()
 
-    async def __aenter__(self) -> AsyncClient:
+    async def __aenter__(self) -> Self:
         return self
 
     async def __aexit__(self, *raised: object) -> None:

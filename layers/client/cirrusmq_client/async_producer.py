@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, Self
 
 from cirrusmq_client.async_client import AsyncClient
 from cirrusmq_client.lingering import Lingering
@@ -81,7 +81,7 @@ class AsyncProducer(Asynchronous, BaseProducer):
         with first_on_signals(close):
             yield
 
-    async def __aenter__(self) -> AsyncProducer:
+    async def __aenter__(self) -> Self:
         return self
 
     async def __aexit__(self, *raised: object) -> None:

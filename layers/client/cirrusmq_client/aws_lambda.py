@@ -18,6 +18,7 @@ from cirrusmq_client.exactly_once import ExactlyOnce, Transactions
 from cirrusmq_client.handling import one_by_one
 from cirrusmq_client.messages import Received
 from cirrusmq_client.results import Ack
+from cirrusmq_client.steps import run
 
 logger = logging.getLogger("cirrusmq_client")
 T = TypeVar("T")
@@ -44,7 +45,7 @@ def batch_response(handler: Callable[[Received], object]) -> LambdaHandler:
     handle = one_by_one(handler, Ack())
 
     def succeeds(message: Received) -> bool:
-        return isinstance(handle([message])[0], Ack)
+        return isinstance(run(handle([message]))[0], Ack)
 
     def answer(event: Mapping[str, Any], context: Any) -> dict[str, Any]:
         if "requestContext" in event:

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import logging
-import threading
 import time
-from collections.abc import Callable, Sequence
-from typing import TypeAlias
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, TypeAlias
 
-from cirrusmq_client.client import Client
+from cirrusmq_client.answers import Health
+from cirrusmq_client.client import BaseClient
+from cirrusmq_client.concurrency import THREADS, Concurrency
 from cirrusmq_client.errors import CirrusMQError, NoAnswer, Throttled, Unavailable
+from cirrusmq_client.handling import Handle
 from cirrusmq_client.messages import Received
 from cirrusmq_client.options import Options
 from cirrusmq_client.progress import Progress
-from cirrusmq_client.results import Result
 from cirrusmq_client.sources import Subscription
+from cirrusmq_client.steps import Steps, driven
 
 logger = logging.getLogger("cirrusmq_client")
-Handle = Callable[[Sequence[Received]], list[Result]]
 Log: TypeAlias = str | Subscription
 PAGE = (16, 100)
 PAUSE_SECONDS = (0.1, 1.0)
@@ -26,56 +28,81 @@ PASSING = (NoAnswer, Throttled, Unavailable)
 
 
 class Broadcasting:
-    """One member, in one thread: messages are handled in the order of the log.
+    """One member, in one worker: messages are handled in the order of the log.
 
     Progress is saved after messages were handled, so after a crash the last of them are read
     again: at least once. A failure is logged and not retried.
     """
 
     def __init__(
-        self, client: Client, log: Log, handle: Handle, options: Options, progress: Progress
+        self,
+        client: BaseClient,
+        log: Log,
+        handle: Handle,
+        options: Options,
+        progress: Progress,
+        kind: Concurrency = THREADS,
     ) -> None:
+        self._kind, self._run = kind, kind.run
         self._client, self._log, self._handle = client, log, handle
         self._options, self._progress = options, progress
         self._error: CirrusMQError | None = None
         self._gathered: list[Received] = []
         self._since = 0.0
-        self.stopping = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="cirrusmq-broadcast", daemon=True)
+        self.stopping = kind.event()
+        self._workers: list[Any] = []
 
-    def start(self) -> None:
+    @driven
+    def start(self) -> Steps[None]:
         """Begin to read; messages published after this returned are read."""
-        self._cursor = self._progress.load() or self._client.health()["time"]
-        self._thread.start()
+        known = self._progress.load()
+        if not known:
+            health: Health = yield self._client.health
+            known = health["time"]
+        self._cursor = known
+        self._workers = [self._kind.spawn("cirrusmq-broadcast", self._work)]
 
-    def finish(self) -> None:
+    @driven
+    def finish(self) -> Steps[None]:
         """Once `stopping` is set: let the handler end within the grace time."""
-        self._thread.join(self._options.grace_seconds)
+        yield partial(self._kind.join, self._workers, self._options.grace_seconds)
+        yield partial(self._kind.join, self.abandon())
         if self._error is not None:
             raise self._error
 
-    def _run(self) -> None:
+    def abandon(self) -> Sequence[Any]:
+        """Have the handler end now, if it can be made to; its messages are read again."""
+        return self._kind.abandon(self._workers)
+
+    @driven
+    def _work(self) -> Steps[None]:
         after, pause, outage = self._cursor, PAUSE_SECONDS[0], PAUSE_SECONDS[1]
         while not self.stopping.is_set():
             try:
-                page, following = self._client.read_log(self._log, after, self._limit())
+                page, following = yield from self._read(after, self._limit())
                 outage = PAUSE_SECONDS[1]
                 if page and not self._gathered:
                     self._since = time.monotonic()
                 self._gathered += page
                 after = following
                 if self._due():
-                    self._handle_gathered(after)
+                    yield from self._handle_gathered(after)
                 pause = PAUSE_SECONDS[0] if page else min(2 * pause, PAUSE_SECONDS[1])
                 if not page:
-                    self.stopping.wait(min(pause, self._left()))
+                    yield partial(self.stopping.wait, min(pause, self._left()))
             except PASSING as error:
                 logger.warning("not read, again in %.1f s: %s", outage, error)
-                self.stopping.wait(outage)
+                yield partial(self.stopping.wait, outage)
                 outage = min(2 * outage, OUTAGE_SECONDS)
             except CirrusMQError as error:
                 self._error = error
                 self.stopping.set()
+
+    def _read(self, after: str, limit: int) -> Steps[tuple[list[Received], str]]:
+        page: tuple[list[Received], str] = yield partial(
+            self._client.read_log, self._log, after, limit
+        )
+        return page
 
     def _limit(self) -> int:
         least, most = PAGE
@@ -91,21 +118,21 @@ class Broadcasting:
         enough = len(self._gathered) >= self._options.most
         return bool(self._gathered) and (enough or self._left() <= 0)
 
-    def _handle_gathered(self, following: str) -> None:
+    def _handle_gathered(self, following: str) -> Steps[None]:
         most, handled = self._options.most, 0
         while handled < len(self._gathered) and not self.stopping.is_set():
-            self._handle(self._gathered[handled : handled + most])
+            yield from self._handle(self._gathered[handled : handled + most])
             handled = min(handled + most, len(self._gathered))
         if handled < len(self._gathered):
-            following = self._cursor_behind(handled)
+            following = yield from self._cursor_behind(handled)
         self._gathered = []
         self._progress.save(following)
         self._cursor = following
 
-    def _cursor_behind(self, count: int) -> str:
+    def _cursor_behind(self, count: int) -> Steps[str]:
         """The cursor behind the first `count` messages: the log never changes, so it is asked."""
         cursor = self._cursor
         while count:
-            page, cursor = self._client.read_log(self._log, cursor, min(count, PAGE[1]))
+            page, cursor = yield from self._read(cursor, min(count, PAGE[1]))
             count -= len(page)
         return cursor

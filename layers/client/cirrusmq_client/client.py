@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Self
 
 from cirrusmq_client.account_calls import AccountCalls
 from cirrusmq_client.backoff import Backoff
@@ -54,7 +55,7 @@ class Client(Blocking, BaseClient):
         """Close every connection."""
         self._transport.close()
 
-    def __enter__(self) -> Client:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *raised: object) -> None:

@@ -6,13 +6,14 @@ from collections.abc import Callable
 from typing import Any, overload
 
 from cirrusmq_client.broadcasting import Broadcasting
-from cirrusmq_client.client import Client
+from cirrusmq_client.client import BaseClient, Client
 from cirrusmq_client.clustering import Clustering
+from cirrusmq_client.concurrency import THREADS, Concurrency
 from cirrusmq_client.handling import one_by_one, together
 from cirrusmq_client.messages import Received
 from cirrusmq_client.options import Batches, Options
 from cirrusmq_client.progress import Progress
-from cirrusmq_client.results import Ack, Retry
+from cirrusmq_client.results import Ack, Result, Retry
 from cirrusmq_client.signals import stop_on_signals
 from cirrusmq_client.sources import Source, Subscription, source_of
 
@@ -89,16 +90,8 @@ class Consumer:
     ) -> None:
         chosen = Options(batches=batches, **options)
         none = Retry() if none_means_retry else Ack()
-        wrap = one_by_one if batches is None else together
-        handle = wrap(handler, none)
         self.client = Client() if client is None else client
-        self._mode: Clustering | Broadcasting
-        if broadcasting is None:
-            self._mode = Clustering(self.client, source_of(source), handle, chosen)
-        else:
-            if not isinstance(source, str | Subscription):
-                raise ValueError("broadcasting reads a topic or a subscription, not a queue")
-            self._mode = Broadcasting(self.client, source, handle, chosen, broadcasting)
+        self._mode = make_mode(self.client, source, handler, none, chosen, broadcasting, THREADS)
 
     def run(self) -> None:
         """Consume until SIGTERM, Ctrl-C or `stop`; then end as `join` says."""
@@ -131,3 +124,22 @@ class Consumer:
     def __exit__(self, *raised: object) -> None:
         self.stop()
         self.join()
+
+
+def make_mode(
+    client: BaseClient,
+    source: str | Source,
+    handler: Callable[[Any], object],
+    none: Result,
+    options: Options,
+    progress: Progress | None,
+    kind: Concurrency,
+) -> Clustering | Broadcasting:
+    """The way in which a consumer works, by threads or tasks."""
+    wrap = one_by_one if options.batches is None else together
+    handle = wrap(handler, none)
+    if progress is None:
+        return Clustering(client, source_of(source), handle, options, kind)
+    if not isinstance(source, str | Subscription):
+        raise ValueError("broadcasting reads a topic or a subscription, not a queue")
+    return Broadcasting(client, source, handle, options, progress, kind)

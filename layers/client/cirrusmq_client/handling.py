@@ -4,23 +4,29 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TypeAlias
 
 from cirrusmq_client.messages import Received
 from cirrusmq_client.results import Result, Retry, read_result, read_results
+from cirrusmq_client.steps import Steps
 
 logger = logging.getLogger("cirrusmq_client")
-Handle = Callable[[Sequence[Received]], list[Result]]
+Handle: TypeAlias = Callable[[Sequence[Received]], Steps[list[Result]]]
 
 
 def one_by_one(handler: Callable[[Received], object], none: Result) -> Handle:
     """A handler of single messages; an exception is a `Retry`."""
 
-    def handle(messages: Sequence[Received]) -> list[Result]:
-        return [_call(message) for message in messages]
+    def handle(messages: Sequence[Received]) -> Steps[list[Result]]:
+        results: list[Result] = []
+        for message in messages:
+            results.append((yield from _call(message)))
+        return results
 
-    def _call(message: Received) -> Result:
+    def _call(message: Received) -> Steps[Result]:
         try:
-            return read_result(handler(message), none)
+            return read_result((yield partial(handler, message)), none)
         except Exception:
             logger.warning("%s comes again: its handler failed", message.id, exc_info=True)
             return Retry()
@@ -31,9 +37,9 @@ def one_by_one(handler: Callable[[Received], object], none: Result) -> Handle:
 def together(handler: Callable[[list[Received]], object], none: Result) -> Handle:
     """A handler of batches; an exception is a `Retry` of every message."""
 
-    def handle(messages: Sequence[Received]) -> list[Result]:
+    def handle(messages: Sequence[Received]) -> Steps[list[Result]]:
         try:
-            return read_results(handler(list(messages)), len(messages), none)
+            return read_results((yield partial(handler, list(messages))), len(messages), none)
         except Exception:
             count = len(messages)
             logger.warning("%d messages come again: their handler failed", count, exc_info=True)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections import deque
 from collections.abc import Sequence
+from functools import partial
 
+from cirrusmq_client.concurrency import THREADS, Concurrency
 from cirrusmq_client.leases import Held
+from cirrusmq_client.steps import Steps, driven
 
 RECEIVE = 16
 
@@ -18,7 +20,8 @@ class Inbox:
     `spare` unstarted messages are held at most beyond what idle workers take at once.
     """
 
-    def __init__(self, spare: int) -> None:
+    def __init__(self, spare: int, kind: Concurrency = THREADS) -> None:
+        self._run = kind.run
         self.ordered = False
         self._spare = spare
         self._waiting: deque[Held] = deque()
@@ -26,7 +29,7 @@ class Inbox:
         self._busy: set[str] = set()
         self._idle = 0
         self._closed = False
-        self._changed = threading.Condition()
+        self._changed = kind.condition()
 
     def put(self, messages: Sequence[Held]) -> bool:
         """Add messages; False where the inbox is closed."""
@@ -38,17 +41,19 @@ class Inbox:
             self._changed.notify_all()
             return True
 
-    def wait_for_room(self) -> int:
+    @driven
+    def wait_for_room(self) -> Steps[int]:
         """How many messages to receive, as soon as it is worth a call; 0 once closed."""
         with self._changed:
             while not self._closed:
                 room = self._idle + self._spare - len(self._waiting)
                 if room > 0 and (2 * room >= min(self._spare, RECEIVE) or not self._waiting):
                     return min(RECEIVE, room)
-                self._changed.wait()
+                yield self._changed.wait
             return 0
 
-    def take(self, most: int, await_seconds: float) -> list[Held]:
+    @driven
+    def take(self, most: int, await_seconds: float) -> Steps[list[Held]]:
         """Up to `most` messages: as soon as there are so many, else when the oldest has waited
         for `await_seconds`. An empty list once the inbox is closed."""
         with self._changed:
@@ -62,7 +67,7 @@ class Inbox:
                         left = self._arrived[ready[0]] + await_seconds - time.monotonic()
                         if len(ready) == most or left <= 0:
                             return self._remove(ready)
-                    self._changed.wait(left)
+                    yield partial(self._changed.wait, left)
                 return []
             finally:
                 self._idle -= 1

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import logging
 import math
-import threading
 import time
 from collections.abc import Sequence
 from datetime import datetime
+from functools import partial
+from typing import Any
 
-from cirrusmq_client.client import Client
+from cirrusmq_client.client import BaseClient
+from cirrusmq_client.concurrency import THREADS, Concurrency
 from cirrusmq_client.errors import CirrusMQError, ReceiptExpired
 from cirrusmq_client.messages import Received
+from cirrusmq_client.outcomes import Outcome
 from cirrusmq_client.sources import Source
+from cirrusmq_client.steps import Steps, driven
 
 logger = logging.getLogger("cirrusmq_client")
 BATCH = 16
@@ -55,28 +59,30 @@ class Held:
 
 
 class Leases:
-    """Extends the leases of messages from `add` until `drop`, in a thread of its own."""
+    """Extends the leases of messages from `add` until `drop`, in a worker of its own."""
 
-    def __init__(self, client: Client, source: Source) -> None:
+    def __init__(self, client: BaseClient, source: Source, kind: Concurrency = THREADS) -> None:
         self._client, self._source = client, source
+        self._kind, self._run = kind, kind.run
         self._held: dict[str, Held] = {}
-        self._changed = threading.Condition()
+        self._changed = kind.condition()
         self._wakes = math.inf
         self._stopped = False
         self.scale = 1.0
         """Seconds of the service in a real one."""
-        self._thread = threading.Thread(target=self._run, name="cirrusmq-leases", daemon=True)
+        self._workers: list[Any] = []
 
     def start(self) -> None:
         """Begin."""
-        self._thread.start()
+        self._workers = [self._kind.spawn("cirrusmq-leases", self._work)]
 
-    def stop(self) -> None:
+    @driven
+    def stop(self) -> Steps[None]:
         """Extend nothing more."""
         with self._changed:
             self._stopped = True
             self._changed.notify_all()
-        self._thread.join()
+        yield partial(self._kind.join, self._workers)
 
     def add(self, messages: Sequence[Received]) -> list[Held]:
         """Take over messages just received."""
@@ -108,25 +114,26 @@ class Leases:
         ends = 0.0 if visible_at is None else visible_at.timestamp()
         return max(0.0, ends - self._client.server_seconds)
 
-    def _run(self) -> None:
+    @driven
+    def _work(self) -> Steps[None]:
         while True:
             with self._changed:
                 self._wakes = min((held.renew for held in self._held.values()), default=math.inf)
                 pause = self._wakes - time.monotonic()
                 if pause > 0 and not self._stopped:
-                    self._changed.wait(None if pause == math.inf else pause)
+                    yield partial(self._changed.wait, None if pause == math.inf else pause)
                 if self._stopped:
                     return
                 soon = time.monotonic() + SLACK_SECONDS
                 due = [held for held in self._held.values() if held.renew <= soon]
             for start in range(0, len(due), BATCH):
-                self._extend(due[start : start + BATCH])
+                yield from self._extend(due[start : start + BATCH])
 
-    def _extend(self, due: Sequence[Held]) -> None:
+    def _extend(self, due: Sequence[Held]) -> Steps[None]:
         by_receipt = {held.message.receipt: held for held in due}
         wanted = {receipt: held.seconds for receipt, held in by_receipt.items()}
         try:
-            outcome = self._client.change_visibility(self._source, wanted)
+            outcome: Outcome = yield partial(self._client.change_visibility, self._source, wanted)
         except CirrusMQError as error:
             logger.warning("leases not extended: %s", error)
             for held in due:

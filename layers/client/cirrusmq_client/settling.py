@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import logging
-import threading
 import time
 from collections import defaultdict, deque
 from collections.abc import Iterable, Sequence
-from typing import TypeVar
+from functools import partial
+from typing import Any, TypeVar
 
-from cirrusmq_client.client import Client
+from cirrusmq_client.client import BaseClient
+from cirrusmq_client.concurrency import THREADS, Concurrency
 from cirrusmq_client.errors import CirrusMQError, NoDeadLetterQueue, ReceiptExpired
 from cirrusmq_client.leases import BATCH, Held, Leases
 from cirrusmq_client.outcomes import Failed, Outcome
 from cirrusmq_client.results import Ack, DeadLetter, Result, Retry
 from cirrusmq_client.sources import Source
+from cirrusmq_client.steps import Step, Steps, driven
 
 T = TypeVar("T")
 logger = logging.getLogger("cirrusmq_client")
-THREADS = 2
+WORKERS = 2
 PENDING = 1_024
 """Results that may wait; then handlers wait for them."""
 CARRY_SECONDS = 0.05
@@ -39,28 +41,30 @@ class Settler:
                        └──> 50 ms later, or when many wait: deleted by a call of its own
     """
 
-    def __init__(self, client: Client, source: Source, leases: Leases) -> None:
+    def __init__(
+        self, client: BaseClient, source: Source, leases: Leases, kind: Concurrency = THREADS
+    ) -> None:
         self._client, self._source, self._leases = client, source, leases
+        self._kind, self._run = kind, kind.run
         self._deletes: deque[tuple[Held, float]] = deque()
         """Messages to delete, and until when they may wait for a receive."""
         self._others: deque[tuple[Held, Result]] = deque()
-        self._changed = threading.Condition()
+        self._changed = kind.condition()
         self._closed = False
-        self._threads = [
-            threading.Thread(target=self._run, name=f"cirrusmq-settler-{number}", daemon=True)
-            for number in range(THREADS)
-        ]
+        self._workers: list[Any] = []
 
     def start(self) -> None:
         """Begin."""
-        for thread in self._threads:
-            thread.start()
+        self._workers = [
+            self._kind.spawn(f"cirrusmq-settler-{number}", self._work) for number in range(WORKERS)
+        ]
 
-    def put(self, results: Iterable[tuple[Held, Result]]) -> None:
+    @driven
+    def put(self, results: Iterable[tuple[Held, Result]]) -> Steps[None]:
         """Settle these some time soon."""
         with self._changed:
             while len(self._deletes) + len(self._others) >= PENDING and not self._closed:
-                self._changed.wait()
+                yield self._changed.wait
             until = time.monotonic() + CARRY_SECONDS
             for held, result in results:
                 if isinstance(result, Ack):
@@ -69,7 +73,8 @@ class Settler:
                     self._others.append((held, result))
             self._changed.notify_all()
 
-    def wait_for_deletes(self, count: int) -> None:
+    @driven
+    def wait_for_deletes(self, count: int) -> Steps[None]:
         """Until so many wait to be carried, or a moment is over."""
         until = time.monotonic() + HANDLE_SECONDS
         with self._changed:
@@ -77,7 +82,7 @@ class Settler:
                 left = until - time.monotonic()
                 if left <= 0:
                     return
-                self._changed.wait(left)
+                yield partial(self._changed.wait, left)
 
     def take_deletes(self) -> list[Held]:
         """Messages that the caller deletes by the receive that it is about to make."""
@@ -87,38 +92,42 @@ class Settler:
         self._leases.end(taken)
         return taken
 
-    def note_deletes(self, taken: Sequence[Held], outcome: Outcome) -> None:
+    @driven
+    def note_deletes(self, taken: Sequence[Held], outcome: Outcome) -> Steps[None]:
         """What became of them; those that the service could not delete then are deleted now."""
         by_receipt = {held.message.receipt: held for held in taken}
         passing = {failed.receipt for failed in outcome.failed if failed.code != _EXPIRED}
         self._leases.drop([held for receipt, held in by_receipt.items() if receipt not in passing])
         _warn([failed for failed in outcome.failed if failed.receipt not in passing])
-        self.delete_after_all([by_receipt[receipt] for receipt in passing])
+        yield partial(self.delete_after_all, [by_receipt[receipt] for receipt in passing])
 
-    def delete_after_all(self, taken: Sequence[Held]) -> None:
+    @driven
+    def delete_after_all(self, taken: Sequence[Held]) -> Steps[None]:
         """Delete these in a call of their own, since the receive failed that was to do it.
 
         It may have done it all the same: a receipt that is worth nothing is no failure here.
         """
         if not taken:
             return
+        receipts = [held.message.receipt for held in taken]
         try:
-            outcome = self._client.delete(self._source, [held.message.receipt for held in taken])
+            outcome: Outcome = yield partial(self._client.delete, self._source, receipts)
             _warn([failed for failed in outcome.failed if failed.code != _EXPIRED])
         except CirrusMQError as error:
             logger.warning("%d messages not settled: %s", len(taken), error)
         finally:
             self._leases.drop(taken)
 
-    def close(self) -> None:
+    @driven
+    def close(self) -> Steps[None]:
         """Settle what waits, then end."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()
-        for thread in self._threads:
-            thread.join()
+        yield partial(self._kind.join, self._workers)
 
-    def settle(self, results: Iterable[tuple[Held, Result]]) -> set[str]:
+    @driven
+    def settle(self, results: Iterable[tuple[Held, Result]]) -> Steps[set[str]]:
         """Settle these now; the receipts for which the service did it."""
         together: defaultdict[Result, list[Held]] = defaultdict(list)
         for held, result in results:
@@ -126,14 +135,15 @@ class Settler:
         done: set[str] = set()
         for result, group in together.items():
             for start in range(0, len(group), BATCH):
-                done |= self._settle(group[start : start + BATCH], result)
+                done |= yield from self._settle(group[start : start + BATCH], result)
         return done
 
-    def _run(self) -> None:
-        while taken := self._next():
-            self.settle(taken)
+    @driven
+    def _work(self) -> Steps[None]:
+        while taken := (yield from self._next()):
+            yield partial(self.settle, taken)
 
-    def _next(self) -> list[tuple[Held, Result]]:
+    def _next(self) -> Steps[list[tuple[Held, Result]]]:
         """What is to be settled now, as soon as there is something; nothing at the end."""
         with self._changed:
             while True:
@@ -148,14 +158,14 @@ class Settler:
                         break
                 elif self._closed:
                     return []
-                self._changed.wait(left)
+                yield partial(self._changed.wait, left)
             self._changed.notify_all()
             return taken
 
-    def _settle(self, group: Sequence[Held], result: Result) -> set[str]:
+    def _settle(self, group: Sequence[Held], result: Result) -> Steps[set[str]]:
         receipts = [held.message.receipt for held in group]
         try:
-            outcome = self._call(receipts, result)
+            outcome: Outcome = yield self._call(receipts, result)
         except CirrusMQError as error:
             # They are delivered again when their leases end.
             logger.warning("%d messages not settled: %s", len(group), error)
@@ -167,17 +177,19 @@ class Settler:
         ]
         _warn(outcome.failed)
         if hopeless:
-            self._settle([held for held in group if held.message.receipt in hopeless], Retry())
+            again = [held for held in group if held.message.receipt in hopeless]
+            yield from self._settle(again, Retry())
         return set(outcome.done)
 
-    def _call(self, receipts: Sequence[str], result: Result) -> Outcome:
+    def _call(self, receipts: Sequence[str], result: Result) -> Step:
+        client, source = self._client, self._source
         match result:
             case Ack():
-                return self._client.delete(self._source, receipts)
+                return partial(client.delete, source, receipts)
             case DeadLetter(reason):
-                return self._client.dead_letter(self._source, receipts, reason)
+                return partial(client.dead_letter, source, receipts, reason)
             case Retry():
-                return self._client.give_back(self._source, receipts, result.delay_seconds)
+                return partial(client.give_back, source, receipts, result.delay_seconds)
 
 
 def _first(waiting: deque[T]) -> list[T]:

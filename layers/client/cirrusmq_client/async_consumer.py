@@ -1,0 +1,148 @@
+"""`AsyncConsumer`: a handler for the messages of a source, for asyncio."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, Self, overload
+
+from cirrusmq_client.async_client import AsyncClient
+from cirrusmq_client.consumer import make_mode
+from cirrusmq_client.errors import CirrusMQError
+from cirrusmq_client.messages import Received
+from cirrusmq_client.options import Batches, Options
+from cirrusmq_client.progress import Progress
+from cirrusmq_client.results import Ack, Retry
+from cirrusmq_client.signals import stop_on_signals
+from cirrusmq_client.sources import Source
+from cirrusmq_client.tasks import TASKS
+
+
+class AsyncConsumer:
+    """`Consumer` for asyncio: handlers are coroutine functions, in tasks of one event loop.
+
+        async def handle(message):
+            print(message.text)
+
+        async with AsyncClient() as client:
+            await AsyncConsumer("orders", handle, client=client).run()
+
+    Results, sources and options are those of `Consumer`, with tasks for its threads: `workers` is
+    how many handlers run side by side. Progress of broadcasting is saved in the loop's thread.
+
+    Cancelled, it ends as after `stop`: what was not started is given back, handlers end within the
+    grace time, and what they did is settled; then the cancellation goes on. A second cancellation
+    ends the grace time. Handlers that still run at its end are cancelled, and their messages given
+    back.
+    """
+
+    @overload
+    def __init__(
+        self,
+        source: str | Source,
+        handler: Callable[[Received], object],
+        *,
+        client: AsyncClient,
+        batches: None = None,
+        broadcasting: Progress | None = None,
+        none_means_retry: bool = False,
+        **options: Any,
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self,
+        source: str | Source,
+        handler: Callable[[list[Received]], object],
+        *,
+        client: AsyncClient,
+        batches: Batches,
+        broadcasting: Progress | None = None,
+        none_means_retry: bool = False,
+        **options: Any,
+    ) -> None: ...
+
+    def __init__(
+        self,
+        source: str | Source,
+        handler: Callable[[Any], object],
+        *,
+        client: AsyncClient,
+        batches: Batches | None = None,
+        broadcasting: Progress | None = None,
+        none_means_retry: bool = False,
+        **options: Any,
+    ) -> None:
+        chosen = Options(batches=batches, **options)
+        none = Retry() if none_means_retry else Ack()
+        self.client = client
+        self._mode = make_mode(client, source, _awaited(handler), none, chosen, broadcasting, TASKS)
+
+    async def run(self) -> None:
+        """Consume until SIGTERM, Ctrl-C, `stop` or a cancellation; then end as `join` says."""
+        loop = asyncio.get_running_loop()
+
+        def stop() -> None:
+            loop.call_soon_threadsafe(self.stop)
+
+        with stop_on_signals(stop):
+            await self.start()
+            await self.join()
+
+    async def start(self) -> None:
+        """Begin, in tasks of its own. A consumer runs once."""
+        await self._mode.start()
+
+    def stop(self) -> None:
+        """Receive nothing more; returns at once. To be called in the loop's thread."""
+        self._mode.stopping.set()
+
+    async def join(self) -> None:
+        """Wait for `stop`; then give back what was not started, and let handlers end.
+
+        Raises what made receiving impossible: the queue is not there, the key is wrong.
+        """
+        try:
+            await self._mode.stopping.wait()
+        except asyncio.CancelledError:
+            self.stop()
+            with suppress(CirrusMQError):
+                await self._finish()
+            raise
+        await self._finish()
+
+    async def _finish(self) -> None:
+        finishing = asyncio.create_task(self._mode.finish(), name="cirrusmq-finish")
+        try:
+            await asyncio.shield(finishing)
+        except asyncio.CancelledError:
+            self._mode.abandon()
+            with suppress(CirrusMQError):
+                await asyncio.shield(finishing)
+            raise
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(self, *raised: object) -> None:
+        self.stop()
+        await self.join()
+
+
+def _awaited(handler: Callable[[Any], object]) -> Callable[[Any], Any]:
+    """The handler, awaited if it can be. A cancellation of its own making is a failure."""
+
+    async def call(given: Any) -> object:
+        try:
+            result = handler(given)
+            return await result if inspect.isawaitable(result) else result
+        except asyncio.CancelledError as error:
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise
+            raise RuntimeError("something that the handler awaited was cancelled") from error
+
+    return call
