@@ -8,6 +8,7 @@ counts as the library's.
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import threading
 import time
@@ -17,7 +18,19 @@ from typing import Any
 
 import httpx
 
-from cirrusmq_client import Batches, Client, Connection, Consumer, Message, Producer, Received
+from cirrusmq_client import (
+    AsyncClient,
+    AsyncConsumer,
+    AsyncProducer,
+    Batches,
+    Client,
+    Connection,
+    Consumer,
+    Message,
+    Producer,
+    Received,
+)
+from cirrusmq_client.client import BaseClient
 
 from ..drawing.tables import middle, show
 from ..rivals.servers import Stack, our_stack
@@ -81,13 +94,11 @@ class Library:
         self._client.delete(QUEUES[1], receipts)
 
 
-class Counting(Client):
+class Counting(BaseClient):
     """A client that counts the calls on messages."""
 
-    def __init__(self, connection: Connection) -> None:
-        super().__init__(connection)
-        self._lock = threading.Lock()
-        self._calls = 0
+    _lock = threading.Lock()
+    _calls = 0
 
     def take_calls(self) -> int:
         """The calls since the last time."""
@@ -121,18 +132,27 @@ class Counting(Client):
         return call(*args, **named)
 
 
+class CountingClient(Counting, Client):
+    """Of threads."""
+
+
+class CountingAsyncClient(Counting, AsyncClient):
+    """Of one event loop."""
+
+
 def run() -> None:
     """Measure both, and print whether the goals are met."""
     with our_stack() as stack, Client(_connection(stack)) as client:
         for queue in (*QUEUES, "consumed", "counted"):
             client.create_queue(queue)
-        counting = Counting(_connection(stack))
-        with counting:
-            show(
-                f"The calls that the library makes for {COUNTED:,} messages of 100 bytes",
-                ("messages", "calls", "messages/s"),
-                list(measure_calls_made(counting)),
-            )
+        with CountingClient(_connection(stack)) as counting:
+            made = list(measure_calls_made(counting))
+        made += asyncio.run(measure_asyncio(_connection(stack)))
+        show(
+            f"The calls that the library makes for {COUNTED:,} messages of 100 bytes",
+            ("messages", "calls", "messages/s"),
+            made,
+        )
         rows = measure_calls(stack, client)
         show(
             f"The library beside bare httpx (goal: ratio of all calls <= {GOAL_RATIO})",
@@ -147,7 +167,7 @@ def run() -> None:
         )
 
 
-def measure_calls_made(client: Counting) -> Iterator[tuple[str, int, float]]:
+def measure_calls_made(client: CountingClient) -> Iterator[tuple[str, int, float]]:
     """(what is done with so many messages, calls made, messages a second)."""
     producer = Producer(client)
 
@@ -182,6 +202,30 @@ def measure_calls_made(client: Counting) -> Iterator[tuple[str, int, float]]:
         work()
         yield name, client.take_calls(), COUNTED / (time.perf_counter() - began)
     producer.close()
+
+
+async def measure_asyncio(connection: Connection) -> list[tuple[str, int, float]]:
+    """The same of the classes for asyncio."""
+    left, done = itertools.count(1), asyncio.Event()
+
+    async def handle(message: Received) -> None:
+        if next(left) == COUNTED:
+            done.set()
+
+    rows = []
+    async with CountingAsyncClient(connection) as client:
+        began = time.perf_counter()
+        async with AsyncProducer(client) as producer:
+            for _ in range(COUNTED):
+                await producer.send_soon("counted", BODY)
+        took = time.perf_counter() - began
+        rows.append(("asyncio: sent soon, linger 5 ms", client.take_calls(), COUNTED / took))
+        began = time.perf_counter()
+        async with AsyncConsumer("counted", handle, client=client, wait_seconds=1):
+            await done.wait()
+        took = time.perf_counter() - began
+        rows.append(("asyncio: consumed with the defaults", client.take_calls(), COUNTED / took))
+    return rows
 
 
 def measure_calls(stack: Stack, client: Client) -> list[tuple[str, float, float, float]]:
