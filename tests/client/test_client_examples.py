@@ -98,6 +98,17 @@ def test_what_is_produced_is_consumed_by_any_number(start: Start, wait_until: Wa
         worker.end()
 
 
+def test_an_asyncio_program_sends_and_consumes(
+    start: Start, client: Client, wait_until: Wait
+) -> None:
+    worker = start("consume_async")
+    wait_until(lambda: len(worker.lines) == 100)
+    assert sorted(worker.lines) == sorted(f"order {number}" for number in range(100))
+    worker.end()
+    counts = client.show_queue("orders")["counts"]
+    assert counts["active"] + counts["inactive"] == 0
+
+
 def test_batches_are_consumed(start: Start, wait_until: Wait) -> None:
     assert start("produce").process.wait(30) == 0
     worker = start("consume_batches")
