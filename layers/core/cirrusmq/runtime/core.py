@@ -11,6 +11,7 @@ import msgspec
 from msgspec import field
 
 from cirrusmq.base import limits
+from cirrusmq.runtime.bodies import Bodies, InMemory
 from cirrusmq.runtime.cache import Cache
 from cirrusmq.runtime.callers import Callers
 from cirrusmq.runtime.clock import Clock
@@ -110,6 +111,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Calls of one account above which it is told to wait; 0 is no limit."""
     account_waiting_receives: int = 0
     """Receives of one account that may wait at the same time; 0 is no limit."""
+    bodies_in_s3_from: int = 0
+    """Packed bytes of a send from which its messages lie in an object; 0: never."""
 
 
 class Core(msgspec.Struct, frozen=True, kw_only=True):
@@ -144,6 +147,8 @@ class Core(msgspec.Struct, frozen=True, kw_only=True):
     """What Lambda gave up: events of the stream and invocations."""
     real_seconds: Callable[[], int] = lambda: int(time.time())
     """The real time in epoch seconds, for signatures that others check."""
+    bodies: Bodies = field(default_factory=InMemory)
+    """The bucket for the messages of large sends."""
     settings: Settings = Settings()
     hints: Hints = field(default_factory=Hints)
     wake_ups: WakeUpMemory = field(default_factory=WakeUpMemory)
