@@ -130,9 +130,18 @@ def check_body_size(message: Message, max_bytes: int, where: str) -> None:
 
 def pack(messages: Sequence[Message]) -> bytes:
     """Messages as bytes: MessagePack behind one byte that says whether it is deflated."""
-    plain = msgspec.msgpack.encode([_listed(message) for message in messages])
+    return compress(msgspec.msgpack.encode([_listed(message) for message in messages]))
+
+
+def compress(plain: bytes) -> bytes:
+    """The bytes, deflated where that makes them fewer, behind one byte that says so."""
     deflated = _deflated(plain)
     return _DEFLATED + deflated if len(deflated) < len(plain) else _PLAIN + plain
+
+
+def decompress(content: bytes) -> bytes:
+    """The bytes that `compress` was given."""
+    return content[1:] if content[:1] == _PLAIN else zlib.decompress(content[1:])
 
 
 def _deflated(plain: bytes) -> bytes:
@@ -145,10 +154,9 @@ def _deflated(plain: bytes) -> bytes:
 
 def unpack(content: bytes) -> list[Message]:
     """The messages that `pack` packed."""
-    packed = content[1:] if content[:1] == _PLAIN else zlib.decompress(content[1:])
     return [
         Message(body=body, attributes=attributes, tags=tuple(tags), group=group)
-        for body, attributes, tags, group in msgspec.msgpack.decode(packed)
+        for body, attributes, tags, group in msgspec.msgpack.decode(decompress(content))
     ]
 
 

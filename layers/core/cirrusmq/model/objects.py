@@ -1,0 +1,79 @@
+"""The object with the messages of one send: its bytes, its key and its life. Pure.
+
+    bytes   0        1       2          2 + 4n
+            version  count   n ends     message 0, message 1, … each packed for itself
+
+An end is where a message ends, counted from the beginning of the object, so that a few of many
+messages are read by a range. All messages of a request are in it, by their places there, also those
+that were refused or are duplicates: a repeated send has the same id, and writes the same bytes.
+
+The first part of a key says for how many days the bucket keeps an object after it was written. It
+ends by a rule of the bucket; nobody deletes it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+from collections.abc import Iterable, Sequence
+
+from cirrusmq.base import limits, ulid
+from cirrusmq.model.message import Message, pack, unpack
+
+DAY_MS = 86_400_000
+LONGEST_DAYS = 16
+"""Of the longest retention, with the margin."""
+MARGIN_MS = limits.KEY_SLACK_MS
+"""A repeated send may store its parcel that much later than the object was first written."""
+MOST_HEAD_BYTES = 2 + 4 * limits.BATCH_MESSAGES
+_VERSION = 1
+_SPREAD_DIGITS = 3
+
+
+def pack_object(messages: Sequence[Message]) -> bytes:
+    """The object of a send, of 1 to 16 messages."""
+    packed = [pack([message]) for message in messages]
+    ends, end = [], 2 + 4 * len(packed)
+    for each in packed:
+        end += len(each)
+        ends.append(end)
+    head = struct.pack(f">BB{len(ends)}I", _VERSION, len(ends), *ends)
+    return b"".join([head, *packed])
+
+
+def read_spans(head: bytes) -> list[tuple[int, int]]:
+    """From where to before where in the object each message is; `head` is how it begins.
+
+    Raises ValueError where that is no object of ours.
+    """
+    if len(head) < 2 or head[0] != _VERSION or len(head) < 2 + 4 * head[1]:
+        raise ValueError("these bytes do not begin an object with messages")
+    ends = struct.unpack_from(f">{head[1]}I", head, 2)
+    return list(zip((2 + 4 * len(ends), *ends), ends, strict=False))
+
+
+def unpack_object(
+    spans: Sequence[tuple[int, int]], part: bytes, begins: int, positions: Iterable[int]
+) -> dict[int, Message]:
+    """The messages at these positions; `part` is the object from its byte `begins` on."""
+    return {
+        position: unpack(part[start - begins : end - begins])[0]
+        for position in positions
+        for start, end in [spans[position]]
+    }
+
+
+def life_days(life_ms: int) -> int:
+    """The class of life of an object whose messages can be read for so long from now on."""
+    return -(-(life_ms + MARGIN_MS) // DAY_MS)
+
+
+def surely_lives_until_ms(send_id: str, days: int) -> int:
+    """Until when an object can surely be read: it was not written before its send began."""
+    return ulid.time_of(send_id) - limits.ATTEMPT_AHEAD_MS + days * DAY_MS
+
+
+def object_key(send_id: str, days: int) -> str:
+    """`d<days>/<3 hex digits>/<send id>`: the digits spread the keys of one time."""
+    spread = hashlib.blake2b(send_id.encode(), digest_size=8).hexdigest()[:_SPREAD_DIGITS]
+    return f"d{days:02d}/{spread}/{send_id}"
