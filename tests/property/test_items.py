@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tests.unit.parcels import NOW_MS, SEND_ID
 
 from cirrusmq.base.limits import KEY_SLACK_MS
+from cirrusmq.model.envelope import pack_envelopes
 from cirrusmq.model.message import Message, pack
 from cirrusmq.model.parcel import Parcel, where_differing
 from cirrusmq.storage.models import DeduplicationItem, LogItem, ParcelItem
@@ -18,12 +19,17 @@ from cirrusmq.storage.parcels import (
     ERRORS,
     LOG_TTL_MARGIN_MS,
     archive_item,
+    join_log_items,
     log_item,
     log_key,
+    object_days,
+    object_log_item,
     parcel_item,
     partition_key,
+    read_described,
     read_messages,
     read_parcel,
+    read_positions,
     ttl_seconds,
 )
 from cirrusmq.storage.reminders import reminder_item
@@ -62,6 +68,8 @@ def parcels(draw: st.DrawFn) -> Parcel:
         visibility_seconds=seconds if any(seconds) and draw(st.booleans()) else (),
         content=draw(st.none() | st.binary(min_size=1)),
         log=draw(st.none() | texts),
+        object_days=draw(st.integers(0, 16)),
+        own_group=draw(st.booleans()),
         moved_from=draw(st.none() | texts),
         dead_letter=draw(st.none() | st.dictionaries(texts, texts | numbers, min_size=1)),
         fanned_out=draw(st.booleans()),
@@ -88,6 +96,8 @@ def model_of(parcel: Parcel) -> ParcelItem:
         content=parcel.content,
         log=parcel.log,
         parcel_id=None if parcel.sort_key.endswith(parcel.parcel_id) else parcel.parcel_id,
+        object_days=parcel.object_days or None,
+        own_group=parcel.own_group or None,
         moved_from=parcel.moved_from,
         dead_letter=msgspec.msgpack.encode(parcel.dead_letter) if parcel.dead_letter else None,
         fanned_out=parcel.fanned_out or None,
@@ -143,6 +153,46 @@ def test_a_log_record_becomes_the_item_of_its_model(
     )
     assert item == dict(modelled.serialize())
     assert read_messages(item) == messages
+
+
+@given(
+    st.dictionaries(st.integers(0, 15), texts, min_size=1, max_size=16),
+    st.integers(1, 16),
+    numbers,
+    numbers,
+    st.none() | st.binary(min_size=1),
+)
+def test_a_log_record_of_messages_in_an_object_becomes_the_item_of_its_model(
+    bodies: dict[int, str], days: int, sent_ms: int, expires_ms: int, header: bytes | None
+) -> None:
+    messages = {place: Message(body=body, group="g") for place, body in bodies.items()}
+    item = object_log_item("queue#3", SEND_ID, messages, days, sent_ms, expires_ms, header)
+    pk, sk = log_key("queue#3", SEND_ID)
+    modelled = LogItem(
+        pk,
+        sk,
+        envelopes=pack_envelopes(messages),
+        object_days=days,
+        sent_ms=sent_ms,
+        expires_ms=expires_ms,
+        header=header,
+        expires_at=ttl_seconds(expires_ms + LOG_TTL_MARGIN_MS),
+    )
+    assert item == dict(modelled.serialize())
+    assert object_days(item) == days
+    assert list(read_positions(item)) == list(messages)
+    assert [each.group for each in read_described(item).values()] == ["g"] * len(messages)
+
+
+def test_a_record_of_an_object_keeps_what_another_try_logged() -> None:
+    """Parcels of the other try, made while the bucket refused, still need it."""
+    sent = {place: Message(body=f"body {place}") for place in range(3)}
+    logged = log_item("queue#3", SEND_ID, (1,), pack([sent[1]]), NOW_MS, NOW_MS + 9_000, None)
+    new = object_log_item("queue#3", SEND_ID, sent, 5, NOW_MS, NOW_MS + 1_000, b"header")
+    joined = join_log_items(new, logged)
+    assert read_messages(joined) == {1: sent[1]}
+    assert list(read_positions(joined)) == [0, 1, 2]
+    assert joined["expires_at"] == logged["expires_at"]
 
 
 @given(texts, texts, numbers, numbers)

@@ -9,6 +9,8 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
+from cirrusmq.base import ulid
+from cirrusmq.model.envelope import Described
 from cirrusmq.model.message import Message, pack
 from cirrusmq.model.parcel import Parcel, message_id, sort_key, where_differing
 from cirrusmq.runtime.core import Core
@@ -23,7 +25,7 @@ class Share(msgspec.Struct, frozen=True, kw_only=True):
     source_id: str
     places: Sequence[int]
     """Numbers of the messages that the reader gets."""
-    messages: Sequence[Message]
+    messages: Sequence[Described]
     positions: Sequence[int]
     """The messages' numbers in their send."""
     parcel_id: str
@@ -44,6 +46,8 @@ class Share(msgspec.Struct, frozen=True, kw_only=True):
     """Whether small messages travel in the parcels, so that the log need not be read."""
     log_is_own: bool
     """Whether the reader looks in this log by itself, at its parcel's partition."""
+    object_days: int = 0
+    """The class of life of the object with the messages; 0: they are in none."""
     dead_letter: dict[str, Any] | None = None
     invokes: bool = False
     """Whether the reader hands its messages to a function."""
@@ -59,8 +63,9 @@ def parcels_of(share: Share) -> Iterator[Parcel]:
         together.setdefault(lot, []).append(place)
     for places in together.values():
         parcel = _parcel(share, places)
-        if share.inline:
-            packed = pack([share.messages[place] for place in places])
+        if share.inline and not share.object_days:
+            whole = (share.messages[place] for place in places)
+            packed = pack([each for each in whole if isinstance(each, Message)])
             inline = replace(parcel, content=packed, log=None)
             parcel = inline if fits(parcel_item(inline), retries=True) else parcel
         yield parcel
@@ -100,6 +105,7 @@ def _parcel(share: Share, places: Sequence[int]) -> Parcel:
     positions = tuple(share.positions[place] for place in places)
     own = tuple(share.visibility_seconds[place] for place in places)
     found_by_itself = share.log_is_own and share.log.endswith(f"#{partition}")
+    unlogged = found_by_itself or bool(share.object_days)
     return Parcel(
         source_id=share.source_id,
         partition=partition,
@@ -115,11 +121,22 @@ def _parcel(share: Share, places: Sequence[int]) -> Parcel:
         answer_percent=max(share.messages[place].answer_percent for place in places),
         positions=where_differing(positions),
         visibility_seconds=own if any(own) else (),
-        log=None if found_by_itself else share.log,
+        log=None if unlogged else share.log,
+        object_days=share.object_days,
+        own_group=bool(share.object_days) and any(_in_own_group(share, each) for each in places),
         dead_letter=share.dead_letter,
         fanned_out=True,
         invokes=share.invokes,
     )
+
+
+def _in_own_group(share: Share, place: int) -> bool:
+    """Whether the queue that the message was sent into gave it a group that its object lacks."""
+    return share.messages[place].group == _own_id(share, place)
+
+
+def _own_id(share: Share, place: int) -> str:
+    return message_id(share.parcel_id[: ulid.CHARACTERS], share.positions[place])
 
 
 def _group(share: Share, place: int) -> str:

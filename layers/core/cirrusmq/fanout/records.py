@@ -14,6 +14,7 @@ from cirrusmq.fanout.copies import Share, lanes_of, parcels_of, put_parcels
 from cirrusmq.fanout.handouts import Handout, LogEntry
 from cirrusmq.fanout.topics import topic_handouts
 from cirrusmq.filters.selection import compile_filter
+from cirrusmq.model.envelope import Described
 from cirrusmq.model.message import unpack
 from cirrusmq.publishing.log_reader import came_late, show_again
 from cirrusmq.publishing.records import holds_messages, is_topic_record
@@ -21,6 +22,7 @@ from cirrusmq.queues.receivers import Receiver, cached_receivers
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import Item
 from cirrusmq.sending.parcels import LogHeader
+from cirrusmq.storage.parcels import object_days, read_described
 
 
 def handouts_of(core: Core, entry: LogEntry) -> list[Handout]:
@@ -62,7 +64,7 @@ def _shares(record: Item, receivers: Sequence[Receiver]) -> Iterator[Share]:
     if "h" not in record:  # from before the queue had receivers
         return
     header = decode_packed(record["h"]["B"], LogHeader)
-    messages = unpack(record["b"]["B"])
+    messages = _messages(record, header)
     _, queue_id, partition = record["pk"]["S"].split("#")
     parcel_id = record["sk"]["S"].partition("#")[2]
     sent_ms = int(record["t"]["N"])
@@ -93,5 +95,14 @@ def _shares(record: Item, receivers: Sequence[Receiver]) -> Iterator[Share]:
             group_partitions=header.partitions,
             inline=False,
             log_is_own=True,
+            object_days=object_days(record),
             dead_letter=header.dead_letter,
         )
+
+
+def _messages(record: Item, header: LogHeader) -> Sequence[Described]:
+    """The messages of a record in the order of its header; others may be behind them."""
+    if object_days(record):
+        described = read_described(record)
+        return [described[position] for position in header.positions]
+    return unpack(record["b"]["B"])

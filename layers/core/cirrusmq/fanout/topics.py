@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 
 from msgspec.structs import replace
 
 from cirrusmq.base import limits, ulid
+from cirrusmq.base.errors import Unavailable
 from cirrusmq.fanout.copies import Share, lanes_of, parcels_of, put_parcels
 from cirrusmq.fanout.handouts import Handout, LogEntry
+from cirrusmq.model.envelope import Described
 from cirrusmq.model.message import Message
 from cirrusmq.model.parcel import Parcel, lone_parcel_id, message_id
 from cirrusmq.model.queue import Queue
@@ -20,10 +22,10 @@ from cirrusmq.publishing.records import Delivery, TopicRecord, read_record
 from cirrusmq.queues.receivers import cached_receivers
 from cirrusmq.runtime.core import Core
 from cirrusmq.sending import deduplication
-from cirrusmq.sending.batch import stored
-from cirrusmq.sending.deduplication import Duplicate
+from cirrusmq.sending.deduplication import Duplicate, Stored
 from cirrusmq.sending.parcels import Entry, items_for
 from cirrusmq.sending.wake_ups import wake_receivers
+from cirrusmq.storage.objects import keep_object
 from cirrusmq.storage.parcels import read_parcel
 from cirrusmq.storage.sequences import take_sequence
 from cirrusmq.subscriptions.subscriptions import subscriptions_with
@@ -150,6 +152,7 @@ def _share(source_id: str, record: TopicRecord, delivery: Delivery) -> Share:
         group_partitions=limits.TOPIC_PARTITIONS_DEFAULT,
         inline=True,
         log_is_own=False,
+        object_days=record.object_days,
     )
 
 
@@ -194,11 +197,12 @@ def _send(core: Core, queue: Queue, record: TopicRecord, delivery: Delivery) -> 
             begun_ms=ulid.time_of(record.send_id) if whole else now_ms,
             now_ms=now_ms,
             take_sequence=lambda n, count: take_sequence(core, queue.id, n, count),
+            object_days=_kept_days(core, queue, record, now_ms),
         )
         reminders = deduplication.reminders(
             queue.id,
             {record.positions[place]: f"{record.send_id}#{place}" for place in places},
-            stored(record.send_id, messages, now_ms),
+            _stored(record, messages, now_ms),
             life_ms=limits.TOPIC_LIFE_SECONDS * 1000,
         )
         with contextlib.suppress(Duplicate):
@@ -206,7 +210,36 @@ def _send(core: Core, queue: Queue, record: TopicRecord, delivery: Delivery) -> 
             wake_receivers(core, queue, map(read_parcel, items.parcels), now_ms)
 
 
-def _grouped(queue: Queue, record: TopicRecord, place: int) -> Message:
+def _kept_days(core: Core, queue: Queue, record: TopicRecord, now_ms: int) -> int:
+    """The class of the object with the record's messages, for a life that begins now; 0: in none.
+
+    published    object d05 .............................. ends
+    fanned out, a day late        the queue's 4 days ............. end: copied anew
+    """
+    if not record.object_days:
+        return 0
+    end_ms = now_ms + queue.attributes.message_retention_seconds * 1000
+    days = keep_object(core, record.send_id, record.object_days, end_ms, now_ms)
+    if days is None:
+        raise Unavailable  # its share stays parked
+    return days
+
+
+def _stored(
+    record: TopicRecord, messages: Mapping[int, Described], now_ms: int
+) -> dict[int, Stored]:
+    """The messages as reminders have them; nobody is told the digest of one in an object."""
+    return {
+        position: Stored(
+            id=message_id(record.send_id, position),
+            body_md5=message.body_md5 if isinstance(message, Message) else "",
+            sent_ms=now_ms,
+        )
+        for position, message in messages.items()
+    }
+
+
+def _grouped(queue: Queue, record: TopicRecord, place: int) -> Described:
     """The message; in an ordered queue one without a group is its own."""
     message = record.messages[place]
     if not queue.attributes.ordered or message.group is not None:

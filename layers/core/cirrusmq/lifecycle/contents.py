@@ -1,13 +1,16 @@
-"""Fetching what a parcel's messages say, from the parcel itself or from the log."""
+"""Fetching what a parcel's messages say: from the parcel itself, from the log or from an object."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from msgspec.structs import replace
+
 from cirrusmq.model.message import Message, unpack
 from cirrusmq.model.parcel import Parcel
 from cirrusmq.model.source import Source
 from cirrusmq.runtime.core import Core
+from cirrusmq.storage.objects import BucketUnavailable, Wanted, read_objects
 from cirrusmq.storage.parcels import log_key, read_messages
 
 
@@ -17,16 +20,31 @@ def read_contents(
     """For each (parcel, places) the messages at those places; one that cannot be read is absent.
 
     A record that the cheap read does not see yet is asked for once more, strongly consistent.
+    Raises Unavailable where the store or the bucket refuses any of them.
     """
+    found, refused = read_what_can_be(core, source, wanted)
+    if refused is not None:
+        raise refused
+    return found
+
+
+def read_what_can_be(
+    core: Core, source: Source, wanted: Iterable[tuple[Parcel, Sequence[int]]]
+) -> tuple[list[dict[int, Message]], BucketUnavailable | None]:
+    """As `read_contents`, without the messages that the bucket refuses, and why it does."""
     parcels = list(wanted)
-    keys = {_log_key(source, parcel) for parcel, _ in parcels if parcel.content is None}
+    keys = {_log_key(source, parcel) for parcel, _ in parcels if _in_log(parcel)}
     table = core.tables.messages
     records = core.store.get_many(table, sorted(keys), consistent=False)
     missing = keys - records.keys()
     if missing:
         records |= core.store.get_many(table, sorted(missing), consistent=True)
-    found = []
+    objects = _read_objects(core, parcels)
+    found: list[dict[int, Message]] = []
     for parcel, places in parcels:
+        if parcel.object_days:
+            found.append(_in_object(parcel, places, objects[_object_of(parcel)]))
+            continue
         if parcel.content is not None:
             messages = unpack(parcel.content)
             found.append({place: messages[place] for place in places})
@@ -37,6 +55,46 @@ def read_contents(
             continue
         sent = read_messages(record)
         found.append({place: _pick(sent, parcel.position(place)) for place in places})
+    errors = (each for each in objects.values() if isinstance(each, BucketUnavailable))
+    return found, next(errors, None)
+
+
+def _in_log(parcel: Parcel) -> bool:
+    return parcel.content is None and not parcel.object_days
+
+
+def _object_of(parcel: Parcel) -> tuple[str, int]:
+    return parcel.send_id, parcel.object_days
+
+
+def _read_objects(
+    core: Core, parcels: Iterable[tuple[Parcel, Sequence[int]]]
+) -> dict[tuple[str, int], dict[int, Message] | BucketUnavailable]:
+    """The messages in each object, by their numbers in their send."""
+    wanted: dict[tuple[str, int], Wanted] = {}
+    for parcel, places in parcels:
+        if parcel.object_days:
+            send_id, days = _object_of(parcel)
+            if (send_id, days) not in wanted:
+                wanted[send_id, days] = Wanted(send_id=send_id, days=days)
+            wanted[send_id, days].add(parcel, places)
+    if not wanted:
+        return {}
+    return dict(zip(wanted, read_objects(core, list(wanted.values())), strict=True))
+
+
+def _in_object(
+    parcel: Parcel, places: Sequence[int], there: dict[int, Message] | BucketUnavailable
+) -> dict[int, Message]:
+    if isinstance(there, BucketUnavailable):
+        return {}
+    found = {}
+    for place in places:
+        message = there.get(parcel.position(place))
+        if message is not None:
+            if parcel.own_group and message.group is None:
+                message = replace(message, group=parcel.message_id(place))
+            found[place] = message
     return found
 
 

@@ -14,6 +14,7 @@ from cirrusmq.model.queue import Queue
 from cirrusmq.model.source import Source
 from cirrusmq.runtime.core import Core
 from cirrusmq.sending.parcels import Entry, Origin, items_for
+from cirrusmq.storage.objects import keep_object
 from cirrusmq.storage.sequences import take_sequence
 
 
@@ -34,6 +35,10 @@ def move_to_queue(
     `reason` makes it a dead letter; None, a message redriven: to all receivers of the target, or
     `back_to` the one source of it. `alongside`: writes in the move's transaction. Answers the rest
     of the parcel; None where another worker was faster or the message's content cannot be read now.
+
+        object, class d05 ──> still there for the new life? else copied ──> the move's transaction
+
+    A copy that no parcel comes to name ends by itself. Raises Unavailable where the bucket refuses.
     """
     (messages,) = read_contents(core, source, [(parcel, [place])])
     if place not in messages:
@@ -49,6 +54,13 @@ def move_to_queue(
         available_ms=now_ms,
         visibility_seconds=parcel.visibility_seconds[place] if parcel.visibility_seconds else 0,
     )
+    object_days = 0
+    if parcel.object_days:
+        end_ms = now_ms + target.attributes.message_retention_seconds * 1000
+        days = keep_object(core, parcel.send_id, parcel.object_days, end_ms, now_ms)
+        if days is None:
+            return None
+        object_days = days
     dead_letter = None
     if reason is not None:
         dead_letter = {
@@ -75,6 +87,7 @@ def move_to_queue(
             dead_letter=dead_letter,
             back_to=back_to,
         ),
+        object_days=object_days,
     )
     nonces = {} if nonce is None else {place: nonce}
     return move_out(core, source, parcel, [place], items.all, now_ms, nonces, alongside=alongside)

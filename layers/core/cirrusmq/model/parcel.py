@@ -61,6 +61,10 @@ class Parcel(msgspec.Struct, frozen=True, kw_only=True):
     """The packed messages, where they fit in beside their state."""
     log: str | None = None
     """`<id>#<partition>` of the log with the messages; None: the source's, same partition."""
+    object_days: int = 0
+    """The class of life of the object with the messages, whose id is the send's; 0: in none."""
+    own_group: bool = False
+    """Whether a message that has no group, in its object, is a group of its own here."""
     moved_from: str | None = None
     """Id of the source that these messages were moved from, for the meter."""
     dead_letter: dict[str, Any] | None = None

@@ -22,6 +22,7 @@ from cirrusmq.fanout.batch import hand_out
 from cirrusmq.fanout.handouts import LogEntry
 from cirrusmq.model.queue import Queue
 from cirrusmq.model.topic import Topic
+from cirrusmq.publishing.records import holds_messages
 from cirrusmq.queues import operations
 from cirrusmq.queues.operations import Operation, Run, Step
 from cirrusmq.queues.receivers import cached_receivers
@@ -146,7 +147,7 @@ def _entries(
 
 def _lives(item: Item, now_ms: int) -> bool:
     """Whether a record has messages that are not expired; pointers to late ones have none."""
-    return "b" in item and now_ms < int(item["x"]["N"])
+    return holds_messages(item) and now_ms < int(item["x"]["N"])
 
 
 def _hand_out(core: Core, entries: Sequence[LogEntry]) -> None:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import contextlib
 import heapq
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
@@ -25,11 +25,18 @@ from cirrusmq.base.timestamps import parse_time
 from cirrusmq.model.message import Message
 from cirrusmq.model.parcel import message_id
 from cirrusmq.model.topic import Subscription, Topic
-from cirrusmq.publishing.records import holds_messages, is_topic_record, read_record, topic_log_key
+from cirrusmq.publishing.records import (
+    TopicRecord,
+    holds_messages,
+    is_topic_record,
+    read_record,
+    topic_log_key,
+)
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import ConditionFailed, Item
 from cirrusmq.sending.batch import new_send_id
 from cirrusmq.storage import cursors
+from cirrusmq.storage.objects import Wanted, read_object
 from cirrusmq.storage.parcels import LOG, log_key, page_request, partition_key
 
 _PAGE_RECORDS = 16
@@ -178,16 +185,40 @@ def _messages(
     if record.sent_ms < floor_ms:
         return
     selection = subscription.selection(topic.attributes.filter) if subscription else None
-    for place, message in enumerate(record.messages):
-        routing_key = record.header.routing_keys[place]
-        if selection and not selection.matches(message.tags, routing_key, message.attributes):
-            continue
+    routing_keys = record.header.routing_keys
+    selected = [
+        place
+        for place, each in enumerate(record.messages)
+        if not selection or selection.matches(each.tags, routing_keys[place], each.attributes)
+    ]
+    for place, message in _whole(core, record, selected).items():
         yield (
             place,
             Logged(
                 id=message_id(record.send_id, record.positions[place]),
                 message=message,
                 sent_ms=record.sent_ms,
-                routing_key=routing_key if topic.attributes.filter == "routing_key" else None,
+                routing_key=routing_keys[place]
+                if topic.attributes.filter == "routing_key"
+                else None,
             ),
         )
+
+
+def _whole(core: Core, record: TopicRecord, places: Sequence[int]) -> dict[int, Message]:
+    """A record's messages at these places; one that its object does not have is passed over."""
+    messages = {place: record.messages[place] for place in places}
+    if not record.object_days or not messages:
+        return {place: each for place, each in messages.items() if isinstance(each, Message)}
+    numbers = {place: record.positions[place] for place in places}
+    wanted = Wanted(
+        send_id=record.send_id,
+        days=record.object_days,
+        positions=set(numbers.values()),
+        sizes={
+            number: each.size_bytes
+            for number, each in zip(record.positions, record.messages, strict=True)
+        },
+    )
+    there = read_object(core, wanted)
+    return {place: there[number] for place, number in numbers.items() if number in there}

@@ -1,4 +1,8 @@
-"""Publishing: one log record, with its chosen subscriptions; fan-out does the rest."""
+"""Publishing: one log record, with its chosen subscriptions; fan-out does the rest.
+
+Where the messages are large, they are in an object, and the record, as the stream brings it to all
+its readers, has what is said of them beside their bodies.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +37,8 @@ from cirrusmq.sending.batch import (
     stored,
 )
 from cirrusmq.sending.deduplication import Earlier
-from cirrusmq.storage.parcels import log_item
+from cirrusmq.sending.objects import place_messages
+from cirrusmq.storage.parcels import log_item, object_log_item
 from cirrusmq.subscriptions.subscriptions import cached_subscriptions
 
 
@@ -70,6 +75,8 @@ class _Publish(msgspec.Struct, frozen=True, kw_only=True):
     queues: Mapping[str, Queue]
     """Those that it is delivered to, by the ids of their subscriptions."""
     in_order: bool
+    contents: Sequence[Message]
+    """All messages of the request."""
     id: str
     begun_ms: int
     now_ms: int
@@ -80,7 +87,8 @@ def publish(core: Core, topic: Topic, request: PublishRequest) -> list[Published
     now_ms = begun_ms = core.now_ms()
     if not isinstance(request.attempt, UnsetType):
         begun_ms = check_attempt(request.attempt, now_ms, core.clock.scale)
-    drafts, refused = _check(core, topic, request)
+    contents = read_contents(request.messages)
+    drafts, refused = _check(core, topic, request, contents)
     queues = endpoints(core, drafts.values())
     in_order = any_ordered(drafts.values(), queues, begun_ms)
     publishing = _Publish(
@@ -88,6 +96,7 @@ def publish(core: Core, topic: Topic, request: PublishRequest) -> list[Published
         topic=topic,
         queues=queues,
         in_order=in_order,
+        contents=contents,
         id=_publish_id(core, topic, request, begun_ms, drafts, in_order=in_order),
         begun_ms=begun_ms,
         now_ms=now_ms,
@@ -105,10 +114,9 @@ def publish(core: Core, topic: Topic, request: PublishRequest) -> list[Published
 
 
 def _check(
-    core: Core, topic: Topic, request: PublishRequest
+    core: Core, topic: Topic, request: PublishRequest, contents: Sequence[Message]
 ) -> tuple[dict[int, Draft], dict[int, CirrusMQError]]:
     """The messages by their places in the request; without `atomic` the errors of others."""
-    contents = read_contents(request.messages)
     routing_keys = [
         _routing_key(topic, given, f"messages[{place}]")
         for place, given in enumerate(request.messages)
@@ -243,7 +251,12 @@ def _record(publishing: _Publish, drafts: Sequence[Draft], contents: Mapping[int
     )
     # The topic's log and the trace read it for the topic's life, however short a queue's is.
     longest_ms = max(limits.TOPIC_LIFE_SECONDS * 1000, *(delivery.life_ms for delivery in to))
-    log = f"{topic.id}#{topic.log_partition(publishing.id)}"
-    places, content = tuple(contents), pack(list(contents.values()))
-    record = log_item(log, publishing.id, places, content, now_ms, now_ms + longest_ms, None)
+    log, times = f"{topic.id}#{topic.log_partition(publishing.id)}", (now_ms, now_ms + longest_ms)
+    placed = place_messages(publishing.core, publishing.id, publishing.contents, longest_ms)
+    if placed.days:
+        record = object_log_item(log, publishing.id, contents, placed.days, *times, None)
+    else:
+        whole = placed.packed if len(contents) == len(publishing.contents) else None
+        content = whole or pack(list(contents.values()))
+        record = log_item(log, publishing.id, tuple(contents), content, *times, None)
     return record | {"g": {"B": msgspec.msgpack.encode(header)}}

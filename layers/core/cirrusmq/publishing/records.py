@@ -8,10 +8,10 @@ import msgspec
 
 from cirrusmq.base.decoding import decode_packed
 from cirrusmq.base.names import ID_CHARACTERS
-from cirrusmq.model.message import Message
+from cirrusmq.model.envelope import Described
 from cirrusmq.model.topic import Topic
 from cirrusmq.runtime.store import Item
-from cirrusmq.storage.parcels import log_key, read_messages
+from cirrusmq.storage.parcels import log_key, object_days, read_described
 
 
 class Delivery(msgspec.Struct, frozen=True):
@@ -67,9 +67,12 @@ class TopicRecord(msgspec.Struct, frozen=True):
     sent_ms: int
     expires_ms: int
     header: TopicHeader
-    messages: list[Message]
+    messages: list[Described]
+    """Without their bodies where these are in an object."""
     positions: Sequence[int]
     """The messages' numbers in their publish."""
+    object_days: int
+    """The class of life of the object with the messages; 0: they are in none."""
 
 
 def make_header(
@@ -104,7 +107,7 @@ def topic_log_key(topic: Topic, send_id: str) -> tuple[str, str]:
 
 def holds_messages(item: Item) -> bool:
     """Whether an item of a log is a record: a topic's has others too, which name one."""
-    return "b" in item
+    return "b" in item or "e" in item
 
 
 def is_topic_record(item: Item) -> bool:
@@ -115,7 +118,7 @@ def is_topic_record(item: Item) -> bool:
 def read_record(item: Item) -> TopicRecord:
     """The record in an item."""
     _, topic_id, partition = item["pk"]["S"].split("#")
-    messages = read_messages(item)
+    messages = read_described(item)
     return TopicRecord(
         topic_id=topic_id,
         partition=int(partition),
@@ -125,4 +128,5 @@ def read_record(item: Item) -> TopicRecord:
         header=decode_packed(item["g"]["B"], TopicHeader),
         messages=list(messages.values()),
         positions=tuple(messages),
+        object_days=object_days(item),
     )

@@ -1,8 +1,8 @@
 """The items that put messages into a queue: pure, the same for every sender.
 
-A send's messages share one log record, or travel inside their parcel where that is small. Messages
-that become available at different times, or that are of different groups, get parcels of their
-own.
+A send's messages share one log record, or travel inside their parcel where that is small; those of
+a large send are in an object. Messages that become available at different times, or that are of
+different groups, get parcels of their own.
 """
 
 from __future__ import annotations
@@ -17,12 +17,13 @@ import msgspec
 from msgspec.structs import replace
 
 from cirrusmq.base import ulid
+from cirrusmq.model.envelope import Described
 from cirrusmq.model.message import Message, pack
-from cirrusmq.model.parcel import Parcel, sort_key, where_differing
+from cirrusmq.model.parcel import Parcel, message_id, sort_key, where_differing
 from cirrusmq.model.queue import Queue
 from cirrusmq.model.receipt import NONCE_BYTES
 from cirrusmq.runtime.store import Item
-from cirrusmq.storage.parcels import log_item, parcel_item
+from cirrusmq.storage.parcels import log_item, object_log_item, parcel_item
 from cirrusmq.storage.sizes import UNIT_BYTES, item_bytes
 
 _CHANGING = frozenset("vkrfw")
@@ -38,7 +39,8 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     """One message on its way into a queue, with its number in the send."""
 
     position: int
-    message: Message
+    message: Described
+    """With its body, unless that is in an object."""
     available_ms: int
     visibility_seconds: int = 0
 
@@ -98,45 +100,60 @@ def items_for(
     now_ms: int,
     take_sequence: Callable[[int, int], int],
     origin: Origin | None = None,
+    object_days: int = 0,
+    packed: bytes | None = None,
 ) -> Items:
     """The items that put `entries` into `queue`.
 
     `begun_ms` is the time in the send's id: keys are made from it, so that a repeated send finds
-    them. `take_sequence(partition, n)` answers the first of n new sequence numbers.
+    them. `take_sequence(partition, n)` answers the first of n new sequence numbers. `object_days`:
+    the class of life of the object with the messages; 0: they are in none. `packed`: all of them,
+    where that is known.
     """
     expires_ms = now_ms + queue.attributes.message_retention_seconds * 1000
     if queue.attributes.ordered:
         lots = _ordered_lots(queue, entries, take_sequence)
     else:
         lots = _unordered_lots(queue, entries, parcel_id, begun_ms - now_ms)
-    parcels = [_parcel(queue, lot, parcel_id, now_ms, expires_ms, origin) for lot in lots]
-    if queue.log_since_ms is None or (origin is not None and origin.back_to):
-        packed = [pack([entry.message for entry in lot.entries]) for lot in lots]
+    parcels = [
+        _parcel(queue, lot, parcel_id, now_ms, expires_ms, origin, object_days) for lot in lots
+    ]
+    logged = queue.log_since_ms is not None and not (origin is not None and origin.back_to)
+    # Without a header fan_out passes a record by.
+    header = _header(queue, entries, lots, origin) if logged else None
+    partition = _log_partition(queue, parcel_id)
+    log = f"{queue.id}#{partition}"
+    if object_days:
+        described = {entry.position: entry.message for entry in entries}
+        times = now_ms, expires_ms
+        record = object_log_item(log, parcel_id, described, object_days, *times, header)
+        return Items(log=record if logged else None, parcels=tuple(map(parcel_item, parcels)))
+    # The messages of a send in one lot are packed only once.
+    contents = [packed] if packed and len(lots) == 1 else []
+    if not logged:
+        contents = contents or [pack(_messages(lot.entries)) for lot in lots]
         inline = [
             parcel_item(replace(parcel, content=content))
-            for parcel, content in zip(parcels, packed, strict=True)
+            for parcel, content in zip(parcels, contents, strict=True)
             if len(content) < UNIT_BYTES
         ]
         retries = queue.attributes.retry is not None
         if len(inline) == len(lots) and all(fits(item, retries=retries) for item in inline):
             return Items(log=None, parcels=tuple(inline))
-        header = None  # fan_out passes such a record by
-    else:
-        packed = []
-        header = _header(queue, entries, lots, origin)
-    partition = _log_partition(queue, parcel_id)
-    log = f"{queue.id}#{partition}"
     positions = tuple(entry.position for entry in entries)
-    # The messages of a send in one lot are packed already.
-    content = packed[0] if len(packed) == 1 else pack([entry.message for entry in entries])
-    record = log_item(log, parcel_id, positions, content, now_ms, expires_ms, header)
+    content = contents[0] if len(contents) == 1 else packed or pack(_messages(entries))
     return Items(
-        log=record,
+        log=log_item(log, parcel_id, positions, content, now_ms, expires_ms, header),
         parcels=tuple(
             parcel_item(parcel if parcel.partition == partition else replace(parcel, log=log))
             for parcel in parcels
         ),
     )
+
+
+def _messages(entries: Sequence[Entry]) -> list[Message]:
+    """The messages of entries that have them whole, as those in no object do."""
+    return [entry.message for entry in entries if isinstance(entry.message, Message)]
 
 
 def _log_partition(queue: Queue, parcel_id: str) -> int:
@@ -209,7 +226,13 @@ def ordered_sort_key(group: str, sequence: int) -> str:
 
 
 def _parcel(
-    queue: Queue, lot: _Lot, parcel_id: str, now_ms: int, expires_ms: int, origin: Origin | None
+    queue: Queue,
+    lot: _Lot,
+    parcel_id: str,
+    now_ms: int,
+    expires_ms: int,
+    origin: Origin | None,
+    object_days: int,
 ) -> Parcel:
     count = len(lot.entries)
     positions = tuple(entry.position for entry in lot.entries)
@@ -230,11 +253,18 @@ def _parcel(
         answer_percent=max(entry.message.answer_percent for entry in lot.entries),
         positions=where_differing(positions),
         visibility_seconds=own if any(own) else (),
+        object_days=object_days,
+        own_group=bool(object_days) and any(_in_own_group(parcel_id, each) for each in lot.entries),
         moved_from=origin.moved_from if origin else None,
         dead_letter=origin.dead_letter if origin else None,
         invokes=queue.attributes.invoke is not None
         and (origin is None or origin.back_to in (None, queue.id)),
     )
+
+
+def _in_own_group(parcel_id: str, entry: Entry) -> bool:
+    """Whether a message was published without a group, which an ordered queue needs."""
+    return entry.message.group == message_id(parcel_id[: ulid.CHARACTERS], entry.position)
 
 
 def fits(item: Item, *, retries: bool) -> bool:

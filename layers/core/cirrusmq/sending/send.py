@@ -28,6 +28,7 @@ from cirrusmq.sending.batch import (
 )
 from cirrusmq.sending.deduplication import Earlier, Stored
 from cirrusmq.sending.late import under_present_keys
+from cirrusmq.sending.objects import Placed, place_messages
 from cirrusmq.sending.parcels import Entry, Items, items_for
 from cirrusmq.sending.wake_ups import wake_receivers
 from cirrusmq.sending.writes import find_with_earlier_delay, is_leftover, store_items
@@ -87,6 +88,10 @@ class _Send(msgspec.Struct, frozen=True, kw_only=True):
     now_ms: int
     whole: bool
     """Whether an earlier try with one of the messages had all of them."""
+    count: int
+    """Of the messages of the request."""
+    placed: Placed
+    """Where these are."""
 
 
 _Result: TypeAlias = Stored | CirrusMQError
@@ -100,16 +105,21 @@ def send(core: Core, queue: Queue, request: SendRequest) -> list[_Result]:
     """
     now_ms = core.now_ms()
     begun_ms = _check_attempt(queue, request, now_ms, core.clock.scale)
-    drafts, refused = _check(queue, request)
+    contents = read_contents(request.messages)
+    drafts, refused = _check(queue, request, contents)
     _check_room(core, queue, len(drafts))
+    send_id = _send_id(core, queue, request, begun_ms)
+    life_ms = queue.attributes.message_retention_seconds * 1000
     sending = _Send(
         core=core,
         queue=queue,
-        id=_send_id(core, queue, request, begun_ms),
+        id=send_id,
         begun_ms=begun_ms,
         now_ms=now_ms,
         # Only another call with the attempt may find other messages refused than this one does.
         whole=request.atomic or request.attempt is UNSET,
+        count=len(contents),
+        placed=place_messages(core, send_id, contents, life_ms) if drafts else Placed(),
     )
     keys = {place: draft.deduplication_id for place, draft in drafts.items()}
     fresh, duplicates = store_once(keys, partial(_store, sending, drafts))
@@ -129,12 +139,11 @@ def _check_attempt(queue: Queue, request: SendRequest, now_ms: int, scale: float
 
 
 def _check(
-    queue: Queue, request: SendRequest
+    queue: Queue, request: SendRequest, contents: Sequence[Message]
 ) -> tuple[dict[int, _Draft], dict[int, CirrusMQError]]:
     """The messages by their places in the request; without `atomic` the errors of others."""
     drafts: dict[int, _Draft] = {}
     refused: dict[int, CirrusMQError] = {}
-    contents = read_contents(request.messages)
     for place, (given, message) in enumerate(zip(request.messages, contents, strict=True)):
         try:
             drafts[place] = _draft(queue, given, message, f"messages[{place}]")
@@ -248,6 +257,8 @@ def _items(sending: _Send, drafts: Mapping[int, _Draft]) -> Items:
         begun_ms=sending.begun_ms,
         now_ms=now_ms,
         take_sequence=lambda partition, count: take_sequence(core, queue.id, partition, count),
+        object_days=sending.placed.days,
+        packed=sending.placed.packed if len(drafts) == sending.count else None,
     )
     if queue.attributes.ordered:
         return items

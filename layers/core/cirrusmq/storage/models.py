@@ -67,6 +67,9 @@ class ParcelItem(Model):
     visibility_seconds = BinaryAttribute(legacy_encoding=False, attr_name="o", null=True)
     content = BinaryAttribute(legacy_encoding=False, attr_name="b", null=True)
     log = UnicodeAttribute(attr_name="l", null=True)
+    object_days = NumberAttribute(attr_name="y", null=True)
+    """Where the messages are in an object: its class of life, the first part of its key."""
+    own_group = BooleanAttribute(attr_name="u", null=True)
     parcel_id = UnicodeAttribute(attr_name="i", null=True)
     """Of ordered sources, whose sort keys do not have it."""
     moved_from = UnicodeAttribute(attr_name="m", null=True)
@@ -78,11 +81,18 @@ class ParcelItem(Model):
 
 
 class LogItem(Model):
-    """The messages of one send, as they were sent. Never changed."""
+    """The messages of one send, as they were sent, or what they are beside their bodies.
+
+    Never changed.
+    """
 
     pk = UnicodeAttribute(hash_key=True)
     sk = UnicodeAttribute(range_key=True)
-    content = BinaryAttribute(legacy_encoding=False, attr_name="b")
+    content = BinaryAttribute(legacy_encoding=False, attr_name="b", null=True)
+    envelopes = BinaryAttribute(legacy_encoding=False, attr_name="e", null=True)
+    """Of messages in an object: all but their bodies, by their numbers in their send."""
+    object_days = NumberAttribute(attr_name="y", null=True)
+    """That object's class of life."""
     sent_ms = NumberAttribute(attr_name="t")
     expires_ms = NumberAttribute(attr_name="x")
     topic_header = BinaryAttribute(legacy_encoding=False, attr_name="g", null=True)
@@ -90,7 +100,7 @@ class LogItem(Model):
     header = BinaryAttribute(legacy_encoding=False, attr_name="h", null=True)
     """The header that `fan_out` makes the receivers' parcels with."""
     positions = BinaryAttribute(legacy_encoding=False, attr_name="p", null=True)
-    """Each message's number in its send; absent: 0, 1, 2 …"""
+    """Each number, in their send, of the messages in `content`; absent: 0, 1, 2 …"""
     expires_at = NumberAttribute()
 
 

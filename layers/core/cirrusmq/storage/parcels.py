@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from cirrusmq.base import limits, ulid
+from cirrusmq.model.envelope import Described, pack_envelopes, unpack_envelopes
 from cirrusmq.model.message import Message, pack, unpack
 from cirrusmq.model.parcel import Parcel, where_differing
 from cirrusmq.runtime.store import Item, key, put_if_absent
@@ -76,6 +77,10 @@ def parcel_item(parcel: Parcel) -> Item:
         item["b"] = {"B": parcel.content}
     if parcel.log is not None:
         item["l"] = {"S": parcel.log}
+    if parcel.object_days:
+        item["y"] = {"N": str(parcel.object_days)}
+    if parcel.own_group:
+        item["u"] = {"BOOL": True}
     if not parcel.sort_key.endswith(parcel.parcel_id):
         item["i"] = {"S": parcel.parcel_id}
     if parcel.moved_from is not None:
@@ -152,6 +157,8 @@ def read_parcel(item: Item) -> Parcel:
         visibility_seconds=_unpack_numbers(_held(item, "o", "B")),
         content=_held(item, "b", "B"),
         log=_held(item, "l", "S"),
+        object_days=object_days(item),
+        own_group=_held(item, "u", "BOOL") or False,
         moved_from=_held(item, "m", "S"),
         dead_letter=msgspec.msgpack.decode(note) if note else None,
         fanned_out=_held(item, "s", "BOOL") or False,
@@ -192,29 +199,58 @@ def log_item(
     header: bytes | None,
 ) -> Item:
     """A log record as an item: the packed messages, and their numbers in their send."""
-    pk, sk = log_key(log, record_id)
-    item: Item = {
-        "pk": {"S": pk},
-        "sk": {"S": sk},
-        "b": {"B": content},
-        "t": {"N": str(sent_ms)},
-        "x": {"N": str(expires_ms)},
-        "expires_at": {"N": str(ttl_seconds(expires_ms + LOG_TTL_MARGIN_MS))},
-    }
-    if header is not None:
-        item["h"] = {"B": header}
+    item = _log_item(log, record_id, sent_ms, expires_ms, header) | {"b": {"B": content}}
     if differing := where_differing(positions):
         item["p"] = {"B": bytes(differing)}
     return item
 
 
+def object_log_item(
+    log: str,
+    record_id: str,
+    messages: Mapping[int, Described],
+    days: int,
+    sent_ms: int,
+    expires_ms: int,
+    header: bytes | None,
+) -> Item:
+    """A log record as an item, of messages in an object with this class of life.
+
+    `messages` are by their numbers in their send.
+    """
+    return _log_item(log, record_id, sent_ms, expires_ms, header) | {
+        "e": {"B": pack_envelopes(messages)},
+        "y": {"N": str(days)},
+    }
+
+
+def _log_item(
+    log: str, record_id: str, sent_ms: int, expires_ms: int, header: bytes | None
+) -> Item:
+    pk, sk = log_key(log, record_id)
+    item: Item = {
+        "pk": {"S": pk},
+        "sk": {"S": sk},
+        "t": {"N": str(sent_ms)},
+        "x": {"N": str(expires_ms)},
+        "expires_at": {"N": str(ttl_seconds(expires_ms + LOG_TTL_MARGIN_MS))},
+    }
+    return item if header is None else item | {"h": {"B": header}}
+
+
 def join_log_items(item: Item, other: Item) -> Item:
-    """A log record with another one's further messages of the same send behind its own."""
+    """A log record with another one's further messages of the same send behind its own.
+
+    The other one's parcels need what it holds, also where the messages of this one are in an
+    object.
+    """
+    ends = [item["expires_at"], other["expires_at"]]
+    joined = item | {"expires_at": max(ends, key=lambda end: int(end["N"]))}
+    if "b" not in item:
+        return joined | {name: other[name] for name in ("b", "p") if name in other}
     own = read_messages(item)
     messages = read_messages(other) | own
     beside = messages.keys() - own.keys()
-    ends = [item["expires_at"], other["expires_at"]]
-    joined = item | {"expires_at": max(ends, key=lambda end: int(end["N"]))}
     if beside:
         ordered = [*own, *sorted(beside)]
         joined["b"] = {"B": pack([messages[position] for position in ordered])}
@@ -224,7 +260,7 @@ def join_log_items(item: Item, other: Item) -> Item:
 
 
 def read_messages(log: Item) -> dict[int, Message]:
-    """A log record's messages by their numbers in their send."""
+    """The messages that a log record holds, by their numbers in their send."""
     messages = unpack(log["b"]["B"])
     positions = log["p"]["B"] if "p" in log else range(len(messages))
     return dict(zip(positions, messages, strict=True))
@@ -232,9 +268,22 @@ def read_messages(log: Item) -> dict[int, Message]:
 
 def read_positions(item: Item) -> Sequence[int]:
     """The numbers, in their send, of the messages in a parcel's or log record's item."""
+    if "e" in item:
+        return tuple(unpack_envelopes(item["e"]["B"]))
     if "p" in item:
         return tuple(item["p"]["B"])
     return range(len(item["v"]["L"])) if "v" in item else tuple(read_messages(item))
+
+
+def read_described(log: Item) -> Mapping[int, Described]:
+    """The messages of a log record, by their numbers in their send; those in an object without
+    their bodies."""
+    return unpack_envelopes(log["e"]["B"]) if "e" in log else read_messages(log)
+
+
+def object_days(item: Item) -> int:
+    """The class of life of the object with the messages of a parcel or log record; 0: in none."""
+    return int(item["y"]["N"]) if "y" in item else 0
 
 
 def page_request(

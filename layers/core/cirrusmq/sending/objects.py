@@ -1,0 +1,61 @@
+"""Large sends: their messages go into an object before anything names it.
+
+packed      < the deployment's least ──> parcel or log record
+            from there on            ──> object; where the bucket refuses, log record
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from cirrusmq.model.message import Message, pack
+from cirrusmq.model.objects import life_days, pack_object
+from cirrusmq.runtime.core import Core
+from cirrusmq.storage.objects import BucketUnavailable, put_object
+
+MOST_LOG_BYTES = 380_000
+"""Of packed messages in a log record, whose item has 409,600 bytes at most."""
+_FIELD_BYTES = 5
+"""Of MessagePack for each value, at most."""
+_GROUP_BYTES = 512
+_logger = logging.getLogger(__name__)
+
+
+class Placed(NamedTuple):
+    """Where the messages of a send are."""
+
+    days: int = 0
+    """The class of life of their object; 0: they are in none."""
+    packed: bytes | None = None
+    """All of them, where they were packed to find that out."""
+
+
+def place_messages(core: Core, send_id: str, messages: Sequence[Message], life_ms: int) -> Placed:
+    """Put the messages of a request into an object that can be read for so long, if they are large.
+
+    They are all messages of the request, so that a repetition writes the same bytes. Raises
+    Unavailable where the bucket refuses what a log record has no room for.
+    """
+    least = core.settings.bodies_in_s3_from
+    if not least or sum(map(_most_packed_bytes, messages)) < least:
+        return Placed()
+    packed = pack(messages)
+    if len(packed) < least:
+        return Placed(packed=packed)
+    days = life_days(life_ms)
+    try:
+        put_object(core, send_id, days, pack_object(messages))
+    except BucketUnavailable as error:
+        if len(packed) > MOST_LOG_BYTES:
+            raise
+        _logger.warning("send %s is stored without the bucket: %r", send_id, error.__cause__)
+        return Placed(packed=packed)
+    return Placed(days)
+
+
+def _most_packed_bytes(message: Message) -> int:
+    fields = 2 * len(message.attributes) + len(message.tags) + 5
+    group = 0 if message.group is None else _GROUP_BYTES
+    return message.size_bytes + _FIELD_BYTES * fields + group

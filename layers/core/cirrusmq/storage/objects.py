@@ -1,0 +1,146 @@
+"""Objects with the messages of large sends: putting, reading and keeping them.
+
+    a send    object ──> parcel, or log record, that names it ──> answer
+
+A crash between the two leaves an object that nobody names, and the bucket ends it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+
+import msgspec
+
+from cirrusmq.base.errors import Unavailable
+from cirrusmq.model.message import Message
+from cirrusmq.model.objects import (
+    MARGIN_MS,
+    MOST_HEAD_BYTES,
+    life_days,
+    object_key,
+    read_spans,
+    surely_lives_until_ms,
+    unpack_object,
+)
+from cirrusmq.model.parcel import Parcel
+from cirrusmq.runtime.core import Core
+
+_logger = logging.getLogger(__name__)
+_WHOLE_BYTES = 65_536
+"""So much is read at once, whatever is wanted of it: a second call would take longer."""
+_FEW = 4
+"""Below a part in so many, what is wanted is read by a range."""
+
+
+class BucketUnavailable(Unavailable):
+    """The bucket refuses, or gives no answer in time; a user is told as of the store."""
+
+    def __init__(self) -> None:
+        super().__init__(Unavailable.__doc__)
+
+    @property
+    def code(self) -> str:
+        """As of the store."""
+        return Unavailable.__name__
+
+
+class Wanted(msgspec.Struct, kw_only=True):
+    """Messages of one object, by their numbers in their send."""
+
+    send_id: str
+    days: int
+    """The object's class of life."""
+    positions: set[int] = set()
+    """Of the messages that are wanted."""
+    sizes: dict[int, int] = {}
+    """Bytes of all that are known to be in the object."""
+
+    def add(self, parcel: Parcel, places: Sequence[int]) -> None:
+        """Want the messages at these places of a parcel."""
+        self.positions.update(map(parcel.position, places))
+        for place, size in enumerate(parcel.sizes):
+            self.sizes[parcel.position(place)] = size
+
+    @property
+    def few(self) -> bool:
+        """Whether a range is worth a second call."""
+        bytes_in_all = sum(self.sizes.values())
+        wanted = sum(self.sizes.get(position, 0) for position in self.positions)
+        return bytes_in_all > _WHOLE_BYTES and wanted * _FEW <= bytes_in_all
+
+
+def put_object(core: Core, send_id: str, days: int, data: bytes) -> None:
+    """Write the object of a send."""
+    try:
+        core.bodies.put(object_key(send_id, days), data)
+    except Unavailable as error:
+        raise BucketUnavailable from error
+
+
+def read_objects(
+    core: Core, wanted: Sequence[Wanted]
+) -> list[dict[int, Message] | BucketUnavailable]:
+    """Of each object the messages, by their numbers; those that are not there are absent.
+
+    Or why the bucket refused it. One GET for each object; two where few of many bytes are wanted.
+    """
+    if len(wanted) == 1:  # by no thread of its own: the caller may be one
+        return [_try_read(core, wanted[0])]
+    return list(core.in_parallel(lambda each: _try_read(core, each), wanted))
+
+
+def read_object(core: Core, wanted: Wanted) -> dict[int, Message]:
+    """The messages of one object, by their numbers; those that are not there are absent."""
+    key = object_key(wanted.send_id, wanted.days)
+    few = wanted.few
+    known: list[int] = []
+    begins = 0
+    try:
+        part = core.bodies.get(key, 0, MOST_HEAD_BYTES) if few else core.bodies.get(key)
+        spans = read_spans(part or b"")
+        known = [each for each in wanted.positions if each < len(spans)]
+        if few and known:
+            begins = spans[min(known)][0]
+            part = core.bodies.get(key, begins, spans[max(known)][1])
+    except Unavailable as error:
+        raise BucketUnavailable from error
+    except ValueError:
+        part = None
+    if not part:
+        _tell_missing(key)
+        return {}
+    return unpack_object(spans, part, begins, known)
+
+
+def keep_object(core: Core, send_id: str, days: int, until_ms: int, now_ms: int) -> int | None:
+    """Have an object kept until messages expire that outlive those that it was written for.
+
+        sent      object d05 ............ dead letter ...... ends here
+        the dead letter lives longer:     copy to d05 anew ................. ends here
+
+    Answers the class that it can be read under: where it surely lives as long, the same one. None
+    where there is no such object.
+    """
+    if until_ms + MARGIN_MS <= surely_lives_until_ms(send_id, days):
+        return days
+    longer = life_days(until_ms - now_ms)
+    key, new_key = object_key(send_id, days), object_key(send_id, longer)
+    try:
+        if core.bodies.copy(key, new_key):
+            return longer
+    except Unavailable as error:
+        raise BucketUnavailable from error
+    _tell_missing(key)
+    return None
+
+
+def _try_read(core: Core, wanted: Wanted) -> dict[int, Message] | BucketUnavailable:
+    try:
+        return read_object(core, wanted)
+    except BucketUnavailable as error:
+        return error
+
+
+def _tell_missing(key: str) -> None:
+    _logger.error("the object %s with messages is missing or is none: they stay, unread", key)

@@ -1,0 +1,71 @@
+"""A bucket whose calls can be refused, and whose objects end by the class in their keys."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from msgspec.structs import replace
+
+from cirrusmq.base.errors import Unavailable
+from cirrusmq.runtime.bodies import InMemory
+from cirrusmq_local.testing import World
+
+DAY_MS = 86_400_000
+
+
+class Bucket(InMemory):
+    """Objects by their keys, and the calls that were made."""
+
+    def __init__(self, now_ms: Callable[[], int]) -> None:
+        super().__init__()
+        self.calls: list[str] = []
+        """`put`, `get`, `range` or `copy`, one behind the other."""
+        self.refused: set[str] = set()
+        """Kinds of calls that are refused; `answer lost` has an effect first."""
+        self.written_ms: dict[str, int] = {}
+        self._now_ms = now_ms
+
+    def put(self, key: str, data: bytes) -> None:
+        self._begin("put")
+        super().put(key, data)
+        self.written_ms[key] = self._now_ms()
+        if "answer lost" in self.refused:
+            raise Unavailable
+
+    def get(self, key: str, start: int = 0, end: int | None = None) -> bytes | None:
+        self._begin("get" if end is None else "range")
+        return super().get(key, start, end) if self._lives(key) else None
+
+    def copy(self, source: str, key: str) -> bool:
+        self._begin("copy")
+        if not self._lives(source):
+            return False
+        self.written_ms[key] = self._now_ms()
+        return super().copy(source, key)
+
+    @property
+    def keys(self) -> list[str]:
+        """Keys of the objects that are there."""
+        return [key for key in self._objects if self._lives(key)]
+
+    def lose(self) -> None:
+        """Lose every object."""
+        self._objects.clear()
+
+    def _begin(self, call: str) -> None:
+        self.calls.append(call)
+        if call in self.refused:
+            raise Unavailable
+
+    def _lives(self, key: str) -> bool:
+        """At the earliest moment that the bucket's rules allow it is gone."""
+        days = int(key[1:3])
+        return self._now_ms() < self.written_ms.get(key, 0) + days * DAY_MS
+
+
+def give_bucket(world: World, least: int) -> Bucket:
+    """Have the world put sends of so many packed bytes or more into a bucket of its own."""
+    bucket = Bucket(world.clock.now_ms)
+    settings = replace(world.core.settings, bodies_in_s3_from=least)
+    world.core = replace(world.core, bodies=bucket, settings=settings)
+    return bucket
