@@ -16,6 +16,7 @@ READS = frozenset({"Query", "GetItem", "BatchGetItem"})
 HTTP = "HTTP"
 """In place of a store's operation: the call of a client."""
 SECRET = "GetSecretValue"
+PUT, GET, COPY = "PutObject", "GetObject", "CopyObject"
 FAULTS = (
     "deserted",
     "answer lost",
@@ -41,9 +42,13 @@ _OF_READS = frozenset(
     {"throttled", "unsent", "lost", "crash before", "stale", "short", "slow", "jump"}
 )
 _OF_WRITES = frozenset(FAULTS) - _OF_CALLS - {"stale", "short", "unprocessed", "hot", "unread"}
+_OF_OBJECTS = _OF_READS - {"stale", "short"}
 _POSSIBLE = {
     HTTP: _OF_CALLS,
     SECRET: frozenset({"throttled", "unsent", "lost", "crash before"}),
+    GET: _OF_OBJECTS,
+    PUT: _OF_OBJECTS | {"twice", "ghost", "crash after"},
+    COPY: _OF_OBJECTS | {"twice", "ghost", "crash after"},
     "Query": _OF_READS,
     "GetItem": _OF_READS - {"short"},
     "BatchGetItem": _OF_READS - {"short"} | {"unprocessed", "unread"},
@@ -172,6 +177,18 @@ class Chaos:
             longest_ms = SDK_MS if draw & 0x20000 else SDK_MS // 8
             wait_ms = 200 + (draw >> 4) % longest_ms
         return Fate(fault, wait_ms if before else 0, 0 if before else wait_ms, draw)
+
+    def rough_fate(self, name: CallName, operation: str, percent: int) -> Fate:
+        """As `fate`, with one of the operation's faults in so many of a hundred calls at least."""
+        fate = self.fate(name, operation)
+        left_out = self._only is not None and name not in self._only
+        draw = self.draw(*name, 19)
+        if fate.fault is not None or self.calm or left_out or draw % 100 >= percent:
+            return fate
+        possible = sorted(_POSSIBLE[operation] - {"slow", "jump"})
+        fault = possible[(draw >> 8) % len(possible)]
+        self.fired.append((name, fault))
+        return fate._replace(fault=fault)
 
     def is_hot(self, name: CallName, pk: str, now_ms: int) -> bool:
         """Whether the partition of a key that a call writes to is throttled now."""

@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 
 import msgspec
 from botocore.exceptions import BotoCoreError
+from tests.simulation.buckets import Bucket
 from tests.simulation.chaos import HTTP, MOST_SKEW_MS, Chaos
 from tests.simulation.environments import (
     Client,
@@ -53,9 +54,19 @@ _SKEWS_MS = (0, 0, 300, MOST_SKEW_MS, MOST_SKEW_MS)
 class Deployment:
     """The shared parts of all environments: tables, stream, true time, their clients' history."""
 
-    def __init__(self, chaos: Chaos, turns_ms: Sequence[int] = ()) -> None:
+    def __init__(
+        self,
+        chaos: Chaos,
+        turns_ms: Sequence[int] = (),
+        objects_from: int = 0,
+        object_faults: int = 0,
+    ) -> None:
+        """`object_faults`: in how many of a hundred calls of the bucket something fails."""
         self.chaos = chaos
         self.stage = Stage(START_MS)
+        self.bucket = Bucket(self.stage, chaos, object_faults)
+        self.objects_from = objects_from
+        """Packed bytes from which messages are in the bucket; 0: never."""
         self.history = History()
         self.secret = SecretHistory(self.stage, chaos, turns_ms)
         for turned_ms in self.secret.turned_ms:

@@ -9,6 +9,7 @@ from typing import Any
 from tests.simulation.places import Place
 from tests.simulation.scenario import DEAD, NEWS, ORDERS, TRIGGERS, Cast, Scenario
 
+from cirrusmq.model.objects import DAY_MS
 from cirrusmq.runtime.secret import KEPT_MS, READ_AGAIN_MS, USED_AFTER_MS
 from cirrusmq_local.testing.core import FUNCTION
 
@@ -36,14 +37,24 @@ once; `crowd`: thousands are in flight.
 """
 _OF_TOPICS = ("pull", "ordered pull", "ordered copies", "http")
 _OF_PURGED = ("plain", "rewinding", "receivers")
-_TRIGGERS, _TURNED_OVER, _PURGED = 1 / 16, 1 / 12, 1 / 16
+_TRIGGERS, _TURNED_OVER, _PURGED, _IN_OBJECTS = 1 / 16, 1 / 12, 1 / 16, 1 / 12
 """The shares of scenarios with functions that queues name; of those, of any family, in which the
-secret is turned over; and of those, of the families above, whose queue is purged again and again.
-They are drawn from numbers of their own: no other seed changes."""
+secret is turned over; of those, of the families above, whose queue is purged again and again; and
+of those, of any of these, whose large messages are in the bucket. They are drawn from numbers of
+their own: no other seed changes."""
+_MINUTE_MS = 60_000
 
 
 def draw_scenario(seed: int) -> Scenario:
     """The scenario of a seed."""
+    scenario = _special_scenario(seed)
+    draw = random.Random(f"objects {seed}")
+    if draw.random() < _IN_OBJECTS and not scenario.in_flight:
+        return _in_objects(draw, scenario)
+    return scenario
+
+
+def _special_scenario(seed: int) -> Scenario:
     scenario = _scenario(seed)
     draw = random.Random(f"turn-over {seed}")
     if draw.random() < _TURNED_OVER and not scenario.in_flight:
@@ -60,6 +71,17 @@ def _purged(scenario: Scenario) -> Scenario:
     cast = [replace(each, steps=parts[each.part]) for each in scenario.cast if each.part in parts]
     cast.append(Cast("purger", "purger", ORDERS, 1))
     return replace(scenario, cast=tuple(cast), purged=True, attempts=1.0, repeated=0.9)
+
+
+def _in_objects(draw: random.Random, scenario: Scenario) -> Scenario:
+    """The same, with all messages in the bucket, or the larger ones."""
+    return replace(
+        scenario,
+        objects_from=draw.choice((1, 1, 120, 1_000)),
+        object_day_ms=draw.choice((_MINUTE_MS, DAY_MS)),
+        object_faults=0 if scenario.quiet else draw.choice((0, 5, 30)),
+        big_bodies=scenario.big_bodies or draw.random() < 0.5,
+    )
 
 
 def _turned_over(draw: random.Random, scenario: Scenario) -> Scenario:

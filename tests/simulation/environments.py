@@ -140,10 +140,12 @@ class Environment:
             read_report=lambda path: None,
             unprocessed=UnprocessedQueue(clock.now_ms),
             real_seconds=lambda: deployment.stage.now_ms() // 1000,
+            bodies=deployment.bucket.used_by(self),
             settings=Settings(
                 confirm_endpoints=False,
                 http_endpoints=True,
                 invoke_functions={FUNCTION: FUNCTION_ARN},
+                bodies_in_s3_from=deployment.objects_from,
             ),
         )
 

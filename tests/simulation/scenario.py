@@ -7,6 +7,8 @@ from typing import Any
 
 from tests.simulation.places import Place
 
+from cirrusmq.model.objects import DAY_MS
+
 
 @dataclass(frozen=True, slots=True)
 class Cast:
@@ -53,6 +55,12 @@ class Scenario:
     """When the secret is turned over, counted from the beginning of the run; before it: below 0."""
     purged: bool = False
     """Whether `orders` is purged again and again while the store takes long."""
+    objects_from: int = 0
+    """Packed bytes of a send from which its messages are in the bucket; 0: never."""
+    object_day_ms: int = DAY_MS
+    """How long a day of the bucket is."""
+    object_faults: int = 0
+    """In how many of a hundred calls of the bucket something fails, at least."""
     attempted: float = 0.3
     """The share of receives with an attempt."""
     repeats: float = 0.2
@@ -60,8 +68,12 @@ class Scenario:
 
     @property
     def kinds(self) -> frozenset[str]:
-        """The family, and what else may be special about it: `turned over`, `purged`."""
-        special = {TURNED_OVER: bool(self.turned_over_ms), PURGED: self.purged}
+        """The family, and what else may be special: `turned over`, `purged`, `objects`."""
+        special = {
+            TURNED_OVER: bool(self.turned_over_ms),
+            PURGED: self.purged,
+            OBJECTS: bool(self.objects_from),
+        }
         return frozenset({self.family}.union(kind for kind, holds in special.items() if holds))
 
     @property
@@ -94,6 +106,8 @@ class Scenario:
 TURNED_OVER = "turned over"
 PURGED = "purged"
 """The scenarios of any family in which the secret is turned over."""
+OBJECTS = "objects"
+"""The scenarios of any family in which messages are in the bucket."""
 TRIGGERS = "triggers"
 """The family whose queues or groups name a function."""
 ORDERS, DEAD = Place("orders"), Place("dead")

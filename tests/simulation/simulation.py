@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from tests.simulation.buckets import days_of
 from tests.simulation.chaos import MOST_SKEW_MS, CallName, Chaos, draw_profile
 from tests.simulation.checks import check
 from tests.simulation.consumers import Receiver
@@ -69,9 +70,11 @@ def play(seed: int, cut: Cut = Cut()) -> Run:
     storm, calm = scenario.family == "storm", scenario.family == "crowd"
     profile = draw_profile(seed, storm=storm, calm=calm, slow=scenario.purged)
     chaos = Chaos(seed, profile, cut.faults)
-    deployment = Deployment(chaos, scenario.turned_over_ms)
+    deployment = Deployment(
+        chaos, scenario.turned_over_ms, scenario.objects_from, scenario.object_faults
+    )
     try:
-        with listening():
+        with listening(), days_of(scenario.object_day_ms):
             violation = _Play(deployment, scenario, cut).run()
     finally:
         deployment.stage.close()

@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from tests.simulation import cloud_plants, secret_plants, topic_plants, trigger_plants
+from tests.simulation import (
+    cloud_plants,
+    object_plants,
+    secret_plants,
+    topic_plants,
+    trigger_plants,
+)
 from tests.simulation.checks import RAISED
 from tests.simulation.drawing import draw_scenario
 from tests.simulation.history import Violation
@@ -28,6 +34,7 @@ LAST_FOUND_BY = {
     "anybody_holds_the_lease_of_a_poster": 12,
     "attempts_derive_from_the_newest_generation": 643,
     "calls_begin_under_slots_that_end": 1055,
+    "dead_letters_do_not_renew_their_object": 326,
     "deleted_messages_do_not_reach_the_archive": 17,
     "environments_forget_the_earlier_generation": 85,
     "expired_messages_are_received": 5,
@@ -79,6 +86,7 @@ def test_the_planted_faults_are_there() -> None:
     assert topic_plants.__doc__
     assert cloud_plants.__doc__
     assert secret_plants.__doc__
+    assert object_plants.__doc__
     assert trigger_plants.__doc__
 
 

@@ -1,0 +1,70 @@
+"""Faults that do harm only where messages are in objects of the bucket."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+from tests.simulation.plants import plant
+from tests.simulation.scenario import OBJECTS
+
+from cirrusmq.base.errors import Unavailable
+from cirrusmq.lifecycle import rekey, transfer
+from cirrusmq.model import transitions
+from cirrusmq.model.parcel import DELETED
+from cirrusmq.receiving import unclaim
+from cirrusmq.sending import objects, send
+from cirrusmq.sending.wake_ups import wake_receivers
+from cirrusmq.storage.objects import put_object
+
+
+@plant(OBJECTS)
+def parcels_are_written_before_their_object(patch: pytest.MonkeyPatch) -> None:
+    """A crash between the two leaves messages without a body."""
+    put, place, wake = put_object, objects.place_messages, wake_receivers
+    sends: set[str] = set()
+    waiting: dict[str, Callable[[], None]] = {}
+
+    def place_later(core: Any, send_id: str, *of: Any) -> objects.Placed:
+        sends.add(send_id)
+        return place(core, send_id, *of)
+
+    def put_later(core: Any, send_id: str, *of: Any) -> None:
+        if send_id in sends:
+            waiting[send_id] = lambda: put(core, send_id, *of)
+        else:
+            put(core, send_id, *of)
+
+    def put_and_wake(core: Any, queue: Any, parcels: Any, put_ms: int) -> None:
+        listed = list(parcels)
+        for parcel in listed:
+            with contextlib.suppress(Unavailable, KeyError):
+                waiting.pop(parcel.send_id)()
+        wake(core, queue, listed, put_ms)
+
+    patch.setattr(objects, "put_object", put_later)
+    patch.setattr(send, "place_messages", place_later)
+    patch.setattr(send, "wake_receivers", put_and_wake)
+
+
+@plant(OBJECTS)
+def what_cannot_be_read_is_deleted(patch: pytest.MonkeyPatch) -> None:
+    """A message whose object the bucket refuses is taken for one that is gone."""
+    unclaimed = transitions.unclaimed
+    patch.setattr(unclaim, "unclaimed", lambda *args: replace(unclaimed(*args), visible_ms=DELETED))
+
+
+@plant(OBJECTS)
+def dead_letters_do_not_renew_their_object(patch: pytest.MonkeyPatch) -> None:
+    """A message that is moved or redriven keeps a class of life that it outlives."""
+    patch.setattr(transfer, "keep_object", lambda core, send_id, days, *_: days)
+
+
+@plant(OBJECTS)
+def re_keyed_messages_forget_their_object(patch: pytest.MonkeyPatch) -> None:
+    """A message that is given back is looked for in the log."""
+    under_key = transitions.under_key
+    patch.setattr(rekey, "under_key", lambda *args: replace(under_key(*args), object_days=0))
