@@ -18,7 +18,16 @@ from bench.counted.designs import (
     INDEX_ON_VISIBILITY,
     Design,
 )
-from bench.counted.lives import BATCH_1_KB, SINGLE_1_KB, SINGLE_64_KB, our_life, published_life
+from bench.counted.lives import (
+    BATCH_1_KB,
+    BATCH_64_KB,
+    SINGLE_1_KB,
+    SINGLE_64_KB,
+    Bucket,
+    Workload,
+    our_life,
+    published_life,
+)
 from bench.drawing import svg
 from bench.measured import calls
 
@@ -105,6 +114,17 @@ def test_a_push_takes_a_call_of_a_function_for_each_url() -> None:
 
 def test_a_small_message_takes_three_writes_and_half_a_read() -> None:
     assert our_life(SINGLE_1_KB) == (3, 0.5)
+
+
+@pytest.mark.parametrize("workload", [SINGLE_64_KB, BATCH_64_KB])
+def test_large_messages_in_an_object_cost_as_few_units_as_small_ones(
+    workload: Workload,
+) -> None:
+    bucket = Bucket()
+    written, read = our_life(workload, bucket)
+    assert written <= 4
+    assert read == 0.5
+    assert (bucket.puts, bucket.gets) == (1, 1)
 
 
 def test_a_large_message_is_written_once() -> None:

@@ -6,6 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from msgspec.structs import replace
+
+from cirrusmq.runtime.bodies import InMemory
 from cirrusmq_local.testing.core import FUNCTION
 from cirrusmq_local.testing.world import Client, World
 
@@ -13,6 +16,8 @@ from . import bodies
 
 Message = dict[str, Any]
 SUBSCRIPTIONS = 20
+OBJECTS_FROM = 16_384
+"""Packed bytes of a send whose messages are in an object, where there is a bucket."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,12 +51,42 @@ WORKLOADS = (
 )
 
 
-def our_life(workload: Workload, **fields: Any) -> tuple[float, float]:
+class Bucket(InMemory):
+    """A bucket that counts its calls."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.puts = self.gets = 0
+
+    def put(self, key: str, data: bytes) -> None:
+        """As `Bodies`."""
+        self.puts += 1
+        super().put(key, data)
+
+    def get(self, key: str, start: int = 0, end: int | None = None) -> bytes | None:
+        """As `Bodies`."""
+        self.gets += 1
+        return super().get(key, start, end)
+
+
+def world_with(bucket: Bucket | None) -> World:
+    """A world; with a bucket, sends that pack into 16 KiB or more go there."""
+    world = World()
+    if bucket is not None:
+        settings = replace(world.core.settings, bodies_in_s3_from=OBJECTS_FROM)
+        world.core = replace(world.core, bodies=bucket, settings=settings)
+    return world
+
+
+def our_life(
+    workload: Workload, bucket: Bucket | None = None, **fields: Any
+) -> tuple[float, float]:
     """(write units, read units) of a batch with warm caches, messages waiting in each partition.
 
-    The steady state of a queue that is used: the waiting messages were sent before.
+    The steady state of a queue that is used: the waiting messages were sent before. With a bucket,
+    large messages are in its objects.
     """
-    world = World()
+    world = world_with(bucket)
     alice = world.client("alice")
     alice.put("/queues/work", {"partitions": 1})
     _go_through(alice, [bodies.text(40)])
@@ -110,10 +145,10 @@ def handed_life(workload: Workload, partitions: int) -> tuple[float, float]:
 
 
 def published_life(
-    workload: Workload, protocol: str, count: int = SUBSCRIPTIONS
+    workload: Workload, protocol: str, count: int = SUBSCRIPTIONS, bucket: Bucket | None = None
 ) -> tuple[float, float]:
     """(write units, read units) from publishing to all deletions or deliveries, caches warm."""
-    world = World()
+    world = world_with(bucket)
     alice = world.client("alice")
     alice.put("/topics/news")
     for number in range(count):

@@ -15,6 +15,7 @@ from .lives import (
     SINGLE_64_KB,
     SUBSCRIPTIONS,
     WORKLOADS,
+    Bucket,
     carried_life,
     our_life,
     published_life,
@@ -27,6 +28,7 @@ from .reads import ENOUGH, receive_units
 def run() -> None:
     """Print the tables."""
     _show_lives()
+    _show_objects()
     _show_failures()
     _show_reads()
     _show_published()
@@ -52,6 +54,27 @@ def _show_lives() -> None:
         [(workload.name, *carried_life(workload)) for workload in WORKLOADS],
     )
     print(f"\nOne of 100 bytes, strictly deduplicated: {once[0]:g} write, {once[1]:g} read units.")
+
+
+def _show_objects() -> None:
+    """The units of large messages that are in objects, and the calls of the bucket."""
+    rows: list[tuple[object, ...]] = []
+    for workload in (SINGLE_64_KB, BATCH_64_KB):
+        for least, bucket in (("the table", None), ("an object", Bucket())):
+            rows.append((workload.name, least, *our_life(workload, bucket), *_calls(bucket)))
+        for least, bucket in (("the table", None), ("an object", Bucket())):
+            units = published_life(workload, "pull", bucket=bucket)
+            name = f"{workload.name}, published to {SUBSCRIPTIONS}"
+            rows.append((name, least, *units, *_calls(bucket)))
+    show(
+        "Large messages in the table, and in objects of a bucket",
+        ["sent, received, deleted", "in", "write units", "read units", "PUTs", "GETs"],
+        rows,
+    )
+
+
+def _calls(bucket: Bucket | None) -> tuple[int, int]:
+    return (0, 0) if bucket is None else (bucket.puts, bucket.gets)
 
 
 def _show_failures() -> None:
