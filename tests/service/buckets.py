@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from botocore.exceptions import ClientError
 from msgspec.structs import replace
 
 from cirrusmq.base.errors import Unavailable
@@ -22,6 +23,8 @@ class Bucket(InMemory):
         """`put`, `get`, `range` or `copy`, one behind the other."""
         self.refused: set[str] = set()
         """Kinds of calls that are refused; `answer lost` has an effect first."""
+        self.forbidden = False
+        """Whether calls are refused for good."""
         self.written_ms: dict[str, int] = {}
         self._now_ms = now_ms
 
@@ -56,6 +59,8 @@ class Bucket(InMemory):
         self.calls.append(call)
         if call in self.refused:
             raise Unavailable
+        if self.forbidden:
+            raise ClientError({"Error": {"Code": "KMS.DisabledException"}}, call)
 
     def _lives(self, key: str) -> bool:
         """At the earliest moment that the bucket's rules allow it is gone."""

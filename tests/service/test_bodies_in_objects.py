@@ -244,6 +244,35 @@ class TestFailures:
         assert dead.counts() == {}
         assert sum(queue.counts().values()) == 1
 
+    def test_a_message_whose_object_is_damaged_stays_and_is_told(
+        self, queue: TestQueue, bucket: Bucket, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        queue.try_send(large())
+        (key,) = bucket.keys
+        whole = bucket.get(key)
+        assert whole is not None
+        for damaged in (b"", whole[:40], b"\1\1" + whole[2:4] + b"\0\0", b"?" + whole[1:]):
+            bucket.put(key, damaged)
+            with caplog.at_level(logging.ERROR):
+                assert queue.peek() == []
+            assert "is missing or is none" in caplog.text
+            caplog.clear()
+        bucket.put(key, whole)
+        assert len(queue.receive()) == 1
+
+    def test_a_refusal_that_does_not_pass_by_itself_loses_nothing(
+        self, queue: TestQueue, bucket: Bucket, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        """The key of encryption is disabled: sends go on, and receives wait."""
+        queue.try_send(large())
+        bucket.forbidden = True
+        assert queue.try_send(large()).status == 201
+        reply = queue.client.post(f"{queue.path}/messages/peek", {"max": 16})
+        assert (reply.status, reply.code) == (503, "Unavailable")
+        assert "the bucket refuses the object" in caplog.text
+        bucket.forbidden = False
+        assert [each["receive_count"] for each in queue.receive_all()] == [1, 1]
+
     def test_a_message_that_is_to_be_given_up_does_not_stop_others_while_the_bucket_refuses(
         self, world: World, make_queue: MakeQueue, bucket: Bucket
     ) -> None:

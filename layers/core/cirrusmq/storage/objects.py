@@ -7,10 +7,13 @@ A crash between the two leaves an object that nobody names, and the bucket ends 
 
 from __future__ import annotations
 
+import contextlib
 import logging
-from collections.abc import Sequence
+import zlib
+from collections.abc import Iterator, Sequence
 
 import msgspec
+from botocore.exceptions import ClientError
 
 from cirrusmq.base.errors import Unavailable
 from cirrusmq.model.message import Message
@@ -30,7 +33,9 @@ _logger = logging.getLogger(__name__)
 _WHOLE_BYTES = 65_536
 """So much is read at once, whatever is wanted of it: a second call would take longer."""
 _FEW = 4
-"""Below a part in so many, what is wanted is read by a range."""
+"""Up to a part in so many, what is wanted is read by a range."""
+_NO_OBJECT = (ValueError, zlib.error, msgspec.MsgspecError)
+"""Raised by bytes that are none of our objects."""
 
 
 class BucketUnavailable(Unavailable):
@@ -70,12 +75,27 @@ class Wanted(msgspec.Struct, kw_only=True):
         return bytes_in_all > _WHOLE_BYTES and wanted * _FEW <= bytes_in_all
 
 
-def put_object(core: Core, send_id: str, days: int, data: bytes) -> None:
-    """Write the object of a send."""
+@contextlib.contextmanager
+def _calling(key: str) -> Iterator[None]:
+    """Raise BucketUnavailable where the bucket does not do what it is called for.
+
+    A refusal that is no passing one, such as of a key of encryption that is disabled, is the
+    operator's to end; messages wait for that, and none is lost meanwhile.
+    """
     try:
-        core.bodies.put(object_key(send_id, days), data)
+        yield
+    except ClientError as error:
+        _logger.error("the bucket refuses the object %s: %r", key, error)
+        raise BucketUnavailable from error
     except Unavailable as error:
         raise BucketUnavailable from error
+
+
+def put_object(core: Core, send_id: str, days: int, data: bytes) -> None:
+    """Write the object of a send."""
+    key = object_key(send_id, days)
+    with _calling(key):
+        core.bodies.put(key, data)
 
 
 def read_objects(
@@ -93,24 +113,28 @@ def read_objects(
 def read_object(core: Core, wanted: Wanted) -> dict[int, Message]:
     """The messages of one object, by their numbers; those that are not there are absent."""
     key = object_key(wanted.send_id, wanted.days)
-    few = wanted.few
-    known: list[int] = []
-    begins = 0
     try:
-        part = core.bodies.get(key, 0, MOST_HEAD_BYTES) if few else core.bodies.get(key)
-        spans = read_spans(part or b"")
-        known = [each for each in wanted.positions if each < len(spans)]
-        if few and known:
-            begins = spans[min(known)][0]
-            part = core.bodies.get(key, begins, spans[max(known)][1])
-    except Unavailable as error:
-        raise BucketUnavailable from error
-    except ValueError:
-        part = None
-    if not part:
+        with _calling(key):
+            found = _get(core, key, wanted)
+    except _NO_OBJECT:
+        found = None
+    if found is None:
         _tell_missing(key)
         return {}
-    return unpack_object(spans, part, begins, known)
+    return found
+
+
+def _get(core: Core, key: str, wanted: Wanted) -> dict[int, Message] | None:
+    few, begins = wanted.few, 0
+    part = core.bodies.get(key, 0, MOST_HEAD_BYTES) if few else core.bodies.get(key)
+    if part is None:
+        return None
+    spans = read_spans(part)
+    known = [each for each in wanted.positions if each < len(spans)]
+    if few and known:
+        begins = spans[min(known)][0]
+        part = core.bodies.get(key, begins, spans[max(known)][1])
+    return None if part is None else unpack_object(spans, part, begins, known)
 
 
 def keep_object(core: Core, send_id: str, days: int, until_ms: int, now_ms: int) -> int | None:
@@ -126,11 +150,9 @@ def keep_object(core: Core, send_id: str, days: int, until_ms: int, now_ms: int)
         return days
     longer = life_days(until_ms - now_ms)
     key, new_key = object_key(send_id, days), object_key(send_id, longer)
-    try:
+    with _calling(new_key):
         if core.bodies.copy(key, new_key):
             return longer
-    except Unavailable as error:
-        raise BucketUnavailable from error
     _tell_missing(key)
     return None
 
