@@ -212,6 +212,8 @@ def _parcel(
     if count < 4:
         content = b64encode(randomness.randbytes(randomness.randrange(60, 420))).decode()
         optional += f',"b":{{"B":"{content}"}}'
+    elif count > 8:  # the messages of a large send are in an object
+        optional += ',"y":{"N":"5"}'
     return (
         f'{{"pk":{{"S":"{kind}#{resource.id}#{partition}"}},'
         f'"sk":{{"S":"{sent_ms:013d}#{parcel_id}"}},"v":{{"L":[{",".join(visible)}]}},'

@@ -486,6 +486,21 @@ class TestReceivers:
             assert bodies == [each["body_base64"] for each in messages]
 
 
+def test_an_exported_parcel_says_the_same_of_its_messages(world: World) -> None:
+    """All that the data jobs read: they sum states, sizes and times."""
+    read = ("v", "w", "r", "z", "t", "x", "expires_at")
+    shown = []
+    for account, least in (("alice", 0), ("bob", 1)):
+        give_bucket(world, least)
+        client = world.client(account)
+        client.put("/queues/work", {"partitions": 1})
+        client.send("work", "x" * 30_000, "y" * 9_000, attributes={"a": "b"})
+        client.receive("work", 1)
+        (item,) = [item for item in items(world, "Q") if ("y" in item) == bool(least)]
+        shown.append({name: item.get(name) for name in read})
+    assert shown[0] == shown[1]
+
+
 def test_usage_is_the_same_as_without_the_bucket(make_queue: MakeQueue, world: World) -> None:
     def use(queue: TestQueue) -> None:
         queue.add_receiver("audit")

@@ -121,13 +121,14 @@ def items_for(
     logged = queue.log_since_ms is not None and not (origin is not None and origin.back_to)
     # Without a header fan_out passes a record by.
     header = _header(queue, entries, lots, origin) if logged else None
-    partition = _log_partition(queue, parcel_id)
-    log = f"{queue.id}#{partition}"
     if object_days:
-        described = {entry.position: entry.message for entry in entries}
-        times = now_ms, expires_ms
-        record = object_log_item(log, parcel_id, described, object_days, *times, header)
-        return Items(log=record if logged else None, parcels=tuple(map(parcel_item, parcels)))
+        record = None
+        if logged:
+            described = {entry.position: entry.message for entry in entries}
+            log = f"{queue.id}#{_log_partition(queue, parcel_id)}"
+            times = now_ms, expires_ms
+            record = object_log_item(log, parcel_id, described, object_days, *times, header)
+        return Items(log=record, parcels=tuple(map(parcel_item, parcels)))
     # The messages of a send in one lot are packed only once.
     contents = [packed] if packed and len(lots) == 1 else []
     if not logged:
@@ -140,6 +141,8 @@ def items_for(
         retries = queue.attributes.retry is not None
         if len(inline) == len(lots) and all(fits(item, retries=retries) for item in inline):
             return Items(log=None, parcels=tuple(inline))
+    partition = _log_partition(queue, parcel_id)
+    log = f"{queue.id}#{partition}"
     positions = tuple(entry.position for entry in entries)
     content = contents[0] if len(contents) == 1 else packed or pack(_messages(entries))
     return Items(

@@ -1,0 +1,87 @@
+"""Whether the messages of a send are put into an object: by their packed size alone."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from unittest.mock import create_autospec
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cirrusmq.base.errors import Unavailable
+from cirrusmq.model.message import Message, pack
+from cirrusmq.model.objects import object_key, pack_object
+from cirrusmq.runtime.bodies import InMemory
+from cirrusmq.runtime.core import Core, Settings
+from cirrusmq.sending import objects
+from cirrusmq.sending.objects import MOST_LOG_BYTES, Placed, place_messages
+
+SEND_ID = "01M7Q5CQG00000000000000001"
+DAY_MS = 86_400_000
+texts = st.text(st.characters(codec="utf-8"), max_size=40)
+messages = st.builds(
+    Message,
+    body=texts.filter(bool) | st.binary(min_size=1, max_size=300),
+    attributes=st.dictionaries(texts, texts | st.binary(max_size=40), max_size=10),
+    tags=st.lists(texts, max_size=10).map(tuple),
+    group=st.none() | st.text(st.characters(codec="utf-8"), max_size=128),
+)
+
+
+class Refusing(InMemory):
+    """A bucket that takes nothing."""
+
+    def put(self, key: str, data: bytes) -> None:
+        raise Unavailable
+
+
+def place(least: int, sent: Sequence[Message], bucket: InMemory) -> Placed:
+    core = create_autospec(Core, instance=True)
+    core.bodies, core.settings = bucket, Settings(bodies_in_s3_from=least)
+    return place_messages(core, SEND_ID, sent, DAY_MS)
+
+
+def noise(size: int) -> Message:
+    return Message(body=random.Random(size).randbytes(size))
+
+
+@given(st.lists(messages, min_size=1, max_size=16))
+def test_none_is_left_out_for_what_it_has_at_most(sent: list[Message]) -> None:
+    """Small sends are not packed to find out how small they are."""
+    assert sum(map(objects._most_packed_bytes, sent)) >= len(pack(sent))
+
+
+@given(st.lists(messages, min_size=1, max_size=16), st.integers(1, 3_000))
+def test_an_object_is_put_from_so_many_packed_bytes_on(sent: list[Message], least: int) -> None:
+    bucket = InMemory()
+    placed = place(least, sent, bucket)
+    if len(pack(sent)) >= least:
+        assert placed == Placed(days=2)
+        assert bucket.get(object_key(SEND_ID, 2)) == pack_object(sent)
+    else:
+        assert placed.days == 0
+        assert placed.packed in (None, pack(sent))
+        assert bucket.get(object_key(SEND_ID, 2)) is None
+
+
+def test_the_packed_size_is_that_of_the_whole_send() -> None:
+    sent = [noise(100), noise(101)]
+    size = len(pack(sent))
+    assert place(size, sent, InMemory()).days
+    assert not place(size + 1, sent, InMemory()).days
+
+
+def test_off_nothing_is_packed_or_put() -> None:
+    assert place(0, [noise(100_000)], Refusing()) == Placed()
+
+
+def test_where_the_bucket_refuses_a_log_record_has_room_for_most() -> None:
+    sent = [noise(MOST_LOG_BYTES - 200)]
+    assert place(1, sent, Refusing()) == Placed(packed=pack(sent))
+
+
+def test_what_no_log_record_has_room_for_is_refused_with_the_bucket() -> None:
+    with pytest.raises(Unavailable):
+        place(1, [noise(MOST_LOG_BYTES)], Refusing())
