@@ -13,7 +13,6 @@ from cirrusmq.model.envelope import Envelope, pack_envelopes, unpack_envelopes
 from cirrusmq.model.message import Message
 from cirrusmq.model.objects import (
     DAY_MS,
-    LONGEST_DAYS,
     MARGIN_MS,
     MOST_HEAD_BYTES,
     life_days,
@@ -24,6 +23,8 @@ from cirrusmq.model.objects import (
     unpack_object,
 )
 
+LONGEST_DAYS = 16
+"""As many rules has the bucket."""
 texts = st.text(st.characters(codec="utf-8"), max_size=200)
 messages = st.builds(
     Message,

@@ -21,8 +21,6 @@ from cirrusmq.base import limits, ulid
 from cirrusmq.model.message import Message, pack, unpack
 
 DAY_MS = 86_400_000
-LONGEST_DAYS = 16
-"""Of the longest retention, with the margin."""
 MARGIN_MS = limits.KEY_SLACK_MS
 """A repeated send may store its parcel that much later than the object was first written."""
 MOST_HEAD_BYTES = 2 + 4 * limits.BATCH_MESSAGES
