@@ -195,6 +195,30 @@ def test_where_the_bucket_refuses_the_record_has_the_bodies(
     assert bodies(group.receive()) == bodies(messages)
 
 
+@pytest.mark.parametrize("limit", [1, 2, 3, 100])
+def test_the_log_shows_messages_in_objects_and_others_in_order(
+    topic: TestTopic, bucket: Bucket, limit: int
+) -> None:
+    topic.subscribe("group")
+    expected = []
+    for number in range(4):
+        messages = large(2)
+        publish(topic, messages)
+        expected += bodies(messages)
+        if number % 2:
+            topic.publish(f"small {number}")
+            expected.append(f"small {number}")
+    topic.client.world.clock.pass_seconds(5)
+    shown: list[str] = []
+    page: dict[str, Any] = {"messages": [{}], "cursor": None}
+    while page["messages"]:
+        after = {"after": page["cursor"]} if page["cursor"] else {}
+        page = topic.log(limit=limit, **after)
+        shown += [each.get("body") or each["body_base64"] for each in page["messages"]]
+        assert len(page["messages"]) <= limit
+    assert shown == expected
+
+
 def test_readers_of_the_log_are_told_to_come_again_while_the_bucket_refuses(
     world: World, topic: TestTopic, bucket: Bucket
 ) -> None:

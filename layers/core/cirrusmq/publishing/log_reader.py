@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import contextlib
 import heapq
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -36,10 +36,12 @@ from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import ConditionFailed, Item
 from cirrusmq.sending.batch import new_send_id
 from cirrusmq.storage import cursors
-from cirrusmq.storage.objects import Wanted, read_object
+from cirrusmq.storage.objects import BucketUnavailable, Wanted, read_objects
 from cirrusmq.storage.parcels import LOG, log_key, page_request, partition_key
 
 _PAGE_RECORDS = 16
+_AHEAD_BYTES = 1_000_000
+"""Of messages in objects that are read side by side."""
 _BETWEEN_BYTES = 1
 _CURSOR_BYTES = 1_000
 """And the names of the answer's fields."""
@@ -81,10 +83,13 @@ def read_log(
     start = max(position, f"{shown_from_ms - fresh_ms:013d}")
     messages: list[bytes] = []
     size = 0
-    for item in _records(core, topic, start, held_back):
-        sort_key = item["sk"]["S"]
+    chosen = (
+        _choose(core, item, topic, subscription, shown_from_ms)
+        for item in _records(core, topic, start, held_back)
+    )
+    for sort_key, shown_messages in _read_ahead(core, topic, chosen):
         first = skip if sort_key == position else 0
-        for place, logged in _messages(core, item, topic, subscription, shown_from_ms):
+        for place, logged in shown_messages:
             if place < first:
                 continue
             shown = encode(logged)
@@ -172,53 +177,106 @@ def _partition(core: Core, pk: str, start: str, until: str) -> Iterator[Item]:
         request["ExclusiveStartKey"] = last
 
 
-def _messages(
+class _Chosen(msgspec.Struct, frozen=True, kw_only=True):
+    """An item of the log, and which messages of it are to be shown."""
+
+    sort_key: str
+    record: TopicRecord | None = None
+    """None where it has no messages to be shown."""
+    places: Sequence[int] = ()
+
+    @property
+    def bytes_in_object(self) -> int:
+        """Bytes to be read of its object; 0 where the messages are in none."""
+        if self.record is None or not self.record.object_days:
+            return 0
+        return sum(self.record.messages[place].size_bytes for place in self.places)
+
+
+def _choose(
     core: Core, item: Item, topic: Topic, subscription: Subscription | None, floor_ms: int
-) -> Iterator[tuple[int, Logged]]:
-    """(place, message) of a record's messages that are to be shown."""
+) -> _Chosen:
+    sort_key = item["sk"]["S"]
     if "a" in item:
         pk, sk = topic_log_key(topic, item["a"]["S"])
         item = core.store.get(core.tables.messages, pk, sk) or item
     if not holds_messages(item):
-        return
+        return _Chosen(sort_key=sort_key)
     record = read_record(item)
     if record.sent_ms < floor_ms:
-        return
+        return _Chosen(sort_key=sort_key)
     selection = subscription.selection(topic.attributes.filter) if subscription else None
     routing_keys = record.header.routing_keys
-    selected = [
+    places = [
         place
         for place, each in enumerate(record.messages)
         if not selection or selection.matches(each.tags, routing_keys[place], each.attributes)
     ]
-    for place, message in _whole(core, record, selected).items():
+    return _Chosen(sort_key=sort_key, record=record, places=places)
+
+
+def _read_ahead(
+    core: Core, topic: Topic, chosen: Iterator[_Chosen]
+) -> Iterator[tuple[str, Iterator[tuple[int, Logged]]]]:
+    """Each item's sort key, and its messages with their places in it.
+
+    Objects of some records are read side by side, as many as have so many bytes together.
+    """
+    ahead: list[_Chosen] = []
+    for each in chosen:
+        ahead.append(each)
+        size = sum(record.bytes_in_object for record in ahead)
+        # A record in the table is shown before the next one is read.
+        if not each.bytes_in_object or size >= _AHEAD_BYTES or len(ahead) == _PAGE_RECORDS:
+            yield from _shown(core, topic, ahead)
+            ahead = []
+    yield from _shown(core, topic, ahead)
+
+
+def _shown(
+    core: Core, topic: Topic, ahead: Sequence[_Chosen]
+) -> Iterator[tuple[str, Iterator[tuple[int, Logged]]]]:
+    in_objects = [
+        (each.record, each.places) for each in ahead if each.record and each.bytes_in_object
+    ]
+    read = read_objects(core, [_wanted(record, places) for record, places in in_objects])
+    objects = iter(read)
+    for each in ahead:
+        there = next(objects) if each.bytes_in_object else {}
+        if isinstance(there, BucketUnavailable):
+            raise there
+        yield each.sort_key, _logged(topic, each, there)
+
+
+def _wanted(record: TopicRecord, places: Sequence[int]) -> Wanted:
+    sizes = (each.size_bytes for each in record.messages)
+    return Wanted(
+        send_id=record.send_id,
+        days=record.object_days,
+        positions={record.positions[place] for place in places},
+        sizes=dict(zip(record.positions, sizes, strict=True)),
+    )
+
+
+def _logged(
+    topic: Topic, chosen: _Chosen, there: Mapping[int, Message]
+) -> Iterator[tuple[int, Logged]]:
+    """The messages with their places; one that its object does not have is passed over."""
+    record = chosen.record
+    for place in chosen.places if record else ():
+        assert record is not None
+        message = record.messages[place]
+        if not isinstance(message, Message):
+            if record.positions[place] not in there:
+                continue
+            message = there[record.positions[place]]
+        by_routing_key = topic.attributes.filter == "routing_key"
         yield (
             place,
             Logged(
                 id=message_id(record.send_id, record.positions[place]),
                 message=message,
                 sent_ms=record.sent_ms,
-                routing_key=routing_keys[place]
-                if topic.attributes.filter == "routing_key"
-                else None,
+                routing_key=record.header.routing_keys[place] if by_routing_key else None,
             ),
         )
-
-
-def _whole(core: Core, record: TopicRecord, places: Sequence[int]) -> dict[int, Message]:
-    """A record's messages at these places; one that its object does not have is passed over."""
-    messages = {place: record.messages[place] for place in places}
-    if not record.object_days or not messages:
-        return {place: each for place, each in messages.items() if isinstance(each, Message)}
-    numbers = {place: record.positions[place] for place in places}
-    wanted = Wanted(
-        send_id=record.send_id,
-        days=record.object_days,
-        positions=set(numbers.values()),
-        sizes={
-            number: each.size_bytes
-            for number, each in zip(record.positions, record.messages, strict=True)
-        },
-    )
-    there = read_object(core, wanted)
-    return {place: there[number] for place, number in numbers.items() if number in there}

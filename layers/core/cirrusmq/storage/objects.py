@@ -105,13 +105,10 @@ def read_objects(
 
     Or why the bucket refused it. One GET for each object; two where few of many bytes are wanted.
     """
-    if len(wanted) == 1:  # by no thread of its own: the caller may be one
-        return [_try_read(core, wanted[0])]
     return list(core.in_parallel(lambda each: _try_read(core, each), wanted))
 
 
-def read_object(core: Core, wanted: Wanted) -> dict[int, Message]:
-    """The messages of one object, by their numbers; those that are not there are absent."""
+def _read(core: Core, wanted: Wanted) -> dict[int, Message]:
     key = object_key(wanted.send_id, wanted.days)
     try:
         with _calling(key):
@@ -159,7 +156,7 @@ def keep_object(core: Core, send_id: str, days: int, until_ms: int, now_ms: int)
 
 def _try_read(core: Core, wanted: Wanted) -> dict[int, Message] | BucketUnavailable:
     try:
-        return read_object(core, wanted)
+        return _read(core, wanted)
     except BucketUnavailable as error:
         return error
 
