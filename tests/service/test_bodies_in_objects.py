@@ -287,10 +287,32 @@ class TestFailures:
         world.clock.pass_seconds(6)
         queue.send("small")
         bucket.refused = {"get", "range", "copy"}
-        assert [each["body"] for each in queue.receive()] == ["small"]
+        held = queue.receive()
+        assert [each["body"] for each in held] == ["small"]
+        queue.delete(*held)
         bucket.refused = set()
+        world.clock.pass_seconds(6)  # it is not tried again at once
         queue.receive()
         assert len(dead.receive()) == 1
+
+    def test_an_ordered_message_is_not_received_again_while_it_cannot_be_given_up(
+        self, world: World, make_queue: MakeQueue, bucket: Bucket
+    ) -> None:
+        dead = make_queue("dead", message_retention_seconds=1_296_000)
+        queue = make_queue(
+            ordered=True,
+            visibility_timeout_seconds=5,
+            dead_letter={"queue": "dead", "max_receives": 1},
+        )
+        queue.try_send([{**each, "group": "g"} for each in large(2)])
+        queue.send("small", group="other")
+        (first, *_) = (each for each in queue.receive_all() if each["group"] == "g")
+        world.clock.pass_seconds(6)
+        bucket.refused = {"copy"}
+        assert [each for each in queue.receive_all() if each["group"] == "g"] == []
+        bucket.refused = set()
+        queue.receive_all()
+        assert first["id"] in [each["id"] for each in dead.receive_all()]
 
 
 class TestReads:

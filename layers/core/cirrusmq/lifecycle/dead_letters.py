@@ -16,7 +16,6 @@ from cirrusmq.queues.queues import get_queue
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import ConditionFailed
 from cirrusmq.storage.changes import as_read, change
-from cirrusmq.storage.objects import BucketUnavailable
 from cirrusmq.storage.parcels import parcel_key
 
 _logger = logging.getLogger(__name__)
@@ -108,12 +107,7 @@ def _give_up_place(
     # Few receives give a message up: the others' cold starts do without what moving it takes.
     from cirrusmq.lifecycle.transfer import move_to_queue
 
-    try:
-        return move_to_queue(core, source, parcel, place, target, reason, now_ms) or parcel
-    except BucketUnavailable as error:
-        # Messages that are in no object are not to wait for it.
-        _logger.warning("a message of %s is not given up: %r", source.id, error.__cause__)
-        return parcel
+    return move_to_queue(core, source, parcel, place, target, reason, now_ms) or parcel
 
 
 def _drop(core: Core, parcel: Parcel, place: int) -> Parcel:
