@@ -17,7 +17,6 @@ import msgspec
 from cirrusmq.base.errors import Unavailable
 from cirrusmq.lifecycle.contents import read_contents, read_what_can_be
 from cirrusmq.model.message import Message
-from cirrusmq.model.parcel import Parcel
 from cirrusmq.model.source import Source
 from cirrusmq.model.transitions import unclaimed, unread
 from cirrusmq.receiving.claim import Claim
@@ -72,16 +71,12 @@ def _read(
     except Unavailable as error:
         refused = error
         contents = [
-            {} if _is_elsewhere(parcel) else read_contents(core, source, [(parcel, places)])[0]
+            {} if parcel.content is None else read_contents(core, source, [(parcel, places)])[0]
             for parcel, places in wanted
         ]
     if refused is not None:
         _logger.warning("bodies of source %s could not be read: %r", source.id, refused.__cause__)
     return contents, refused
-
-
-def _is_elsewhere(parcel: Parcel) -> bool:
-    return parcel.content is None or parcel.object_days > 0
 
 
 def _behind(source: Source, claim: Claim, messages: Contents, broken: set[str]) -> list[int]:
