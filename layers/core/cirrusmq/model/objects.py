@@ -28,15 +28,16 @@ _VERSION = 1
 _SPREAD_DIGITS = 3
 
 
-def pack_object(messages: Sequence[Message]) -> bytes:
-    """The object of a send, of 1 to 16 messages."""
-    packed = [pack([message]) for message in messages]
-    ends, end = [], 2 + 4 * len(packed)
-    for each in packed:
+def pack_object(messages: Sequence[Message], packed: bytes | None = None) -> bytes:
+    """The object of a send, of 1 to 16 messages; `packed`: all of them, where that is known."""
+    one = packed if len(messages) == 1 else None
+    parts = [one] if one else [pack([message]) for message in messages]
+    ends, end = [], 2 + 4 * len(parts)
+    for each in parts:
         end += len(each)
         ends.append(end)
     head = struct.pack(f">BB{len(ends)}I", _VERSION, len(ends), *ends)
-    return b"".join([head, *packed])
+    return b"".join([head, *parts])
 
 
 def read_spans(head: bytes) -> list[tuple[int, int]]:

@@ -46,7 +46,7 @@ def place_messages(core: Core, send_id: str, messages: Sequence[Message], life_m
         return Placed(packed=packed)
     days = life_days(life_ms)
     try:
-        put_object(core, send_id, days, pack_object(messages))
+        put_object(core, send_id, days, pack_object(messages, packed))
     except BucketUnavailable as error:
         if len(packed) > MOST_LOG_BYTES:
             raise
