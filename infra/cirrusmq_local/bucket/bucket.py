@@ -1,0 +1,179 @@
+"""S3's operations on one bucket, as far as the service calls them."""
+
+from __future__ import annotations
+
+import errno
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from cirrusmq_local.bucket.errors import S3Error
+from cirrusmq_local.bucket.lives import Rule, day_of, ends_ms
+from cirrusmq_local.bucket.objects import (
+    DamagedError,
+    FolderObjects,
+    Found,
+    MemoryObjects,
+    Objects,
+)
+from cirrusmq_local.bucket.ranges import UnsatisfiableError, read_range
+
+_TO_ITSELF = (
+    "This copy request is illegal because it is trying to copy an object to itself without changing"
+    " the object's metadata, storage class, website redirect location or encryption attributes."
+)
+
+
+class Bucket:
+    """Objects in a folder, or in memory where `folder` is None; for any number of threads.
+
+    An object is gone from the moment at which the first of `rules` ends it. `now_ms` is the only
+    clock. `on_failure` is told of a file that cannot be written or read; that call fails.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        rules: Sequence[Rule],
+        folder: Path | None,
+        *,
+        now_ms: Callable[[], int],
+        on_failure: Callable[[OSError], None] = lambda error: None,
+    ) -> None:
+        """Raises OSError where the folder cannot be made or read."""
+        self.name = name
+        self._rules = rules
+        self._now_ms = now_ms
+        self._on_failure = on_failure
+        self._objects: Objects = MemoryObjects() if folder is None else FolderObjects(folder)
+        self._counted: Counter[str] = Counter()
+        self._lock = threading.Lock()
+        self._sweep: Iterator[str] | None = None
+        self._swept_day = -1
+
+    def execute(self, operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
+        """Do one operation; request and answer as the SDK has them, bodies as bytes.
+
+        Raises S3Error.
+        """
+        run = {
+            "PutObject": self._put,
+            "GetObject": self._get,
+            "CopyObject": self._copy,
+        }.get(operation)
+        if run is None:
+            raise S3Error("NotImplemented", f"{operation} is not available on one machine")
+        self._require(request["Bucket"])
+        prefix, slash, rest = request["Key"].partition("/")
+        if not (prefix and slash and rest):
+            raise S3Error("NotImplemented", "A key without a prefix is not kept on one machine")
+        with self._lock:
+            self._counted[operation] += 1
+        try:
+            return run(request)
+        except DamagedError as error:
+            raise S3Error("InternalError", str(error)) from error
+        except OSError as error:
+            if error.errno == errno.ENAMETOOLONG:
+                raise S3Error("KeyTooLongError", "Your key is too long") from error
+            self._on_failure(error)
+            raise S3Error("InternalError", f"The bucket failed: {error.strerror}") from error
+
+    def requests(self) -> dict[str, int]:
+        """Calls by operation since the start, refused ones among them."""
+        with self._lock:
+            return dict(self._counted)
+
+    def keys(self) -> list[str]:
+        """The keys of all objects that have not ended."""
+        return sorted(filter(self._find, self._objects.keys()))
+
+    def remove_expired(self, limit: int = 1_000) -> int:
+        """Look at some objects, and remove those that have ended; how many were looked at.
+
+        Objects end at midnight, so that all are looked at once a day, and once after the start.
+        Less than `limit` means: that is done. For one thread at a time. Raises OSError.
+        """
+        now_ms = self._now_ms()
+        if self._sweep is None:
+            if day_of(now_ms) == self._swept_day:
+                return 0
+            self._swept_day = day_of(now_ms)
+            self._sweep = self._objects.keys()
+        looked = 0
+        for key in self._sweep:
+            self._objects.remove_if(key, partial(self._is_over, key, now_ms))
+            looked += 1
+            if looked == limit:
+                return looked
+        self._sweep = None
+        return looked
+
+    def _put(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        found = self._objects.put(request["Key"], request["Body"], self._now_ms())
+        return {"ETag": _etag(found)}
+
+    def _get(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        found, data = self._read(request["Key"])
+        answer = {
+            "AcceptRanges": "bytes",
+            "LastModified": _moment(found),
+            "ETag": _etag(found),
+            "ContentType": "binary/octet-stream",
+            "Metadata": {},
+        }
+        try:
+            part = read_range(request.get("Range"), found.size)
+        except UnsatisfiableError:
+            raise S3Error(
+                "InvalidRange",
+                "The requested range is not satisfiable",
+                ActualObjectSize=str(found.size),
+                RangeRequested=request["Range"],
+            ) from None
+        if part is not None:
+            begin, end = part
+            data = data[begin:end]
+            answer["ContentRange"] = f"bytes {begin}-{end - 1}/{found.size}"
+        return {**answer, "ContentLength": len(data), "Body": data}
+
+    def _copy(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        source = request["CopySource"]
+        self._require(source["Bucket"])
+        _, data = self._read(source["Key"])
+        if source["Key"] == request["Key"] and request.get("MetadataDirective") != "REPLACE":
+            raise S3Error("InvalidRequest", _TO_ITSELF)
+        found = self._objects.put(request["Key"], data, self._now_ms())
+        return {"CopyObjectResult": {"ETag": _etag(found), "LastModified": _moment(found)}}
+
+    def _read(self, key: str) -> tuple[Found, bytes]:
+        held = self._objects.read(key)
+        if held is None or self._is_over(key, self._now_ms(), held[0]):
+            raise S3Error("NoSuchKey", "The specified key does not exist.", Key=key)
+        return held
+
+    def _find(self, key: str) -> Found | None:
+        found = self._objects.find(key)
+        return None if found is None or self._is_over(key, self._now_ms(), found) else found
+
+    def _is_over(self, key: str, now_ms: int, found: Found) -> bool:
+        ends = ends_ms(self._rules, key, found.written_ms)
+        return ends is not None and ends <= now_ms
+
+    def _require(self, name: str) -> None:
+        if name != self.name:
+            raise S3Error("NoSuchBucket", "The specified bucket does not exist", BucketName=name)
+
+
+def _etag(found: Found) -> str:
+    """As opaque as that of S3 for what is encrypted by a key of KMS."""
+    return f'"{found.checksum:08x}{found.size:x}"'
+
+
+def _moment(found: Found) -> datetime:
+    """To the second, as in an HTTP header."""
+    return datetime.fromtimestamp(found.written_ms // 1_000, UTC)
