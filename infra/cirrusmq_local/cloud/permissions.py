@@ -8,14 +8,18 @@ from typing import Any, TypeAlias
 from cirrusmq_local.cloud.cloudformation import TemplateError
 
 Permissions: TypeAlias = Mapping[str, Mapping[str, frozenset[str]]]
-"""Resource (`Messages.Arn`) -> action -> beginnings of the partition keys it may touch."""
+"""Resource (`Messages.Arn`) -> action -> what it is confined to.
+
+That is: beginnings of partition keys of a table; of a key of KMS, services that use it for a role.
+"""
 
 
-def allowed(policies: Sequence[Any]) -> Permissions:
-    """The permissions of inline policies; a policy that is only named adds none."""
+def allowed(policies: Sequence[Any], named: Mapping[str, Any]) -> Permissions:
+    """The permissions of inline policies, and of those that are named; `named` has their texts."""
     found: dict[str, dict[str, frozenset[str]]] = {}
     for policy in policies:
-        for statement in policy["Statement"] if isinstance(policy, dict) else ():
+        document = policy if isinstance(policy, dict) else named.get(policy, {"Statement": ()})
+        for statement in document["Statement"]:
             for target in _as_list(statement["Resource"]):
                 for action in _as_list(statement["Action"]):
                     actions = found.setdefault(target, {})
@@ -24,12 +28,14 @@ def allowed(policies: Sequence[Any]) -> Permissions:
 
 
 def _keys(statement: Mapping[str, Any]) -> frozenset[str]:
-    """Beginnings of the partition keys that a statement allows."""
+    """Beginnings of what a statement confines its actions to; the empty one where it does not."""
     if "Condition" not in statement:
         return frozenset({""})
     match statement["Condition"]:
         case {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": [*patterns]}}:
             return frozenset(str(pattern).removesuffix("*") for pattern in patterns)
+        case {"StringEquals": {"kms:ViaService": services}}:
+            return frozenset(_as_list(services))
     raise TemplateError(f"the condition of {statement.get('Sid')} is not understood")
 
 

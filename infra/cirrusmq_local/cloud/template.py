@@ -123,6 +123,24 @@ class Table:
 
 
 @dataclass(frozen=True, kw_only=True)
+class LifecycleRule:
+    """Ends objects of a bucket by their age."""
+
+    prefix: str
+    """Of the keys that it holds for."""
+    days: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bucket:
+    """A bucket of S3."""
+
+    name: str
+    rules: Sequence[LifecycleRule]
+    """Those that end objects; there are no versions and no uploads in parts on one machine."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Template:
     """The deployment, as far as one machine runs it."""
 
@@ -132,6 +150,7 @@ class Template:
     schedules: Sequence[Schedule]
     machines: Sequence[StateMachine]
     tables: Sequence[Table]
+    buckets: Sequence[Bucket] = ()
     urls: Sequence[str] = ()
     """Names of the functions that have a URL of their own beside the API."""
 
@@ -154,13 +173,23 @@ def load(path: Path, given: Mapping[str, Any] | None = None) -> Template:
     """
     stacks = list(StackTemplate(path, STACK_NAME, REGION, given).stacks())
     _require_one_of_each(stacks)
-    parts = [_read(_Reader(stack)) for stack in stacks if stack.made]
+    made = [stack for stack in stacks if stack.made]
+    named = {name: text for stack in made for name, text in _named_policies(stack)}
+    parts = [_read(_Reader(stack, named)) for stack in made]
     return Template(
         **{
             held.name: [each for part in parts for each in getattr(part, held.name)]
             for held in fields(Template)
         }
     )
+
+
+def _named_policies(stack: StackTemplate) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Logical id and text of each managed policy of a stack."""
+    for name, resource in stack.document["Resources"].items():
+        properties = resource.get("Properties") or {}
+        if resource.get("Type") == "AWS::IAM::ManagedPolicy" and properties:
+            yield name, stack.resolve(properties["PolicyDocument"])
 
 
 def _read(reader: _Reader) -> Template:
@@ -180,6 +209,7 @@ def _read(reader: _Reader) -> Template:
         tables=[
             reader.table(name, held) for name, held in reader.resources("AWS::DynamoDB::Table")
         ],
+        buckets=[reader.bucket(name, held) for name, held in reader.resources("AWS::S3::Bucket")],
         urls=[reader.target(held) for _, held in reader.resources("AWS::Lambda::Url")],
     )
 
@@ -195,8 +225,9 @@ def _require_one_of_each(stacks: Sequence[StackTemplate]) -> None:
 class _Reader:
     """Turns resources of one stack into the records above."""
 
-    def __init__(self, stack: StackTemplate) -> None:
+    def __init__(self, stack: StackTemplate, policies: Mapping[str, Any]) -> None:
         self._stack = stack
+        self._policies = policies
         globals_ = stack.document.get("Globals") or {}
         self._shared: Mapping[str, Any] = globals_.get("Function") or {}
 
@@ -222,7 +253,9 @@ class _Reader:
             environment={
                 name: str(self._stack.resolve(value)) for name, value in variables.items()
             },
-            permissions=allowed(self._stack.resolve(properties.get("Policies") or [])),
+            permissions=allowed(
+                self._stack.resolve(properties.get("Policies") or []), self._policies
+            ),
             reserved=_optional_int(self._stack.resolve(merged.get("ReservedConcurrentExecutions"))),
             may_loop=merged.get("RecursiveLoop") == "Allow",
         )
@@ -279,6 +312,17 @@ class _Reader:
             sort_key=keys["RANGE"],
             ttl_attribute=properties["TimeToLiveSpecification"]["AttributeName"],
             stream="StreamSpecification" in properties,
+        )
+
+    def bucket(self, logical_id: str, properties: Mapping[str, Any]) -> Bucket:
+        rules = (properties.get("LifecycleConfiguration") or {}).get("Rules") or []
+        return Bucket(
+            name=self._stack.resolve(properties.get("BucketName", logical_id)),
+            rules=[
+                LifecycleRule(prefix=held.get("Prefix", ""), days=int(held["ExpirationInDays"]))
+                for held in self._stack.resolve(rules)
+                if "ExpirationInDays" in held and held["Status"] == "Enabled"
+            ],
         )
 
     def target(self, properties: Mapping[str, Any]) -> str:

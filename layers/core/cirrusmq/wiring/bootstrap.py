@@ -34,8 +34,10 @@ from cirrusmq.wiring.adapters import (
     in_own_pool,
 )
 from cirrusmq.wiring.attempts import limit_attempts
+from cirrusmq.wiring.bucket import Bucket
 
 _SHARED_CACHE_MS = 60_000
+KIB = 1_024
 
 
 class _Wiring:
@@ -135,6 +137,7 @@ def wire() -> Core:
         call=Calls(aws),
         read_report=Reports(aws),
         unprocessed=Unprocessed(aws),
+        bodies=Bucket(aws, os.environ.get("BODIES_BUCKET", ""), clock.sleep),
         settings=settings,
         in_parallel=InParallel(),
         in_own_pool=in_own_pool,
@@ -152,6 +155,7 @@ def _settings() -> Settings:
         invoke_functions=_functions(os.environ.get("INVOKE_FUNCTIONS", "")),
         account_requests_per_second=int(os.environ.get("ACCOUNT_REQUESTS_PER_SECOND") or 0),
         account_waiting_receives=int(os.environ.get("ACCOUNT_WAITING_RECEIVES") or 0),
+        bodies_in_s3_from=KIB * int(os.environ.get("BODIES_IN_S3_FROM") or 0),
     )
 
 

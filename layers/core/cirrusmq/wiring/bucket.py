@@ -1,0 +1,130 @@
+"""The bucket of the messages of large sends, on S3.
+
+Three tries of a call, as long as its reading of the answer takes among them: the SDK's own would
+not repeat an answer that breaks off. A client of S3 takes long to make, and most environments
+never need one, so it is made at the first use.
+
+    put    PutObject     the whole object; S3 answers when it is durable
+    get    GetObject     with a Range where a part is asked for
+    copy   CopyObject    in S3, nothing passes through here; up to 5 GB, far above what a send holds
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import botocore
+import botocore.session
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError, ClientError
+
+from cirrusmq.base.errors import Unavailable
+from cirrusmq.wiring.adapters import PARALLEL_CALLS
+
+T = TypeVar("T")
+
+LONGEST_PAUSES_SECONDS = (0.2, 0.4)
+"""Before the second and the third try, by chance (full jitter)."""
+_MISSING = "NoSuchKey"
+_BUSY = frozenset({"SlowDown", "RequestTimeout", "Throttling", "RequestLimitExceeded"})
+_random = random.SystemRandom()
+
+
+class Bucket:
+    """Objects of one bucket; a port of the core, `cirrusmq.runtime.bodies`."""
+
+    def __init__(
+        self, session: botocore.session.Session, name: str, sleep: Callable[[float], None]
+    ) -> None:
+        self._session = session
+        self._name = name
+        self._sleep = sleep
+        self._made: Any = None
+        self._lock = threading.Lock()
+
+    def put(self, key: str, data: bytes) -> None:
+        """Write an object, or write it over; it is durable when this returns."""
+        self._try(lambda s3: s3.put_object(Bucket=self._name, Key=key, Body=data))
+
+    def get(self, key: str, start: int = 0, end: int | None = None) -> bytes | None:
+        """Its bytes from `start` to before `end`, or to its end; None where there is no object."""
+        if end is not None and end <= start:
+            # S3 has no range without a byte in it.
+            return None if self.get(key, start, start + 1) is None else b""
+        asked = {"Bucket": self._name, "Key": key}
+        if start or end is not None:
+            asked["Range"] = f"bytes={start}-{'' if end is None else end - 1}"
+
+        def read(s3: Any) -> bytes:
+            content: bytes = s3.get_object(**asked)["Body"].read()
+            return content
+
+        try:
+            return self._try(read)
+        except ClientError as error:
+            if _code(error) == "InvalidRange":  # it begins behind the end
+                return b""
+            if _code(error) == _MISSING:
+                return None
+            raise
+
+    def copy(self, source: str, key: str) -> bool:
+        """Copy it to another key, or onto itself, which begins its life anew; whether it exists."""
+        asked = {
+            "Bucket": self._name,
+            "Key": key,
+            "CopySource": {"Bucket": self._name, "Key": source},
+            # S3 refuses to copy an object onto itself unless something about it changes.
+            "MetadataDirective": "REPLACE",
+        }
+        try:
+            self._try(lambda s3: s3.copy_object(**asked))
+        except ClientError as error:
+            if _code(error) == _MISSING:
+                return False
+            raise
+        return True
+
+    def _try(self, call: Callable[[Any], T]) -> T:
+        """The call's answer; raises Unavailable where no try has one.
+
+        What S3 refuses is raised as it is, and logged: a mistake of ours, or an object that is
+        missing.
+        """
+        pauses = iter(LONGEST_PAUSES_SECONDS)
+        while True:
+            try:
+                return call(self._client())
+            except (BotoCoreError, ClientError) as error:
+                if isinstance(error, ClientError) and not _is_transient(error):
+                    raise
+                longest = next(pauses, None)
+                if longest is None:
+                    raise Unavailable from error
+            self._sleep(_random.random() * longest)
+
+    def _client(self) -> Any:
+        # Making one is not for several threads at once.
+        with self._lock:
+            if self._made is None:
+                config = Config(
+                    user_agent=f"CirrusMQ Botocore/{botocore.__version__}",
+                    connect_timeout=2,
+                    read_timeout=5,
+                    max_pool_connections=2 * PARALLEL_CALLS,
+                    retries={"mode": "standard", "total_max_attempts": 1},
+                )
+                self._made = self._session.create_client("s3", config=config)
+            return self._made
+
+
+def _is_transient(error: ClientError) -> bool:
+    status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
+    return status >= 500 or _code(error) in _BUSY
+
+
+def _code(error: ClientError) -> str:
+    return str(error.response.get("Error", {}).get("Code", ""))
