@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from moto import mock_aws
 
 from cirrusmq.base.errors import Unavailable
 from cirrusmq.runtime.bodies import Bodies, InMemory
-from cirrusmq.wiring.bucket import LONGEST_PAUSES_SECONDS, Bucket
+from cirrusmq.wiring.bucket import LONGEST_PAUSES_SECONDS, Bucket, make_s3
 from cirrusmq_local.bucket import Bucket as Embedded
 from cirrusmq_local.bucket import attach_bucket
 
@@ -38,12 +39,12 @@ def bodies(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Bodies]:
     elif request.param == "moto":
         with mock_aws():
             boto3.client("s3").create_bucket(Bucket=NAME)
-            yield Bucket(Session(), NAME, no_pause)
+            yield Bucket(partial(make_s3, Session()), NAME, no_pause)
     else:
         session = Session()
         folder = tmp_path / NAME if request.param == "folder" else None
         attach_bucket(Embedded(NAME, [], folder, now_ms=lambda: 0), session)
-        yield Bucket(session, NAME, no_pause)
+        yield Bucket(partial(make_s3, session), NAME, no_pause)
 
 
 def no_pause(seconds: float) -> None:
@@ -109,7 +110,7 @@ def test_the_client_is_made_at_the_first_use_and_once() -> None:
         return create(service, **more)
 
     session.create_client = counted
-    bodies = Bucket(session, NAME, no_pause)
+    bodies = Bucket(partial(make_s3, session), NAME, no_pause)
     assert made == []
     threads = [threading.Thread(target=bodies.put, args=(f"d01/{n}", b"x")) for n in range(8)]
     for thread in threads:
@@ -124,7 +125,7 @@ def test_a_try_ends_after_seconds_and_the_sdk_adds_none() -> None:
     """Three of them are over before the API gives a call up."""
     session = Session()
     attach_bucket(Embedded(NAME, [], None, now_ms=lambda: 0), session)
-    bodies = Bucket(session, NAME, no_pause)
+    bodies = Bucket(partial(make_s3, session), NAME, no_pause)
     bodies.put(KEY, b"")
     config = bodies._made.meta.config
     assert (config.connect_timeout, config.read_timeout) == (2, 5)
@@ -215,7 +216,7 @@ def pauses() -> list[float]:
 
 @pytest.fixture
 def client(failing: FailingS3, pauses: list[float]) -> Iterator[Bucket]:
-    made = Bucket(Session(), NAME, pauses.append)
+    made = Bucket(partial(make_s3, Session()), NAME, pauses.append)
     yield made
     if made._made is not None:
         made._made.close()

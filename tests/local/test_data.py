@@ -124,6 +124,7 @@ def test_a_folder_that_is_gone_or_replaced_is_missed(tmp_path: Path) -> None:
     data = DataFolder(folder)
     data.lock()
     data.store.touch()
+    data.bodies.mkdir()
     assert data.missing() is None
     folder.rename(tmp_path / "elsewhere")
     assert data.missing() == folder / "lock"
@@ -132,6 +133,8 @@ def test_a_folder_that_is_gone_or_replaced_is_missed(tmp_path: Path) -> None:
     shutil.rmtree(folder)
     (tmp_path / "elsewhere").rename(folder)
     assert data.missing() is None
+    data.bodies.rmdir()
+    assert data.missing() == folder / "bodies"
     data.store.unlink()
     assert data.missing() == folder / "store.sqlite"
     data.unlock()

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
-from msgspec.structs import replace
-
-from cirrusmq.runtime.bodies import InMemory
 from cirrusmq_local.testing.core import FUNCTION
 from cirrusmq_local.testing.world import Client, World
 
@@ -16,8 +14,8 @@ from . import bodies
 
 Message = dict[str, Any]
 SUBSCRIPTIONS = 20
-OBJECTS_FROM = 16_384
-"""Packed bytes of a send whose messages are in an object, where there is a bucket."""
+Requests: TypeAlias = Counter[str]
+"""Calls of S3, by operation."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,54 +49,35 @@ WORKLOADS = (
 )
 
 
-class Bucket(InMemory):
-    """A bucket that counts its calls."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.puts = self.gets = 0
-
-    def put(self, key: str, data: bytes) -> None:
-        """As `Bodies`."""
-        self.puts += 1
-        super().put(key, data)
-
-    def get(self, key: str, start: int = 0, end: int | None = None) -> bytes | None:
-        """As `Bodies`."""
-        self.gets += 1
-        return super().get(key, start, end)
-
-
-def world_with(bucket: Bucket | None) -> World:
-    """A world; with a bucket, sends that pack into 16 KiB or more go there."""
-    world = World()
-    if bucket is not None:
-        settings = replace(world.core.settings, bodies_in_s3_from=OBJECTS_FROM)
-        world.core = replace(world.core, bodies=bucket, settings=settings)
-    return world
+def world_with(objects: Requests | None) -> World:
+    """A world; with a counter, large sends are in objects, as a deployment has it by default."""
+    return World(bodies_in_s3_from=0 if objects is None else None)
 
 
 def our_life(
-    workload: Workload, bucket: Bucket | None = None, **fields: Any
+    workload: Workload, objects: Requests | None = None, **fields: Any
 ) -> tuple[float, float]:
     """(write units, read units) of a batch with warm caches, messages waiting in each partition.
 
-    The steady state of a queue that is used: the waiting messages were sent before. With a bucket,
-    large messages are in its objects.
+    The steady state of a queue that is used: the waiting messages were sent before. `objects`: has
+    large messages in objects, whose requests are added to it.
     """
-    world = world_with(bucket)
+    world = world_with(objects)
     alice = world.client("alice")
     alice.put("/queues/work", {"partitions": 1})
     _go_through(alice, [bodies.text(40)])
-    return _units(world, lambda: _go_through(alice, workload.messages(), **fields))
+    return _units(world, lambda: _go_through(alice, workload.messages(), **fields), objects)
 
 
-def carried_life(workload: Workload, turns: int = 10) -> tuple[float, float]:
+def carried_life(
+    workload: Workload, objects: Requests | None = None, turns: int = 10
+) -> tuple[float, float]:
     """(write units, read units) of a batch that the receive of the next one deletes.
 
-    The mean of turns of two calls: send, and receive with the deletes of the turn before.
+    The mean of turns of two calls: send, and receive with the deletes of the turn before. `objects`
+    as in `our_life`; to it are added the requests of all turns.
     """
-    world = World()
+    world = world_with(objects)
     alice = world.client("alice")
     alice.put("/queues/work", {"partitions": 1})
     done: list[str] = []
@@ -117,7 +96,7 @@ def carried_life(workload: Workload, turns: int = 10) -> tuple[float, float]:
             turn()
 
     turn()
-    written, read = _units(world, take_turns)
+    written, read = _units(world, take_turns, objects)
     return written / turns, read / turns
 
 
@@ -145,16 +124,24 @@ def handed_life(workload: Workload, partitions: int) -> tuple[float, float]:
 
 
 def published_life(
-    workload: Workload, protocol: str, count: int = SUBSCRIPTIONS, bucket: Bucket | None = None
+    workload: Workload,
+    protocol: str,
+    count: int = SUBSCRIPTIONS,
+    objects: Requests | None = None,
 ) -> tuple[float, float]:
-    """(write units, read units) from publishing to all deletions or deliveries, caches warm."""
-    world = world_with(bucket)
+    """(write units, read units) from publishing to all deletions or deliveries, caches warm.
+
+    `objects` as in `our_life`.
+    """
+    world = world_with(objects)
     alice = world.client("alice")
     alice.put("/topics/news")
     for number in range(count):
         subscribe(alice, protocol, number)
     _spread(world, alice, [bodies.text(40)], protocol, count)
-    return _units(world, lambda: _spread(world, alice, workload.messages(), protocol, count))
+    return _units(
+        world, lambda: _spread(world, alice, workload.messages(), protocol, count), objects
+    )
 
 
 def pushed_units(count: int) -> tuple[float, float]:
@@ -261,8 +248,13 @@ def _take(client: Client, source: str, count: int) -> None:
         raise RuntimeError(f"deleted {len(gone)} of {count}")
 
 
-def _units(world: World, call: Callable[[], object]) -> tuple[float, float]:
+def _units(
+    world: World, call: Callable[[], object], objects: Requests | None = None
+) -> tuple[float, float]:
     world.engine.reset_capacity()
+    before = Counter(world.bucket.requests())
     call()
+    if objects is not None:
+        objects.update(Counter(world.bucket.requests()) - before)
     used = world.engine.capacity()
     return float(used["write_units"]), float(used["read_units"])

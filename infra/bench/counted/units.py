@@ -15,7 +15,7 @@ from .lives import (
     SINGLE_64_KB,
     SUBSCRIPTIONS,
     WORKLOADS,
-    Bucket,
+    Requests,
     carried_life,
     our_life,
     published_life,
@@ -57,15 +57,16 @@ def _show_lives() -> None:
 
 
 def _show_objects() -> None:
-    """The units of large messages that are in objects, and the calls of the bucket."""
+    """The units of large messages that are in objects, and the requests to S3."""
     rows: list[tuple[object, ...]] = []
     for workload in (SINGLE_64_KB, BATCH_64_KB):
-        for least, bucket in (("the table", None), ("an object", Bucket())):
-            rows.append((workload.name, least, *our_life(workload, bucket), *_calls(bucket)))
-        for least, bucket in (("the table", None), ("an object", Bucket())):
-            units = published_life(workload, "pull", bucket=bucket)
+        for place, objects in (("the table", None), ("an object", Requests())):
+            units = our_life(workload, objects)
+            rows.append((workload.name, place, *units, *_requests(objects)))
+        for place, objects in (("the table", None), ("an object", Requests())):
+            units = published_life(workload, "pull", objects=objects)
             name = f"{workload.name}, published to {SUBSCRIPTIONS}"
-            rows.append((name, least, *units, *_calls(bucket)))
+            rows.append((name, place, *units, *_requests(objects)))
     show(
         "Large messages in the table, and in objects of a bucket",
         ["sent, received, deleted", "in", "write units", "read units", "PUTs", "GETs"],
@@ -73,8 +74,8 @@ def _show_objects() -> None:
     )
 
 
-def _calls(bucket: Bucket | None) -> tuple[int, int]:
-    return (0, 0) if bucket is None else (bucket.puts, bucket.gets)
+def _requests(objects: Requests | None) -> tuple[int, int]:
+    return (0, 0) if objects is None else (objects["PutObject"], objects["GetObject"])
 
 
 def _show_failures() -> None:

@@ -15,6 +15,7 @@ import botocore.session
 from botocore.awsrequest import AWSResponse
 from botocore.response import StreamingBody
 
+from cirrusmq_local.bucket.attachment import Answering, attach_bucket
 from cirrusmq_local.cloud.executions import (
     ExecutionExistsError,
     Executions,
@@ -56,10 +57,11 @@ def make_session(
     executions: Callable[[], Executions] | None = None,
     unprocessed: UnprocessedQueue | None = None,
     read_secret: Callable[[], str] | None = None,
+    bucket: Answering | None = None,
 ) -> botocore.session.Session:
     """A session whose clients invoke functions, start executions, read what failed and the secret.
 
-    They do nothing else.
+    And those of S3 keep objects in the bucket. They do nothing else.
 
     A client that the embedded engine is attached to answers before the refusal: botocore asks
     the handler of the more specific event first.
@@ -95,6 +97,8 @@ def make_session(
         session.register("before-call.secrets-manager.GetSecretValue", show_secret)
     if executions is not None:
         session.register("before-call.sfn.StartExecution", start)
+    if bucket is not None:
+        attach_bucket(bucket, session)
     session.register("before-call", _refuse)
     return session
 

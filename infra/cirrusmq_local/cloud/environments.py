@@ -71,4 +71,5 @@ def start_environment() -> Core:
         post=first.post,
         read_report=first.read_report,
         unprocessed=first.unprocessed,
+        bodies=first.bodies,
     )

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from cirrusmq_local.bucket import Bucket, S3Error
+from cirrusmq_local.cloud import template as declared
 from cirrusmq_local.cloud.invocation import running
 from cirrusmq_local.engine import Engine, EngineError
 
@@ -37,6 +39,63 @@ class GuardedEngine:
                         f"{function.name} is not allowed {action} on {where}: see template.yaml",
                     )
         return self._engine.execute(operation, request)
+
+
+class GuardedBucket:
+    """Does operations as the bucket does, but only what the running function's policies allow.
+
+    A missing permission is no answer of S3, as which the service would pass it by: it is a fault of
+    the template.
+    """
+
+    def __init__(self, bucket: Bucket, declaration: declared.Bucket) -> None:
+        self._bucket = bucket
+        self._declaration = declaration
+
+    def execute(self, operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
+        """Do one operation, or raise PermissionError; none after the function's timeout."""
+        invocation = running.get()
+        if invocation is None:
+            return self._bucket.execute(operation, request)
+        invocation.check_time()
+        for target, action, through in bucket_needs(self._declaration, operation):
+            self._require(invocation.function, action, target, through)
+        try:
+            return self._bucket.execute(operation, request)
+        except S3Error as error:
+            if error.code == "NoSuchKey":
+                # S3 hides what is missing from those who may not list.
+                listed = f"{self._declaration.name}.Arn"
+                self._require(invocation.function, LIST_BUCKET, listed)
+            raise
+
+    def _require(
+        self, function: declared.Function, action: str, target: str, through: str = ""
+    ) -> None:
+        if not function.may(action, target, partition=through):
+            text = f"{function.name} is not allowed {action} on {target}: see template.yaml"
+            raise PermissionError(text)
+
+
+LIST_BUCKET = "s3:ListBucket"
+_S3 = f"s3.{declared.REGION}.amazonaws.com"
+_OBJECT_ACTIONS = {
+    "PutObject": ("s3:PutObject",),
+    "GetObject": ("s3:GetObject",),
+    "CopyObject": ("s3:GetObject", "s3:PutObject"),
+}
+_KEY_ACTIONS = {"s3:GetObject": "kms:Decrypt", "s3:PutObject": "kms:GenerateDataKey"}
+
+
+def bucket_needs(bucket: declared.Bucket, operation: str) -> Iterator[tuple[str, str, str]]:
+    """What an operation takes: the target, the action on it, and the service that does it for us.
+
+    S3 encrypts and decrypts with the rights of its caller.
+    """
+    for action in _OBJECT_ACTIONS.get(operation, ()):
+        yield f"{bucket.name}.Arn/*", action, ""
+        if bucket.key:
+            yield bucket.key, _KEY_ACTIONS[action], _S3
 
 
 def _needs(operation: str, request: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:

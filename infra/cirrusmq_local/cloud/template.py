@@ -138,6 +138,8 @@ class Bucket:
     name: str
     rules: Sequence[LifecycleRule]
     """Those that end objects; there are no versions and no uploads in parts on one machine."""
+    key: str
+    """The key of KMS that encrypts it, as permissions name it; empty for one of S3's own."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -316,6 +318,13 @@ class _Reader:
 
     def bucket(self, logical_id: str, properties: Mapping[str, Any]) -> Bucket:
         rules = (properties.get("LifecycleConfiguration") or {}).get("Rules") or []
+        encryption = properties.get("BucketEncryption") or {}
+        by_default = [
+            held["ServerSideEncryptionByDefault"]
+            for held in self._stack.resolve(
+                encryption.get("ServerSideEncryptionConfiguration") or []
+            )
+        ]
         return Bucket(
             name=self._stack.resolve(properties.get("BucketName", logical_id)),
             rules=[
@@ -323,6 +332,7 @@ class _Reader:
                 for held in self._stack.resolve(rules)
                 if "ExpirationInDays" in held and held["Status"] == "Enabled"
             ],
+            key=str(by_default[0].get("KMSMasterKeyID", "")) if by_default else "",
         )
 
     def target(self, properties: Mapping[str, Any]) -> str:

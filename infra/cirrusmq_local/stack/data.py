@@ -27,6 +27,8 @@ class DataFolder:
         self.log = self.path / "functions.log"
         self.executions = self.path / "executions.log"
         self.unprocessed = self.path / "unprocessed.jsonl"
+        self.bodies = self.path / "bodies"
+        """A file for each object that holds the messages of a large send."""
         self._lock: int | None = None
 
     def lock(self) -> None:
@@ -84,7 +86,7 @@ class DataFolder:
                     os.close(opened)
 
     def missing(self) -> Path | None:
-        """The file of a locked folder that is gone or was replaced; None where all are in place."""
+        """The part of a locked folder that is gone or was replaced; None where all are in place."""
         assert self._lock is not None
         lock = self.path / "lock"
         try:
@@ -92,7 +94,7 @@ class DataFolder:
                 return lock
         except OSError:
             return lock
-        return None if self.store.exists() else self.store
+        return next((path for path in (self.store, self.bodies) if not path.exists()), None)
 
     def read_connection(self) -> dict[str, str] | None:
         """The content of `connection.json`, or None if there is none yet."""

@@ -17,7 +17,9 @@ from cirrusmq.base.errors import Unavailable
 from cirrusmq.base.timestamps import format_time
 from cirrusmq.wiring import bootstrap
 from cirrusmq_lambda.problems import problem
+from cirrusmq_local.bucket import Bucket
 from cirrusmq_local.cloud.aws import make_session
+from cirrusmq_local.cloud.buckets import bodies_bucket, open_bucket
 from cirrusmq_local.cloud.clock import ScaledClock
 from cirrusmq_local.cloud.environments import (
     Environments,
@@ -28,7 +30,7 @@ from cirrusmq_local.cloud.environments import (
 )
 from cirrusmq_local.cloud.executions import Executions
 from cirrusmq_local.cloud.functions import Functions, split_name
-from cirrusmq_local.cloud.guard import GuardedEngine
+from cirrusmq_local.cloud.guard import GuardedBucket, GuardedEngine
 from cirrusmq_local.cloud.invocation import Handler
 from cirrusmq_local.cloud.own_functions import arns, as_function
 from cirrusmq_local.cloud.pump import LambdaRecord, Pump
@@ -128,7 +130,8 @@ class Stack:
         clock.start_after(engine.newest_write_ms())
         with naming(self._data.clock):
             clock.keep()
-        functions = self._load_functions(engine, ending)
+        bucket = self._open_bucket()
+        functions = self._load_functions(engine, bucket, ending)
         release_posts(bootstrap.service())
         pumps = self._make_pumps(engine, functions)
         repeaters = [
@@ -142,7 +145,8 @@ class Stack:
         )
         self._spawn(lambda: clock.keep_until_stopped(self._note_failure))
         upkeep = Upkeep(
-            engine, self._template, self._data, self._trouble, clock, UPKEEP_SECONDS * self._scale
+            *(engine, bucket, self._template, self._data, self._trouble, clock),
+            UPKEEP_SECONDS * self._scale,
         )
         self._spawn(lambda: upkeep.watch_folder(self._give_up))
         for pump in pumps:
@@ -174,6 +178,13 @@ class Stack:
         self._secret.begin(engine, self._template.environment()["DIRECTORY_TABLE"])
         return engine
 
+    def _open_bucket(self) -> Bucket:
+        with naming(self._data.bodies):
+            declaration = bodies_bucket(self._template)
+            return open_bucket(
+                declaration, self._data.bodies, self._clock.now_ms, self._note_failure
+            )
+
     def _note_failure(self, error: OSError) -> None:
         if self._data.missing() is None:  # else the service is about to end
             self._trouble.note(error)
@@ -181,7 +192,9 @@ class Stack:
     def _note_store_failure(self, error: sqlite3.Error) -> None:
         self._trouble.note_store(self._data.store.name, error)
 
-    def _load_functions(self, engine: Engine, ending: contextlib.ExitStack) -> Functions:
+    def _load_functions(
+        self, engine: Engine, bucket: Bucket, ending: contextlib.ExitStack
+    ) -> Functions:
         log = self._open_log(self._data.log, ending)
         # Functions write their logs to standard output; here that belongs to the command.
         ending.enter_context(contextlib.redirect_stdout(log))
@@ -197,7 +210,11 @@ class Stack:
         with naming(self._data.unprocessed):
             self._unprocessed = UnprocessedQueue(self._clock.now_ms, self._data.unprocessed)
         session = make_session(
-            lambda: functions, lambda: executions, self._unprocessed, self._secret.read
+            lambda: functions,
+            lambda: executions,
+            self._unprocessed,
+            self._secret.read,
+            GuardedBucket(bucket, bodies_bucket(self._template)),
         )
         bootstrap.configure(clock=self._clock, session=session)
         # All that answering a client takes of an engine is its `execute`.

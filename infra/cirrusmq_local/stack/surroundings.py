@@ -15,6 +15,7 @@ _OWN_VARIABLES = (
     "POWERTOOLS_LOG_LEVEL",
     "ACCOUNT_REQUESTS_PER_SECOND",
     "ACCOUNT_WAITING_RECEIVES",
+    "BODIES_IN_S3_FROM",
 )
 """The variables of the stack's own environment that functions get, too."""
 

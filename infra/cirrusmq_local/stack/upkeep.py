@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 
+from cirrusmq_local.bucket import Bucket
 from cirrusmq_local.cloud.clock import ClockStopped, ScaledClock
 from cirrusmq_local.cloud.pump import Pump
 from cirrusmq_local.cloud.template import Template
@@ -24,6 +25,7 @@ class Upkeep:
     def __init__(
         self,
         engine: Engine,
+        bucket: Bucket,
         template: Template,
         data: DataFolder,
         trouble: Trouble,
@@ -31,6 +33,7 @@ class Upkeep:
         pause_seconds: float,
     ) -> None:
         self._engine = engine
+        self._bucket = bucket
         self._template = template
         self._data = data
         self._trouble = trouble
@@ -38,10 +41,12 @@ class Upkeep:
         self._pause_seconds = pause_seconds
 
     def keep_up(self, pumps: Sequence[Pump]) -> None:
-        """Remove expired items, and changes that every reader of a stream has read."""
+        """Remove expired items and objects, and changes that all readers of a stream have read."""
         while True:
             try:
                 while self._engine.remove_expired(EXPIRED_AT_ONCE) == EXPIRED_AT_ONCE:
+                    self._clock.sleep(0)
+                while self._bucket.remove_expired(EXPIRED_AT_ONCE) == EXPIRED_AT_ONCE:
                     self._clock.sleep(0)
                 for table in self._template.tables:
                     saved = [p.saved for p in pumps if p.source.table == table.name]

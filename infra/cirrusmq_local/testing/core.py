@@ -15,7 +15,9 @@ from cirrusmq.runtime.cache import Cache
 from cirrusmq.runtime.core import Called, Core, Posted, Settings, Tables, Unprocessed
 from cirrusmq.runtime.secret import Generations, Secret
 from cirrusmq.runtime.store import Store
-from cirrusmq.wiring.bootstrap import make_dynamodb
+from cirrusmq.wiring.bootstrap import KIB, make_dynamodb
+from cirrusmq.wiring.bucket import Bucket, make_s3
+from cirrusmq_local.bucket.attachment import Answering, attach_bucket
 from cirrusmq_local.cloud.cloudformation import ACCOUNT_ID
 from cirrusmq_local.cloud.guard import GuardedEngine
 from cirrusmq_local.cloud.invocation import running
@@ -43,8 +45,14 @@ def make_core(
     read_report: Callable[[str], bytes | None],
     unprocessed: Unprocessed,
     read_secret: Callable[[], str],
+    bucket: Answering,
+    bucket_name: str,
+    bodies_in_s3_from: int,
 ) -> Core:
-    """A core on the engine and the clock; everything else of the cloud is in the callables."""
+    """A core on the engine, the bucket and the clock; all else of the cloud is in the callables.
+
+    `bodies_in_s3_from`: KiB, as the template's parameter.
+    """
     client = make_dynamodb(_session(), "us-east-1")
     # The policies of the template are in force: a call that they do not allow fails here first.
     attach(cast(Engine, GuardedEngine(engine)), client)
@@ -67,12 +75,14 @@ def make_core(
         call=call,
         read_report=read_report,
         unprocessed=unprocessed,
+        bodies=Bucket(lambda: _s3(bucket), bucket_name, clock.sleep),
         real_seconds=lambda: clock.now_ms() // 1000,
         settings=Settings(
             confirm_endpoints=False,
             http_endpoints=True,
             allowed_networks=("127.0.0.0/8",),
             invoke_functions={FUNCTION: FUNCTION_ARN},
+            bodies_in_s3_from=bodies_in_s3_from * KIB,
         ),
     )
 
@@ -94,6 +104,13 @@ class GuardedSecret(Secret):
 def _session() -> Session:
     """One for the process: it takes long to make."""
     return get_session()
+
+
+def _s3(bucket: Answering) -> Any:
+    """A client whose calls the bucket answers."""
+    client = make_s3(_session())
+    attach_bucket(bucket, client)
+    return client
 
 
 class InTurn:

@@ -21,6 +21,7 @@ from cirrusmq.runtime.core import Called, Tables
 from cirrusmq.runtime.secret import Generations, written
 from cirrusmq.wiring import bootstrap
 from cirrusmq_local.cloud.aws import isolate_environment
+from cirrusmq_local.cloud.buckets import bodies_bucket, open_bucket
 from cirrusmq_local.cloud.events import (
     Request,
     answer_failure,
@@ -29,6 +30,7 @@ from cirrusmq_local.cloud.events import (
     read_answer,
 )
 from cirrusmq_local.cloud.functions import load_handler
+from cirrusmq_local.cloud.guard import GuardedBucket
 from cirrusmq_local.cloud.invocation import FunctionError, Handler, goes_on, invoke, running
 from cirrusmq_local.cloud.pump import Pump
 from cirrusmq_local.cloud.routing import Router
@@ -89,14 +91,21 @@ class World:
         path: Path | None = None,
         shared_caches: bool = True,
         direct_urls: bool = False,
+        bodies_in_s3_from: int | None = None,
     ) -> None:
-        """`direct_urls`: calls that a function takes at a URL of its own are made there."""
+        """`direct_urls`: calls that a function takes at a URL of its own are made there.
+
+        `bodies_in_s3_from`: KiB of a send from which its messages are in the bucket, 0 for never;
+        without it, as the template has it.
+        """
         isolate_environment()
         os.environ.setdefault("POWERTOOLS_METRICS_DISABLED", "true")
         self.clock = ManualClock()
         template, self._handlers = _functions(direct_urls)
         self._urls = frozenset(template.urls)
         self.engine = Engine(path, table_specs(template), now_ms=self.clock.now_ms)
+        declaration = bodies_bucket(template)
+        self.bucket = open_bucket(declaration, None, self.clock.now_ms)
         self.random = random.Random(seed)
         self.invoked: deque[tuple[str, dict[str, Any]]] = deque()
         self.dropped: list[tuple[str, dict[str, Any]]] = []
@@ -131,6 +140,11 @@ class World:
             read_report=self.reports.get,
             unprocessed=self.unprocessed,
             read_secret=lambda: self.secret,
+            bucket=GuardedBucket(self.bucket, declaration),
+            bucket_name=declaration.name,
+            bodies_in_s3_from=int(
+                environment["BODIES_IN_S3_FROM"] if bodies_in_s3_from is None else bodies_in_s3_from
+            ),
         )
         self._router = Router(template.routes)
         self._pumps = [

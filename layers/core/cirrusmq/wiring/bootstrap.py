@@ -34,7 +34,7 @@ from cirrusmq.wiring.adapters import (
     in_own_pool,
 )
 from cirrusmq.wiring.attempts import limit_attempts
-from cirrusmq.wiring.bucket import Bucket
+from cirrusmq.wiring.bucket import Bucket, make_s3
 
 _SHARED_CACHE_MS = 60_000
 KIB = 1_024
@@ -137,7 +137,7 @@ def wire() -> Core:
         call=Calls(aws),
         read_report=Reports(aws),
         unprocessed=Unprocessed(aws),
-        bodies=Bucket(aws, os.environ.get("BODIES_BUCKET", ""), clock.sleep),
+        bodies=Bucket(lambda: make_s3(aws), os.environ.get("BODIES_BUCKET", ""), clock.sleep),
         settings=settings,
         in_parallel=InParallel(),
         in_own_pool=in_own_pool,

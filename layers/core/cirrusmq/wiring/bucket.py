@@ -33,13 +33,25 @@ _BUSY = frozenset({"SlowDown", "RequestTimeout", "Throttling", "RequestLimitExce
 _random = random.SystemRandom()
 
 
+def make_s3(session: botocore.session.Session) -> Any:
+    """A new client of S3, as the service uses it."""
+    config = Config(
+        user_agent=f"CirrusMQ Botocore/{botocore.__version__}",
+        connect_timeout=2,
+        read_timeout=5,
+        max_pool_connections=2 * PARALLEL_CALLS,
+        retries={"mode": "standard", "total_max_attempts": 1},
+    )
+    return session.create_client("s3", config=config)
+
+
 class Bucket:
     """Objects of one bucket; a port of the core, `cirrusmq.runtime.bodies`."""
 
     def __init__(
-        self, session: botocore.session.Session, name: str, sleep: Callable[[float], None]
+        self, make_client: Callable[[], Any], name: str, sleep: Callable[[float], None]
     ) -> None:
-        self._session = session
+        self._make_client = make_client
         self._name = name
         self._sleep = sleep
         self._made: Any = None
@@ -110,14 +122,7 @@ class Bucket:
         # Making one is not for several threads at once.
         with self._lock:
             if self._made is None:
-                config = Config(
-                    user_agent=f"CirrusMQ Botocore/{botocore.__version__}",
-                    connect_timeout=2,
-                    read_timeout=5,
-                    max_pool_connections=2 * PARALLEL_CALLS,
-                    retries={"mode": "standard", "total_max_attempts": 1},
-                )
-                self._made = self._session.create_client("s3", config=config)
+                self._made = self._make_client()
             return self._made
 
 
