@@ -23,8 +23,10 @@ from bench.counted.lives import (
     BATCH_64_KB,
     SINGLE_1_KB,
     SINGLE_64_KB,
+    SINGLE_64_KB_JSON,
     Requests,
     Workload,
+    carried_life,
     our_life,
     published_life,
 )
@@ -66,7 +68,14 @@ def test_sns_asks_for_each_delivery_to_a_url_even_of_a_batch() -> None:
 
 def test_ours_adds_up_units_calls_and_time() -> None:
     usage = cost.Usage(
-        messages=2, write_units=6, read_units=1, calls=3, invocations=1, gb_seconds=0.1
+        messages=2,
+        write_units=6,
+        read_units=1,
+        calls=3,
+        invocations=1,
+        gb_seconds=0.1,
+        puts=2,
+        gets=3,
     )
     lines = usage.dollars()
     assert lines == pytest.approx(
@@ -74,6 +83,7 @@ def test_ours_adds_up_units_calls_and_time() -> None:
             "writes": 6 * 0.625 / 2,
             "reads": 0.125 / 2,
             "HTTP API": 3 * 1.00 / 2,
+            "S3, KMS": (2 * 5.00 + 3 * 0.40 + 5 * 0.01 * 3.00) / 2,
             "Lambda calls": 4 * 0.20 / 2,
             "Lambda time": 0.1 * 13.3334 / 2,
         }
@@ -99,6 +109,30 @@ def test_direct_urls_save_the_apis_line() -> None:
 def test_a_single_small_message_is_dearer_than_with_sqs() -> None:
     usage = cost.queue_usage(SINGLE_1_KB, our_life(SINGLE_1_KB), metered=4)
     assert sum(usage.dollars().values()) > 3 * cost.sqs_dollars(KB, batches=False)
+
+
+def test_a_large_message_costs_as_much_as_its_goal() -> None:
+    s3 = Requests()
+    usage = cost.carried_usage(SINGLE_64_KB, carried_life(SINGLE_64_KB, s3), 4, s3)
+    assert (usage.puts, usage.gets) == (1, 1)
+    assert usage.total(direct=True) < 8.5
+
+
+def test_json_that_packs_small_stays_in_the_table() -> None:
+    s3 = Requests()
+    written, _ = our_life(SINGLE_64_KB_JSON, s3)
+    assert s3 == {}
+    assert written < 16 + 3
+
+
+def test_storage_is_paid_to_the_end_of_a_messages_life() -> None:
+    in_table, none = cost.storage_dollars(SINGLE_64_KB, None)
+    rest, in_s3 = cost.storage_dollars(SINGLE_64_KB, Requests())
+    # 65,536 bytes: 4 days at $0.25, or 5 and a half at $0.023, for a gigabyte and 30 days.
+    assert in_table == pytest.approx(65.536 * 0.25 * 4 / 30, rel=0.05)
+    assert in_s3 == pytest.approx(65.536 * 0.023 * 5.5 / 30, rel=0.05)
+    assert none == 0
+    assert rest < 0.05
 
 
 def test_a_push_takes_a_call_of_a_function_for_each_url() -> None:

@@ -1,8 +1,9 @@
-"""Bodies of messages: text that compresses as random letters do, and bytes that do not at all."""
+"""Bodies of messages: text that compresses as random letters do, JSON as records do, and bytes."""
 
 from __future__ import annotations
 
 import base64
+import json as formats
 import random
 from typing import Any
 
@@ -13,6 +14,23 @@ _CHARACTERS = "abcdefghijklmnopqrstuvwxyz0123456789"
 def text(size: int) -> dict[str, Any]:
     """A message of so many random letters and digits: ours compresses them to about two thirds."""
     return {"body": "".join(_RANDOM.choices(_CHARACTERS, k=size))}
+
+
+def json(size: int) -> dict[str, Any]:
+    """A message of JSON, records of one shape, cut to so many bytes: ours packs to a seventh."""
+    records: list[dict[str, Any]] = []
+    while len(formats.dumps(records)) < size:
+        records.append(
+            {
+                "order_id": f"{_RANDOM.getrandbits(48):012x}",
+                "customer": f"customer-{_RANDOM.randrange(10_000)}",
+                "status": _RANDOM.choice(["created", "paid", "shipped", "returned"]),
+                "amount_cents": _RANDOM.randrange(100_000),
+                "currency": "EUR",
+                "created_at": f"2026-11-{_RANDOM.randrange(1, 31):02}T08:00:00Z",
+            }
+        )
+    return {"body": formats.dumps(records)[:size]}
 
 
 def binary(size: int) -> dict[str, Any]:

@@ -2,9 +2,10 @@
 
 Units are counted (`lives`), calls follow from the API; only the time that a function runs is
 assumed, and shown in a column of its own. "direct" is without the API, by URLs of the functions. A
-table has the same by the parameter `Capacity`. Left out on both sides: storage (cents, for messages
-that are taken soon), keys, traffic out, empty receives. Left out on ours alone: logs and traces,
-which a deployment may turn down, and the work of each idle minute (sweep, meter).
+table has the same by the parameter `Capacity`. Large messages are in S3, as a deployment has it by
+default; what S3 and KMS ask for them is a column, and storage, which outlives the messages, a table
+of its own. Left out on both sides: keys, traffic out, empty receives. Left out on ours alone: logs
+and traces, which a deployment may turn down, and the work of each idle minute (sweep, meter).
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import ceil
 
+from cirrusmq.base import limits
 from cirrusmq_local.commands import prices
 
 from ..drawing.tables import show
@@ -21,9 +23,12 @@ from .lives import (
     BATCH_64_KB,
     SINGLE_1_KB,
     SINGLE_64_KB,
+    SINGLE_64_KB_JSON,
     SUBSCRIPTIONS,
+    Requests,
     Workload,
     carried_life,
+    left_behind,
     metering_units,
     our_life,
     published_life,
@@ -37,11 +42,14 @@ CARRYING_MS = 45
 """Assumed: a receive that first deletes, one more round trip to DynamoDB."""
 PUSH_MS = 100
 """Assumed: a push of a batch to a URL that answers at once."""
+PUT_MS, GET_MS = 30, 20
+"""Assumed: that calls with an object take longer, the writing one and the reading one."""
 CALL_GB, RECEIVE_GB, PUSH_GB = 0.5, 0.25, 0.25
 USED_AT_BEST = 0.7
 """Of provisioned capacity: the share that auto scaling aims at, which no whole day reaches."""
 USED_IN_A_DAY = (0.45, 0.6)
 """What a day with its hours of little use comes to."""
+DAY_SECONDS = 86_400
 METER_RECORDS = 1_000
 """Changes that one invocation of the meter takes where there is much to do."""
 
@@ -58,6 +66,9 @@ class Usage:
     invocations: float = 0.0
     """Of functions, apart from those."""
     gb_seconds: float
+    puts: float = 0.0
+    """Of objects in S3; copies are among them."""
+    gets: float = 0.0
 
     def dollars(self, used: float | None = None) -> dict[str, float]:
         """By line, for a million messages.
@@ -73,6 +84,9 @@ class Usage:
             "writes": self.write_units * written,
             "reads": self.read_units * read,
             "HTTP API": self.calls * prices.HTTP_API_PER_MILLION,
+            "S3, KMS": self.puts * prices.S3_PUTS_PER_MILLION
+            + self.gets * prices.S3_GETS_PER_MILLION
+            + (self.puts + self.gets) * prices.KMS_SHARE * prices.KMS_REQUESTS_PER_MILLION,
             "Lambda calls": functions * prices.LAMBDA_REQUESTS_PER_MILLION,
             "Lambda time": self.gb_seconds * prices.LAMBDA_GB_SECOND * prices.MILLION,
         }
@@ -84,21 +98,38 @@ class Usage:
         return sum(lines.values()) - (lines["HTTP API"] if direct else 0.0)
 
 
-def queue_usage(workload: Workload, units: tuple[float, float], metered: float) -> Usage:
+def queue_usage(
+    workload: Workload,
+    units: tuple[float, float],
+    metered: float,
+    objects: Requests | None = None,
+) -> Usage:
     """Sent, received and deleted: three calls, and three changes for the meter to count."""
-    return _usage(workload, units, metered, calls=2, receives=1, changes=3)
+    return _usage(workload, units, metered, objects, calls=2, receives=1, changes=3)
 
 
-def carried_usage(workload: Workload, units: tuple[float, float], metered: float) -> Usage:
+def carried_usage(
+    workload: Workload,
+    units: tuple[float, float],
+    metered: float,
+    objects: Requests | None = None,
+) -> Usage:
     """Sent, and received by the call that deletes the batch before: two calls."""
-    return _usage(workload, units, metered, calls=1, receives=1, receive_ms=CARRYING_MS, changes=3)
+    return _usage(
+        workload, units, metered, objects, calls=1, receives=1, receive_ms=CARRYING_MS, changes=3
+    )
 
 
-def pulled_usage(workload: Workload, units: tuple[float, float], metered: float) -> Usage:
+def pulled_usage(
+    workload: Workload,
+    units: tuple[float, float],
+    metered: float,
+    objects: Requests | None = None,
+) -> Usage:
     """Published, then received and deleted by each subscription."""
     changes = 1 + 3 * SUBSCRIPTIONS
     return _usage(
-        *(workload, units, metered),
+        *(workload, units, metered, objects),
         calls=1 + SUBSCRIPTIONS,
         receives=SUBSCRIPTIONS,
         changes=changes,
@@ -106,11 +137,20 @@ def pulled_usage(workload: Workload, units: tuple[float, float], metered: float)
     )
 
 
-def pushed_usage(workload: Workload, units: tuple[float, float], metered: float) -> Usage:
+def pushed_usage(
+    workload: Workload,
+    units: tuple[float, float],
+    metered: float,
+    objects: Requests | None = None,
+) -> Usage:
     """Published, then posted to each subscription's URL by one invocation for each."""
     changes = 1 + 3 * SUBSCRIPTIONS
     return _usage(
-        workload, units, metered, calls=1, changes=changes, fan_outs=1, pushes=SUBSCRIPTIONS
+        *(workload, units, metered, objects),
+        calls=1,
+        changes=changes,
+        fan_outs=1,
+        pushes=SUBSCRIPTIONS,
     )
 
 
@@ -118,6 +158,7 @@ def _usage(
     workload: Workload,
     units: tuple[float, float],
     metered: float,
+    objects: Requests | None,
     *,
     calls: int,
     receives: int = 0,
@@ -127,8 +168,12 @@ def _usage(
     pushes: int = 0,
 ) -> Usage:
     meters = changes / METER_RECORDS
+    objects = objects or Requests()
+    puts = objects["PutObject"] + objects["CopyObject"]
+    gets = objects["GetObject"]
     seconds = (calls + fan_outs + meters) * CALL_MS / 1_000 * CALL_GB
     seconds += receives * receive_ms / 1_000 * RECEIVE_GB
+    seconds += puts * PUT_MS / 1_000 * CALL_GB + gets * GET_MS / 1_000 * RECEIVE_GB
     return Usage(
         messages=workload.count,
         write_units=units[0] + meters * metered,
@@ -136,6 +181,8 @@ def _usage(
         calls=calls + receives,
         invocations=fan_outs + meters + pushes,
         gb_seconds=seconds + pushes * PUSH_MS / 1_000 * PUSH_GB,
+        puts=puts,
+        gets=gets,
     )
 
 
@@ -173,22 +220,26 @@ def run() -> None:
     metered = metering_units()
     queue, carried, pulled, pushed = [], [], [], []
     capacity: list[list[object]] = []
-    for workload in (SINGLE_1_KB, BATCH_1_KB, SINGLE_64_KB, BATCH_64_KB):
+    for workload in (SINGLE_1_KB, BATCH_1_KB, SINGLE_64_KB_JSON, SINGLE_64_KB, BATCH_64_KB):
         size, batches = workload.size, workload.count > 1
         name = _name(workload)
-        usage = queue_usage(workload, our_life(workload), metered)
+        s3 = Requests()
+        usage = queue_usage(workload, our_life(workload, s3), metered, s3)
         queue.append(_row(name, usage, sqs_dollars(size, batches=batches)))
         capacity.append(_capacity_row(f"a queue, {name}", usage))
-        usage = carried_usage(workload, carried_life(workload), metered)
+        s3 = Requests()
+        usage = carried_usage(workload, carried_life(workload, s3), metered, s3)
         carried.append(_row(name, usage, sqs_dollars(size, batches=batches)))
         capacity.append(_capacity_row(f"a queue whose receives delete, {name}", usage))
-        usage = pulled_usage(workload, published_life(workload, "pull"), metered)
+        s3 = Requests()
+        usage = pulled_usage(workload, published_life(workload, "pull", objects=s3), metered, s3)
         pulled.append(_row(name, usage, sns_to_queues_dollars(size, batches=batches)))
         capacity.append(_capacity_row(f"a topic, consumers, {name}", usage))
-        usage = pushed_usage(workload, published_life(workload, "http"), metered)
+        s3 = Requests()
+        usage = pushed_usage(workload, published_life(workload, "http", objects=s3), metered, s3)
         pushed.append(_row(name, usage, sns_to_urls_dollars(size, batches=batches)))
         capacity.append(_capacity_row(f"a topic, URLs, {name}", usage))
-    lines = ["writes", "reads", "HTTP API", "Lambda calls", "Lambda time"]
+    lines = ["writes", "reads", "HTTP API", "S3, KMS", "Lambda calls", "Lambda time"]
     for title, theirs, rows in (
         ("a queue: sent, received, deleted", "SQS", queue),
         ("a queue: sent, received by the call that deletes the batch before", "SQS", carried),
@@ -198,8 +249,10 @@ def run() -> None:
         heads = ["messages", *lines, "ours", "direct", theirs, f"ours / {theirs}"]
         show(f"Dollars for a million messages, {title}", heads, rows)
     show_capacity(capacity)
+    show_storage()
     print(f"\nAssumed: {CALL_MS} ms a call at 512 MB; a receive {RECEIVE_MS}, {CARRYING_MS} where")
-    print(f"it deletes, and {PUSH_MS} ms a push at 256 MB.")
+    print(f"it deletes, and {PUSH_MS} ms a push at 256 MB; {PUT_MS} ms more to write an object and")
+    print(f"{GET_MS} to read one; of S3's requests {prices.KMS_SHARE:.0%} ask KMS (bucket keys).")
     show(
         "Dollars a month for one consumer that waits, and gets nothing",
         ["memory of receive", "Lambda time", "reads", "calls", "in all"],
@@ -231,6 +284,37 @@ def show_capacity(rows: list[list[object]]) -> None:
     )
     print("{:.0%} to {:.0%}.".format(*USED_IN_A_DAY), end=" ")
     print(f"Below {prices.BREAK_EVEN:.0%} on demand is cheaper, in every row.")
+
+
+def show_storage() -> None:
+    """Print what a million messages cost that are received soon and stored for their whole life."""
+    rows = []
+    for workload in (SINGLE_64_KB_JSON, SINGLE_64_KB, BATCH_64_KB):
+        for place, objects in (("the table", None), ("the table or S3, by size", Requests())):
+            in_table, in_s3 = storage_dollars(workload, objects)
+            amounts = (in_table, in_s3, in_table + in_s3)
+            rows.append([_name(workload), place, *map(_dollars, amounts)])
+    days = limits.RETENTION_SECONDS_DEFAULT // DAY_SECONDS
+    show(
+        f"Dollars for storing a million messages of a queue that keeps them for {days} days",
+        ["messages", "stored in", "table", "S3", "in all"],
+        rows,
+    )
+
+
+def storage_dollars(workload: Workload, objects: Requests | None) -> tuple[float, float]:
+    """For a million messages, in the table and in S3: log records and objects live to their end.
+
+    `objects`: large messages are in objects. One ends at the midnight after its days: on average
+    half a day later.
+    """
+    in_table, in_objects, object_days = left_behind(workload, objects)
+    days = limits.RETENTION_SECONDS_DEFAULT / DAY_SECONDS
+    millions = prices.MILLION / prices.GB / workload.count
+    return (
+        in_table * millions * prices.TABLE_GB_MONTH * days / prices.MONTH_DAYS,
+        in_objects * millions * prices.S3_GB_MONTH * (object_days + 0.5) / prices.MONTH_DAYS,
+    )
 
 
 def snapshot_dollars(memory_mb: int) -> tuple[float, float]:

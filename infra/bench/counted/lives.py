@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from cirrusmq.storage.sizes import item_bytes
 from cirrusmq_local.testing.core import FUNCTION
 from cirrusmq_local.testing.world import Client, World
 
@@ -35,6 +36,7 @@ class Workload:
 
 SINGLE_1_KB = Workload(name="one of 1 KB", count=1, size=1_024)
 SINGLE_64_KB = Workload(name="one of 64 KB", count=1, size=65_536, make=bodies.binary)
+SINGLE_64_KB_JSON = Workload(name="one of 64 KB of JSON", count=1, size=65_536, make=bodies.json)
 BATCH_40_BYTES = Workload(name="16 of 40 bytes", count=16, size=40)
 BATCH_1_KB = Workload(name="16 of 1 KB", count=16, size=1_024)
 BATCH_64_KB = Workload(name="4 of 64 KB", count=4, size=65_536, make=bodies.binary)
@@ -75,8 +77,9 @@ def carried_life(
     """(write units, read units) of a batch that the receive of the next one deletes.
 
     The mean of turns of two calls: send, and receive with the deletes of the turn before. `objects`
-    as in `our_life`; to it are added the requests of all turns.
+    as in `our_life`.
     """
+    requests = Requests()
     world = world_with(objects)
     alice = world.client("alice")
     alice.put("/queues/work", {"partitions": 1})
@@ -96,7 +99,9 @@ def carried_life(
             turn()
 
     turn()
-    written, read = _units(world, take_turns, objects)
+    written, read = _units(world, take_turns, requests)
+    if objects is not None:
+        objects.update({name: count // turns for name, count in requests.items()})
     return written / turns, read / turns
 
 
@@ -183,6 +188,21 @@ def _with_url(policy: str) -> tuple[World, Client]:
 def _publish_singles(client: Client, count: int) -> None:
     for _ in range(count):
         client.post("/topics/news/messages", {"messages": [bodies.text(100)]})
+
+
+def left_behind(workload: Workload, objects: Requests | None = None) -> tuple[int, int, int]:
+    """Bytes in the table, bytes of objects, and their days of life, when a batch was deleted.
+
+    `objects` as in `our_life`.
+    """
+    world = world_with(objects)
+    alice = world.client("alice")
+    alice.put("/queues/work", {"partitions": 1})
+    _go_through(alice, workload.messages())
+    keys = world.bucket.keys()
+    in_objects = sum(len(world.core.bodies.get(key) or b"") for key in keys)
+    days = max((int(key[1:3]) for key in keys), default=0)
+    return sum(map(item_bytes, world.items())), in_objects, days
 
 
 def metering_units() -> float:

@@ -1,7 +1,8 @@
 """Published prices that estimates use: US dollars, us-east-1, November 2026.
 
 As the price lists of DynamoDB (on-demand and provisioned capacity), API Gateway (HTTP APIs, metered
-in 512 KB), Lambda (arm64), SQS (standard queues, first tier) and SNS (standard topics) give them.
+in 512 KB), Lambda (arm64), S3 (Standard), KMS, SQS (standard queues, first tier) and SNS (standard
+topics) give them.
 Free tiers and volume discounts are left out on both sides. SQS and SNS count each 64 KB of a
 request's payload as a request; SNS asks nothing for handing a message to a queue.
 """
@@ -23,6 +24,17 @@ LAMBDA_GB_SECOND = 0.0000133334
 SNAPSHOT_GB_SECOND = 0.0000015046
 """Of a version's memory while it is published (SnapStart for Python)."""
 SNAPSHOT_GB_RESTORED = 0.0001397998
+
+S3_PUTS_PER_MILLION = 5.00
+"""Of the class Standard; copies cost the same."""
+S3_GETS_PER_MILLION = 0.40
+S3_GB_MONTH = 0.023
+TABLE_GB_MONTH = 0.25
+KMS_REQUESTS_PER_MILLION = 3.00
+KMS_SHARE = 0.01
+"""Of the requests to S3, those that ask KMS where bucket keys are on: at best, as S3 says it."""
+GB = 1_000_000_000
+MONTH_DAYS = 30
 
 SQS_REQUESTS_PER_MILLION = 0.40
 SNS_PUBLISHES_PER_MILLION = 0.50
