@@ -34,6 +34,8 @@ DRAIN_SECONDS = 60
 # Leases end soon after the restart, so that messages held at the kill can be drained.
 SCALE = 10
 QUEUE = "/queues/orders"
+IN_OBJECT_BYTES = 24_000
+"""Of random bytes in a send: its messages are in an object."""
 
 
 class History:
@@ -114,6 +116,9 @@ class Load:
         count = randomness.choice([1, 1, 4, 16])
         size = randomness.choice([10, 10, 2_000, 20_000 // count])
         bodies = [f"{randomness.getrandbits(64):016x}".ljust(size, ".") for _ in range(count)]
+        if randomness.random() < 0.2:
+            # Nothing packs them into less than an object is made for.
+            bodies = [randomness.randbytes(IN_OBJECT_BYTES // count).hex() for _ in range(count)]
         messages = {"messages": [{"body": body} for body in bodies]}
         answer = client.post(f"{QUEUE}/messages", json=messages)
         assert answer.status_code == 201, answer.text
@@ -179,6 +184,7 @@ def kill_under_load(start: Start, seed: int) -> None:
         time.sleep(0.01)
     time.sleep(random.Random(seed).uniform(0, 0.3))
     load.kill()
+    assert list((stack.folder / "bodies").glob("d*/*")), "no send was large"
     drain(start("--time-scale", str(SCALE)), history)
     lost = history.sent.keys() - history.received.keys()
     assert lost == set()
