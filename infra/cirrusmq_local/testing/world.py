@@ -106,6 +106,7 @@ class World:
         self.engine = Engine(path, table_specs(template), now_ms=self.clock.now_ms)
         declaration = bodies_bucket(template)
         self.bucket = open_bucket(declaration, None, self.clock.now_ms)
+        """The messages of large sends."""
         self.random = random.Random(seed)
         self.invoked: deque[tuple[str, dict[str, Any]]] = deque()
         self.dropped: list[tuple[str, dict[str, Any]]] = []
