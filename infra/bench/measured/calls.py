@@ -19,8 +19,10 @@ import botocore.session
 import msgspec
 
 from cirrusmq.wiring import bootstrap
+from cirrusmq_local.cloud.events import Request, make_event
 from cirrusmq_local.cloud.functions import load_handler
 from cirrusmq_local.cloud.invocation import Handler
+from cirrusmq_local.cloud.routing import Router
 from cirrusmq_local.cloud.template import TEMPLATE, load
 from cirrusmq_local.engine import attach
 from cirrusmq_local.testing.world import World
@@ -35,10 +37,10 @@ _WARM = 20
 _WAITING = 32
 """Messages that wait in the queue meanwhile, of other sends of the same size."""
 _QUEUE = "/queues/work"
-_ROUTES = {
-    "send": f"POST {_QUEUE}/messages",
-    "receive": f"POST {_QUEUE}/messages/receive",
-    "delete": f"POST {_QUEUE}/messages/delete",
+_PATHS = {
+    "send": f"{_QUEUE}/messages",
+    "receive": f"{_QUEUE}/messages/receive",
+    "delete": f"{_QUEUE}/messages/delete",
 }
 
 
@@ -133,9 +135,11 @@ class Service:
         client.put(_QUEUE, {"partitions": 1})
         self._authorization = client.authorization
         self._calls = _count_calls(self.world)
-        functions = {each.folder.name: each for each in load(TEMPLATE).functions}
+        template = load(TEMPLATE)
+        self._router = Router(template.routes)
+        functions = {each.folder.name: each for each in template.functions}
         self._handlers: dict[str, Handler] = {
-            name: load_handler(functions[name]) for name in _ROUTES
+            name: load_handler(functions[name]) for name in _PATHS
         }
 
     def send(self, count: int) -> None:
@@ -177,22 +181,20 @@ class Service:
         return took, self._calls() - before, msgspec.json.decode(answer["body"])
 
     def _event(self, name: str, body: Any) -> dict[str, Any]:
-        route = _ROUTES[name].replace(_QUEUE, "/queues/{queue}")
-        return {
-            "version": "2.0",
-            "routeKey": route,
-            "headers": {
-                "authorization": self._authorization,
-                "content-type": "application/json",
-            },
-            "requestContext": {
-                "requestId": _Context.aws_request_id,
-                "http": {"sourceIp": "127.0.0.1"},
-            },
-            "pathParameters": {"queue": "work"},
-            "body": msgspec.json.encode(body).decode(),
-            "isBase64Encoded": False,
-        }
+        headers = {"authorization": self._authorization, "content-type": "application/json"}
+        request = Request(
+            method="POST",
+            raw_path=_PATHS[name],
+            query="",
+            headers=list(headers.items()),
+            body=msgspec.json.encode(body),
+            source="127.0.0.1",
+            http_version="1.1",
+        )
+        match = self._router.match(request.method, request.raw_path)
+        assert match is not None
+        now_ms = self.world.clock.now_ms()
+        return make_event(request, match, _Context.aws_request_id, now_ms)
 
 
 def _count_calls(world: World) -> Callable[[], int]:
