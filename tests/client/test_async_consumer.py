@@ -146,9 +146,11 @@ def test_a_group_that_is_left_comes_again_in_its_order(
     name = new_queue(ordered=True, visibility_timeout_seconds=600)
     client.send(name, [Message(str(number), group="g") for number in range(6)])
     handler = Handler(60)
+    # With no room for more there is no receive under way, which could claim what is given back.
+    options = {"workers": 1, "prefetch": 5, "grace_seconds": 0}
 
     async def use() -> None:
-        async with running(stack, name, handler, workers=1, grace_seconds=0) as task:
+        async with running(stack, name, handler, **options) as task:
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task

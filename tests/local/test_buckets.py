@@ -66,7 +66,7 @@ class Stand:
             name="sender",
             folder=Path(),
             handler="",
-            timeout_seconds=1,
+            timeout_seconds=30,
             memory_mb=128,
             environment={},
             permissions=allowed,
