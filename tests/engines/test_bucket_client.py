@@ -16,7 +16,7 @@ from botocore.session import Session
 from moto import mock_aws
 
 from cirrusmq.base.errors import Unavailable
-from cirrusmq.runtime.bodies import Bodies, InMemory
+from cirrusmq.runtime.bodies import Bodies
 from cirrusmq.wiring.bucket import LONGEST_PAUSES_SECONDS, Bucket, make_s3
 from cirrusmq_local.bucket import Bucket as Embedded
 from cirrusmq_local.bucket import attach_bucket
@@ -32,11 +32,9 @@ def credentials(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
 
 
-@pytest.fixture(params=["in memory", "embedded", "folder", "moto"])
+@pytest.fixture(params=["embedded", "folder", "moto"])
 def bodies(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Bodies]:
-    if request.param == "in memory":
-        yield InMemory()
-    elif request.param == "moto":
+    if request.param == "moto":
         with mock_aws():
             boto3.client("s3").create_bucket(Bucket=NAME)
             yield Bucket(partial(make_s3, Session()), NAME, no_pause)

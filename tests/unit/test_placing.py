@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from cirrusmq.base.errors import Unavailable
 from cirrusmq.model.message import Message, pack
 from cirrusmq.model.objects import object_key, pack_object
-from cirrusmq.runtime.bodies import InMemory
 from cirrusmq.runtime.core import Core, Settings
 from cirrusmq.sending import objects
 from cirrusmq.sending.objects import MOST_LOG_BYTES, Placed, place_messages
@@ -30,6 +29,19 @@ messages = st.builds(
     tags=st.lists(texts, max_size=3).map(tuple),
     group=st.none() | st.sampled_from(("g", "é" * 128, "\U0001f600" * 128)),
 )
+
+
+class InMemory:
+    """A bucket that takes everything."""
+
+    def __init__(self) -> None:
+        self.held: dict[str, bytes] = {}
+
+    def put(self, key: str, data: bytes) -> None:
+        self.held[key] = data
+
+    def get(self, key: str) -> bytes | None:
+        return self.held.get(key)
 
 
 class Refusing(InMemory):

@@ -19,26 +19,3 @@ class Bodies(Protocol):
     def copy(self, source: str, key: str) -> bool:
         """Copy it to another key, or onto itself, which begins its life anew; whether it exists."""
         ...
-
-
-class InMemory:
-    """A bucket of this process."""
-
-    def __init__(self) -> None:
-        self._objects: dict[str, bytes] = {}
-
-    def put(self, key: str, data: bytes) -> None:
-        """As `Bodies`."""
-        self._objects[key] = data
-
-    def get(self, key: str, start: int = 0, end: int | None = None) -> bytes | None:
-        """As `Bodies`."""
-        held = self._objects.get(key)
-        return None if held is None else held[start:end]
-
-    def copy(self, source: str, key: str) -> bool:
-        """As `Bodies`."""
-        held = self._objects.get(source)
-        if held is not None:
-            self._objects[key] = held
-        return held is not None

@@ -11,7 +11,7 @@ import msgspec
 from msgspec import field
 
 from cirrusmq.base import limits
-from cirrusmq.runtime.bodies import Bodies, InMemory
+from cirrusmq.runtime.bodies import Bodies
 from cirrusmq.runtime.cache import Cache
 from cirrusmq.runtime.callers import Callers
 from cirrusmq.runtime.clock import Clock
@@ -145,10 +145,10 @@ class Core(msgspec.Struct, frozen=True, kw_only=True):
     """A file of the data pipeline's output, by its path there; None where there is none."""
     unprocessed: Unprocessed
     """What Lambda gave up: events of the stream and invocations."""
+    bodies: Bodies
+    """The bucket for the messages of large sends."""
     real_seconds: Callable[[], int] = lambda: int(time.time())
     """The real time in epoch seconds, for signatures that others check."""
-    bodies: Bodies = field(default_factory=InMemory)
-    """The bucket for the messages of large sends."""
     settings: Settings = Settings()
     hints: Hints = field(default_factory=Hints)
     wake_ups: WakeUpMemory = field(default_factory=WakeUpMemory)
