@@ -23,8 +23,6 @@ KEY = ("Key.Arn", "kms:GenerateDataKey")
 RARE = {
     # Counts beyond 10,000 are taken from the meter's counter.
     ("Subscribe", "Usage.Arn", "dynamodb:GetItem"),
-    # A queue that a topic delivers to is looked up when no cache has it.
-    ("FanOut", "Directory.Arn", "dynamodb:GetItem"),
 }
 # Calls are counted where accounts have a rate, which is off here; the first of a key on a day is
 # noted by whichever of these answers it.
