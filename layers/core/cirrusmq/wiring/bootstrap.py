@@ -10,9 +10,7 @@ from contextvars import ContextVar
 from functools import cache
 from typing import Any
 
-import botocore
 import botocore.session
-from botocore.config import Config
 
 from cirrusmq.base.limits import CACHE_MS, SLOW_CACHE_MS
 from cirrusmq.runtime.cache import Cache
@@ -21,7 +19,6 @@ from cirrusmq.runtime.core import Core, Settings, Tables
 from cirrusmq.runtime.secret import Secret
 from cirrusmq.runtime.store import Store
 from cirrusmq.wiring.adapters import (
-    PARALLEL_CALLS,
     Calls,
     Executions,
     InParallel,
@@ -31,6 +28,7 @@ from cirrusmq.wiring.adapters import (
     SecretDocument,
     Unprocessed,
     Window,
+    awaited_config,
     in_own_pool,
 )
 from cirrusmq.wiring.attempts import limit_attempts
@@ -79,16 +77,8 @@ def dynamodb() -> Any:
 
 def make_dynamodb(session: botocore.session.Session, region: str | None = None) -> Any:
     """A new client of DynamoDB, as the service uses it."""
-    config = Config(
-        # botocore puts a header of its own together at each call: a quarter of a call's CPU time.
-        user_agent=f"CirrusMQ Botocore/{botocore.__version__}",
-        # DynamoDB looks at each request anyway.
-        parameter_validation=False,
-        connect_timeout=2,
-        read_timeout=5,
-        max_pool_connections=2 * PARALLEL_CALLS,
-        retries={"mode": "standard", "total_max_attempts": 1},
-    )
+    # DynamoDB looks at each request anyway.
+    config = awaited_config(parameter_validation=False)
     client = session.create_client("dynamodb", region_name=region, config=config)
     limit_attempts(client)
     return client

@@ -16,13 +16,11 @@ import threading
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-import botocore
 import botocore.session
-from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
 from cirrusmq.base.errors import Unavailable
-from cirrusmq.wiring.adapters import PARALLEL_CALLS
+from cirrusmq.wiring.adapters import awaited_config
 
 T = TypeVar("T")
 
@@ -35,14 +33,7 @@ _random = random.SystemRandom()
 
 def make_s3(session: botocore.session.Session) -> Any:
     """A new client of S3, as the service uses it."""
-    config = Config(
-        user_agent=f"CirrusMQ Botocore/{botocore.__version__}",
-        connect_timeout=2,
-        read_timeout=5,
-        max_pool_connections=2 * PARALLEL_CALLS,
-        retries={"mode": "standard", "total_max_attempts": 1},
-    )
-    return session.create_client("s3", config=config)
+    return session.create_client("s3", config=awaited_config())
 
 
 class Bucket:
