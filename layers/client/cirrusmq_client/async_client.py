@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from pathlib import Path
 from typing import Any, Self
 
 import httpx
 
-from cirrusmq_client.backoff import Backoff
 from cirrusmq_client.client import BaseClient
-from cirrusmq_client.connection import DATA, Connection, find_connection
+from cirrusmq_client.connection import Connection
 from cirrusmq_client.steps import Asynchronous
 from cirrusmq_client.transport import BaseTransport
 
@@ -40,18 +38,8 @@ class AsyncClient(Asynchronous, BaseClient):
     cancelled `receive` its messages come again when their leases end.
     """
 
+    _make_transport = AsyncTransport
     _transport: AsyncTransport
-
-    def __init__(
-        self,
-        connection: Connection | None = None,
-        *,
-        data: Path | str = DATA,
-        retry: Backoff | None = None,
-        direct: bool = True,
-    ) -> None:
-        found = find_connection(data) if connection is None else connection
-        super().__init__(AsyncTransport(found, retry=retry or Backoff(), direct=direct))
 
     async def close(self) -> None:
         """Close every connection."""

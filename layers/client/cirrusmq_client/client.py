@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Self
+from typing import ClassVar, Self
 
 from cirrusmq_client.account_calls import AccountCalls
 from cirrusmq_client.backoff import Backoff
@@ -12,11 +13,24 @@ from cirrusmq_client.message_calls import MessageCalls
 from cirrusmq_client.queue_calls import QueueCalls
 from cirrusmq_client.steps import Blocking
 from cirrusmq_client.topic_calls import TopicCalls
-from cirrusmq_client.transport import Transport
+from cirrusmq_client.transport import BaseTransport, Transport
 
 
 class BaseClient(QueueCalls, MessageCalls, TopicCalls, AccountCalls):
-    """Every call, in steps."""
+    """Every call, in steps; a class of it has their driver, and its transport."""
+
+    _make_transport: ClassVar[Callable[..., BaseTransport]]
+
+    def __init__(
+        self,
+        connection: Connection | None = None,
+        *,
+        data: Path | str = DATA,
+        retry: Backoff | None = None,
+        direct: bool = True,
+    ) -> None:
+        found = find_connection(data) if connection is None else connection
+        super().__init__(self._make_transport(found, retry=retry or Backoff(), direct=direct))
 
     @property
     def url(self) -> str:
@@ -38,18 +52,8 @@ class Client(Blocking, BaseClient):
     the URLs of their own that the service names, from the third on.
     """
 
+    _make_transport = Transport
     _transport: Transport
-
-    def __init__(
-        self,
-        connection: Connection | None = None,
-        *,
-        data: Path | str = DATA,
-        retry: Backoff | None = None,
-        direct: bool = True,
-    ) -> None:
-        found = find_connection(data) if connection is None else connection
-        super().__init__(Transport(found, retry=retry or Backoff(), direct=direct))
 
     def close(self) -> None:
         """Close every connection."""
