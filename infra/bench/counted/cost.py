@@ -10,6 +10,7 @@ and traces, which a deployment may turn down, and the work of each idle minute (
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import ceil
 
@@ -215,39 +216,71 @@ def _requests(size: int) -> int:
     return ceil(size / prices.REQUEST_BYTES)
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Kind:
+    """A way in which messages are used: a table of ours beside a rival's."""
+
+    title: str
+    short: str
+    rival: str
+    live: Callable[[Workload, Requests], tuple[float, float]]
+    """Counts its units, and its requests to S3."""
+    use: Callable[[Workload, tuple[float, float], float, Requests], Usage]
+    theirs: Callable[..., float]
+
+
+_KINDS = (
+    _Kind(
+        title="a queue: sent, received, deleted",
+        short="a queue",
+        rival="SQS",
+        live=our_life,
+        use=queue_usage,
+        theirs=sqs_dollars,
+    ),
+    _Kind(
+        title="a queue: sent, received by the call that deletes the batch before",
+        short="a queue whose receives delete",
+        rival="SQS",
+        live=carried_life,
+        use=carried_usage,
+        theirs=sqs_dollars,
+    ),
+    _Kind(
+        title=f"a topic, {SUBSCRIPTIONS} consumers that pull",
+        short="a topic, consumers",
+        rival="SNS + SQS",
+        live=lambda workload, s3: published_life(workload, "pull", objects=s3),
+        use=pulled_usage,
+        theirs=sns_to_queues_dollars,
+    ),
+    _Kind(
+        title=f"a topic, {SUBSCRIPTIONS} URLs",
+        short="a topic, URLs",
+        rival="SNS",
+        live=lambda workload, s3: published_life(workload, "http", objects=s3),
+        use=pushed_usage,
+        theirs=sns_to_urls_dollars,
+    ),
+)
+
+
 def run() -> None:
     """Print the tables."""
     metered = metering_units()
-    queue, carried, pulled, pushed = [], [], [], []
+    rows: list[list[list[object]]] = [[] for _ in _KINDS]
     capacity: list[list[object]] = []
     for workload in (SINGLE_1_KB, BATCH_1_KB, SINGLE_64_KB_JSON, SINGLE_64_KB, BATCH_64_KB):
-        size, batches = workload.size, workload.count > 1
-        name = _name(workload)
-        s3 = Requests()
-        usage = queue_usage(workload, our_life(workload, s3), metered, s3)
-        queue.append(_row(name, usage, sqs_dollars(size, batches=batches)))
-        capacity.append(_capacity_row(f"a queue, {name}", usage))
-        s3 = Requests()
-        usage = carried_usage(workload, carried_life(workload, s3), metered, s3)
-        carried.append(_row(name, usage, sqs_dollars(size, batches=batches)))
-        capacity.append(_capacity_row(f"a queue whose receives delete, {name}", usage))
-        s3 = Requests()
-        usage = pulled_usage(workload, published_life(workload, "pull", objects=s3), metered, s3)
-        pulled.append(_row(name, usage, sns_to_queues_dollars(size, batches=batches)))
-        capacity.append(_capacity_row(f"a topic, consumers, {name}", usage))
-        s3 = Requests()
-        usage = pushed_usage(workload, published_life(workload, "http", objects=s3), metered, s3)
-        pushed.append(_row(name, usage, sns_to_urls_dollars(size, batches=batches)))
-        capacity.append(_capacity_row(f"a topic, URLs, {name}", usage))
+        name, batches = _name(workload), workload.count > 1
+        for kind, of_kind in zip(_KINDS, rows, strict=True):
+            s3 = Requests()
+            usage = kind.use(workload, kind.live(workload, s3), metered, s3)
+            of_kind.append(_row(name, usage, kind.theirs(workload.size, batches=batches)))
+            capacity.append(_capacity_row(f"{kind.short}, {name}", usage))
     lines = ["writes", "reads", "HTTP API", "S3, KMS", "Lambda calls", "Lambda time"]
-    for title, theirs, rows in (
-        ("a queue: sent, received, deleted", "SQS", queue),
-        ("a queue: sent, received by the call that deletes the batch before", "SQS", carried),
-        (f"a topic, {SUBSCRIPTIONS} consumers that pull", "SNS + SQS", pulled),
-        (f"a topic, {SUBSCRIPTIONS} URLs", "SNS", pushed),
-    ):
-        heads = ["messages", *lines, "ours", "direct", theirs, f"ours / {theirs}"]
-        show(f"Dollars for a million messages, {title}", heads, rows)
+    for kind, of_kind in zip(_KINDS, rows, strict=True):
+        heads = ["messages", *lines, "ours", "direct", kind.rival, f"ours / {kind.rival}"]
+        show(f"Dollars for a million messages, {kind.title}", heads, of_kind)
     show_capacity(capacity)
     show_storage()
     print(f"\nAssumed: {CALL_MS} ms a call at 512 MB; a receive {RECEIVE_MS}, {CARRYING_MS} where")
