@@ -19,10 +19,8 @@ import botocore.session
 import msgspec
 
 from cirrusmq.wiring import bootstrap
-from cirrusmq_local.cloud.events import Request, make_event
 from cirrusmq_local.cloud.functions import load_handler
 from cirrusmq_local.cloud.invocation import Handler
-from cirrusmq_local.cloud.routing import Router
 from cirrusmq_local.cloud.template import TEMPLATE, load
 from cirrusmq_local.engine import attach
 from cirrusmq_local.testing.world import World
@@ -135,9 +133,7 @@ class Service:
         client.put(_QUEUE, {"partitions": 1})
         self._authorization = client.authorization
         self._calls = _count_calls(self.world)
-        template = load(TEMPLATE)
-        self._router = Router(template.routes)
-        functions = {each.folder.name: each for each in template.functions}
+        functions = {each.folder.name: each for each in load(TEMPLATE).functions}
         self._handlers: dict[str, Handler] = {
             name: load_handler(functions[name]) for name in _PATHS
         }
@@ -171,7 +167,8 @@ class Service:
 
     def _timed(self, name: str, body: Any) -> tuple[float, int, Any]:
         """CPU seconds, store calls and answer of a call."""
-        event = self._event(name, body)
+        headers = {"authorization": self._authorization, "content-type": "application/json"}
+        _, event, _ = self.world.event("POST", _PATHS[name], msgspec.json.encode(body), headers)
         before = self._calls()
         with bootstrap.serving(self.world.core):
             began = time.process_time()
@@ -179,22 +176,6 @@ class Service:
             took = time.process_time() - began
         assert answer["statusCode"] in (200, 201), answer["body"]
         return took, self._calls() - before, msgspec.json.decode(answer["body"])
-
-    def _event(self, name: str, body: Any) -> dict[str, Any]:
-        headers = {"authorization": self._authorization, "content-type": "application/json"}
-        request = Request(
-            method="POST",
-            raw_path=_PATHS[name],
-            query="",
-            headers=list(headers.items()),
-            body=msgspec.json.encode(body),
-            source="127.0.0.1",
-            http_version="1.1",
-        )
-        match = self._router.match(request.method, request.raw_path)
-        assert match is not None
-        now_ms = self.world.clock.now_ms()
-        return make_event(request, match, _Context.aws_request_id, now_ms)
 
 
 def _count_calls(world: World) -> Callable[[], int]:

@@ -227,6 +227,17 @@ class World:
         self, method: str, path: str, body: bytes, headers: dict[str, str], query: str = ""
     ) -> Reply:
         """One HTTP call, from the event to the function's answer."""
+        name, event, direct = self.event(method, path, body, headers, query)
+        try:
+            read = read_answer(self._run_function(name, event))
+        except FunctionError as error:
+            read = answer_failure(error, direct=direct)
+        return Reply(read.status, dict(read.headers), read.body.decode())
+
+    def event(
+        self, method: str, path: str, body: bytes, headers: dict[str, str], query: str = ""
+    ) -> tuple[str, dict[str, Any], bool]:
+        """The function of a call, its event, and whether it is called at its own URL."""
         match = self._router.match(method, path)
         assert match is not None
         request = Request(
@@ -239,16 +250,9 @@ class World:
             http_version="1.1",
         )
         request_id, now_ms, name = str(uuid.UUID(int=0)), self.clock.now_ms(), match.route.function
-        direct = name in self._urls
-        if direct:
-            event = make_url_event(request, request_id, now_ms)
-        else:
-            event = make_event(request, match, request_id, now_ms)
-        try:
-            read = read_answer(self._run_function(name, event))
-        except FunctionError as error:
-            read = answer_failure(error, direct=direct)
-        return Reply(read.status, dict(read.headers), read.body.decode())
+        if name in self._urls:
+            return name, make_url_event(request, request_id, now_ms), True
+        return name, make_event(request, match, request_id, now_ms), False
 
     def _run_function(self, name: str, event: Any, chain: tuple[str, ...] = ()) -> Any:
         function, handler = self._handlers[name]
