@@ -60,7 +60,7 @@ def what_cannot_be_read_is_deleted(patch: pytest.MonkeyPatch) -> None:
 @plant(OBJECTS)
 def dead_letters_do_not_renew_their_object(patch: pytest.MonkeyPatch) -> None:
     """A message that is moved or redriven keeps a class of life that it outlives."""
-    patch.setattr(transfer, "keep_object", lambda core, send_id, days, *_: days)
+    patch.setattr(transfer, "keep_messages", lambda core, queue, send_id, days, *_: days)
 
 
 @plant(OBJECTS)

@@ -9,13 +9,12 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from cirrusmq.base import ulid
 from cirrusmq.model.envelope import Described
 from cirrusmq.model.message import Message, pack
 from cirrusmq.model.parcel import Parcel, message_id, sort_key, where_differing
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import ConditionFailed
-from cirrusmq.sending.parcels import fits, group_partition, ordered_sort_key
+from cirrusmq.sending.parcels import fits, group_partition, in_own_group, ordered_sort_key
 from cirrusmq.storage.parcels import parcel_item, put_unless_sent
 
 
@@ -123,20 +122,15 @@ def _parcel(share: Share, places: Sequence[int]) -> Parcel:
         visibility_seconds=own if any(own) else (),
         log=None if unlogged else share.log,
         object_days=share.object_days,
-        own_group=bool(share.object_days) and any(_in_own_group(share, each) for each in places),
+        own_group=bool(share.object_days)
+        and any(
+            in_own_group(share.messages[place], share.parcel_id, share.positions[place])
+            for place in places
+        ),
         dead_letter=share.dead_letter,
         fanned_out=True,
         invokes=share.invokes,
     )
-
-
-def _in_own_group(share: Share, place: int) -> bool:
-    """Whether the queue that the message was sent into gave it a group that its object lacks."""
-    return share.messages[place].group == _own_id(share, place)
-
-
-def _own_id(share: Share, place: int) -> str:
-    return message_id(share.parcel_id[: ulid.CHARACTERS], share.positions[place])
 
 
 def _group(share: Share, place: int) -> str:

@@ -14,8 +14,6 @@ from cirrusmq.fanout.copies import Share, lanes_of, parcels_of, put_parcels
 from cirrusmq.fanout.handouts import Handout, LogEntry
 from cirrusmq.fanout.topics import topic_handouts
 from cirrusmq.filters.selection import compile_filter
-from cirrusmq.model.envelope import Described
-from cirrusmq.model.message import unpack
 from cirrusmq.publishing.log_reader import came_late, show_again
 from cirrusmq.publishing.records import holds_messages, is_topic_record
 from cirrusmq.queues.receivers import Receiver, cached_receivers
@@ -64,7 +62,9 @@ def _shares(record: Item, receivers: Sequence[Receiver]) -> Iterator[Share]:
     if "h" not in record:  # from before the queue had receivers
         return
     header = decode_packed(record["h"]["B"], LogHeader)
-    messages = _messages(record, header)
+    described = read_described(record)
+    # In the order of the header; others may be behind them.
+    messages = [described[position] for position in header.positions]
     _, queue_id, partition = record["pk"]["S"].split("#")
     parcel_id = record["sk"]["S"].partition("#")[2]
     sent_ms = int(record["t"]["N"])
@@ -98,11 +98,3 @@ def _shares(record: Item, receivers: Sequence[Receiver]) -> Iterator[Share]:
             object_days=object_days(record),
             dead_letter=header.dead_letter,
         )
-
-
-def _messages(record: Item, header: LogHeader) -> Sequence[Described]:
-    """The messages of a record in the order of its header; others may be behind them."""
-    if object_days(record):
-        described = read_described(record)
-        return [described[position] for position in header.positions]
-    return unpack(record["b"]["B"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cache
 
 from msgspec.structs import replace
@@ -13,7 +13,6 @@ from cirrusmq.base.errors import Unavailable
 from cirrusmq.fanout.copies import Share, lanes_of, parcels_of, put_parcels
 from cirrusmq.fanout.handouts import Handout, LogEntry
 from cirrusmq.model.envelope import Described
-from cirrusmq.model.message import Message
 from cirrusmq.model.parcel import Parcel, lone_parcel_id, message_id
 from cirrusmq.model.queue import Queue
 from cirrusmq.model.topic import Subscription
@@ -22,10 +21,11 @@ from cirrusmq.publishing.records import Delivery, TopicRecord, read_record
 from cirrusmq.queues.receivers import cached_receivers
 from cirrusmq.runtime.core import Core
 from cirrusmq.sending import deduplication
-from cirrusmq.sending.deduplication import Duplicate, Stored
+from cirrusmq.sending.batch import stored
+from cirrusmq.sending.deduplication import Duplicate
+from cirrusmq.sending.objects import keep_messages
 from cirrusmq.sending.parcels import Entry, items_for
 from cirrusmq.sending.wake_ups import wake_receivers
-from cirrusmq.storage.objects import keep_object
 from cirrusmq.storage.parcels import read_parcel
 from cirrusmq.storage.sequences import take_sequence
 from cirrusmq.subscriptions.subscriptions import subscriptions_with
@@ -202,7 +202,7 @@ def _send(core: Core, queue: Queue, record: TopicRecord, delivery: Delivery) -> 
         reminders = deduplication.reminders(
             queue.id,
             {record.positions[place]: f"{record.send_id}#{place}" for place in places},
-            _stored(record, messages, now_ms),
+            stored(record.send_id, messages, now_ms),
             life_ms=limits.TOPIC_LIFE_SECONDS * 1000,
         )
         with contextlib.suppress(Duplicate):
@@ -216,27 +216,10 @@ def _kept_days(core: Core, queue: Queue, record: TopicRecord, now_ms: int) -> in
     published    object d05 .............................. ends
     fanned out, a day late        the queue's 4 days ............. end: copied anew
     """
-    if not record.object_days:
-        return 0
-    end_ms = now_ms + queue.attributes.message_retention_seconds * 1000
-    days = keep_object(core, record.send_id, record.object_days, end_ms, now_ms)
+    days = keep_messages(core, queue, record.send_id, record.object_days, now_ms)
     if days is None:
         raise Unavailable  # its share stays parked
     return days
-
-
-def _stored(
-    record: TopicRecord, messages: Mapping[int, Described], now_ms: int
-) -> dict[int, Stored]:
-    """The messages as reminders have them; nobody is told the digest of one in an object."""
-    return {
-        position: Stored(
-            id=message_id(record.send_id, position),
-            body_md5=message.body_md5 if isinstance(message, Message) else "",
-            sent_ms=now_ms,
-        )
-        for position, message in messages.items()
-    }
 
 
 def _grouped(queue: Queue, record: TopicRecord, place: int) -> Described:

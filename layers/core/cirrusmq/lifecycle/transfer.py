@@ -13,8 +13,8 @@ from cirrusmq.model.parcel import Parcel, lone_parcel_id
 from cirrusmq.model.queue import Queue
 from cirrusmq.model.source import Source
 from cirrusmq.runtime.core import Core
+from cirrusmq.sending.objects import keep_messages
 from cirrusmq.sending.parcels import Entry, Origin, items_for
-from cirrusmq.storage.objects import keep_object
 from cirrusmq.storage.sequences import take_sequence
 
 
@@ -54,13 +54,9 @@ def move_to_queue(
         available_ms=now_ms,
         visibility_seconds=parcel.visibility_seconds[place] if parcel.visibility_seconds else 0,
     )
-    object_days = 0
-    if parcel.object_days:
-        end_ms = now_ms + target.attributes.message_retention_seconds * 1000
-        days = keep_object(core, parcel.send_id, parcel.object_days, end_ms, now_ms)
-        if days is None:
-            return None
-        object_days = days
+    object_days = keep_messages(core, target, parcel.send_id, parcel.object_days, now_ms)
+    if object_days is None:
+        return None
     dead_letter = None
     if reason is not None:
         dead_letter = {

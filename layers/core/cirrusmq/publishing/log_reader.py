@@ -263,8 +263,9 @@ def _logged(
 ) -> Iterator[tuple[int, Logged]]:
     """The messages with their places; one that its object does not have is passed over."""
     record = chosen.record
-    for place in chosen.places if record else ():
-        assert record is not None
+    if record is None:
+        return
+    for place in chosen.places:
         message = record.messages[place]
         if not isinstance(message, Message):
             if record.positions[place] not in there:

@@ -11,6 +11,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from cirrusmq.base import limits, ulid
 from cirrusmq.base.errors import BatchTooLarge
+from cirrusmq.model.envelope import Described
 from cirrusmq.model.message import Message, MessageInput, read_attributes, read_body, read_tags
 from cirrusmq.model.parcel import message_id
 from cirrusmq.runtime.core import Core
@@ -75,7 +76,7 @@ def repeatable_send_ids(
         digest = hashlib.sha256(digest).digest()
 
 
-def stored(send_id: str, contents: Mapping[int, Message], sent_ms: int) -> dict[int, Stored]:
+def stored(send_id: str, contents: Mapping[int, Described], sent_ms: int) -> dict[int, Stored]:
     """The messages of a send as their sender is told of them, by their places in the request.
 
     A message's id has its place there, also if other messages are refused: a repetition of the same

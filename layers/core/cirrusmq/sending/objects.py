@@ -12,8 +12,9 @@ from typing import NamedTuple
 
 from cirrusmq.model.message import Message, pack
 from cirrusmq.model.objects import life_days, pack_object
+from cirrusmq.model.queue import Queue
 from cirrusmq.runtime.core import Core
-from cirrusmq.storage.objects import BucketUnavailable, put_object
+from cirrusmq.storage.objects import BucketUnavailable, keep_object, put_object
 
 MOST_LOG_BYTES = 380_000
 """Of packed messages in a log record, whose item has 409,600 bytes at most."""
@@ -53,6 +54,17 @@ def place_messages(core: Core, send_id: str, messages: Sequence[Message], life_m
         _logger.warning("send %s is stored without the bucket: %r", send_id, error.__cause__)
         return Placed(packed=packed)
     return Placed(days)
+
+
+def keep_messages(core: Core, queue: Queue, send_id: str, days: int, now_ms: int) -> int | None:
+    """Have the object of a send kept for a life in `queue` that begins now, as `keep_object` does.
+
+    `days`: its class of life; 0, and answered as 0, where the messages are in none.
+    """
+    if not days:
+        return 0
+    end_ms = now_ms + queue.attributes.message_retention_seconds * 1000
+    return keep_object(core, send_id, days, end_ms, now_ms)
 
 
 def _most_packed_bytes(message: Message) -> int:

@@ -257,7 +257,8 @@ def _parcel(
         positions=where_differing(positions),
         visibility_seconds=own if any(own) else (),
         object_days=object_days,
-        own_group=bool(object_days) and any(_in_own_group(parcel_id, each) for each in lot.entries),
+        own_group=bool(object_days)
+        and any(in_own_group(each.message, parcel_id, each.position) for each in lot.entries),
         moved_from=origin.moved_from if origin else None,
         dead_letter=origin.dead_letter if origin else None,
         invokes=queue.attributes.invoke is not None
@@ -265,9 +266,9 @@ def _parcel(
     )
 
 
-def _in_own_group(parcel_id: str, entry: Entry) -> bool:
-    """Whether a message was published without a group, which an ordered queue needs."""
-    return entry.message.group == message_id(parcel_id[: ulid.CHARACTERS], entry.position)
+def in_own_group(message: Described, parcel_id: str, position: int) -> bool:
+    """Whether an ordered queue gave the message a group, its id, which its object lacks."""
+    return message.group == message_id(parcel_id[: ulid.CHARACTERS], position)
 
 
 def fits(item: Item, *, retries: bool) -> bool:
