@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -26,6 +27,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         folder = item.path.relative_to(Path(__file__).parent).parts[0]
         if folder not in ALONE and item.get_closest_marker("alone"):
             raise pytest.UsageError(f"{item.nodeid}: alone is of tests in {' and '.join(ALONE)}")
+
+
+def pytest_collection_finish() -> None:
+    """Leave what was collected to no garbage collection: each would go through all of it."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")

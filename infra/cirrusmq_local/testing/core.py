@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
@@ -27,6 +28,8 @@ from cirrusmq_local.testing.clock import ManualClock
 FUNCTION = "handler"
 """The function that queues may name."""
 FUNCTION_ARN = f"arn:aws:lambda:local:{ACCOUNT_ID}:function:{FUNCTION}"
+_idle: list[Any] = []
+"""Clients of stores that are gone: a new one takes longer to make than all else of a world."""
 A = TypeVar("A")
 B = TypeVar("B")
 
@@ -53,10 +56,11 @@ def make_core(
 
     `bodies_in_s3_from`: KiB, as the template's parameter.
     """
-    client = make_dynamodb(_session(), "us-east-1")
+    client = _client()
     # The policies of the template are in force: a call that they do not allow fails here first.
-    attach(cast(Engine, GuardedEngine(engine)), client)
+    detach = attach(cast(Engine, GuardedEngine(engine)), client)
     store = Store(client, chance, clock.sleep)
+    weakref.finalize(store, _end, client, detach)
     life_ms = SLOW_CACHE_MS if shared_caches else CACHE_MS
     return Core(
         store=store,
@@ -104,6 +108,18 @@ class GuardedSecret(Secret):
 def _session() -> Session:
     """One for the process: it takes long to make."""
     return get_session()
+
+
+def _client() -> Any:
+    try:
+        return _idle.pop()
+    except IndexError:
+        return make_dynamodb(_session(), "us-east-1")
+
+
+def _end(client: Any, detach: Callable[[], None]) -> None:
+    detach()
+    _idle.append(client)
 
 
 def _s3(bucket: Answering) -> Any:
