@@ -22,7 +22,6 @@ from cirrusmq_client import (
     Connection,
     Message,
     Received,
-    errors,
 )
 from cirrusmq_client.outcomes import Outcome
 
@@ -206,15 +205,6 @@ def test_many_handlers_run_side_by_side(stack: Any, client: Client, new_queue: N
     # One after another they would take 96 seconds.
     assert asyncio.run(use()) < 30
     assert len(handler.ended) == 96
-
-
-def test_a_missing_queue_ends_it(stack: Any) -> None:
-    async def use() -> None:
-        async with AsyncClient(stack.connection) as client:
-            with pytest.raises(errors.QueueNotFound):
-                await AsyncConsumer("there-is-none", print, client=client).run()
-
-    asyncio.run(use())
 
 
 def test_a_consumer_of_batches_makes_one_call_for_sixteen(

@@ -28,7 +28,6 @@ from cirrusmq_client import (
     Queue,
     Received,
     Retry,
-    errors,
 )
 
 NewQueue = Callable[..., str]
@@ -106,7 +105,7 @@ def test_results_decide_what_becomes_of_a_message(
 def test_none_means_retry_only_when_told_so(
     client: Client, producer: Producer, new_queue: NewQueue, wait_until: Wait
 ) -> None:
-    name = new_queue()
+    name = new_queue(retry={"policy": "ordered", "interval_seconds": 0.05}, ordered=True)
     counts: list[int] = []
 
     def handle(message: Received) -> Ack | None:
@@ -114,24 +113,8 @@ def test_none_means_retry_only_when_told_so(
         return Ack() if message.receive_count == 3 else None
 
     with Consumer(name, handle, client=client, none_means_retry=True, wait_seconds=1):
-        producer.send(name, "a")
+        producer.send(name, "a", group="g")
         wait_until(lambda: counts == [1, 2, 3])
-
-
-@pytest.mark.usefixtures("either_consumer")
-def test_a_message_that_no_dead_letter_queue_takes_comes_again(
-    client: Client, producer: Producer, new_queue: NewQueue, wait_until: Wait
-) -> None:
-    name = new_queue()
-    counts: list[int] = []
-
-    def handle(message: Received) -> DeadLetter | None:
-        counts.append(message.receive_count)
-        return DeadLetter() if message.receive_count == 1 else None
-
-    with Consumer(name, handle, client=client, wait_seconds=1):
-        producer.send(name, "a")
-        wait_until(lambda: counts == [1, 2])
 
 
 @pytest.mark.usefixtures("either_consumer")
@@ -330,12 +313,6 @@ def test_a_lease_is_extended_as_long_as_the_handler_runs(
     assert started == ended == [1, 1]
     counts = client.show_queue(name)["counts"]
     assert (counts["active"], counts["inactive"]) == (0, 0)
-
-
-@pytest.mark.usefixtures("either_consumer")
-def test_a_missing_queue_ends_a_consumer(client: Client) -> None:
-    with pytest.raises(errors.QueueNotFound):
-        Consumer("there-is-none", print, client=client).run()
 
 
 @pytest.mark.usefixtures("either_consumer")

@@ -14,8 +14,10 @@ import pytest
 from cirrusmq_client import Batches, Client, Consumer, Message, Producer, Queue, errors
 from cirrusmq_client.leases import Held, Leases
 from cirrusmq_client.messages import Received
+from cirrusmq_client.options import Options
 from cirrusmq_client.outcomes import Failed, Outcome
 from cirrusmq_client.settling import Settler
+from cirrusmq_client.upkeep import Upkeep
 
 NewQueue = Callable[..., str]
 Wait = Callable[..., None]
@@ -217,7 +219,9 @@ def service() -> Deletes:
 
 @pytest.fixture
 def settler(service: Any) -> Settler:
-    return Settler(service, Queue("q"), Leases(service, Queue("q")))
+    source = Queue("q")
+    upkeep = Upkeep(service, source, Options())
+    return Settler(service, source, Leases(service, source), upkeep)
 
 
 def some(count: int) -> list[Held]:
@@ -238,7 +242,7 @@ def test_what_the_store_refused_to_delete_is_deleted_by_a_call_of_its_own(
         settler.note_deletes(taken, Outcome({"0": None}, [stale, refused, refused_too]))
 
     assert [sorted(asked) for asked in service.asked] == [["2", "3"]]
-    assert caplog.messages == ["not settled: ReceiptExpired: stale"]
+    assert caplog.messages == ["1 of queue q not settled: ReceiptExpired: stale"]
 
 
 def test_a_receipt_that_an_unanswered_receive_deleted_is_no_failure(

@@ -42,18 +42,18 @@ def exactly_once(
 
 def batch_response(handler: Callable[[Received], object]) -> LambdaHandler:
     """Make a handler of messages into a Lambda handler; see `exactly_once`."""
-    handle = one_by_one(handler, Ack())
 
-    def succeeds(message: Received) -> bool:
+    def succeeds(message: Received, source: str) -> bool:
+        handle = one_by_one(handler, Ack(), source)
         return isinstance(run(handle([message]))[0], Ack)
 
     def answer(event: Mapping[str, Any], context: Any) -> dict[str, Any]:
         if "requestContext" in event:
-            return {"statusCode": 204 if succeeds(_pushed(event)) else 500}
+            return {"statusCode": 204 if succeeds(_pushed(event), "a post") else 500}
         failed: list[str] = []
         stopped: set[str] = set()
-        for message in _batch(event):
-            if message.group in stopped or not succeeds(message):
+        for message, source in _batch(event):
+            if message.group in stopped or not succeeds(message, source):
                 failed.append(message.id)
                 if message.group is not None:
                     stopped.add(message.group)
@@ -62,10 +62,14 @@ def batch_response(handler: Callable[[Received], object]) -> LambdaHandler:
     return answer
 
 
-def _batch(event: Mapping[str, Any]) -> list[Received]:
+def _batch(event: Mapping[str, Any]) -> list[tuple[Received, str]]:
+    """Messages, and the source that each names."""
     if "messages" in event:
-        return [Received(message) for message in event["messages"]]
-    return [Received(_record(record)) for record in event["Records"]]
+        return [(Received(message), "an event") for message in event["messages"]]
+    return [
+        (Received(_record(record)), record.get("eventSourceARN", "an event"))
+        for record in event["Records"]
+    ]
 
 
 def _record(record: Mapping[str, Any]) -> dict[str, Any]:

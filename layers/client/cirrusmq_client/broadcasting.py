@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -16,8 +17,9 @@ from cirrusmq_client.handling import Handle
 from cirrusmq_client.messages import Received
 from cirrusmq_client.options import Options
 from cirrusmq_client.progress import Progress
-from cirrusmq_client.sources import Subscription
+from cirrusmq_client.sources import Subscription, Topic
 from cirrusmq_client.steps import Steps, driven
+from cirrusmq_client.upkeep import MISSING, MISSING_SECONDS, Upkeep
 
 logger = logging.getLogger("cirrusmq_client")
 Log: TypeAlias = str | Subscription
@@ -46,6 +48,8 @@ class Broadcasting:
         self._kind, self._run = kind, kind.run
         self._client, self._log, self._handle = client, log, handle
         self._options, self._progress = options, progress
+        self._named = Topic(log) if isinstance(log, str) else log
+        self._upkeep = Upkeep(client, self._named, _creating(log, options), kind)
         self._error: CirrusMQError | None = None
         self._gathered: list[Received] = []
         self._since = 0.0
@@ -91,9 +95,15 @@ class Broadcasting:
                 if not page:
                     yield partial(self.stopping.wait, min(pause, self._left()))
             except PASSING as error:
-                logger.warning("not read, again in %.1f s: %s", outage, error)
+                logger.warning("%s not read, again in %.1f s: %s", self._named, outage, error)
                 yield partial(self.stopping.wait, outage)
                 outage = min(2 * outage, OUTAGE_SECONDS)
+            except MISSING as error:
+                outage = min(outage, MISSING_SECONDS)
+                made: bool = yield partial(self._upkeep.make, error, outage)
+                if not made:
+                    yield partial(self.stopping.wait, outage)
+                    outage *= 2
             except CirrusMQError as error:
                 self._error = error
                 self.stopping.set()
@@ -136,3 +146,10 @@ class Broadcasting:
             page, cursor = yield from self._read(cursor, min(count, PAGE[1]))
             count -= len(page)
         return cursor
+
+
+def _creating(log: Log, options: Options) -> Options:
+    """The options, with the mode of a subscription that is made."""
+    if options.create is None or isinstance(log, str):
+        return options
+    return replace(options, create={"mode": "broadcasting", **options.create})

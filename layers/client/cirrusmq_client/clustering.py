@@ -13,10 +13,10 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from cirrusmq_client.answers import Health, QueueWithCounts, SubscriptionWithState
+from cirrusmq_client.answers import Health
 from cirrusmq_client.client import BaseClient
 from cirrusmq_client.concurrency import THREADS, Concurrency
-from cirrusmq_client.errors import CirrusMQError, Forbidden, NoAnswer, Throttled, Unavailable
+from cirrusmq_client.errors import CirrusMQError, NoAnswer, Throttled, Unavailable
 from cirrusmq_client.handling import Handle
 from cirrusmq_client.inbox import Inbox
 from cirrusmq_client.leases import Held, Leases
@@ -25,8 +25,9 @@ from cirrusmq_client.options import Options
 from cirrusmq_client.outcomes import Exchanged
 from cirrusmq_client.results import Ack, Result, Retry
 from cirrusmq_client.settling import Settler
-from cirrusmq_client.sources import Queue, Source
+from cirrusmq_client.sources import Source
 from cirrusmq_client.steps import Steps, driven
+from cirrusmq_client.upkeep import MISSING, MISSING_SECONDS, Upkeep
 
 logger = logging.getLogger("cirrusmq_client")
 PAUSE_SECONDS = (0.5, 30.0)
@@ -48,8 +49,9 @@ class Clustering:
         self._client, self._source, self._handle = client, source, handle
         self._options, self._kind, self._run = options, kind, kind.run
         self._inbox = Inbox(max(options.prefetch, options.most - 1), kind)
+        self._upkeep = Upkeep(client, source, options, kind)
         self._leases = Leases(client, source, kind)
-        self._settler = Settler(client, source, self._leases, kind)
+        self._settler = Settler(client, source, self._leases, self._upkeep, kind)
         self._unanswered: tuple[type[BaseException], ...] = (CirrusMQError, *kind.cancelled)
         self._error: CirrusMQError | None = None
         self.stopping = kind.event()
@@ -109,30 +111,27 @@ class Clustering:
                     yield partial(self.stopping.wait, pause)
                     pause = min(2 * pause, self._options.wait_seconds, longest)
             except PASSING as error:
-                logger.warning("not received, again in %.1f s: %s", pause, error)
+                line = "not received from %s, again in %.1f s: %s"
+                logger.warning(line, self._source, pause, error)
                 yield partial(self.stopping.wait, pause)
                 pause = min(2 * pause, longest)
+            except MISSING as error:
+                learned = False
+                pause = min(pause, MISSING_SECONDS)
+                made: bool = yield partial(self._upkeep.make, error, pause)
+                if not made:
+                    yield partial(self.stopping.wait, pause)
+                    pause *= 2
             except CirrusMQError as error:
                 self._error = error
                 self.stopping.set()
 
     def _learn(self) -> Steps[None]:
-        """Whether messages have an order, and how fast time runs."""
+        """Whether messages have an order and a retry policy, and how fast time runs."""
         health: Health = yield self._client.health
         self._leases.scale = health["time_scale"]
-        source = self._source
-        try:
-            if isinstance(source, Queue):
-                queue: QueueWithCounts = yield partial(self._client.show_queue, source.name)
-                ordered = queue["ordered"]
-            else:
-                show = partial(self._client.show_subscription, source.topic, source.name)
-                subscription: SubscriptionWithState = yield show
-                ordered = bool(subscription.get("ordered"))
-        except Forbidden:
-            # A grant to receive does not show attributes. Keeping the order harms in no case.
-            ordered = True
-        self._inbox.ordered = ordered
+        yield self._upkeep.read
+        self._inbox.ordered = self._upkeep.ordered
 
     def _receive_once(self) -> Steps[bool]:
         """Receive; False where that answered nothing long before the end of its wait."""
@@ -216,7 +215,7 @@ class Clustering:
         """Another member may have received these by now: they are not handled here."""
         self._leases.drop(lost)
         for held in lost:
-            logger.warning("%s was not started in time", held.message.id)
+            logger.warning("%s of %s was not started in time", held.message.id, self._source)
             yield from self._give_back_later(held)
             self._inbox.done(held)
 

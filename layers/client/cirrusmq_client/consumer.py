@@ -15,7 +15,7 @@ from cirrusmq_client.options import Batches, Options
 from cirrusmq_client.progress import Progress
 from cirrusmq_client.results import Ack, Result, Retry
 from cirrusmq_client.signals import stop_on_signals
-from cirrusmq_client.sources import Source, Subscription, source_of
+from cirrusmq_client.sources import Source, Subscription, Topic, source_of
 
 WAKE_SECONDS = 1.0
 
@@ -29,9 +29,10 @@ class Consumer:
         Consumer("orders", handle).run()
 
     The handler returns normally or `Ack()`: the message is deleted. `Retry(after=seconds)`, or an
-    exception: it is delivered again, by the source's retry policy where no time is given.
-    `DeadLetter(reason)`: it is moved to the dead-letter queue. With `none_means_retry` a handler
-    that returns None asks for a retry.
+    exception: it is delivered again, by the source's retry policy where no time is given; without
+    a policy after 1, 2, 4, … 300 seconds by its receive count, of which up to half is left out at
+    random. `DeadLetter(reason)`: it is moved to the dead-letter queue. With `none_means_retry` a
+    handler that returns None asks for a retry.
 
     - `source`: a queue's name, a `Queue` (also with a receiver), a `Subscription`. Members that
       name the same source share its messages. For broadcasting also a topic's name.
@@ -43,6 +44,11 @@ class Consumer:
     - `visibility_timeout_seconds`: of leases; else the message's or the source's. They are
       extended as long as a message is here.
     - `grace_seconds`: for handlers that still run when it stops.
+    - `create`: attributes with which a queue, receiver or subscription is made where it is
+      missing, `{}` for the defaults. Without them it is waited for, and the log says so.
+    - `make_dead_letter_queue`: whether `DeadLetter` makes `dlq-<queue>` where there is no
+      dead-letter queue (`max_receives` is 1,000 then), as subscriptions do. If not, or where the
+      key may not, the message is delivered again as after an exception.
 
     The next receive deletes what was handled before it, in one call; without one within 50 ms, a
     call of its own does. While little waits, a receive leaves handlers 20 ms to end before it.
@@ -137,9 +143,10 @@ def make_mode(
 ) -> Clustering | Broadcasting:
     """The way in which a consumer works, by threads or tasks."""
     wrap = one_by_one if options.batches is None else together
-    handle = wrap(handler, none)
     if progress is None:
-        return Clustering(client, source_of(source), handle, options, kind)
+        shared = source_of(source)
+        return Clustering(client, shared, wrap(handler, none, shared), options, kind)
     if not isinstance(source, str | Subscription):
         raise ValueError("broadcasting reads a topic or a subscription, not a queue")
-    return Broadcasting(client, source, handle, options, progress, kind)
+    log = Topic(source) if isinstance(source, str) else source
+    return Broadcasting(client, source, wrap(handler, none, log), options, progress, kind)

@@ -15,8 +15,8 @@ logger = logging.getLogger("cirrusmq_client")
 Handle: TypeAlias = Callable[[Sequence[Received]], Steps[list[Result]]]
 
 
-def one_by_one(handler: Callable[[Received], object], none: Result) -> Handle:
-    """A handler of single messages; an exception is a `Retry`."""
+def one_by_one(handler: Callable[[Received], object], none: Result, source: object) -> Handle:
+    """A handler of single messages; an exception is a `Retry`. Log lines name the source."""
 
     def handle(messages: Sequence[Received]) -> Steps[list[Result]]:
         results: list[Result] = []
@@ -28,13 +28,14 @@ def one_by_one(handler: Callable[[Received], object], none: Result) -> Handle:
         try:
             return read_result((yield partial(handler, message)), none)
         except Exception:
-            logger.warning("%s comes again: its handler failed", message.id, exc_info=True)
+            line = "%s of %s comes again: its handler failed"
+            logger.warning(line, message.id, source, exc_info=True)
             return Retry()
 
     return handle
 
 
-def together(handler: Callable[[list[Received]], object], none: Result) -> Handle:
+def together(handler: Callable[[list[Received]], object], none: Result, source: object) -> Handle:
     """A handler of batches; an exception is a `Retry` of every message."""
 
     def handle(messages: Sequence[Received]) -> Steps[list[Result]]:
@@ -42,7 +43,9 @@ def together(handler: Callable[[list[Received]], object], none: Result) -> Handl
             return read_results((yield partial(handler, list(messages))), len(messages), none)
         except Exception:
             count = len(messages)
-            logger.warning("%d messages come again: their handler failed", count, exc_info=True)
+            ids = ", ".join(message.id for message in messages)
+            line = "%d messages of %s come again: their handler failed: %s"
+            logger.warning(line, count, source, ids, exc_info=True)
             return [Retry()] * count
 
     return handle

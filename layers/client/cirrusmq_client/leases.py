@@ -135,7 +135,7 @@ class Leases:
         try:
             outcome: Outcome = yield partial(self._client.change_visibility, self._source, wanted)
         except CirrusMQError as error:
-            logger.warning("leases not extended: %s", error)
+            logger.warning("leases of %s not extended: %s", self._source, error)
             for held in due:
                 held.renew = time.monotonic() + AGAIN_SECONDS
             return
@@ -152,4 +152,5 @@ class Leases:
                 by_receipt[failed.receipt].renew = math.inf
             if known and not by_receipt[failed.receipt].ending:
                 message = by_receipt[failed.receipt].message
-                logger.warning("%s is no longer held: %s", message.id, failed.detail)
+                line = "%s of %s is no longer held: %s"
+                logger.warning(line, message.id, self._source, failed.detail)

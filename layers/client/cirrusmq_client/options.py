@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 MAX_BATCH = (1, 1_024)
 MAX_AWAIT_SECONDS = (0.0, 450.0)
@@ -33,6 +35,8 @@ class Options:
     wait_seconds: float = 5.0
     visibility_timeout_seconds: int | None = None
     grace_seconds: float = 30.0
+    create: Mapping[str, Any] | None = None
+    make_dead_letter_queue: bool = True
 
     def __post_init__(self) -> None:
         check("workers", self.workers, (1, 1_024))

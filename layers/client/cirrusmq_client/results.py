@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -25,6 +26,17 @@ class Retry:
         if self.after is None:
             return None
         return min(43_200, max(0, math.ceil(self.after)))
+
+
+@dataclass(frozen=True, slots=True)
+class Wait(Retry):
+    """The library's own wait: up to `after`, and half as long at least, drawn for each call."""
+
+    @property
+    def delay_seconds(self) -> int | None:
+        """Whole seconds; messages of one call wait together, so that they move together."""
+        longest = Retry(self.after).delay_seconds
+        return None if longest is None else random.randint((longest + 1) // 2, longest)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from cirrusmq_client.outcomes import Failed, Outcome
 from cirrusmq_client.results import Ack, DeadLetter, Result, Retry
 from cirrusmq_client.sources import Source
 from cirrusmq_client.steps import Step, Steps, driven
+from cirrusmq_client.upkeep import Upkeep
 
 T = TypeVar("T")
 logger = logging.getLogger("cirrusmq_client")
@@ -29,7 +30,7 @@ HANDLE_SECONDS = 0.02
 """So long a receive waits for the handlers of what the last one brought."""
 CARRIED = 64
 """Of more deletes than this some are made at once."""
-_EXPIRED = ReceiptExpired.__name__
+_EXPIRED, _NO_QUEUE = ReceiptExpired.__name__, NoDeadLetterQueue.__name__
 
 
 class Settler:
@@ -42,9 +43,15 @@ class Settler:
     """
 
     def __init__(
-        self, client: BaseClient, source: Source, leases: Leases, kind: Concurrency = THREADS
+        self,
+        client: BaseClient,
+        source: Source,
+        leases: Leases,
+        upkeep: Upkeep,
+        kind: Concurrency = THREADS,
     ) -> None:
         self._client, self._source, self._leases = client, source, leases
+        self._upkeep = upkeep
         self._kind, self._run = kind, kind.run
         self._deletes: deque[tuple[Held, float]] = deque()
         """Messages to delete, and until when they may wait for a receive."""
@@ -98,7 +105,7 @@ class Settler:
         by_receipt = {held.message.receipt: held for held in taken}
         passing = {failed.receipt for failed in outcome.failed if failed.code != _EXPIRED}
         self._leases.drop([held for receipt, held in by_receipt.items() if receipt not in passing])
-        _warn([failed for failed in outcome.failed if failed.receipt not in passing])
+        self._warn(taken, [each for each in outcome.failed if each.receipt not in passing])
         yield partial(self.delete_after_all, [by_receipt[receipt] for receipt in passing])
 
     @driven
@@ -112,9 +119,9 @@ class Settler:
         receipts = [held.message.receipt for held in taken]
         try:
             outcome: Outcome = yield partial(self._client.delete, self._source, receipts)
-            _warn([failed for failed in outcome.failed if failed.code != _EXPIRED])
+            self._warn(taken, [each for each in outcome.failed if each.code != _EXPIRED])
         except CirrusMQError as error:
-            logger.warning("%d messages not settled: %s", len(taken), error)
+            self._warn_all(taken, error)
         finally:
             self._leases.drop(taken)
 
@@ -129,9 +136,12 @@ class Settler:
     @driven
     def settle(self, results: Iterable[tuple[Held, Result]]) -> Steps[set[str]]:
         """Settle these now; the receipts for which the service did it."""
+        results = list(results)
+        if any(isinstance(result, Retry) and result.after is None for _, result in results):
+            yield self._upkeep.read_again
         together: defaultdict[Result, list[Held]] = defaultdict(list)
         for held, result in results:
-            together[result].append(held)
+            together[self._upkeep.timed(result, held.message.receive_count)].append(held)
         done: set[str] = set()
         for result, group in together.items():
             for start in range(0, len(group), BATCH):
@@ -163,23 +173,49 @@ class Settler:
             return taken
 
     def _settle(self, group: Sequence[Held], result: Result) -> Steps[set[str]]:
-        receipts = [held.message.receipt for held in group]
+        homeless: list[Held] = []
         try:
-            outcome: Outcome = yield self._call(receipts, result)
+            outcome: Outcome = yield self._call([held.message.receipt for held in group], result)
+            homeless = [held for held in group if _has_no_queue(held, outcome)]
+            done = set(outcome.done)
+            self._warn(group, [each for each in outcome.failed if each.code != _NO_QUEUE])
+            if homeless:
+                done |= yield from self._settle_homeless(homeless, result)
         except CirrusMQError as error:
             # They are delivered again when their leases end.
-            logger.warning("%d messages not settled: %s", len(group), error)
+            self._warn_all(group, error)
             return set()
         finally:
             self._leases.drop(group)
-        hopeless = [
-            failed.receipt for failed in outcome.failed if failed.code == NoDeadLetterQueue.__name__
-        ]
-        _warn(outcome.failed)
-        if hopeless:
-            again = [held for held in group if held.message.receipt in hopeless]
-            yield from self._settle(again, Retry())
-        return set(outcome.done)
+        return done
+
+    def _settle_homeless(self, group: Sequence[Held], result: Result) -> Steps[set[str]]:
+        """Dead letters where there is no queue for them: it is made, or they come again."""
+        done: set[str] = set()
+        if (yield self._upkeep.make_dead_letter_queue):
+            outcome: Outcome = yield self._call([held.message.receipt for held in group], result)
+            done = set(outcome.done)
+            self._warn(group, [each for each in outcome.failed if each.code != _NO_QUEUE])
+            group = [held for held in group if _has_no_queue(held, outcome)]
+        for held in group:
+            line = "%s of %s has no dead-letter queue and comes again: %s"
+            reason = result.reason if isinstance(result, DeadLetter) else None
+            logger.warning(line, held.message.id, self._source, reason or "no reason was given")
+        if group:
+            yield partial(self.settle, [(held, Retry()) for held in group])
+        return done
+
+    def _warn(self, group: Sequence[Held], failures: Iterable[Failed]) -> None:
+        ids = {held.message.receipt: held.message.id for held in group}
+        for failed in failures:
+            line = "%s of %s not settled: %s: %s"
+            told = ids.get(failed.receipt, "a message")
+            logger.warning(line, told, self._source, failed.code, failed.detail)
+
+    def _warn_all(self, group: Sequence[Held], error: CirrusMQError) -> None:
+        ids = ", ".join(held.message.id for held in group)
+        line = "%d messages of %s not settled: %s: %s"
+        logger.warning(line, len(group), self._source, error, ids)
 
     def _call(self, receipts: Sequence[str], result: Result) -> Step:
         client, source = self._client, self._source
@@ -197,6 +233,7 @@ def _first(waiting: deque[T]) -> list[T]:
     return [waiting.popleft() for _ in range(min(len(waiting), BATCH))]
 
 
-def _warn(failures: Iterable[Failed]) -> None:
-    for failed in failures:
-        logger.warning("not settled: %s: %s", failed.code, failed.detail)
+def _has_no_queue(held: Held, outcome: Outcome) -> bool:
+    """Whether the message is a dead letter for which there is no queue."""
+    receipt = held.message.receipt
+    return any(each.receipt == receipt and each.code == _NO_QUEUE for each in outcome.failed)

@@ -22,6 +22,11 @@ class Queue:
         """Of the resource itself."""
         return queue_path(self.name)
 
+    def __str__(self) -> str:
+        """As log lines name it."""
+        queue = f"queue {self.name}"
+        return queue if self.receiver is None else f"receiver {self.receiver} of {queue}"
+
 
 @dataclass(frozen=True)
 class Subscription:
@@ -34,6 +39,26 @@ class Subscription:
     def path(self) -> str:
         """Of the resource itself."""
         return subscription_path(self.topic, self.name)
+
+    def __str__(self) -> str:
+        """As log lines name it."""
+        return f"subscription {self.name} of topic {self.topic}"
+
+
+@dataclass(frozen=True)
+class Topic:
+    """A topic's log, which broadcasting consumers read."""
+
+    name: str
+
+    @property
+    def path(self) -> str:
+        """Of the resource itself."""
+        return topic_path(self.name)
+
+    def __str__(self) -> str:
+        """As log lines name it."""
+        return f"topic {self.name}"
 
 
 Source: TypeAlias = Queue | Subscription
