@@ -21,6 +21,7 @@ from sqlalchemy import Connection, Engine, create_engine, text
 from bench.rivals.postgres import find_programs, run_postgres
 from cirrusmq_client import (
     Ack,
+    Batches,
     Client,
     Consumer,
     DeadLetter,
@@ -104,6 +105,13 @@ class CrashesAfterCommit:
             raise RuntimeError("dead before the delete")
         return result
 
+    def run_together(self, keys: Any, group: str, work: Any) -> object:
+        result = self._store.run_together(keys, group, work)
+        if self._chance.random() < 0.2:
+            self.crashes += 1
+            raise RuntimeError("dead before the delete")
+        return result
+
 
 def consume_with_trouble(
     client: Client, queue: str, store: Any, write: Callable[[Received, Any], None]
@@ -178,6 +186,150 @@ def test_rows_are_written_once_though_processes_die(
     assert ends[-1] == 0
     assert len(ends) > 1, "no process died"
     assert effects(engine) == Counter(map(str, range(ORDERS // 2)))
+
+
+def write_all(messages: list[Received], connection: Connection) -> None:
+    for message in messages:
+        write(message, connection)
+
+
+@pytest.mark.parametrize("each", [False, True], ids=["together", "each"])
+def test_batches_are_written_once_whatever_happens(
+    client: Client, new_queue: NewQueue, engine: Engine, each: bool
+) -> None:
+    name = new_queue(visibility_timeout_seconds=5)
+    send_twice(client, name, ORDERS)
+    chance = random.Random(7)
+    store = CrashesAfterCommit(SqlTransactions(engine), chance)
+    sizes: Counter[int] = Counter()
+    lost: list[str] = []
+
+    def handle(messages: list[Received], connection: Connection) -> None:
+        sizes[len(messages)] += 1
+        if chance.random() < 0.2:
+            lost.append(messages[0].id)
+            # Another consumer receives it while this handler works.
+            client.change_visibility(name, {messages[0].receipt: 0})
+            time.sleep(0.05)
+        write_all(messages, connection)
+        if chance.random() < 0.1:
+            raise RuntimeError("dead before the commit")
+
+    once = ExactlyOnce(store, "shop", each=each)
+    members = [
+        Consumer(
+            name,
+            once(handle),
+            client=client,
+            batches=Batches(max_batch=8, max_await=0.1),
+            wait_seconds=0.5,
+        )
+        for _ in range(3)
+    ]
+    for member in members:
+        member.start()
+    ends = time.monotonic() + 90
+    while _left(client, name) and time.monotonic() < ends:
+        time.sleep(0.1)
+    for member in members:
+        member.stop()
+    for member in members:
+        member.join()
+    assert not _left(client, name)
+    assert effects(engine) == Counter(map(str, range(ORDERS)))
+    assert store.crashes
+    assert lost
+    assert (max(sizes) > 1) != each
+
+
+def some(*ids: str, **fields: Any) -> list[Received]:
+    return [Received({"id": each, "body": each, **fields}) for each in ids]
+
+
+def test_a_batch_leaves_out_what_had_its_effect(engine: Engine) -> None:
+    once = ExactlyOnce(SqlTransactions(engine), "shop")
+    seen: list[list[str]] = []
+
+    def handle(messages: list[Received], connection: Connection) -> str:
+        seen.append([message.id for message in messages])
+        write_all(messages, connection)
+        return "written"
+
+    assert once.handle_together(some("a", "b"), handle) == ["written", "written"]
+    assert once.handle_together(some("b", "c", "a"), handle) == [Ack(), "written", Ack()]
+    assert once.handle_together(some("a", "c"), handle) == [Ack(), Ack()]
+    assert seen == [["a", "b"], ["c"]]
+    assert effects(engine) == {"a": 1, "b": 1, "c": 1}
+
+
+def test_a_message_that_is_twice_in_a_batch_has_one_effect_and_one_result(engine: Engine) -> None:
+    once = ExactlyOnce(SqlTransactions(engine), "shop")
+    noted = {"attributes": {DEDUPLICATION_ATTRIBUTE: "order-7"}}
+    results: list[object] = [Retry(after=3), "written"]
+
+    def handle(messages: list[Received], connection: Connection) -> object:
+        assert [message.id for message in messages] == ["a"]
+        write_all(messages, connection)
+        return [results.pop(0)]
+
+    assert once.handle_together(some("a", "b", **noted), handle) == [Retry(3), Retry(3)]
+    assert effects(engine) == {}
+    assert once.handle_together(some("a", "b", **noted), handle) == ["written", "written"]
+    assert effects(engine) == {"a": 1}
+
+
+def test_one_refused_message_undoes_its_batch_and_the_others_come_again_at_once(
+    engine: Engine,
+) -> None:
+    once = ExactlyOnce(SqlTransactions(engine), "shop")
+
+    def handle(messages: list[Received], connection: Connection) -> object:
+        write_all(messages, connection)
+        return [Retry() if message.id == "b" else None for message in messages]
+
+    assert once.handle_together(some("a", "b", "c"), handle) == [Retry(0), Retry(), Retry(0)]
+    assert effects(engine) == {}
+    assert once.handle_together(some("a", "c"), handle) == [None, None]
+    assert effects(engine) == {"a": 1, "c": 1}
+    with pytest.raises(ValueError, match="2 results for 1 messages"):
+        once.handle_together(some("d"), lambda messages, _: [None, None])
+    assert effects(engine) == {"a": 1, "c": 1}
+
+
+def test_with_a_transaction_for_each_a_failure_is_one_messages_alone(engine: Engine) -> None:
+    def handle(messages: list[Received], connection: Connection) -> object:
+        write_all(messages, connection)
+        if messages[0].id == "b":
+            raise RuntimeError("a bug")
+        return DeadLetter("no") if messages[0].id == "c" else [None]
+
+    each = ExactlyOnce(SqlTransactions(engine), "shop", each=True)(handle)
+    assert each(some("a", "b", "c", "d")) == [None, Retry(), DeadLetter("no"), None]
+    assert each(some("a", "d")) == [Ack(), Ack()]
+    assert effects(engine) == {"a": 1, "d": 1}
+
+
+def test_batches_that_share_messages_write_each_once(engine: Engine) -> None:
+    once = ExactlyOnce(SqlTransactions(engine), "shop")
+    entered = threading.Event()
+    results: list[list[object]] = []
+
+    def slow(messages: list[Received], connection: Connection) -> str:
+        entered.set()
+        time.sleep(0.3)
+        write_all(messages, connection)
+        return "written"
+
+    def second() -> None:
+        entered.wait()
+        results.append(once.handle_together(some("d", "c", "b"), slow))
+
+    other = threading.Thread(target=second)
+    other.start()
+    results.append(once.handle_together(some("a", "b", "c"), slow))
+    other.join()
+    assert sorted(results, key=str) == [["written"] * 3, ["written", Ack(), Ack()]]
+    assert effects(engine) == dict.fromkeys("abcd", 1)
 
 
 def test_two_at_once_write_once(engine: Engine) -> None:
@@ -344,3 +496,32 @@ def test_a_condition_of_the_consumer_that_fails_is_its_own_error(dynamodb: Any) 
         once.handle(received(), conditional)
     once.handle(received(), count_effect)
     assert counted(dynamodb) == {"order": 1}
+
+
+def count_effects(messages: list[Received], writes: list[dict[str, Any]]) -> None:
+    for message in messages:
+        count_effect(message, writes)
+
+
+def test_a_batch_of_items_leaves_out_what_had_its_effect(dynamodb: Any) -> None:
+    once = ExactlyOnce(DynamoDBTransactions(dynamodb), "shop")
+    assert once.handle_together(some("a", "b"), count_effects) == [None, None]
+    assert once.handle_together(some("c", "b", "d", "a"), count_effects) == [
+        None,
+        Ack(),
+        None,
+        Ack(),
+    ]
+    assert once.handle_together(some("a", "c"), count_effects) == [Ack(), Ack()]
+    refused = once.handle_together(some("e", "f"), lambda messages, _: [Retry(5), None])
+    assert refused == [Retry(5), Retry(0)]
+    assert counted(dynamodb) == dict.fromkeys("abcd", 1)
+
+
+def test_a_batch_that_is_too_large_for_a_transaction_says_so(dynamodb: Any) -> None:
+    once = ExactlyOnce(DynamoDBTransactions(dynamodb), "shop")
+    with pytest.raises(ValueError, match="at most 100 items, not 51 records and 51 writes"):
+        once.handle_together(some(*map(str, range(51))), count_effects)
+    assert counted(dynamodb) == {}
+    assert once.handle_together(some(*map(str, range(50))), count_effects) == [None] * 50
+    assert len(counted(dynamodb)) == 50

@@ -7,6 +7,8 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+from cirrusmq.model.message import Message
+from cirrusmq.webhooks.requests import delivery
 from cirrusmq_client import DeadLetter, Received, Retry, batch_response, exactly_once
 from cirrusmq_client.exactly_once import AlreadyConsumed
 
@@ -27,6 +29,9 @@ class Records:
             self.consumed.add((key, group))
             self.written += writes
         return result
+
+    def run_together(self, keys: Any, group: str, work: Any) -> object:
+        raise NotImplementedError("functions handle message by message")
 
 
 def message(number: int, **fields: Any) -> dict[str, Any]:
@@ -114,3 +119,38 @@ def test_a_topics_post_to_a_functions_url_is_taken() -> None:
     assert post("bad") == 500
     assert [body for _, body, _ in seen] == [b"text", b"\xff", b"raw", b"\0", b"bad"]
     assert {(message_id, tags) for message_id, _, tags in seen} == {("Msg-1", ("a", "b"))}
+
+
+def test_a_post_has_tags_and_attributes_in_either_format() -> None:
+    seen: list[Received] = []
+
+    def post(message: Message, content_format: Any) -> Received:
+        headers, body = delivery(
+            account="local",
+            topic="t",
+            subscription="s",
+            message_id="Msg-1",
+            message=message,
+            published_ms=0,
+            content_format=content_format,
+            secrets=["whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"],
+            request_id="r",
+            now_s=0,
+        )
+        event = {
+            "requestContext": {"http": {"method": "POST"}},
+            "headers": {name.lower(): value for name, value in headers.items()},
+            "body": base64.b64encode(body).decode(),
+            "isBase64Encoded": True,
+        }
+        assert batch_response(seen.append)(event, None) == {"statusCode": 204}
+        return seen[-1]
+
+    given: dict[str, str | bytes] = {"region": "größe, 100%", "raw": b"\xff\0", "empty": ""}
+    message = Message(body="x", attributes=given, tags=("a, b", "größe"))
+    for content_format in ("json", "simplified"):
+        got = post(message, content_format)
+        assert (got.text, got.tags, got.attributes) == ("x", message.tags, given)
+    assert post(Message(body="x", attributes={"Price": "1"}), "json").attributes == {"Price": "1"}
+    simplified = post(Message(body="x", attributes={"Price": "1"}), "simplified")
+    assert simplified.attributes == {"price": "1"}, "names of headers have no case"

@@ -31,6 +31,7 @@ class TestRequests:
             "msgId": sent["id"],
             "msgBody": "héllo",
             "publishTime": to_ms(sent["sent_at"]) // 1000,
+            "msgTags": ["a", "b"],
         }
         assert headers["Content-Type"] == "text/plain"
         assert headers["x-cmq-message-id"] == headers["webhook-id"] == sent["id"]
@@ -59,6 +60,20 @@ class TestRequests:
         web.patch(content_format="json")
         topic.publish("x")
         assert json.loads(world.posts[1][2])["msgBody"] == "x"
+
+    def test_attributes_arrive_in_either_format(self, world: World, topic: TestTopic) -> None:
+        web = topic.subscribe("web", "http")
+        message = {"body": "x" * 40_000, "attributes": {"Region": "größe", "n": {"base64": "/w=="}}}
+        topic.try_publish([message])
+        world.settle()
+        web.patch(content_format="simplified")
+        topic.try_publish([message])
+        world.settle()
+
+        assert json.loads(world.posts[0][2])["msgAttributes"] == message["attributes"]
+        headers = world.posts[1][1]
+        assert headers["x-cmq-attribute-Region"] == "gr%C3%B6%C3%9Fe"
+        assert headers["x-cmq-attribute-n"] == "%FF"
 
     def test_standard_webhooks_verifies_with_the_subscriptions_own_secret(
         self, monkeypatch: pytest.MonkeyPatch, world: World, topic: TestTopic

@@ -13,6 +13,7 @@ import json
 import logging
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
+from urllib.parse import unquote, unquote_to_bytes
 
 from cirrusmq_client.exactly_once import ExactlyOnce, Transactions
 from cirrusmq_client.handling import one_by_one
@@ -21,6 +22,7 @@ from cirrusmq_client.results import Ack
 from cirrusmq_client.steps import run
 
 logger = logging.getLogger("cirrusmq_client")
+_ATTRIBUTE = "x-cmq-attribute-"
 T = TypeVar("T")
 LambdaHandler = Callable[[Mapping[str, Any], Any], dict[str, Any]]
 
@@ -89,9 +91,24 @@ def _pushed(event: Mapping[str, Any]) -> Received:
     message: dict[str, Any] = {"id": headers["x-cmq-message-id"]}
     tags = headers.get("x-cmq-message-tag")
     if tags:
-        message["tags"] = tags.split(", ")
+        message["tags"] = [unquote(tag) for tag in tags.split(", ")]
+    attributes = {
+        name.removeprefix(_ATTRIBUTE): _value(unquote_to_bytes(value))
+        for name, value in headers.items()
+        if name.startswith(_ATTRIBUTE)
+    }
+    if attributes:
+        message["attributes"] = attributes
     content = _envelope(data, message["id"])
     return Received(message | content)
+
+
+def _value(data: bytes) -> Any:
+    """An attribute of a header, as an answer would have it; its name is in small letters."""
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return {"base64": base64.b64encode(data).decode()}
 
 
 def _envelope(data: bytes, message_id: str) -> dict[str, Any]:
@@ -102,5 +119,5 @@ def _envelope(data: bytes, message_id: str) -> dict[str, Any]:
         envelope = None
     if isinstance(envelope, dict) and envelope.get("msgId") == message_id:
         name = "body_base64" if envelope.get("bodyEncoding") == "base64" else "body"
-        return {name: envelope["msgBody"]}
+        return {name: envelope["msgBody"], "attributes": envelope.get("msgAttributes", {})}
     return {"body_base64": base64.b64encode(data).decode()}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from cirrusmq_client.exactly_once import (
@@ -15,6 +15,8 @@ from cirrusmq_client.exactly_once import (
 )
 
 TABLE = "cirrusmq_consumed"
+ITEMS = 100
+"""Of a transaction."""
 TRIES = 6
 PAUSE_SECONDS = 0.05
 _PASSING = {"TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"}
@@ -59,11 +61,29 @@ class DynamoDBTransactions:
 
     def run(self, key: str, group: str, work: Callable[[Writes], object]) -> object:
         """Collect the work's writes and write them with the record; see `Transactions`."""
-        writes: Writes = []
-        result = work(writes)
-        if not writes_nothing(result):
-            self._write([self._record(key, group), *writes])
-        return result
+        return self.run_together([key], group, lambda _, writes: work(writes))
+
+    def run_together(
+        self, keys: Sequence[str], group: str, work: Callable[[frozenset[str], Writes], object]
+    ) -> object:
+        """Collect the work's writes and write them with the records; see `Transactions`.
+
+        A transaction has at most 100 items, a record for each message among them: ValueError.
+        """
+        left = list(keys)
+        while left:
+            writes: Writes = []
+            result = work(frozenset(left), writes)
+            if writes_nothing(result):
+                return result
+            if len(left) + len(writes) > ITEMS:
+                count = f"{len(left)} records and {len(writes)} writes"
+                raise ValueError(f"a transaction has at most {ITEMS} items, not {count}")
+            known = self._write([*(self._record(key, group) for key in left), *writes], len(left))
+            if not known:
+                return result
+            left = [key for place, key in enumerate(left) if place not in known]
+        raise AlreadyConsumed
 
     def _record(self, key: str, group: str) -> dict[str, Any]:
         expires_at = int(time.time()) + self._keep_seconds
@@ -79,7 +99,8 @@ class DynamoDBTransactions:
             }
         }
 
-    def _write(self, items: Writes) -> None:
+    def _write(self, items: Writes, records: int) -> frozenset[int]:
+        """Write all, or nothing: then the places of the first `records` that are there already."""
         for tried in range(1, TRIES + 1):
             try:
                 self._client.transact_write_items(TransactItems=items)
@@ -87,11 +108,17 @@ class DynamoDBTransactions:
                 reasons = [
                     reason.get("Code") for reason in error.response.get("CancellationReasons", ())
                 ]
-                if reasons and reasons[0] == "ConditionalCheckFailed":
-                    raise AlreadyConsumed from error
+                known = frozenset(
+                    place
+                    for place, reason in enumerate(reasons[:records])
+                    if reason == "ConditionalCheckFailed"
+                )
+                if known:
+                    return known
                 passing = set(reasons) - {"None", None} <= _PASSING
                 if not passing or tried == TRIES:
                     raise
                 time.sleep(random.uniform(0, PAUSE_SECONDS * 2**tried))
             else:
-                return
+                break
+        return frozenset()

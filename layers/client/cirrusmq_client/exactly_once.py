@@ -8,13 +8,15 @@ receive ─> begin ─> record (message, group) ─> the consumer's writes ─> 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import logging
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar, overload
 
 from cirrusmq_client.messages import Received
 from cirrusmq_client.results import Ack, DeadLetter, Retry
 
+logger = logging.getLogger("cirrusmq_client")
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
@@ -38,6 +40,17 @@ class Transactions(Protocol[T_co]):
         """
         ...
 
+    def run_together(
+        self, keys: Sequence[str], group: str, work: Callable[[frozenset[str], T_co], object]
+    ) -> object:
+        """Do the work and write all records, or nothing; the work's result.
+
+        The work gets the keys that have no record yet: it may be done again with fewer of them,
+        when nothing was written. Nothing is written where the result has a `Retry` or
+        `DeadLetter`, or the work raises. Raises AlreadyConsumed where every key has a record.
+        """
+        ...
+
 
 @dataclass(frozen=True)
 class ExactlyOnce(Generic[T]):
@@ -50,30 +63,107 @@ class ExactlyOnce(Generic[T]):
             connection.execute(...)
 
     `group` names the consumers that share the work; another group has its own effect.
+
+    With batches the handler gets (messages, transaction): one transaction for the batch, without
+    the messages that had their effect before. Where it answers `Retry` or `DeadLetter` for one of
+    them, nothing is written, and the others are delivered again at once. With `each` every message
+    has a transaction of its own: the handler gets lists of one, and a failure is that one's alone.
     """
 
     store: Transactions[T]
     group: str
+    each: bool = False
 
-    def __call__(self, handler: Callable[[Received, T], object]) -> Callable[[Received], object]:
+    @overload
+    def __call__(
+        self, handler: Callable[[Received, T], object]
+    ) -> Callable[[Received], object]: ...
+
+    @overload
+    def __call__(
+        self, handler: Callable[[list[Received], T], object]
+    ) -> Callable[[list[Received]], object]: ...
+
+    def __call__(self, handler: Callable[[Any, T], object]) -> Callable[[Any], object]:
         """The handler for a `Consumer`."""
 
-        def handle(message: Received) -> object:
-            return self.handle(message, handler)
+        def handle(given: Received | list[Received]) -> object:
+            if isinstance(given, Received):
+                return self.handle(given, handler)
+            if self.each:
+                return [self._handle_alone(message, handler) for message in given]
+            return self.handle_together(given, handler)
 
         return handle
 
     def handle(self, message: Received, handler: Callable[[Received, T], object]) -> object:
         """Handle one message; `Ack` where it had its effect before."""
-        key = message.deduplication_id or message.id
         try:
-            return self.store.run(key, self.group, lambda tools: handler(message, tools))
+            return self.store.run(_key(message), self.group, lambda tools: handler(message, tools))
         except AlreadyConsumed:
             return Ack()
 
+    def handle_together(
+        self, messages: Sequence[Received], handler: Callable[[list[Received], T], object]
+    ) -> list[object]:
+        """Handle messages in one transaction; a result for each, `Ack` for those left out."""
+        first: dict[str, Received] = {}
+        for message in messages:
+            first.setdefault(_key(message), message)
+        results: dict[str, object] = {}
+
+        def work(new: frozenset[str], tools: T) -> object:
+            results.clear()
+            wanted = [key for key in first if key in new]
+            value = handler([first[key] for key in wanted], tools)
+            given = _for_each(value, len(wanted))
+            results.update(zip(wanted, given, strict=True))
+            return given
+
+        try:
+            self.store.run_together(tuple(first), self.group, work)
+        except AlreadyConsumed:
+            return [Ack()] * len(messages)
+        if writes_nothing(list(results.values())):
+            results = {
+                key: result if writes_nothing(result) else Retry(after=0)
+                for key, result in results.items()
+            }
+        return [results.get(_key(message), Ack()) for message in messages]
+
+    def _handle_alone(
+        self, message: Received, handler: Callable[[list[Received], T], object]
+    ) -> object:
+        """Handle a message of a batch in its own transaction; its failure is no other's."""
+        try:
+            result = self.handle(message, lambda one, tools: _only(handler([one], tools)))
+        except Exception:
+            logger.warning("%s comes again: its handler failed", message.id, exc_info=True)
+            return Retry()
+        return result
+
+
+def _key(message: Received) -> str:
+    return message.deduplication_id or message.id
+
+
+def _only(value: object) -> object:
+    return _for_each(value, 1)[0]
+
+
+def _for_each(value: object, count: int) -> list[object]:
+    """A handler's answer as a value for each message; ValueError where their number is wrong."""
+    if not isinstance(value, Sequence) or isinstance(value, str | bytes):
+        return [value] * count
+    if len(value) != count:
+        raise ValueError(f"the handler answered {len(value)} results for {count} messages")
+    return list(value)
+
 
 def writes_nothing(result: object) -> bool:
-    """Whether a handler's result means that its writes must not happen."""
+    """Whether a handler's result, or one of several, means that its writes must not happen."""
+    if isinstance(result, list):
+        return any(map(writes_nothing, result))
     return isinstance(result, Retry | DeadLetter)
 
 

@@ -4,9 +4,20 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
+from functools import partial
 
-from sqlalchemy import BigInteger, Column, Connection, Engine, MetaData, String, Table, delete
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    Connection,
+    Engine,
+    MetaData,
+    String,
+    Table,
+    delete,
+    select,
+)
 from sqlalchemy.exc import IntegrityError
 
 from cirrusmq_client.exactly_once import (
@@ -48,10 +59,38 @@ class SqlTransactions:
 
     def run(self, key: str, group: str, work: Callable[[Connection], object]) -> object:
         """Do the work and write the record in one transaction; see `Transactions`."""
-        record = {"message": key, "consumer_group": group, "consumed_at": int(time.time())}
+        return self._run([key], group, work)
+
+    def run_together(
+        self,
+        keys: Sequence[str],
+        group: str,
+        work: Callable[[frozenset[str], Connection], object],
+    ) -> object:
+        """Do the work and write the records in one transaction; see `Transactions`.
+
+        two batches share a message   records written, waits at the key ── refused: rolled back
+                                      the other's are read, and left out ── records, work, commit
+        """
+        new = frozenset(keys)
+        while True:
+            try:
+                # In one order everywhere, so that no two batches wait for each other.
+                return self._run(sorted(new), group, partial(work, new))
+            except AlreadyConsumed as refused:
+                known = self._known(new, group)
+                if not known and refused.__cause__ is not None:
+                    raise refused.__cause__ from None  # something else is wrong with a record
+                new -= known
+                if not new:
+                    raise
+
+    def _run(self, keys: Sequence[str], group: str, work: Callable[[Connection], object]) -> object:
+        now = int(time.time())
+        records = [{"message": key, "consumer_group": group, "consumed_at": now} for key in keys]
         with self._engine.connect() as connection, connection.begin() as transaction:
             try:
-                connection.execute(CONSUMED.insert().values(record))
+                connection.execute(CONSUMED.insert(), records)
             except IntegrityError as error:
                 transaction.rollback()
                 raise AlreadyConsumed from error
@@ -60,6 +99,12 @@ class SqlTransactions:
                 transaction.rollback()
         self._tidy()
         return result
+
+    def _known(self, keys: Collection[str], group: str) -> frozenset[str]:
+        """Those that have a record."""
+        wanted = CONSUMED.c.message.in_(sorted(keys)) & (CONSUMED.c.consumer_group == group)
+        with self._engine.connect() as connection:
+            return frozenset(connection.execute(select(CONSUMED.c.message).where(wanted)).scalars())
 
     def remove_old(self) -> int:
         """Remove records older than `keep_seconds`; how many. Done once an hour by itself."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 from typing import Any
-from urllib.parse import unquote
+from urllib.parse import unquote, unquote_to_bytes
 
 import pytest
 
@@ -42,6 +42,7 @@ def test_a_json_delivery_says_where_the_message_comes_from() -> None:
         "msgId": "01JD0000000000000000000000-3",
         "msgBody": 'täxt "1"\n',
         "publishTime": 1_795_159_999,
+        "msgTags": ["red", "blue"],
     }
     assert headers == {
         "Content-Type": "text/plain",
@@ -81,6 +82,65 @@ def test_every_text_survives_as_a_tag_in_plain_ascii() -> None:
     assert value.isascii()
     assert value.isprintable()
     assert tuple(map(unquote, value.split(", "))) == tags
+
+
+def attribute_headers(attributes: dict[str, str | bytes]) -> dict[str, str]:
+    headers, body = delivered(Message(body="x", attributes=attributes), content_format="simplified")
+    assert body == b"x"
+    assert not [name for name in headers if not name.isascii()]
+    return {name: value for name, value in headers.items() if name.startswith("x-cmq-attribute")}
+
+
+def test_a_json_delivery_has_the_attributes_in_its_body_alone() -> None:
+    attributes: dict[str, str | bytes] = {"region": 'tä"xt\r\n', "raw": b"\xff\x00", "empty": ""}
+    headers, body = delivered(Message(body="x", attributes=attributes))
+    told = json.loads(body)["msgAttributes"]
+    assert told == {"region": 'tä"xt\r\n', "raw": {"base64": "/wA="}, "empty": ""}
+    assert not [name for name in headers if "attribute" in name]
+    _, bare = delivered(Message(body="x"))
+    assert json.loads(bare).keys().isdisjoint({"msgAttributes", "msgTags"})
+
+
+def test_every_value_survives_as_a_header_of_a_simplified_delivery() -> None:
+    attributes: dict[str, str | bytes] = {
+        "a": "plain",
+        "B_2": "größe, 100%",
+        "$c": "line\r\nx-cmq-message-id: forged",
+        "d": b"\xff\x00\n",
+        "e": "",
+        "f": " blanks ",
+        "g": "😀\x00\x7f\x85\u2028",
+    }
+    headers = attribute_headers(attributes)
+    assert headers["x-cmq-attribute-a"] == "plain"
+    assert headers["x-cmq-attribute-e"] == ""
+    for name, value in attributes.items():
+        held = headers[f"x-cmq-attribute-{name}"]
+        assert held.isascii()
+        assert " " not in held
+        assert held == "" or held.isprintable()
+        data = value.encode() if isinstance(value, str) else value
+        assert unquote_to_bytes(held) == data
+    assert len(headers) == len(attributes)
+
+
+def test_headers_of_attributes_are_bounded_and_say_what_they_leave_out() -> None:
+    attributes: dict[str, str | bytes] = {f"a{n}": "é" * 512 for n in range(9)}
+    attributes["small"] = "here"
+    headers = attribute_headers(attributes)
+    # A value of 1,024 bytes of two-byte letters is 3,072 bytes of a header.
+    assert headers == {
+        "x-cmq-attribute-a0": "%C3%A9" * 512,
+        "x-cmq-attribute-small": "here",
+        "x-cmq-attributes-left-out": "8",
+    }
+    assert "x-cmq-attributes-left-out" not in attribute_headers({"a": "x" * 1_024})
+    plain = attribute_headers({f"a{n}": "x" * 1_024 for n in range(10)})
+    size = sum(len(name) + len(value) for name, value in plain.items())
+    assert len(plain) == 4
+    assert size < 4_096 + 30
+    _, body = delivered(Message(body="x", attributes=attributes))
+    assert len(json.loads(body)["msgAttributes"]) == 10
 
 
 def test_a_retry_has_the_same_webhook_id_under_another_request_id() -> None:

@@ -17,9 +17,13 @@ ContentFormat = Literal["json", "simplified"]
 
 CONTENT_TYPE = "text/plain"
 CONFIRMATION = "SubscriptionConfirmation"
+ATTRIBUTE_PREFIX = "x-cmq-attribute-"
+ATTRIBUTES_LEFT_OUT = "x-cmq-attributes-left-out"
+ATTRIBUTE_HEADER_BYTES = 4_096
+"""Of the names and values of all headers of attributes, of which there are ten at most."""
 
 # Visible ASCII but `%`, which begins an escape, and `,`, which ends a tag.
-_PLAIN_IN_TAG = "".join(chr(code) for code in range(0x21, 0x7F) if chr(code) not in "%,")
+_PLAIN = "".join(chr(code) for code in range(0x21, 0x7F) if chr(code) not in "%,")
 
 
 def delivery(
@@ -41,7 +45,8 @@ def delivery(
     seconds since the epoch, also where the service runs on a faster clock: verifiers compare it
     with theirs.
     """
-    if content_format == "simplified":
+    simplified = content_format == "simplified"
+    if simplified:
         body = message.body_bytes
     else:
         body = _json_body(account, topic, subscription, message_id, message, published_ms)
@@ -53,6 +58,8 @@ def delivery(
     }
     if message.tags:
         headers["x-cmq-message-tag"] = ", ".join(map(_escaped, message.tags))
+    if simplified and message.attributes:
+        headers |= _attribute_headers(message.attributes)
     return headers, body
 
 
@@ -100,7 +107,7 @@ def _json_body(
     message: Message,
     published_ms: int,
 ) -> bytes:
-    content = {
+    content: dict[str, object] = {
         "TopicOwner": account,
         "topicName": topic,
         "subscriptionName": subscription,
@@ -111,17 +118,45 @@ def _json_body(
     if isinstance(message.body, bytes):
         content["msgBody"] = base64.b64encode(message.body).decode()
         content["bodyEncoding"] = "base64"
+    if message.attributes:
+        content["msgAttributes"] = {
+            name: value if isinstance(value, str) else {"base64": base64.b64encode(value).decode()}
+            for name, value in message.attributes.items()
+        }
+    if message.tags:
+        content["msgTags"] = message.tags
     return _json(content)
+
+
+def _attribute_headers(attributes: Mapping[str, str | bytes]) -> dict[str, str]:
+    """A header for each attribute, by name, as far as they are within the bound of bytes.
+
+    Servers refuse requests whose headers are long, most of them beyond 8 KB. What is left out is
+    counted, so that a subscriber who needs it takes the JSON format.
+    """
+    headers: dict[str, str] = {}
+    left, left_out = ATTRIBUTE_HEADER_BYTES, 0
+    for name, value in sorted(attributes.items()):
+        header, encoded = f"{ATTRIBUTE_PREFIX}{name}", _escaped(value)
+        size = len(header) + len(encoded)
+        if size > left:
+            left_out += 1
+            continue
+        left -= size
+        headers[header] = encoded
+    if left_out:
+        headers[ATTRIBUTES_LEFT_OUT] = str(left_out)
+    return headers
 
 
 def _json(content: Mapping[str, object]) -> bytes:
     return msgspec.json.encode(content)
 
 
-def _escaped(tag: str) -> str:
-    """A tag as a header holds it: UTF-8 in `%XX` but for visible ASCII, and `%` and `,` so too.
+def _escaped(value: str | bytes) -> str:
+    """A text or bytes as a header holds them: `%XX` but for visible ASCII; `%` and `,` so too.
 
-    Header values are ASCII, and a tag may be any text. Splitting the value at `, ` and undoing the
-    percent signs gives back the tags exactly; usual tags look as they are.
+    Header values are ASCII, and a tag or an attribute may be anything; text is in UTF-8. Splitting
+    tags at `, ` and undoing the percent signs gives back all exactly; usual texts look as they are.
     """
-    return quote(tag, safe=_PLAIN_IN_TAG)
+    return quote(value, safe=_PLAIN)
