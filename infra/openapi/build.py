@@ -26,6 +26,17 @@ _DESCRIPTION = """\
 Queues and topics over HTTP. A call shows an access key as `Authorization: Bearer <id>:<secret>`;
 names are those of the key's account, another account's queue is `{account}:{queue}`. Unknown
 fields are refused. Times are RFC 3339 in UTC with milliseconds, durations are seconds.
+
+A `filter` has `sql`, one of `tags`, `tag_expression` and `binding_keys`, or both, which must hold
+then. In SQL `TAGS = 'a'` is true where `a` is one of the message's tags; `<>`, IN and NOT IN
+likewise.
+
+A URL is posted to with `content_format` `json`: `TopicOwner`, `topicName`, `subscriptionName`,
+`msgId`, `msgBody`, `publishTime`, `bodyEncoding` (`base64`, of bytes), `msgAttributes` (a value of
+bytes is `{"base64": ...}`) and `msgTags`. With `simplified` the body is the message's own; each
+attribute is a header `x-cmq-attribute-<name>`. Its value and the tags in `x-cmq-message-tag` have
+`%XX` for all but visible ASCII, for `%` and for `,`. These headers have at most 4,096 bytes of
+names and values; `x-cmq-attributes-left-out` counts the attributes beyond that.
 """
 _TAGS = {
     "Queues": "Making, changing and emptying queues.",

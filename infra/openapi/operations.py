@@ -257,7 +257,10 @@ _SUBSCRIPTIONS = {
                 "endpoint": "orders",
                 "filter": {"tags": ["order"]},
             },
-            "consumers": {"protocol": "pull", "filter": {"sql": "price BETWEEN 10 AND 100"}},
+            "consumers": {
+                "protocol": "pull",
+                "filter": {"tags": ["order"], "sql": "price BETWEEN 10 AND 100"},
+            },
         },
         problems=("AlreadyExists", "InvalidFilter", "LimitExceeded", "QueueNotFound"),
     ),

@@ -129,7 +129,7 @@ def test_a_message_that_is_too_large_is_one_line_too(run_command: Run, new_queue
     "arguments",
     [
         ("subscribe", "t", "s", "--queue", "a", "--url", "http://b"),
-        ("subscribe", "t", "s", "--tag", "a", "--sql", "TRUE"),
+        ("subscribe", "t", "s", "--tag", "a", "--binding-key", "a.#"),
         ("subscribe", "t", "s", "--retry", "{"),
         ("subscribe", "t", "s", "--invoke", "{"),
         ("publish", "t", "--deduplication-id", "d"),

@@ -180,6 +180,8 @@ def test_a_start_in_the_future_is_waited_for_by_nobody(
         ({"tags": ["red"]}, ["r", "rb"]),
         ({"tags": ["red", "blue"]}, ["b", "r", "rb"]),
         ({"sql": "kind = 'x'"}, ["b", "r"]),
+        ({"sql": "TAGS = 'red'"}, ["r", "rb"]),
+        ({"tags": ["red"], "sql": "kind = 'x'"}, ["r"]),
         (None, ["b", "none", "r", "rb"]),
         ({"tags": []}, ["b", "none", "r", "rb"]),
     ],

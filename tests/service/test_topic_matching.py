@@ -152,6 +152,8 @@ class TestSql:
             (EXAMPLE, {"price": "10"}, ["order"], False),
             (EXAMPLE, {"a": "", "price": "10"}, ["other"], False),
             ("TAGS = 'a||b'", {}, ["a", "b"], True),
+            ("TAGS = 'b' AND TAGS <> 'c'", {}, ["a", "b"], True),
+            ("TAGS NOT IN ('b', 'c')", {}, ["a", "b"], False),
             ("TRUE", {}, [], True),
             ("FALSE", {}, [], False),
             ("NULL", {}, [], False),
@@ -177,6 +179,19 @@ class TestSql:
     ) -> None:
         topic.subscribe("group", filter={"sql": sql})
         assert topic.matched(attributes=attributes, tags=tags) == reached
+
+    def test_tags_and_sql_together_must_both_hold(self, topic: TestTopic) -> None:
+        group = topic.subscribe("group", filter={"sql": "n > 5", "tags": ["a", "b"]})
+        assert group.show()["filter"] == {"tags": ["a", "b"], "sql": "n > 5"}
+        assert topic.matched(attributes={"n": "6"}, tags=["b", "c"]) == 1
+        assert topic.matched(attributes={"n": "6"}, tags=["c"]) == 0
+        assert topic.matched(attributes={"n": "5"}, tags=["b"]) == 0
+        again = topic.try_subscribe(
+            "group", protocol="pull", filter={"tags": ["a", "b"], "sql": "n > 5"}
+        )
+        assert again.status == 200
+        group.patch(filter={"tags": ["c"]})
+        assert topic.matched(attributes={"n": "5"}, tags=["c"]) == 1
 
     def test_either_kind_of_topic_filters_on_attributes(self, routes: TestTopic) -> None:
         routes.subscribe("group", filter={"sql": "a = '1'"})
@@ -238,7 +253,8 @@ class TestBadFilters:
             ("tags", {"tag_expression": ""}, "InvalidFilter"),
             ("tags", {"tag_expression": "||".join("abcdefghijk")}, "InvalidFilter"),
             ("tags", {"sql": 1}, "InvalidFilter"),
-            ("tags", {"tags": ["a"], "sql": "TRUE"}, "InvalidFilter"),
+            ("tags", {"tags": ["a"], "tag_expression": "a"}, "InvalidFilter"),
+            ("tags", {"binding_keys": ["a"], "sql": "TRUE"}, "InvalidFilter"),
             ("tags", {}, "InvalidFilter"),
             ("tags", {"color": "red"}, "InvalidParameter"),
             ("tags", "a", "InvalidParameter"),

@@ -183,6 +183,6 @@ def _read_filter(
         for name, value in (("tags", tags), ("binding_keys", binding_keys), ("sql", sql))
         if value
     }
-    if len(given) > 1:
-        raise typer.BadParameter("give one of --tag, --binding-key and --sql", param_hint="filter")
+    if len(given.keys() - {"sql"}) > 1:
+        raise typer.BadParameter("give one of --tag and --binding-key", param_hint="filter")
     return given or None

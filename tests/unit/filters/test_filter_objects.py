@@ -52,10 +52,54 @@ def test_no_tags_on_a_routing_topic_are_refused_like_any_tags() -> None:
         compile_filter({"tags": []}, "routing_key")
 
 
-@pytest.mark.parametrize("filter", [{}, {"tags": ["a"], "sql": "TRUE"}, GOOD])
-def test_exactly_one_member_is_needed(filter: dict[str, object]) -> None:
-    with pytest.raises(InvalidFilter, match="exactly one"):
+@pytest.mark.parametrize("filter", [{}, {"tags": ["a"], "tag_expression": "a"}, GOOD])
+def test_one_member_is_needed_and_sql_may_be_beside_it(filter: dict[str, object]) -> None:
+    with pytest.raises(InvalidFilter, match="must have sql, one of"):
         compile_filter(filter, "tags")
+
+
+@pytest.mark.parametrize("kind", ["tags", "queue"])
+def test_tags_and_sql_must_both_hold(kind: Source) -> None:
+    for given in ({"tags": ["a", "b"], "sql": "x = '1'"}, {"sql": "x = '1'", "tags": ["a", "b"]}):
+        both = compile_filter(given, kind)
+        assert both.matches(["b", "c"], "", {"x": "1"})
+        assert not both.matches(["c"], "", {"x": "1"})
+        assert not both.matches(["b"], "", {"x": "2"})
+        assert not both.matches([], "", {"x": "1"})
+        assert both.normalized() == {"tags": ["a", "b"], "sql": "x = '1'"}
+        assert both == compile_filter(given, kind)
+
+
+def test_sql_goes_with_an_expression_of_tags_and_with_binding_keys_too() -> None:
+    tags = compile_filter({"tag_expression": "a||b", "sql": "TAGS <> 'c'"}, "tags")
+    assert tags.matches(["a"], "", {})
+    assert not tags.matches(["a", "c"], "", {})
+    keys = compile_filter({"binding_keys": ["a.*"], "sql": "x > 5"}, "routing_key")
+    assert keys.matches([], "a.b", {"x": "6"})
+    assert not keys.matches([], "b.b", {"x": "6"})
+    assert not keys.matches([], "a.b", {"x": "5"})
+
+
+def test_beside_every_tag_sql_decides_alone() -> None:
+    everything: list[dict[str, object]] = [{"tags": []}, {"tag_expression": "*"}]
+    for every in everything:
+        alone = compile_filter({**every, "sql": "x = '1'"}, "tags")
+        assert alone == compile_filter({"sql": "x = '1'"}, "tags")
+        assert alone.normalized() == {"sql": "x = '1'"}
+
+
+@pytest.mark.parametrize(
+    ("filter", "detail"),
+    [
+        ({"tags": ["a"], "sql": "x >"}, "sql: position 4"),
+        ({"tags": [5], "sql": "TRUE"}, "tags: tag 1: must be a string"),
+        ({"binding_keys": ["a"], "sql": "TRUE"}, "binding_keys is not allowed here"),
+    ],
+)
+def test_each_of_two_members_is_checked(filter: dict[str, object], detail: str) -> None:
+    with pytest.raises(InvalidFilter) as refused:
+        compile_filter(filter, "tags")
+    assert detail in refused.value.detail
 
 
 @pytest.mark.parametrize("filter", [{"tag": ["a"]}, {"Tags": ["a"]}, {"tags": ["a"], "x": 1}])
@@ -91,7 +135,7 @@ def test_a_refusal_names_the_parameter_and_keeps_the_reason() -> None:
         (
             {},
             "tags",
-            "must have exactly one of binding_keys, sql, tag_expression, tags, not 0",
+            "must have sql, one of binding_keys, tag_expression, tags, or both, not 0 members",
         ),
         ({"binding_keys": "a"}, "routing_key", "binding_keys: must be a list of strings"),
         ({"binding_keys": []}, "routing_key", "binding_keys: must have 1 to 5 keys, not 0"),
@@ -138,7 +182,8 @@ def test_sql_sees_the_tags_of_a_message_joined_by_double_bars() -> None:
     several = compile_filter({"sql": "TAGS = 'a||b'"}, "routing_key")
     absent = compile_filter({"sql": "TAGS IS NULL"}, "queue")
     assert one.matches(["order"], "", {})
-    assert not one.matches(["order", "x"], "", {})
+    assert one.matches(["order", "x"], "", {})
+    assert not one.matches(["orders", "x"], "", {})
     assert several.matches(["a", "b"], "", {})
     assert not several.matches(["b", "a"], "", {})
     assert absent.matches([], "", {})
@@ -162,3 +207,42 @@ def test_a_binary_attribute_is_absent_to_sql() -> None:
     filter = compile_filter({"sql": "a IS NULL"}, "tags")
     assert filter.matches((), "", {"a": b"5"})
     assert not filter.matches((), "", {"a": "5"})
+
+
+@pytest.mark.parametrize(
+    ("sql", "tags", "holds"),
+    [
+        ("TAGS = 'a'", ["a", "b"], True),
+        ("TAGS = 'b'", ["a", "b"], True),
+        ("'b' = TAGS", ["a", "b"], True),
+        ("TAGS = 'c'", ["a", "b"], False),
+        ("TAGS = 'a'", ["a||b"], False),
+        ("TAGS = 'a||b'", ["a||b"], True),
+        ("TAGS <> 'a'", ["a", "b"], False),
+        ("TAGS <> 'c'", ["a", "b"], True),
+        ("NOT (TAGS = 'a')", ["b", "c"], True),
+        ("TAGS IN ('c', 'b')", ["a", "b"], True),
+        ("TAGS IN ('c', 'd')", ["a", "b"], False),
+        ("TAGS IN ('a||b')", ["a", "b"], True),
+        ("TAGS NOT IN ('c', 'b')", ["a", "b"], False),
+        ("TAGS NOT IN ('c', 'd')", ["a", "b"], True),
+        ("TAGS = x", ["a", "x is b"], True),
+        ("TAGS = TAGS", ["a", "b"], True),
+        ("TAGS = 5", ["4", "5"], True),
+        ("TAGS <> 5", ["4", "6"], True),
+        ("TAGS = 5", ["a", "5"], True),
+        ("TAGS <> 5", ["a", "6"], False),  # an error: text is no number
+        ("TAGS = TRUE", ["a", "true"], True),
+        ("TAGS > 5", ["6"], True),
+        ("TAGS > 5", ["6", "7"], False),
+        ("TAGS = 'a'", [], False),
+        ("TAGS <> 'a'", [], False),
+        ("TAGS NOT IN ('a')", [], False),
+        ("TAGS IS NULL", [], True),
+        ("TAGS IS NOT NULL", ["a", "b"], True),
+        ("+TAGS = 'a'", ["a", "b"], True),
+        ("NOT TAGS", ["a", "b"], True),
+    ],
+)
+def test_equality_with_tags_is_membership(sql: str, tags: list[str], holds: bool) -> None:
+    assert compile_filter({"sql": sql}, "tags").matches(tags, "", {"x": "x is b"}) is holds

@@ -48,40 +48,65 @@ class Everything(msgspec.Struct, frozen=True):
         return None
 
 
+class Both(msgspec.Struct, frozen=True):
+    """Lets a message pass that passes both; `sql` is looked at last."""
+
+    other: Filter
+    sql: Filter
+
+    def matches(
+        self, tags: Sequence[str], routing_key: str, attributes: Mapping[str, str | bytes]
+    ) -> bool:
+        return self.other.matches(tags, routing_key, attributes) and self.sql.matches(
+            tags, routing_key, attributes
+        )
+
+    def normalized(self) -> dict[str, object]:
+        return {**(self.other.normalized() or {}), **(self.sql.normalized() or {})}
+
+
 def compile_filter(
     filter: Mapping[str, object] | None, kind: Source, parameter: str = "filter"
 ) -> Filter:
     """The filter that a `filter` object describes; None, `{"tags": []}` and `*` let all pass.
 
-    `filter`: None or an object with exactly one of `tags`, `tag_expression`, `binding_keys` and
-    `sql`, of which `kind` allows some. Filters that were written alike are equal.
+    `filter`: None or an object with one of `tags`, `tag_expression` and `binding_keys`, of which
+    `kind` allows some, with `sql`, or with both: then both must hold. Filters that were written
+    alike are equal.
 
     Raises `InvalidParameter` where it is no such object, and `InvalidFilter` where the member is
     not one for `kind` or its content does not parse or goes beyond a limit.
     """
     if filter is None:
         return Everything()
-    member, value = _only_member(filter, parameter)
-    if member not in MEMBERS[kind]:
-        expected = " or ".join(MEMBERS[kind])
-        raise InvalidFilter(f"{member} is not allowed here: use {expected}", parameter)
+    members = _members(filter, parameter)
+    for member in members:
+        if member not in MEMBERS[kind]:
+            expected = " or ".join(MEMBERS[kind])
+            raise InvalidFilter(f"{member} is not allowed here: use {expected}", parameter)
     try:
-        return _filter_of(member, value)
+        filters = [_filter_of(member, value) for member, value in members.items()]
     except InvalidFilter as error:
         raise InvalidFilter(error.detail, parameter) from error
+    if len(filters) == 1 or isinstance(filters[0], Everything):
+        return filters[-1]
+    return Both(*filters)
 
 
-def _only_member(filter: object, parameter: str) -> tuple[str, object]:
+def _members(filter: object, parameter: str) -> dict[str, object]:
+    """The filter's one member, or its two with `sql` as the second."""
     if not isinstance(filter, Mapping):
         raise InvalidParameter(parameter, "must be an object or null")
     for name in filter:
         if name not in ALL_MEMBERS:
             raise InvalidParameter(parameter, f"{name!a} is not a member of a filter")
-    if len(filter) != 1:
-        expected = ", ".join(sorted(ALL_MEMBERS))
-        raise InvalidFilter(f"must have exactly one of {expected}, not {len(filter)}", parameter)
-    [(member, value)] = filter.items()
-    return member, value
+    others = [name for name in filter if name != "sql"]
+    if len(others) > 1 or not filter:
+        expected = ", ".join(sorted(ALL_MEMBERS - {"sql"}))
+        raise InvalidFilter(
+            f"must have sql, one of {expected}, or both, not {len(filter)} members", parameter
+        )
+    return {name: filter[name] for name in [*others, *(["sql"] if "sql" in filter else [])]}
 
 
 def _filter_of(member: str, value: object) -> Filter:

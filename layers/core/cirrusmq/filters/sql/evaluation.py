@@ -14,6 +14,8 @@ from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from operator import ge, gt, le, lt
 
+from cirrusmq.filters.tags import TAG_SEPARATOR
+
 Value = str | int | Decimal | None
 Truth = bool | None
 Stack = list[Value]
@@ -27,6 +29,19 @@ ORDERINGS: Mapping[str, Ordering] = {">": gt, ">=": ge, "<": lt, "<=": le}
 NUMBER_CHARACTERS = 1_024
 _INTEGER = re.compile(r"[+-]?[0-9]++")
 _DECIMAL = re.compile(r"[+-]?(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][+-]?[0-9]++)?")
+
+
+class Tags(str):
+    """A message's tags: as text joined by `||`; `=` and IN are true for each of them too."""
+
+    each: tuple[str, ...]
+
+    @classmethod
+    def of(cls, tags: Sequence[str]) -> Tags:
+        """The tags of a message that has some."""
+        joined = cls(TAG_SEPARATOR.join(tags))
+        joined.each = tuple(tags)
+        return joined
 
 
 class EvaluationError(Exception):
@@ -64,6 +79,10 @@ def equal(left: Value, right: Value) -> Truth:
     """`left = right`; text is read as the other side's type. Raises `EvaluationError`."""
     if left is None or right is None:
         return None
+    if isinstance(left, Tags):
+        return _any_equal(left, right)
+    if isinstance(right, Tags):
+        return _any_equal(right, left)
     if isinstance(left, str) and isinstance(right, str):
         return left == right
     if isinstance(left, bool) or isinstance(right, bool):
@@ -96,6 +115,23 @@ def either(left: Truth, right: Truth) -> Truth:
 def opposite(value: Truth) -> Truth:
     """Kleene's NOT."""
     return None if value is None else not value
+
+
+def _any_equal(tags: Tags, other: Value) -> Truth:
+    """Whether a tag, or the text of all, equals `other`; `EvaluationError` where none does and one
+    of them cannot be compared."""
+    if isinstance(other, str) and str(tags) == other:
+        return True
+    failure: EvaluationError | None = None
+    for tag in tags.each:
+        try:
+            if equal(tag, other):
+                return True
+        except EvaluationError as error:
+            failure = error
+    if failure is not None:
+        raise failure
+    return False
 
 
 def _boolean(value: Value) -> Truth:
@@ -195,4 +231,10 @@ def between(stack: Stack, attributes: Attributes) -> int:
 
 def member(options: frozenset[str]) -> Instruction:
     """Put `value IN (options)` in the place of the stack's last value."""
-    return replace(lambda value: None if value is None else value in options)
+
+    def holds(value: Value) -> Truth:
+        if isinstance(value, Tags):
+            return str(value) in options or not options.isdisjoint(value.each)
+        return None if value is None else value in options
+
+    return replace(holds)

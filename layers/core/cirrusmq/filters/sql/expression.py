@@ -8,9 +8,8 @@ from functools import lru_cache
 from typing import Literal
 
 from cirrusmq.base.errors import InvalidFilter
-from cirrusmq.filters.sql.evaluation import Attributes, EvaluationError, Truth, run
+from cirrusmq.filters.sql.evaluation import Attributes, EvaluationError, Tags, Truth, run
 from cirrusmq.filters.sql.parser import Program, parse
-from cirrusmq.filters.tags import TAG_SEPARATOR
 
 COMPILED_FILTERS = 256
 TAGS_ATTRIBUTE = "TAGS"
@@ -29,7 +28,7 @@ class SqlFilter:
         self, tags: Sequence[str], routing_key: str, attributes: Mapping[str, str | bytes]
     ) -> bool:
         # A message without tags has no TAGS: it is NULL, as any absent attribute.
-        seen = {**attributes, TAGS_ATTRIBUTE: TAG_SEPARATOR.join(tags)} if tags else attributes
+        seen = {**attributes, TAGS_ATTRIBUTE: Tags.of(tags)} if tags else attributes
         try:
             return self.value(seen) is True
         except EvaluationError:
