@@ -156,7 +156,7 @@ _QUEUES = {
     ),
     f"POST {QUEUE}/redrive": Operation(
         tag="Queues",
-        summary="Send the messages of a dead-letter queue back",
+        summary="Send dead letters back, or move any queue's active messages to another one",
         body=RedriveRequest,
         examples={"to their sources": {}, "some, to one queue": {"to": "q", "max_messages": 100}},
     ),
@@ -233,6 +233,13 @@ _TOPICS = {
         examples={"tagged": {"messages": [{**MESSAGE, "tags": ["order"]}]}},
         problems=("MessageTooLarge", "BatchTooLarge"),
     ),
+    f"POST {TOPIC}/match": Operation(
+        tag="Topics",
+        summary="Show which subscriptions would get messages; nothing is published",
+        body=PublishRequest,
+        examples={"tagged": {"messages": [{**MESSAGE, "tags": ["order"]}]}},
+        problems=("MessageTooLarge", "BatchTooLarge"),
+    ),
     f"GET {TOPIC}/messages": Operation(
         tag="Topics",
         summary="Read a topic's messages in order",
@@ -291,6 +298,21 @@ _SUBSCRIPTIONS = {
     f"POST {SUBSCRIPTION}/secret": Operation(
         tag="Subscriptions",
         summary="Show the secret that signs what a URL gets, as it is since its last turn-over",
+        body=NoFields,
+    ),
+    f"POST {SUBSCRIPTION}/pause": Operation(
+        tag="Subscriptions",
+        summary="Pause a URL or a group: what arrives waits, within its life",
+        body=NoFields,
+    ),
+    f"POST {SUBSCRIPTION}/resume": Operation(
+        tag="Subscriptions",
+        summary="Resume a paused URL or group, beginning with what waits",
+        body=NoFields,
+    ),
+    f"POST {SUBSCRIPTION}/retry": Operation(
+        tag="Subscriptions",
+        summary="Post what waits for its retry to a URL now, each message once",
         body=NoFields,
     ),
     f"GET {SUBSCRIPTION}/messages": Operation(

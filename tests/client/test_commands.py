@@ -94,6 +94,30 @@ def test_topics_are_made_subscribed_to_published_on_and_shown(
     assert "topic list" in run_command("topic", "show", topic).stderr
 
 
+def test_a_subscription_is_paused_resumed_and_asked_who_would_get_what(
+    run_command: Run, client: Client
+) -> None:
+    topic = f"t-{uuid.uuid4().hex}"
+    client.create_topic(topic)
+    client.create_subscription(topic, "paid", {"protocol": "pull", "filter": {"tags": ["paid"]}})
+    client.create_subscription(topic, "web", {"protocol": "http", "endpoint": "http://127.0.0.1:9"})
+    assert run_command("topic", "match", topic, "hello", "--tag", "paid").stdout == "paid web\n"
+    shown = json.loads(run_command("topic", "match", topic, "hello", "--json").stdout)
+    assert shown["subscriptions"] == [{"name": "web", "protocol": "http", "paused": False}]
+    paused = json.loads(run_command("topic", "pause", topic, "web", "--json").stdout)
+    assert paused["paused"] is True
+    assert "paused" in run_command("topic", "show", topic).stdout
+    told = run_command("topic", "retry", topic, "web")
+    assert (told.returncode, "resume it first" in told.stderr) == (1, True)
+    assert "web" in run_command("topic", "resume", topic, "web").stdout
+    assert client.show_subscription(topic, "web")["paused"] is False
+    assert run_command("topic", "retry", topic, "web").returncode == 0
+    (matched,) = client.match(topic, [Message("hello", tags=["other"])])
+    assert [each["name"] for each in matched["subscriptions"]] == ["web"]
+    assert client.pause_subscription(topic, "paid")["paused"] is True
+    client.delete_topic(topic)
+
+
 @pytest.mark.parametrize(
     ("arguments", "variables", "expected"),
     [

@@ -239,6 +239,14 @@ def use_topics(call: Checked) -> None:
     call("POST", f"{topic}/messages", {"messages": [{"body": "y"}], "atomic": False})
     world.settle()
     world.clock.pass_seconds(3)
+    matched = call("POST", f"{topic}/match", {"messages": [{"body": "x", "tags": ["a"]}]})
+    assert [each["name"] for each in matched.json["messages"][0]["subscriptions"]] == [
+        *("copy", "group", "hook", "log")
+    ]
+    for work in ("retry", "pause", "resume"):
+        assert call("POST", f"{topic}/subscriptions/hook/{work}").status in (200, 204)
+    assert call("POST", f"{topic}/subscriptions/copy/pause").status == 400
+    world.settle()
     call("GET", f"{topic}/messages", query="limit=1")
     call("GET", f"{topic}/subscriptions/log/messages")
     for name in ("hook", "copy", "group", "log"):

@@ -224,7 +224,7 @@ def test_managing_never_changes_a_message(resources: dict[str, Any]) -> None:
 
 
 def test_subscribing_changes_schedules_but_no_message(resources: dict[str, Any]) -> None:
-    changes = {"dynamodb:PutItem", "dynamodb:DeleteItem"}
+    changes = {"dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:DeleteItem"}
     confined = keys_of(resources, "Subscribe", "Messages.Arn")
     assert confined == {action: ["S#*"] for action in changes}
     assert actions_on(resources, "Subscribe", "Messages.Arn") - changes <= READS

@@ -15,7 +15,7 @@ HOLDERS = (QUEUE, SUBSCRIPTION)
 
 EXPECTED = {
     "send": [f"POST {MESSAGES}"],
-    "publish": [f"POST {TOPIC}/messages"],
+    "publish": [f"POST {TOPIC}/messages", f"POST {TOPIC}/match"],
     "receive": [
         f"POST {holder}/messages/{call}" for holder in HOLDERS for call in ("receive", "peek")
     ],
@@ -27,8 +27,10 @@ EXPECTED = {
     "subscribe": [
         *(f"{method} {SUBSCRIPTION}" for method in ("PUT", "PATCH", "GET", "DELETE")),
         f"GET {TOPIC}/subscriptions",
-        f"POST {SUBSCRIPTION}/confirm",
-        f"POST {SUBSCRIPTION}/secret",
+        *(
+            f"POST {SUBSCRIPTION}/{work}"
+            for work in ("confirm", "secret", "pause", "resume", "retry")
+        ),
     ],
     "manage": [
         "GET /queues",

@@ -48,8 +48,10 @@ NEEDS: dict[str, set[str]] = {
     f"PUT {S}": {"manage"},
     f"PATCH {S}": {"manage"},
     f"DELETE {S}": {"manage"},
-    f"POST {S}/confirm": {"manage"},
-    f"POST {S}/secret": {"manage"},
+    f"POST {T}/match": {"send", "receive", "manage"},
+    **{
+        f"POST {S}/{work}": {"manage"} for work in ("confirm", "secret", "pause", "resume", "retry")
+    },
     "GET /operations/{id}": {"manage"},
 }
 """Call of a queue or topic -> the rights of which one on it is enough."""

@@ -27,6 +27,7 @@ PULL_DEFAULTS = {
     "mode": "clustering",
     "ordered": False,
     "invoke": None,
+    "paused": False,
 }
 
 

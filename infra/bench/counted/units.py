@@ -9,6 +9,7 @@ from cirrusmq_local.testing.world import World
 
 from ..drawing.tables import show
 from .designs import DESIGNS
+from .hands import hands_rows
 from .lives import (
     BATCH_40_BYTES,
     BATCH_64_KB,
@@ -33,6 +34,7 @@ def run() -> None:
     _show_reads()
     _show_published()
     _show_pushed()
+    _show_hands()
 
 
 def _show_lives() -> None:
@@ -186,6 +188,11 @@ def _show_pushed() -> None:
         rows.append((f"a retry that fails, {waiting:,} due together", *retried_units(waiting)))
     heads = ["one message of 100 bytes", "write units", "read units"]
     show("Posting to a URL, published one by one", heads, rows)
+
+
+def _show_hands() -> None:
+    heads = ["call", "write units", "read units"]
+    show("What is done by hand, over all tables, messages of 100 bytes", heads, hands_rows())
 
 
 def _read(world: World, call: Callable[[], Any]) -> float:

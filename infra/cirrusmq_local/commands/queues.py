@@ -99,7 +99,7 @@ def redrive(
     as_json: Json = False,
     data: Data = DATA,
 ) -> None:
-    """Send a dead-letter queue's messages back."""
+    """Send a dead-letter queue's messages back, or any queue's to another one with --to."""
     client = connect(data)
     _follow(client, client.redrive_queue(name, to, max_messages), as_json)
 

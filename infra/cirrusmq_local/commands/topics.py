@@ -28,6 +28,9 @@ from cirrusmq_local.commands.calls import connect
 from cirrusmq_local.commands.console import print_json, print_listing, print_record, print_table
 from cirrusmq_local.commands.messages import read_bodies
 
+RoutingKey = Annotated[str | None, typer.Option(help="For topics that filter by routing key.")]
+Named = Annotated[str, typer.Argument(help="The subscription's name.")]
+
 topics = typer.Typer(no_args_is_help=True, help="Make and show topics.")
 _COLUMNS = ("name", "filter", "max_message_bytes", "created_at")
 _SUBSCRIPTION_COLUMNS = ("name", "protocol", "endpoint", "mode", "state", "last_error")
@@ -80,6 +83,50 @@ def show_secret(
     print_record(shown, as_json)
 
 
+@topics.command("pause")
+def pause(name: Topic, subscription: Named, as_json: Json = False, data: Data = DATA) -> None:
+    """Have a subscription's messages wait until it is resumed."""
+    print_record(connect(data).pause_subscription(name, subscription), as_json)
+
+
+@topics.command("resume")
+def resume(name: Topic, subscription: Named, as_json: Json = False, data: Data = DATA) -> None:
+    """Deliver a paused subscription's messages again."""
+    print_record(connect(data).resume_subscription(name, subscription), as_json)
+
+
+@topics.command("retry")
+def retry_now(name: Topic, subscription: Named, data: Data = DATA) -> None:
+    """Post what waits for its retry to a URL now, each message once."""
+    connect(data).retry_now(name, subscription)
+
+
+@topics.command("match")
+def match(
+    name: Topic,
+    body: arguments.Bodies = None,
+    tag: arguments.Tags = None,
+    routing_key: RoutingKey = None,
+    attribute: arguments.MessageAttributes = None,
+    as_json: Json = False,
+    data: Data = DATA,
+) -> None:
+    """Show who would get messages; nothing is published."""
+    attributes = read_texts(attribute)
+    client = connect(data)
+    messages = (
+        Message(text, tags=tag or (), routing_key=routing_key, attributes=attributes)
+        for text in read_bodies(body)
+    )
+    for batch in split(messages):
+        for matched in client.match(name, batch):
+            if as_json:
+                print_json(matched)
+            else:
+                names = [each["name"] for each in matched["subscriptions"]]
+                print(" ".join(names) or "(nobody)", flush=True)
+
+
 @topics.command("delete")
 def delete(name: Topic, yes: Yes = False, data: Data = DATA) -> None:
     """Delete a topic and its subscriptions."""
@@ -91,9 +138,7 @@ def publish(
     topic: Topic,
     body: arguments.Bodies = None,
     tag: arguments.Tags = None,
-    routing_key: Annotated[
-        str | None, typer.Option(help="For topics that filter by routing key.")
-    ] = None,
+    routing_key: RoutingKey = None,
     attribute: arguments.MessageAttributes = None,
     group: arguments.Group = None,
     deduplication_id: arguments.DeduplicationId = None,

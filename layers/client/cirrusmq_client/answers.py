@@ -153,6 +153,28 @@ class PublishedMessages(TypedDict):
     messages: list[PublishedMessage]
 
 
+class MatchedSubscription(TypedDict):
+    """A subscription that gets a message."""
+
+    name: str
+    protocol: Literal["queue", "http", "pull"]
+    paused: bool
+    """whether the message would wait there"""
+
+
+class MatchedMessage(TypedDict):
+    """The subscriptions that would get a message; with `atomic: false` it may be an `error`."""
+
+    subscriptions: NotRequired[list[MatchedSubscription]]
+    error: NotRequired[Problem]
+
+
+class MatchedMessages(TypedDict):
+    """One entry for each message, in the order given; none is published."""
+
+    messages: list[MatchedMessage]
+
+
 class Invoke(TypedDict):
     """A function that is called with batches of messages, and within which bounds."""
 
@@ -178,6 +200,8 @@ class SubscriptionAttributes(TypedDict):
     mode: NotRequired[Literal["clustering", "broadcasting"]]
     ordered: NotRequired[bool]
     invoke: NotRequired[Invoke | None]
+    paused: NotRequired[bool]
+    """whether its messages wait until it is resumed"""
     created_at: str
     modified_at: str
 
@@ -199,7 +223,7 @@ class SubscriptionCounts(TypedDict):
 class SubscriptionWithState(SubscriptionAttributes):
     """A subscription, its counts, and the state of its deliveries."""
 
-    state: Literal["unconfirmed", "delivering", "retrying"]
+    state: Literal["unconfirmed", "paused", "delivering", "retrying"]
     counts: NotRequired[SubscriptionCounts]
     next_attempt_at: NotRequired[str]
     last_error: NotRequired[str | None]

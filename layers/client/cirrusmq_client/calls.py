@@ -51,6 +51,10 @@ class Calls:
     def _patch(self, path: str, body: Mapping[str, Any]) -> Steps[Any]:
         return (yield from self._call("PATCH", path, body)).json
 
+    def _post_safely(self, path: str, body: Mapping[str, Any]) -> Steps[Any]:
+        """A call that does no more if it is made twice."""
+        return (yield from self._call("POST", path, body)).json
+
     def _post_once(self, path: str, body: Mapping[str, Any] | None) -> Steps[Any]:
         """A call that would do more if it were made twice."""
         return (yield from self._call("POST", path, body, safe=False)).json

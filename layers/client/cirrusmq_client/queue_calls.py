@@ -68,7 +68,7 @@ class QueueCalls(Calls):
     def redrive_queue(
         self, name: str, to: str | None = None, max_messages: int | None = None
     ) -> Steps[str]:
-        """Send a dead-letter queue's messages to `to`, or back; the operation's id."""
+        """Send dead letters back, or move any queue's messages to `to`; the operation's id."""
         body: dict[str, Any] = {} if to is None else {"to": to}
         if max_messages is not None:
             body["max_messages"] = max_messages

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import cast
 
 from cirrusmq_client.answers import (
+    MatchedMessage,
     MessageTrace,
     NewSubscription,
     SubscriptionAttributes,
@@ -68,6 +69,13 @@ class TopicCalls(Calls):
         ]
 
     @driven
+    def match(self, topic: str, messages: Sequence[Message]) -> Steps[list[MatchedMessage]]:
+        """The subscriptions that would get each of at most 16 messages; none is published."""
+        body = {"messages": [message.to_json() for message in messages]}
+        reply = yield from self._post_safely(topic_path(topic) + "/match", body)
+        return list(reply["messages"])
+
+    @driven
     def trace(self, topic: str, message_id: str) -> Steps[MessageTrace]:
         """The delivery state of a published message at each subscription."""
         return cast(
@@ -120,6 +128,23 @@ class TopicCalls(Calls):
     def delete_subscription(self, topic: str, name: str) -> Steps[None]:
         """Delete a subscription."""
         yield from self._delete(subscription_path(topic, name), SubscriptionNotFound)
+
+    @driven
+    def pause_subscription(self, topic: str, name: str) -> Steps[SubscriptionAttributes]:
+        """Have a URL's or a group's messages wait, within their lives, until it is resumed."""
+        path = subscription_path(topic, name) + "/pause"
+        return cast(SubscriptionAttributes, (yield from self._post_safely(path, {})))
+
+    @driven
+    def resume_subscription(self, topic: str, name: str) -> Steps[SubscriptionAttributes]:
+        """End a pause, beginning with what waits."""
+        path = subscription_path(topic, name) + "/resume"
+        return cast(SubscriptionAttributes, (yield from self._post_safely(path, {})))
+
+    @driven
+    def retry_now(self, topic: str, name: str) -> Steps[None]:
+        """Have a URL's messages that wait for their retry posted now, each once."""
+        yield from self._post_once(subscription_path(topic, name) + "/retry", {})
 
     @driven
     def show_signing_secret(self, topic: str, name: str) -> Steps[str]:

@@ -16,6 +16,8 @@ _QUEUE, _TOPIC = "/queues/{queue}", "/topics/{topic}"
 _SUBSCRIPTION = f"{_TOPIC}/subscriptions/{{subscription}}"
 _CALLS = ("receive", "peek", "delete", "visibility", "give-back", "dead-letter")
 
+_WORK = ("confirm", "secret", "pause", "resume", "retry")
+
 SENDS = frozenset({f"POST {_QUEUE}/messages", f"POST {_TOPIC}/messages"})
 RECEIVES = frozenset(
     {
@@ -35,6 +37,7 @@ SHOWS = frozenset(
         f"GET {_QUEUE}/receivers",
         f"GET {_QUEUE}/receivers/{{receiver}}",
         f"GET {_TOPIC}",
+        f"POST {_TOPIC}/match",
         f"GET {_TOPIC}/subscriptions",
         f"GET {_SUBSCRIPTION}",
     }
@@ -49,7 +52,7 @@ MANAGES = frozenset(
         *(f"{method} {_QUEUE}/grants/{{account}}" for method in ("PUT", "GET", "DELETE")),
         *(f"{method} {_TOPIC}" for method in ("PUT", "PATCH", "DELETE")),
         *(f"{method} {_SUBSCRIPTION}" for method in ("PUT", "PATCH", "DELETE")),
-        *(f"POST {_SUBSCRIPTION}/{work}" for work in ("confirm", "secret")),
+        *(f"POST {_SUBSCRIPTION}/{work}" for work in _WORK),
     }
 )
 OF_ACCOUNT = frozenset(

@@ -77,9 +77,12 @@ class _Worker:
             slot = self._next(ending)
 
     def _target(self) -> _Target | None:
-        """The source and its function now; None where it is gone, or names none that is listed."""
+        """The source and its function now.
+
+        None where it is gone or paused, or names none that is listed.
+        """
         source = source_of_resource(self._core, self._source_id)
-        if source is None or source.invoke is None:
+        if source is None or source.invoke is None or source.paused:
             return None
         arn = self._core.settings.invoke_functions.get(source.invoke.function)
         if arn is None:

@@ -37,6 +37,8 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
     longest_retention_seconds: int
     invoke: Invoke | None = None
     """The function that its messages are handed to."""
+    paused: bool = False
+    """Whether nothing is received; what is held can be settled."""
 
     @property
     def traced(self) -> bool:

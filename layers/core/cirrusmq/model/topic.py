@@ -110,8 +110,15 @@ class Subscription(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     log_partitions: int = limits.TOPIC_PARTITIONS_DEFAULT
     """How many the topic's log has."""
     confirmed: bool = True
+    paused: bool = False
+    """Whether nothing is posted to its URL, and its group receives nothing."""
     token_sha256: str | None = None
     token_expires_ms: int = 0
+
+    @property
+    def pausable(self) -> bool:
+        """Whether its messages wait in it: a queue's wait there, and a log is read by position."""
+        return self.protocol != "queue" and self.mode == "clustering"
 
     @property
     def policy(self) -> RetryPolicy | None:

@@ -21,7 +21,7 @@ from cirrusmq.filters.routing import check_routing_key
 from cirrusmq.model.message import Message, check_body_size, pack
 from cirrusmq.model.parcel import message_id
 from cirrusmq.model.queue import Queue
-from cirrusmq.model.topic import Topic
+from cirrusmq.model.topic import Subscription, Topic
 from cirrusmq.publishing.ids import is_in_order, moved_to, new_id, settle_id
 from cirrusmq.publishing.recipients import Draft, any_ordered, deliveries, endpoints, sequences
 from cirrusmq.publishing.records import TopicRecord, make_header, read_record
@@ -110,6 +110,22 @@ def publish(core: Core, topic: Topic, request: PublishRequest) -> list[Published
     for place, first in duplicates.items():
         matched = len(drafts[place].subscriptions)
         results[place] = Published(id=first.id, matched=matched, sent_ms=first.sent_ms)
+    return [results[place] for place in range(len(request.messages))]
+
+
+def match(
+    core: Core, topic: Topic, request: PublishRequest
+) -> list[tuple[Subscription, ...] | CirrusMQError]:
+    """For each message the subscriptions that get it where it is published now, by name.
+
+    Who gets a message is decided when it is published, by the same code; fan-out follows the
+    record. An `attempt` is checked, and of no effect.
+    """
+    if not isinstance(request.attempt, UnsetType):
+        check_attempt(request.attempt, core.now_ms(), core.clock.scale)
+    drafts, refused = _check(core, topic, request, read_contents(request.messages))
+    results: dict[int, tuple[Subscription, ...] | CirrusMQError] = {**refused}
+    results |= {place: draft.subscriptions for place, draft in drafts.items()}
     return [results[place] for place in range(len(request.messages))]
 
 

@@ -28,6 +28,7 @@ class BlockingFeed(Feed):
         super().__init__(push, delivery, "" if look_at_all else start, zeros)
         self._alone = push.in_order or delivery.state == "retrying"
         self._probe: Candidate | None = None
+        self._hurried = False
 
     def next(self) -> Candidate | None:
         if self._probe is not None or self._failed() or (self._alone and self.running):
@@ -38,9 +39,11 @@ class BlockingFeed(Feed):
             return None
         first = self._ready[0]
         parcel, place = first.parcel, first.place
-        if parcel.receives[place] and parcel.visible_ms[place] > self.push.core.now_ms():
+        waits = parcel.receives[place] and parcel.visible_ms[place] > self.push.core.now_ms()
+        if waits and not self._hurried:
             self._probe = None if self.running else first
             return None
+        self._hurried = False
         return self._ready.popleft()
 
     def first_due(self) -> Mark | None:
@@ -68,6 +71,9 @@ class BlockingFeed(Feed):
 
     def resume(self) -> None:
         self._probe = None
+
+    def hurry(self) -> None:
+        self._probe, self._hurried = None, True
 
     def look_again(self, start: str) -> None:
         # The event of a message in between may be lost, and it must not be overtaken.

@@ -49,12 +49,15 @@ def deliver(push: Push) -> None:
     core, holder = push.core, f"push/{push.invocation_id}"
     delivery = delivery_state.read(core, push.subscription.id)
     for _ in range(_TRIES):
-        if delivery is None:
+        if delivery is None or delivery.paused:
             return
         if delivery.held(core.now_ms(), core.clock.scale):
-            delivery = poster_lease.request_look(core, delivery, push.start)
+            if push.wake == "hurried":
+                delivery = poster_lease.request_hurry(core, delivery)
+            else:
+                delivery = poster_lease.request_look(core, delivery, push.start)
             continue
-        if delivery.state == "retrying" and push.blocks:
+        if delivery.state == "retrying" and push.blocks and not push.wake:
             return  # its execution looks at all there is when it wakes
         begun_ms = core.now_ms()
         acquired = poster_lease.acquire(core, delivery, holder)
@@ -85,6 +88,9 @@ def _round(push: Push, number: int, rounds: int) -> int | None:
     for _ in range(_TRIES):
         if delivery is None or delivery.generation > number:
             return None
+        if delivery.paused:
+            poster_lease.end_execution(core, delivery)
+            return None
         if delivery.held(core.now_ms(), core.clock.scale):
             if delivery.holder.startswith(f"{number}/"):  # a round that this one repeats
                 return delivery.held_until_ms
@@ -110,6 +116,8 @@ def resume_if_stuck(core: Core, delivery: DeliveryState, *, keeps: bool) -> bool
     Besides, messages delivered since the last look are read, so that later looks begin behind
     them; and if it `keeps` messages, those whose event was lost.
     """
+    if delivery.paused:
+        return False
     now_ms, scale = core.now_ms(), core.clock.scale
     stuck, passed = delivery.stuck(now_ms, scale), _has_passed(delivery)
     if delivery.held(now_ms, scale) or not (stuck or passed or keeps):
@@ -136,6 +144,8 @@ def _work(
     turn = Turn(push, delivery, holder, begun_ms)
     executing = generation is not None
     feed = _feed(push, acquired, due_alone=executing)
+    if push.wake == "hurried" or delivery.hurried:
+        feed.hurry()
     patience_ms = SLEEP_MS if executing else 0
     while True:
         post_all(turn, feed)
@@ -150,9 +160,9 @@ def _work(
         handover = feed.handover()
         released = poster_lease.release(core, delivery, holder, handover, generation)
         if released.ending == "again":
-            start = poster_lease.take_request(core, delivery, holder)
-            if start is not None:
-                feed.look_again(start)
+            requested = turn.take_request()
+            if requested is not None:
+                feed.answer(requested)
                 continue
         if released.ending != "released":
             return _Worked()

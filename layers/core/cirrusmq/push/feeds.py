@@ -89,6 +89,16 @@ class Feed(ABC):
     def resume(self) -> None:
         """Continue after a wait for the first message that was due."""
 
+    @abstractmethod
+    def hurry(self) -> None:
+        """Post what waits for its retry now, each message once."""
+
+    def answer(self, requested: DeliveryState) -> None:
+        """Do what another worker requested of the holder."""
+        self.look_again(requested.again or "")
+        if requested.hurried:
+            self.hurry()
+
     def look_again(self, start: str) -> None:
         """Look again from a key on: something was put there."""
         look = Look(self.push, self.delivery, start, ())

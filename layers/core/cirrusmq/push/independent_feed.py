@@ -55,6 +55,10 @@ class IndependentFeed(Feed):
     def resume(self) -> None:
         pass  # the next candidates are those that are due then
 
+    def hurry(self) -> None:
+        for each in self._mark_lists:
+            each.hurry()
+
     def _next_candidates(self) -> list[Candidate]:
         due, new = self._due_by_marks(), self._from_look()
         in_turn = itertools.chain(*itertools.zip_longest(due, new))

@@ -11,7 +11,7 @@ from cirrusmq.model.topic import Subscription, Topic
 from cirrusmq.runtime.core import Core
 from cirrusmq.storage import directory
 from cirrusmq.storage.directory_keys import subscription_place, topic_place
-from cirrusmq.subscriptions.delivery_state import DeliveryState
+from cirrusmq.subscriptions.delivery_state import DeliveryState, Wake
 from cirrusmq.subscriptions.sources import subscription_source
 from cirrusmq.subscriptions.subscriptions import cached_subscriptions
 
@@ -29,6 +29,7 @@ class Push(msgspec.Struct, frozen=True, kw_only=True):
     """Messages before this sort key have an invocation of their own; empty: none has."""
     partitions: tuple[int, ...] = ()
     """Partitions of the new messages; empty: all may have some."""
+    wake: Wake = ""
     hops: int = 0
     """How many invocations in a row before it ran out of time."""
 
@@ -62,6 +63,7 @@ def make_push(core: Core, place: dict[str, Any], invocation_id: str, most_ms: fl
         deadline_ms=core.now_ms() + int(most_ms * core.clock.scale),
         start=place.get("start", ""),
         partitions=tuple(place.get("partitions", ())),
+        wake=place.get("wake", ""),
         hops=place.get("hops", 0),
     )
 

@@ -40,6 +40,7 @@ within the second."""
 WAKING_MS = 10_000
 """An execution may wake so much after its alarm."""
 _TRIES = 8
+_UNPAUSED = "attribute_not_exists(paused)"
 _UNHELD = "(attribute_not_exists(holder) OR held_until < :lapsed)"
 Ending: TypeAlias = Literal["released", "again", "lost"]
 
@@ -82,6 +83,8 @@ def acquire(
 ) -> Acquired | None:
     """Take the lease, if no other worker has it; None where the subscription is gone.
 
+    Not while it is paused: the answer is not `mine` then.
+
     With `generation` as the execution of that number, which takes charge.
 
     A: holds until 12:00:30 ─── posts ───> 12:00:29 done
@@ -89,13 +92,18 @@ def acquire(
     C: 12:00:33 A's time is over    ──> C holds, and does not know A's last state
     """
     charge = {} if generation is None else {"generation": generation}
-    conditions = ["attribute_exists(pk)", _UNHELD, *(f"{name} <= :{name}" for name in charge)]
+    conditions = [
+        "attribute_exists(pk)",
+        _UNPAUSED,
+        _UNHELD,
+        *(f"{name} <= :{name}" for name in charge),
+    ]
     now_ms = core.now_ms()
     update = delivery_writes.update(
         core,
         delivery,
         set={"held_until": now_ms + hold_ms(core), "holder": holder, **charge},
-        remove=["again"],
+        remove=["again", "hurried"],
         conditions=conditions,
         values={"lapsed": _lapsed_ms(core, now_ms)},
     )
@@ -107,11 +115,11 @@ def acquire(
     return Acquired(replace(found, **charge), mine=True, dirty=bool(found.holder))
 
 
-def renew(core: Core, delivery: DeliveryState, holder: str) -> bool | None:
-    """Prolong the lease; whether this worker still had it, None where that cannot be told now."""
+def renew(core: Core, delivery: DeliveryState, holder: str) -> Update | None:
+    """Prolong the lease, if this worker still has it; None where that cannot be told now."""
     until = {"held_until": core.now_ms() + hold_ms(core)}
     try:
-        return delivery_writes.update(core, delivery, set=until, holder=holder).written
+        return delivery_writes.update(core, delivery, set=until, holder=holder)
     except Unavailable:
         return None
 
@@ -133,10 +141,19 @@ def request_look(core: Core, delivery: DeliveryState, start: str) -> DeliverySta
     return None if told else found
 
 
-def take_request(core: Core, delivery: DeliveryState, holder: str) -> str | None:
-    """The key from which on to look again; None where this worker has lost the lease."""
-    update = delivery_writes.update(core, delivery, remove=["again"], holder=holder)
-    return (update.found.again or "") if update.written and update.found else None
+def request_hurry(core: Core, delivery: DeliveryState) -> DeliveryState | None:
+    """Have the present holder post what waits for its retry before it releases.
+
+    Answers None where it will; else the delivery state as it is, which that holder has left.
+    """
+    asked: dict[str, Value] = {"again": "", "hurried": 1}
+    return delivery_writes.update(core, delivery, set=asked, holder=delivery.holder).refused_by
+
+
+def take_request(core: Core, delivery: DeliveryState, holder: str) -> DeliveryState | None:
+    """The delivery state with what was requested; None where this worker has lost the lease."""
+    update = delivery_writes.update(core, delivery, remove=["again", "hurried"], holder=holder)
+    return update.found if update.written else None
 
 
 def leave_to_holder(core: Core, delivery: DeliveryState) -> DeliveryState | None:
@@ -160,7 +177,8 @@ def release(
     """Release the lease, and store the due time of waiting messages.
 
     Not while another look is requested, unless what fails blocks the others: the next round looks
-    at all. `generation`: of the execution that does this and wakes when something is due.
+    at all. A request to post what waits is answered anyway. `generation`: of the execution that
+    does this and wakes when something is due.
     """
     blocked = handover.due_ms is not None and handover.blocks
     for _ in range(_TRIES):
@@ -176,7 +194,7 @@ def release(
             if update.repeated and not found.holder:
                 break  # the SDK's first try took effect
             return Released("lost")
-        if found.again is not None and not blocked:
+        if found.hurried or (found.again is not None and not blocked):
             return Released("again")
         if found.late != delivery.late:
             handover = replace(handover, clean_ms=())
@@ -200,6 +218,13 @@ def start_anew(core: Core, delivery: DeliveryState) -> int | None:
         values={"seen": delivery.starts, "lapsed": _lapsed_ms(core, now_ms)},
     ).refused_by
     return None if refused_by else starts
+
+
+def end_execution(core: Core, delivery: DeliveryState) -> None:
+    """No execution is awake, or will be: the one that woke ends, since posting is paused."""
+    if delivery.alarm_ms:
+        seen = {"alarm": delivery.alarm_ms}
+        delivery_writes.update(core, delivery, remove=["alarm"], seen=seen)
 
 
 def expire(core: Core, delivery: DeliveryState) -> None:
@@ -259,7 +284,7 @@ def _release(
         remove=removed,
         holder=holder,
         seen=seen,
-        conditions=[] if blocked else ["attribute_not_exists(again)"],
+        conditions=[f"attribute_not_exists({'hurried' if blocked else 'again'})"],
     )
 
 

@@ -33,6 +33,8 @@ class Turn:
         self.holder = holder
         self.lost = False
         """Whether another invocation may hold it now."""
+        self.paused = delivery.paused
+        """Whether no post may begin, as far as this one knows: it is told when it renews."""
         self._begun_ms = begun_ms
 
     @property
@@ -45,7 +47,9 @@ class Turn:
     @property
     def may_post(self) -> bool:
         """Whether a post may start now."""
-        return not self.lost and self.push.core.now_ms() <= self.latest_ms
+        if self.lost or self.paused:
+            return False
+        return self.push.core.now_ms() <= self.latest_ms
 
     def renew(self) -> None:
         """Renew the lease, if it is time for that."""
@@ -53,27 +57,34 @@ class Turn:
         if self.lost or asked_ms - self._begun_ms < RENEW_MS * core.clock.scale:
             return
         renewed = poster_lease.renew(core, self.delivery, self.holder)
-        self.lost = renewed is False
-        if renewed:
-            self._begun_ms = asked_ms
+        if renewed is None:
+            return
+        self.lost = not renewed.written
+        if renewed.written and renewed.found is not None:
+            self._begun_ms, self.paused = asked_ms, renewed.found.paused
 
     def check(self) -> None:
         """Raises Unavailable if the outcomes left to be stored would be too late."""
         if self.push.core.now_ms() > self._begun_ms + delivery_state.hold_ms(self.push.core):
             raise Unavailable
 
-    def listen(self) -> str | None:
-        """The first key of messages added meanwhile; None where there are none."""
+    def listen(self) -> DeliveryState | None:
+        """The delivery state with what is requested of the holder; None where nothing is."""
         core = self.push.core
         found = delivery_state.read(core, self.delivery.subscription_id)
         if found is None or found.holder != self.holder:
             self.lost = True
             return None
-        if found.again is None:
-            return None
-        start = poster_lease.take_request(core, found, self.holder)
-        self.lost = start is None
-        return start
+        self.paused = found.paused
+        return None if found.again is None else self.take_request()
+
+    def take_request(self) -> DeliveryState | None:
+        """The delivery state with what is requested; None where the lease is lost."""
+        requested = poster_lease.take_request(self.push.core, self.delivery, self.holder)
+        self.lost = requested is None
+        if requested is not None:
+            self.paused = requested.paused
+        return requested
 
 
 def post_all(turn: Turn, feed: Feed) -> None:
@@ -102,7 +113,7 @@ def post_all(turn: Turn, feed: Feed) -> None:
             if feed.running and feed.running < most and not turn.lost:
                 if core.now_ms() - listened_ms < LISTEN_MS:
                     continue
-                start = turn.listen()
+                requested = turn.listen()
                 listened_ms = core.now_ms()
-                if start is not None:
-                    feed.look_again(start)
+                if requested is not None:
+                    feed.answer(requested)

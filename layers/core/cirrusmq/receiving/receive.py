@@ -205,6 +205,8 @@ class _Looking:
         return self._look(source, [partitions[self._turn % len(partitions)]])
 
     def _look(self, source: Source, partitions: Sequence[int]) -> list[Received]:
+        if source.paused:
+            return []
         refused: Unavailable | None = None
         before = self._walk.units
         units = max(PARTITION_UNITS, LOOK_UNITS / len(partitions))

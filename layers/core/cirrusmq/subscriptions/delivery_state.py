@@ -4,7 +4,8 @@
         ^                                           │
         └─────────(nothing waits any more)──────────┘
 
-Only the holder of the lease posts, with any policy (`push.poster_lease`). The item is in the
+Only the holder of the lease posts, with any policy (`push.poster_lease`), and nobody while it is
+paused: an execution that wakes then ends, and resuming starts another. The item is in the
 message table under some partition keys of its own, so that the sweep finds all of them.
 """
 
@@ -36,6 +37,9 @@ SHARDS = 128
 """Partition keys of delivery states: a busy subscription writes its own 200 times a second, and no
 key should hold those of more than four out of a hundred."""
 State: TypeAlias = Literal["delivering", "retrying"]
+Wake: TypeAlias = Literal["", "resumed", "hurried"]
+"""Why a worker is started: there are new messages; posting was resumed; what waits for its retry is
+to be posted now."""
 
 
 class DeliveryState(msgspec.Struct, frozen=True, kw_only=True):
@@ -79,6 +83,10 @@ class DeliveryState(msgspec.Struct, frozen=True, kw_only=True):
     """When a poster last looked at all that is not clean."""
     posted_ms: int = 0
     """When a poster last posted."""
+    paused: bool = False
+    """Whether no post begins, and no lease."""
+    hurried: bool = False
+    """Whether the next holder, or the present one, posts what waits for its retry at once."""
     late: int = 0
     """How often a parcel was so late that it may be before the clean keys."""
 
@@ -164,6 +172,8 @@ def read_item(item: Item) -> DeliveryState:
         blocks=number("blocks") > 0,
         looked_ms=number("looked"),
         posted_ms=number("posted"),
+        paused=number("paused") > 0,
+        hurried=number("hurried") > 0,
         late=number("late"),
     )
 
@@ -183,11 +193,14 @@ def notify(
     start: str = "",
     partitions: Iterable[int] = (),
     hops: int = 0,
+    wake: Wake = "",
 ) -> None:
     """Start a worker that delivers a subscription's waiting messages.
 
     With `start` only from that sort key on, and in those `partitions` where any are named, so that
     a message costs no look at those before it.
     """
-    event = {"start": start, "partitions": sorted(partitions), "hops": hops}
+    event: dict[str, Any] = {"start": start, "partitions": sorted(partitions), "hops": hops}
+    if wake:
+        event["wake"] = wake
     core.invoke("push", {"deliver": {**place_of(subscription), **event}})

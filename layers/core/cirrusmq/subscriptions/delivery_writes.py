@@ -34,6 +34,20 @@ def removal(core: Core, subscription: Subscription) -> dict[str, Any]:
     return {"Delete": {"TableName": core.tables.messages, "Key": state_key(subscription.id)}}
 
 
+def pausing(core: Core, subscription: Subscription) -> dict[str, Any]:
+    """A transaction's write of whether a subscription is paused, for its posters."""
+    write = {
+        "TableName": core.tables.messages,
+        "Key": state_key(subscription.id),
+        "UpdateExpression": "REMOVE paused",
+        "ConditionExpression": "attribute_exists(pk)",
+    }
+    if subscription.paused:
+        write["UpdateExpression"] = "SET paused = :one"
+        write["ExpressionAttributeValues"] = {":one": {"N": "1"}}
+    return {"Update": write}
+
+
 def note_late(core: Core, subscription_id: str) -> None:
     """Let looks start at the beginning again: a late parcel may be before keys that they passed.
 

@@ -17,11 +17,13 @@ not posted any more, but counted.
 
 from __future__ import annotations
 
+import contextlib
 import heapq
 from collections.abc import Iterator
 
 import msgspec
 
+from cirrusmq.base.errors import Unavailable
 from cirrusmq.model.parcel import Parcel, message_id
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import Item, key
@@ -115,12 +117,15 @@ class MarkList:
         """Until the first page is read: no mark of the store is due earlier; 0: there is none."""
         self._more = bool(due_ms)
         self._after: str | None = None
+        self._hurried = False
+        self._put_since: list[Mark] = []
+        """Those of messages that failed since it is hurried: they wait."""
 
     @property
     def due_ms(self) -> int:
         """The first mark's time; 0 where there is none."""
         if self._more and self._after is None:
-            marks = (*self._open.values(), *self._heap[:1])
+            marks = (*self._open.values(), *self._heap[:1], *self._put_since[:1])
             return min([self._unread_ms, *(mark.due_ms for mark in marks)])
         first = self.first()
         return 0 if first is None else first.due_ms
@@ -133,22 +138,39 @@ class MarkList:
     def first(self) -> Mark | None:
         """The first mark that is not dealt with."""
         self._fill()
-        return min([*self._open.values(), *self._heap[:1]], default=None)
+        marks = [*self._open.values(), *self._heap[:1], *self._put_since[:1]]
+        return min(marks, default=None)
+
+    def hurry(self) -> None:
+        """Have every message that waits now posted at once, also before it is due."""
+        self._hurried = True
+        for mark in self._put_since:
+            heapq.heappush(self._heap, mark)
+        self._put_since = []
 
     def take(self, now_ms: int) -> Mark | None:
         """The next mark that is due; it counts as waiting until `close`."""
-        if self._after is not None or self._unread_ms <= now_ms:
+        if self._after is not None or self._unread_ms <= now_ms or (self._hurried and self._more):
             self._fill()
-        if not self._heap or self._heap[0].due_ms > now_ms:
-            return None
-        mark = heapq.heappop(self._heap)
+        if self._hurried and self._heap:
+            marks = self._heap
+        else:
+            marks = self._put_since if self._hurried else self._heap
+            if not marks or marks[0].due_ms > now_ms:
+                return None
+        mark = heapq.heappop(marks)
         self._open[_text(mark)] = mark
         return mark
 
     def close(self, mark: Mark) -> None:
-        """A mark that was taken is dealt with."""
+        """A mark that was taken is dealt with; before its time, it must not be counted any more."""
         self._waiting.discard(_text(mark))
         self._open.pop(_text(mark), None)
+        if self._hurried and mark.due_ms > self._core.now_ms():
+            gone = {"TableName": self._core.tables.messages, "Key": key(self._pk, _text(mark))}
+            with contextlib.suppress(Unavailable):
+                self._core.store.write("DeleteItem", gone)
+            return
         self._done_ms = max(self._done_ms, mark.due_ms)
 
     def add(self, mark: Mark) -> None:
@@ -162,7 +184,7 @@ class MarkList:
         self._seen.add(_text(mark))
         if _text(mark) not in self._waiting:
             self._waiting.add(_text(mark))
-            heapq.heappush(self._heap, mark)
+            heapq.heappush(self._put_since if self._hurried else self._heap, mark)
 
     def _fill(self) -> None:
         """Read on until no mark of the store is unread before the heap's first."""
@@ -178,7 +200,9 @@ class MarkList:
             items, last, _ = self._core.store.query(request)
             for mark in map(_read, items):
                 if _text(mark) not in self._seen:
-                    self.add(mark)
+                    self._seen.add(_text(mark))
+                    self._waiting.add(_text(mark))
+                    heapq.heappush(self._heap, mark)
             self._more = last is not None
             self._after = "" if last is None else str(last["sk"]["S"])
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import msgspec
 
 from cirrusmq.base import limits
-from cirrusmq.base.errors import AlreadyExists, SubscriptionNotFound
+from cirrusmq.base.errors import AlreadyExists, InvalidParameter, SubscriptionNotFound
 from cirrusmq.base.names import check_name, new_id
 from cirrusmq.model.topic import (
     Subscription,
@@ -26,7 +26,7 @@ from cirrusmq.storage import directory
 from cirrusmq.storage.directory import Document
 from cirrusmq.storage.directory_keys import subscription_place
 from cirrusmq.storage.optimistic_locking import Change, change
-from cirrusmq.subscriptions import confirmations, writes
+from cirrusmq.subscriptions import confirmations, delivery_state, writes
 from cirrusmq.subscriptions.subscriptions import list_subscriptions
 from cirrusmq.subscriptions.topics import find_topic, topic_removal
 from cirrusmq.webhooks.urls import check_endpoint
@@ -107,6 +107,48 @@ def update_subscription(
         )
 
     return change(core, plan)
+
+
+def pause(core: Core, topic: Topic, name: str) -> Subscription:
+    """Let its messages wait; a post that began goes on, and what is held can be settled."""
+    return _set_paused(core, topic, name, paused=True)
+
+
+def resume(core: Core, topic: Topic, name: str) -> Subscription:
+    """End a pause; a worker begins with what waits. A repeat starts another worker."""
+    subscription = _set_paused(core, topic, name, paused=False)
+    if subscription.protocol == "http":
+        delivery_state.notify(core, subscription, wake="resumed")
+    elif subscription.invoke is not None:
+        # As `invoking.waking` does, which is above this package.
+        core.invoke("push", {"invoke": {"source": subscription.id, "hops": 0}})
+    return subscription
+
+
+def retry_now(core: Core, topic: Topic, name: str) -> None:
+    """Have a URL's messages that wait for their retry posted at once, each once.
+
+    As many as one invocation can post; the others keep their times.
+    """
+    subscription = _find(core, topic.id, check_name("subscription", name, limits.TOPIC_NAME)).value
+    if subscription.protocol != "http":
+        raise InvalidParameter("subscription", "must be of a URL: others have no schedule")
+    if subscription.paused:
+        raise InvalidParameter("subscription", "is paused: resume it first")
+    delivery_state.notify(core, subscription, wake="hurried")
+
+
+def _set_paused(core: Core, topic: Topic, name: str, *, paused: bool) -> Subscription:
+    check_name("subscription", name, limits.TOPIC_NAME)
+
+    def update(before: Subscription) -> Subscription:
+        if not before.pausable:
+            raise InvalidParameter(
+                "subscription", "must be of a URL, or a pull subscription in mode clustering"
+            )
+        return msgspec.structs.replace(before, paused=paused)
+
+    return update_subscription(core, topic.id, name, update)
 
 
 def delete_subscription(core: Core, topic: Topic, name: str) -> None:

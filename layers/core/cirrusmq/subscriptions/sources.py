@@ -42,6 +42,7 @@ def subscription_source(subscription: Subscription) -> Source:
         rewind_floor_ms=0,
         longest_retention_seconds=limits.TOPIC_LIFE_SECONDS,
         invoke=subscription.invoke,
+        paused=subscription.paused,
     )
 
 

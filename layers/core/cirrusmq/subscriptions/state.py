@@ -28,7 +28,7 @@ class SubscriptionState(msgspec.Struct, frozen=True, kw_only=True):
     `next_attempt_ms` and `last_error` are those of a URL that is `retrying`.
     """
 
-    state: Literal["unconfirmed", "delivering", "retrying"] = "delivering"
+    state: Literal["unconfirmed", "paused", "delivering", "retrying"] = "delivering"
     counts: Counts | None
     next_attempt_ms: int | None = None
     last_error: str | None = None
@@ -41,6 +41,8 @@ def read_state(core: Core, subscription: Subscription) -> SubscriptionState:
         counts = _counts(core, subscription)
     if not subscription.confirmed:
         return SubscriptionState(state="unconfirmed", counts=counts)
+    if subscription.paused:
+        return SubscriptionState(state="paused", counts=counts)
     if subscription.protocol == "http":
         delivery = delivery_state.read(core, subscription.id)
         if delivery is not None and delivery.state == "retrying":

@@ -30,6 +30,10 @@ class SubscriptionAttributes(Body, kw_only=True):
     mode: Mode | UnsetType = UNSET
     ordered: bool | UnsetType = UNSET
     invoke: Invoke | UnsetType | None = UNSET
+    paused: (
+        Annotated[bool, Meta(description="whether its messages wait until it is resumed")]
+        | UnsetType
+    ) = UNSET
     created_at: Time
     modified_at: Time
 
@@ -41,6 +45,7 @@ class SubscriptionAttributes(Body, kw_only=True):
             topic=subscription.topic,
             id=subscription.id,
             **subscription.attributes(),
+            paused=subscription.paused if subscription.pausable else UNSET,
             created_at=format_time(subscription.created_ms),
             modified_at=format_time(subscription.modified_ms),
             **more,
@@ -75,7 +80,7 @@ class SubscriptionCounts(Body):
 class SubscriptionWithState(SubscriptionAttributes, kw_only=True):
     """A subscription, its counts, and the state of its deliveries."""
 
-    state: Literal["unconfirmed", "delivering", "retrying"]
+    state: Literal["unconfirmed", "paused", "delivering", "retrying"]
     counts: SubscriptionCounts | UnsetType = UNSET
     next_attempt_at: Time | UnsetType = UNSET
     last_error: str | UnsetType | None = UNSET

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from cirrusmq.base.errors import CirrusMQError
-from cirrusmq.publishing.publish import PublishRequest, publish
+from cirrusmq.publishing.publish import PublishRequest, match, publish
 from cirrusmq.subscriptions.topics import get_topic
-from cirrusmq_lambda.answers.published import PublishedMessage, PublishedMessages
+from cirrusmq_lambda.answers.published import (
+    MatchedMessage,
+    MatchedMessages,
+    PublishedMessage,
+    PublishedMessages,
+)
 from cirrusmq_lambda.http import Request, Route
 from cirrusmq_lambda.problems import describe
 from cirrusmq_lambda.replies import Created, Ok
@@ -27,4 +32,20 @@ def publish_messages(request: Request) -> Created[PublishedMessages] | Ok[Publis
     return Created(shown) if body.atomic else Ok(shown)
 
 
-ROUTES: dict[str, Route] = {"POST /topics/{topic}/messages": publish_messages}
+def match_messages(request: Request) -> Ok[MatchedMessages]:
+    """Tell who would get these messages; none is published."""
+    topic = get_topic(request.core, request.caller.account, own_name(request))
+    body = request.body(PublishRequest)
+    entries = [
+        MatchedMessage(error=describe(each, request.id))
+        if isinstance(each, CirrusMQError)
+        else MatchedMessage.of(each)
+        for each in match(request.core, topic, body)
+    ]
+    return Ok(MatchedMessages(messages=entries))
+
+
+ROUTES: dict[str, Route] = {
+    "POST /topics/{topic}/messages": publish_messages,
+    "POST /topics/{topic}/match": match_messages,
+}

@@ -89,6 +89,30 @@ def show_secret(request: Request) -> Ok[SigningSecret]:
     return Ok(SigningSecret(secret=confirmations.signing_secrets(request.core, subscription.id)[0]))
 
 
+def pause_subscription(request: Request) -> Ok[SubscriptionAttributes]:
+    """Let a subscription's messages wait."""
+    topic = topic_of(request)
+    request.body(NoFields)
+    paused = management.pause(request.core, topic, request.path("subscription"))
+    return Ok(SubscriptionAttributes.of(paused))
+
+
+def resume_subscription(request: Request) -> Ok[SubscriptionAttributes]:
+    """Deliver them again."""
+    topic = topic_of(request)
+    request.body(NoFields)
+    resumed = management.resume(request.core, topic, request.path("subscription"))
+    return Ok(SubscriptionAttributes.of(resumed))
+
+
+def retry_now(request: Request) -> NoContent:
+    """Post what waits for its retry."""
+    topic = topic_of(request)
+    request.body(NoFields)
+    management.retry_now(request.core, topic, request.path("subscription"))
+    return NoContent()
+
+
 def confirm(request: Request) -> NoContent:
     """Take a token back from who got it, or send its owner's endpoint a new one."""
     body: ConfirmRequest = request.body(ConfirmRequest)
@@ -111,4 +135,7 @@ ROUTES: dict[str, Route] = {
     f"DELETE {_SUBSCRIPTION}": remove_subscription,
     f"POST {_SUBSCRIPTION}/confirm": confirm,
     f"POST {_SUBSCRIPTION}/secret": show_secret,
+    f"POST {_SUBSCRIPTION}/pause": pause_subscription,
+    f"POST {_SUBSCRIPTION}/resume": resume_subscription,
+    f"POST {_SUBSCRIPTION}/retry": retry_now,
 }

@@ -1,0 +1,91 @@
+"""Units of what an operator does by hand: pausing, retrying, matching."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from cirrusmq_local.testing.world import Client, World
+
+WAITING = 16
+
+
+def hands_rows() -> list[tuple[str, float, float]]:
+    """(call, write units, read units) over all tables; attributes are at hand."""
+    return [
+        ("pause a URL's subscription", *_of_subscription(["pause"])),
+        ("resume it, nothing waits (8 partitions)", *_of_subscription(["resume"], ["pause"])),
+        ("publish to it while it is paused", *_of_published(["pause"])),
+        (f"retry now, each of {WAITING} that fail again", *_retried(500)),
+        (f"retry now, each of {WAITING} that are taken", *_retried(204)),
+        ("match a message", *_matched()),
+    ]
+
+
+def _of_subscription(measured: list[str], before: list[str] | None = None) -> tuple[float, float]:
+    world, alice = with_url()
+    _call(world, alice, before or [])
+    return units_of(world, lambda: _call(world, alice, measured))
+
+
+def _of_published(before: list[str]) -> tuple[float, float]:
+    world, alice = with_url()
+    _call(world, alice, before)
+    alice.post("/topics/news/match", {"messages": [{"body": "x" * 100}]})
+    return units_of(world, lambda: _publish(world, alice, 1))
+
+
+def _retried(status: int) -> tuple[float, float]:
+    world, alice = with_url()
+    world.endpoint = lambda url: "status 500"
+    _publish(world, alice, WAITING)
+    if status == 204:
+        world.endpoint = lambda url: None
+    posted = len(world.posts)
+    written, read = units_of(world, lambda: _call(world, alice, ["retry"]))
+    if len(world.posts) != posted + WAITING:
+        raise RuntimeError(f"{len(world.posts) - posted} of {WAITING} were posted")
+    return written / WAITING, read / WAITING
+
+
+def _matched() -> tuple[float, float]:
+    _, alice = with_url()
+    body = {"messages": [{"body": "x" * 100}]}
+    alice.post("/topics/news/match", body)
+    return units_of(alice.world, lambda: _checked(alice, "/topics/news/match", body))
+
+
+def with_url() -> tuple[World, Client]:
+    """A world with a topic and one URL, whose failing messages do not hold others back."""
+    world = World()
+    alice = world.client("alice")
+    alice.put("/topics/news")
+    url = {"protocol": "http", "endpoint": "http://127.0.0.1:9/"}
+    alice.put("/topics/news/subscriptions/web", url | {"retry": {"policy": "http_unordered"}})
+    alice.get("/topics/news/subscriptions/web")
+    return world, alice
+
+
+def units_of(world: World, call: Callable[[], object]) -> tuple[float, float]:
+    """(write units, read units) of a call, over all tables."""
+    world.engine.reset_capacity()
+    call()
+    used = world.engine.capacity()
+    return float(used["write_units"]), float(used["read_units"])
+
+
+def _publish(world: World, alice: Client, count: int) -> None:
+    for _ in range(count):
+        _checked(alice, "/topics/news/messages", {"messages": [{"body": "x" * 100}]})
+    world.settle()
+
+
+def _call(world: World, alice: Client, calls: list[str]) -> None:
+    for each in calls:
+        _checked(alice, f"/topics/news/subscriptions/web/{each}", {})
+    world.settle()
+
+
+def _checked(alice: Client, path: str, body: object) -> None:
+    reply = alice.post(path, body)
+    if reply.status >= 300:
+        raise RuntimeError(reply.text)

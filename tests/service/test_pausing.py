@@ -1,0 +1,357 @@
+"""Hands on a subscription: pausing, resuming, retrying now; and who would get a message."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.service.conftest import TestQueue
+from tests.service.topics import Schedules, TestSubscription, TestTopic
+
+from cirrusmq.push import poster_lease
+from cirrusmq_local.testing import Client, Subscriber, World
+
+RETRIES: list[dict[str, Any]] = [
+    {"policy": "exponential_decay"},
+    {"policy": "custom", "waits": [3_600] * 4},
+    {"policy": "backoff"},
+]
+
+
+def call(subscription: TestSubscription, what: str) -> dict[str, Any]:
+    reply = subscription.client.post(f"{subscription.path}/{what}")
+    assert reply.status in (200, 204), reply.text
+    return dict(reply.json) if reply.status == 200 else {}
+
+
+class TestPausing:
+    @pytest.mark.parametrize("retry", RETRIES)
+    def test_what_arrives_waits_and_comes_in_its_order_when_it_is_resumed(
+        self,
+        topic: TestTopic,
+        subscriber: Subscriber,
+        schedules: Schedules,
+        retry: dict[str, Any],
+    ) -> None:
+        web = topic.subscribe("web", "http", retry=retry, ordered=False)
+        assert call(web, "pause")["paused"] is True
+        topic.publish("first")
+        topic.publish("second")
+        schedules.pass_seconds(7_200)
+        assert not subscriber.deliveries
+        shown = web.show()
+        assert (shown["state"], shown["paused"], shown["counts"]["active"]) == ("paused", True, 2)
+        assert call(web, "resume")["paused"] is False
+        schedules.pass_seconds(1)
+        assert [each.text for each in subscriber.taken] == ["first", "second"]
+        assert (web.show()["state"], web.show()["paused"]) == ("delivering", False)
+
+    @pytest.mark.parametrize("retry", RETRIES)
+    def test_a_schedule_ends_while_it_is_paused_and_begins_again(
+        self,
+        topic: TestTopic,
+        subscriber: Subscriber,
+        schedules: Schedules,
+        retry: dict[str, Any],
+    ) -> None:
+        web = topic.subscribe("web", "http", retry=retry)
+        subscriber.down()
+        topic.publish("sick")
+        schedules.pass_seconds(5)
+        attempts = len(subscriber.deliveries)
+        call(web, "pause")
+        schedules.pass_seconds(4_000)
+        assert not schedules.running
+        assert len(subscriber.deliveries) == attempts
+        subscriber.up()
+        call(web, "resume")
+        schedules.pass_seconds(2)
+        assert [each.text for each in subscriber.taken] == ["sick"]
+
+    def test_resuming_does_not_shorten_a_wait(
+        self, topic: TestTopic, subscriber: Subscriber, schedules: Schedules
+    ) -> None:
+        for retry in RETRIES[:2]:
+            web = topic.subscribe(retry["policy"], "http", retry=retry)
+        subscriber.down()
+        topic.publish("sick")
+        schedules.pass_seconds(600)
+        for retry in RETRIES[:2]:
+            web = TestSubscription(topic.client, topic.name, retry["policy"], {})
+            before = web.show()["next_attempt_at"]
+            call(web, "pause")
+            call(web, "resume")
+            schedules.pass_seconds(0.5)
+            assert web.show()["next_attempt_at"] == before
+
+    def test_an_execution_that_wakes_at_the_end_of_a_pause_is_replaced(
+        self, topic: TestTopic, subscriber: Subscriber, schedules: Schedules
+    ) -> None:
+        web = topic.subscribe("web", "http", retry={"policy": "custom", "waits": [5, 3, 600]})
+        subscriber.down()
+        topic.publish("sick")
+        schedules.pass_seconds(3)
+        call(web, "pause")
+        schedules.pass_seconds(3)  # the execution wakes, and ends
+        assert not schedules.running
+        call(web, "resume")
+        schedules.pass_seconds(4)
+        assert subscriber.waits("sick") == [6, 3]
+
+    def test_a_poster_that_is_at_it_stops_within_ten_seconds(
+        self, world: World, topic: TestTopic, subscriber: Subscriber, schedules: Schedules
+    ) -> None:
+        web = topic.subscribe("web", "http", retry={"policy": "http_unordered"}, max_in_flight=1)
+        call(web, "pause")
+        for number in range(40):
+            topic.publish(str(number))
+        paused_at: list[int] = []
+
+        def answer(_: Any) -> int:
+            world.clock.pass_seconds(1)
+            if len(subscriber.deliveries) == 5:
+                call(web, "pause")
+                paused_at.append(world.clock.now_ms())
+            return 204
+
+        subscriber.answer = answer
+        call(web, "resume")
+        world.settle()
+        assert 5 <= len(subscriber.deliveries) <= 5 + poster_lease_seconds()
+        before = len(subscriber.deliveries)
+        schedules.pass_seconds(100)
+        assert len(subscriber.deliveries) == before
+        call(web, "resume")
+        schedules.pass_seconds(100)
+        assert len({each.text for each in subscriber.taken}) == len(subscriber.taken) == 40
+
+    def test_no_lease_begins_on_a_state_that_was_read_before_the_pause(
+        self,
+        world: World,
+        topic: TestTopic,
+        subscriber: Subscriber,
+        schedules: Schedules,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        web = topic.subscribe("web", "http")
+        acquire = poster_lease.acquire
+
+        def late(*given: Any, **more: Any) -> Any:
+            monkeypatch.setattr(poster_lease, "acquire", acquire)
+            call(web, "pause")
+            return acquire(*given, **more)
+
+        monkeypatch.setattr(poster_lease, "acquire", late)
+        topic.publish("hello")
+        schedules.pass_seconds(5)
+        assert not subscriber.deliveries
+
+    def test_the_sweep_finds_what_waits_where_the_worker_of_a_resume_is_lost(
+        self, world: World, topic: TestTopic, subscriber: Subscriber
+    ) -> None:
+        web = topic.subscribe("web", "http")
+        schedules = Schedules(world, sweeps=True)
+        subscriber.down()
+        topic.publish("sick")
+        schedules.pass_seconds(40)
+        call(web, "pause")
+        schedules.pass_seconds(700)  # the sweep leaves it alone
+        attempts = len(subscriber.deliveries)
+        subscriber.up()
+        call(web, "resume")
+        world.invoked.clear()
+        schedules.pass_seconds(120)
+        assert len(subscriber.deliveries) == attempts + 1
+
+    def test_a_group_receives_nothing_and_settles_what_it_holds(self, topic: TestTopic) -> None:
+        group = topic.subscribe("group")
+        topic.publish("held")
+        (held,) = group.receive()
+        call(group, "pause")
+        topic.publish("waits")
+        assert group.receive(wait_seconds=2) == []
+        assert group.show()["state"] == "paused"
+        assert group.show()["counts"] == {"active": 1, "inactive": 1, "delayed": 0}
+        reply = group.client.post(f"{group.path}/messages/delete", {"receipts": [held["receipt"]]})
+        assert reply.json["failed"] == []
+        call(group, "resume")
+        assert [each["body"] for each in group.receive()] == ["waits"]
+
+    def test_a_poll_that_waits_gets_what_waited_when_it_is_resumed(
+        self, world: World, topic: TestTopic, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        group = topic.subscribe("group")
+        call(group, "pause")
+        topic.publish("waits")
+        sleep = world.clock.sleep
+
+        def resume(seconds: float) -> None:
+            monkeypatch.setattr(world.clock, "sleep", sleep)
+            call(group, "resume")
+            sleep(seconds)
+
+        monkeypatch.setattr(world.clock, "sleep", resume)
+        assert [each["body"] for each in group.receive(wait_seconds=5)] == ["waits"]
+
+    def test_only_what_keeps_messages_itself_can_be_paused(
+        self, alice: Client, topic: TestTopic
+    ) -> None:
+        alice.put("/queues/work")
+        topic.subscribe("queue", "queue", endpoint="work")
+        topic.subscribe("log", mode="broadcasting")
+        for name in ("queue", "log"):
+            path = f"{topic.path}/subscriptions/{name}"
+            for what in ("pause", "resume"):
+                reply = alice.post(f"{path}/{what}")
+                assert (reply.code, reply.json["parameter"]) == ("InvalidParameter", "subscription")
+            assert "paused" not in alice.get(path).json
+        assert alice.post(f"{topic.path}/subscriptions/none/pause").code == "SubscriptionNotFound"
+
+    def test_a_repeated_put_neither_ends_a_pause_nor_is_refused(self, topic: TestTopic) -> None:
+        group = topic.subscribe("group")
+        call(group, "pause")
+        assert topic.try_subscribe("group", protocol="pull").status == 200
+        assert group.show()["paused"] is True
+
+
+def poster_lease_seconds() -> int:
+    from cirrusmq.push.window import RENEW_MS
+
+    return RENEW_MS // 1000 + 1
+
+
+class TestRetryingNow:
+    @pytest.mark.parametrize("retry", RETRIES)
+    def test_what_waits_is_posted_at_once(
+        self,
+        topic: TestTopic,
+        subscriber: Subscriber,
+        schedules: Schedules,
+        retry: dict[str, Any],
+    ) -> None:
+        web = topic.subscribe("web", "http", retry=retry)
+        subscriber.down()
+        for number in range(5):
+            topic.publish(str(number))
+        schedules.pass_seconds(5)
+        subscriber.up()
+        before = len(subscriber.deliveries)
+        call(web, "retry")
+        schedules.pass_seconds(0.5)
+        assert sorted(each.text for each in subscriber.deliveries[before:]) == list("01234")
+        assert web.show()["state"] == "delivering"
+        assert web.show()["counts"]["active"] == topic.active() == 0
+        schedules.run_out()
+        assert len(subscriber.deliveries) == before + 5
+
+    def test_each_is_posted_once_and_then_waits_as_its_policy_says(
+        self, topic: TestTopic, subscriber: Subscriber, schedules: Schedules
+    ) -> None:
+        retry = {"policy": "custom", "waits": [600, 20, 60, 60]}
+        web = topic.subscribe("web", "http", retry=retry)
+        subscriber.down()
+        topic.publish("a")
+        topic.publish("b")
+        schedules.pass_seconds(10)
+        call(web, "retry")
+        schedules.pass_seconds(0.5)
+        for text in "ab":
+            assert len(subscriber.times(text)) == 2
+        assert web.show()["counts"]["active"] == 2
+        schedules.pass_seconds(30)
+        for text in "ab":
+            assert subscriber.waits(text)[1:] == [20]
+        schedules.pass_seconds(60)
+        for text in "ab":
+            assert subscriber.waits(text)[1:] == [20, 60]
+
+    def test_a_poster_that_is_at_it_is_told(
+        self, world: World, topic: TestTopic, subscriber: Subscriber, schedules: Schedules
+    ) -> None:
+        web = topic.subscribe("web", "http", retry={"policy": "custom", "waits": [900] * 3})
+        subscriber.down("sick")
+        topic.publish("sick")
+        schedules.pass_seconds(1)
+
+        def answer(delivery: Any) -> int:
+            if delivery.text == "well":
+                call(web, "retry")
+                world.settle()
+            return 204
+
+        subscriber.answer = answer
+        topic.publish("well")
+        schedules.pass_seconds(1)
+        assert [each.text for each in subscriber.deliveries] == ["sick", "well", "sick"]
+        assert web.show()["state"] == "delivering"
+
+    def test_more_marks_than_a_page_are_all_taken(
+        self, topic: TestTopic, subscriber: Subscriber, schedules: Schedules
+    ) -> None:
+        web = topic.subscribe("web", "http", retry={"policy": "custom", "waits": [900] * 3})
+        subscriber.down()
+        for number in range(400):
+            topic.publish(str(number))
+        schedules.pass_seconds(1)
+        assert len(subscriber.deliveries) == 400
+        call(web, "retry")
+        schedules.pass_seconds(1)
+        assert len(subscriber.deliveries) == 800
+        assert web.show()["counts"]["active"] == 400
+        subscriber.up()
+        call(web, "retry")
+        schedules.pass_seconds(1)
+        assert len(subscriber.taken) == 400
+        assert web.show()["counts"]["active"] == 0
+
+    def test_only_a_url_that_is_not_paused_has_a_schedule(
+        self, alice: Client, topic: TestTopic
+    ) -> None:
+        group, web = topic.subscribe("group"), topic.subscribe("web", "http")
+        reply = alice.post(f"{group.path}/retry")
+        assert (reply.code, reply.json["parameter"]) == ("InvalidParameter", "subscription")
+        call(web, "pause")
+        assert alice.post(f"{web.path}/retry").json["detail"] == (
+            "subscription: is paused: resume it first"
+        )
+
+
+class TestMatching:
+    def match(self, topic: TestTopic, *messages: dict[str, Any], **more: Any) -> Any:
+        reply = topic.client.post(f"{topic.path}/match", {"messages": list(messages), **more})
+        assert reply.status == 200, reply.text
+        return reply.json["messages"]
+
+    def test_it_tells_who_would_get_a_message_and_publishes_nothing(
+        self, alice: Client, topic: TestTopic
+    ) -> None:
+        work: TestQueue = TestQueue(alice, "work")
+        alice.put("/queues/work")
+        all_ = topic.subscribe("all")
+        topic.subscribe("drinks", "queue", endpoint="work", filter={"tags": ["drink"]})
+        topic.subscribe("cheap", filter={"sql": "price < 10"})
+        call(all_, "pause")
+        body = {"body": "x", "tags": ["drink"]}
+        drink, cheap = self.match(topic, body, {"body": "y", "attributes": {"price": "9"}})
+        assert drink["subscriptions"] == [
+            {"name": "all", "protocol": "pull", "paused": True},
+            {"name": "drinks", "protocol": "queue", "paused": False},
+        ]
+        assert [each["name"] for each in cheap["subscriptions"]] == ["all", "cheap"]
+        alice.world.settle()
+        assert topic.log()["messages"] == []
+        assert topic.active() == 0
+        assert work.receive_all() == []
+
+    def test_what_would_be_refused_is_refused(self, alice: Client, topic: TestTopic) -> None:
+        topic.subscribe("all")
+        large = {"body": "x" * 65_537}
+        reply = alice.post(f"{topic.path}/match", {"messages": [large]})
+        assert reply.code == "MessageTooLarge"
+        few, none = self.match(topic, {"body": "x"}, large, atomic=False)
+        assert [each["name"] for each in few["subscriptions"]] == ["all"]
+        assert none["error"]["code"] == "MessageTooLarge"
+        assert alice.post(f"{topic.path}/match", {"messages": []}).code == "InvalidParameter"
+        assert alice.post("/topics/none/match", {"messages": [{"body": "x"}]}).code == (
+            "TopicNotFound"
+        )
