@@ -14,19 +14,25 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 from msgspec.structs import replace
 
-from cirrusmq.base import limits
 from cirrusmq.base.errors import CirrusMQError, InvalidParameter
 from cirrusmq.base.request_token import check_attempt
 from cirrusmq.filters.routing import check_routing_key
-from cirrusmq.model.message import Message, check_body_size, pack
+from cirrusmq.model.message import Message, check_body_size
 from cirrusmq.model.parcel import message_id
 from cirrusmq.model.queue import Queue
 from cirrusmq.model.topic import Subscription, Topic
 from cirrusmq.publishing.ids import is_in_order, moved_to, new_id, settle_id
-from cirrusmq.publishing.recipients import Draft, any_ordered, deliveries, endpoints, sequences
-from cirrusmq.publishing.records import TopicRecord, make_header, read_record
+from cirrusmq.publishing.log_records import make_log_record
+from cirrusmq.publishing.recipients import (
+    Draft,
+    any_ordered,
+    confirmed_subscriptions,
+    endpoints,
+    make_draft,
+)
+from cirrusmq.publishing.records import TopicRecord, read_record
 from cirrusmq.runtime.core import Core
-from cirrusmq.runtime.store import ConditionFailed, Item
+from cirrusmq.runtime.store import ConditionFailed
 from cirrusmq.sending import deduplication
 from cirrusmq.sending.batch import (
     BatchMessage,
@@ -38,8 +44,6 @@ from cirrusmq.sending.batch import (
 )
 from cirrusmq.sending.deduplication import Earlier
 from cirrusmq.sending.objects import place_messages
-from cirrusmq.storage.parcels import log_item, object_log_item
-from cirrusmq.subscriptions.subscriptions import cached_subscriptions
 
 
 class PublishMessage(BatchMessage, forbid_unknown_fields=True, frozen=True):
@@ -133,11 +137,8 @@ def _check(
     core: Core, topic: Topic, request: PublishRequest, contents: Sequence[Message]
 ) -> tuple[dict[int, Draft], dict[int, CirrusMQError]]:
     """The messages by their places in the request; without `atomic` the errors of others."""
-    routing_keys = [
-        _routing_key(topic, given, f"messages[{place}]")
-        for place, given in enumerate(request.messages)
-    ]
-    subscriptions = [each for each in cached_subscriptions(core, topic.id) if each.confirmed]
+    routing_keys = read_routing_keys(topic, request)
+    subscriptions = confirmed_subscriptions(core, topic)
     drafts: dict[int, Draft] = {}
     refused: dict[int, CirrusMQError] = {}
     for place, (message, routing_key) in enumerate(zip(contents, routing_keys, strict=True)):
@@ -148,19 +149,17 @@ def _check(
                 raise
             refused[place] = error
             continue
-        drafts[place] = Draft(
-            deduplication_id=deduplication_key(request.messages[place]),
-            message=message,
-            routing_key=routing_key,
-            subscriptions=tuple(
-                subscription
-                for subscription in subscriptions
-                if subscription.selection(topic.attributes.filter).matches(
-                    message.tags, routing_key, message.attributes
-                )
-            ),
-        )
+        key = deduplication_key(request.messages[place])
+        drafts[place] = make_draft(topic, subscriptions, message, routing_key, key)
     return drafts, refused
+
+
+def read_routing_keys(topic: Topic, request: PublishRequest) -> list[str]:
+    """The routing key of each message, checked; empty where it has none."""
+    return [
+        _routing_key(topic, given, f"messages[{place}]")
+        for place, given in enumerate(request.messages)
+    ]
 
 
 def _routing_key(topic: Topic, given: PublishMessage, where: str) -> str:
@@ -235,12 +234,21 @@ def _counts(record: TopicRecord) -> dict[int, int]:
 def _write(publishing: _Publish, drafts: Mapping[int, Draft]) -> Earlier | None:
     """Store messages, given by their places in the call, unless an earlier try of it did."""
     core, now_ms = publishing.core, publishing.now_ms
-    contents = {place: draft.message for place, draft in drafts.items()}
-    record = _record(publishing, list(drafts.values()), contents)
+    place = partial(place_messages, core, publishing.id, publishing.contents)
+    record = make_log_record(
+        core,
+        publishing.topic,
+        drafts,
+        publishing.queues,
+        send_id=publishing.id,
+        now_ms=now_ms,
+        whole=len(drafts) == len(publishing.contents),
+        place=place,
+    )
     reminders = deduplication.reminders(
         publishing.topic.id,
         {place: draft.deduplication_id for place, draft in drafts.items()},
-        stored(publishing.id, contents, now_ms),
+        stored(publishing.id, {place: draft.message for place, draft in drafts.items()}, now_ms),
     )
     if reminders:
         return deduplication.transact(
@@ -253,26 +261,3 @@ def _write(publishing: _Publish, drafts: Mapping[int, Draft]) -> Earlier | None:
             return Earlier(now_ms, ())
         return Earlier(int(failed.item["t"]["N"]), (failed.item,))
     return None
-
-
-def _record(publishing: _Publish, drafts: Sequence[Draft], contents: Mapping[int, Message]) -> Item:
-    topic, now_ms = publishing.topic, publishing.now_ms
-    to = deliveries(drafts, publishing.queues)
-    header = make_header(
-        topic=topic.name,
-        account=topic.account,
-        deliveries=to,
-        sequences=sequences(publishing.core, topic, drafts),
-        routing_keys=[draft.routing_key for draft in drafts],
-    )
-    # The topic's log and the trace read it for the topic's life, however short a queue's is.
-    longest_ms = max(limits.TOPIC_LIFE_SECONDS * 1000, *(delivery.life_ms for delivery in to))
-    log, times = f"{topic.id}#{topic.log_partition(publishing.id)}", (now_ms, now_ms + longest_ms)
-    placed = place_messages(publishing.core, publishing.id, publishing.contents, longest_ms)
-    if placed.days:
-        record = object_log_item(log, publishing.id, contents, placed.days, *times, None)
-    else:
-        whole = placed.packed if len(contents) == len(publishing.contents) else None
-        content = whole or pack(list(contents.values()))
-        record = log_item(log, publishing.id, tuple(contents), content, *times, None)
-    return record | {"g": {"B": msgspec.msgpack.encode(header)}}

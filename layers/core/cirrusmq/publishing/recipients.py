@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 
 from cirrusmq.base import limits
-from cirrusmq.model.message import Message
+from cirrusmq.model.envelope import Described
 from cirrusmq.model.queue import Queue
 from cirrusmq.model.topic import Subscription, Topic
 from cirrusmq.publishing.records import Delivery
@@ -15,15 +15,43 @@ from cirrusmq.queues.queues import endpoint_queue
 from cirrusmq.runtime.core import Core
 from cirrusmq.sending.parcels import group_partition
 from cirrusmq.storage.sequences import take_sequence
+from cirrusmq.subscriptions.subscriptions import cached_subscriptions
 
 
 class Draft(msgspec.Struct, frozen=True, kw_only=True):
     """A checked message, and the subscriptions that get it."""
 
     deduplication_id: str | None
-    message: Message
+    message: Described
+    """With its body, unless that is in an object."""
     routing_key: str
     subscriptions: tuple[Subscription, ...]
+
+
+def confirmed_subscriptions(core: Core, topic: Topic) -> list[Subscription]:
+    """Those that may get messages, as the cache has them."""
+    return [each for each in cached_subscriptions(core, topic.id) if each.confirmed]
+
+
+def make_draft(
+    topic: Topic,
+    subscriptions: Iterable[Subscription],
+    message: Described,
+    routing_key: str,
+    deduplication_id: str | None,
+) -> Draft:
+    """A checked message, with those of the subscriptions whose filters select it."""
+    kind = topic.attributes.filter
+    return Draft(
+        deduplication_id=deduplication_id,
+        message=message,
+        routing_key=routing_key,
+        subscriptions=tuple(
+            subscription
+            for subscription in subscriptions
+            if subscription.selection(kind).matches(message.tags, routing_key, message.attributes)
+        ),
+    )
 
 
 def endpoint(core: Core, subscription: Subscription) -> Queue | None:

@@ -1,0 +1,58 @@
+"""The item of a publish in its topic's log, for fan-out, the trace and readers of the log."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import msgspec
+
+from cirrusmq.base import limits
+from cirrusmq.model.message import Message, pack
+from cirrusmq.model.queue import Queue
+from cirrusmq.model.topic import Topic
+from cirrusmq.publishing.recipients import Draft, deliveries, sequences
+from cirrusmq.publishing.records import make_header
+from cirrusmq.runtime.core import Core
+from cirrusmq.runtime.store import Item
+from cirrusmq.sending.objects import Placed
+from cirrusmq.storage.parcels import log_item, object_log_item
+
+
+def make_log_record(
+    core: Core,
+    topic: Topic,
+    drafts: Mapping[int, Draft],
+    queues: Mapping[str, Queue],
+    *,
+    send_id: str,
+    now_ms: int,
+    whole: bool,
+    place: Callable[[int], Placed],
+) -> Item:
+    """The record of messages, given by their places in the call, that any subscription gets.
+
+    `queues`: those that are delivered to, by the ids of their subscriptions. `whole`: these are
+    all messages of the call. `place` puts all of them where they can be read for so many
+    milliseconds. Takes the messages' places in the order of their groups.
+    """
+    ordered = list(drafts.values())
+    to = deliveries(ordered, queues)
+    header = make_header(
+        topic=topic.name,
+        account=topic.account,
+        deliveries=to,
+        sequences=sequences(core, topic, ordered),
+        routing_keys=[draft.routing_key for draft in ordered],
+    )
+    # The topic's log and the trace read it for the topic's life, however short a queue's is.
+    longest_ms = max(limits.TOPIC_LIFE_SECONDS * 1000, *(delivery.life_ms for delivery in to))
+    log, times = f"{topic.id}#{topic.log_partition(send_id)}", (now_ms, now_ms + longest_ms)
+    contents = {number: draft.message for number, draft in drafts.items()}
+    placed = place(longest_ms)
+    if placed.days:
+        record = object_log_item(log, send_id, contents, placed.days, *times, None)
+    else:
+        with_bodies = [each for each in contents.values() if isinstance(each, Message)]
+        content = (placed.packed if whole else None) or pack(with_bodies)
+        record = log_item(log, send_id, tuple(contents), content, *times, None)
+    return record | {"g": {"B": msgspec.msgpack.encode(header)}}
