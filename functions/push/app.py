@@ -9,8 +9,9 @@ from cirrusmq_lambda.loading import finish_loading
 from cirrusmq.invoking.waking import wake
 from cirrusmq.invoking.worker import work
 from cirrusmq.push.confirmation import post_token
-from cirrusmq.push.delivery import deliver, retry
+from cirrusmq.push.delivery import retry
 from cirrusmq.push.pending import make_push
+from cirrusmq.push.sharing import deliver_all
 from cirrusmq.wiring import bootstrap
 from cirrusmq.wiring.attempts import patient
 from cirrusmq_lambda.http import Context
@@ -34,15 +35,18 @@ def handler(event: dict[str, Any], context: Context) -> dict[str, Any]:
     elif "wake" in event:
         # Elsewhere: the execution that waited would else wait for the function as well.
         wake(core, event["wake"])
-    else:
-        place = event.get("retry") or event["deliver"]
-        most_ms = min(left_ms, RUN_MS) - POST_MS
-        push = make_push(core, place, context.aws_request_id, most_ms)
-        if push is not None and "retry" in event:
-            return retry(push, event["retry"])
+    elif "retry" in event:
+        push = make_push(core, event["retry"], context.aws_request_id, _posting_ms(left_ms))
         if push is not None:
-            deliver(push)
+            return retry(push, event["retry"])
+    else:
+        places = [event["deliver"], *event.get("others", ())]
+        deliver_all(core, places, context.aws_request_id, _posting_ms(left_ms))
     return DONE
+
+
+def _posting_ms(left_ms: int) -> int:
+    return min(left_ms, RUN_MS) - POST_MS
 
 
 finish_loading()

@@ -38,7 +38,9 @@ class _Hook:
             self._of[post.given["id"]].append(post)
         invocations = [*book.by_kind["push"], *book.by_kind["retry"]]
         self._troubles = sum(
-            1 for call in invocations if call.place == name and (call.disturbed or not call.known)
+            1
+            for call in invocations
+            if name in call.place.split() and (call.disturbed or not call.known)
         )
 
     def check(self) -> Iterator[Violation]:

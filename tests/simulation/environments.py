@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from random import Random
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 from tests.simulation.chaos import CallName
 from tests.simulation.history import Call
-from tests.simulation.stage import Stage
+from tests.simulation.stage import Actor, Stage
 from tests.simulation.wire import Crashed, Wire
 
 from cirrusmq.base.limits import CACHE_MS, SLOW_CACHE_MS
@@ -75,8 +76,8 @@ class Environment:
         """The client whose call it works on."""
         self.under_way: Call
         """The call that it works on, or did last."""
-        self.written_ms = 0
-        """When it last began to write an item."""
+        self._written_ms: WeakKeyDictionary[Actor, int] = WeakKeyDictionary()
+        """When each of its threads, or one that it waits for, last began to write an item."""
         self.skew_ms = skew_ms
         self.ended = False
         self._deadline_ms = 1 << 60
@@ -93,8 +94,20 @@ class Environment:
 
     def on_call(self, operation: str) -> None:
         """Takes note of the calls after which posts are made."""
-        if operation == "UpdateItem":
-            self.written_ms = self.deployment.stage.now_ms()
+        actor = self.deployment.stage.current if operation == "UpdateItem" else None
+        while actor is not None:
+            self._written_ms[actor] = self.deployment.stage.now_ms()
+            actor = actor.parent
+
+    @property
+    def written_ms(self) -> int:
+        """When the thread that waits for the running one last began to write an item, 0: never.
+
+        The deliveries of an invocation have a thread each, and their posts have threads of theirs.
+        """
+        actor = self.deployment.stage.current
+        parent = None if actor is None else actor.parent
+        return 0 if parent is None else self._written_ms.get(parent, 0)
 
     def name_call(self) -> CallName:
         """The name of the next store call."""

@@ -114,8 +114,9 @@ class Functions:
 
     def _run(self, name: str, role: str, event: Event) -> Call:
         kind = "retry" if "retry" in event else "work" if "invoke" in event else role
-        told = event.get("retry") or event.get("deliver") or {}
-        place = str(told.get("subscription", ""))
+        first = event.get("retry") or event.get("deliver") or {}
+        told = [first, *event.get("others", ())]
+        place = " ".join(each.get("subscription", "") for each in told)
         return self._deployment.run(Client(name), role, kind, place, {}, event)
 
     def _execute(self, name: str, given: Event) -> None:

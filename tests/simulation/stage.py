@@ -9,6 +9,7 @@ thread to thread, and an actor that is due next itself keeps it.
 
 from __future__ import annotations
 
+import contextvars
 import heapq
 import threading
 from collections.abc import Callable, Sequence
@@ -25,10 +26,14 @@ class Curtain(BaseException):
 class Actor:
     """A thread that runs when it holds the baton."""
 
-    def __init__(self, name: str, number: int, body: Callable[[], None]) -> None:
+    def __init__(
+        self, name: str, number: int, body: Callable[[], None], parent: Actor | None
+    ) -> None:
         self.name = name
         self.number = number
         self.body = body
+        self.parent = parent
+        """The actor that it works for; None where it works for itself."""
         self.parked = False
         self.go = threading.Lock()
         self.go.acquire()
@@ -67,10 +72,17 @@ class Stage:
         """Let time pass for all actors at once; one that was due meanwhile is late."""
         self._now_ms += ms
 
-    def spawn(self, name: str, body: Callable[[], None], after_ms: int = 0, tie: int = 0) -> Actor:
-        """Put an actor on the stage, to begin after a while."""
+    def spawn(
+        self,
+        name: str,
+        body: Callable[[], None],
+        after_ms: int = 0,
+        tie: int = 0,
+        parent: Actor | None = None,
+    ) -> Actor:
+        """Put an actor on the stage, to begin after a while; `parent` waits for it."""
         self._spawned += 1
-        actor = Actor(name, self._spawned, body)
+        actor = Actor(name, self._spawned, body, parent)
         threading.Thread(target=self._live, args=(actor,), name=name, daemon=True).start()
         heapq.heappush(self._due, (self._now_ms + after_ms, tie, actor.number, actor))
         return actor
@@ -126,7 +138,7 @@ class Stage:
                 self.wake(parent)
 
         for number in range(len(bodies)):
-            self.spawn("thread", partial(play, number))
+            self.spawn("thread", partial(play, number), parent=parent)
         while left:
             self.park()
         if errors:
@@ -207,9 +219,10 @@ class Window:
             raise self._errors[0]
 
     def start(self, call: Callable[[], Any]) -> None:
-        """Begin a call."""
+        """Begin a call, in the caller's context."""
         self._running += 1
-        self._stage.spawn("thread", lambda: self._play(call))
+        played = partial(contextvars.copy_context().run, self._play, call)
+        self._stage.spawn("thread", played, parent=self._stage.current)
 
     def wait(self, seconds: float) -> list[Any]:
         """The results of calls that have ended; waits at most so long for the next one."""

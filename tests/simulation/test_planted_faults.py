@@ -22,6 +22,7 @@ from tests.simulation.simulation import play
 MOST_SEEDS, MOST_SEEDS_OF_RARE = 100, 2_000
 """Of the scenarios in which a fault can do harm."""
 LAST_FOUND_BY = {
+    "a_push_takes_the_lease_of_a_subscription_that_retries": 401,
     "a_purge_removes_whatever_has_the_key": 1729,
     "a_delete_does_not_compare_the_nonce": 20,
     "a_hold_does_not_compare_the_nonce": 23,
@@ -43,6 +44,7 @@ LAST_FOUND_BY = {
     "held_messages_become_dead_letters": 5,
     "moved_parcels_leave_no_tombstone": 106,
     "moves_are_billed_as_deletes": 17,
+    "one_that_leaves_its_invocation_forgets_its_posts": 135,
     "ordered_receivers_pass_what_is_held": 48,
     "parcels_are_written_before_their_log_record": 6,
     "posts_have_the_newest_signature_alone": 76,

@@ -13,7 +13,7 @@ from cirrusmq.fanout import copies, records, topics
 from cirrusmq.metering import fold, meter
 from cirrusmq.model.parcel import Parcel
 from cirrusmq.publishing import ids
-from cirrusmq.push import pending, poster_lease, posting
+from cirrusmq.push import feeds, pending, poster_lease, posting
 from cirrusmq.subscriptions import delivery_state
 
 
@@ -62,7 +62,7 @@ def markers_lie_beside_the_log(patch: pytest.MonkeyPatch) -> None:
 def anybody_holds_the_lease_of_a_poster(patch: pytest.MonkeyPatch) -> None:
     """A worker posts without checking whether another one holds the lease."""
 
-    def acquire(core: Any, delivery: Any, *_: Any) -> Any:
+    def acquire(core: Any, delivery: Any, *_: Any, **__: Any) -> Any:
         return poster_lease.Acquired(delivery, mine=True, dirty=False)
 
     patch.setattr(poster_lease, "acquire", acquire)
@@ -85,6 +85,32 @@ def posts_are_settled_by_anybody(patch: pytest.MonkeyPatch) -> None:
 def retries_are_not_started_anew(patch: pytest.MonkeyPatch) -> None:
     """The sweep does not see delivery states without a worker."""
     patch.setattr(delivery_state.DeliveryState, "stuck", lambda *_: False)
+
+
+@plant("http")
+def one_that_leaves_its_invocation_forgets_its_posts(patch: pytest.MonkeyPatch) -> None:
+    """Posts under way when a busy subscription leaves those it shares with are not settled."""
+
+    def forget(feed: Any, outcome: Any) -> None:
+        until_ms = feed.push.shared_until_ms
+        if until_ms is None or feed.push.core.now_ms() < until_ms:
+            ended(feed, outcome)
+        else:
+            feed.running -= 1
+
+    ended = feeds.Feed.ended
+    patch.setattr(feeds.Feed, "ended", forget)
+
+
+@plant("http")
+def a_push_takes_the_lease_of_a_subscription_that_retries(patch: pytest.MonkeyPatch) -> None:
+    """Before its state is known the lease is tried for, and new messages pass the failed one."""
+
+    def acquire(*given: Any, blocked_too: bool = True) -> Any:
+        return as_it_is(*given)
+
+    as_it_is = poster_lease.acquire
+    patch.setattr(poster_lease, "acquire", acquire)
 
 
 @plant()

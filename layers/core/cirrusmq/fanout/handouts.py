@@ -38,6 +38,8 @@ class Handout(msgspec.Struct, frozen=True, kw_only=True):
     """The subscription to notify when it is done."""
     start: str = ""
     """The first sort key of the parcels to push."""
+    posts: int = 0
+    """How many messages are to be pushed."""
 
     @property
     def in_order(self) -> bool:

@@ -1,18 +1,56 @@
-"""Notices to subscriptions that parcels wait for a post: one each, however many parcels wait."""
+"""Notices to subscriptions that parcels wait for a post: one each, however many parcels wait.
+
+Those of a batch go to one invocation of `push`, up to what its share of a CPU and its threads are
+enough for; one with much to do has an invocation of its own.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TypeAlias
+
+import msgspec
 
 from cirrusmq.fanout.handouts import Handout
 from cirrusmq.model.topic import Subscription
 from cirrusmq.runtime.core import Core
 from cirrusmq.subscriptions import delivery_state, delivery_writes
 
+POSTS_TOGETHER = 64
+"""Posts of one invocation that several subscriptions share: a second of its share of a CPU. It also
+bounds the event, which has some 400 bytes of a subscription, and Lambda takes 256 KB."""
+THREADS_TOGETHER = 800
+"""Threads of such an invocation, of 1,024 that Lambda has, and as many open connections. With 64 KB
+a message, what they post at once fits into its memory."""
+OWN_THREADS = 17
+"""Of a subscription beside those that post: one for itself, and calls of the store side by side."""
 _TRIES = 3
-_Notice: TypeAlias = tuple[Subscription, str, frozenset[int]]
-"""The subscription to notify, the first sort key that waits, and the partitions with parcels."""
+
+
+class Notice(msgspec.Struct, frozen=True, kw_only=True):
+    """A subscription to notify."""
+
+    subscription: Subscription
+    start: str
+    """The first sort key that waits."""
+    partitions: frozenset[int]
+    """Those with parcels that wait."""
+    posts: int
+    """How many messages wait."""
+
+    @property
+    def threads(self) -> int:
+        """How many threads its delivery may take."""
+        in_order = self.subscription.pushed_in_order
+        return OWN_THREADS + (1 if in_order else self.subscription.max_in_flight)
+
+    def merged(self, other: Notice) -> Notice:
+        """Both of one subscription."""
+        return msgspec.structs.replace(
+            self,
+            start=min(self.start, other.start),
+            partitions=self.partitions | other.partitions,
+            posts=self.posts + other.posts,
+        )
 
 
 class Notices:
@@ -20,7 +58,7 @@ class Notices:
 
     def __init__(self, core: Core) -> None:
         self._core = core
-        self._waiting: dict[str, _Notice] = {}
+        self._waiting: dict[str, Notice] = {}
 
     def add(self, handouts: Iterable[Handout]) -> list[Handout]:
         """Note the subscriptions of handouts that are done; answers those that must be done again.
@@ -38,18 +76,22 @@ class Notices:
         for handout, subscription in pushed:
             if handout not in lost:
                 partition = subscription.partition_of(handout.start.rpartition("#")[2])
-                new = (subscription, handout.start, frozenset({partition}))
-                _, start, partitions = self._waiting.get(subscription.id, new)
-                both = partitions | {partition}
-                self._waiting[subscription.id] = subscription, min(start, handout.start), both
+                new = Notice(
+                    subscription=subscription,
+                    start=handout.start,
+                    partitions=frozenset({partition}),
+                    posts=handout.posts,
+                )
+                before = self._waiting.get(subscription.id)
+                self._waiting[subscription.id] = before.merged(new) if before else new
         return lost
 
     def send(self) -> list[Exception]:
-        """Notify; a notice that cannot be sent is left to the sweep. Answers the errors."""
-        waiting = list(self._waiting.values())
+        """Notify; notices that cannot be sent are left to the sweep. Answers the errors."""
+        groups = together(self._waiting.values())
         self._waiting.clear()
         return [
-            error for error in self._core.in_parallel(self._notify, waiting) if error is not None
+            error for error in self._core.in_parallel(self._notify, groups) if error is not None
         ]
 
     def _note_late(self, subscription_id: str) -> bool:
@@ -61,13 +103,29 @@ class Notices:
             return True
         return False
 
-    def _notify(self, waiting: _Notice) -> Exception | None:
+    def _notify(self, group: list[Notice]) -> Exception | None:
+        told = [
+            delivery_state.waiting(each.subscription, each.start, each.partitions) for each in group
+        ]
         failure: Exception | None = None
         for _ in range(_TRIES):
             try:
-                delivery_state.notify(self._core, *waiting)
+                delivery_state.notify(self._core, *told)
             except Exception as error:
                 failure = error
             else:
                 return None
         return failure
+
+
+def together(notices: Iterable[Notice]) -> list[list[Notice]]:
+    """The notices of each invocation: those with the fewest posts share one as far as it goes."""
+    groups: list[list[Notice]] = []
+    posts = threads = 0
+    for notice in sorted(notices, key=lambda each: each.posts):
+        posts, threads = posts + notice.posts, threads + notice.threads
+        if not groups or posts > POSTS_TOGETHER or threads > THREADS_TOGETHER:
+            groups.append([])
+            posts, threads = notice.posts, notice.threads
+        groups[-1].append(notice)
+    return groups

@@ -80,6 +80,7 @@ def _own_handout(
         lanes=lanes_of(share) | strictly,
         pushed=subscription if pushed else None,
         start=min(each.sort_key for each in parcels()) if pushed else "",
+        posts=len(share.places) if pushed else 0,
     )
 
 

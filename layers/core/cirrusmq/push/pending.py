@@ -32,6 +32,8 @@ class Push(msgspec.Struct, frozen=True, kw_only=True):
     wake: Wake = ""
     hops: int = 0
     """How many invocations in a row before it ran out of time."""
+    shared_until_ms: int | None = None
+    """When it leaves an invocation that others have too, if it is still busy; None: it is alone."""
 
     @property
     def in_order(self) -> bool:
@@ -50,21 +52,32 @@ class Push(msgspec.Struct, frozen=True, kw_only=True):
         return range(self.subscription.partitions)
 
 
-def make_push(core: Core, place: dict[str, Any], invocation_id: str, most_ms: float) -> Push | None:
-    """An invocation's push; None where the subscription is gone."""
+def make_push(
+    core: Core,
+    place: dict[str, Any],
+    invocation_id: str,
+    most_ms: float,
+    shared_ms: float | None = None,
+) -> Push | None:
+    """An invocation's push; None where the subscription is gone.
+
+    `shared_ms`: after so many real milliseconds it leaves the invocation, if it is still busy.
+    """
     subscription = _find(core, place)
     if subscription is None or subscription.protocol != "http":
         return None
+    begun_ms, scale = core.now_ms(), core.clock.scale
     return Push(
         core=core,
         subscription=subscription,
         source=subscription_source(subscription),
         invocation_id=invocation_id,
-        deadline_ms=core.now_ms() + int(most_ms * core.clock.scale),
+        deadline_ms=begun_ms + int(most_ms * scale),
         start=place.get("start", ""),
         partitions=tuple(place.get("partitions", ())),
         wake=place.get("wake", ""),
         hops=place.get("hops", 0),
+        shared_until_ms=None if shared_ms is None else begun_ms + int(shared_ms * scale),
     )
 
 

@@ -79,13 +79,19 @@ class Released(NamedTuple):
 
 
 def acquire(
-    core: Core, delivery: DeliveryState, holder: str, generation: int | None = None
+    core: Core,
+    delivery: DeliveryState,
+    holder: str,
+    generation: int | None = None,
+    *,
+    blocked_too: bool = True,
 ) -> Acquired | None:
     """Take the lease, if no other worker has it; None where the subscription is gone.
 
     Not while it is paused: the answer is not `mine` then.
 
-    With `generation` as the execution of that number, which takes charge.
+    With `generation` as the execution of that number, which takes charge. `blocked_too`: also where
+    the subscription is retrying.
 
     A: holds until 12:00:30 ─── posts ───> 12:00:29 done
     B: 12:00:10 holder = A, in time ──> refused
@@ -98,6 +104,10 @@ def acquire(
         _UNHELD,
         *(f"{name} <= :{name}" for name in charge),
     ]
+    values: dict[str, Value] = {}
+    if not blocked_too:
+        conditions.append("#state <> :retrying")
+        values["retrying"] = "retrying"
     now_ms = core.now_ms()
     update = delivery_writes.update(
         core,
@@ -105,7 +115,7 @@ def acquire(
         set={"held_until": now_ms + hold_ms(core), "holder": holder, **charge},
         remove=["again", "hurried"],
         conditions=conditions,
-        values={"lapsed": _lapsed_ms(core, now_ms)},
+        values={"lapsed": _lapsed_ms(core, now_ms), **values},
     )
     found = update.found
     if found is None:

@@ -21,6 +21,10 @@ RENEW_MS = 10_000
 """Real milliseconds after which the lease is renewed."""
 LISTEN_MS = 300
 """Time between looks for new messages, while slots are free and others hang."""
+LEAVING_MS = 1_000
+"""For so long a busy one that shares its invocation starts no post, in order to leave it."""
+LEAVES_MS = 20_000
+"""Time from one such try to the next: while posts hang, it goes on where it is."""
 _AGAIN_SECONDS = 0.2
 
 
@@ -49,7 +53,19 @@ class Turn:
         """Whether a post may start now."""
         if self.lost or self.paused:
             return False
-        return self.push.core.now_ms() <= self.latest_ms
+        now_ms = self.push.core.now_ms()
+        return now_ms <= self.latest_ms and not self._is_leaving(now_ms)
+
+    def _is_leaving(self, now_ms: int) -> bool:
+        """Whether it waits for its posts to end, so that another invocation can hold the lease.
+
+        shared   m1 ─ m2 ─ m3 ─ m4 ─│ 2 s: no new one ─ m3, m4 end ─ releases
+        alone                                                       holds ── m5 ─ m6 ─
+        """
+        begun_ms, scale = self.push.shared_until_ms, self.push.core.clock.scale
+        if begun_ms is None or now_ms < begun_ms:
+            return False
+        return (now_ms - begun_ms) % (LEAVES_MS * scale) < LEAVING_MS * scale
 
     def renew(self) -> None:
         """Renew the lease, if it is time for that."""
@@ -87,15 +103,15 @@ class Turn:
         return requested
 
 
-def post_all(turn: Turn, feed: Feed) -> None:
-    """Post what the feed has, until it has nothing more, or the time is over."""
+def post_all(turn: Turn, feed: Feed) -> bool:
+    """Post what the feed has, until it has nothing more (True), or no post may start (False)."""
     push, core = turn.push, turn.push.core
     most = 1 if push.in_order else push.subscription.max_in_flight
     listened_ms = core.now_ms()
     with core.window(most) as window:
         while True:
             turn.renew()
-            while feed.running < most and turn.may_post:
+            while (may_post := turn.may_post) and feed.running < most:
                 candidate = feed.next()
                 if candidate is None:
                     break
@@ -105,7 +121,7 @@ def post_all(turn: Turn, feed: Feed) -> None:
                 for outcome in window.wait(LISTEN_MS / 1000):
                     feed.ended(outcome)
             elif not feed.unsettled:
-                return
+                return may_post
             else:
                 turn.check()
                 core.clock.sleep(_AGAIN_SECONDS)

@@ -156,6 +156,8 @@ class Core(msgspec.Struct, frozen=True, kw_only=True):
     callers: Callers = field(default_factory=Callers)
     fanned_out: Recent = field(default_factory=Recent)
     """Ids of log records that this environment has fanned out."""
+    left_to_others: Recent = field(default_factory=Recent)
+    """Ids of subscriptions that another worker served when this environment last tried to."""
 
     def now_ms(self) -> int:
         """The service's time in milliseconds since the epoch."""

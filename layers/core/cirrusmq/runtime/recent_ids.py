@@ -21,6 +21,11 @@ class Recent:
             if len(self._ids) > _MOST:
                 del self._ids[next(iter(self._ids))]
 
+    def discard(self, recent_id: str) -> None:
+        """Forget an id."""
+        with self._lock:
+            self._ids.pop(recent_id, None)
+
     def __contains__(self, recent_id: str) -> bool:
         with self._lock:
             return recent_id in self._ids

@@ -109,6 +109,16 @@ def read(core: Core, subscription_id: str) -> DeliveryState | None:
     return None if item is None else read_item(item)
 
 
+def unread(subscription: Subscription) -> DeliveryState:
+    """The delivery state before anything is known of it, as of one that nobody holds."""
+    return DeliveryState(
+        account=subscription.account,
+        topic=subscription.topic,
+        subscription=subscription.name,
+        subscription_id=subscription.id,
+    )
+
+
 def read_all(core: Core) -> Iterator[DeliveryState]:
     """The delivery states of all subscriptions of the deployment, their keys read in parallel."""
 
@@ -187,15 +197,14 @@ def place_of(subscription: Subscription) -> dict[str, Any]:
     }
 
 
-def notify(
-    core: Core,
+def waiting(
     subscription: Subscription,
     start: str = "",
     partitions: Iterable[int] = (),
     hops: int = 0,
     wake: Wake = "",
-) -> None:
-    """Start a worker that delivers a subscription's waiting messages.
+) -> dict[str, Any]:
+    """What a worker is told of a subscription's waiting messages.
 
     With `start` only from that sort key on, and in those `partitions` where any are named, so that
     a message costs no look at those before it.
@@ -203,4 +212,9 @@ def notify(
     event: dict[str, Any] = {"start": start, "partitions": sorted(partitions), "hops": hops}
     if wake:
         event["wake"] = wake
-    core.invoke("push", {"deliver": {**place_of(subscription), **event}})
+    return {**place_of(subscription), **event}
+
+
+def notify(core: Core, first: dict[str, Any], *others: dict[str, Any]) -> None:
+    """Start a worker that delivers what waits for these subscriptions (`waiting`), side by side."""
+    core.invoke("push", {"deliver": first, **({"others": others} if others else {})})

@@ -110,15 +110,16 @@ def update(
     changes = [f"{'#state' if name == 'state' else name} = :{name}" for name in set]
     parts = [f"SET {', '.join(changes)}"] if set else []
     parts += [f"REMOVE {', '.join(remove)}"] if remove else []
+    change, condition = " ".join(parts), " AND ".join(wanted)
     request = {
         "TableName": core.tables.messages,
         "Key": state_key(delivery.subscription_id),
-        "UpdateExpression": " ".join(parts),
-        "ConditionExpression": " AND ".join(wanted),
+        "UpdateExpression": change,
+        "ConditionExpression": condition,
         "ExpressionAttributeValues": given,
         "ReturnValues": "ALL_OLD",
     }
-    if "state" in set:
+    if "#state" in change + condition:
         request["ExpressionAttributeNames"] = {"#state": "state"}
     try:
         item = core.store.write("UpdateItem", request)

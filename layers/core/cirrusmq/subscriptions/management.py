@@ -118,7 +118,7 @@ def resume(core: Core, topic: Topic, name: str) -> Subscription:
     """End a pause; a worker begins with what waits. A repeat starts another worker."""
     subscription = _set_paused(core, topic, name, paused=False)
     if subscription.protocol == "http":
-        delivery_state.notify(core, subscription, wake="resumed")
+        delivery_state.notify(core, delivery_state.waiting(subscription, wake="resumed"))
     elif subscription.invoke is not None:
         # As `invoking.waking` does, which is above this package.
         core.invoke("push", {"invoke": {"source": subscription.id, "hops": 0}})
@@ -135,7 +135,7 @@ def retry_now(core: Core, topic: Topic, name: str) -> None:
         raise InvalidParameter("subscription", "must be of a URL: others have no schedule")
     if subscription.paused:
         raise InvalidParameter("subscription", "is paused: resume it first")
-    delivery_state.notify(core, subscription, wake="hurried")
+    delivery_state.notify(core, delivery_state.waiting(subscription, wake="hurried"))
 
 
 def _set_paused(core: Core, topic: Topic, name: str, *, paused: bool) -> Subscription:

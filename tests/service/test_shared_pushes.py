@@ -1,0 +1,226 @@
+"""One invocation of push for all subscriptions of a batch: each as if it had one of its own."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+from tests.service.faults import Throttled
+from tests.service.topic_crashes import Crashes
+from tests.service.topics import Schedules, TestTopic
+
+from cirrusmq.base.errors import Unavailable
+from cirrusmq.wiring.adapters import Window, in_own_pool
+from cirrusmq_local.testing import Client, Subscriber, World
+
+COUNT = 20
+NAMES = [f"web{number:02d}" for number in range(COUNT)]
+
+
+@pytest.fixture
+def topic(alice: Client) -> TestTopic:
+    return TestTopic(alice)
+
+
+def subscribe(topic: TestTopic, names: list[str] = NAMES, **fields: Any) -> None:
+    for name in names:
+        topic.subscribe(name, "http", endpoint=f"http://127.0.0.1:9/{name}", **fields)
+
+
+def fan_out(topic: TestTopic, *bodies: str) -> list[dict[str, Any]]:
+    """Publish and fan out; answers the events that push is invoked with."""
+    world = topic.client.world
+    world.clock.pass_seconds(0.001)
+    assert topic.try_publish([{"body": body} for body in bodies]).status == 201
+    world.run_stream("fan_out")
+    return [event for role, event in world.invoked if role == "push"]
+
+
+def names_in(event: dict[str, Any]) -> list[str]:
+    """The subscriptions that an invocation is told of."""
+    return [each["subscription"] for each in (event["deliver"], *event.get("others", ()))]
+
+
+def of_path(url: str) -> str:
+    return url.rpartition("/")[2]
+
+
+def posted(world: World) -> Counter[str]:
+    """Posts by their URL."""
+    return Counter(of_path(url) for url, _, _ in world.posts)
+
+
+def test_the_urls_of_a_batch_share_an_invocation_and_cost_no_more_units(
+    world: World, topic: TestTopic, subscriber: Subscriber
+) -> None:
+    subscribe(topic)
+    topic.publish("warm")
+    (event,) = fan_out(topic, "one")
+    assert sorted(names_in(event)) == NAMES
+    before = world.engine.capacity()
+    world.run("push", event)
+    after = world.engine.capacity()
+    assert after["write_units"] - before["write_units"] == 3 * COUNT
+    assert after["read_units"] - before["read_units"] == COUNT
+    assert all(subscriber.bodies(name) == ["warm", "one"] for name in NAMES)
+
+
+def test_one_that_has_much_to_do_has_an_invocation_of_its_own(topic: TestTopic) -> None:
+    subscribe(topic, NAMES[:3])
+    busy = fan_out(topic, *(str(number) for number in range(16)))
+    assert [names_in(event) for event in busy] == [NAMES[:3]]
+    topic.client.world.invoked.clear()
+    for _ in range(3):
+        topic.try_publish([{"body": "x"}] * 16)
+    busiest = fan_out(topic, "x")
+    assert [names_in(event) for event in busiest] == [[name] for name in NAMES[:3]]
+
+
+def test_more_windows_than_threads_take_several_invocations(topic: TestTopic) -> None:
+    subscribe(topic, NAMES[:7], max_in_flight=256)
+    subscribe(topic, NAMES[7:9], retry={"policy": "backoff"}, max_in_flight=256)
+    assert [len(names_in(event)) for event in fan_out(topic, "x")] == [2, 2, 2, 3]
+
+
+def test_an_event_that_comes_again_posts_nothing_again(
+    world: World, topic: TestTopic, subscriber: Subscriber
+) -> None:
+    subscribe(topic)
+    (event,) = fan_out(topic, "one", "two")
+    world.run("push", event)
+    world.run("push", event)
+    world.settle()
+    assert posted(world) == dict.fromkeys(NAMES, 2)
+
+
+def test_one_of_a_subscription_that_is_gone_is_left_out(world: World, topic: TestTopic) -> None:
+    subscribe(topic, NAMES[:3])
+    fan_out(topic, "one")
+    assert topic.client.delete(f"{topic.path}/subscriptions/{NAMES[1]}").status == 204
+    world.settle()
+    assert posted(world) == {NAMES[0]: 1, NAMES[2]: 1}
+
+
+def test_a_failing_one_waits_for_its_retry_and_no_other_does(
+    world: World, topic: TestTopic, subscriber: Subscriber
+) -> None:
+    subscribe(topic, NAMES[:3])
+    subscriber.answer = lambda delivery: 500 if delivery.path == NAMES[1] else 204
+    schedules = Schedules(world)
+    topic.publish("one")
+    topic.publish("two")
+    assert posted(world) == {NAMES[0]: 2, NAMES[1]: 1, NAMES[2]: 2}
+    subscriber.answer = lambda delivery: 204
+    schedules.run_out()
+    assert posted(world) == {NAMES[0]: 2, NAMES[1]: 3, NAMES[2]: 2}
+    assert sum(schedules.started.values()) == 1
+
+
+def test_one_whose_state_cannot_be_written_fails_the_invocation_when_all_have_ended(
+    world: World, topic: TestTopic, subscriber: Subscriber
+) -> None:
+    subscribe(topic, NAMES[:3])
+    found = {
+        name: topic.client.get(f"{topic.path}/subscriptions/{name}").json for name in NAMES[:3]
+    }
+    (event,) = fan_out(topic, "one")
+
+    def of_one(operation: str, request: Any) -> bool:
+        key = request.get("Key", {}).get("sk", {}).get("S")
+        return operation == "UpdateItem" and key == found[NAMES[0]]["id"]
+
+    fault = Throttled(world, of_one)
+    with pytest.raises(Unavailable):
+        world.run("push", event)
+    assert posted(world) == {NAMES[1]: 1, NAMES[2]: 1}
+    fault.end()
+    world.run("push", event)
+    assert posted(world) == dict.fromkeys(NAMES[:3], 1)
+
+
+class TestHanging:
+    def test_one_that_hangs_holds_up_no_other_and_keeps_its_own_lease_alone(
+        self, world: World, topic: TestTopic
+    ) -> None:
+        subscribe(topic, NAMES)
+        topic.publish("warm")
+        world.core = replace(world.core, window=Window, in_own_pool=in_own_pool)
+        fan_out(topic, "one")
+        others_are_free = []
+
+        def held() -> set[str]:
+            return {item["subscription"]["S"] for item in world.items() if "holder" in item}
+
+        def answer(url: str) -> None:
+            if of_path(url) != NAMES[0]:
+                return
+            until = time.monotonic() + 10
+            while held() != {NAMES[0]} and time.monotonic() < until:
+                time.sleep(0.01)
+            others_are_free.append(held() == {NAMES[0]})
+
+        world.endpoint = answer
+        world.settle()
+        assert others_are_free == [True]
+        assert posted(world) == dict.fromkeys(NAMES, 2)
+        assert held() == set()
+
+
+class TestLeaving:
+    def test_a_busy_one_leaves_for_an_invocation_of_its_own(
+        self, world: World, topic: TestTopic
+    ) -> None:
+        subscribe(topic, NAMES[:2], max_in_flight=1)
+
+        def slowly(url: str) -> None:
+            world.clock.pass_seconds(0.3)
+
+        world.endpoint = slowly
+        (event,) = fan_out(topic, *(str(number) for number in range(16)))
+        world.invoked.clear()
+        world.run("push", event)
+        told = [event["deliver"] for _, event in world.invoked]
+        assert {each["subscription"]: each["hops"] for each in told} == dict.fromkeys(NAMES[:2], 1)
+        before = posted(world)
+        assert all(before[name] < 16 for name in NAMES[:2])
+        world.settle()
+        assert posted(world) == dict.fromkeys(NAMES[:2], 16)
+
+    def test_one_that_is_alone_does_not(self, world: World, topic: TestTopic) -> None:
+        subscribe(topic, NAMES[:1], max_in_flight=1)
+        world.endpoint = lambda url: world.clock.pass_seconds(0.3)
+        (event,) = fan_out(topic, *(str(number) for number in range(16)))
+        world.invoked.clear()
+        world.run("push", event)
+        assert posted(world) == {NAMES[0]: 16}
+        assert not world.invoked
+
+
+@pytest.mark.parametrize("step", [13, pytest.param(1, marks=pytest.mark.long)])
+def test_an_invocation_that_is_cut_off_anywhere_loses_nothing_of_any(step: int) -> None:
+    at = 0
+    while True:
+        world = World()
+        topic = TestTopic(world.client("alice"))
+        subscribe(topic, NAMES[:2])
+        subscribe(topic, NAMES[2:3], retry={"policy": "backoff"})
+        subscriber, schedules = world.subscriber(), Schedules(world, sweeps=True)
+        crashes = Crashes(world, "push", at)
+        topic.publish("one", "two")
+        schedules.pass_seconds(1)
+        topic.publish("three")
+        schedules.pass_seconds(120)
+        for name in NAMES[:3]:
+            bodies = subscriber.bodies(name)
+            assert sorted(set(bodies)) == ["one", "three", "two"], (at, name)
+            assert len(bodies) <= 5, (at, name)
+            if name == NAMES[2]:
+                assert list(dict.fromkeys(bodies)) == ["one", "two", "three"], at
+        world.engine.close()
+        if crashes.crashed_ms is None:
+            break
+        at += step
+    assert at > 20
