@@ -27,6 +27,7 @@ from bench.counted.lives import (
     Requests,
     Workload,
     carried_life,
+    metering_units,
     our_life,
     published_life,
 )
@@ -135,12 +136,28 @@ def test_storage_is_paid_to_the_end_of_a_messages_life() -> None:
     assert rest < 0.05
 
 
-def test_a_push_takes_a_call_of_a_function_for_each_url() -> None:
+def test_a_push_takes_a_call_of_a_function_for_all_urls_of_a_message() -> None:
     pulled = cost.pulled_usage(SINGLE_1_KB, (0, 0), metered=0)
     pushed = cost.pushed_usage(SINGLE_1_KB, (0, 0), metered=0)
     assert pulled.calls == 41
     assert pushed.calls == 1
-    assert pushed.invocations - pulled.invocations == 20
+    assert pushed.invocations - pulled.invocations == 1
+
+
+def test_a_push_takes_more_calls_where_there_is_more_to_post() -> None:
+    """64 posts in each at most, of 20 subscriptions with 16 messages each."""
+    usage = cost.pushed_usage(BATCH_1_KB, (0, 0), metered=0)
+    assert usage.invocations == pytest.approx(1 + 5, abs=0.1)
+    one = cost.pushed_usage(SINGLE_1_KB, (0, 0), metered=0)
+    waiting = (5 * cost.PUSH_MS + 15 * cost.SHARING_MS + 300 * cost.POSTING_MS) / 1_000
+    alone = (cost.PUSH_MS + 19 * cost.SHARING_MS) / 1_000
+    assert usage.gb_seconds - one.gb_seconds == pytest.approx((waiting - alone) * cost.PUSH_GB)
+
+
+def test_a_topic_with_20_urls_costs_at_most_26_dollars_a_million_on_provisioned_tables() -> None:
+    units = published_life(SINGLE_1_KB, "http")
+    usage = cost.pushed_usage(SINGLE_1_KB, units, metering_units())
+    assert usage.total(cost.USED_AT_BEST, direct=True) <= 26
 
 
 # --- ours, in the steady state

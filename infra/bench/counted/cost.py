@@ -33,6 +33,7 @@ from .lives import (
     metering_units,
     our_life,
     published_life,
+    push_invocations,
 )
 
 CALL_MS = 25
@@ -42,7 +43,10 @@ RECEIVE_MS = 35
 CARRYING_MS = 45
 """Assumed: a receive that first deletes, one more round trip to DynamoDB."""
 PUSH_MS = 100
-"""Assumed: a push of a batch to a URL that answers at once."""
+"""Assumed: a push of one message to a URL that answers at once."""
+SHARING_MS, POSTING_MS = 35, 4
+"""Assumed: so much longer for each further subscription that shares the invocation, and for each
+further post. They wait side by side, so this is their CPU time alone (`push_cpu`)."""
 PUT_MS, GET_MS = 30, 20
 """Assumed: that calls with an object take longer, the writing one and the reading one."""
 CALL_GB, RECEIVE_GB, PUSH_GB = 0.5, 0.25, 0.25
@@ -144,14 +148,15 @@ def pushed_usage(
     metered: float,
     objects: Requests | None = None,
 ) -> Usage:
-    """Published, then posted to each subscription's URL by one invocation for each."""
+    """Published, then posted to each subscription's URL by as many invocations as are counted."""
     changes = 1 + 3 * SUBSCRIPTIONS
     return _usage(
         *(workload, units, metered, objects),
         calls=1,
         changes=changes,
         fan_outs=1,
-        pushes=SUBSCRIPTIONS,
+        pushes=push_invocations(workload),
+        pushed=SUBSCRIPTIONS,
     )
 
 
@@ -167,7 +172,9 @@ def _usage(
     changes: int,
     fan_outs: int = 0,
     pushes: int = 0,
+    pushed: int = 0,
 ) -> Usage:
+    """`pushed`: the subscriptions that `pushes`, invocations of push, are for."""
     meters = changes / METER_RECORDS
     objects = objects or Requests()
     puts = objects["PutObject"] + objects["CopyObject"]
@@ -175,13 +182,15 @@ def _usage(
     seconds = (calls + fan_outs + meters) * CALL_MS / 1_000 * CALL_GB
     seconds += receives * receive_ms / 1_000 * RECEIVE_GB
     seconds += puts * PUT_MS / 1_000 * CALL_GB + gets * GET_MS / 1_000 * RECEIVE_GB
+    push_ms = pushes * PUSH_MS + (pushed - pushes) * SHARING_MS
+    push_ms += pushed * (workload.count - 1) * POSTING_MS
     return Usage(
         messages=workload.count,
         write_units=units[0] + meters * metered,
         read_units=units[1],
         calls=calls + receives,
         invocations=fan_outs + meters + pushes,
-        gb_seconds=seconds + pushes * PUSH_MS / 1_000 * PUSH_GB,
+        gb_seconds=seconds + push_ms / 1_000 * PUSH_GB,
         puts=puts,
         gets=gets,
     )
@@ -284,8 +293,14 @@ def run() -> None:
     show_capacity(capacity)
     show_storage()
     print(f"\nAssumed: {CALL_MS} ms a call at 512 MB; a receive {RECEIVE_MS}, {CARRYING_MS} where")
-    print(f"it deletes, and {PUSH_MS} ms a push at 256 MB; {PUT_MS} ms more to write an object and")
-    print(f"{GET_MS} to read one; of S3's requests {prices.KMS_SHARE:.0%} ask KMS (bucket keys).")
+    print(f"it deletes, and {PUSH_MS} ms a push at 256 MB, {SHARING_MS} more for each further")
+    print(
+        f"subscription of it and {POSTING_MS} for each further message of one; {PUT_MS} ms more to"
+    )
+    print(
+        f"write an object and {GET_MS} to read one; of S3's requests {prices.KMS_SHARE:.0%} ask KMS"
+    )
+    print("(bucket keys).")
     show(
         "Dollars a month for one consumer that waits, and gets nothing",
         ["memory of receive", "Lambda time", "reads", "calls", "in all"],

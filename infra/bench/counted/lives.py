@@ -128,6 +128,18 @@ def handed_life(workload: Workload, partitions: int) -> tuple[float, float]:
     return _units(world, hand_over)
 
 
+def push_invocations(workload: Workload, count: int = SUBSCRIPTIONS) -> int:
+    """Invocations of push for a batch that is published to so many subscriptions with a URL."""
+    world = world_with(None)
+    alice = world.client("alice")
+    alice.put("/topics/news")
+    for number in range(count):
+        subscribe(alice, "http", number)
+    alice.post("/topics/news/messages", {"messages": workload.messages()})
+    world.run_stream("fan_out")
+    return _deliver(world, count * workload.count)
+
+
 def published_life(
     workload: Workload,
     protocol: str,
@@ -239,12 +251,15 @@ def _spread(
         _take(client, f"/{source}", len(messages))
 
 
-def _deliver(world: World, count: int) -> None:
-    posts = len(world.posts)
+def _deliver(world: World, count: int) -> int:
+    """Have so many posts made; in how many invocations."""
+    posts, invocations = len(world.posts), 0
     while world.invoked:
         world.run(*world.invoked.popleft())
+        invocations += 1
     if len(world.posts) - posts != count:
         raise RuntimeError(f"delivered {len(world.posts) - posts} of {count}")
+    return invocations
 
 
 def _subscription(number: int) -> str:
