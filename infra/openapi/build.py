@@ -68,6 +68,8 @@ _QUERY_TEXTS = {
     "cursor": "the cursor of the page before",
     "after": "a time, or the cursor of the last answer",
     "account": "another account, for an admin key",
+    "receiver": "one of the queue's receivers; without it, the queue itself",
+    "group": "the message's group, in an ordered queue: bounds the search to it",
 }
 _QUERY_TIMES = {"from": "first month's time", "to": "last month's time", "at": "not after this"}
 _MEDIA = "application/json"
@@ -184,6 +186,8 @@ def _query(name: str, path: str) -> dict[str, Any]:
             "maximum": bounds[1],
             "default": default,
         }
+    elif name == "body":
+        text, schema = "whether to answer the body", {"type": "boolean", "default": False}
     elif name in _QUERY_TIMES:
         text, schema = _QUERY_TIMES[name], msgspec.json.schema(Time)
     else:

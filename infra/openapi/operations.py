@@ -199,6 +199,12 @@ _MESSAGES = {
         },
         problems=("MessageTooLarge", "BatchTooLarge", "LimitExceeded"),
     ),
+    f"GET {QUEUE}/messages/{{id}}": Operation(
+        tag="Messages",
+        summary="Show a message's state, found within 50 read units; with `body=true` its body",
+        query=("receiver", "group", "body"),
+        problems=("MessageNotFound", "ReceiverNotFound"),
+    ),
     **_of_messages(QUEUE, "Messages"),
 }
 
@@ -247,7 +253,8 @@ _TOPICS = {
     ),
     f"GET {TOPIC}/messages/{{id}}": Operation(
         tag="Topics",
-        summary="Trace a message: its state at each subscription",
+        summary="Trace a message: its state at each subscription; with `body=true` its body",
+        query=("body",),
         problems=("MessageNotFound",),
     ),
 }

@@ -94,6 +94,17 @@ def test_topics_are_made_subscribed_to_published_on_and_shown(
     assert "topic list" in run_command("topic", "show", topic).stderr
 
 
+def test_a_message_is_looked_up(run_command: Run, client: Client, new_queue: NewQueue) -> None:
+    name = new_queue()
+    (sent,) = client.send(name, [Message("hello")])
+    shown = json.loads(run_command("queue", "message", name, sent.id, "--json").stdout)
+    assert (shown["id"], shown["state"], "message" in shown) == (sent.id, "active", False)
+    assert "hello" in run_command("queue", "message", name, sent.id, "--body").stdout
+    assert client.look_up(name, sent.id, body=True)["message"]["body"] == "hello"
+    told = run_command("queue", "message", name, "Msg-0")
+    assert (told.returncode, "no such message" in told.stderr) == (1, True)
+
+
 def test_a_subscription_is_paused_resumed_and_asked_who_would_get_what(
     run_command: Run, client: Client
 ) -> None:
@@ -115,6 +126,10 @@ def test_a_subscription_is_paused_resumed_and_asked_who_would_get_what(
     (matched,) = client.match(topic, [Message("hello", tags=["other"])])
     assert [each["name"] for each in matched["subscriptions"]] == ["web"]
     assert client.pause_subscription(topic, "paid")["paused"] is True
+    (published,) = client.publish(topic, [Message("hello")])
+    traced = json.loads(run_command("topic", "trace", topic, published.id, "--json").stdout)
+    assert [each["subscription"] for each in traced["deliveries"]] == ["web"]
+    assert "hello" in run_command("topic", "trace", topic, published.id, "--body").stdout
     client.delete_topic(topic)
 
 

@@ -198,6 +198,10 @@ def use_messages(call: Checked) -> None:
     assert call("POST", path, {"messages": []}).status == 400
     assert call("POST", path, {"messages": [{"body": "x" * 65_537}]}).status == 413
     call("POST", f"{path}/peek", {"max": 3})
+    (sent,) = call("POST", path, {"messages": [binary]}).json["messages"]
+    assert call("GET", f"{path}/{sent['id']}").status == 200
+    assert call("GET", f"{path}/{sent['id']}", query="body=true").json["message"]["tags"]
+    assert call("GET", f"{path}/Msg-0").status == 404
     held = call("POST", f"{path}/receive", {"max": 8}).json["messages"]
     receipts = [message["receipt"] for message in held]
     entry = {"receipt": receipts[0], "visibility_timeout_seconds": 90}
@@ -253,6 +257,7 @@ def use_topics(call: Checked) -> None:
         call("GET", f"{topic}/subscriptions/{name}")
     call("GET", f"{topic}/subscriptions")
     call("GET", f"{topic}/messages/{published.json['messages'][0]['id']}")
+    call("GET", f"{topic}/messages/{published.json['messages'][0]['id']}", query="body=true")
     assert call("GET", f"{topic}/messages/Msg-0").status == 404
     assert call("GET", topic).json["counts"]["active"] > 0
     call("GET", "/topics")

@@ -17,7 +17,8 @@ EXPECTED = {
     "send": [f"POST {MESSAGES}"],
     "publish": [f"POST {TOPIC}/messages", f"POST {TOPIC}/match"],
     "receive": [
-        f"POST {holder}/messages/{call}" for holder in HOLDERS for call in ("receive", "peek")
+        f"GET {MESSAGES}/{{id}}",
+        *(f"POST {holder}/messages/{call}" for holder in HOLDERS for call in ("receive", "peek")),
     ],
     "delete": [
         f"POST {holder}/messages/{call}"

@@ -127,7 +127,7 @@ def set_stage() -> Stage:
     hook = {"protocol": "http", "endpoint": "https://example.com/hook"}
     assert owner.put("/topics/news/subscriptions/web", hook).status == 201
     world.settle()
-    owner.send("orders", "one", "two", "three")
+    sent = owner.send("orders", "one", "two", "three")
     owner.receive("orders", 1)
     published = owner.post("/topics/news/messages", {"messages": [{"body": "news"}]})
     operation = owner.post("/queues/failed/purge").json["operation"]
@@ -143,9 +143,13 @@ def set_stage() -> Stage:
         "/operations/{id}": operation,
         "/keys/{id}": key,
         "/keys/{id}/rotate": key,
+        "/queues/{queue}/messages/{id}": sent[0]["id"],
         "/topics/{topic}/messages/{id}": published.json["messages"][0]["id"],
     }
     return stage
+
+
+_OF_URLS = ("secret", "retry")
 
 
 def names_for(stage: Stage, call: Call) -> dict[str, str]:
@@ -155,6 +159,7 @@ def names_for(stage: Stage, call: Call) -> dict[str, str]:
         names["id"] = stage.names[call.route]
     if call.route == "/topics/{topic}/subscriptions/{subscription}/messages":
         names["subscription"] = "everybody"
-    if call.route == "/topics/{topic}/subscriptions/{subscription}/secret":
+    of_url = [f"/topics/{{topic}}/subscriptions/{{subscription}}/{work}" for work in _OF_URLS]
+    if call.route in of_url:
         names["subscription"] = "web"
     return names

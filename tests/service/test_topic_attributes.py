@@ -231,6 +231,7 @@ class TestSubscriptions:
         assert group.show() == group.shown | {
             "state": "delivering",
             "counts": {"active": 0, "inactive": 0, "delayed": 0},
+            "oldest_active_age_seconds": 0,
         }
 
     def test_an_http_subscription_shows_its_secret_in_the_201_alone(

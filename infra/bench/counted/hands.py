@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from cirrusmq_local.testing.world import Client, World
 
@@ -18,7 +19,35 @@ def hands_rows() -> list[tuple[str, float, float]]:
         (f"retry now, each of {WAITING} that fail again", *_retried(500)),
         (f"retry now, each of {WAITING} that are taken", *_retried(204)),
         ("match a message", *_matched()),
+        ("look a message up that has not moved", *_looked_up(moved=False)),
+        ("and with its body, of 3,000 bytes", *_looked_up(moved=False, size=3_000)),
+        (f"look one up that was given back, among {WAITING}", *_looked_up(moved=True)),
+        ("one that is not there, among 1,000 (4 partitions)", *_looked_up(lost=1_000)),
     ]
+
+
+def _looked_up(*, moved: bool = False, size: int = 100, lost: int = 0) -> tuple[float, float]:
+    world = World()
+    alice = world.client("alice")
+    alice.put("/queues/work")
+    messages = [alice.send("work", "x" * size)[0]["id"] for _ in range(lost or WAITING)]
+    path, query = f"/queues/work/messages/{messages[0]}", "body=true" if size > 100 else ""
+    if moved:
+        held = {each["id"]: each["receipt"] for each in _received(alice, WAITING)}
+        world.clock.pass_seconds(5)
+        body = {"receipts": [held[messages[0]]], "delay_seconds": 60}
+        _checked(alice, "/queues/work/messages/give-back", body)
+    if lost:
+        path = f"/queues/work/messages/Msg-{'0' * 27}"
+    alice.get(path, query)
+    return units_of(world, lambda: alice.get(path, query))
+
+
+def _received(alice: Client, count: int) -> list[dict[str, Any]]:
+    held: list[dict[str, Any]] = []
+    while len(held) < count:
+        held += alice.receive("work", visibility_timeout_seconds=600)
+    return held
 
 
 def _of_subscription(measured: list[str], before: list[str] | None = None) -> tuple[float, float]:

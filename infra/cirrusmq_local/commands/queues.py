@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from cirrusmq_client import Client
+from cirrusmq_client import Queue as SourceQueue
 from cirrusmq_local.commands.arguments import (
     DATA,
     Attributes,
@@ -60,6 +61,21 @@ def list_queues(prefix: Prefix = "", as_json: Json = False, data: Data = DATA) -
 def show_queue(name: Queue, as_json: Json = False, data: Data = DATA) -> None:
     """Show a queue's attributes and counts."""
     print_record(connect(data).show_queue(name), as_json)
+
+
+@queues.command("message")
+def show_message(
+    name: Queue,
+    message_id: Annotated[str, typer.Argument(help="Msg-…")],
+    receiver: Annotated[str | None, typer.Option(help="An independent receiver.")] = None,
+    group: Annotated[str | None, typer.Option(help="Its group, in an ordered queue.")] = None,
+    body: Annotated[bool, typer.Option("--body", help="With its body.")] = False,
+    as_json: Json = False,
+    data: Data = DATA,
+) -> None:
+    """Show a message's state, by its id."""
+    found = connect(data).look_up(SourceQueue(name, receiver), message_id, group=group, body=body)
+    print_record(found, as_json)
 
 
 @queues.command("delete")

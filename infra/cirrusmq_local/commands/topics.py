@@ -33,6 +33,7 @@ Named = Annotated[str, typer.Argument(help="The subscription's name.")]
 
 topics = typer.Typer(no_args_is_help=True, help="Make and show topics.")
 _COLUMNS = ("name", "filter", "max_message_bytes", "created_at")
+_TRACE_COLUMNS = ("subscription", "state", "attempts", "next_attempt_at", "last_error")
 _SUBSCRIPTION_COLUMNS = ("name", "protocol", "endpoint", "mode", "state", "last_error")
 
 
@@ -81,6 +82,25 @@ def show_secret(
     """Show the secret that signs what a URL gets: a new one since the last turn-over."""
     shown = {"secret": connect(data).show_signing_secret(name, subscription)}
     print_record(shown, as_json)
+
+
+@topics.command("trace")
+def trace(
+    name: Topic,
+    message_id: Annotated[str, typer.Argument(help="Msg-…")],
+    body: Annotated[bool, typer.Option("--body", help="With its body.")] = False,
+    as_json: Json = False,
+    data: Data = DATA,
+) -> None:
+    """Show a published message's state at each subscription."""
+    traced = connect(data).trace(name, message_id, body=body)
+    if as_json:
+        print_json(traced)
+        return
+    if "message" in traced:
+        print_record(traced["message"], as_json)
+    rows = [[each.get(column) for column in _TRACE_COLUMNS] for each in traced["deliveries"]]
+    print_table(_TRACE_COLUMNS, rows, title=f"{message_id}, sent {traced['sent_at']}")
 
 
 @topics.command("pause")

@@ -109,6 +109,24 @@ class PeekedMessages(TypedDict):
     messages: list[PeekedMessage]
 
 
+class FoundMessage(TypedDict):
+    """A message that is in a queue or in one of its receivers."""
+
+    id: str
+    state: Literal["active", "inactive", "delayed"]
+    sent_at: str
+    receive_count: int
+    first_received_at: NotRequired[str]
+    visible_at: str
+    """when it can be received, or since when"""
+    expires_at: str
+    bytes: int
+    """of body, attributes and tags"""
+    dead_letter: NotRequired[DeadLetterNote]
+    message: NotRequired[Content]
+    """with `body=true`: as it was sent"""
+
+
 class DeletedReceipts(TypedDict):
     """The messages that were deleted, and the receipts that could not be used."""
 
@@ -225,6 +243,8 @@ class SubscriptionWithState(SubscriptionAttributes):
 
     state: Literal["unconfirmed", "paused", "delivering", "retrying"]
     counts: NotRequired[SubscriptionCounts]
+    oldest_active_age_seconds: NotRequired[int]
+    """with `counts`; 0 where nothing is active"""
     next_attempt_at: NotRequired[str]
     last_error: NotRequired[str | None]
 
@@ -491,6 +511,8 @@ class MessageTrace(TypedDict):
     id: str
     sent_at: str
     deliveries: list[DeliveryState]
+    message: NotRequired[LoggedMessage]
+    """with `body=true`: as it was published"""
 
 
 class InvoiceLine(TypedDict):

@@ -5,13 +5,14 @@ from __future__ import annotations
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
+from cirrusmq_client.answers import FoundMessage
 from cirrusmq_client.calls import Calls
 from cirrusmq_client.errors import CirrusMQError, ReceiptExpired, Unavailable, error_of
 from cirrusmq_client.messages import Message, Received
 from cirrusmq_client.outcomes import Exchanged, Failed, Outcome, Sent
-from cirrusmq_client.sources import Queue, Source, queue_path, source_of
+from cirrusmq_client.sources import Queue, Source, part, queue_path, source_of
 from cirrusmq_client.steps import Steps, driven
 from cirrusmq_client.transport import Reply
 
@@ -107,6 +108,23 @@ class MessageCalls(Calls):
             return Exchanged([], deleted, error)
 
         return (yield from self._with_attempt(make))
+
+    @driven
+    def look_up(
+        self, queue: str | Queue, message_id: str, *, group: str | None = None, body: bool = False
+    ) -> Steps[FoundMessage]:
+        """A message's state by its id, and its body if wanted; MessageNotFound.
+
+        `group`: in an ordered queue, bounds the search to that.
+        """
+        source = Queue(queue) if isinstance(queue, str) else queue
+        shown = yield from self._get(
+            f"{source.path}/messages/{part(message_id)}",
+            receiver=source.receiver,
+            group=group,
+            body="true" if body else None,
+        )
+        return cast(FoundMessage, shown)
 
     @driven
     def delete(self, source: str | Source, receipts: Sequence[str]) -> Steps[Outcome]:

@@ -76,11 +76,10 @@ class TopicCalls(Calls):
         return list(reply["messages"])
 
     @driven
-    def trace(self, topic: str, message_id: str) -> Steps[MessageTrace]:
-        """The delivery state of a published message at each subscription."""
-        return cast(
-            MessageTrace, (yield from self._get(f"{topic_path(topic)}/messages/{part(message_id)}"))
-        )
+    def trace(self, topic: str, message_id: str, *, body: bool = False) -> Steps[MessageTrace]:
+        """The delivery state of a published message at each subscription; its body if wanted."""
+        path = f"{topic_path(topic)}/messages/{part(message_id)}"
+        return cast(MessageTrace, (yield from self._get(path, body="true" if body else None)))
 
     @driven
     def read_log(

@@ -163,6 +163,14 @@ def read_limit(
     return number
 
 
+def read_flag(query: Mapping[str, str], name: str) -> bool:
+    """A parameter that is `true` or `false`; false where it is not given."""
+    text = query.get(name, "false")
+    if text not in ("true", "false"):
+        raise InvalidParameter(name, "must be true or false")
+    return text == "true"
+
+
 def following(cursor: str | None) -> str | UnsetType:
     """A page's `cursor`: absent where nothing follows."""
     return cursor or UNSET

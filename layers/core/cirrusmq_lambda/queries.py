@@ -11,6 +11,8 @@ KNOWN: Mapping[str, frozenset[str]] = {
     "GET /topics": _PAGE | {"prefix"},
     "GET /keys": _PAGE | {"account"},
     "GET /grants": _PAGE,
+    "GET /queues/{queue}/messages/{id}": frozenset({"receiver", "group", "body"}),
+    "GET /topics/{topic}/messages/{id}": frozenset({"body"}),
     "GET /queues/{queue}/grants": _PAGE,
     "GET /queues/{queue}/receivers": _PAGE,
     "GET /topics/{topic}/subscriptions": _PAGE,

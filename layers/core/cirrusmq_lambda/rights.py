@@ -26,6 +26,7 @@ RECEIVES = frozenset(
             for holder in (_QUEUE, _SUBSCRIPTION)
             for call in _CALLS
         ),
+        f"GET {_QUEUE}/messages/{{id}}",
         f"GET {_TOPIC}/messages",
         f"GET {_TOPIC}/messages/{{id}}",
         f"GET {_SUBSCRIPTION}/messages",

@@ -7,17 +7,17 @@ be a write for each. So for these a message whose fan-out is late is shown as de
 
 from __future__ import annotations
 
-import re
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import msgspec
 
-from cirrusmq.base import limits, ulid
+from cirrusmq.base import limits
 from cirrusmq.base.errors import MessageNotFound
 from cirrusmq.fanout.copies import parcels_of
 from cirrusmq.fanout.topics import own_share
-from cirrusmq.model.parcel import DELETED, DROPPED, GONE, MOVED, Parcel
+from cirrusmq.model.parcel import DELETED, DROPPED, GONE, MOVED, Parcel, send_and_position
 from cirrusmq.model.topic import Subscription, Topic
+from cirrusmq.publishing.log_reader import Logged, read_logged
 from cirrusmq.publishing.records import (
     Delivery,
     TopicRecord,
@@ -35,7 +35,6 @@ FAN_OUT_MS = 5_000
 told."""
 State: TypeAlias = Literal["pending", "delivered", "retrying", "discarded", "dead"]
 _ENDS: dict[int, State] = {DELETED: "delivered", GONE: "dead", DROPPED: "discarded"}
-_ID = re.compile(r"Msg-([0-9A-HJKMNP-TV-Z]{26})([0-9A-F])", re.ASCII)
 
 
 class TracedState(msgspec.Struct, frozen=True):
@@ -57,15 +56,17 @@ class Trace(msgspec.Struct, frozen=True, kw_only=True):
     sent_ms: int
     states: dict[str, TracedState]
     """By the subscription's name."""
+    message: Logged | None = None
+    """Where its body was asked for, and can be read."""
 
 
-def trace(core: Core, topic: Topic, message_id: str) -> Trace:
+def trace(core: Core, topic: Topic, message_id: str, *, body: bool = False) -> Trace:
     """The message's deliveries; MessageNotFound once its life is over."""
-    match = _ID.fullmatch(message_id)
-    if match is None:
+    known = send_and_position(message_id)
+    if known is None:
         raise MessageNotFound
-    send_id, position = match[1], int(match[2], 16)
-    item = _record(core, topic, send_id)
+    send_id, position = known
+    item = core.store.get(core.tables.messages, *topic_log_key(topic, send_id))
     record = None if item is None or not is_topic_record(item) else read_record(item)
     if record is None or position not in record.positions:
         raise MessageNotFound
@@ -79,16 +80,8 @@ def trace(core: Core, topic: Topic, message_id: str) -> Trace:
         subscription = subscriptions.get(delivery.subscription_id)
         if subscription is not None and place in delivery.places:
             states[subscription.name] = _state(core, subscription, record, delivery, position)
-    return Trace(id=message_id, sent_ms=record.sent_ms, states=states)
-
-
-def _record(core: Core, topic: Topic, send_id: str) -> dict[str, Any] | None:
-    try:
-        ulid.time_of(send_id)
-    except ValueError:
-        return None
-    pk, sk = topic_log_key(topic, send_id)
-    return core.store.get(core.tables.messages, pk, sk)
+    message = read_logged(core, topic, record, place) if body else None
+    return Trace(id=message_id, sent_ms=record.sent_ms, states=states, message=message)
 
 
 def _state(

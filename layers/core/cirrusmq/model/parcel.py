@@ -7,6 +7,7 @@ one state to the next are in `model.transitions`.
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -23,6 +24,7 @@ MOVED = -2
 DROPPED = -3
 """A `visible_ms` that says: its retries are used up, and no dead-letter queue takes it."""
 _MARK_BYTES = 5
+_MESSAGE_ID = re.compile(r"Msg-([0-9A-HJKMNP-TV-Z]{26})([0-9A-F])", re.ASCII)
 _SHOWN_BYTES = 4_000
 """Bytes of a message in an answer beside its body, attributes and tags: a group of 128 characters
 and a reason of 256, six bytes each, the receipt, times, names of fields."""
@@ -167,6 +169,18 @@ class Parcel(msgspec.Struct, frozen=True, kw_only=True):
 def message_id(send_id: str, position: int) -> str:
     """`Msg-`, the id of the send, and the message's number in it as one hex digit."""
     return f"Msg-{send_id}{position:X}"
+
+
+def send_and_position(message_id: str) -> tuple[str, int] | None:
+    """The id of the send and the number in it, of a message's id; None where it is none."""
+    match = _MESSAGE_ID.fullmatch(message_id)
+    if match is None:
+        return None
+    try:
+        ulid.time_of(match[1])
+    except ValueError:
+        return None
+    return match[1], int(match[2], 16)
 
 
 def where_differing(positions: tuple[int, ...]) -> tuple[int, ...]:

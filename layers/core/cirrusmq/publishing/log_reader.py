@@ -248,6 +248,16 @@ def _shown(
         yield each.sort_key, _logged(topic, each, there)
 
 
+def read_logged(core: Core, topic: Topic, record: TopicRecord, place: int) -> Logged | None:
+    """A message of a record; None where it is in an object that does not have it.
+
+    Raises Unavailable where the bucket refuses.
+    """
+    chosen = _Chosen(sort_key="", record=record, places=[place])
+    shown = (each for _, messages in _shown(core, topic, [chosen]) for _, each in messages)
+    return next(shown, None)
+
+
 def _wanted(record: TopicRecord, places: Sequence[int]) -> Wanted:
     sizes = (each.size_bytes for each in record.messages)
     return Wanted(

@@ -53,14 +53,15 @@ class Budget:
         request["ExclusiveStartKey"] = key(pk, until if backwards else after)
         request["ScanIndexForward"] = not backwards
         items, last, units = core.store.query(request)
-        self._spend(units)
+        self.spend(units)
         more_after = None if last is None else last["sk"]["S"]
         return Page([read_parcel(item) for item in items], more_after, units)
 
-    def _spend(self, units: float) -> None:
+    def spend(self, units: float) -> None:
+        """Take units that were used."""
         self.left -= units
         if self._within is not None:
-            self._within._spend(units)
+            self._within.spend(units)
 
 
 def first_time(

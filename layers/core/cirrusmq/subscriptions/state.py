@@ -8,7 +8,9 @@ from typing import Literal
 
 import msgspec
 
+from cirrusmq.base import ulid
 from cirrusmq.base.limits import COUNT_EXACT_MESSAGES
+from cirrusmq.model.parcel import send_and_position
 from cirrusmq.model.source import Source
 from cirrusmq.model.topic import Subscription, Topic
 from cirrusmq.queues.counts import Counts, count
@@ -59,10 +61,12 @@ def _counts(core: Core, subscription: Subscription) -> Counts:
     if subscription.protocol != "http":
         return count(core, subscription_source(subscription))
     # A probe and messages blocked behind it are to be pushed: a URL's have no other state.
-    active = len(_first(_undelivered(core, subscription)))
+    ids = _first(_undelivered(core, subscription))
+    active = len(ids)
     if active > COUNT_EXACT_MESSAGES:
         active = max(active, read_kept(core, subscription.id).messages)
-    return Counts(active=active)
+    sends = [known[0] for known in map(send_and_position, ids) if known]
+    return Counts(active=active, oldest_ms=min(map(ulid.time_of, sends), default=None))
 
 
 def count_topic(core: Core, topic: Topic) -> int:

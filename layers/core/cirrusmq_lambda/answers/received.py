@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from msgspec import UNSET, Meta, UnsetType
 
 from cirrusmq.base.timestamps import format_time
 from cirrusmq.model.message import Message
 from cirrusmq.model.parcel import Parcel
-from cirrusmq_lambda.answers.body import Body, Problem, Time
+from cirrusmq_lambda.answers.body import Body, Id, Problem, Time
 from cirrusmq_lambda.answers.content import Content
 from cirrusmq_lambda.answers.receipts import Failure
+
+if TYPE_CHECKING:
+    # Few calls look a message up: the others' cold starts do without.
+    from cirrusmq.receiving.lookup import Found
 
 
 class DeadLetterNote(Body):
@@ -23,6 +27,14 @@ class DeadLetterNote(Body):
     reason: str
     receiver: str | UnsetType = UNSET
     subscription: str | UnsetType = UNSET
+
+
+def _note(parcel: Parcel) -> DeadLetterNote | UnsetType:
+    """The note of its source in a dead letter."""
+    noted = parcel.dead_letter
+    if not noted:
+        return UNSET
+    return DeadLetterNote(**noted | {"dead_at": format_time(noted["dead_at"])})
 
 
 class PeekedMessage(Content, kw_only=True):
@@ -38,10 +50,7 @@ class PeekedMessage(Content, kw_only=True):
     def at(cls, parcel: Parcel, place: int, message: Message, **more: Any) -> Self:
         """The answer of the message at a parcel's place; `more`: fields of a struct that has
         more."""
-        first_ms, noted = parcel.first_received_ms[place], parcel.dead_letter
-        dead_letter: DeadLetterNote | UnsetType = UNSET
-        if noted:
-            dead_letter = DeadLetterNote(**noted | {"dead_at": format_time(noted["dead_at"])})
+        first_ms = parcel.first_received_ms[place]
         return cls.of(
             message,
             parcel.message_id(place),
@@ -50,8 +59,43 @@ class PeekedMessage(Content, kw_only=True):
             visible_at=format_time(parcel.visible_ms[place]),
             expires_at=format_time(parcel.expires_ms),
             first_received_at=format_time(first_ms) if first_ms else UNSET,
-            dead_letter=dead_letter,
+            dead_letter=_note(parcel),
             **more,
+        )
+
+
+class FoundMessage(Body, kw_only=True):
+    """A message that is in a queue or in one of its receivers."""
+
+    id: Id
+    state: Literal["active", "inactive", "delayed"]
+    sent_at: Time
+    receive_count: int
+    first_received_at: Time | UnsetType = UNSET
+    visible_at: Annotated[Time, Meta(description="when it can be received, or since when")]
+    expires_at: Time
+    bytes: Annotated[int, Meta(description="of body, attributes and tags")]
+    dead_letter: DeadLetterNote | UnsetType = UNSET
+    message: (
+        Annotated[Content, Meta(description="with `body=true`: as it was sent")] | UnsetType
+    ) = UNSET
+
+    @classmethod
+    def of(cls, found: Found) -> Self:
+        """The answer of a look-up."""
+        parcel, place, message = found.parcel, found.place, found.message
+        first_ms, id = parcel.first_received_ms[place], parcel.message_id(place)
+        return cls(
+            id=id,
+            state=found.state,
+            sent_at=format_time(parcel.sent_ms),
+            receive_count=parcel.receives[place],
+            first_received_at=format_time(first_ms) if first_ms else UNSET,
+            visible_at=format_time(parcel.ready_ms(place)),
+            expires_at=format_time(parcel.expires_ms),
+            bytes=parcel.sizes[place],
+            dead_letter=_note(parcel),
+            message=UNSET if message is None else Content.of(message, id, parcel.sent_ms),
         )
 
 

@@ -82,18 +82,24 @@ class SubscriptionWithState(SubscriptionAttributes, kw_only=True):
 
     state: Literal["unconfirmed", "paused", "delivering", "retrying"]
     counts: SubscriptionCounts | UnsetType = UNSET
+    oldest_active_age_seconds: (
+        Annotated[int, Meta(description="with `counts`; 0 where nothing is active")] | UnsetType
+    ) = UNSET
     next_attempt_at: Time | UnsetType = UNSET
     last_error: str | UnsetType | None = UNSET
 
     @classmethod
-    def at(cls, subscription: Subscription, read: SubscriptionState) -> Self:
+    def at(cls, subscription: Subscription, read: SubscriptionState, now_ms: int) -> Self:
         """The answer of a subscription and its state; the last error is null where none is
         known of one that retries."""
-        next_ms = read.next_attempt_ms
+        next_ms, age_seconds = read.next_attempt_ms, UNSET if read.counts is None else 0
+        if read.counts is not None and read.counts.oldest_ms is not None:
+            age_seconds = max(0, now_ms - read.counts.oldest_ms) // 1000
         return cls.of(
             subscription,
             state=read.state,
             counts=UNSET if read.counts is None else SubscriptionCounts.of(read.counts),
+            oldest_active_age_seconds=age_seconds,
             next_attempt_at=UNSET if next_ms is None else format_time(next_ms),
             last_error=UNSET if next_ms is None else read.last_error,
         )

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, Meta, UnsetType
 from msgspec.structs import asdict
 
 from cirrusmq.base.timestamps import format_time
 from cirrusmq.fanout.trace import Trace, TracedState
 from cirrusmq.model.topic import Topic, TopicKind
+from cirrusmq.publishing.log_reader import Logged
 from cirrusmq_lambda.answers.body import Body, Cursor, Id, Time
 from cirrusmq_lambda.answers.content import Content
 
@@ -64,6 +65,12 @@ class LoggedMessage(Content, kw_only=True):
 
     routing_key: str | UnsetType = UNSET
 
+    @classmethod
+    def logged(cls, logged: Logged) -> Self:
+        """The answer of a message of a log."""
+        key = UNSET if logged.routing_key is None else logged.routing_key
+        return cls.of(logged.message, logged.id, logged.sent_ms, routing_key=key)
+
 
 class LogPage(Body):
     """Messages in order; the cursor is always there, for later messages."""
@@ -100,6 +107,10 @@ class MessageTrace(Body):
     id: Id
     sent_at: Time
     deliveries: list[DeliveryState]
+    message: (
+        Annotated[LoggedMessage, Meta(description="with `body=true`: as it was published")]
+        | UnsetType
+    ) = UNSET
 
     @classmethod
     def of(cls, traced: Trace) -> Self:
@@ -108,4 +119,5 @@ class MessageTrace(Body):
             id=traced.id,
             sent_at=format_time(traced.sent_ms),
             deliveries=[DeliveryState.of(*entry) for entry in sorted(traced.states.items())],
+            message=UNSET if traced.message is None else LoggedMessage.logged(traced.message),
         )

@@ -14,12 +14,13 @@ from cirrusmq.receiving.receive import Begun, ReceiveRequest, begin, take
 from cirrusmq.settlement.delete import delete_what_can_be
 from cirrusmq_lambda.answers.receipts import DeletedReceipts
 from cirrusmq_lambda.answers.received import (
+    FoundMessage,
     PeekedMessage,
     PeekedMessages,
     ReceivedMessage,
     ReceivedMessages,
 )
-from cirrusmq_lambda.http import Request, Route
+from cirrusmq_lambda.http import Request, Route, read_flag
 from cirrusmq_lambda.problems import describe
 from cirrusmq_lambda.receipt_sources import source_of
 from cirrusmq_lambda.replies import Ok
@@ -56,6 +57,21 @@ def peek_at_queue(request: Request) -> Ok[PeekedMessages]:
 def peek_at_subscription(request: Request) -> Ok[PeekedMessages]:
     """Look at active messages of a pull subscription."""
     return _peek(request, pull_source(request))
+
+
+def look_up_in_queue(request: Request) -> Ok[FoundMessage]:
+    """A message's state by its id; its body where that is asked for."""
+    from cirrusmq.receiving.lookup import look_up
+
+    core, query = request.core, request.query
+    queue = find_queue(core, request.caller, request.path("queue"), "receive")
+    body, group = read_flag(query, "body"), query.get("group")
+    source = source_named(core, queue, query.get("receiver"))
+    if group is not None and not source.ordered:
+        raise InvalidParameter("group", "is allowed only in an ordered queue")
+    return Ok(
+        FoundMessage.of(look_up(core, queue, source, request.path("id"), group=group, body=body))
+    )
 
 
 def _receive(
@@ -98,6 +114,7 @@ SUBSCRIPTION = "/topics/{topic}/subscriptions/{subscription}"
 ROUTES: dict[str, Route] = {
     "POST /queues/{queue}/messages/receive": receive_of_queue,
     "POST /queues/{queue}/messages/peek": peek_at_queue,
+    "GET /queues/{queue}/messages/{id}": look_up_in_queue,
     f"POST {SUBSCRIPTION}/messages/receive": receive_of_subscription,
     f"POST {SUBSCRIPTION}/messages/peek": peek_at_subscription,
 }

@@ -51,7 +51,8 @@ def show_subscription(request: Request) -> Ok[SubscriptionWithState]:
     subscription = subscriptions.get_subscription(
         core, topic_of(request), request.path("subscription")
     )
-    return Ok(SubscriptionWithState.at(subscription, read_state(core, subscription)))
+    state = read_state(core, subscription)
+    return Ok(SubscriptionWithState.at(subscription, state, core.now_ms()))
 
 
 def show_subscriptions(request: Request) -> Ok[SubscriptionPage]:

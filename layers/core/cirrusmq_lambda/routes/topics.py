@@ -6,7 +6,6 @@ import os
 from typing import cast
 
 import msgspec
-from msgspec import UNSET
 
 from cirrusmq.base.limits import LOG_ENTRIES, LOG_ENTRIES_DEFAULT
 from cirrusmq.fanout.trace import trace
@@ -23,7 +22,7 @@ from cirrusmq_lambda.answers.topics import (
     TopicPage,
     TopicWithCounts,
 )
-from cirrusmq_lambda.http import Request, Route, following, read_limit
+from cirrusmq_lambda.http import Request, Route, following, read_flag, read_limit
 from cirrusmq_lambda.replies import Created, NoContent, Ok
 from cirrusmq_lambda.topic_paths import own_name, pull_subscription, topic_of
 
@@ -85,15 +84,13 @@ def _page_of_log(request: Request, subscription: Subscription | None) -> Ok[LogP
 
 
 def _encode(logged: Logged) -> bytes:
-    key = UNSET if logged.routing_key is None else logged.routing_key
-    return msgspec.json.encode(
-        LoggedMessage.of(logged.message, logged.id, logged.sent_ms, routing_key=key)
-    )
+    return msgspec.json.encode(LoggedMessage.logged(logged))
 
 
 def show_trace(request: Request) -> Ok[MessageTrace]:
-    """A message's state at each subscription."""
-    return Ok(MessageTrace.of(trace(request.core, topic_of(request), request.path("id"))))
+    """A message's state at each subscription; its body where that is asked for."""
+    topic, body = topic_of(request), read_flag(request.query, "body")
+    return Ok(MessageTrace.of(trace(request.core, topic, request.path("id"), body=body)))
 
 
 ROUTES: dict[str, Route] = {

@@ -1,0 +1,150 @@
+"""Looking a message up by its id, within a bound of read units.
+
+A message that has never moved is under the key that follows from its id and its queue's delay: one
+read, whatever the backlog. One that was given back, that has a delay of its own, or that came from
+another queue is under a key that is written nowhere else. Keys only grow, so it is looked for
+behind its first key, and then from the end of its partition backwards:
+
+    first key ──> as far as half the units go        ... not read ...        <── the rest ── end
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from cirrusmq.base import ulid
+from cirrusmq.base.errors import MessageNotFound
+from cirrusmq.lifecycle.contents import read_contents
+from cirrusmq.model.message import Message
+from cirrusmq.model.parcel import Parcel, send_and_position, sort_key
+from cirrusmq.model.queue import Queue
+from cirrusmq.model.source import Source
+from cirrusmq.runtime.core import Core
+from cirrusmq.sending.parcels import group_hash, group_partition
+from cirrusmq.storage.bisection import Budget
+from cirrusmq.storage.parcels import PARCELS, partition_key, read_parcel
+from cirrusmq.storage.scan import LAST_KEY
+
+LOOKUP_UNITS = 48.0
+"""Most read units of a look-up; two more are left to the record with the body."""
+_FIRST_KEYS = 16
+"""First keys that are tried, a unit each: of each partition that it may be in, and each delay."""
+_PAGE = 64
+State: TypeAlias = Literal["active", "inactive", "delayed"]
+
+
+class Found(msgspec.Struct, frozen=True, kw_only=True):
+    """A message that is in a source, at a place of its parcel."""
+
+    parcel: Parcel
+    place: int
+    state: State
+    message: Message | None
+    """None where its body was not asked for."""
+
+
+def look_up(
+    core: Core,
+    queue: Queue,
+    source: Source,
+    message_id: str,
+    *,
+    group: str | None = None,
+    body: bool = False,
+) -> Found:
+    """The message in a queue's default source, or in one of its receivers.
+
+    `group`: its group, where the source is ordered, which bounds the search to that. Raises
+    MessageNotFound where it is not there, or not found within `LOOKUP_UNITS`.
+    """
+    known = send_and_position(message_id)
+    if known is None:
+        raise MessageNotFound
+    send_id, position = known
+    now_ms, budget = core.now_ms(), Budget(LOOKUP_UNITS)
+    parcels = (
+        _in_groups(core, source, group, budget)
+        if source.ordered
+        else _by_time(core, queue, source, send_id, budget)
+    )
+    for parcel in parcels:
+        if parcel.send_id != send_id or parcel.sent_ms <= source.purged_ms:
+            continue
+        for place in range(parcel.count):
+            # Each place that it left on its way says so.
+            if parcel.position(place) == position and parcel.live(place):
+                return _found(core, source, parcel, place, now_ms, body=body)
+    raise MessageNotFound("There is no such message, or it was not found within 50 read units.")
+
+
+def _found(
+    core: Core, source: Source, parcel: Parcel, place: int, now_ms: int, *, body: bool
+) -> Found:
+    if now_ms >= parcel.expires_ms:
+        raise MessageNotFound
+    message = None
+    if body:
+        (messages,) = read_contents(core, source, [(parcel, [place])])
+        message = messages.get(place)
+        if message is None:
+            raise MessageNotFound
+    return Found(parcel=parcel, place=place, state=_state(parcel, place, now_ms), message=message)
+
+
+def _state(parcel: Parcel, place: int, now_ms: int) -> State:
+    """As `queues.counts` counts it."""
+    if parcel.receivable(place, now_ms) or parcel.awaits_group(place):
+        return "active"
+    return "delayed" if parcel.delayed(place, now_ms) else "inactive"
+
+
+def _by_time(
+    core: Core, queue: Queue, source: Source, send_id: str, budget: Budget
+) -> Iterator[Parcel]:
+    """Parcels of an unordered source in which the message may be, the likeliest first."""
+    begun_ms = ulid.time_of(send_id)
+    attributes = queue.attributes
+    delays = [attributes.delay_seconds, *(seconds for _, seconds in queue.earlier_delays)]
+    firsts = [sort_key(begun_ms + each * 1000, send_id) for each in dict.fromkeys(delays)]
+    partition = queue.partition_of(send_id)
+    # A queue that has grown has messages where fewer partitions put them.
+    others = [each for each in range(source.partitions) if each != partition]
+    pks = [partition_key(PARCELS, source.id, each) for each in (partition, *others)]
+    keys = [(pk, first) for pk in pks for first in firsts][:_FIRST_KEYS]
+    for some in (keys[: len(firsts)], keys[len(firsts) :]):
+        items = core.store.get_many(core.tables.messages, some, consistent=True)
+        budget.spend(len(some))
+        yield from map(read_parcel, items.values())
+    from_ms = f"{begun_ms:013d}"
+    yield from _pages(core, pks[0], from_ms, LAST_KEY, budget.portion(budget.left / 2))
+    yield from _pages(core, pks[0], LAST_KEY, from_ms, budget, backwards=True)
+    for pk in pks[1:]:
+        yield from _pages(core, pk, from_ms, LAST_KEY, budget)
+
+
+def _in_groups(core: Core, source: Source, group: str | None, budget: Budget) -> Iterator[Parcel]:
+    """Parcels of an ordered source: of one group, else of all, as far as the units go."""
+    if group is not None:
+        pk = partition_key(PARCELS, source.id, group_partition(group, source.partitions))
+        prefix = group_hash(group)
+        yield from _pages(core, pk, f"{prefix}#", f"{prefix}#{LAST_KEY}", budget)
+        return
+    for left in range(source.partitions, 0, -1):
+        pk = partition_key(PARCELS, source.id, source.partitions - left)
+        yield from _pages(core, pk, "!", LAST_KEY, budget.portion(budget.left / left))
+
+
+def _pages(
+    core: Core, pk: str, after: str, until: str, budget: Budget, *, backwards: bool = False
+) -> Iterable[Parcel]:
+    """Parcels between two keys, from the first of them on, as far as the units go."""
+    while budget.pays():
+        low, high = (until, after) if backwards else (after, until)
+        page = budget.read(core, pk, low, high, _PAGE, consistent=True, backwards=backwards)
+        yield from page.parcels
+        if page.more_after is None:
+            return
+        after = page.more_after

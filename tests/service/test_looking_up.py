@@ -1,0 +1,227 @@
+"""Looking a message up by its id: its state, its body, and the bound of the search."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import pytest
+from tests.service.conftest import MakeQueue, TestQueue, to_ms
+from tests.service.topics import Schedules, TestTopic
+
+from cirrusmq_local.testing import Client, Reply, Subscriber, World
+
+UNITS = 50
+
+
+def ask(queue: TestQueue, message_id: str, **query: object) -> Reply:
+    text = "&".join(f"{name}={value}" for name, value in query.items())
+    return queue.client.get(f"{queue.path}/messages/{message_id}", text)
+
+
+def find(queue: TestQueue, message_id: str, **query: object) -> dict[str, Any]:
+    reply = ask(queue, message_id, **query)
+    assert reply.status == 200, reply.text
+    return dict(reply.json)
+
+
+def read_units(world: World, call: Callable[[], Reply]) -> tuple[Reply, float]:
+    world.engine.reset_capacity()
+    reply = call()
+    by_table = world.engine.capacity()["by_table"]
+    return reply, float(by_table.get(world.tables.messages, {"read_units": 0})["read_units"])
+
+
+class TestStates:
+    @pytest.mark.parametrize("ordered", [False, True])
+    def test_a_messages_state_follows_its_life(
+        self, world: World, make_queue: MakeQueue, ordered: bool
+    ) -> None:
+        queue = make_queue("orders", ordered=ordered, delay_seconds=10)
+        more = {"group": "g"} if ordered else {}
+        (sent,) = queue.send("hello", tags=["t"], attributes={"a": "b"}, **more)
+        found = find(queue, sent["id"])
+        assert found == {
+            "id": sent["id"],
+            "state": "delayed",
+            "sent_at": sent["sent_at"],
+            "receive_count": 0,
+            "visible_at": found["visible_at"],
+            "expires_at": found["expires_at"],
+            "bytes": 8,
+        }
+        assert to_ms(found["visible_at"]) == to_ms(sent["sent_at"]) + 10_000
+        world.clock.pass_seconds(10)
+        assert find(queue, sent["id"])["state"] == "active"
+        (held,) = queue.receive()
+        found = find(queue, sent["id"])
+        assert (found["state"], found["receive_count"]) == ("inactive", 1)
+        assert found["first_received_at"] == held["first_received_at"]
+        assert found["visible_at"] == held["visible_at"]
+        world.clock.pass_seconds(5)
+        queue.act("give-back", held, delay_seconds=60)
+        assert find(queue, sent["id"])["state"] == "inactive"
+        world.clock.pass_seconds(60)
+        assert find(queue, sent["id"])["state"] == "active"
+        (held,) = queue.receive()
+        queue.act("delete", held)
+        assert ask(queue, sent["id"]).code == "MessageNotFound"
+
+    @pytest.mark.parametrize("size", [1, 3_000, 60_000])
+    def test_its_body_is_answered_where_it_is_asked_for(
+        self, make_queue: MakeQueue, size: int
+    ) -> None:
+        queue = make_queue("orders")
+        _, sent = queue.client.send("orders", "other", "x" * size, tags=["t"])
+        assert "message" not in find(queue, sent["id"], body="false")
+        message = find(queue, sent["id"], body="true")["message"]
+        assert (message["body"], message["tags"], message["id"]) == ("x" * size, ["t"], sent["id"])
+
+    def test_a_dead_letter_says_where_it_came_from(
+        self, world: World, make_queue: MakeQueue
+    ) -> None:
+        dead = make_queue("dead")
+        queue = make_queue("orders", dead_letter={"queue": "dead", "max_receives": 5})
+        (sent,) = queue.send("x")
+        world.clock.pass_seconds(100)
+        (held,) = queue.receive()
+        queue.act("dead-letter", held, reason="odd")
+        assert find(dead, sent["id"])["dead_letter"]["reason"] == "odd"
+        assert ask(queue, sent["id"]).code == "MessageNotFound"
+
+    def test_each_receiver_has_a_state_of_its_own(
+        self, world: World, make_queue: MakeQueue, alice: Client
+    ) -> None:
+        queue = make_queue("orders")
+        assert alice.put("/queues/orders/receivers/audit", {}).status == 201
+        world.clock.pass_seconds(5)
+        (sent,) = queue.send("x")
+        world.settle()
+        queue.receive()
+        assert find(queue, sent["id"])["state"] == "inactive"
+        assert find(queue, sent["id"], receiver="audit")["state"] == "active"
+        assert find(queue, sent["id"], receiver="audit", body="true")["message"]["body"] == "x"
+        assert ask(queue, sent["id"], receiver="none").code == "ReceiverNotFound"
+
+    def test_what_expired_or_was_purged_is_not_found(
+        self, world: World, make_queue: MakeQueue
+    ) -> None:
+        queue = make_queue("orders", message_retention_seconds=60)
+        (old,) = queue.send("x")
+        world.clock.pass_seconds(60)
+        assert ask(queue, old["id"]).code == "MessageNotFound"
+        (purged,) = queue.send("x")
+        queue.client.post(f"{queue.path}/purge")
+        assert ask(queue, purged["id"]).code == "MessageNotFound"
+
+    def test_a_queue_that_has_grown_is_searched_where_messages_were_put(
+        self, make_queue: MakeQueue
+    ) -> None:
+        queue = make_queue("orders", partitions=2)
+        ids = [queue.send("x")[0]["id"] for _ in range(10)]
+        assert queue.patch(partitions=7).status == 200
+        assert [find(queue, each)["state"] for each in ids] == ["active"] * 10
+
+    def test_a_message_with_a_delay_of_its_own_is_found(self, make_queue: MakeQueue) -> None:
+        queue = make_queue("orders")
+        (sent,) = queue.send("x", delay_seconds=3_600)
+        assert find(queue, sent["id"])["state"] == "delayed"
+
+
+class TestBounds:
+    def test_one_that_has_not_moved_is_found_behind_any_backlog(
+        self, world: World, make_queue: MakeQueue
+    ) -> None:
+        queue = make_queue("orders", partitions=1)
+        sent = [each for _ in range(40) for each in queue.client.send("orders", *["x" * 60] * 16)]
+        for place in (0, 320, 639):
+            reply, units = read_units(world, partial(ask, queue, sent[place]["id"]))
+            assert reply.status == 200
+            assert units <= 1
+
+    def test_no_look_up_reads_more_than_fifty_units(
+        self, world: World, make_queue: MakeQueue
+    ) -> None:
+        queue = make_queue("orders", partitions=1)
+        (lost,) = queue.send("lost", delay_seconds=500)
+        for _ in range(700):
+            queue.send("x" * 400, delay_seconds=400)
+        (late,) = queue.send("late", delay_seconds=600)
+        for _ in range(700):
+            queue.send("x" * 400, delay_seconds=599)
+        reply, units = read_units(world, lambda: ask(queue, lost["id"], body="true"))
+        assert reply.code == "MessageNotFound"
+        assert "50 read units" in reply.json["detail"]
+        assert 40 < units <= UNITS
+        reply, units = read_units(world, lambda: ask(queue, late["id"], body="true"))
+        assert reply.status == 200
+        assert units <= UNITS
+        reply, units = read_units(world, lambda: ask(queue, "Msg-" + "0" * 27))
+        assert reply.code == "MessageNotFound"
+        assert units <= UNITS
+
+    def test_a_group_bounds_the_search_in_an_ordered_queue(
+        self, world: World, make_queue: MakeQueue
+    ) -> None:
+        queue = make_queue("orders", partitions=1, ordered=True)
+        ids = {}
+        for number in range(600):
+            (sent,) = queue.send("x" * 400, group=str(number))
+            ids[str(number)] = sent["id"]
+        for group in ("0", "300", "599"):
+            reply, units = read_units(world, partial(ask, queue, ids[group], group=group))
+            assert reply.status == 200
+            assert units <= 1
+            reply, units = read_units(world, partial(ask, queue, ids[group]))
+            assert units <= UNITS
+
+
+class TestRefusals:
+    def test_parameters_are_checked(self, make_queue: MakeQueue) -> None:
+        queue = make_queue("orders")
+        (sent,) = queue.send("x")
+        for name, value in (("body", "yes"), ("group", "g"), ("other", "1")):
+            reply = ask(queue, sent["id"], **{name: value})
+            assert (reply.code, reply.json["parameter"]) == ("InvalidParameter", name)
+        for wrong in ("x", "Msg-", sent["id"].lower(), sent["id"][:-1] + "G", "Msg-" + "Z" * 27):
+            assert ask(queue, wrong).code == "MessageNotFound"
+
+    def test_another_account_needs_a_grant_to_receive(
+        self, make_queue: MakeQueue, alice: Client, bob: Client
+    ) -> None:
+        queue = make_queue("orders")
+        (sent,) = queue.send("x")
+        path = f"/queues/alice:orders/messages/{sent['id']}"
+        for permission, status in (("send", 403), ("info", 403), ("receive", 200)):
+            alice.put("/queues/orders/grants/bob", {"permission": permission})
+            assert bob.get(path).status == status
+
+
+class TestTopics:
+    @pytest.mark.parametrize("size", [1, 3_000, 60_000])
+    def test_a_trace_has_the_body_where_it_is_asked_for(self, topic: TestTopic, size: int) -> None:
+        topic.subscribe("group")
+        _, sent = topic.publish("other", "x" * size)
+        path = f"{topic.path}/messages/{sent['id']}"
+        assert "message" not in topic.client.get(path).json
+        message = topic.client.get(path, "body=true").json["message"]
+        assert (message["id"], message["body"]) == (sent["id"], "x" * size)
+        assert topic.client.get(path, "body=1").code == "InvalidParameter"
+
+    def test_a_groups_and_a_urls_oldest_message_has_an_age(
+        self, world: World, topic: TestTopic, subscriber: Subscriber, schedules: Schedules
+    ) -> None:
+        group = topic.subscribe("group")
+        web = topic.subscribe("web", "http", retry={"policy": "custom", "waits": [9_000]})
+        log = topic.subscribe("log", mode="broadcasting")
+        for each in (group, web):
+            assert each.show()["oldest_active_age_seconds"] == 0
+        assert "oldest_active_age_seconds" not in log.show()
+        subscriber.down()
+        topic.publish("x")
+        schedules.pass_seconds(100)
+        topic.publish("y")
+        schedules.pass_seconds(200)
+        for each in (group, web):
+            assert 299 <= each.show()["oldest_active_age_seconds"] <= 301
