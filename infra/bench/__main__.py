@@ -15,6 +15,7 @@ from .measured import (
     delay,
     imports,
     isolation,
+    push_cpu,
     receive_cpu,
     throughput,
 )
@@ -38,6 +39,7 @@ BY_NAME_ALONE = {
     "backlog_cpu": backlog_cpu.run,
     "cold": cold.run,
     "receive_cpu": receive_cpu.run,
+    "push_cpu": push_cpu.run,
 }
 """They take longer."""
 PARTS = DEFAULT | BY_NAME_ALONE
