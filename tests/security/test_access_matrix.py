@@ -31,6 +31,7 @@ MAY: dict[str, tuple[str, ...]] = {
     "POST /queues/{queue}/messages": SENDERS,
     "POST /queues/{queue}/messages/receive": RECEIVERS,
     "POST /queues/{queue}/messages/peek": RECEIVERS,
+    "GET /queues/{queue}/messages/{id}": RECEIVERS,
     "POST /queues/{queue}/messages/delete": RECEIVERS,
     "POST /queues/{queue}/messages/visibility": RECEIVERS,
     "POST /queues/{queue}/messages/give-back": RECEIVERS,

@@ -16,7 +16,7 @@ from cirrusmq_lambda import audit
 from cirrusmq_local.testing import Client
 
 FIELDS = ("account", "key_id", "route", "resource", "code", "source")
-DATA = ("messages", "receive", "peek", "delete", "visibility", "give-back", "dead-letter")
+DATA = ("messages", "receive", "peek", "delete", "visibility", "give-back", "dead-letter", "match")
 OPEN = ("/health", "/openapi.json", "/docs", "/docs/{asset}")
 
 
