@@ -77,7 +77,10 @@ def _of_messages(holder: str, tag: str) -> dict[str, Operation]:
             tag=tag,
             summary="Look at active messages without claiming them",
             body=PeekRequest,
-            examples={"ten": {"max": 10}},
+            examples={
+                "ten": {"max": 10},
+                "old dead letters": {"dead_letter": {"older_than_seconds": 3_600}},
+            },
         ),
         **_receipts(
             holder,

@@ -94,6 +94,24 @@ def test_topics_are_made_subscribed_to_published_on_and_shown(
     assert "topic list" in run_command("topic", "show", topic).stderr
 
 
+def test_dead_letters_are_exported_as_lines_of_json(
+    run_command: Run, client: Client, new_queue: NewQueue
+) -> None:
+    dead = new_queue()
+    name = new_queue(dead_letter={"queue": dead, "max_receives": 5})
+    for number in range(40):
+        client.send(name, [Message(str(number))])
+    for number in range(40):
+        (held,) = client.receive(name, wait_seconds=5)
+        client.dead_letter(name, [held.receipt], reason="odd" if number % 2 else "worse")
+    lines = run_command("queue", "export", dead).stdout.splitlines()
+    assert sorted(int(json.loads(line)["body"]) for line in lines) == list(range(40))
+    odd = run_command("queue", "export", dead, "--reason", "odd", "--source", name).stdout
+    assert {json.loads(line)["dead_letter"]["reason"] for line in odd.splitlines()} == {"odd"}
+    assert len(odd.splitlines()) == len(list(client.peek_all(dead, {"reason": "odd"}))) == 20
+    assert run_command("queue", "export", dead, "--older-than", "3600").stdout == ""
+
+
 def test_a_message_is_looked_up(run_command: Run, client: Client, new_queue: NewQueue) -> None:
     name = new_queue()
     (sent,) = client.send(name, [Message("hello")])

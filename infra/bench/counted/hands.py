@@ -23,6 +23,7 @@ def hands_rows() -> list[tuple[str, float, float]]:
         ("and with its body, of 3,000 bytes", *_looked_up(moved=False, size=3_000)),
         (f"look one up that was given back, among {WAITING}", *_looked_up(moved=True)),
         ("one that is not there, among 1,000 (4 partitions)", *_looked_up(lost=1_000)),
+        ("peek at a page of 16, among 1,000 sent one by one", *_peeked(1_000)),
     ]
 
 
@@ -41,6 +42,18 @@ def _looked_up(*, moved: bool = False, size: int = 100, lost: int = 0) -> tuple[
         path = f"/queues/work/messages/Msg-{'0' * 27}"
     alice.get(path, query)
     return units_of(world, lambda: alice.get(path, query))
+
+
+def _peeked(waiting: int) -> tuple[float, float]:
+    world = World()
+    alice = world.client("alice")
+    alice.put("/queues/work", {"partitions": 1})
+    for _ in range(waiting):
+        alice.send("work", "x" * 100)
+    body: dict[str, Any] = {"max": 16}
+    path = "/queues/work/messages/peek"
+    body["cursor"] = alice.post(path, body).json["cursor"]
+    return units_of(world, lambda: _checked(alice, path, body))
 
 
 def _received(alice: Client, count: int) -> list[dict[str, Any]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -36,6 +36,13 @@ _COLUMNS = (
     "visibility_timeout_seconds",
     "created_at",
 )
+Reason = Annotated[str | None, typer.Option(help="Dead letters of this reason.")]
+SourceName = Annotated[
+    str | None, typer.Option("--source", help="Dead letters of this queue, or topic.")
+]
+OfSubscription = Annotated[str | None, typer.Option(help="Dead letters of this subscription.")]
+OlderThan = Annotated[int | None, typer.Option(help="Dead for so many seconds.", min=0)]
+YoungerThan = Annotated[int | None, typer.Option(help="Dead for fewer seconds.", min=0)]
 queues = typer.Typer(no_args_is_help=True, help="Make, show and change queues.")
 
 
@@ -105,6 +112,25 @@ def rewind(
     _follow(client, client.rewind_queue(name, to), as_json)
 
 
+@queues.command("export")
+def export(
+    name: Queue,
+    reason: Reason = None,
+    source: SourceName = None,
+    subscription: OfSubscription = None,
+    older_than: OlderThan = None,
+    younger_than: YoungerThan = None,
+    data: Data = DATA,
+) -> None:
+    """Print active messages, one JSON object a line; none is claimed.
+
+    With an option, only dead letters that it selects.
+    """
+    wanted = _selected(reason, source, subscription, older_than, younger_than)
+    for message in connect(data).peek_all(name, wanted):
+        print_json(dict(message.json))
+
+
 @queues.command("redrive")
 def redrive(
     name: Queue,
@@ -118,6 +144,24 @@ def redrive(
     """Send a dead-letter queue's messages back, or any queue's to another one with --to."""
     client = connect(data)
     _follow(client, client.redrive_queue(name, to, max_messages), as_json)
+
+
+def _selected(
+    reason: str | None,
+    source: str | None,
+    subscription: str | None,
+    older_than: int | None,
+    younger_than: int | None,
+) -> dict[str, Any]:
+    """The filter of dead letters that the options make."""
+    given = {
+        "reason": reason,
+        "source_queue": source,
+        "subscription": subscription,
+        "older_than_seconds": older_than,
+        "younger_than_seconds": younger_than,
+    }
+    return {key: value for key, value in given.items() if value is not None}
 
 
 def _follow(client: Client, started: str, as_json: bool) -> None:

@@ -104,9 +104,11 @@ class ReceivedMessages(TypedDict):
 
 
 class PeekedMessages(TypedDict):
-    """Active messages; none of them is claimed."""
+    """Active messages; none of them is claimed. A page may be empty and have a cursor."""
 
     messages: list[PeekedMessage]
+    cursor: NotRequired[str]
+    """opaque: the cursor of the next page; absent at the end of a listing"""
 
 
 class FoundMessage(TypedDict):

@@ -13,7 +13,7 @@ from cirrusmq_client.errors import CirrusMQError, ReceiptExpired, Unavailable, e
 from cirrusmq_client.messages import Message, Received
 from cirrusmq_client.outcomes import Exchanged, Failed, Outcome, Sent
 from cirrusmq_client.sources import Queue, Source, part, queue_path, source_of
-from cirrusmq_client.steps import Steps, driven
+from cirrusmq_client.steps import Entries, Entry, Steps, driven, listed
 from cirrusmq_client.transport import Reply
 
 LONGEST_WAIT_SECONDS = 30.0
@@ -160,6 +160,26 @@ class MessageCalls(Calls):
         ]
         path = source_of(source).path + "/messages/visibility"
         return _outcome((yield from self._call("POST", path, {"entries": entries})), "changed")
+
+    @listed
+    def peek_all(
+        self, source: str | Source, dead_letter: Mapping[str, Any] | None = None
+    ) -> Entries[Received]:
+        """Active messages, page by page, without receipts; nothing is claimed.
+
+        `dead_letter` selects by the notes of dead letters: `reason`, `source_queue`, `receiver`,
+        `subscription`, `older_than_seconds`, `younger_than_seconds`. One that moves meanwhile may
+        come twice.
+        """
+        path = source_of(source).path + "/messages/peek"
+        body: dict[str, Any] | None = {"max": 16}
+        if dead_letter:
+            body = {"max": 16, "dead_letter": dict(dead_letter)}
+        while body is not None:
+            page = yield from self._post_safely(path, body)
+            for message in page["messages"]:
+                yield Entry(Received(message))
+            body = body | {"cursor": page["cursor"]} if "cursor" in page else None
 
     @driven
     def peek(self, source: str | Source, max_messages: int = 1) -> Steps[list[Received]]:

@@ -1,26 +1,48 @@
-"""Peeking: seeing active messages without taking them."""
+"""Peeking: seeing active messages without taking them, page by page.
+
+A page begins where the cursor of the one before says, else in a partition by chance, and the pages
+go through all partitions in turn. A message that stays where it is is shown once; one that moves
+meanwhile, since it is given back, may be shown twice.
+
+    cursor:  first partition of the walk / this one / behind this key / next key / shown of it
+"""
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Iterator, Sequence
+from typing import Annotated, NamedTuple
 
 import msgspec
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 
 from cirrusmq.base.limits import ANSWER_BYTES
 from cirrusmq.lifecycle.contents import read_contents
+from cirrusmq.model.dead_letter_filter import DeadLetterFilter
 from cirrusmq.model.message import Message
 from cirrusmq.model.parcel import Parcel
 from cirrusmq.model.source import Source
 from cirrusmq.receiving.search import receivable_places
 from cirrusmq.runtime.core import Core
-from cirrusmq.storage.scan import scan_partition
+from cirrusmq.storage import cursors
+from cirrusmq.storage.bisection import Budget
+from cirrusmq.storage.parcels import PARCELS, partition_key
+from cirrusmq.storage.scan import from_key, until_key
+
+PEEK_UNITS = 200.0
+"""Most read units of a page, that of its bodies aside: what it passes over may be long."""
+_PAGE_PARCELS = (32, 512)
+"""Of the first page, and at most: what is passed over takes few calls."""
 
 
 class PeekRequest(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     """The body of a peek."""
 
     max: Annotated[int, Meta(ge=1, le=16, description="an integer from 1 to 16")] = 1
+    cursor: (
+        Annotated[str, Meta(max_length=1_024, description="the cursor of the page before")]
+        | UnsetType
+    ) = UNSET
+    dead_letter: DeadLetterFilter | UnsetType = UNSET
 
 
 class Peeked(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,25 +53,136 @@ class Peeked(msgspec.Struct, frozen=True, kw_only=True):
     message: Message
 
 
-def peek(core: Core, source: Source, request: PeekRequest) -> list[Peeked]:
-    """Up to `max` active messages, without receipts; their state stays as it is."""
-    now_ms = core.now_ms()
-    found: list[tuple[Parcel, list[int]]] = []
-    wanted, size = request.max, 0
-    partitions = list(range(source.partitions))
-    core.random.shuffle(partitions)
-    for partition in partitions:
-        for parcel in scan_partition(core, source, partition, now_ms):
-            places = receivable_places(source, parcel, now_ms)[:wanted]
-            if places:
-                size += sum(map(parcel.answer_bytes, places))
-                if found and size > ANSWER_BYTES:
-                    return _with_contents(core, source, found)
-                found.append((parcel, places))
-                wanted -= len(places)
-            if not wanted:
-                return _with_contents(core, source, found)
-    return _with_contents(core, source, found)
+class Page(NamedTuple):
+    """A page of active messages; `cursor`: where the next one begins, None at the end."""
+
+    messages: list[Peeked]
+    cursor: str | None
+
+
+class _Place(NamedTuple):
+    """Where a page begins."""
+
+    first: int
+    """The partition in which the walk began."""
+    partition: int
+    behind: str = ""
+    """A key up to which everything was shown; empty: nothing of the partition was."""
+    key: str = ""
+    """The key of a parcel behind it, of whose places those before `shown` were."""
+    shown: int = 0
+
+
+def peek(core: Core, source: Source, request: PeekRequest) -> Page:
+    """A page of active messages, without receipts; their state stays as it is.
+
+    It ends at `max` messages, at the size of an answer, and where `PEEK_UNITS` are used: it may be
+    empty, and still have a cursor.
+    """
+    now_ms, listing = core.now_ms(), ("peek", source.id)
+    place = _begin(core, source, request.cursor, listing)
+    wanted = None if isinstance(request.dead_letter, UnsetType) else request.dead_letter
+    walk = _Walk(core, source, place, wanted, now_ms)
+    gathered = _Gathered(request.max)
+    left: _Place | None = None
+    for parcel in walk:
+        if wanted is not None and not wanted.selects(parcel, now_ms):
+            continue
+        shown = place.shown if parcel.sort_key == place.key else 0
+        places = [each for each in receivable_places(source, parcel, now_ms) if each >= shown]
+        rest = gathered.add(parcel, places)
+        if rest is not None:
+            left = walk.at._replace(key=parcel.sort_key, shown=rest)
+            break
+        if gathered.full:
+            left = walk.at._replace(behind=parcel.sort_key)
+            break
+    else:
+        left = walk.left
+    text = None if left is None else "/".join(map(str, left))
+    cursor = None if text is None else cursors.make(core, text, *listing)
+    return Page(_with_contents(core, source, gathered.found), cursor)
+
+
+def _begin(core: Core, source: Source, cursor: str | UnsetType, listing: tuple[str, str]) -> _Place:
+    read = None if isinstance(cursor, UnsetType) else cursors.read(core, cursor, *listing)
+    if read is None:
+        partitions = list(range(source.partitions))
+        core.random.shuffle(partitions)
+        return _Place(first=partitions[0], partition=partitions[0])
+    first, partition, behind, key, shown = read.split("/")
+    return _Place(int(first), int(partition), behind, key, int(shown))
+
+
+class _Gathered:
+    """The messages of a page."""
+
+    def __init__(self, most: int) -> None:
+        self.found: list[tuple[Parcel, list[int]]] = []
+        self._left = most
+        self._bytes = 0
+
+    @property
+    def full(self) -> bool:
+        """Whether it has no room for another message."""
+        return not self._left
+
+    def add(self, parcel: Parcel, places: Sequence[int]) -> int | None:
+        """Take messages of a parcel; the place of the first that has no room."""
+        taken: list[int] = []
+        for place in places:
+            self._bytes += parcel.answer_bytes(place)
+            too_large = self._bytes > ANSWER_BYTES and (self.found or taken)
+            if too_large or self.full:
+                break
+            taken.append(place)
+            self._left -= 1
+        if taken:
+            self.found.append((parcel, taken))
+        return next((place for place in places if place not in taken), None)
+
+
+class _Walk:
+    """The parcels from a place on, partition by partition, as far as the units go."""
+
+    def __init__(
+        self,
+        core: Core,
+        source: Source,
+        place: _Place,
+        wanted: DeadLetterFilter | None,
+        now_ms: int,
+    ) -> None:
+        self._core, self._source = core, source
+        self._budget = Budget(PEEK_UNITS)
+        self._until = until_key(source, now_ms)
+        self._from = from_key(core, source, now_ms) or "!"
+        if wanted is not None and not source.ordered:
+            self._from = max(self._from, wanted.from_key(now_ms))
+        self.at = place
+        """Where the parcel is that was answered last."""
+        self.left: _Place | None = None
+        """Where the units ended; None where all was read."""
+
+    def __iter__(self) -> Iterator[Parcel]:
+        first, number, behind = self.at.first, self.at.partition, self.at.behind
+        while True:
+            pk = partition_key(PARCELS, self._source.id, number)
+            after: str | None = behind or self._from
+            limit, most = _PAGE_PARCELS
+            while after is not None and after < self._until:
+                if not self._budget.pays():
+                    self.left = _Place(first, number, behind)
+                    return
+                page = self._budget.read(self._core, pk, after, self._until, limit, consistent=True)
+                for parcel in page.parcels:
+                    self.at = _Place(first, number, behind)
+                    yield parcel
+                    behind = parcel.sort_key
+                after, limit = page.more_after, min(4 * limit, most)
+            number, behind = (number + 1) % self._source.partitions, ""
+            if number == first:
+                return
 
 
 def _with_contents(

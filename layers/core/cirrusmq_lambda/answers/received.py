@@ -9,7 +9,7 @@ from msgspec import UNSET, Meta, UnsetType
 from cirrusmq.base.timestamps import format_time
 from cirrusmq.model.message import Message
 from cirrusmq.model.parcel import Parcel
-from cirrusmq_lambda.answers.body import Body, Id, Problem, Time
+from cirrusmq_lambda.answers.body import Body, Cursor, Id, Problem, Time
 from cirrusmq_lambda.answers.content import Content
 from cirrusmq_lambda.answers.receipts import Failure
 
@@ -100,9 +100,10 @@ class FoundMessage(Body, kw_only=True):
 
 
 class PeekedMessages(Body):
-    """Active messages; none of them is claimed."""
+    """Active messages; none of them is claimed. A page may be empty and have a cursor."""
 
     messages: list[PeekedMessage]
+    cursor: Cursor | UnsetType = UNSET
 
 
 class ReceivedMessage(PeekedMessage, kw_only=True):

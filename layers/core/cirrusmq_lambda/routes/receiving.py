@@ -20,7 +20,7 @@ from cirrusmq_lambda.answers.received import (
     ReceivedMessage,
     ReceivedMessages,
 )
-from cirrusmq_lambda.http import Request, Route, read_flag
+from cirrusmq_lambda.http import Request, Route, following, read_flag
 from cirrusmq_lambda.problems import describe
 from cirrusmq_lambda.receipt_sources import source_of
 from cirrusmq_lambda.replies import Ok
@@ -105,9 +105,9 @@ def _take(request: Request, begun: Begun) -> list[ReceivedMessage]:
 
 
 def _peek(request: Request, source: Source) -> Ok[PeekedMessages]:
-    peeked = peek(request.core, source, request.body(PeekRequest))
-    shown = [PeekedMessage.at(each.parcel, each.place, each.message) for each in peeked]
-    return Ok(PeekedMessages(messages=shown))
+    page = peek(request.core, source, request.body(PeekRequest))
+    shown = [PeekedMessage.at(each.parcel, each.place, each.message) for each in page.messages]
+    return Ok(PeekedMessages(messages=shown, cursor=following(page.cursor)))
 
 
 SUBSCRIPTION = "/topics/{topic}/subscriptions/{subscription}"
