@@ -24,8 +24,9 @@ from .routes import Declared, answers_of
 
 _DESCRIPTION = """\
 Queues and topics over HTTP. A call shows an access key as `Authorization: Bearer <id>:<secret>`;
-names are those of the key's account, another account's queue is `{account}:{queue}`. Unknown
-fields are refused. Times are RFC 3339 in UTC with milliseconds, durations are seconds.
+names are those of the key's account, another account's queue is `{account}:{queue}` and its topic
+`{account}:{topic}`, by a grant. Unknown fields are refused. Times are RFC 3339 in UTC with
+milliseconds, durations are seconds.
 
 A `filter` has `sql`, one of `tags`, `tag_expression` and `binding_keys`, or both, which must hold
 then. In SQL `TAGS = 'a'` is true where `a` is one of the message's tags; `<>`, IN and NOT IN
@@ -50,7 +51,7 @@ _TAGS = {
 }
 _PATH_PARAMETERS = {
     "queue": "a queue's name, or `account:queue`",
-    "topic": "a topic's name",
+    "topic": "a topic's name, or `account:topic`",
     "subscription": "a subscription's name",
     "receiver": "a receiver's name",
     "account": "an account's name",

@@ -19,7 +19,12 @@ from cirrusmq.settlement.delete import DeleteRequest
 from cirrusmq.settlement.visibility import GiveBackRequest, VisibilityRequest
 from cirrusmq.subscriptions.confirmations import ConfirmRequest
 from cirrusmq_lambda.http import NoFields
-from cirrusmq_lambda.routes.access import GrantRequest, KeyRequest, RotateRequest
+from cirrusmq_lambda.routes.access import (
+    GrantRequest,
+    KeyRequest,
+    RotateRequest,
+    TopicGrantRequest,
+)
 
 QUEUE = "/queues/{queue}"
 TOPIC = "/topics/{topic}"
@@ -154,7 +159,10 @@ _QUEUES = {
         tag="Queues",
         summary="Make deleted messages active again, from a time on",
         body=RewindRequest,
-        examples={"to a time": {"to": "2026-11-20T08:00:00.000Z"}},
+        examples={
+            "to a time": {"to": "2026-11-20T08:00:00.000Z"},
+            "in unix seconds": {"to": 1795161600},
+        },
         problems=("NotRewindable",),
     ),
     f"POST {QUEUE}/redrive": Operation(
@@ -353,6 +361,27 @@ _ACCESS = {
     f"GET {QUEUE}/grants": Operation(
         tag="Access",
         summary="List the grants on a queue",
+        query=PAGE,
+    ),
+    f"PUT {TOPIC}/grants/{{account}}": Operation(
+        tag="Access",
+        summary="Let another account use a topic",
+        body=TopicGrantRequest,
+        examples={"publishing": {"permission": "publish"}},
+    ),
+    f"GET {TOPIC}/grants/{{account}}": Operation(
+        tag="Access",
+        summary="Show an account's permission on a topic",
+        problems=("GrantNotFound",),
+    ),
+    f"DELETE {TOPIC}/grants/{{account}}": Operation(
+        tag="Access",
+        summary="Take a grant back; subscriptions that the account made are still there",
+        problems=("GrantNotFound",),
+    ),
+    f"GET {TOPIC}/grants": Operation(
+        tag="Access",
+        summary="List the grants on a topic",
         query=PAGE,
     ),
     "GET /grants": Operation(

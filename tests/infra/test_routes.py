@@ -47,6 +47,8 @@ EXPECTED = {
         *(f"{method} {QUEUE}/receivers/{{receiver}}" for method in ("PUT", "GET", "DELETE")),
         f"GET {QUEUE}/grants",
         *(f"{method} {QUEUE}/grants/{{account}}" for method in ("PUT", "GET", "DELETE")),
+        f"GET {TOPIC}/grants",
+        *(f"{method} {TOPIC}/grants/{{account}}" for method in ("PUT", "GET", "DELETE")),
         "GET /grants",
         "POST /keys",
         "GET /keys",

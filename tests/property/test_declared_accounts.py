@@ -36,8 +36,11 @@ POLICIES = st.one_of(
         optional={"jitter": st.sampled_from([0, 0.25, 1])},
     ),
 )
+SQL = {"sql": "region = 'eu' AND size > 3"}
 FILTERS = st.one_of(
-    TAGS.map(lambda tags: {"tags": tags}), st.just({"sql": "region = 'eu' AND size > 3"})
+    TAGS.map(lambda tags: {"tags": tags}),
+    st.just(SQL),
+    TAGS.map(lambda tags: {**SQL, "tags": tags}),
 )
 RECEIVERS = st.dictionaries(
     NAMES, optional(start=st.sampled_from(["latest", "earliest"]), filter=FILTERS), max_size=2
@@ -45,6 +48,11 @@ RECEIVERS = st.dictionaries(
 GRANTS = st.dictionaries(
     st.sampled_from(["bob", "carol", "on"]),
     st.sampled_from(["send", "receive", "send_receive", "info", "admin", "full"]),
+    max_size=2,
+)
+TOPIC_GRANTS = st.dictionaries(
+    st.sampled_from(["bob", "carol", "on"]),
+    st.sampled_from(["publish", "subscribe", "publish_subscribe", "info", "admin", "full"]),
     max_size=2,
 )
 DEAD_LETTERS = st.fixed_dictionaries(
@@ -109,6 +117,7 @@ TOPICS = st.dictionaries(
         partitions=st.integers(1, 255),
         description=TEXTS,
         subscriptions=SUBSCRIPTIONS,
+        grants=TOPIC_GRANTS,
     ),
     max_size=3,
 )

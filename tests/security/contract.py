@@ -120,6 +120,7 @@ def set_stage() -> Stage:
     assert owner.put("/queues/orders/receivers/copy").status == 201
     assert owner.put("/queues/orders/grants/carol", {"permission": "send"}).status == 200
     assert owner.put("/topics/news").status == 201
+    assert owner.put("/topics/news/grants/carol", {"permission": "publish"}).status == 200
     pull = {"protocol": "pull"}
     assert owner.put("/topics/news/subscriptions/all", pull).status == 201
     broadcast = {"protocol": "pull", "mode": "broadcasting"}

@@ -46,6 +46,41 @@ MAY: dict[str, tuple[str, ...]] = {
     "DELETE /queues/{queue}/grants/{account}": ADMINS,
 }
 """Call of a queue -> permissions that another account needs one of."""
+TOPIC_PERMISSIONS = ("publish", "subscribe", "publish_subscribe", "info", "admin", "full")
+TOPIC, SUBSCRIPTION = "/topics/{topic}", "/topics/{topic}/subscriptions/{subscription}"
+SUBSCRIBERS = ("subscribe", "publish_subscribe", "full")
+MAY_ON_TOPIC: dict[str, tuple[str, ...]] = {
+    f"PUT {TOPIC}": ADMINS,
+    f"PATCH {TOPIC}": ADMINS,
+    f"GET {TOPIC}": READERS,
+    f"DELETE {TOPIC}": OWNERS_ALONE,
+    f"POST {TOPIC}/messages": ("publish", "publish_subscribe", "full"),
+    f"GET {TOPIC}/messages": SUBSCRIBERS,
+    f"GET {TOPIC}/messages/{{id}}": READERS,
+    f"POST {TOPIC}/match": READERS,
+    f"PUT {TOPIC}/grants/{{account}}": ADMINS,
+    f"GET {TOPIC}/grants/{{account}}": ADMINS,
+    f"GET {TOPIC}/grants": ADMINS,
+    f"DELETE {TOPIC}/grants/{{account}}": ADMINS,
+    f"GET {TOPIC}/subscriptions": READERS,
+    f"PUT {SUBSCRIPTION}": (*SUBSCRIBERS, "admin"),
+    f"PATCH {SUBSCRIPTION}": (*SUBSCRIBERS, "admin"),
+    f"GET {SUBSCRIPTION}": (*SUBSCRIBERS, "info", "admin"),
+    f"DELETE {SUBSCRIPTION}": (*SUBSCRIBERS, "admin"),
+    f"POST {SUBSCRIPTION}/confirm": (*SUBSCRIBERS, "admin"),
+    f"POST {SUBSCRIPTION}/secret": (*SUBSCRIBERS, "admin"),
+    **{
+        f"POST {SUBSCRIPTION}/{work}": (*SUBSCRIBERS, "admin")
+        for work in ("pause", "resume", "retry")
+    },
+    **{
+        f"POST {SUBSCRIPTION}/messages/{call}": SUBSCRIBERS
+        for call in ("receive", "peek", "delete", "visibility", "give-back", "dead-letter")
+    },
+    f"GET {SUBSCRIPTION}/messages": SUBSCRIBERS,
+}
+"""Call of a topic -> permissions that another account needs one of; for subscriptions that this
+account has made."""
 OPEN = {"GET /health", "GET /openapi.json", "GET /docs", "GET /docs/{asset}"}
 WITH_A_TOKEN = {"POST /topics/{topic}/subscriptions/{subscription}/confirm"}
 CALLERS_OWN = {
@@ -83,6 +118,7 @@ def fresh() -> Iterator[Stage]:
 
 def test_it_is_decided_for_every_route_who_may_call_it() -> None:
     assert {str(call) for call in OF_QUEUES} == set(MAY)
+    assert {str(call) for call in OF_TOPICS} == set(MAY_ON_TOPIC)
     assert {str(call) for call in CALLS if not call.needs_key} == OPEN | WITH_A_TOKEN
     rest = {str(call) for call in CALLS} - {str(call) for call in [*OF_QUEUES, *OF_TOPICS]}
     assert rest == OPEN | CALLERS_OWN | set(BY_ID)
@@ -93,7 +129,7 @@ def test_the_owner_may_make_every_call(fresh: Stage, call: Call) -> None:
     """The refusals below are then for the caller, not for the call."""
     names = names_for(fresh, call)
     if "{topic}" in call.route and call.method == "PUT":
-        names |= {"topic": "fresh"} if "{subscription}" not in call.route else {}
+        names |= {"topic": "fresh"} if call.route == TOPIC else {}
         names["subscription"] = "fresh"
 
     reply = fresh.make(fresh.owner, call, names)
@@ -180,9 +216,68 @@ def test_a_foreign_topic_is_forbidden_existing_or_not(stage: Stage, call: Call) 
         names = {**names_for(stage, call), "topic": name}
         reply = stage.make(stage.foreigner, call, names)
         assert (reply.status, reply.code) == (403, "Forbidden"), (name, reply.text)
-        details.add(reply.json["detail"])
+        details.add(reply.json["detail"].replace(name, "topic"))
     assert len(details) == 1
     assert stage.everything() == before
+
+
+@pytest.mark.parametrize("call", OF_TOPICS, ids=str)
+def test_a_grant_on_a_topic_allows_the_calls_of_its_permission_and_no_others(call: Call) -> None:
+    for permission in TOPIC_PERMISSIONS:
+        stage = set_stage()
+        _make_subscriptions_of_foreigner(stage)
+        grant = {"permission": permission}
+        assert stage.owner.put("/topics/news/grants/bob", grant).status == 200
+        theirs = {**names_for(stage, call), "topic": "alice:news"}
+        names = {**theirs, "subscription": f"bobs-{theirs['subscription']}"}
+        before = stage.everything()
+
+        reply = stage.make(stage.foreigner, call, names)
+
+        if permission in MAY_ON_TOPIC[str(call)]:
+            assert reply.status in call.succeeds_with, (permission, reply.text)
+        else:
+            assert (reply.status, reply.code) == (403, "Forbidden"), permission
+            assert stage.everything() == before
+        elsewhere = stage.make(stage.foreigner, call, {**names, "topic": "alice:other"})
+        assert elsewhere.code == "Forbidden", "a grant is about one topic"
+        stage.world.engine.close()
+
+
+@pytest.mark.parametrize(
+    "call", [call for call in OF_TOPICS if "{subscription}" in call.route], ids=str
+)
+def test_to_subscribe_is_about_the_subscriptions_that_the_account_made(call: Call) -> None:
+    for permission in ("subscribe", "publish_subscribe"):
+        stage = set_stage()
+        grant = {"permission": permission}
+        assert stage.owner.put("/topics/news/grants/bob", grant).status == 200
+        names = {**names_for(stage, call), "topic": "alice:news"}
+        before = stage.everything()
+        missing = stage.make(stage.foreigner, call, {**names, "subscription": "nobodys"})
+        if call.method != "PUT":
+            reply = stage.make(stage.foreigner, call, names)
+            assert (reply.status, reply.code) == (403, "Forbidden"), reply.text
+            assert missing.json["detail"] == reply.json["detail"]
+            assert stage.everything() == before
+        else:
+            assert missing.status == 201
+            assert stage.make(stage.foreigner, call, names).code == "Forbidden"
+        stage.world.engine.close()
+
+
+def _make_subscriptions_of_foreigner(stage: Stage) -> None:
+    """As those of the owner, `bobs-all` and so on; with a message in each."""
+    grant = "/topics/news/grants/bob"
+    assert stage.owner.put(grant, {"permission": "subscribe"}).status == 200
+    for name in ("all", "everybody", "web"):
+        shown = stage.owner.get(f"/topics/news/subscriptions/{name}").json
+        given = {key: shown[key] for key in ("protocol", "mode", "endpoint") if key in shown}
+        path = f"/topics/alice:news/subscriptions/bobs-{name}"
+        reply = stage.foreigner.put(path, given)
+        assert (reply.status, reply.json["made_by"]) == (201, "bob")
+    assert stage.owner.delete(grant).status == 204
+    stage.world.settle()
 
 
 @pytest.mark.parametrize("call", [*OF_QUEUES, *OF_TOPICS], ids=str)

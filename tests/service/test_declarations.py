@@ -161,6 +161,25 @@ def test_an_attribute_that_leaves_the_file_returns_to_its_default(shop: Shop) ->
     assert shop.apply(changed) == []
 
 
+def test_grants_on_topics_are_made_changed_and_taken_back(shop: Shop) -> None:
+    granted = "version: 1\ntopics: {sales: {grants: {bob: publish, carol: subscribe}}}\n"
+    assert shop.apply(granted) == [
+        "create topic sales",
+        "create topic grant sales/bob",
+        "create topic grant sales/carol",
+    ]
+    assert "    grants:\n      bob: publish\n      carol: subscribe\n" in shop.export()
+    assert shop.apply(shop.export(), delete=True) == []
+    shop.apply(granted.replace("bob: publish", "bob: info"))
+    assert shop.client.show_topic_grant("sales", "bob")["permission"] == "info"
+    assert shop.apply("version: 1\ntopics: {sales: {}}\n", delete=True) == [
+        "delete topic grant sales/bob",
+        "delete topic grant sales/carol",
+    ]
+    with pytest.raises(document.BadFile, match="topic grant sales/bob: permission: must be one"):
+        shop.plan("version: 1\ntopics: {sales: {grants: {bob: send}}}\n")
+
+
 def test_a_retry_policy_written_out_is_its_default(shop: Shop) -> None:
     shop.apply(SHOP)
     assert shop.apply(SHOP.replace(", retry: {policy: unordered}", "")) == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime
 
 import pytest
 from tests.service.conftest import (
@@ -148,12 +149,33 @@ class TestWhatIsRefused:
         assert (future.code, future.json["parameter"]) == ("InvalidParameter", "to")
 
     @pytest.mark.parametrize(
-        "time", ["", "yesterday", "2026-11-18", "2026-11-18T11:06:40", 1_795_000_000, None]
+        "time",
+        ["", "yesterday", "2026-11-18", "2026-11-18T11:06:40", "1795000000", -1, 1e300, True, None],
     )
-    def test_a_time_is_rfc_3339(self, rewindable: TestQueue, time: object) -> None:
+    def test_a_time_is_rfc_3339_or_a_number_of_seconds(
+        self, rewindable: TestQueue, time: object
+    ) -> None:
         reply = rewindable.client.post(f"{rewindable.path}/rewind", {"to": time})
 
         assert (reply.code, reply.json["parameter"]) == ("InvalidParameter", "to")
+
+    def test_seconds_since_1970_are_understood(
+        self, world: World, rewindable: TestQueue, now: Now
+    ) -> None:
+        path = f"{rewindable.path}/rewind"
+        seconds = datetime.fromisoformat(now()).timestamp()
+        for to in (seconds - 3_599.5, int(seconds), seconds - 0.001):
+            assert rewindable.client.post(path, {"to": to}).status == 202
+        assert rewindable.client.post(path, {"to": 0}).code == "NotRewindable"
+        assert rewindable.client.post(path, {"to": seconds + 1}).code == "InvalidParameter"
+
+        rewindable.send("before")
+        world.clock.pass_seconds(10)
+        moment = datetime.fromisoformat(now()).timestamp()
+        rewindable.send("after")
+        consume(rewindable)
+        assert rewindable.run("rewind", to=moment)["done"] == 1
+        assert rewindable.bodies() == ["after"]
 
     def test_other_offsets_are_understood(self, rewindable: TestQueue) -> None:
         rewindable.send("x")

@@ -47,6 +47,7 @@ class TestTopics:
         assert shown.pop("counts") == {"active": 0}
         assert shown.pop("region")
         assert shown == created
+        assert shown["message_retention_seconds"] == 86_400
 
     @pytest.mark.parametrize("name", GOOD_NAMES)
     def test_a_name_is_3_to_64_characters(self, alice: Client, name: str) -> None:
@@ -220,7 +221,7 @@ class TestSubscriptions:
     def test_a_pull_subscription_has_the_defaults(self, topic: TestTopic, now: Any) -> None:
         group = topic.subscribe("group")
 
-        assert group.shown == {
+        assert {name: held for name, held in group.shown.items() if name != "retry_in_force"} == {
             "name": "group",
             "topic": "news",
             "id": group.id,
@@ -408,6 +409,46 @@ class TestSubscriptions:
         assert (reply.status, reply.code) == (409, "AlreadyExists")
 
     @pytest.mark.parametrize(
+        ("protocol", "given", "policy", "waits", "retries"),
+        [
+            ("pull", {}, "unordered", [10, 30, 60], 16),
+            ("pull", {"ordered": True}, "ordered", [1], None),
+            ("http", {"endpoint": URL}, "exponential_decay", [1, 2, 4], 176),
+            ("http", {"endpoint": URL, "ordered": True}, "http_ordered", [60], 288),
+        ],
+    )
+    def test_the_default_policy_is_shown_where_none_is_given(
+        self,
+        topic: TestTopic,
+        protocol: str,
+        given: dict[str, Any],
+        policy: str,
+        waits: list[int],
+        retries: int | None,
+    ) -> None:
+        group = topic.subscribe("group", protocol, **given)
+        shown = group.show()
+        assert shown["retry"] is None
+        held = shown["retry_in_force"]
+        assert held["waits"][:3] == waits
+        assert (held["policy"], held["jitter"], held["max_retries"]) == (policy, 0, retries)
+        listed = topic.client.get(f"{topic.path}/subscriptions").json["subscriptions"]
+        assert listed[0]["retry_in_force"] == held
+        if protocol == "pull":
+            changed = group.patch(retry={"policy": "http_unordered"})
+            assert "retry_in_force" not in changed.json
+
+    def test_no_policy_is_shown_where_nothing_is_retried(self, topic: TestTopic) -> None:
+        topic.client.put("/queues/inbox")
+        for fields in (
+            {"protocol": "queue", "endpoint": "inbox"},
+            {"protocol": "pull", "mode": "broadcasting"},
+        ):
+            reply = topic.try_subscribe(f"to-{fields['protocol']}", **fields)
+            assert reply.status == 201
+            assert "retry_in_force" not in reply.json
+
+    @pytest.mark.parametrize(
         ("protocol", "written_out"),
         [
             ("pull", {"retry": {"policy": "unordered", "max_retries": 16}}),
@@ -452,7 +493,8 @@ class TestSubscriptions:
 
         assert reply.status == 200
         changed = {"filter": {"tags": ["b"]}, "retry": retry, "modified_at": now()}
-        assert reply.json == group.shown | changed
+        before = {name: held for name, held in group.shown.items() if name != "retry_in_force"}
+        assert reply.json == before | changed
         assert [topic.matched(tags=[tag]) for tag in "ab"] == [0, 1]
         group.give_back(*group.receive())
         world.clock.pass_seconds(1.4)

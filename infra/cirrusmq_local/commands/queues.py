@@ -103,13 +103,16 @@ def purge(name: Queue, yes: Yes = False, as_json: Json = False, data: Data = DAT
 @queues.command("rewind")
 def rewind(
     name: Queue,
-    to: Annotated[str, typer.Option(help="Time of sending: 2026-11-20T08:00:00Z.")],
+    to: Annotated[
+        str, typer.Option(help="Time of sending: 2026-11-20T08:00:00Z, or 1795161600 (unix).")
+    ],
     as_json: Json = False,
     data: Data = DATA,
 ) -> None:
     """Make deleted messages that were sent at or after a time active again."""
     client = connect(data)
-    _follow(client, client.rewind_queue(name, to), as_json)
+    moment = int(to) if to.isascii() and to.isdigit() else to
+    _follow(client, client.rewind_queue(name, moment), as_json)
 
 
 @queues.command("export")

@@ -24,7 +24,7 @@ _WAITING = ("active", "inactive", "delayed")
 def read_account(client: Client) -> dict[Place, Found]:
     """Every queue, receiver, grant, topic and subscription of the key's account.
 
-    Two calls a queue and one a topic, beside the listings. What is deleted meanwhile is left out.
+    Two calls a queue and a topic, beside the listings. What is deleted meanwhile is left out.
     """
     found: dict[Place, Found] = {}
     own_queues = set()
@@ -36,6 +36,9 @@ def read_account(client: Client) -> dict[Place, Found]:
             own_queue = own_dead_letter_queue(subscription["id"])
             found[inner] = _found(inner, subscription, own_queue)
             own_queues.add(own_queue)
+        for granted in _entries(iter(client.list_topic_grants(place.name))):
+            inner = Place("topic_grant", granted["account"], place.name)
+            found[inner] = _found(inner, granted)
     for queue in list(client.list_queues()):
         place = Place("queue", queue["name"])
         attributes = contract.of_answer(place, queue)
@@ -87,7 +90,7 @@ def _counts(client: Client, place: Place) -> Iterator[int]:
             yield client.show_topic(place.name)["counts"]["active"]
         case "subscription":
             yield _waiting(client.show_subscription(place.parent, place.name))
-        case "grant":
+        case "grant" | "topic_grant":
             yield 0
 
 

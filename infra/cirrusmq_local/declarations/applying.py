@@ -52,6 +52,8 @@ def _create(client: Client, step: Step) -> str | None:
             client.create_receiver(place.parent, place.name, body)
         case "grant":
             client.put_grant(place.parent, place.name, body["permission"])
+        case "topic_grant":
+            client.put_topic_grant(place.parent, place.name, body["permission"])
         case "subscription":
             return client.create_subscription(place.parent, place.name, body).get("secret")
     return None
@@ -66,6 +68,8 @@ def _change(client: Client, step: Step) -> None:
             client.change_topic(place.name, body)
         case "grant":
             client.put_grant(place.parent, place.name, body["permission"])
+        case "topic_grant":
+            client.put_topic_grant(place.parent, place.name, body["permission"])
         case "subscription":
             client.change_subscription(place.parent, place.name, body)
         case "receiver":
@@ -83,6 +87,7 @@ def _delete(client: Client, step: Step, force: bool) -> None:
         "topic": lambda: client.delete_topic(place.name),
         "receiver": lambda: client.delete_receiver(place.parent, place.name),
         "grant": lambda: client.delete_grant(place.parent, place.name),
+        "topic_grant": lambda: client.delete_topic_grant(place.parent, place.name),
         "subscription": lambda: client.delete_subscription(place.parent, place.name),
     }
     try:

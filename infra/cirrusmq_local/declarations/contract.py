@@ -38,14 +38,18 @@ from cirrusmq.model.topic import (
 )
 from cirrusmq.webhooks.urls import check_endpoint
 from cirrusmq_client import answers
-from cirrusmq_local.declarations.resources import Attributes, Kind, Place
+from cirrusmq_local.declarations.resources import GRANTS, Attributes, Kind, Place
 
-PERMISSIONS = get_args(get_type_hints(answers.GrantState)["permission"])
+PERMISSIONS: dict[Kind, tuple[str, ...]] = {
+    "grant": get_args(get_type_hints(answers.GrantState)["permission"]),
+    "topic_grant": get_args(get_type_hints(answers.TopicGrantState)["permission"]),
+}
 _NAMES: dict[Kind, tuple[int, int]] = {
     "queue": QUEUE_NAME,
     "receiver": RECEIVER_NAME,
     "grant": ACCOUNT_NAME,
     "topic": TOPIC_NAME,
+    "topic_grant": ACCOUNT_NAME,
     "subscription": TOPIC_NAME,
 }
 _DEFAULT_RECEIVER = "default"
@@ -74,13 +78,13 @@ def complete(place: Place, given: Attributes, topic: Attributes | None = None) -
         case "subscription":
             made = _subscription(place, given, topic or {}).attributes()
             return cast(Attributes, msgspec.to_builtins(made))
-        case "grant":
-            return _grant(given)
+        case "grant" | "topic_grant":
+            return _grant(place.kind, given)
 
 
 def defaults(place: Place, attributes: Attributes) -> Attributes:
     """The attributes of such a resource where nothing is said; without those that must be said."""
-    if place.kind == "grant":
+    if place.kind in GRANTS:
         return {}
     if place.kind != "subscription":
         return complete(place, {})
@@ -99,7 +103,7 @@ def differing(place: Place, attributes: Attributes) -> Attributes:
 
 def of_answer(place: Place, answer: Attributes) -> Attributes:
     """The attributes in an answer of the service, without its ids, times and counts."""
-    if place.kind == "grant":
+    if place.kind in GRANTS:
         return {"permission": answer["permission"]}
     if place.kind == "subscription":
         known = tuple(
@@ -140,7 +144,7 @@ def changes(
             raise InvalidParameter(next(iter(changed)), "is fixed when the receiver is created")
         case "subscription":
             return _subscription_changes(place, before, changed, topic or {})
-        case "grant":
+        case "grant" | "topic_grant":
             pass
     return changed
 
@@ -183,12 +187,12 @@ def _receiver(given: ReceiverInput) -> Attributes:
     return {"start": given.start, "filter": compile_filter(selected, "queue").normalized()}
 
 
-def _grant(given: Attributes) -> Attributes:
+def _grant(kind: Kind, given: Attributes) -> Attributes:
     unknown = [name for name in given if name != "permission"]
     if unknown:
         raise InvalidParameter(unknown[0], "this field is not known")
-    if given.get("permission") not in PERMISSIONS:
-        raise InvalidParameter("permission", f"must be one of {', '.join(PERMISSIONS)}")
+    if given.get("permission") not in PERMISSIONS[kind]:
+        raise InvalidParameter("permission", f"must be one of {', '.join(PERMISSIONS[kind])}")
     return dict(given)
 
 

@@ -11,6 +11,7 @@
       sales:
         subscriptions:
           billing: {protocol: queue, endpoint: orders}
+        grants: {partner: publish}
 
 Attributes have the names and values of the HTTP contract; those at their defaults are left out.
 """
@@ -22,14 +23,14 @@ from typing import Any
 
 from cirrusmq.base.errors import CirrusMQError
 from cirrusmq_local.declarations import contract, yaml_text
-from cirrusmq_local.declarations.resources import Attributes, Declared, Kind, Place
+from cirrusmq_local.declarations.resources import GRANTS, Attributes, Declared, Kind, Place
 from cirrusmq_local.declarations.yaml_text import TextError
 
 VERSION = 1
 _SECTIONS: Mapping[str, Kind] = {"queues": "queue", "topics": "topic"}
 _WITHIN: Mapping[Kind, Mapping[str, Kind]] = {
     "queue": {"receivers": "receiver", "grants": "grant"},
-    "topic": {"subscriptions": "subscription"},
+    "topic": {"subscriptions": "subscription", "grants": "topic_grant"},
 }
 _Path = tuple[str, ...]
 
@@ -79,7 +80,7 @@ def _nested(container: Place, resources: Mapping[Place, Attributes]) -> dict[str
 
 
 def _short(place: Place, attributes: Attributes) -> Any:
-    if place.kind == "grant":
+    if place.kind in GRANTS:
         return attributes["permission"]
     return dict(contract.differing(place, attributes))
 
@@ -169,7 +170,7 @@ class _Reader:
 
 def _granted(kind: Kind, held: Any) -> Any:
     """`bob: send` is short for `bob: {permission: send}`."""
-    if kind != "grant" or not isinstance(held, dict):
+    if kind not in GRANTS or not isinstance(held, dict):
         return held
     return {
         name: {"permission": given} if isinstance(given, str) else given

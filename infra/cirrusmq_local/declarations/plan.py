@@ -4,7 +4,7 @@ In this order, since the service checks references whenever it writes:
 
     queues without dead_letter      they may be the dead-letter queues of others
     queues with it                  those that nothing uses for its own dead letters now
-    receivers, grants, topics, subscriptions
+    receivers, grants, topics, subscriptions, grants on topics
     deletes                         subscriptions and topics, receivers and grants, queues last
     queues with it, used so now     their users have left them by now
 
@@ -31,8 +31,8 @@ from cirrusmq_local.declarations.resources import (
 )
 
 Action: TypeAlias = Literal["create", "change", "delete"]
-_MAKES = ("receiver", "grant", "topic", "subscription")
-_DELETES = ("subscription", "topic", "receiver", "grant", "queue")
+_MAKES = ("receiver", "grant", "topic", "subscription", "topic_grant")
+_DELETES = ("topic_grant", "subscription", "topic", "receiver", "grant", "queue")
 
 
 @dataclass(frozen=True, kw_only=True)

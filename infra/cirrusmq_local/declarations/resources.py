@@ -6,14 +6,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-Kind: TypeAlias = Literal["queue", "receiver", "grant", "topic", "subscription"]
+Kind: TypeAlias = Literal["queue", "receiver", "grant", "topic", "subscription", "topic_grant"]
+GRANTS: tuple[Kind, ...] = ("grant", "topic_grant")
+_OF_TOPICS: tuple[Kind, ...] = ("topic", "subscription", "topic_grant")
 Attributes: TypeAlias = Mapping[str, Any]
 """All attributes of a resource, as JSON values, in the form that the service keeps."""
 
 
 @dataclass(frozen=True, order=True)
 class Place:
-    """Where a resource is: `parent` is the queue of a receiver or a grant, a subscription's topic.
+    """Where a resource is: `parent` is the queue or topic of a receiver, grant or subscription.
 
     The name of a grant is the account that it is for.
     """
@@ -24,7 +26,7 @@ class Place:
 
     def __str__(self) -> str:
         within = f"{self.parent}/" if self.parent else ""
-        return f"{self.kind} {within}{self.name}"
+        return f"{self.kind.replace('_', ' ')} {within}{self.name}"
 
     @property
     def folded(self) -> Place:
@@ -32,7 +34,7 @@ class Place:
 
         Accounts do not, of which a grant is for one.
         """
-        name = self.name if self.kind == "grant" else self.name.lower()
+        name = self.name if self.kind in GRANTS else self.name.lower()
         return Place(self.kind, name, self.parent.lower())
 
     @property
@@ -40,12 +42,12 @@ class Place:
         """The queue or topic that it belongs to."""
         if not self.parent:
             return None
-        return Place("topic" if self.kind == "subscription" else "queue", self.parent)
+        return Place("topic" if self.kind in _OF_TOPICS else "queue", self.parent)
 
     @property
     def queue(self) -> str | None:
-        """The queue that it is, or is of; None for a topic and a subscription."""
-        return None if self.kind in ("topic", "subscription") else self.parent or self.name
+        """The queue that it is, or is of; None for a topic and what belongs to one."""
+        return None if self.kind in _OF_TOPICS else self.parent or self.name
 
 
 @dataclass(frozen=True, kw_only=True)

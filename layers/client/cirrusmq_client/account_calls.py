@@ -13,7 +13,7 @@ from cirrusmq_client.answers import (
     Health,
     KeyState,
     NewKey,
-    SharedQueue,
+    SharedResource,
 )
 from cirrusmq_client.calls import Calls
 from cirrusmq_client.errors import KeyNotFound
@@ -72,7 +72,7 @@ class AccountCalls(Calls):
         yield from self._delete(f"/keys/{part(access_key_id)}", KeyNotFound)
 
     @driven
-    def list_granted(self) -> Steps[list[SharedQueue]]:
+    def list_granted(self) -> Steps[list[SharedResource]]:
         """The grants of other accounts to the caller's."""
         return (yield from self._all("/grants", "grants"))
 

@@ -195,6 +195,18 @@ class MatchedMessages(TypedDict):
     messages: list[MatchedMessage]
 
 
+class RetryInForce(TypedDict):
+    """The default retry policy, shown where `retry` is null and something is retried."""
+
+    policy: str
+    waits: list[float]
+    """in seconds; the last one repeats"""
+    jitter: float
+    """the share of each wait that is drawn"""
+    max_retries: int | None
+    """null: no end"""
+
+
 class Invoke(TypedDict):
     """A function that is called with batches of messages, and within which bounds."""
 
@@ -205,7 +217,7 @@ class Invoke(TypedDict):
 
 
 class SubscriptionAttributes(TypedDict):
-    """A subscription."""
+    """A subscription; `made_by`: the account that made it, where that is not the topic's own."""
 
     name: str
     topic: str
@@ -214,6 +226,7 @@ class SubscriptionAttributes(TypedDict):
     endpoint: NotRequired[str]
     filter: dict[str, Any] | None
     retry: dict[str, Any] | None
+    retry_in_force: NotRequired[RetryInForce]
     content_format: Literal["json", "simplified"]
     dead_letter_queue: str | None
     max_in_flight: NotRequired[int]
@@ -222,6 +235,7 @@ class SubscriptionAttributes(TypedDict):
     invoke: NotRequired[Invoke | None]
     paused: NotRequired[bool]
     """whether its messages wait until it is resumed"""
+    made_by: NotRequired[str]
     created_at: str
     modified_at: str
 
@@ -311,6 +325,7 @@ class QueueWithCounts(QueueAttributes):
     """A queue and its counts of messages."""
 
     counts: Counts
+    region: str
 
 
 class QueuePage(TypedDict):
@@ -432,19 +447,34 @@ class GrantPage(TypedDict):
     """opaque: the cursor of the next page; absent at the end of a listing"""
 
 
-class SharedQueue(TypedDict):
-    """A queue that another account shares with the caller's."""
+class TopicGrantState(TypedDict):
+    """A grant: the permission of another account on a topic."""
 
-    queue: str
-    """as calls address it"""
     account: str
-    permission: Literal["send", "receive", "send_receive", "info", "admin", "full"]
+    permission: Literal["publish", "subscribe", "publish_subscribe", "info", "admin", "full"]
+
+
+class TopicGrantPage(TypedDict):
+    """A page of the grants on a topic, by account."""
+
+    grants: list[TopicGrantState]
+    cursor: NotRequired[str]
+    """opaque: the cursor of the next page; absent at the end of a listing"""
+
+
+class SharedResource(TypedDict):
+    """A queue or a topic that another account shares with the caller's, as calls address it."""
+
+    queue: NotRequired[str]
+    topic: NotRequired[str]
+    account: str
+    permission: str
 
 
 class SharedPage(TypedDict):
     """A page of the grants of other accounts to the caller's."""
 
-    grants: list[SharedQueue]
+    grants: list[SharedResource]
     cursor: NotRequired[str]
     """opaque: the cursor of the next page; absent at the end of a listing"""
 
@@ -456,6 +486,8 @@ class TopicAttributes(TypedDict):
     id: str
     filter: Literal["tags", "routing_key"]
     max_message_bytes: int
+    message_retention_seconds: int
+    """fixed: a message's whole life"""
     partitions: int
     description: str | None
     created_at: str

@@ -59,9 +59,12 @@ class QueueCalls(Calls):
         return str((yield from self._post_once(queue_path(name) + "/purge", {}))["operation"])
 
     @driven
-    def rewind_queue(self, name: str, to: datetime | str) -> Steps[str]:
-        """Make deleted messages sent at or after a time active again; the operation's id."""
-        body = {"to": to_text(to)}
+    def rewind_queue(self, name: str, to: datetime | str | float) -> Steps[str]:
+        """Make deleted messages sent at or after a time active again; the operation's id.
+
+        A number is in seconds since the epoch.
+        """
+        body = {"to": to if isinstance(to, int | float) else to_text(to)}
         return str((yield from self._post_once(queue_path(name) + "/rewind", body))["operation"])
 
     @driven

@@ -12,10 +12,11 @@ from cirrusmq_client.answers import (
     SubscriptionAttributes,
     SubscriptionWithState,
     TopicAttributes,
+    TopicGrantState,
     TopicWithCounts,
 )
 from cirrusmq_client.calls import Attributes, Calls
-from cirrusmq_client.errors import SubscriptionNotFound, TopicNotFound
+from cirrusmq_client.errors import GrantNotFound, SubscriptionNotFound, TopicNotFound
 from cirrusmq_client.messages import Message, Received
 from cirrusmq_client.outcomes import Published
 from cirrusmq_client.sources import Subscription, part, subscription_path, topic_path
@@ -146,6 +147,30 @@ class TopicCalls(Calls):
         yield from self._post_once(subscription_path(topic, name) + "/retry", {})
 
     @driven
+    def put_topic_grant(self, topic: str, account: str, permission: str) -> Steps[TopicGrantState]:
+        """Let another account `publish`, `subscribe`, `publish_subscribe`, `info`, `admin`, `full`.
+
+        It names the topic `account:topic`.
+        """
+        body = {"permission": permission}
+        return cast(TopicGrantState, (yield from self._put(_grant(topic, account), body)))
+
+    @driven
+    def show_topic_grant(self, topic: str, account: str) -> Steps[TopicGrantState]:
+        """Another account's permission; GrantNotFound."""
+        return cast(TopicGrantState, (yield from self._get(_grant(topic, account))))
+
+    @driven
+    def list_topic_grants(self, topic: str) -> Steps[list[TopicGrantState]]:
+        """All grants on a topic."""
+        return (yield from self._all(topic_path(topic) + "/grants", "grants"))
+
+    @driven
+    def delete_topic_grant(self, topic: str, account: str) -> Steps[None]:
+        """Take a grant back; subscriptions that the account made are still there."""
+        yield from self._delete(_grant(topic, account), GrantNotFound)
+
+    @driven
     def show_signing_secret(self, topic: str, name: str) -> Steps[str]:
         """The secret that signs what a URL gets: a new one since the deployment's turned over."""
         path = subscription_path(topic, name) + "/secret"
@@ -156,3 +181,7 @@ class TopicCalls(Calls):
         """Confirm an endpoint with its token; its owner, without one, has a new one sent."""
         body = {} if token is None else {"token": token}
         yield from self._post_once(subscription_path(topic, name) + "/confirm", body)
+
+
+def _grant(topic: str, account: str) -> str:
+    return f"{topic_path(topic)}/grants/{part(account)}"

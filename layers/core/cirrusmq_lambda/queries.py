@@ -14,6 +14,7 @@ KNOWN: Mapping[str, frozenset[str]] = {
     "GET /queues/{queue}/messages/{id}": frozenset({"receiver", "group", "body"}),
     "GET /topics/{topic}/messages/{id}": frozenset({"body"}),
     "GET /queues/{queue}/grants": _PAGE,
+    "GET /topics/{topic}/grants": _PAGE,
     "GET /queues/{queue}/receivers": _PAGE,
     "GET /topics/{topic}/subscriptions": _PAGE,
     "GET /topics/{topic}/messages": _LOG,

@@ -51,6 +51,8 @@ MANAGES = frozenset(
         *(f"{method} {_QUEUE}/receivers/{{receiver}}" for method in ("PUT", "DELETE")),
         f"GET {_QUEUE}/grants",
         *(f"{method} {_QUEUE}/grants/{{account}}" for method in ("PUT", "GET", "DELETE")),
+        f"GET {_TOPIC}/grants",
+        *(f"{method} {_TOPIC}/grants/{{account}}" for method in ("PUT", "GET", "DELETE")),
         *(f"{method} {_TOPIC}" for method in ("PUT", "PATCH", "DELETE")),
         *(f"{method} {_SUBSCRIPTION}" for method in ("PUT", "PATCH", "DELETE")),
         *(f"POST {_SUBSCRIPTION}/{work}" for work in _WORK),

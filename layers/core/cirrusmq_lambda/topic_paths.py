@@ -1,8 +1,9 @@
-"""The topic and the subscription in a call's path: always of the caller's own account."""
+"""The topic and the subscription in a call's path, as far as the caller may use them."""
 
 from __future__ import annotations
 
-from cirrusmq.base.errors import Forbidden, InvalidParameter
+from cirrusmq.access.topic_permissions import Reached, TopicNeed, find_topic, reach
+from cirrusmq.base.errors import InvalidParameter, SubscriptionNotFound
 from cirrusmq.model.source import Source
 from cirrusmq.model.topic import Mode, Subscription, Topic
 from cirrusmq.subscriptions.sources import subscription_source
@@ -11,23 +12,34 @@ from cirrusmq.subscriptions.topics import get_topic
 from cirrusmq_lambda.http import Request
 
 
-def own_name(request: Request) -> str:
-    """The topic's name; another account's topic is Forbidden, since topics have no grants."""
-    owner, colon, name = request.path("topic").rpartition(":")
-    if colon and owner != request.caller.account:
-        raise Forbidden("only its own account may use a topic")
-    return name
+def reached(request: Request, *needs: TopicNeed) -> Reached:
+    """The topic in the path, which need not exist in the caller's own account."""
+    found = reach(request.core, request.caller, request.path("topic"))
+    found.require(*needs)
+    return found
 
 
-def topic_of(request: Request) -> Topic:
+def topic_of(request: Request, *needs: TopicNeed) -> Topic:
     """The topic in the path."""
-    account = request.caller.account
-    return get_topic(request.core, account, own_name(request))
+    return find_topic(request.core, request.caller, request.path("topic"), *needs)
+
+
+def subscription_of(request: Request, *needs: TopicNeed) -> tuple[Topic, Subscription]:
+    """The topic and the subscription in the path."""
+    found = reached(request, "subscribe", *needs)
+    topic = get_topic(request.core, found.account, found.name)
+    try:
+        subscription = get_subscription(request.core, topic, request.path("subscription"))
+    except SubscriptionNotFound:
+        found.require("info", "own")  # to others it is as one that they did not make
+        raise
+    found.require_subscription(subscription, "subscribe", *needs)
+    return topic, subscription
 
 
 def pull_subscription(request: Request, mode: Mode) -> Subscription:
     """The pull subscription in the path; InvalidParameter for one of another kind."""
-    subscription = get_subscription(request.core, topic_of(request), request.path("subscription"))
+    _, subscription = subscription_of(request)
     if subscription.protocol != "pull" or subscription.mode != mode:
         raise InvalidParameter("subscription", f"must be a pull subscription in mode {mode}")
     return subscription

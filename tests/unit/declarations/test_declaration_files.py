@@ -235,18 +235,20 @@ def test_merged_mappings_are_read() -> None:
 def test_every_attribute_of_the_contract_is_known() -> None:
     """A field that is added to a struct of the contract is read and written from then on."""
     made = {"name", "id", "created_at", "modified_at", "topic", "starts_at"}
+    shown_alone = {"retry_in_force", "made_by"}
     for place, struct, answer in (
         (Place("queue", "a"), QueueAttributes, answers.QueueAttributes),
         (Place("topic", "sales"), TopicAttributes, answers.TopicAttributes),
     ):
         known = set(contract.complete(place, {}))
         assert known == set(struct.__struct_fields__)
-        assert known == set(answer.__annotations__) - made
+        fixed = {"message_retention_seconds"} if place.kind == "topic" else set()
+        assert known == set(answer.__annotations__) - made - fixed
     shown = set()
     for protocol, endpoint in (("pull", None), ("queue", "a"), ("http", "https://example.com")):
         given = {"protocol": protocol} | ({"endpoint": endpoint} if endpoint else {})
         shown |= set(contract.complete(Place("subscription", "web", "sales"), given))
-    assert shown == set(answers.SubscriptionAttributes.__annotations__) - made
+    assert shown == set(answers.SubscriptionAttributes.__annotations__) - made - shown_alone
     receiver = set(contract.complete(Place("receiver", "r", "a"), {}))
     assert receiver == set(answers.ReceiverAttributes.__annotations__) - made
 

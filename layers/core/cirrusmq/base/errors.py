@@ -106,7 +106,7 @@ class ReceiverNotFound(CirrusMQError):
 
 
 class GrantNotFound(CirrusMQError):
-    """The queue has no grant for this account."""
+    """The queue or topic has no grant for this account."""
 
 
 class KeyNotFound(CirrusMQError):

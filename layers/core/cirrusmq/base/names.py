@@ -7,6 +7,7 @@ import re
 from typing import NamedTuple
 
 from cirrusmq.base.errors import InvalidParameter
+from cirrusmq.base.limits import TOPIC_NAME
 
 ID_CHARACTERS = 12
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
@@ -18,7 +19,7 @@ RECEIVER_NAME = (1, 64)
 
 
 class QueueRef(NamedTuple):
-    """A queue as a caller addresses it: `account` is the caller's own unless the name says."""
+    """A queue or topic as a caller names it: `account` is its own unless the name says."""
 
     account: str
     name: str
@@ -41,6 +42,14 @@ def parse_queue_ref(value: str, account: str, parameter: str = "queue") -> Queue
     if colon:
         check_name(parameter, owner, ACCOUNT_NAME)
     return QueueRef(owner if colon else account, check_name(parameter, name))
+
+
+def parse_topic_ref(value: str, account: str, parameter: str = "topic") -> QueueRef:
+    """As `parse_queue_ref`, of a topic."""
+    owner, colon, name = value.rpartition(":")
+    if colon:
+        check_name(parameter, owner, ACCOUNT_NAME)
+    return QueueRef(owner if colon else account, check_name(parameter, name, TOPIC_NAME))
 
 
 def new_id(randomness: random.Random) -> str:

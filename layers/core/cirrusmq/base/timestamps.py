@@ -9,6 +9,8 @@ from functools import lru_cache
 from cirrusmq.base.errors import InvalidParameter
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_LAST_SECOND = 253_402_300_799
+"""Of the year 9999."""
 # A text: few calls are given times, and `re` remembers it compiled.
 _RFC3339 = r"(?a)\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d{1,9})?([Zz]|[+-]\d\d:\d\d)"
 
@@ -31,3 +33,13 @@ def parse_time(parameter: str, text: str) -> int:
         raise InvalidParameter(
             parameter, "must be an RFC 3339 time, such as 2026-11-20T08:00:00.123Z"
         ) from error
+
+
+def parse_moment(parameter: str, value: str | int | float) -> int:
+    """As `parse_time`; a number is in seconds since the epoch, with fractions."""
+    if isinstance(value, str):
+        return parse_time(parameter, value)
+    # NaN is within no bounds.
+    if not 0 <= value <= _LAST_SECOND:
+        raise InvalidParameter(parameter, f"must be 0 to {_LAST_SECOND:,} seconds since 1970")
+    return int(value * 1000)

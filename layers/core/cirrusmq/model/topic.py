@@ -109,6 +109,8 @@ class Subscription(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     """Of `pull` in mode clustering."""
     log_partitions: int = limits.TOPIC_PARTITIONS_DEFAULT
     """How many the topic's log has."""
+    made_by: str | None = None
+    """The account that made it, where that is not the topic's own: by a grant to subscribe."""
     confirmed: bool = True
     paused: bool = False
     """Whether nothing is posted to its URL, and its group receives nothing."""

@@ -11,12 +11,14 @@ others behind it (see `lifecycle.rewound_groups`).
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Annotated
 
 import msgspec
+from msgspec import Meta
 from msgspec.structs import replace
 
 from cirrusmq.base.errors import InvalidParameter, NotRewindable
-from cirrusmq.base.timestamps import format_time, parse_time
+from cirrusmq.base.timestamps import format_time, parse_moment
 from cirrusmq.lifecycle.moves import REWOUND
 from cirrusmq.lifecycle.rewound_groups import group_of, let_in
 from cirrusmq.model.parcel import Parcel
@@ -47,12 +49,15 @@ _LET_IN = 20
 class RewindRequest(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     """The body of a rewind."""
 
-    to: str
+    to: Annotated[
+        str | int | float,
+        Meta(description="an RFC 3339 time, or seconds since the beginning of 1970 in UTC"),
+    ]
 
 
 def rewind(core: Core, queue: Queue, request: RewindRequest) -> Operation:
     """Make every deleted message sent at `to` or later active again."""
-    to_ms = parse_time("to", request.to)
+    to_ms = parse_moment("to", request.to)
     now_ms = core.now_ms()
     if to_ms > now_ms:
         raise InvalidParameter("to", f"must not be in the future; it is now {format_time(now_ms)}")

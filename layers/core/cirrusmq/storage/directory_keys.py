@@ -64,6 +64,16 @@ def granted_place(account: str, owner: str, queue_name: str) -> Place:
     return Place(f"G#{account}", f"{owner}#{queue_name}")
 
 
+def topic_grant_place(topic_id: str, account: str) -> Place:
+    """A grant, in its topic's list."""
+    return Place(f"T#{topic_id}", f"grant#{account}")
+
+
+def topic_granted_place(account: str, owner: str, topic_name: str) -> Place:
+    """A grant on a topic, in the list of the account that has it; no queue has such a name."""
+    return Place(f"G#{account}", f"{owner}#topic#{topic_name}")
+
+
 def topic_place(account: str, name: str) -> Place:
     """A topic; case of the name is ignored."""
     return Place(f"A#{account}", f"topic#{name.lower()}")

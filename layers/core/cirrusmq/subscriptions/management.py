@@ -39,16 +39,18 @@ def put_subscription(
     given: SubscriptionInput,
     *,
     resource_id: str | None = None,
+    made_by: str | None = None,
 ) -> tuple[Subscription, bool]:
     """Create a subscription, or find it with these attributes; answers (it, created).
 
-    `resource_id`: the id of a new one, never used before; without it one by chance.
+    `resource_id`: the id of a new one, never used before; without it one by chance. `made_by`: the
+    account that makes it, where that is not the topic's own.
 
     A message published after the answer is later than the subscription by every clock: a publish
     that began before it is not put among those whose order is kept.
     """
     check_name("subscription", name, limits.TOPIC_NAME)
-    wanted = _wanted(core, topic, name, given)
+    wanted = msgspec.structs.replace(_wanted(core, topic, name, given), made_by=made_by)
     subscription, created, token = change(core, lambda: _creation(core, topic, wanted, resource_id))
     core.wait_until(subscription.created_ms + core.skew_ms)
     if token is not None:

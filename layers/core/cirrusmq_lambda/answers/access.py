@@ -6,8 +6,8 @@ from typing import Annotated, Any, Self
 
 from msgspec import UNSET, Meta, UnsetType
 
+from cirrusmq.access.grants import AnyGrant, Grant, Permission, TopicGrant, TopicPermission
 from cirrusmq.access.keys import AccessKey
-from cirrusmq.access.permissions import Grant, Permission
 from cirrusmq.access.scopes import Scope
 from cirrusmq.base.timestamps import format_time
 from cirrusmq_lambda.answers.body import Body, Cursor, Time
@@ -32,24 +32,48 @@ class GrantPage(Body):
     cursor: Cursor | UnsetType = UNSET
 
 
-class SharedQueue(Body):
-    """A queue that another account shares with the caller's."""
+class TopicGrantState(Body):
+    """A grant: the permission of another account on a topic."""
 
-    queue: Annotated[str, Meta(description="as calls address it", examples=["bob:orders"])]
     account: str
-    permission: Permission
+    permission: TopicPermission
 
     @classmethod
-    def of(cls, grant: Grant) -> Self:
-        """The answer to the account that may use the queue."""
-        name = f"{grant.owner}:{grant.queue}"
-        return cls(queue=name, account=grant.owner, permission=grant.permission)
+    def of(cls, grant: TopicGrant) -> Self:
+        """The answer to the topic's owner."""
+        return cls(account=grant.account, permission=grant.permission)
+
+
+class TopicGrantPage(Body):
+    """A page of the grants on a topic, by account."""
+
+    grants: list[TopicGrantState]
+    cursor: Cursor | UnsetType = UNSET
+
+
+class SharedResource(Body, kw_only=True):
+    """A queue or a topic that another account shares with the caller's, as calls address it."""
+
+    queue: str | UnsetType = UNSET
+    topic: str | UnsetType = UNSET
+    account: str
+    permission: str
+
+    @classmethod
+    def of(cls, grant: AnyGrant) -> Self:
+        """The answer to the account that may use it."""
+        return cls(
+            queue=UNSET if grant.queue is None else f"{grant.owner}:{grant.queue}",
+            topic=UNSET if grant.topic is None else f"{grant.owner}:{grant.topic}",
+            account=grant.owner,
+            permission=grant.permission,
+        )
 
 
 class SharedPage(Body):
     """A page of the grants of other accounts to the caller's."""
 
-    grants: list[SharedQueue]
+    grants: list[SharedResource]
     cursor: Cursor | UnsetType = UNSET
 
 

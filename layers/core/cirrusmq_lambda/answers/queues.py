@@ -54,6 +54,7 @@ class QueueWithCounts(QueueAttributes):
     """A queue and its counts of messages."""
 
     counts: Counts
+    region: str
 
 
 class QueuePage(Body):

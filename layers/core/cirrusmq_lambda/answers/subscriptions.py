@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, Self
 from msgspec import UNSET, Meta, UnsetType
 
 from cirrusmq.base.timestamps import format_time
+from cirrusmq.model.retry import RetryPolicy
 from cirrusmq.model.topic import ContentFormat, Mode, Protocol, Subscription
 from cirrusmq.queues.counts import Counts
 from cirrusmq.subscriptions.state import SubscriptionState
@@ -14,8 +15,23 @@ from cirrusmq_lambda.answers.body import Body, Cursor, Time
 from cirrusmq_lambda.answers.invoking import Invoke
 
 
+class RetryInForce(Body):
+    """The default retry policy, shown where `retry` is null and something is retried."""
+
+    policy: str
+    waits: Annotated[list[float], Meta(description="in seconds; the last one repeats")]
+    jitter: Annotated[float, Meta(description="the share of each wait that is drawn")]
+    max_retries: Annotated[int | None, Meta(description="null: no end")]
+
+    @classmethod
+    def of(cls, policy: RetryPolicy) -> Self:
+        """The answer of a policy."""
+        waits = [wait_ms / 1000 for wait_ms in policy.waits_ms]
+        return cls(policy.policy, waits, policy.jitter, policy.max_retries)
+
+
 class SubscriptionAttributes(Body, kw_only=True):
-    """A subscription."""
+    """A subscription; `made_by`: the account that made it, where that is not the topic's own."""
 
     name: str
     topic: str
@@ -24,6 +40,7 @@ class SubscriptionAttributes(Body, kw_only=True):
     endpoint: str | UnsetType = UNSET
     filter: dict[str, Any] | None
     retry: dict[str, Any] | None
+    retry_in_force: RetryInForce | UnsetType = UNSET
     content_format: ContentFormat
     dead_letter_queue: str | None
     max_in_flight: int | UnsetType = UNSET
@@ -34,6 +51,7 @@ class SubscriptionAttributes(Body, kw_only=True):
         Annotated[bool, Meta(description="whether its messages wait until it is resumed")]
         | UnsetType
     ) = UNSET
+    made_by: str | UnsetType = UNSET
     created_at: Time
     modified_at: Time
 
@@ -46,10 +64,17 @@ class SubscriptionAttributes(Body, kw_only=True):
             id=subscription.id,
             **subscription.attributes(),
             paused=subscription.paused if subscription.pausable else UNSET,
+            retry_in_force=_default_policy(subscription),
+            made_by=subscription.made_by or UNSET,
             created_at=format_time(subscription.created_ms),
             modified_at=format_time(subscription.modified_ms),
             **more,
         )
+
+
+def _default_policy(subscription: Subscription) -> RetryInForce | UnsetType:
+    policy = subscription.policy if subscription.retry is None else None
+    return UNSET if policy is None else RetryInForce.of(policy)
 
 
 class NewSubscription(SubscriptionAttributes, kw_only=True):

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, Self
 from msgspec import UNSET, Meta, UnsetType
 from msgspec.structs import asdict
 
+from cirrusmq.base.limits import TOPIC_LIFE_SECONDS
 from cirrusmq.base.timestamps import format_time
 from cirrusmq.fanout.trace import Trace, TracedState
 from cirrusmq.model.topic import Topic, TopicKind
@@ -22,6 +23,7 @@ class TopicAttributes(Body):
     id: str
     filter: TopicKind
     max_message_bytes: int
+    message_retention_seconds: Annotated[int, Meta(description="fixed: a message's whole life")]
     partitions: int
     description: str | None
     created_at: Time
@@ -34,6 +36,7 @@ class TopicAttributes(Body):
             name=topic.name,
             id=topic.id,
             **asdict(topic.attributes),
+            message_retention_seconds=TOPIC_LIFE_SECONDS,
             created_at=format_time(topic.created_ms),
             modified_at=format_time(topic.modified_ms),
             **more,

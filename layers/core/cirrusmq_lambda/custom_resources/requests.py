@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 from msgspec import field
 
-from cirrusmq.access.permissions import Permission
+from cirrusmq.access.grants import Permission
 from cirrusmq.base.errors import InvalidParameter
 from cirrusmq.base.names import ACCOUNT_NAME, check_name
 from cirrusmq.base.shapes import convert_texts

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from cirrusmq.access import permissions
+from cirrusmq.access import grants
 from cirrusmq.base.decoding import convert
 from cirrusmq.base.errors import AlreadyExists, GrantNotFound, QueueNotFound, TopicNotFound
 from cirrusmq.model.queue import Queue, QueueInput, ReceiverInput, create_attributes
@@ -138,17 +138,17 @@ class GrantResource(Resource):
         granted = _found(self._granted)
         if granted is not None and granted.permission != given.permission:
             raise AlreadyExists(f"account {self.place.name} has another permission already")
-        permissions.put_grant(self.core, queue, self.place.name, given.permission)
+        grants.put_grant(self.core, queue, self.place.name, given.permission)
         return queue.id
 
     def change(self, given: GrantRequest) -> None:
-        permissions.put_grant(self.core, self._queue(), self.place.name, given.permission)
+        grants.put_grant(self.core, self._queue(), self.place.name, given.permission)
 
     def delete(self) -> None:
-        permissions.delete_grant(self.core, self._queue(), self.place.name)
+        grants.delete_grant(self.core, self._queue(), self.place.name)
 
-    def _granted(self) -> permissions.Grant:
-        return permissions.get_grant(self.core, self._queue(), self.place.name)
+    def _granted(self) -> grants.Grant:
+        return grants.get_grant(self.core, self._queue(), self.place.name)
 
     def _queue(self) -> Queue:
         return queues.find_queue(self.core, self.place.account, self.place.parent).value

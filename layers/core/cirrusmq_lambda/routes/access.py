@@ -7,10 +7,11 @@ from typing import Annotated
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from cirrusmq.access import keys, permissions
+from cirrusmq.access import grants, keys
+from cirrusmq.access.grants import Permission, TopicPermission
 from cirrusmq.access.keys import KeyRights
 from cirrusmq.access.last_use import last_uses
-from cirrusmq.access.permissions import Permission, find_queue
+from cirrusmq.access.permissions import find_queue
 from cirrusmq.access.scopes import Scope
 from cirrusmq.base.limits import KEY_GRACE_SECONDS, KEY_GRACE_SECONDS_DEFAULT
 from cirrusmq.base.names import ACCOUNT_NAME, check_name
@@ -23,10 +24,13 @@ from cirrusmq_lambda.answers.access import (
     KeyState,
     NewKey,
     SharedPage,
-    SharedQueue,
+    SharedResource,
+    TopicGrantPage,
+    TopicGrantState,
 )
 from cirrusmq_lambda.http import Request, Route, following
 from cirrusmq_lambda.replies import Created, NoContent, Ok
+from cirrusmq_lambda.topic_paths import topic_of
 
 
 class KeyRequest(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
@@ -51,9 +55,15 @@ class RotateRequest(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
 
 class GrantRequest(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """The body of `PUT …/grants/{account}`."""
+    """The body of `PUT /queues/{queue}/grants/{account}`."""
 
     permission: Permission
+
+
+class TopicGrantRequest(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """The body of `PUT /topics/{topic}/grants/{account}`."""
+
+    permission: TopicPermission
 
 
 def create_key(request: Request) -> Created[NewKey]:
@@ -99,7 +109,7 @@ def put_grant(request: Request) -> Ok[GrantState]:
     """Let another account use a queue."""
     queue = find_queue(request.core, request.caller, request.path("queue"), "admin")
     body = request.body(GrantRequest)
-    grant = permissions.put_grant(request.core, queue, request.path("account"), body.permission)
+    grant = grants.put_grant(request.core, queue, request.path("account"), body.permission)
     return Ok(GrantState.of(grant))
 
 
@@ -107,7 +117,7 @@ def show_grant(request: Request) -> Ok[GrantState]:
     """The grant on a queue to another account."""
     queue = find_queue(request.core, request.caller, request.path("queue"), "admin")
     account = check_name("account", request.path("account"), ACCOUNT_NAME)
-    grant = permissions.get_grant(request.core, queue, account)
+    grant = grants.get_grant(request.core, queue, account)
     return Ok(GrantState.of(grant))
 
 
@@ -115,7 +125,7 @@ def show_grants(request: Request) -> Ok[GrantPage]:
     """A page of the grants on a queue."""
     queue = find_queue(request.core, request.caller, request.path("queue"), "admin")
     limit, cursor = request.page()
-    listed, more = permissions.page_of_grants(request.core, queue, limit, cursor)
+    listed, more = grants.page_of_grants(request.core, queue, limit, cursor)
     return Ok(GrantPage(grants=list(map(GrantState.of, listed)), cursor=following(more)))
 
 
@@ -123,7 +133,37 @@ def remove_grant(request: Request) -> NoContent:
     """Take a grant back."""
     queue = find_queue(request.core, request.caller, request.path("queue"), "admin")
     account = check_name("account", request.path("account"), ACCOUNT_NAME)
-    permissions.delete_grant(request.core, queue, account)
+    grants.delete_grant(request.core, queue, account)
+    return NoContent()
+
+
+def put_topic_grant(request: Request) -> Ok[TopicGrantState]:
+    """Let another account use a topic."""
+    topic, body = topic_of(request, "admin"), request.body(TopicGrantRequest)
+    grant = grants.put_topic_grant(request.core, topic, request.path("account"), body.permission)
+    return Ok(TopicGrantState.of(grant))
+
+
+def show_topic_grant(request: Request) -> Ok[TopicGrantState]:
+    """The grant on a topic to another account."""
+    topic = topic_of(request, "admin")
+    account = check_name("account", request.path("account"), ACCOUNT_NAME)
+    return Ok(TopicGrantState.of(grants.get_topic_grant(request.core, topic, account)))
+
+
+def show_topic_grants(request: Request) -> Ok[TopicGrantPage]:
+    """A page of the grants on a topic."""
+    topic = topic_of(request, "admin")
+    limit, cursor = request.page()
+    listed, more = grants.page_of_topic_grants(request.core, topic, limit, cursor)
+    return Ok(TopicGrantPage(grants=list(map(TopicGrantState.of, listed)), cursor=following(more)))
+
+
+def remove_topic_grant(request: Request) -> NoContent:
+    """Take a grant on a topic back."""
+    topic = topic_of(request, "admin")
+    account = check_name("account", request.path("account"), ACCOUNT_NAME)
+    grants.delete_topic_grant(request.core, topic, account)
     return NoContent()
 
 
@@ -131,8 +171,8 @@ def show_granted(request: Request) -> Ok[SharedPage]:
     """A page of the grants of other accounts to the caller's."""
     core, account = request.core, request.caller.account
     limit, cursor = request.page()
-    listed, more = permissions.page_of_granted(core, account, limit, cursor)
-    return Ok(SharedPage(grants=list(map(SharedQueue.of, listed)), cursor=following(more)))
+    listed, more = grants.page_of_granted(core, account, limit, cursor)
+    return Ok(SharedPage(grants=list(map(SharedResource.of, listed)), cursor=following(more)))
 
 
 ROUTES: dict[str, Route] = {
@@ -144,5 +184,9 @@ ROUTES: dict[str, Route] = {
     "GET /queues/{queue}/grants/{account}": show_grant,
     "GET /queues/{queue}/grants": show_grants,
     "DELETE /queues/{queue}/grants/{account}": remove_grant,
+    "PUT /topics/{topic}/grants/{account}": put_topic_grant,
+    "GET /topics/{topic}/grants/{account}": show_topic_grant,
+    "GET /topics/{topic}/grants": show_topic_grants,
+    "DELETE /topics/{topic}/grants/{account}": remove_topic_grant,
     "GET /grants": show_granted,
 }

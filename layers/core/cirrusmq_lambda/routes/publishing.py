@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from cirrusmq.base.errors import CirrusMQError
 from cirrusmq.publishing.publish import PublishRequest, match, publish
-from cirrusmq.subscriptions.topics import get_topic
 from cirrusmq_lambda.answers.published import (
     MatchedMessage,
     MatchedMessages,
@@ -14,13 +13,12 @@ from cirrusmq_lambda.answers.published import (
 from cirrusmq_lambda.http import Request, Route
 from cirrusmq_lambda.problems import describe
 from cirrusmq_lambda.replies import Created, Ok
-from cirrusmq_lambda.topic_paths import own_name
+from cirrusmq_lambda.topic_paths import topic_of
 
 
 def publish_messages(request: Request) -> Created[PublishedMessages] | Ok[PublishedMessages]:
     """Publish up to 16 messages to a topic; 201 where all are stored or none."""
-    account = request.caller.account
-    topic = get_topic(request.core, account, own_name(request))
+    topic = topic_of(request, "publish")
     body = request.body(PublishRequest)
     entries = [
         PublishedMessage(error=describe(each, request.id))
@@ -34,7 +32,7 @@ def publish_messages(request: Request) -> Created[PublishedMessages] | Ok[Publis
 
 def match_messages(request: Request) -> Ok[MatchedMessages]:
     """Tell who would get these messages; none is published."""
-    topic = get_topic(request.core, request.caller.account, own_name(request))
+    topic = topic_of(request, "info")
     body = request.body(PublishRequest)
     entries = [
         MatchedMessage(error=describe(each, request.id))

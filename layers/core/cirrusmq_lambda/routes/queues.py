@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from cirrusmq.access.permissions import authorize, check_invoke, find_queue
 from cirrusmq.base.errors import Forbidden
 from cirrusmq.model.queue import DeadLetterInput, QueueInput
@@ -54,7 +56,8 @@ def show_queue(request: Request) -> Ok[QueueWithCounts]:
     queue = find_queue(core, request.caller, request.path("queue"), "info")
     now_ms = core.now_ms()
     counts = count(core, queue_source(queue, now_ms))
-    return Ok(QueueWithCounts.of(queue, counts=Counts.of(counts, now_ms)))
+    region = os.environ.get("AWS_REGION", "")
+    return Ok(QueueWithCounts.of(queue, counts=Counts.of(counts, now_ms), region=region))
 
 
 def show_queues(request: Request) -> Ok[QueuePage]:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
+
 from msgspec import UNSET
 
 from cirrusmq.access.permissions import check_invoke
-from cirrusmq.base.errors import InvalidParameter
-from cirrusmq.model.topic import SubscriptionInput
+from cirrusmq.base.errors import Forbidden, InvalidParameter, SubscriptionNotFound
+from cirrusmq.model.topic import SubscriptionInput, Topic
 from cirrusmq.subscriptions import confirmations, management, subscriptions
 from cirrusmq.subscriptions.confirmations import ConfirmRequest
 from cirrusmq.subscriptions.state import read_state
+from cirrusmq.subscriptions.topics import get_topic
 from cirrusmq_lambda import rights
 from cirrusmq_lambda.answers.subscriptions import (
     NewSubscription,
@@ -20,15 +23,18 @@ from cirrusmq_lambda.answers.subscriptions import (
 )
 from cirrusmq_lambda.http import NoFields, Request, Route, following
 from cirrusmq_lambda.replies import Created, NoContent, Ok
-from cirrusmq_lambda.topic_paths import topic_of
+from cirrusmq_lambda.topic_paths import reached, subscription_of, topic_of
 
 
 def put_subscription(request: Request) -> Created[NewSubscription] | Ok[SubscriptionAttributes]:
     """Subscribe; the answer that creates a URL's subscription shows its signing secret."""
-    core, topic = request.core, topic_of(request)
-    name, body = request.path("subscription"), _subscription_input(request)
+    core, name = request.core, request.path("subscription")
+    topic, made_by = _topic_to_subscribe(request), None
+    body = _subscription_input(request, topic)
     check_invoke(core, request.caller, body.invoke)
-    subscription, created = management.put_subscription(core, topic, name, body)
+    if topic.account != request.caller.account:
+        made_by = request.caller.account
+    subscription, created = management.put_subscription(core, topic, name, body, made_by=made_by)
     if not created:
         return Ok(SubscriptionAttributes.of(subscription))
     signed = subscription.protocol == "http"
@@ -38,26 +44,23 @@ def put_subscription(request: Request) -> Created[NewSubscription] | Ok[Subscrip
 
 def patch_subscription(request: Request) -> Ok[SubscriptionAttributes]:
     """Change some attributes."""
-    topic, body = topic_of(request), _subscription_input(request)
-    name = request.path("subscription")
+    topic, subscription = subscription_of(request, "admin")
+    body = _subscription_input(request, topic)
     check_invoke(request.core, request.caller, body.invoke)
-    changed = management.change_subscription(request.core, topic, name, body)
+    changed = management.change_subscription(request.core, topic, subscription.name, body)
     return Ok(SubscriptionAttributes.of(changed))
 
 
 def show_subscription(request: Request) -> Ok[SubscriptionWithState]:
     """All attributes, the counts, and the state of deliveries."""
-    core = request.core
-    subscription = subscriptions.get_subscription(
-        core, topic_of(request), request.path("subscription")
-    )
-    state = read_state(core, subscription)
-    return Ok(SubscriptionWithState.at(subscription, state, core.now_ms()))
+    _, subscription = subscription_of(request, "info")
+    state = read_state(request.core, subscription)
+    return Ok(SubscriptionWithState.at(subscription, state, request.core.now_ms()))
 
 
 def show_subscriptions(request: Request) -> Ok[SubscriptionPage]:
     """A page of a topic's subscriptions."""
-    core, topic = request.core, topic_of(request)
+    core, topic = request.core, topic_of(request, "info")
     limit, cursor = request.page()
     listed, more = subscriptions.page_of_subscriptions(core, topic, limit, cursor)
     shown = list(map(SubscriptionAttributes.of, listed))
@@ -66,14 +69,29 @@ def show_subscriptions(request: Request) -> Ok[SubscriptionPage]:
 
 def remove_subscription(request: Request) -> NoContent:
     """Unsubscribe."""
-    topic = topic_of(request)
-    management.delete_subscription(request.core, topic, request.path("subscription"))
+    topic, subscription = subscription_of(request, "admin")
+    management.delete_subscription(request.core, topic, subscription.name)
     return NoContent()
 
 
-def _subscription_input(request: Request) -> SubscriptionInput:
-    """The body of a subscription, which may name queues."""
+def _topic_to_subscribe(request: Request) -> Topic:
+    """The topic in the path, on which the caller may make the subscription in it."""
+    found = reached(request, "subscribe", "admin")
+    topic = get_topic(request.core, found.account, found.name)
+    if "admin" in found.allowed:
+        return topic
+    with contextlib.suppress(SubscriptionNotFound):
+        there = subscriptions.get_subscription(request.core, topic, request.path("subscription"))
+        found.require_subscription(there, "subscribe")
+    return topic
+
+
+def _subscription_input(request: Request, topic: Topic) -> SubscriptionInput:
+    """The body of a subscription, which may name queues: none of another account's."""
     body: SubscriptionInput = request.body(SubscriptionInput)
+    names_queue = body.protocol == "queue" or isinstance(body.dead_letter_queue, str)
+    if names_queue and topic.account != request.caller.account:
+        raise Forbidden("only its owner may name queues: they are queues of the topic's account")
     rights.check_named(request.caller, "dead_letter_queue", body.dead_letter_queue)
     if body.protocol == "queue":
         rights.check_named(request.caller, "endpoint", body.endpoint)
@@ -82,9 +100,8 @@ def _subscription_input(request: Request) -> SubscriptionInput:
 
 def show_secret(request: Request) -> Ok[SigningSecret]:
     """The secret that signs now: another one since the deployment's was turned over."""
-    topic = topic_of(request)
+    _, subscription = subscription_of(request, "admin")
     request.body(NoFields)
-    subscription = subscriptions.get_subscription(request.core, topic, request.path("subscription"))
     if subscription.protocol != "http":
         raise InvalidParameter("subscription", "must be of a URL: others get no signature")
     return Ok(SigningSecret(secret=confirmations.signing_secrets(request.core, subscription.id)[0]))
@@ -92,25 +109,25 @@ def show_secret(request: Request) -> Ok[SigningSecret]:
 
 def pause_subscription(request: Request) -> Ok[SubscriptionAttributes]:
     """Let a subscription's messages wait."""
-    topic = topic_of(request)
+    topic, subscription = subscription_of(request, "admin")
     request.body(NoFields)
-    paused = management.pause(request.core, topic, request.path("subscription"))
+    paused = management.pause(request.core, topic, subscription.name)
     return Ok(SubscriptionAttributes.of(paused))
 
 
 def resume_subscription(request: Request) -> Ok[SubscriptionAttributes]:
     """Deliver them again."""
-    topic = topic_of(request)
+    topic, subscription = subscription_of(request, "admin")
     request.body(NoFields)
-    resumed = management.resume(request.core, topic, request.path("subscription"))
+    resumed = management.resume(request.core, topic, subscription.name)
     return Ok(SubscriptionAttributes.of(resumed))
 
 
 def retry_now(request: Request) -> NoContent:
     """Post what waits for its retry."""
-    topic = topic_of(request)
+    topic, subscription = subscription_of(request, "admin")
     request.body(NoFields)
-    management.retry_now(request.core, topic, request.path("subscription"))
+    management.retry_now(request.core, topic, subscription.name)
     return NoContent()
 
 
@@ -123,7 +140,8 @@ def confirm(request: Request) -> NoContent:
             raise InvalidParameter("token", "must be a token of 1 to 256 characters")
         confirmations.confirm(request.core, request.path("topic"), name, body.token)
     else:
-        confirmations.ask_again(request.core, topic_of(request), name)
+        topic, _ = subscription_of(request, "admin")
+        confirmations.ask_again(request.core, topic, name)
     return NoContent()
 
 

@@ -9,7 +9,7 @@ import msgspec
 
 from cirrusmq.base.limits import LOG_ENTRIES, LOG_ENTRIES_DEFAULT
 from cirrusmq.fanout.trace import trace
-from cirrusmq.model.topic import Subscription, TopicInput
+from cirrusmq.model.topic import Subscription, Topic, TopicInput
 from cirrusmq.publishing.log_reader import Logged, read_log
 from cirrusmq.subscriptions import management, topics
 from cirrusmq.subscriptions.state import count_topic
@@ -24,27 +24,27 @@ from cirrusmq_lambda.answers.topics import (
 )
 from cirrusmq_lambda.http import Request, Route, following, read_flag, read_limit
 from cirrusmq_lambda.replies import Created, NoContent, Ok
-from cirrusmq_lambda.topic_paths import own_name, pull_subscription, topic_of
+from cirrusmq_lambda.topic_paths import pull_subscription, reached, topic_of
 
 
 def put_topic(request: Request) -> Created[TopicAttributes] | Ok[TopicAttributes]:
     """Create a topic, or find it with the same attributes."""
-    account, name = request.caller.account, own_name(request)
-    topic, created = topics.create_topic(request.core, account, name, request.body(TopicInput))
+    found, given = reached(request, "admin"), request.body(TopicInput)
+    topic, created = topics.create_topic(request.core, found.account, found.name, given)
     shown = TopicAttributes.of(topic)
     return Created(shown) if created else Ok(shown)
 
 
 def patch_topic(request: Request) -> Ok[TopicAttributes]:
     """Change some attributes."""
-    account, name = request.caller.account, own_name(request)
-    changed = topics.change_topic(request.core, account, name, request.body(TopicInput))
+    found, given = reached(request, "admin"), request.body(TopicInput)
+    changed = topics.change_topic(request.core, found.account, found.name, given)
     return Ok(TopicAttributes.of(changed))
 
 
 def show_topic(request: Request) -> Ok[TopicWithCounts]:
     """All attributes, and how many messages are not yet taken by all who get them."""
-    topic = topic_of(request)
+    topic = topic_of(request, "info")
     counts = TopicCounts(active=count_topic(request.core, topic))
     region = os.environ.get("AWS_REGION", "")
     return Ok(TopicWithCounts.of(topic, counts=counts, region=region))
@@ -60,23 +60,25 @@ def show_topics(request: Request) -> Ok[TopicPage]:
 
 def remove_topic(request: Request) -> NoContent:
     """Delete a topic and its subscriptions."""
-    management.delete_topic(request.core, request.caller.account, own_name(request))
+    found = reached(request, "own")
+    management.delete_topic(request.core, found.account, found.name)
     return NoContent()
 
 
 def show_log(request: Request) -> Ok[LogPage]:
     """The topic's messages in order, for consumers that broadcast."""
-    return _page_of_log(request, None)
+    return _page_of_log(request, topic_of(request, "subscribe"), None)
 
 
 def show_subscription_log(request: Request) -> Ok[LogPage]:
     """As `show_log`, the messages that a broadcasting subscription's filter selects."""
-    return _page_of_log(request, pull_subscription(request, "broadcasting"))
+    subscription = pull_subscription(request, "broadcasting")
+    return _page_of_log(request, topic_of(request, "subscribe", "admin"), subscription)
 
 
-def _page_of_log(request: Request, subscription: Subscription | None) -> Ok[LogPage]:
+def _page_of_log(request: Request, topic: Topic, subscription: Subscription | None) -> Ok[LogPage]:
     limit = read_limit(request.query, LOG_ENTRIES, LOG_ENTRIES_DEFAULT)
-    topic, after = topic_of(request), request.query.get("after")
+    after = request.query.get("after")
     encoded, cursor = read_log(request.core, topic, subscription, after, limit, _encode)
     # They are JSON already: how many fit into a page is known by their sizes.
     messages = cast("list[LoggedMessage]", list(map(msgspec.Raw, encoded)))
@@ -89,7 +91,10 @@ def _encode(logged: Logged) -> bytes:
 
 def show_trace(request: Request) -> Ok[MessageTrace]:
     """A message's state at each subscription; its body where that is asked for."""
-    topic, body = topic_of(request), read_flag(request.query, "body")
+    found, body = reached(request, "info"), read_flag(request.query, "body")
+    if body:
+        found.require("subscribe")  # it is read as by a consumer
+    topic = topics.get_topic(request.core, found.account, found.name)
     return Ok(MessageTrace.of(trace(request.core, topic, request.path("id"), body=body)))
 
 

@@ -1,0 +1,202 @@
+"""Grants between accounts: of a queue's owner, and of a topic's, to another account."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias, TypeVar
+
+import msgspec
+
+from cirrusmq.base.errors import (
+    GrantNotFound,
+    InvalidParameter,
+    QueueNotFound,
+    TopicNotFound,
+)
+from cirrusmq.base.names import ACCOUNT_NAME, check_name
+from cirrusmq.model.queue import Queue
+from cirrusmq.model.topic import Topic
+from cirrusmq.queues.queues import get_queue
+from cirrusmq.runtime.core import Core
+from cirrusmq.storage import directory
+from cirrusmq.storage.directory_keys import (
+    Place,
+    grant_place,
+    granted_place,
+    topic_grant_place,
+    topic_granted_place,
+)
+from cirrusmq.storage.pages import read_page
+from cirrusmq.subscriptions.topics import get_topic
+
+Permission: TypeAlias = Literal["send", "receive", "send_receive", "info", "admin", "full"]
+TopicPermission: TypeAlias = Literal[
+    "publish", "subscribe", "publish_subscribe", "info", "admin", "full"
+]
+
+
+class Grant(msgspec.Struct, frozen=True, kw_only=True):
+    """The permission of an account on another account's queue."""
+
+    owner: str
+    queue: str
+    queue_id: str
+    account: str
+    permission: Permission
+
+
+class TopicGrant(msgspec.Struct, frozen=True, kw_only=True):
+    """The permission of an account on another account's topic."""
+
+    owner: str
+    topic: str
+    topic_id: str
+    account: str
+    permission: TopicPermission
+
+
+G = TypeVar("G", Grant, TopicGrant)
+
+
+class AnyGrant(msgspec.Struct, frozen=True, kw_only=True):
+    """A grant of either kind, as the list of the account that has it holds them."""
+
+    owner: str
+    queue: str | None = None
+    queue_id: str | None = None
+    topic: str | None = None
+    topic_id: str | None = None
+    account: str
+    permission: str
+
+
+def granted(core: Core, place: Place, shape: type[G]) -> G | None:
+    """The grant in the list of the account that has it, as the cache has it."""
+    return directory.read_cached(core, place, shape)
+
+
+def put_grant(core: Core, queue: Queue, account: str, permission: Permission) -> Grant:
+    """Let an account use a queue; replaces what was granted before."""
+    _check(account, queue.account)
+    grant = Grant(
+        owner=queue.account,
+        queue=queue.name,
+        queue_id=queue.id,
+        account=account,
+        permission=permission,
+    )
+    _write(core, _of_queue(queue, account), grant)
+    return grant
+
+
+def put_topic_grant(
+    core: Core, topic: Topic, account: str, permission: TopicPermission
+) -> TopicGrant:
+    """Let an account use a topic; replaces what was granted before."""
+    _check(account, topic.account)
+    grant = TopicGrant(
+        owner=topic.account,
+        topic=topic.name,
+        topic_id=topic.id,
+        account=account,
+        permission=permission,
+    )
+    _write(core, _of_topic(topic, account), grant)
+    return grant
+
+
+def get_grant(core: Core, queue: Queue, account: str) -> Grant:
+    """The grant of an account on a queue; GrantNotFound."""
+    return _read(core, grant_place(queue.id, account), Grant)
+
+
+def get_topic_grant(core: Core, topic: Topic, account: str) -> TopicGrant:
+    """The grant of an account on a topic; GrantNotFound."""
+    return _read(core, topic_grant_place(topic.id, account), TopicGrant)
+
+
+def delete_grant(core: Core, queue: Queue, account: str) -> None:
+    """Take a grant back."""
+    get_grant(core, queue, account)
+    _delete(core, _of_queue(queue, account))
+
+
+def delete_topic_grant(core: Core, topic: Topic, account: str) -> None:
+    """Take a grant on a topic back. The subscriptions that the account made are still there."""
+    get_topic_grant(core, topic, account)
+    _delete(core, _of_topic(topic, account))
+
+
+def page_of_grants(
+    core: Core, queue: Queue, limit: int, cursor: str | None
+) -> tuple[list[Grant], str | None]:
+    """A page of the grants on a queue, by account."""
+    return read_page(core, ("grants", queue.id), grant_place(queue.id, ""), limit, cursor, Grant)
+
+
+def page_of_topic_grants(
+    core: Core, topic: Topic, limit: int, cursor: str | None
+) -> tuple[list[TopicGrant], str | None]:
+    """A page of the grants on a topic, by account."""
+    place = topic_grant_place(topic.id, "")
+    return read_page(core, ("grants", topic.id), place, limit, cursor, TopicGrant)
+
+
+def page_of_granted(
+    core: Core, account: str, limit: int, cursor: str | None
+) -> tuple[list[AnyGrant], str | None]:
+    """A page of the grants that other accounts gave to this one."""
+    place = (granted_place(account, "", "").pk, "")
+    return read_page(
+        core,
+        ("granted", account),
+        place,
+        limit,
+        cursor,
+        AnyGrant,
+        lambda grant: _in_force(core, grant),
+    )
+
+
+def _in_force(core: Core, grant: AnyGrant) -> bool:
+    """Whether its queue or topic still exists: one made anew under its name is another."""
+    try:
+        if grant.topic is not None:
+            return get_topic(core, grant.owner, grant.topic).id == grant.topic_id
+        return get_queue(core, grant.owner, grant.queue or "").id == grant.queue_id
+    except (QueueNotFound, TopicNotFound):
+        return False
+
+
+def _of_queue(queue: Queue, account: str) -> tuple[Place, Place]:
+    """Both places of a grant: in the list of what is granted, and in its account's."""
+    return grant_place(queue.id, account), granted_place(account, queue.account, queue.name)
+
+
+def _of_topic(topic: Topic, account: str) -> tuple[Place, Place]:
+    return (
+        topic_grant_place(topic.id, account),
+        topic_granted_place(account, topic.account, topic.name),
+    )
+
+
+def _check(account: str, owner: str) -> None:
+    check_name("account", account, ACCOUNT_NAME)
+    if account == owner:
+        raise InvalidParameter("account", "must be another account; the owner has every permission")
+
+
+def _write(core: Core, places: tuple[Place, Place], grant: object) -> None:
+    core.store.transact([directory.put(core, place, grant) for place in places])
+    core.cache.turn_over(places[1])
+
+
+def _read(core: Core, place: Place, shape: type[G]) -> G:
+    found = directory.read(core, place, shape)
+    if found is None:
+        raise GrantNotFound
+    return found.value
+
+
+def _delete(core: Core, places: tuple[Place, Place]) -> None:
+    core.store.transact([directory.delete(core, place) for place in places])
+    core.cache.turn_over(places[1])
