@@ -157,7 +157,8 @@ _QUEUES = {
     ),
     f"POST {QUEUE}/rewind": Operation(
         tag="Queues",
-        summary="Make deleted messages active again, from a time on",
+        summary="Make deleted messages active again, from a time on; with one partition, and in"
+        " each group of an ordered queue, in order of sending",
         body=RewindRequest,
         examples={
             "to a time": {"to": "2026-11-20T08:00:00.000Z"},

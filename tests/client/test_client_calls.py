@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -15,10 +16,12 @@ from cirrusmq_client import (
     Backoff,
     Client,
     Connection,
+    Consumer,
     Message,
     PartlySent,
     Producer,
     Queue,
+    Subscription,
     errors,
 )
 from cirrusmq_client.batches import split
@@ -161,6 +164,42 @@ def test_receivers_keys_and_grants(client: Client, new_queue: NewQueue, producer
             partner.receive(f"local:{name}")
     client.delete_grant(name, "partner")
     client.delete_key(key["access_key_id"])
+
+
+def test_a_topic_is_shared_with_another_account(client: Client, producer: Producer) -> None:
+    client.create_topic("shared")
+    key = client.create_key("partner")
+    client.put_topic_grant("shared", "partner", "publish_subscribe")
+    assert client.list_topic_grants("shared") == [
+        {"account": "partner", "permission": "publish_subscribe"}
+    ]
+    connection = Connection(
+        url=client.url, access_key_id=key["access_key_id"], secret=key["secret"]
+    )
+    with Client(connection) as partner:
+        assert {"topic": "local:shared", "account": "local", "permission": "publish_subscribe"} in (
+            partner.list_granted()
+        )
+        partner.create_subscription("local:shared", "partners", {"protocol": "pull"})
+        (sent,) = partner.publish("local:shared", [Message("from outside")])
+        assert sent.matched == 1
+        got: list[str] = []
+        consumer = Consumer(
+            Subscription("local:shared", "partners"),
+            lambda message: got.append(message.text),
+            client=partner,
+            wait_seconds=1,
+        )
+        with consumer:
+            ends = time.monotonic() + 20
+            while not got and time.monotonic() < ends:
+                time.sleep(0.05)
+        assert got == ["from outside"]
+        client.delete_topic_grant("shared", "partner")
+        with pytest.raises(errors.Forbidden):
+            partner.publish("local:shared", [Message("too late")])
+    client.delete_key(key["access_key_id"])
+    client.delete_topic("shared")
 
 
 def test_only_the_token_that_was_sent_confirms_an_endpoint(client: Client) -> None:

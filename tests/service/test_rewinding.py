@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 from datetime import datetime
 
@@ -131,6 +132,32 @@ def test_nothing_is_rewound_past_its_expiry(world: World, make_queue: MakeQueue,
 
     assert queue.run("rewind", to=start)["done"] == 0
     assert queue.counts() == {}
+
+
+@pytest.mark.parametrize("size", [10, 3_000], ids=["in parcels", "in the log"])
+def test_with_one_partition_rewound_messages_come_in_order_of_sending(
+    world: World, make_queue: MakeQueue, now: Now, size: int
+) -> None:
+    queue = make_queue("orders", rewind_seconds=3_600, partitions=1)
+    start, chance = now(), random.Random(7)
+    bodies = [f"{number:02d}".ljust(size, "x") for number in range(40)]
+    at = 0
+    while at < len(bodies):  # alone and in batches, some of which are consumed in part alone
+        some = chance.choice([1, 1, 3, 5])
+        queue.send(*bodies[at : at + some])
+        at += some
+        world.clock.pass_seconds(chance.choice([0.001, 0.5, 7]))
+    held = queue.receive_all()
+    chance.shuffle(held)
+    for message in held[:33]:
+        queue.delete(message)
+        world.clock.pass_seconds(0.1)
+    world.clock.pass_seconds(60)
+
+    queue.run("rewind", to=start)
+
+    deleted = {message["body"] for message in held[:33]}
+    assert [each for each in consume(queue) if each in deleted] == sorted(deleted)
 
 
 class TestWhatIsRefused:

@@ -109,7 +109,11 @@ def rewind(
     as_json: Json = False,
     data: Data = DATA,
 ) -> None:
-    """Make deleted messages that were sent at or after a time active again."""
+    """Make deleted messages that were sent at or after a time active again.
+
+    They come in order of sending in a queue with one partition, and within the groups of an
+    ordered queue; with several partitions in that of each of them.
+    """
     client = connect(data)
     moment = int(to) if to.isascii() and to.isdigit() else to
     _follow(client, client.rewind_queue(name, moment), as_json)
