@@ -150,6 +150,28 @@ def test_an_admin_changes_the_topic_and_its_subscriptions_but_does_not_consume(
     assert bob.delete(f"{NEWS}/subscriptions/owners").status == 204
 
 
+def test_a_trace_shows_a_body_to_those_who_may_read_it(
+    world: World, topic: TestTopic, bob: Client
+) -> None:
+    topic.subscribe("group")
+    (sent,) = topic.publish("for subscribers")
+    path = f"{NEWS}/messages/{sent['id']}"
+    grant(topic, "info")
+    assert bob.get(path).status == 200
+    assert bob.get(path, "body=true").code == "Forbidden"
+    grant(topic, "full")
+    assert "for subscribers" in bob.get(path, "body=true").text
+
+
+def test_a_subscriber_pauses_what_it_made_alone(topic: TestTopic, bob: Client) -> None:
+    topic.subscribe("owners")
+    grant(topic, "subscribe")
+    assert bob.put(f"{NEWS}/subscriptions/bobs", {"protocol": "pull"}).status == 201
+    assert bob.post(f"{NEWS}/subscriptions/bobs/pause").json["paused"] is True
+    assert bob.post(f"{NEWS}/subscriptions/bobs/resume").json["paused"] is False
+    assert bob.post(f"{NEWS}/subscriptions/owners/pause").code == "Forbidden"
+
+
 def test_a_grant_ends_with_its_topic(topic: TestTopic, bob: Client) -> None:
     grant(topic, "full")
     assert bob.get(NEWS).status == 200

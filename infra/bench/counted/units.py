@@ -24,6 +24,7 @@ from .lives import (
     retried_units,
 )
 from .reads import ENOUGH, receive_units
+from .shares import share_rows
 
 
 def run() -> None:
@@ -35,6 +36,7 @@ def run() -> None:
     _show_published()
     _show_pushed()
     _show_hands()
+    _show_shares()
 
 
 def _show_lives() -> None:
@@ -199,3 +201,8 @@ def _read(world: World, call: Callable[[], Any]) -> float:
     world.engine.reset_capacity()
     call()
     return float(world.engine.capacity()["read_units"])
+
+
+def _show_shares() -> None:
+    heads = ["shared with another account", "write units", "read units"]
+    show("Topics that are shared", heads, share_rows())
