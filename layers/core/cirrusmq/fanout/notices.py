@@ -16,8 +16,8 @@ from cirrusmq.runtime.core import Core
 from cirrusmq.subscriptions import delivery_state, delivery_writes
 
 POSTS_TOGETHER = 64
-"""Posts of one invocation that several subscriptions share: a second of its share of a CPU. It also
-bounds the event, which has some 400 bytes of a subscription, and Lambda takes 256 KB."""
+"""Posts of one invocation that several subscriptions share: a second or two of its share of a CPU.
+It also bounds the event, which has some 400 bytes of a subscription, and Lambda takes 256 KB."""
 THREADS_TOGETHER = 800
 """Threads of such an invocation, of 1,024 that Lambda has, and as many open connections. With 64 KB
 a message, what they post at once fits into its memory."""
