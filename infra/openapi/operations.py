@@ -170,7 +170,12 @@ _QUEUES = {
         tag="Queues",
         summary="Send dead letters back, or move any queue's active messages to another one",
         body=RedriveRequest,
-        examples={"to their sources": {}, "some, to one queue": {"to": "q", "max_messages": 100}},
+        examples={
+            "to their sources": {},
+            "some, to one queue": {"to": "q", "max_messages": 100},
+            "a subscription's": {"dead_letter": {"source_queue": "news", "subscription": "web"}},
+        },
+        problems=("BatchTooLarge",),
     ),
     "GET /operations/{id}": Operation(
         tag="Queues",

@@ -110,6 +110,14 @@ def test_dead_letters_are_exported_as_lines_of_json(
     assert {json.loads(line)["dead_letter"]["reason"] for line in odd.splitlines()} == {"odd"}
     assert len(odd.splitlines()) == len(list(client.peek_all(dead, {"reason": "odd"}))) == 20
     assert run_command("queue", "export", dead, "--older-than", "3600").stdout == ""
+    chosen = json.loads(odd.splitlines()[0])["id"]
+    assert run_command("queue", "redrive", dead, "--id", chosen).stdout == (
+        "redrive done, 1 messages\n"
+    )
+    assert client.look_up(name, chosen)["state"] == "active"
+    told = run_command("queue", "redrive", dead, "--reason", "odd", "--json").stdout
+    assert json.loads(told)["done"] == 19
+    assert client.show_queue(dead)["counts"]["active"] == 20
 
 
 def test_a_message_is_looked_up(run_command: Run, client: Client, new_queue: NewQueue) -> None:

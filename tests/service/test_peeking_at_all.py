@@ -13,7 +13,8 @@ from cirrusmq_local.testing import Client, World
 
 
 def pages(queue: TestQueue, **request: Any) -> list[list[Message]]:
-    found, cursor = [], {}
+    found: list[list[Message]] = []
+    cursor: dict[str, Any] = {}
     while True:
         reply = queue.client.post(f"{queue.path}/messages/peek", {**request, **cursor})
         assert reply.status == 200, reply.text

@@ -346,6 +346,8 @@ def test_a_subscriptions_dead_letter_does_not_go_to_a_queue_with_the_name_of_its
     receipts = [message["receipt"] for message in consumers.receive()]
     dead.client.post(f"{consumers.path}/messages/dead-letter", {"receipts": receipts})
 
+    topic.client.delete(consumers.path)
+
     operation = dead.run("redrive")
 
     assert (operation["done"], namesake.bodies()) == (0, [])

@@ -1,4 +1,4 @@
-"""Units of what an operator does by hand: pausing, retrying, matching."""
+"""Units of what an operator does by hand: pausing, retrying, looking up, redriving."""
 
 from __future__ import annotations
 
@@ -24,6 +24,10 @@ def hands_rows() -> list[tuple[str, float, float]]:
         (f"look one up that was given back, among {WAITING}", *_looked_up(moved=True)),
         ("one that is not there, among 1,000 (4 partitions)", *_looked_up(lost=1_000)),
         ("peek at a page of 16, among 1,000 sent one by one", *_peeked(1_000)),
+        (f"redrive to the queue, each of {WAITING}", *_redriven()),
+        (f"redrive to the group, each of {WAITING}", *_redriven(group=True)),
+        (f"redrive one by its id, among {WAITING} (4 partitions)", *_redriven(ids=1)),
+        ("redrive one by its receipt", *_redriven(receipts=1)),
     ]
 
 
@@ -34,7 +38,7 @@ def _looked_up(*, moved: bool = False, size: int = 100, lost: int = 0) -> tuple[
     messages = [alice.send("work", "x" * size)[0]["id"] for _ in range(lost or WAITING)]
     path, query = f"/queues/work/messages/{messages[0]}", "body=true" if size > 100 else ""
     if moved:
-        held = {each["id"]: each["receipt"] for each in _received(alice, WAITING)}
+        held = {each["id"]: each["receipt"] for each in _received(alice, "/queues/work", WAITING)}
         world.clock.pass_seconds(5)
         body = {"receipts": [held[messages[0]]], "delay_seconds": 60}
         _checked(alice, "/queues/work/messages/give-back", body)
@@ -56,10 +60,48 @@ def _peeked(waiting: int) -> tuple[float, float]:
     return units_of(world, lambda: _checked(alice, path, body))
 
 
-def _received(alice: Client, count: int) -> list[dict[str, Any]]:
+def _redriven(*, group: bool = False, ids: int = 0, receipts: int = 0) -> tuple[float, float]:
+    """Units of each message that is moved, with those of starting and ending the operation."""
+    world = World()
+    alice = world.client("alice")
+    alice.put("/queues/dead")
+    source = "/queues/work"
+    if group:
+        source = "/topics/news/subscriptions/group"
+        alice.put("/topics/news")
+        alice.put(source, {"protocol": "pull", "dead_letter_queue": "dead"})
+        for _ in range(WAITING):
+            _checked(alice, "/topics/news/messages", {"messages": [{"body": "x" * 100}]})
+    else:
+        alice.put(source, {"dead_letter": {"queue": "dead", "max_receives": 5}})
+        for _ in range(WAITING):
+            alice.send("work", "x" * 100)
+    world.settle()
+    held = _received(alice, source, WAITING)
+    body = {"receipts": [each["receipt"] for each in held]}
+    _checked(alice, f"{source}/messages/dead-letter", body)
+    request: dict[str, Any] = {}
+    if ids:
+        request = {"ids": [each["id"] for each in held[:ids]]}
+    if receipts:
+        dead = _received(alice, "/queues/dead", receipts)
+        request = {"receipts": [each["receipt"] for each in dead[:receipts]]}
+
+    def redrive() -> None:
+        _checked(alice, "/queues/dead/redrive", request)
+        while world.invoked:
+            world.run(*world.invoked.popleft())
+
+    moved = ids or receipts or WAITING
+    written, read = units_of(world, redrive)
+    return written / moved, read / moved
+
+
+def _received(alice: Client, source: str, count: int) -> list[dict[str, Any]]:
     held: list[dict[str, Any]] = []
+    body = {"max": 16, "wait_seconds": 0, "visibility_timeout_seconds": 600}
     while len(held) < count:
-        held += alice.receive("work", visibility_timeout_seconds=600)
+        held += alice.post(f"{source}/messages/receive", body).json["messages"]
     return held
 
 

@@ -145,12 +145,24 @@ def redrive(
         str | None, typer.Option(help="A queue; else back to each message's source.")
     ] = None,
     max_messages: Annotated[int | None, typer.Option(help="At most so many.", min=1)] = None,
+    message_id: Annotated[
+        list[str] | None, typer.Option("--id", help="Only this message. May be repeated.")
+    ] = None,
+    reason: Reason = None,
+    source: SourceName = None,
+    subscription: OfSubscription = None,
+    older_than: OlderThan = None,
+    younger_than: YoungerThan = None,
     as_json: Json = False,
     data: Data = DATA,
 ) -> None:
     """Send a dead-letter queue's messages back, or any queue's to another one with --to."""
+    wanted = _selected(reason, source, subscription, older_than, younger_than)
     client = connect(data)
-    _follow(client, client.redrive_queue(name, to, max_messages), as_json)
+    started = client.redrive_queue(
+        name, to, max_messages, dead_letter=wanted or None, ids=message_id or None
+    )
+    _follow(client, started, as_json)
 
 
 def _selected(

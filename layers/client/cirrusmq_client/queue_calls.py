@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from typing import Any, cast
@@ -69,12 +70,28 @@ class QueueCalls(Calls):
 
     @driven
     def redrive_queue(
-        self, name: str, to: str | None = None, max_messages: int | None = None
+        self,
+        name: str,
+        to: str | None = None,
+        max_messages: int | None = None,
+        *,
+        dead_letter: Mapping[str, Any] | None = None,
+        ids: Sequence[str] | None = None,
+        receipts: Sequence[str] | None = None,
     ) -> Steps[str]:
-        """Send dead letters back, or move any queue's messages to `to`; the operation's id."""
-        body: dict[str, Any] = {} if to is None else {"to": to}
-        if max_messages is not None:
-            body["max_messages"] = max_messages
+        """Send dead letters back, or move any queue's messages to `to`; the operation's id.
+
+        All that are active, or those chosen: by `dead_letter` as in `peek_all`, by at most 100
+        `ids`, or by at most 16 `receipts` of messages that are held.
+        """
+        given = {
+            "to": to,
+            "max_messages": max_messages,
+            "dead_letter": dict(dead_letter) if dead_letter else None,
+            "ids": None if ids is None else list(ids),
+            "receipts": None if receipts is None else list(receipts),
+        }
+        body = {key: value for key, value in given.items() if value is not None}
         return str((yield from self._post_once(queue_path(name) + "/redrive", body))["operation"])
 
     @driven

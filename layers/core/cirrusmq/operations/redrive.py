@@ -1,52 +1,92 @@
-"""Redriving: active messages of a dead-letter queue are moved to their source, or elsewhere."""
+"""Redriving: active messages of a queue are moved back to their sources, or to another queue.
+
+Those of a dead-letter queue may be chosen: by what their notes say, by their ids, or by receipts of
+messages that the caller holds.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import Annotated
+from typing import Annotated, Any, TypeAlias
 
 import msgspec
-from msgspec import Meta, UnsetType
+from msgspec import UNSET, Meta, UnsetType
 
-from cirrusmq.base.errors import InvalidParameter, QueueNotFound, ReceiverNotFound
+from cirrusmq.base.errors import (
+    InvalidParameter,
+    QueueNotFound,
+    ReceiverNotFound,
+    SubscriptionNotFound,
+    TopicNotFound,
+)
 from cirrusmq.base.names import check_name
+from cirrusmq.fanout.returning import Returned, move_back
 from cirrusmq.lifecycle.contents import read_contents
 from cirrusmq.lifecycle.transfer import move_to_queue
-from cirrusmq.model.parcel import Parcel
+from cirrusmq.model.dead_letter_filter import DeadLetterFilter
+from cirrusmq.model.parcel import Parcel, send_and_position
 from cirrusmq.model.queue import Queue
+from cirrusmq.model.receipt import decode
 from cirrusmq.model.source import Source, queue_source
+from cirrusmq.model.topic import Subscription
 from cirrusmq.queues import operations
 from cirrusmq.queues.operations import Operation, Run, Step
 from cirrusmq.queues.queues import get_queue
-from cirrusmq.queues.receivers import source_named
+from cirrusmq.queues.receivers import source_named, source_with_id
 from cirrusmq.receiving.search import receivable_places
 from cirrusmq.runtime.core import Core
-from cirrusmq.storage.parcels import PARCELS, partition_key, sort_key
+from cirrusmq.settlement.settle import Held, ReceiptText, check_count
+from cirrusmq.settlement.visibility import holds
+from cirrusmq.storage.parcels import PARCELS, partition_key, read_parcel, sort_key
 from cirrusmq.storage.scan import Progress, from_key, portions, remaining, scan_pages, until_key
+from cirrusmq.subscriptions.subscriptions import get_subscription
+from cirrusmq.subscriptions.topics import get_topic
 
-_GONE, _PUBLISHED, _NO_GROUP = "gone:", "published:", "no group:"
+MOST_IDS = 100
+_GONE, _NO_GROUP = "gone:", "no group:"
 _WHY = {
     _GONE: "messages that stayed, their source being gone",
-    _PUBLISHED: "messages that stayed, having come from a subscription: name a queue in `to`",
     _NO_GROUP: "messages that stayed, having no group for an ordered target",
 }
+_BY_RECEIPT = "receipts"
+"""In the place of a partition's key, in the progress of a redrive by receipts."""
+_Target: TypeAlias = Queue | Subscription
 
 
 class RedriveRequest(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     """The body of a redrive."""
 
-    to: str | UnsetType = msgspec.UNSET
+    to: str | UnsetType = UNSET
     max_messages: (
         Annotated[
             int, Meta(ge=1, le=1_000_000_000, description="an integer from 1 to 1,000,000,000")
         ]
         | UnsetType
-    ) = msgspec.UNSET
+    ) = UNSET
+    dead_letter: DeadLetterFilter | UnsetType = UNSET
+    ids: (
+        Annotated[
+            list[str],
+            Meta(
+                min_length=1,
+                max_length=MOST_IDS,
+                description=f"an array of 1 to {MOST_IDS} ids of messages",
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    receipts: (
+        Annotated[
+            list[ReceiptText],
+            Meta(min_length=1, description="an array of 1 to 16 receipts, alone or beside to"),
+        ]
+        | UnsetType
+    ) = UNSET
 
 
 def redrive(core: Core, queue: Queue, request: RedriveRequest) -> Operation:
-    """Send active messages back to their sources, or to the queue `to`."""
+    """Send active messages back to their sources, or to the queue `to`; those chosen, or all."""
     to = None if isinstance(request.to, UnsetType) else request.to
     if to is not None:
         check_name("to", to)
@@ -54,75 +94,188 @@ def redrive(core: Core, queue: Queue, request: RedriveRequest) -> Operation:
             raise InvalidParameter("to", "must be another queue")
         get_queue(core, queue.account, to)
     most = None if isinstance(request.max_messages, UnsetType) else request.max_messages
-    return operations.start(core, queue, "redrive", {"to": to, "most": most})
+    return operations.start(core, queue, "redrive", {"to": to, "most": most, **_chosen(request)})
+
+
+def _chosen(request: RedriveRequest) -> dict[str, Any]:
+    """What a request says of the messages that it wants."""
+    chosen: dict[str, Any] = {}
+    if not isinstance(request.receipts, UnsetType):
+        check_count(request.receipts)
+        if {request.max_messages, request.dead_letter} != {UNSET} or request.ids is not UNSET:
+            raise InvalidParameter("receipts", "are allowed alone, or beside to")
+        chosen["receipts"] = list(dict.fromkeys(request.receipts))
+    if not isinstance(request.ids, UnsetType):
+        for number, each in enumerate(request.ids):
+            if send_and_position(each) is None:
+                raise InvalidParameter(f"ids[{number}]", "must be the id of a message")
+        chosen["ids"] = list(dict.fromkeys(request.ids))
+    if not isinstance(request.dead_letter, UnsetType):
+        chosen["dead_letter"] = request.dead_letter.to_json()
+    return chosen
 
 
 def steps(core: Core, run: Run) -> Iterator[Step]:
     """Move message after message; those whose source is gone stay, and are told of."""
-    operation = run.operation
-    most = operation.details["most"]
-    source = queue_source(run.queue(), core.now_ms())
-    stayed = Counter(operation.notes)
-    partitions = [partition_key(PARCELS, source.id, n) for n in range(source.partitions)]
-    for pk, behind in remaining(partitions, operation.progress):
-        now_ms = core.now_ms()
-        start, until = from_key(core, source, now_ms), until_key(source, now_ms)
-        pages = scan_pages(core, pk, start, until, behind=behind)
-        for parcels, reached in portions(pages, sort_key):
-            for parcel in parcels:
-                # A message dead-lettered again while the operation runs is not moved once more.
-                if parcel.sent_ms > operation.started_ms:
-                    continue
-                left = parcel
-                for place in range(parcel.count):
-                    if run.operation.done != most:
-                        left = _move(core, run, left, place, stayed)
-            yield Step(Progress(pk, reached), 0, _tell(stayed), dict(stayed))
-            if run.operation.done == most:
-                return
+    redriving = _Redriving(core, run)
+    if "receipts" in run.operation.details:
+        yield from redriving.by_receipt()
+    else:
+        yield from redriving.by_partition()
 
 
-def _move(core: Core, run: Run, parcel: Parcel, place: int, stayed: Counter[str]) -> Parcel:
-    """Move a message that can be had, and count it in the same transaction.
+class _Redriving:
+    """One run of a redrive."""
 
-    Answers the parcel as it is then.
-    """
-    queue, now_ms = run.queue(), core.now_ms()
-    source = queue_source(queue, now_ms)
-    if place not in receivable_places(source, parcel, now_ms):
+    def __init__(self, core: Core, run: Run) -> None:
+        self._core, self._run = core, run
+        details = run.operation.details
+        self._ids: frozenset[str] = frozenset(details.get("ids", ()))
+        given = details.get("dead_letter")
+        self._filter = None if given is None else msgspec.convert(given, DeadLetterFilter)
+        self._stayed = Counter(run.operation.notes)
+        self._returned = Returned()
+
+    def by_partition(self) -> Iterator[Step]:
+        """Go through the queue for those that are wanted."""
+        core, operation = self._core, self._run.operation
+        most = operation.details["most"]
+        if self._ids:
+            most = min(most or len(self._ids), len(self._ids))
+        source = queue_source(self._run.queue(), core.now_ms())
+        partitions = [partition_key(PARCELS, source.id, n) for n in range(source.partitions)]
+        step: Step | None = None
+        for pk, behind in remaining(partitions, operation.progress):
+            now_ms = core.now_ms()
+            start, until = from_key(core, source, now_ms), until_key(source, now_ms)
+            if self._filter is not None and not source.ordered:
+                start = max(start, self._filter.from_key(operation.started_ms))
+            pages = scan_pages(core, pk, start, until, behind=behind)
+            for parcels, reached in portions(pages, sort_key):
+                for parcel in parcels:
+                    left = parcel
+                    for place in self._wanted(parcel):
+                        if self._run.operation.done != most:
+                            left = self._move(left, place)
+                step = self._step(Progress(pk, reached))
+                yield step
+                if self._run.operation.done == most:
+                    return
+        if self._ids and step is not None:
+            yield self._last_step(step.progress, len(self._ids), "of the ids that were given")
+
+    def by_receipt(self) -> Iterator[Step]:
+        """Move the messages that the caller holds."""
+        texts = self._run.operation.details["receipts"]
+        begun = int(self._run.operation.progress.after or 0)
+        for number in range(begun, len(texts)):
+            self._move_held(texts[number])
+            yield self._step(Progress(_BY_RECEIPT, str(number + 1)))
+        progress = Progress(_BY_RECEIPT, str(len(texts)))
+        yield self._last_step(progress, len(texts), "of the receipts that were given")
+
+    def _step(self, progress: Progress) -> Step:
+        self._returned.notify(self._core)
+        return Step(progress, 0, _tell(self._stayed), dict(self._stayed))
+
+    def _last_step(self, progress: Progress, given: int, words: str) -> Step:
+        """The step that tells how many of the messages that were named had nothing to move."""
+        missed = given - self._run.operation.done - sum(self._stayed.values())
+        told = [text for text in (_tell(self._stayed),) if text]
+        if missed > 0:
+            told.append(f"{missed} {words} have no message here that can be had")
+        return Step(progress, 0, "; ".join(told) or None, dict(self._stayed))
+
+    def _wanted(self, parcel: Parcel) -> list[int]:
+        """The places of messages that are to be moved, if they can be had."""
+        # A message dead-lettered again while the operation runs is not moved once more.
+        if parcel.sent_ms > self._run.operation.started_ms:
+            return []
+        selected = self._filter
+        if selected and not selected.selects(parcel, self._run.operation.started_ms):
+            return []
+        places = range(parcel.count)
+        return [each for each in places if not self._ids or parcel.message_id(each) in self._ids]
+
+    def _move(self, parcel: Parcel, place: int) -> Parcel:
+        """Move a message that can be had; answers the parcel as it is then."""
+        queue, now_ms = self._run.queue(), self._core.now_ms()
+        source = queue_source(queue, now_ms)
+        if place not in receivable_places(source, parcel, now_ms):
+            return parcel
+        return self._move_out(queue, source, parcel, place, None)
+
+    def _move_held(self, text: str) -> None:
+        core, receipt, queue = self._core, decode(text), self._run.queue()
+        source = None if receipt is None else source_with_id(core, queue, receipt.source_id)
+        if receipt is None or source is None:
+            return
+        held, now_ms = Held(text=text, receipt=receipt, source=source), core.now_ms()
+        item = core.store.get(core.tables.messages, held.pk, receipt.sort_key)
+        parcel = None if item is None else read_parcel(item)
+        if parcel is None or now_ms >= receipt.expires_ms or not holds(held, parcel, now_ms):
+            return
+        self._move_out(queue, source, parcel, receipt.place, receipt.nonce)
+
+    def _move_out(
+        self, queue: Queue, source: Source, parcel: Parcel, place: int, nonce: bytes | None
+    ) -> Parcel:
+        """Move a message, and count it in the same transaction."""
+        core, now_ms = self._core, self._core.now_ms()
+        target, back_to = _target(core, queue, parcel, self._run.operation.details["to"])
+        if target is None:
+            self._stayed[_stays(parcel)] += 1
+            return parcel
+        counted, count = self._run.count()
+        if isinstance(target, Subscription):
+            left = move_back(
+                *(core, source, parcel, place, target, now_ms, self._returned),
+                nonce=nonce,
+                alongside=[count],
+            )
+        else:
+            left = move_to_queue(
+                *(core, source, parcel, place, target, None, now_ms, nonce),
+                back_to=back_to,
+                alongside=[count],
+            )
+        if left is not None:
+            self._run.found = counted
+            return left
+        ordered = isinstance(target, Queue) and target.attributes.ordered
+        if ordered and _groupless(core, source, parcel, place):
+            self._stayed[f"{_NO_GROUP}queue {target.name}"] += 1
         return parcel
-    target, back_to = _target(core, queue, parcel, run.operation.details["to"])
-    if target is None:
-        stayed[_stays(parcel)] += 1
-        return parcel
-    counted, count = run.count()
-    left = move_to_queue(
-        core, source, parcel, place, target, None, now_ms, back_to=back_to, alongside=[count]
-    )
-    if left is not None:
-        run.found = counted
-        return left
-    if target.attributes.ordered and _groupless(core, source, parcel, place):
-        stayed[f"{_NO_GROUP}queue {target.name}"] += 1
-    return parcel
 
 
 def _target(
     core: Core, queue: Queue, parcel: Parcel, to: str | None
-) -> tuple[Queue | None, str | None]:
-    """The queue that takes the parcel's messages, and the one of its sources that has them back."""
+) -> tuple[_Target | None, str | None]:
+    """The queue that takes the parcel's messages, and the one of its sources that has them back.
+
+    Or the subscription that has.
+    """
     came = parcel.dead_letter or {}
-    name = to or came.get("source_queue")
-    # A subscription's dead letter has its topic there, whose name a queue may have as well.
-    if name is None or (to is None and "subscription" in came):
-        return None, None
     try:
-        target = get_queue(core, queue.account, name)
         if to is not None:
-            return target, None
+            return get_queue(core, queue.account, to), None
+        name = came.get("source_queue")
+        if name is None:
+            return None, None
+        # A subscription's dead letter has its topic there, whose name a queue may have as well.
+        if "subscription" in came:
+            topic = get_topic(core, queue.account, name)
+            subscription = get_subscription(core, topic, came["subscription"])
+            return (subscription if _takes_back(subscription) else None), None
+        target = get_queue(core, queue.account, name)
         return target, source_named(core, target, came.get("receiver")).id
-    except (QueueNotFound, ReceiverNotFound):
+    except (QueueNotFound, ReceiverNotFound, TopicNotFound, SubscriptionNotFound):
         return None, None
+
+
+def _takes_back(subscription: Subscription) -> bool:
+    """Whether it is one that has messages: another may have got the name of the one that had."""
+    return subscription.pausable and subscription.confirmed
 
 
 def _stays(parcel: Parcel) -> str:
@@ -130,7 +283,7 @@ def _stays(parcel: Parcel) -> str:
     came = parcel.dead_letter or {}
     name = came.get("source_queue", "(none)")
     if "subscription" in came:
-        return f"{_PUBLISHED}subscription {came['subscription']} of topic {name}"
+        return f"{_GONE}subscription {came['subscription']} of topic {name}"
     receiver = f"receiver {came['receiver']} of " if "receiver" in came else ""
     return f"{_GONE}{receiver}queue {name}"
 

@@ -23,6 +23,7 @@ from collections.abc import Iterator
 
 import msgspec
 
+from cirrusmq.base import ulid
 from cirrusmq.base.errors import Unavailable
 from cirrusmq.model.parcel import Parcel, message_id
 from cirrusmq.runtime.core import Core
@@ -56,7 +57,8 @@ class Mark(msgspec.Struct, frozen=True, order=True):
     @property
     def message_id(self) -> str:
         """The message's id."""
-        return message_id(self.sort_key.rpartition("#")[2], self.position)
+        send_id = self.sort_key.rpartition("#")[2][: ulid.CHARACTERS]
+        return message_id(send_id, self.position)
 
 
 def marks_key(subscription_id: str, partition: int) -> str:

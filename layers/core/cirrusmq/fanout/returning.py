@@ -1,0 +1,146 @@
+"""Giving a dead letter back to the subscription that gave it up, and to no other one.
+
+Its life begins anew, and its parcel is its own: under the time of the move, or at the end of its
+group. What does not fit into it has a record in a log of the subscription, which nobody reads in
+order: one in the topic's log would be published again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from msgspec.structs import replace
+
+from cirrusmq.base import limits
+from cirrusmq.fanout.copies import Share, parcels_of
+from cirrusmq.lifecycle.contents import read_contents
+from cirrusmq.lifecycle.moves import move_out, origin
+from cirrusmq.model.message import Message, pack
+from cirrusmq.model.parcel import Parcel, lone_parcel_id
+from cirrusmq.model.source import Source
+from cirrusmq.model.topic import Subscription
+from cirrusmq.runtime.core import Core
+from cirrusmq.runtime.store import Item
+from cirrusmq.sending.parcels import group_partition
+from cirrusmq.storage.objects import keep_object
+from cirrusmq.storage.parcels import log_item, parcel_item
+from cirrusmq.storage.sequences import take_sequence
+from cirrusmq.subscriptions.delivery_state import notify, waiting
+
+LIFE_MS = limits.TOPIC_LIFE_SECONDS * 1000
+
+
+class Returned:
+    """Messages that were given back, for the notices to their URLs."""
+
+    def __init__(self) -> None:
+        self._pushed: dict[str, tuple[Subscription, str, set[int]]] = {}
+
+    def add(self, subscription: Subscription, arrived: Parcel) -> None:
+        """Note a message of a URL; a group's consumers look, or the stream wakes its worker."""
+        if subscription.protocol == "http":
+            new = (subscription, arrived.sort_key, {arrived.partition})
+            _, start, partitions = self._pushed.get(subscription.id, new)
+            both = partitions | {arrived.partition}
+            self._pushed[subscription.id] = subscription, min(start, arrived.sort_key), both
+
+    def notify(self, core: Core) -> None:
+        """Start a worker for the URLs; where it is lost, the sweep does."""
+        pushed, self._pushed = self._pushed, {}
+        if pushed:
+            notify(core, *(waiting(*each) for each in pushed.values()))
+
+
+def move_back(
+    core: Core,
+    source: Source,
+    parcel: Parcel,
+    place: int,
+    subscription: Subscription,
+    now_ms: int,
+    returned: Returned,
+    *,
+    nonce: bytes | None = None,
+    alongside: Sequence[Mapping[str, Any]] = (),
+) -> Parcel | None:
+    """Move the message at `place` to a group or a URL, as `move_to_queue` does to a queue."""
+    (messages,) = read_contents(core, source, [(parcel, [place])])
+    if place not in messages:
+        return None
+    days = parcel.object_days
+    if days:
+        kept = keep_object(core, parcel.send_id, days, now_ms + LIFE_MS, now_ms)
+        if kept is None:
+            return None
+        days = kept
+    arrived = replace(
+        _arriving(core, source, parcel, place, subscription, messages[place], days, now_ms),
+        fanned_out=False,
+        moved_from=origin(core, source, parcel, [place], now_ms),
+    )
+    items = [parcel_item(arrived), *_record(arrived, messages[place])]
+    nonces = {} if nonce is None else {place: nonce}
+    left = move_out(core, source, parcel, [place], items, now_ms, nonces, alongside=alongside)
+    if left is not None:
+        returned.add(subscription, arrived)
+    return left
+
+
+def _arriving(
+    core: Core,
+    source: Source,
+    parcel: Parcel,
+    place: int,
+    subscription: Subscription,
+    message: Message,
+    days: int,
+    now_ms: int,
+) -> Parcel:
+    """The parcel of the message in its subscription."""
+    position, partition = parcel.position(place), subscription.partition_of(parcel.send_id)
+    sequences = None
+    if subscription.ordered and subscription.protocol == "pull":
+        sequences = [_sequence(core, subscription, message)]
+    share = Share(
+        source_id=subscription.id,
+        places=[0],
+        messages=[message],
+        positions=[position],
+        parcel_id=lone_parcel_id(
+            *(parcel.send_id, position, now_ms), f"{source.id}#{parcel.sort_key}"
+        ),
+        partition=partition,
+        log=f"{subscription.id}#{partition}",
+        sent_ms=now_ms,
+        expires_ms=now_ms + LIFE_MS,
+        available_ms=[now_ms],
+        skew_ms=0,
+        visibility_seconds=[parcel.visibility_seconds[place] if parcel.visibility_seconds else 0],
+        sequences=sequences,
+        group_partitions=subscription.log_partitions,
+        inline=True,
+        log_is_own=False,
+        object_days=days,
+        invokes=subscription.invoke is not None,
+    )
+    (arrived,) = parcels_of(share)
+    return arrived
+
+
+def _sequence(core: Core, subscription: Subscription, message: Message) -> int:
+    """Its place in its group's order, behind all that were published; 1 in a group of its own."""
+    if message.group is None:
+        return 1
+    partition = group_partition(message.group, subscription.log_partitions)
+    return take_sequence(core, subscription.topic_id, partition, 1)
+
+
+def _record(arrived: Parcel, message: Message) -> list[Item]:
+    """The record of a message that its parcel has no room for."""
+    if arrived.log is None:
+        return []
+    times = arrived.sent_ms, arrived.expires_ms
+    positions = (arrived.position(0),)
+    content = pack([message])
+    return [log_item(arrived.log, arrived.parcel_id, positions, content, *times, None)]

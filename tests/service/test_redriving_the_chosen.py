@@ -1,0 +1,304 @@
+"""Redriving chosen dead letters, and those of a group or a URL back to it alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from tests.service.conftest import MakeQueue, Message, TestQueue
+from tests.service.crashes import crash
+from tests.service.topics import Schedules, TestTopic
+
+from cirrusmq.base.limits import TOPIC_LIFE_SECONDS
+from cirrusmq_local.testing import Subscriber, World
+
+SIZES = [1, 3_000, 60_000]
+Crashed = Callable[[int, bool], bool]
+
+
+@pytest.fixture
+def crashed(world: World, monkeypatch: pytest.MonkeyPatch) -> Crashed:
+    """Runs what was started on a store that breaks; answers whether it broke before the end."""
+    return lambda calls, applied: crash(world, monkeypatch, calls, applied=applied)
+
+
+@pytest.fixture
+def dead(make_queue: MakeQueue) -> TestQueue:
+    return make_queue("dead")
+
+
+@pytest.fixture
+def queue(dead: TestQueue, make_queue: MakeQueue) -> TestQueue:
+    return make_queue("orders", dead_letter={"queue": "dead", "max_receives": 5})
+
+
+def give_up(queue: TestQueue, *bodies: str, reason: str = "odd") -> dict[str, str]:
+    """Send messages and give them up; answers their ids by their bodies."""
+    for body in bodies:
+        queue.send(body)
+    return give_up_all(queue, reason)
+
+
+def give_up_all(queue: TestQueue, reason: str = "odd") -> dict[str, str]:
+    held: list[Message] = queue.receive_all()
+    for each in held:
+        assert queue.act("dead-letter", each, reason=reason)["failed"] == []
+    return {each["body"]: each["id"] for each in held}
+
+
+class TestById:
+    def test_those_that_are_named_go_and_the_others_stay(
+        self, dead: TestQueue, queue: TestQueue
+    ) -> None:
+        ids = give_up(queue, *"abcde")
+        operation = dead.run("redrive", ids=[ids["b"], ids["d"], ids["b"]])
+        assert (operation["state"], operation["done"]) == ("succeeded", 2)
+        assert "detail" not in operation
+        assert sorted(queue.bodies()) == ["b", "d"]
+        assert sorted(dead.bodies()) == ["a", "c", "e"]
+
+    def test_those_of_one_send_are_told_apart(self, dead: TestQueue, queue: TestQueue) -> None:
+        sent = queue.client.send("orders", "a", "b", "c")
+        give_up_all(queue)
+        assert dead.run("redrive", ids=[sent[1]["id"]])["done"] == 1
+        assert queue.bodies() == ["b"]
+
+    def test_one_that_is_not_there_or_is_held_is_told_of(
+        self, dead: TestQueue, queue: TestQueue
+    ) -> None:
+        ids = give_up(queue, "a", "b")
+        (held,) = dead.receive(1)
+        other = next(id for body, id in ids.items() if id != held["id"])
+        operation = dead.run("redrive", ids=[other, held["id"], "Msg-" + "0" * 27])
+        assert operation["done"] == 1
+        assert operation["detail"] == (
+            "2 of the ids that were given have no message here that can be had"
+        )
+
+    def test_one_whose_source_is_gone_is_told_of_as_such(
+        self, dead: TestQueue, queue: TestQueue
+    ) -> None:
+        ids = give_up(queue, "a")
+        queue.client.delete(queue.path)
+        operation = dead.run("redrive", ids=[ids["a"]])
+        assert operation["detail"] == (
+            "messages that stayed, their source being gone: 1 of queue orders"
+        )
+
+    def test_at_most_max_messages_of_them_go(self, dead: TestQueue, queue: TestQueue) -> None:
+        ids = give_up(queue, *"abcde")
+        assert dead.run("redrive", ids=list(ids.values()), max_messages=2)["done"] == 2
+        assert len(queue.bodies()) == 2
+
+    def test_any_queues_messages_move_by_their_ids(
+        self, make_queue: MakeQueue, queue: TestQueue
+    ) -> None:
+        there = make_queue("there")
+        ids = [queue.send(body)[0]["id"] for body in "abc"]
+        assert queue.run("redrive", to="there", ids=ids[:2])["done"] == 2
+        assert sorted(there.bodies()) == ["a", "b"]
+
+
+class TestByNote:
+    def test_only_what_the_notes_select_goes_back(
+        self, world: World, dead: TestQueue, queue: TestQueue, make_queue: MakeQueue
+    ) -> None:
+        other = make_queue("other", dead_letter={"queue": "dead", "max_receives": 5})
+        give_up(queue, "a")
+        world.clock.pass_seconds(100)
+        give_up(queue, "b", reason="worse")
+        give_up(other, "c")
+        assert (
+            dead.run("redrive", dead_letter={"reason": "odd", "source_queue": "other"})["done"] == 1
+        )
+        assert other.bodies() == ["c"]
+        assert dead.run("redrive", dead_letter={"younger_than_seconds": 50})["done"] == 1
+        assert dead.run("redrive", dead_letter={"older_than_seconds": 101})["done"] == 0
+        assert dead.run("redrive", dead_letter={"older_than_seconds": 100})["done"] == 1
+        assert sorted(queue.bodies()) == ["a", "b"]
+
+
+class TestByReceipt:
+    def test_held_ones_go_and_their_receipts_end(self, dead: TestQueue, queue: TestQueue) -> None:
+        give_up(queue, *"abc")
+        held = dead.receive_all()
+        receipts = [each["receipt"] for each in held[:2]]
+        operation = dead.run("redrive", receipts=[*receipts, receipts[0], "strange"])
+        assert operation["done"] == 2
+        assert operation["detail"] == (
+            "1 of the receipts that were given have no message here that can be had"
+        )
+        assert sorted(queue.bodies()) == sorted(each["body"] for each in held[:2])
+        assert len(dead.act("delete", *held[:2])["failed"]) == 2
+        assert dead.act("delete", *held[2:])["failed"] == []
+
+    def test_a_stale_receipt_moves_nothing(
+        self, world: World, dead: TestQueue, queue: TestQueue
+    ) -> None:
+        give_up(queue, "a")
+        (stale,) = dead.receive(visibility_timeout_seconds=1)
+        world.clock.pass_seconds(2)
+        (held,) = dead.receive()
+        assert dead.run("redrive", receipts=[stale["receipt"]])["done"] == 0
+        assert dead.act("delete", held)["failed"] == []
+
+    def test_a_receivers_and_a_named_target(
+        self, world: World, make_queue: MakeQueue, queue: TestQueue
+    ) -> None:
+        there = make_queue("there")
+        queue.add_receiver("copy")
+        queue.send("a")
+        world.settle()
+        (held,) = queue.receive(receiver="copy")
+        assert queue.run("redrive", receipts=[held["receipt"]], to="there")["done"] == 1
+        assert there.bodies() == ["a"]
+        assert queue.bodies() == ["a"]
+        assert queue.receive(receiver="copy") == []
+
+    @pytest.mark.parametrize("applied", [False, True])
+    def test_it_survives_the_failure_of_any_call(
+        self, world: World, dead: TestQueue, queue: TestQueue, crashed: Crashed, applied: bool
+    ) -> None:
+        for call in range(60):
+            give_up(queue, *"ab")
+            receipts = [each["receipt"] for each in dead.receive_all()]
+            reply = dead.client.post(f"{dead.path}/redrive", {"receipts": receipts})
+            broke = crashed(call, applied)
+            shown = dead.client.get(f"/operations/{reply.json['operation']}").json
+            assert (shown["state"], shown["done"]) == ("succeeded", 2)
+            assert "detail" not in shown
+            held = queue.receive_all()
+            assert sorted(each["body"] for each in held) == ["a", "b"]
+            queue.act("delete", *held)
+            if not broke:
+                return
+        raise AssertionError("60 calls were not enough to come to the end")
+
+
+class TestSubscriptions:
+    @pytest.mark.parametrize("size", SIZES)
+    @pytest.mark.parametrize("ordered", [False, True])
+    @pytest.mark.parametrize("group", [None, "g"])
+    def test_a_groups_dead_letters_go_back_to_it_alone(
+        self,
+        world: World,
+        dead: TestQueue,
+        topic: TestTopic,
+        size: int,
+        ordered: bool,
+        group: str | None,
+    ) -> None:
+        sick = topic.subscribe("sick", dead_letter_queue="dead", ordered=ordered)
+        well = topic.subscribe("well")
+        fields: dict[str, Any] = {} if group is None else {"group": group}
+        (sent, _) = topic.publish("x" * size, "y" * size, **fields)
+        assert len(well.receive()) == 2
+        give_up_all(sick)
+        world.clock.pass_seconds(1_000)
+        assert dead.run("redrive")["done"] == 2
+        world.settle()
+        assert well.show()["counts"]["active"] == 2  # their leases are over
+        (again, other) = sorted(sick.receive_all(), key=lambda each: str(each["body"]))
+        assert (again["id"], again["body"], other["body"]) == (sent["id"], "x" * size, "y" * size)
+        assert (again["receive_count"], "dead_letter" in again) == (1, False)
+        assert again.get("group") in (group, None if group is None and not ordered else again["id"])
+        assert sick.act("delete", again, other)["failed"] == []
+        assert sick.show()["counts"] == {"active": 0, "inactive": 0, "delayed": 0}
+        assert topic.log()["messages"][2:] == []
+        assert len(topic.log(limit=16)["messages"]) == 2
+
+    def test_they_are_behind_what_their_group_has(self, dead: TestQueue, topic: TestTopic) -> None:
+        group = topic.subscribe("group", dead_letter_queue="dead", ordered=True)
+        topic.publish("first", group="g")
+        give_up_all(group)
+        topic.publish("second", group="g")
+        assert dead.run("redrive")["done"] == 1
+        topic.publish("third", group="g")
+        assert [each["body"] for each in group.receive_all()] == ["second", "first", "third"]
+
+    def test_their_lives_begin_anew(self, world: World, dead: TestQueue, topic: TestTopic) -> None:
+        group = topic.subscribe("group", dead_letter_queue="dead")
+        topic.publish("x" * 60_000)
+        give_up_all(group)
+        world.clock.pass_seconds(TOPIC_LIFE_SECONDS)
+        assert dead.run("redrive")["done"] == 1
+        world.clock.pass_seconds(TOPIC_LIFE_SECONDS - 1)
+        assert [len(each["body"]) for each in group.receive_all()] == [60_000]
+        world.clock.pass_seconds(1)
+        assert group.receive() == []
+
+    @pytest.mark.parametrize("size", SIZES)
+    @pytest.mark.parametrize(
+        "retry", [{"policy": "custom", "waits": [1, 60]}, {"policy": "backoff"}, None]
+    )
+    def test_a_urls_are_posted_to_it_again(
+        self,
+        world: World,
+        dead: TestQueue,
+        topic: TestTopic,
+        subscriber: Subscriber,
+        schedules: Schedules,
+        size: int,
+        retry: dict[str, Any] | None,
+    ) -> None:
+        web = topic.subscribe("web", "http", retry=retry, dead_letter_queue="dead")
+        topic.subscribe("other", "http", endpoint="http://127.0.0.1:9/other")
+        subscriber.down(path="hook")
+        published = topic.publish("x" * size, "y" * size)
+        schedules.pass_seconds(86_000 if retry is None else 200)
+        schedules.run_out()
+        assert dead.counts() == {"active": 2}
+        taken = len(subscriber.taken)
+        operation = dead.client.post(f"{dead.path}/redrive").json["operation"]
+        schedules.pass_seconds(30)
+        assert dead.client.get(f"/operations/{operation}").json["done"] == 2
+        assert web.show()["counts"]["active"] == topic.active() == 2
+        subscriber.up()
+        schedules.run_out()
+        again = subscriber.taken[taken:]
+        assert sorted(each.message_id for each in again) == sorted(e["id"] for e in published)
+        assert {each.path for each in again} == {"hook"}
+        assert sorted(len(each.text) for each in again) == [size, size]
+        assert web.show()["counts"]["active"] == topic.active() == 0
+
+    def test_one_subscriptions_are_chosen_among_others(
+        self, dead: TestQueue, topic: TestTopic
+    ) -> None:
+        one, two = (topic.subscribe(name, dead_letter_queue="dead") for name in ("one", "two"))
+        topic.publish("x")
+        for each in (one, two):
+            give_up_all(each)
+        wanted = {"source_queue": "news", "subscription": "two"}
+        assert dead.run("redrive", dead_letter=wanted)["done"] == 1
+        assert (one.receive_all(), len(two.receive_all())) == ([], 1)
+
+    def test_what_can_have_none_back_lets_them_stay(
+        self, dead: TestQueue, topic: TestTopic
+    ) -> None:
+        group = topic.subscribe("group", dead_letter_queue="dead")
+        topic.publish("x")
+        give_up_all(group)
+        topic.client.delete(group.path)
+        topic.subscribe("group", mode="broadcasting")
+        operation = dead.run("redrive")
+        assert (operation["done"], dead.counts()) == (0, {"active": 1})
+        assert "1 of subscription group of topic news" in operation["detail"]
+
+
+def test_what_is_wrong_is_refused(dead: TestQueue) -> None:
+    for body, parameter in (
+        ({"ids": []}, "ids"),
+        ({"ids": ["x"]}, "ids[0]"),
+        ({"ids": ["Msg-" + "0" * 27] * 101}, "ids"),
+        ({"receipts": []}, "receipts"),
+        ({"receipts": ["x"], "ids": ["Msg-" + "0" * 27]}, "receipts"),
+        ({"receipts": ["x"], "max_messages": 1}, "receipts"),
+        ({"receipts": ["x"], "dead_letter": {}}, "receipts"),
+        ({"dead_letter": {"reason": "x" * 257}}, "dead_letter.reason"),
+    ):
+        reply = dead.client.post(f"{dead.path}/redrive", body)
+        assert (reply.code, reply.json["parameter"]) == ("InvalidParameter", parameter)
+    assert dead.client.post(f"{dead.path}/redrive", {"receipts": ["x"] * 17}).code == (
+        "BatchTooLarge"
+    )
