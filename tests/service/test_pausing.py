@@ -193,6 +193,26 @@ class TestPausing:
         monkeypatch.setattr(world.clock, "sleep", resume)
         assert [each["body"] for each in group.receive(wait_seconds=5)] == ["waits"]
 
+    def test_a_function_is_called_with_what_waited_when_its_group_is_resumed(
+        self, world: World, topic: TestTopic
+    ) -> None:
+        called: list[str] = []
+
+        def handle(event: dict[str, Any]) -> dict[str, Any]:
+            called.extend(record["body"] for record in event["Records"])
+            return {"batchItemFailures": []}
+
+        world.handle = handle
+        group = topic.subscribe("group", invoke={"function": "handler"})
+        schedules = Schedules(world, sweeps=True)
+        call(group, "pause")
+        topic.publish("waits")
+        schedules.pass_seconds(600)
+        assert called == []
+        call(group, "resume")
+        world.settle()
+        assert called == ["waits"]
+
     def test_only_what_keeps_messages_itself_can_be_paused(
         self, alice: Client, topic: TestTopic
     ) -> None:

@@ -262,6 +262,27 @@ class TestSubscriptions:
         assert sorted(len(each.text) for each in again) == [size, size]
         assert web.show()["counts"]["active"] == topic.active() == 0
 
+    def test_the_sweep_posts_what_a_runner_gave_back_and_did_not_tell(
+        self,
+        world: World,
+        dead: TestQueue,
+        topic: TestTopic,
+        subscriber: Subscriber,
+        schedules: Schedules,
+    ) -> None:
+        retry = {"policy": "custom", "waits": [1]}
+        topic.subscribe("web", "http", retry=retry, dead_letter_queue="dead")
+        subscriber.down()
+        topic.publish("x")
+        schedules.pass_seconds(200)
+        subscriber.up()
+        dead.client.post(f"{dead.path}/redrive")
+        world.run(*world.invoked.popleft())
+        assert [role for role, _ in world.invoked] == ["push"]
+        world.invoked.clear()
+        Schedules(world, sweeps=True).pass_seconds(180)
+        assert [each.text for each in subscriber.taken] == ["x"]
+
     def test_one_subscriptions_are_chosen_among_others(
         self, dead: TestQueue, topic: TestTopic
     ) -> None:
