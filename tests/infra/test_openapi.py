@@ -184,7 +184,13 @@ def use_queues(call: Checked) -> None:
     call("PUT", "/queues/orders/grants/bob", {"permission": "send"})
     call("GET", "/queues/orders/grants/bob")
     call("GET", "/queues/orders/grants")
+    call("PUT", "/topics/kinds", {})
+    call("PUT", "/topics/kinds/grants/bob", {"permission": "publish"})
+    call("GET", "/topics/kinds/grants/bob")
+    call("GET", "/topics/kinds/grants")
     call("GET", "/grants")
+    call("DELETE", "/topics/kinds/grants/bob")
+    assert call("GET", "/topics/kinds/grants/bob").status == 404
     call("DELETE", "/queues/orders/grants/bob")
     assert call("GET", "/queues/orders/grants/bob").status == 404
 
