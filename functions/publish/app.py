@@ -1,4 +1,4 @@
-"""POST /topics/{topic}/messages"""
+"""POST /topics/{topic}/messages, and …/half/commit, …/half/rollback, …/half/receive"""
 
 from __future__ import annotations
 

@@ -20,6 +20,8 @@ def handler(event: dict[str, Any], context: Context) -> None:
     swept = sweep(bootstrap.service(), context.get_remaining_time_in_millis() - SAVE_MS)
     tell("StuckSchedules", MetricUnit.Count, swept.stuck)
     tell("OldestMessageAge", MetricUnit.Seconds, swept.oldest_age_ms // 1000)
+    if swept.undecided:
+        tell("UndecidedHalfMessages", MetricUnit.Count, swept.undecided)
     tell("SweepBehind", MetricUnit.Seconds, swept.behind_ms // 1000)
 
 

@@ -10,6 +10,7 @@ from cirrusmq.model.queue import QueueInput, ReceiverInput
 from cirrusmq.model.topic import SubscriptionInput, TopicInput
 from cirrusmq.operations.redrive import RedriveRequest
 from cirrusmq.operations.rewind import RewindRequest
+from cirrusmq.publishing.checks import HalfReceiveRequest
 from cirrusmq.publishing.publish import PublishRequest
 from cirrusmq.receiving.peek import PeekRequest
 from cirrusmq.receiving.receive import ReceiveRequest
@@ -25,6 +26,7 @@ from cirrusmq_lambda.routes.access import (
     RotateRequest,
     TopicGrantRequest,
 )
+from cirrusmq_lambda.routes.publishing import HandleRequest
 
 QUEUE = "/queues/{queue}"
 TOPIC = "/topics/{topic}"
@@ -32,6 +34,7 @@ SUBSCRIPTION = f"{TOPIC}/subscriptions/{{subscription}}"
 
 MESSAGE = {"body": "hello", "attributes": {"region": "shanghai"}}
 RECEIPTS = {"receipts": ["l6wwYzVncXZz"]}
+HANDLE = {"handle": "Half-01M7XGA279E8FYRFWHK8M956SX"}
 PAGE = ("limit", "cursor")
 LOG = ("after", "limit")
 
@@ -253,7 +256,10 @@ _TOPICS = {
         tag="Topics",
         summary="Publish messages to all subscriptions that they match",
         body=PublishRequest,
-        examples={"tagged": {"messages": [{**MESSAGE, "tags": ["order"]}]}},
+        examples={
+            "tagged": {"messages": [{**MESSAGE, "tags": ["order"]}]},
+            "to be decided": {"messages": [MESSAGE], "transaction": {"check_after_seconds": 30}},
+        },
         problems=("MessageTooLarge", "BatchTooLarge"),
     ),
     f"POST {TOPIC}/match": Operation(
@@ -262,6 +268,26 @@ _TOPICS = {
         body=PublishRequest,
         examples={"tagged": {"messages": [{**MESSAGE, "tags": ["order"]}]}},
         problems=("MessageTooLarge", "BatchTooLarge"),
+    ),
+    f"POST {TOPIC}/half/commit": Operation(
+        tag="Topics",
+        summary="Publish what was prepared with transaction",
+        body=HandleRequest,
+        examples={"a handle": HANDLE},
+        problems=("Conflict", "MessageNotFound"),
+    ),
+    f"POST {TOPIC}/half/rollback": Operation(
+        tag="Topics",
+        summary="Drop what was prepared with transaction",
+        body=HandleRequest,
+        examples={"a handle": HANDLE},
+        problems=("Conflict", "MessageNotFound"),
+    ),
+    f"POST {TOPIC}/half/receive": Operation(
+        tag="Topics",
+        summary="Receive what producers prepared and have not decided",
+        body=HalfReceiveRequest,
+        examples={"receive": {"max": 16, "visibility_timeout_seconds": 30}},
     ),
     f"GET {TOPIC}/messages": Operation(
         tag="Topics",

@@ -247,6 +247,7 @@ def use_topics(call: Checked) -> None:
     world.endpoint = lambda url: "status 500"
     published = call("POST", f"{topic}/messages", {"messages": [{"body": "x", "tags": ["a"]}]})
     call("POST", f"{topic}/messages", {"messages": [{"body": "y"}], "atomic": False})
+    use_half_messages(call, topic)
     world.settle()
     world.clock.pass_seconds(3)
     matched = call("POST", f"{topic}/match", {"messages": [{"body": "x", "tags": ["a"]}]})
@@ -279,6 +280,19 @@ def use_topics(call: Checked) -> None:
     assert call("POST", f"{topic}/subscriptions/hook/confirm", {"token": "x"}).status == 403
     call("DELETE", f"{topic}/subscriptions/hook")
     call("DELETE", topic)
+
+
+def use_half_messages(call: Checked, topic: str) -> None:
+    body = {"messages": [{"body": "x", "group": "g"}], "transaction": {"check_after_seconds": 1}}
+    handles = [
+        {"handle": call("POST", f"{topic}/messages", body).json["transaction"]["handle"]}
+        for _ in range(2)
+    ]
+    call.client.world.clock.pass_seconds(1)
+    assert len(call("POST", f"{topic}/half/receive", {"max": 2}).json["transactions"]) == 2
+    assert call("POST", f"{topic}/half/commit", handles[0]).status == 200
+    assert call("POST", f"{topic}/half/rollback", handles[0]).status == 409
+    assert call("POST", f"{topic}/half/rollback", handles[1]).status == 204
 
 
 def use_the_rest(call: Checked) -> None:

@@ -34,6 +34,7 @@ WATCHED = {
     (OWN, "Refusals"),
     (OWN, "StuckSchedules"),
     (OWN, "SweepBehind"),
+    (OWN, "UndecidedHalfMessages"),
 }
 
 

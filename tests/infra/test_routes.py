@@ -15,7 +15,11 @@ HOLDERS = (QUEUE, SUBSCRIPTION)
 
 EXPECTED = {
     "send": [f"POST {MESSAGES}"],
-    "publish": [f"POST {TOPIC}/messages", f"POST {TOPIC}/match"],
+    "publish": [
+        f"POST {TOPIC}/messages",
+        f"POST {TOPIC}/match",
+        *(f"POST {TOPIC}/half/{call}" for call in ("commit", "rollback", "receive")),
+    ],
     "receive": [
         f"GET {MESSAGES}/{{id}}",
         *(f"POST {holder}/messages/{call}" for holder in HOLDERS for call in ("receive", "peek")),

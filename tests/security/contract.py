@@ -82,6 +82,8 @@ class Stage:
     owner: Client
     foreigner: Client
     names: dict[str, str] = field(default_factory=dict)
+    handles: list[str] = field(default_factory=list)
+    """Of half messages, to be decided."""
 
     def make(self, client: Client, call: Call, names: Mapping[str, str]) -> Reply:
         """The call with a good body."""
@@ -94,6 +96,8 @@ class Stage:
             "POST /queues/{queue}/rewind": {"to": format_time(self.world.clock.now_ms() - 1_000)},
             "PUT /topics/{topic}/subscriptions/{subscription}": {"protocol": "pull"},
             "POST /topics/{topic}/subscriptions/{subscription}/confirm": {},
+            "POST /topics/{topic}/half/commit": {"handle": self.handles[0]},
+            "POST /topics/{topic}/half/rollback": {"handle": self.handles[1]},
         }
         if str(call) in special:
             return special[str(call)]
@@ -128,6 +132,10 @@ def set_stage() -> Stage:
     hook = {"protocol": "http", "endpoint": "https://example.com/hook"}
     assert owner.put("/topics/news/subscriptions/web", hook).status == 201
     world.settle()
+    half = {"messages": [{"body": "half"}], "transaction": {}}
+    for _ in range(2):
+        prepared = owner.post("/topics/news/messages", half).json["transaction"]
+        stage.handles.append(prepared["handle"])
     sent = owner.send("orders", "one", "two", "three")
     owner.receive("orders", 1)
     published = owner.post("/topics/news/messages", {"messages": [{"body": "news"}]})

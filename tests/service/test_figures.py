@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from tests.service.conftest import MakeQueue
+from tests.service.half import Producers
 from tests.service.topics import Schedules, TestTopic
 
 from cirrusmq_local.testing import Subscriber, World
@@ -50,6 +51,20 @@ def figures(
 def test_nothing_waits_and_nothing_is_stuck_in_an_empty_deployment(figures: Figures) -> None:
     expected = {"StuckSchedules": 0, "OldestMessageAge": 0, "SweepBehind": 0}
     assert figures.told("sweep") == expected
+
+
+def test_half_messages_that_nobody_decided_are_counted_once(
+    world: World, topic: TestTopic, figures: Figures
+) -> None:
+    producers = Producers(topic)
+    for body in ("a", "b"):
+        producers.prepare(body, check_after_seconds=1, max_checks=1)
+    world.clock.pass_seconds(1)
+    assert len(producers.receive(visibility_timeout_seconds=1)) == 2
+    world.clock.pass_seconds(2)
+
+    assert figures.told("sweep")["UndecidedHalfMessages"] == 2
+    assert "UndecidedHalfMessages" not in figures.told("sweep")
 
 
 def test_the_age_is_that_of_the_oldest_message_which_nobody_took(

@@ -167,10 +167,22 @@ class PublishedMessage(TypedDict):
     error: NotRequired[Problem]
 
 
+class Prepared(TypedDict):
+    """A publish that nobody sees before its commit."""
+
+    handle: str
+    """names the half message to commit or roll back"""
+    check_at: str
+    """from then on its producers are asked for the decision"""
+    expires_at: str
+    """from then on it can only be rolled back"""
+
+
 class PublishedMessages(TypedDict):
-    """One entry for each message, in the order published."""
+    """One entry for each message, in the order published; none before a commit."""
 
     messages: list[PublishedMessage]
+    transaction: NotRequired[Prepared]
 
 
 class MatchedSubscription(TypedDict):
@@ -193,6 +205,39 @@ class MatchedMessages(TypedDict):
     """One entry for each message, in the order given; none is published."""
 
     messages: list[MatchedMessage]
+
+
+class HalfMessage(TypedDict):
+    """A message as it was given, which has no id before its commit."""
+
+    body: NotRequired[str]
+    body_base64: NotRequired[str]
+    attributes: dict[str, str | Bytes]
+    tags: list[str]
+    group: NotRequired[str]
+    routing_key: NotRequired[str]
+
+
+class UndecidedTransaction(TypedDict):
+    """A publish that the caller is to commit or roll back."""
+
+    handle: str
+    """names the half message to commit or roll back"""
+    messages: list[HalfMessage]
+    checks: int
+    """how often it was handed out, this time included"""
+    max_checks: int
+    prepared_at: str
+    held_until: str
+    """until then nobody else is asked"""
+    expires_at: str
+    """from then on it can only be rolled back"""
+
+
+class UndecidedTransactions(TypedDict):
+    """Half messages that are to be decided; empty where there is none."""
+
+    transactions: list[UndecidedTransaction]
 
 
 class RetryInForce(TypedDict):

@@ -34,6 +34,7 @@ _STATUS = {
     "ReceiptExpired": 409,
     "InUse": 409,
     "NotRewindable": 409,
+    "Conflict": 409,
     "LimitExceeded": 409,
     "NoDeadLetterQueue": 409,
     "MessageTooLarge": 413,

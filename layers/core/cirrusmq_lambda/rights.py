@@ -18,7 +18,13 @@ _CALLS = ("receive", "peek", "delete", "visibility", "give-back", "dead-letter")
 
 _WORK = ("confirm", "secret", "pause", "resume", "retry")
 
-SENDS = frozenset({f"POST {_QUEUE}/messages", f"POST {_TOPIC}/messages"})
+SENDS = frozenset(
+    {
+        f"POST {_QUEUE}/messages",
+        f"POST {_TOPIC}/messages",
+        *(f"POST {_TOPIC}/half/{call}" for call in ("commit", "rollback", "receive")),
+    }
+)
 RECEIVES = frozenset(
     {
         *(

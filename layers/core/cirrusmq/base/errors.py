@@ -133,6 +133,10 @@ class NotRewindable(CirrusMQError):
     """Rewinding is off, or the time is before the window."""
 
 
+class Conflict(CirrusMQError):
+    """The state that this asks for cannot follow the one that is there."""
+
+
 class LimitExceeded(CirrusMQError):
     """A limit is reached."""
 

@@ -117,3 +117,13 @@ ATTEMPT_FRESH_MS = 1_000
 LOG_HELD_BACK_MS = 2_000
 """A newer record may still be overtaken by a publish that began before it."""
 TOKEN_SECONDS = 3 * 86_400
+
+CHECK_AFTER_SECONDS = (1, 3_600)
+CHECK_AFTER_SECONDS_DEFAULT = 60
+CHECKS = (1, 100)
+CHECKS_DEFAULT = 15
+"""Of a half message: so often its producers are asked for their decision."""
+HALF_LIFE_MS = 86_400_000
+"""A half message that is not decided by then is rolled back, whoever was asked or not."""
+DECIDED_MS = 86_400_000
+"""So long the state of a half message is kept after the decision."""

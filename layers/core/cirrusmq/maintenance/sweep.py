@@ -13,7 +13,7 @@ import msgspec
 
 from cirrusmq.base.errors import OperationNotFound
 from cirrusmq.fanout import parking
-from cirrusmq.maintenance import unprocessed
+from cirrusmq.maintenance import undecided, unprocessed
 from cirrusmq.maintenance.visits import visit_all
 from cirrusmq.metering.gauges import write_gauges
 from cirrusmq.push import delivery
@@ -34,6 +34,8 @@ class Swept(msgspec.Struct, kw_only=True):
     """Delivery states whose retries had no worker."""
     oldest_age_ms: int = 0
     """Age of the oldest message that could be received and is not."""
+    undecided: int = 0
+    """Half messages that were rolled back, since their producers did not decide in time."""
     behind_ms: int = 0
     """Time since the part that is furthest behind finished last."""
 
@@ -51,6 +53,7 @@ def sweep(core: Core, most_ms: int) -> Swept:
     deadline_ms = core.now_ms() + most_ms
     parts = list(_PARTS.items())
     core.random.shuffle(parts)
+    parts.append(("halves", _end_halves))  # a single query where there are none
     finished = {}
     for left, (name, part) in zip(range(len(parts), 0, -1), parts, strict=True):
         now_ms = core.now_ms()
@@ -112,6 +115,13 @@ def _resume_parked(core: Core, deadline_ms: int, swept: Swept) -> bool:
 def _take_unprocessed(core: Core, deadline_ms: int, swept: Swept) -> bool:
     """Have what fan_out gave up handed out again."""
     return unprocessed.take(core, deadline_ms)
+
+
+def _end_halves(core: Core, deadline_ms: int, swept: Swept) -> bool:
+    """Roll back half messages that nobody decided in time."""
+    ended = undecided.end_all(core, deadline_ms)
+    swept.undecided += ended.halves
+    return ended.done
 
 
 def _push_on(core: Core, deadline_ms: int, swept: Swept) -> bool:

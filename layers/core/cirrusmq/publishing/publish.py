@@ -14,8 +14,10 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 from msgspec.structs import replace
 
+from cirrusmq.base import limits
 from cirrusmq.base.errors import CirrusMQError, InvalidParameter
 from cirrusmq.base.request_token import check_attempt
+from cirrusmq.base.shapes import integer
 from cirrusmq.filters.routing import check_routing_key
 from cirrusmq.model.message import Message, check_body_size
 from cirrusmq.model.parcel import message_id
@@ -45,11 +47,24 @@ from cirrusmq.sending.batch import (
 from cirrusmq.sending.deduplication import Earlier
 from cirrusmq.sending.objects import place_messages
 
+DEFAULT_GROUP = "default"
+"""The producers of a half message that names none."""
+
 
 class PublishMessage(BatchMessage, forbid_unknown_fields=True, frozen=True):
     """One message of a publish."""
 
     routing_key: str | UnsetType = UNSET
+
+
+class TransactionInput(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """How a publish that is to be committed or rolled back later is asked about."""
+
+    check_after_seconds: Annotated[int, integer(limits.CHECK_AFTER_SECONDS, " seconds")] = (
+        limits.CHECK_AFTER_SECONDS_DEFAULT
+    )
+    max_checks: Annotated[int, integer(limits.CHECKS)] = limits.CHECKS_DEFAULT
+    group: str = DEFAULT_GROUP
 
 
 class PublishRequest(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
@@ -60,6 +75,7 @@ class PublishRequest(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     ]
     atomic: bool = True
     attempt: str | UnsetType = UNSET
+    transaction: TransactionInput | UnsetType = UNSET
 
 
 class Published(msgspec.Struct, frozen=True, kw_only=True):

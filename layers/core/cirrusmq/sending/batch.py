@@ -101,7 +101,7 @@ def store_once(
     """
     known: dict[str, A | Stored] = {}
     while True:
-        fresh = _without_duplicates(keys, known)
+        fresh = without_duplicates(keys, known)
         try:
             answers = dict(store(fresh)) if fresh else {}
         except Duplicate as duplicate:
@@ -114,7 +114,7 @@ def store_once(
     }
 
 
-def _without_duplicates(keys: Mapping[int, str | None], known: Iterable[str]) -> list[int]:
+def without_duplicates(keys: Mapping[int, str | None], known: Iterable[str]) -> list[int]:
     """The places of the first message with each id that is not known, and of those without one."""
     seen = set(known)
     fresh = []

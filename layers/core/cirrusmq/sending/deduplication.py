@@ -90,33 +90,17 @@ def transact(
     deduplicated message is stored once; messages without one are to be sent anew.
     """
     table = core.tables.messages
-    writes: list[dict[str, Any]] = [
-        {
-            "Put": {
-                "TableName": table,
-                "Item": item,
-                "ConditionExpression": "attribute_not_exists(pk) OR x <= :begun",
-                "ExpressionAttributeValues": {":begun": {"N": str(min(begun_ms, now_ms))}},
-                "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
-            }
-        }
-        for _, item in reminders
-    ]
+    writes = put_reminders(core, reminders, min(begun_ms, now_ms))
     writes += [{"Put": put_unless_sent(table, item, purged_ms)} for item in items]
     try:
         core.store.transact(writes)
     except TransactionRefused as refused:
-        found: dict[str, Stored] = {}
-        own_ms: list[int] = []
-        for place, (key, item) in enumerate(reminders):
-            old = refused.failed.get(place)
-            if old is None:
-                continue
-            found[key] = Stored(
-                id=old["i"]["S"], body_md5=old["h"]["S"], sent_ms=int(old["t"]["N"])
-            )
-            if old["i"] == item["i"]:
-                own_ms.append(found[key].sent_ms)
+        found = find_reminded(reminders, refused.failed)
+        own_ms = [
+            found[key].sent_ms
+            for key, item in reminders
+            if key in found and found[key].id == item["i"]["S"]
+        ]
         # An earlier try of this very call took effect. If it stored a part, the rest being
         # duplicates of others, each message gets the answer that it got then.
         purged = bool(own_ms) and min(own_ms) <= purged_ms
@@ -128,3 +112,32 @@ def transact(
         sent_ms = [*own_ms, *(int(old["t"]["N"]) for old in items), now_ms]
         return Earlier(sent_ms[0], items)
     return None
+
+
+def put_reminders(
+    core: Core, reminders: Sequence[tuple[str, Item]], begun_ms: int
+) -> list[dict[str, Any]]:
+    """The first writes of a transaction: refused where one is in force that began by then."""
+    return [
+        {
+            "Put": {
+                "TableName": core.tables.messages,
+                "Item": item,
+                "ConditionExpression": "attribute_not_exists(pk) OR x <= :begun",
+                "ExpressionAttributeValues": {":begun": {"N": str(begun_ms)}},
+                "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
+            }
+        }
+        for _, item in reminders
+    ]
+
+
+def find_reminded(
+    reminders: Sequence[tuple[str, Item]], failed: Mapping[int, Item | None]
+) -> dict[str, Stored]:
+    """The messages of the reminders that refused `put_reminders`, by their deduplication ids."""
+    return {
+        key: Stored(id=old["i"]["S"], body_md5=old["h"]["S"], sent_ms=int(old["t"]["N"]))
+        for place, (key, _) in enumerate(reminders)
+        if (old := failed.get(place)) is not None
+    }

@@ -15,6 +15,8 @@
 | Messages | `N#<queue id>#<partition>` | `N` | a sequence's counter |
 | Messages | `F#<source id>` | number of a slot, or `wake` | `cirrusmq.invoking.slots` |
 | Messages | `P#…` | | shares that fan-out parked: `cirrusmq.storage.parked` |
+| Messages | `T#<topic id>#<partition>` | `H#…`, `C#…`, `E#…` | half messages and their marks: |
+| Messages | `T#groups` | | their producers' groups: `cirrusmq.storage.halves` |
 | Usage | `U#<shard>` | first event's id | usage records and counters |
 """
 

@@ -154,6 +154,19 @@ def keep_object(core: Core, send_id: str, days: int, until_ms: int, now_ms: int)
     return None
 
 
+def copy_object(core: Core, send_id: str, days: int, new_send_id: str, new_days: int) -> None:
+    """Copy an object for another send, with a life of its own.
+
+    Raises BucketUnavailable, also where there is none: its messages are not to be announced then.
+    """
+    key, new_key = object_key(send_id, days), object_key(new_send_id, new_days)
+    with _calling(new_key):
+        if core.bodies.copy(key, new_key):
+            return
+    _tell_missing(key)
+    raise BucketUnavailable
+
+
 def _try_read(core: Core, wanted: Wanted) -> dict[int, Message] | BucketUnavailable:
     try:
         return _read(core, wanted)

@@ -32,20 +32,22 @@ class Content(Body, kw_only=True):
     @classmethod
     def of(cls, message: Message, id: str, sent_ms: int, **more: Any) -> Self:
         """The answer of a message; `more`: the fields of a struct that has more."""
-        body = message.body
-        return cls(
-            id=id,
-            body=body if isinstance(body, str) else UNSET,
-            body_base64=UNSET if isinstance(body, str) else _to_base64(body),
-            attributes={
-                name: value if isinstance(value, str) else Bytes(base64=_to_base64(value))
-                for name, value in message.attributes.items()
-            },
-            tags=list(message.tags),
-            group=UNSET if message.group is None else message.group,
-            sent_at=format_time(sent_ms),
-            **more,
-        )
+        return cls(id=id, **fields_of(message), sent_at=format_time(sent_ms), **more)
+
+
+def fields_of(message: Message) -> dict[str, Any]:
+    """A message's fields in an answer: its body in one of two, attributes, tags and group."""
+    body = message.body
+    return {
+        "body": body if isinstance(body, str) else UNSET,
+        "body_base64": UNSET if isinstance(body, str) else _to_base64(body),
+        "attributes": {
+            name: value if isinstance(value, str) else Bytes(base64=_to_base64(value))
+            for name, value in message.attributes.items()
+        },
+        "tags": list(message.tags),
+        "group": UNSET if message.group is None else message.group,
+    }
 
 
 def _to_base64(value: bytes) -> str:

@@ -1,4 +1,4 @@
-"""The answer to a publish."""
+"""The answers to a publish, and about those that are not decided yet."""
 
 from __future__ import annotations
 
@@ -8,9 +8,21 @@ from typing import Annotated, Self
 from msgspec import UNSET, Meta, UnsetType
 
 from cirrusmq.base.timestamps import format_time
+from cirrusmq.model.half import Half
+from cirrusmq.model.message import Message
 from cirrusmq.model.topic import Protocol, Subscription
+from cirrusmq.publishing.checks import Check
 from cirrusmq.publishing.publish import Published
 from cirrusmq_lambda.answers.body import Body, Id, Problem, Time
+from cirrusmq_lambda.answers.content import Bytes, fields_of
+
+Handle = Annotated[
+    str,
+    Meta(
+        description="names the half message to commit or roll back",
+        examples=["Half-01M7XGA279E8FYRFWHK8M956SX"],
+    ),
+]
 
 
 class PublishedMessage(Body, kw_only=True):
@@ -62,7 +74,78 @@ class MatchedMessages(Body):
     messages: list[MatchedMessage]
 
 
+class Prepared(Body):
+    """A publish that nobody sees before its commit."""
+
+    handle: Handle
+    check_at: Annotated[
+        Time, Meta(description="from then on its producers are asked for the decision")
+    ]
+    expires_at: Annotated[Time, Meta(description="from then on it can only be rolled back")]
+
+    @classmethod
+    def of(cls, half: Half) -> Self:
+        """The answer about a half message."""
+        return cls(
+            handle=half.handle,
+            check_at=format_time(half.due_ms),
+            expires_at=format_time(half.until_ms),
+        )
+
+
 class PublishedMessages(Body):
-    """One entry for each message, in the order published."""
+    """One entry for each message, in the order published; none before a commit."""
 
     messages: list[PublishedMessage]
+    transaction: Prepared | UnsetType = UNSET
+
+
+class HalfMessage(Body, kw_only=True):
+    """A message as it was given, which has no id before its commit."""
+
+    body: str | UnsetType = UNSET
+    body_base64: str | UnsetType = UNSET
+    attributes: dict[str, str | Bytes]
+    tags: list[str]
+    group: str | UnsetType = UNSET
+    routing_key: str | UnsetType = UNSET
+
+    @classmethod
+    def of(cls, message: Message, routing_key: str) -> Self:
+        """The answer of a message; the routing key may be empty."""
+        return cls(**fields_of(message), routing_key=routing_key or UNSET)
+
+
+class UndecidedTransaction(Body, kw_only=True):
+    """A publish that the caller is to commit or roll back."""
+
+    handle: Handle
+    messages: list[HalfMessage]
+    checks: Annotated[int, Meta(description="how often it was handed out, this time included")]
+    max_checks: int
+    prepared_at: Time
+    held_until: Annotated[Time, Meta(description="until then nobody else is asked")]
+    expires_at: Annotated[Time, Meta(description="from then on it can only be rolled back")]
+
+    @classmethod
+    def of(cls, check: Check) -> Self:
+        """The entry of a check."""
+        half = check.half
+        return cls(
+            handle=half.handle,
+            messages=[
+                HalfMessage.of(message, key)
+                for message, key in zip(check.messages, half.terms.routing_keys, strict=True)
+            ],
+            checks=half.checks,
+            max_checks=half.terms.max_checks,
+            prepared_at=format_time(half.prepared_ms),
+            held_until=format_time(check.held_until_ms),
+            expires_at=format_time(half.until_ms),
+        )
+
+
+class UndecidedTransactions(Body):
+    """Half messages that are to be decided; empty where there is none."""
+
+    transactions: list[UndecidedTransaction]

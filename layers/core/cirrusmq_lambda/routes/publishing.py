@@ -1,18 +1,27 @@
-"""Publishing to a topic."""
+"""Publishing to a topic, at once or by half messages that are decided later."""
 
 from __future__ import annotations
 
+import msgspec
+from msgspec import UnsetType
+
 from cirrusmq.base.errors import CirrusMQError
+from cirrusmq.publishing.checks import HalfReceiveRequest, receive_halves
+from cirrusmq.publishing.decide import commit, roll_back
+from cirrusmq.publishing.prepare import prepare
 from cirrusmq.publishing.publish import PublishRequest, match, publish
 from cirrusmq_lambda.answers.published import (
     MatchedMessage,
     MatchedMessages,
+    Prepared,
     PublishedMessage,
     PublishedMessages,
+    UndecidedTransaction,
+    UndecidedTransactions,
 )
 from cirrusmq_lambda.http import Request, Route
 from cirrusmq_lambda.problems import describe
-from cirrusmq_lambda.replies import Created, Ok
+from cirrusmq_lambda.replies import Created, NoContent, Ok
 from cirrusmq_lambda.topic_paths import topic_of
 
 
@@ -20,6 +29,10 @@ def publish_messages(request: Request) -> Created[PublishedMessages] | Ok[Publis
     """Publish up to 16 messages to a topic; 201 where all are stored or none."""
     topic = topic_of(request, "publish")
     body = request.body(PublishRequest)
+    if not isinstance(body.transaction, UnsetType):
+        account = request.caller.account
+        half = prepare(request.core, topic, account, body, body.transaction)
+        return Created(PublishedMessages(messages=[], transaction=Prepared.of(half)))
     entries = [
         PublishedMessage(error=describe(each, request.id))
         if isinstance(each, CirrusMQError)
@@ -43,7 +56,40 @@ def match_messages(request: Request) -> Ok[MatchedMessages]:
     return Ok(MatchedMessages(messages=entries))
 
 
+class HandleRequest(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """The body of a commit or a rollback."""
+
+    handle: str
+
+
+def commit_half(request: Request) -> Ok[PublishedMessages]:
+    """Publish what was prepared; a repetition gets the same answer."""
+    topic = topic_of(request, "publish")
+    handle = request.body(HandleRequest).handle
+    published = commit(request.core, topic, request.caller.account, handle)
+    return Ok(PublishedMessages(messages=list(map(PublishedMessage.of, published))))
+
+
+def roll_back_half(request: Request) -> NoContent:
+    """Drop what was prepared; a repetition changes nothing."""
+    topic = topic_of(request, "publish")
+    handle = request.body(HandleRequest).handle
+    roll_back(request.core, topic, request.caller.account, handle)
+    return NoContent()
+
+
+def receive_half(request: Request) -> Ok[UndecidedTransactions]:
+    """What a group of producers is to decide, each entry held by the caller for a while."""
+    topic = topic_of(request, "publish")
+    asked = request.body(HalfReceiveRequest)
+    checks = receive_halves(request.core, topic, request.caller.account, asked)
+    return Ok(UndecidedTransactions(transactions=list(map(UndecidedTransaction.of, checks))))
+
+
 ROUTES: dict[str, Route] = {
     "POST /topics/{topic}/messages": publish_messages,
     "POST /topics/{topic}/match": match_messages,
+    "POST /topics/{topic}/half/commit": commit_half,
+    "POST /topics/{topic}/half/rollback": roll_back_half,
+    "POST /topics/{topic}/half/receive": receive_half,
 }
