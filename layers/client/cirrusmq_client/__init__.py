@@ -20,15 +20,18 @@ from cirrusmq_client.exactly_once import AlreadyConsumed, ExactlyOnce
 from cirrusmq_client.lingering import NotSent
 from cirrusmq_client.messages import Message, Received
 from cirrusmq_client.options import Batches
+from cirrusmq_client.outcomes import Undecided
 from cirrusmq_client.producer import PartlySent, Producer
 from cirrusmq_client.progress import CallbackProgress, FileProgress, NoProgress
 from cirrusmq_client.results import Ack, DeadLetter, Retry
 from cirrusmq_client.sources import Queue, Subscription
+from cirrusmq_client.transactions import TakenOver, Transaction
 
 if TYPE_CHECKING:
     from cirrusmq_client.async_client import AsyncClient
     from cirrusmq_client.async_consumer import AsyncConsumer
     from cirrusmq_client.async_producer import AsyncProducer
+    from cirrusmq_client.sql_decisions import SqlDecisions
     from cirrusmq_client.sql_transactions import SqlTransactions
 
 __all__ = [
@@ -56,8 +59,12 @@ __all__ = [
     "Queue",
     "Received",
     "Retry",
+    "SqlDecisions",
     "SqlTransactions",
     "Subscription",
+    "TakenOver",
+    "Transaction",
+    "Undecided",
     "batch_response",
     "exactly_once",
     "find_connection",
@@ -68,6 +75,7 @@ _LATER = {
     "AsyncClient": "async_client",
     "AsyncConsumer": "async_consumer",
     "AsyncProducer": "async_producer",
+    "SqlDecisions": "sql_decisions",
     "SqlTransactions": "sql_transactions",
 }
 """Classes whose modules are imported when they are first asked for."""

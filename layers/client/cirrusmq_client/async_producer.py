@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from cirrusmq_client.async_client import AsyncClient
+from cirrusmq_client.async_transactions import AsyncTransaction
 from cirrusmq_client.lingering import Lingering
 from cirrusmq_client.messages import Message
 from cirrusmq_client.outcomes import Published, Sent
@@ -15,6 +16,9 @@ from cirrusmq_client.producer import BaseProducer, check_producing, make_message
 from cirrusmq_client.signals import first_on_signals
 from cirrusmq_client.steps import Asynchronous
 from cirrusmq_client.tasks import TASKS
+from cirrusmq_client.transactions import LocalTransactions
+
+T = TypeVar("T")
 
 
 class AsyncProducer(Asynchronous, BaseProducer):
@@ -53,6 +57,15 @@ class AsyncProducer(Asynchronous, BaseProducer):
         """Publish one message together with others of this moment; as `send_soon`."""
         message = make_message(body, fields)
         return await self._put(self.client.publish, topic, message)
+
+    def transaction(
+        self, topic: str, *, check: LocalTransactions[T], **options: Any
+    ) -> AsyncTransaction[T]:
+        """Publishes that take place together with local transactions: see `AsyncTransaction`.
+
+        `options`: `group`, `check_after_seconds`, `max_checks`.
+        """
+        return AsyncTransaction(self.client, topic, check, **options)
 
     async def flush(self, timeout_seconds: float | None = None) -> bool:
         """Send what waits now, without lingering, and wait for the answers; False where the time

@@ -135,6 +135,10 @@ class ReceiptExpired(CirrusMQError):
     """The receipt is not the message's newest, or the message is gone."""
 
 
+class Conflict(CirrusMQError):
+    """The state that this asks for cannot follow the one that is there."""
+
+
 class InUse(CirrusMQError):
     """Something else still uses this."""
 

@@ -27,6 +27,22 @@ class Published:
 
 
 @dataclass(frozen=True, slots=True)
+class Undecided:
+    """Prepared messages that their producer did not decide in time.
+
+    They have neither ids nor times yet.
+    """
+
+    handle: str
+    messages: list[Received]
+    checks: int
+    """How often producers were asked, this time included."""
+    max_checks: int
+    expires_at: str
+    """From then on they can only be rolled back."""
+
+
+@dataclass(frozen=True, slots=True)
 class Failed:
     """A receipt that changed nothing, and why."""
 

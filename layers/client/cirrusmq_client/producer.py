@@ -7,7 +7,7 @@ from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from cirrusmq_client.batches import split
 from cirrusmq_client.client import BaseClient, Client
@@ -18,7 +18,9 @@ from cirrusmq_client.options import check
 from cirrusmq_client.outcomes import Published, Sent
 from cirrusmq_client.signals import first_on_signals
 from cirrusmq_client.steps import Blocking, Steps, driven
+from cirrusmq_client.transactions import LocalTransactions, Transaction
 
+T = TypeVar("T")
 LINGER_SECONDS = (0.0, 10.0)
 SENDS = (1, 64)
 ATTRIBUTES = 10
@@ -115,6 +117,15 @@ class Producer(Blocking, BaseProducer):
         message = make_message(body, fields)
         soon: Future[Published] = self._lingering.put(self.client.publish, topic, message)
         return soon
+
+    def transaction(
+        self, topic: str, *, check: LocalTransactions[T], **options: Any
+    ) -> Transaction[T]:
+        """Publishes that take place together with local transactions: see `Transaction`.
+
+        `options`: `group`, `check_after_seconds`, `max_checks`.
+        """
+        return Transaction(self.client, topic, check, **options)
 
     def flush(self, timeout_seconds: float | None = None) -> bool:
         """Send what waits now, without lingering, and wait for the answers; False where the time

@@ -18,9 +18,10 @@ from cirrusmq_client.answers import (
 from cirrusmq_client.calls import Attributes, Calls
 from cirrusmq_client.errors import GrantNotFound, SubscriptionNotFound, TopicNotFound
 from cirrusmq_client.messages import Message, Received
-from cirrusmq_client.outcomes import Published
+from cirrusmq_client.outcomes import Published, Undecided
 from cirrusmq_client.sources import Subscription, part, subscription_path, topic_path
 from cirrusmq_client.steps import Entries, Steps, driven, listed
+from cirrusmq_client.transport import Reply
 
 
 class TopicCalls(Calls):
@@ -56,18 +57,86 @@ class TopicCalls(Calls):
     @driven
     def publish(self, topic: str, messages: Sequence[Message]) -> Steps[list[Published]]:
         """Publish at most 16 messages at once; a lost answer is asked for again, safely."""
+        reply = yield from self._publish(topic, {"messages": [each.to_json() for each in messages]})
+        return _published(reply)
+
+    @driven
+    def prepare(
+        self,
+        topic: str,
+        messages: Sequence[Message],
+        *,
+        check_after_seconds: int = 60,
+        max_checks: int = 15,
+        group: str = "default",
+    ) -> Steps[str]:
+        """Store at most 16 messages that nobody sees before `commit`; answers their handle.
+
+        From `check_after_seconds` on, producers of the `group` are asked for the decision by
+        `receive_undecided`; nobody having decided after `max_checks` of them, they are rolled back.
+        """
+        terms = {
+            "check_after_seconds": check_after_seconds,
+            "max_checks": max_checks,
+            "group": group,
+        }
         shown = [message.to_json() for message in messages]
+        reply = yield from self._publish(topic, {"messages": shown, "transaction": terms})
+        return str(reply.json["transaction"]["handle"])
+
+    @driven
+    def commit(self, topic: str, handle: str) -> Steps[list[Published]]:
+        """Publish what was prepared; a repetition gets the same answer.
+
+        Conflict where it was rolled back.
+        """
+        path = topic_path(topic) + "/half/commit"
+        return _published((yield from self._call("POST", path, {"handle": handle})))
+
+    @driven
+    def roll_back(self, topic: str, handle: str) -> Steps[None]:
+        """Drop what was prepared; a repetition changes nothing. Conflict where it was committed."""
+        yield from self._call("POST", topic_path(topic) + "/half/rollback", {"handle": handle})
+
+    @driven
+    def receive_undecided(
+        self,
+        topic: str,
+        max: int = 16,
+        *,
+        visibility_timeout_seconds: int = 30,
+        group: str = "default",
+    ) -> Steps[list[Undecided]]:
+        """What producers of the group prepared and did not decide in time, to be decided now.
+
+        Nobody else is asked for so many seconds. A lost answer counts as a check.
+        """
+        asked = {
+            "max": max,
+            "visibility_timeout_seconds": visibility_timeout_seconds,
+            "group": group,
+        }
+        answer = yield from self._post_once(topic_path(topic) + "/half/receive", asked)
+        return [
+            Undecided(
+                handle=each["handle"],
+                messages=[Received(message) for message in each["messages"]],
+                checks=each["checks"],
+                max_checks=each["max_checks"],
+                expires_at=each["expires_at"],
+            )
+            for each in answer["transactions"]
+        ]
+
+    def _publish(self, topic: str, body: Attributes) -> Steps[Reply]:
         path = topic_path(topic) + "/messages"
         if not self._transport.clock.exact:
             # Logs are in the order of attempts: a second of doubt would mix up what follows.
             yield from self._learn_time()
-        reply = yield from self._with_attempt(
-            lambda attempt: self._call("POST", path, {"messages": shown, "attempt": attempt})
+        reply: Reply = yield from self._with_attempt(
+            lambda attempt: self._call("POST", path, {**body, "attempt": attempt})
         )
-        return [
-            Published(entry["id"], entry["matched"], entry["sent_at"])
-            for entry in reply.json["messages"]
-        ]
+        return reply
 
     @driven
     def match(self, topic: str, messages: Sequence[Message]) -> Steps[list[MatchedMessage]]:
@@ -185,3 +254,10 @@ class TopicCalls(Calls):
 
 def _grant(topic: str, account: str) -> str:
     return f"{topic_path(topic)}/grants/{part(account)}"
+
+
+def _published(reply: Reply) -> list[Published]:
+    return [
+        Published(entry["id"], entry["matched"], entry["sent_at"])
+        for entry in reply.json["messages"]
+    ]

@@ -1,0 +1,85 @@
+"""Local transactions in a relational database, by SQLAlchemy, with a record of each handle."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    Connection,
+    Engine,
+    MetaData,
+    String,
+    Table,
+    delete,
+    select,
+)
+from sqlalchemy.exc import IntegrityError
+
+from cirrusmq_client.transactions import TakenOver
+
+DECIDED = Table(
+    "cirrusmq_transactions",
+    MetaData(),
+    Column("handle", String(64), primary_key=True),
+    Column("took_place", Boolean, nullable=False),
+    Column("decided_at", BigInteger, nullable=False, index=True),
+)
+"""`decided_at` is in seconds since the epoch."""
+KEEP_SECONDS = 259_200
+"""A handle can be decided for a day, and is asked for no longer."""
+TIDY_SECONDS = 3_600.0
+
+
+class SqlDecisions:
+    """Records in the table `cirrusmq_transactions`; `work` gets the transaction's connection.
+
+    The record is written first, under a unique key. A check that writes the same one waits until
+    the local transaction has ended, and either finds its record or is the first: then that
+    transaction can never commit.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._tidy_at = time.monotonic() + TIDY_SECONDS
+
+    def create_table(self) -> None:
+        """Make the table where it is not there."""
+        DECIDED.metadata.create_all(self._engine)
+
+    def run(self, handle: str, work: Callable[[Connection], object]) -> object:
+        """Do the work and record the handle in one transaction; see `LocalTransactions`."""
+        with self._engine.begin() as connection:
+            try:
+                connection.execute(DECIDED.insert().values(_record(handle, took_place=True)))
+            except IntegrityError as error:
+                raise TakenOver(handle) from error
+            result = work(connection)
+        if time.monotonic() >= self._tidy_at:
+            self._tidy_at = time.monotonic() + TIDY_SECONDS
+            self.remove_old()
+        return result
+
+    def took_place(self, handle: str) -> bool:
+        """Whether its transaction took place; where it did not, it never will."""
+        try:
+            with self._engine.begin() as connection:
+                connection.execute(DECIDED.insert().values(_record(handle, took_place=False)))
+        except IntegrityError:
+            wanted = select(DECIDED.c.took_place).where(DECIDED.c.handle == handle)
+            with self._engine.connect() as connection:
+                return bool(connection.execute(wanted).scalar_one())
+        return False
+
+    def remove_old(self) -> int:
+        """Remove records older than three days; how many. Done once an hour by itself."""
+        before = int(time.time()) - KEEP_SECONDS
+        with self._engine.begin() as connection:
+            return connection.execute(delete(DECIDED).where(DECIDED.c.decided_at < before)).rowcount
+
+
+def _record(handle: str, *, took_place: bool) -> dict[str, object]:
+    return {"handle": handle, "took_place": took_place, "decided_at": int(time.time())}
