@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tests.simulation.check_dead_letters import check_dead_letters
+from tests.simulation.check_half import check_half
 from tests.simulation.check_heads import check_heads
 from tests.simulation.check_invoking import check_invoking
 from tests.simulation.check_leases import check_leases
@@ -50,6 +51,7 @@ def _violations(scenario: Scenario, deployment: Deployment, drain: Drain) -> Ite
         yield from check_order(book, "news/group", 1 << 30)
     yield from check_pushes(scenario, book)
     yield from check_invoking(scenario, book)
+    yield from check_half(book)
     yield from check_logs(book)
     yield from _counts(scenario, book, drain)
     if any(cast.part == "meter" for cast in scenario.cast):

@@ -71,6 +71,8 @@ class Deployment:
         self.secret = SecretHistory(self.stage, chaos, turns_ms)
         for turned_ms in self.secret.turned_ms:
             self.history.faults.append((turned_ms, "the secret is turned over"))
+        self.took_place: dict[str, bool] = {}
+        """What became of the producers' own transactions, by their half messages' handles."""
         self.signing_secrets: dict[str, str] = {}
         """Of the subscriptions with a URL, as their subscribers know them."""
         self.tables, specs = _tables()

@@ -7,7 +7,16 @@ from dataclasses import replace
 from typing import Any
 
 from tests.simulation.places import Place
-from tests.simulation.scenario import DEAD, NEWS, ORDERS, TRIGGERS, Cast, Scenario
+from tests.simulation.scenario import (
+    DEAD,
+    HALF,
+    HALF_SEEDS,
+    NEWS,
+    ORDERS,
+    TRIGGERS,
+    Cast,
+    Scenario,
+)
 
 from cirrusmq.model.objects import DAY_MS
 from cirrusmq.runtime.secret import KEPT_MS, READ_AGAIN_MS, USED_AFTER_MS
@@ -47,6 +56,8 @@ _MINUTE_MS = 60_000
 
 def draw_scenario(seed: int) -> Scenario:
     """The scenario of a seed."""
+    if seed >= HALF_SEEDS:
+        return _half_scenario(seed)
     scenario = _special_scenario(seed)
     draw = random.Random(f"objects {seed}")
     if draw.random() < _IN_OBJECTS and not scenario.in_flight:
@@ -168,6 +179,36 @@ def _topic_scenario(draw: random.Random, family: str) -> Scenario:
         outage_ms=outage,
         failing=draw.choice((0, 0, 0.2)),
     )
+
+
+def _half_scenario(seed: int) -> Scenario:
+    """A topic's queue and group, whose producers prepare, die, and are asked for."""
+    draw = random.Random(f"half {seed}")
+    orders: dict[str, Any] = {"message_retention_seconds": 345_600, "partitions": 1}
+    if draw.random() < 0.3:
+        orders["ordered"] = True
+    subscriptions = {
+        "copy": {"protocol": "queue", "endpoint": "orders"},
+        "group": _group(draw, draw.random() < 0.3),
+    }
+    cast = [Cast(f"producer{n}", "half producer", NEWS, draw.choice((3, 5))) for n in range(2)]
+    cast += [Cast(f"checker{n}", "checker", NEWS, draw.choice((4, 8))) for n in range(2)]
+    cast.append(Cast("publisher0", "publisher", NEWS, draw.choice((0, 2))))
+    cast.append(Cast("receiver0", "receiver", ORDERS, 4))
+    cast.append(Cast("member0", "receiver", Place("news/group", topic=True), 4))
+    cast.append(Cast("sweeper", "sweeper", ORDERS, draw.choice((2, 4))))
+    cast.append(Cast("meter", "meter", ORDERS, 0))
+    scenario = Scenario(
+        family=HALF,
+        queues={"dead": {"partitions": 1}, "orders": orders},
+        subscriptions=subscriptions,
+        cast=tuple(cast),
+        pause_ms=draw.choice((0, 300, 1_500, 10_000)),
+        big_bodies=draw.random() < 0.3,
+        attempts=draw.choice((0.3, 0.8)),
+        deduplication=0,
+    )
+    return _in_objects(draw, scenario) if draw.random() < 0.3 else scenario
 
 
 def _trigger_scenario(draw: random.Random) -> Scenario:

@@ -110,5 +110,8 @@ OBJECTS = "objects"
 """The scenarios of any family in which messages are in the bucket."""
 TRIGGERS = "triggers"
 """The family whose queues or groups name a function."""
+HALF = "half"
+"""The family whose producers publish by half messages; its seeds are `HALF_SEEDS` and above."""
+HALF_SEEDS = 1_000_000
 ORDERS, DEAD = Place("orders"), Place("dead")
 NEWS = Place("news", topic=True)

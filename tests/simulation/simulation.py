@@ -19,6 +19,7 @@ from tests.simulation.draining import Drain, live_parcels
 from tests.simulation.drawing import draw_scenario
 from tests.simulation.endpoints import Endpoints, Subscriber
 from tests.simulation.environments import Client
+from tests.simulation.half_producers import Checker, HalfProducer
 from tests.simulation.history import History, Violation
 from tests.simulation.log_readers import LogReader
 from tests.simulation.machinery import Functions, Sweeper
@@ -26,7 +27,7 @@ from tests.simulation.named_functions import NamedFunctions
 from tests.simulation.operators import Operator
 from tests.simulation.places import Place
 from tests.simulation.producers import Sender
-from tests.simulation.scenario import Cast, Scenario
+from tests.simulation.scenario import HALF, NEWS, Cast, Scenario
 from tests.simulation.streams import Mapping
 
 from cirrusmq.base.limits import LOG_HELD_BACK_MS
@@ -43,6 +44,8 @@ _PARTS: dict[str, Callable[[Deployment, Scenario, Cast], Any]] = {
     "purger": Operator,
     "changer": Operator,
     "subscriber": Subscriber,
+    "half producer": HalfProducer,
+    "checker": Checker,
 }
 
 
@@ -106,6 +109,9 @@ class _Play:
         self._deployment.chaos.calm = self._named.is_well = True
         stage.spawn("calm", self._calm_down)
         stage.run()
+        if scenario.family == HALF:
+            stage.spawn("checks", self._finish_checks)
+            stage.run()
         stage.spawn("log readers", self._finish_logs)
         stage.run()
         drain = Drain(self._deployment, scenario)
@@ -191,6 +197,18 @@ class _Play:
             if not self._functions.running() and not left:
                 return
         self._stuck = left or ["an operation"]
+
+    def _finish_checks(self) -> None:
+        """Let producers decide what they are asked for; then learn how each was decided."""
+        checker = Checker(
+            self._deployment, self._scenario, Cast("calm checker", "checker", NEWS, 0)
+        )
+        for _ in range(CALM_MINUTES):
+            self._deployment.stage.pause(61_000)
+            checker.finish()
+        self._calm_down()
+        checker.probe()
+        self._calm_down()
 
     def _finish_logs(self) -> None:
         self._deployment.stage.pause(LOG_HELD_BACK_MS + MOST_SKEW_MS + 1)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 from tests.simulation import (
     cloud_plants,
+    half_plants,
     object_plants,
     secret_plants,
     topic_plants,
@@ -16,6 +17,7 @@ from tests.simulation.checks import RAISED
 from tests.simulation.drawing import draw_scenario
 from tests.simulation.history import Violation
 from tests.simulation.plants import PLANTS
+from tests.simulation.scenario import HALF, HALF_SEEDS
 from tests.simulation.shrinking import shrink, tell
 from tests.simulation.simulation import play
 
@@ -64,7 +66,7 @@ def _seeds(fault: str) -> Iterator[int]:
     plant = PLANTS[fault]
     if fault in LAST_FOUND_BY:
         yield LAST_FOUND_BY[fault]
-    seed = found = 0
+    seed, found = HALF_SEEDS if HALF in plant.kinds else 0, 0
     while found < (MOST_SEEDS_OF_RARE if plant.rare else MOST_SEEDS):
         if not plant.kinds or draw_scenario(seed).kinds.intersection(plant.kinds):
             found += 1
@@ -89,6 +91,7 @@ def test_the_planted_faults_are_there() -> None:
     assert cloud_plants.__doc__
     assert secret_plants.__doc__
     assert object_plants.__doc__
+    assert half_plants.__doc__
     assert trigger_plants.__doc__
 
 
