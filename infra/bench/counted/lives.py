@@ -68,7 +68,7 @@ def our_life(
     alice = world.client("alice")
     alice.put("/queues/work", {"partitions": 1})
     _go_through(alice, [bodies.text(40)])
-    return _units(world, lambda: _go_through(alice, workload.messages(), **fields), objects)
+    return units_of(world, lambda: _go_through(alice, workload.messages(), **fields), objects)
 
 
 def carried_life(
@@ -99,7 +99,7 @@ def carried_life(
             turn()
 
     turn()
-    written, read = _units(world, take_turns, requests)
+    written, read = units_of(world, take_turns, requests)
     if objects is not None:
         objects.update({name: count // turns for name, count in requests.items()})
     return written / turns, read / turns
@@ -125,7 +125,7 @@ def handed_life(workload: Workload, partitions: int) -> tuple[float, float]:
             raise RuntimeError("not all was handed over")
 
     hand_over()
-    return _units(world, hand_over)
+    return units_of(world, hand_over)
 
 
 def push_invocations(workload: Workload, count: int = SUBSCRIPTIONS) -> int:
@@ -156,7 +156,7 @@ def published_life(
     for number in range(count):
         subscribe(alice, protocol, number)
     _spread(world, alice, [bodies.text(40)], protocol, count)
-    return _units(
+    return units_of(
         world, lambda: _spread(world, alice, workload.messages(), protocol, count), objects
     )
 
@@ -171,7 +171,7 @@ def pushed_units(count: int) -> tuple[float, float]:
     world.run_stream("fan_out")
     (first, *_) = world.invoked
     world.invoked.clear()
-    return _units(world, lambda: world.run(*first))
+    return units_of(world, lambda: world.run(*first))
 
 
 def retried_units(waiting: int) -> tuple[float, float]:
@@ -183,7 +183,7 @@ def retried_units(waiting: int) -> tuple[float, float]:
     ((_, state),) = world.executions
     world.clock.pass_seconds(300)
     before = len(world.posts)
-    written, read = _units(world, lambda: world.run("push", state))
+    written, read = units_of(world, lambda: world.run("push", state))
     attempts = len(world.posts) - before
     return written / attempts, read / attempts
 
@@ -224,7 +224,7 @@ def metering_units() -> float:
     alice.put("/queues/work")
     for _ in range(100):
         alice.send("work", "x" * 100)
-    return _units(world, lambda: world.run_stream("meter"))[0]
+    return units_of(world, lambda: world.run_stream("meter"))[0]
 
 
 def subscribe(client: Client, protocol: str, number: int) -> None:
@@ -283,9 +283,10 @@ def _take(client: Client, source: str, count: int) -> None:
         raise RuntimeError(f"deleted {len(gone)} of {count}")
 
 
-def _units(
+def units_of(
     world: World, call: Callable[[], object], objects: Requests | None = None
 ) -> tuple[float, float]:
+    """(write units, read units) of a call; its requests to S3 are added to `objects`."""
     world.engine.reset_capacity()
     before = Counter(world.bucket.requests())
     call()

@@ -9,6 +9,7 @@ from cirrusmq_local.testing.world import World
 
 from ..drawing.tables import show
 from .designs import DESIGNS
+from .halves import CALLS, half_units
 from .hands import hands_rows
 from .lives import (
     BATCH_40_BYTES,
@@ -26,6 +27,8 @@ from .lives import (
 from .reads import ENOUGH, receive_units
 from .shares import share_rows
 
+_S3 = ("Put", "Get", "Copy")
+
 
 def run() -> None:
     """Print the tables."""
@@ -37,6 +40,7 @@ def run() -> None:
     _show_pushed()
     _show_hands()
     _show_shares()
+    _show_halves()
 
 
 def _show_lives() -> None:
@@ -195,6 +199,18 @@ def _show_pushed() -> None:
 def _show_hands() -> None:
     heads = ["call", "write units", "read units"]
     show("What is done by hand, over all tables, messages of 100 bytes", heads, hands_rows())
+
+
+def _show_halves() -> None:
+    """The units of half messages, beside those of what their subscriptions get."""
+    rows = [
+        (workload.name, call, written, read, *(objects[f"{each}Object"] for each in _S3))
+        for workload in (WORKLOADS[0], SINGLE_64_KB)
+        for call in CALLS
+        for written, read, objects in [half_units(workload, call)]
+    ]
+    heads = ["half message", "call", "write units", "read units", "PUTs", "GETs", "copies"]
+    show("Half messages: units of each call", heads, rows)
 
 
 def _read(world: World, call: Callable[[], Any]) -> float:
