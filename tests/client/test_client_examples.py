@@ -62,7 +62,7 @@ def orders(client: Client) -> Iterator[str]:
 
 @pytest.fixture
 def start(stack: Any, tmp_path: Path, orders: str) -> Iterator[Start]:
-    # Examples end before their queue does: a consumer without a queue stops with an error.
+    # Examples end before their queue does: a consumer waits for a queue that is not there.
     running: list[Example] = []
 
     def run(name: str) -> Example:
