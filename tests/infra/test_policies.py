@@ -230,8 +230,10 @@ def test_subscribing_changes_schedules_but_no_message(resources: dict[str, Any])
     assert actions_on(resources, "Subscribe", "Messages.Arn") - changes <= READS
 
 
-def test_publishing_writes_records_and_removes_nothing(resources: dict[str, Any]) -> None:
-    assert "dynamodb:DeleteItem" not in actions_on(resources, "Publish", "Messages.Arn")
+def test_publishing_writes_records_and_removes_marks_alone(resources: dict[str, Any]) -> None:
+    halves = ["T#*"]
+    confined = {"dynamodb:Query": halves, "dynamodb:DeleteItem": halves}
+    assert keys_of(resources, "Publish", "Messages.Arn") == confined
     # Its own parked shares, and nothing else.
     assert keys_of(resources, "FanOut", "Messages.Arn") == {"dynamodb:DeleteItem": ["P#*"]}
 

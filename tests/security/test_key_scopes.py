@@ -53,6 +53,7 @@ NEEDS: dict[str, set[str]] = {
     f"PUT {S}": {"manage"},
     f"PATCH {S}": {"manage"},
     f"DELETE {S}": {"manage"},
+    **{f"POST {T}/half/{call}": {"send"} for call in ("commit", "rollback", "receive")},
     f"POST {T}/match": {"send", "receive", "manage"},
     **{
         f"POST {S}/{work}": {"manage"} for work in ("confirm", "secret", "pause", "resume", "retry")

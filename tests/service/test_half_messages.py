@@ -382,6 +382,41 @@ class TestChecking:
         assert counts == [8, 2, 0]
 
 
+class TestAccounts:
+    def test_producers_of_another_account_are_apart(
+        self, topic: TestTopic, producers: Producers, bob: Client
+    ) -> None:
+        """Whoever may publish may not read or decide what others prepared."""
+        group = topic.subscribe("group")
+        grant = topic.client.put(f"{topic.path}/grants/bob", {"permission": "publish"})
+        assert grant.status == 200
+        path, world = "/topics/alice:news", topic.client.world
+        attempt = ulid.encode(world.clock.now_ms(), b"0123456789")
+        handle = producers.prepare("a", attempt=attempt, check_after_seconds=1)
+        same = {"messages": [{"body": "a"}], "attempt": attempt}
+        same["transaction"] = {"check_after_seconds": 1}
+        own = bob.post(f"{path}/messages", same).json["transaction"]["handle"]
+        assert own != handle
+        world.clock.pass_seconds(1)
+
+        asked = bob.post(f"{path}/half/receive", {"max": 16}).json["transactions"]
+        assert [each["handle"] for each in asked] == [own]
+        for verb in ("commit", "rollback"):
+            reply = bob.post(f"{path}/half/{verb}", {"handle": handle})
+            assert reply.code == "MessageNotFound"
+            assert producers.decide(verb, own).code == "MessageNotFound"
+        assert producers.handles() == [handle]
+        producers.commit(handle)
+        assert bob.post(f"{path}/half/rollback", {"handle": own}).status == 204
+        assert group.bodies() == ["a"]
+
+    def test_who_may_not_publish_may_not_decide(self, topic: TestTopic, bob: Client) -> None:
+        topic.client.put(f"{topic.path}/grants/bob", {"permission": "subscribe"})
+        for call, body in (("receive", {}), ("commit", {"handle": "x"}), ("rollback", {})):
+            reply = bob.post(f"/topics/alice:news/half/{call}", body)
+            assert (reply.status, reply.code) == (403, "Forbidden")
+
+
 class TestRefusals:
     @pytest.mark.parametrize(
         ("transaction", "parameter"),
