@@ -349,6 +349,19 @@ class TestChecking:
         assert producers.decide("commit", handle).code == "Conflict"
         assert producers.marks() == []
 
+    def test_a_sweep_without_time_leaves_the_rest_to_the_next(
+        self, world: World, topic: TestTopic, producers: Producers
+    ) -> None:
+        for body in ("a", "b", "c"):
+            producers.prepare(body, check_after_seconds=1, max_checks=1)
+        world.clock.pass_seconds(1)
+        assert len(producers.receive(visibility_timeout_seconds=1)) == 3
+        world.clock.pass_seconds(2)
+
+        assert end_all(world.core, world.clock.now_ms()) == (False, 0)
+        assert end_all(world.core, world.clock.now_ms() + 1) == (True, 3)
+        assert producers.marks() == []
+
     def test_producers_of_another_group_are_not_asked(
         self, world: World, producers: Producers
     ) -> None:
@@ -393,8 +406,8 @@ class TestAccounts:
         path, world = "/topics/alice:news", topic.client.world
         attempt = ulid.encode(world.clock.now_ms(), b"0123456789")
         handle = producers.prepare("a", attempt=attempt, check_after_seconds=1)
-        same = {"messages": [{"body": "a"}], "attempt": attempt}
-        same["transaction"] = {"check_after_seconds": 1}
+        terms = {"check_after_seconds": 1}
+        same = {"messages": [{"body": "a"}], "attempt": attempt, "transaction": terms}
         own = bob.post(f"{path}/messages", same).json["transaction"]["handle"]
         assert own != handle
         world.clock.pass_seconds(1)

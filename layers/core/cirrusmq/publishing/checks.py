@@ -16,7 +16,7 @@ import contextlib
 import logging
 from collections.abc import Iterator
 from itertools import islice
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import msgspec
 
@@ -74,6 +74,14 @@ class Check(msgspec.Struct, frozen=True, kw_only=True):
     held_until_ms: int
 
 
+class Ended(NamedTuple):
+    """A look at half messages whose time may be over."""
+
+    done: bool
+    halves: int
+    """How many were rolled back since nobody had decided."""
+
+
 def receive_halves(
     core: Core, topic: Topic, account: str, request: HalfReceiveRequest
 ) -> list[Check]:
@@ -96,12 +104,23 @@ def receive_halves(
     return checks
 
 
-def end_halves(core: Core, producers: Producers) -> int:
-    """Roll back the half messages of these producers whose time is over; how many.
+def end_halves(core: Core, producers: Producers, deadline_ms: int) -> Ended:
+    """Roll back the half messages of these producers whose time is over, until a deadline.
 
     Each is told in the log, also one that a late commit rolled back; again after a crash.
     """
-    ended = 0
+    count = 0
+    for partition, marks in _overdue(core, producers):
+        if core.now_ms() >= deadline_ms:
+            return Ended(False, count)
+        halves = find_halves(core, producers.topic_id, partition, marks)
+        for mark in marks:
+            count += _end(core, producers, partition, mark, halves.get(mark.id))
+    return Ended(True, count)
+
+
+def _overdue(core: Core, producers: Producers) -> Iterator[tuple[int, list[Mark]]]:
+    """Marks of what may be over, with their partitions, a few at a time."""
     now_ms = core.now_ms() - core.skew_ms
     # One that nobody asked for has its first mark.
     for end, last_ms in ((True, now_ms), (False, now_ms - limits.HALF_LIFE_MS)):
@@ -109,10 +128,7 @@ def end_halves(core: Core, producers: Producers) -> int:
             place = producers.topic_id, partition
             for marks in read_marks(core, *place, producers.group, 0, last_ms + 1, end=end):
                 for some in _portions(marks):
-                    halves = find_halves(core, *place, some)
-                    for mark in some:
-                        ended += _end(core, producers, partition, mark, halves.get(mark.id))
-    return ended
+                    yield partition, some
 
 
 def _due(core: Core, topic: Topic, partition: int, group: str) -> Iterator[Half]:
