@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Annotated, Self
+from typing import TYPE_CHECKING, Annotated, Self
 
 from msgspec import UNSET, Meta, UnsetType
 
 from cirrusmq.base.timestamps import format_time
-from cirrusmq.model.half import Half
-from cirrusmq.model.message import Message
 from cirrusmq.model.topic import Protocol, Subscription
-from cirrusmq.publishing.checks import Check
 from cirrusmq.publishing.publish import Published
 from cirrusmq_lambda.answers.body import Body, Id, Problem, Time
 from cirrusmq_lambda.answers.content import Bytes, fields_of
+
+if TYPE_CHECKING:
+    from cirrusmq.model.half import Half
+    from cirrusmq.model.message import Message
+    from cirrusmq.publishing.checks import Check
 
 Handle = Annotated[
     str,

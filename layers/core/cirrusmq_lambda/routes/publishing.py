@@ -1,4 +1,7 @@
-"""Publishing to a topic, at once or by half messages that are decided later."""
+"""Publishing to a topic, at once or by half messages that are decided later.
+
+Few calls are about half messages, and cold starts of all others do without their modules.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +9,6 @@ import msgspec
 from msgspec import UnsetType
 
 from cirrusmq.base.errors import CirrusMQError
-from cirrusmq.publishing.checks import HalfReceiveRequest, receive_halves
-from cirrusmq.publishing.decide import commit, roll_back
-from cirrusmq.publishing.prepare import prepare
 from cirrusmq.publishing.publish import PublishRequest, match, publish
 from cirrusmq_lambda.answers.published import (
     MatchedMessage,
@@ -30,6 +30,8 @@ def publish_messages(request: Request) -> Created[PublishedMessages] | Ok[Publis
     topic = topic_of(request, "publish")
     body = request.body(PublishRequest)
     if not isinstance(body.transaction, UnsetType):
+        from cirrusmq.publishing.prepare import prepare
+
         account = request.caller.account
         half = prepare(request.core, topic, account, body, body.transaction)
         return Created(PublishedMessages(messages=[], transaction=Prepared.of(half)))
@@ -64,6 +66,8 @@ class HandleRequest(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
 def commit_half(request: Request) -> Ok[PublishedMessages]:
     """Publish what was prepared; a repetition gets the same answer."""
+    from cirrusmq.publishing.decide import commit
+
     topic = topic_of(request, "publish")
     handle = request.body(HandleRequest).handle
     published = commit(request.core, topic, request.caller.account, handle)
@@ -72,6 +76,8 @@ def commit_half(request: Request) -> Ok[PublishedMessages]:
 
 def roll_back_half(request: Request) -> NoContent:
     """Drop what was prepared; a repetition changes nothing."""
+    from cirrusmq.publishing.decide import roll_back
+
     topic = topic_of(request, "publish")
     handle = request.body(HandleRequest).handle
     roll_back(request.core, topic, request.caller.account, handle)
@@ -80,6 +86,8 @@ def roll_back_half(request: Request) -> NoContent:
 
 def receive_half(request: Request) -> Ok[UndecidedTransactions]:
     """What a group of producers is to decide, each entry held by the caller for a while."""
+    from cirrusmq.publishing.checks import HalfReceiveRequest, receive_halves
+
     topic = topic_of(request, "publish")
     asked = request.body(HalfReceiveRequest)
     checks = receive_halves(request.core, topic, request.caller.account, asked)
