@@ -41,7 +41,8 @@ def awaited_config(**more: Any) -> Config:
         user_agent=f"CirrusMQ Botocore/{botocore.__version__}",
         connect_timeout=2,
         read_timeout=5,
-        max_pool_connections=2 * PARALLEL_CALLS,
+        # As many as the subscriptions that share a push: a call more would connect anew each time.
+        max_pool_connections=4 * PARALLEL_CALLS,
         retries={"mode": "standard", "total_max_attempts": 1},
         **more,
     )
