@@ -141,6 +141,25 @@ def test_one_whose_state_cannot_be_written_fails_the_invocation_when_all_have_en
     assert posted(world) == dict.fromkeys(NAMES[:3], 1)
 
 
+def test_one_that_retries_is_tried_for_once_and_read_from_then_on(
+    world: World, topic: TestTopic, subscriber: Subscriber
+) -> None:
+    subscribe(topic, NAMES[:1])
+    subscriber.down()
+    topic.publish("one")
+
+    def cost() -> tuple[float, float]:
+        world.invoked.clear()
+        (event,) = fan_out(topic, "more")
+        before = world.engine.capacity()
+        world.run("push", event)
+        after = world.engine.capacity()
+        return tuple(after[unit] - before[unit] for unit in ("write_units", "read_units"))
+
+    assert [cost() for _ in range(3)] == [(1, 0), (0, 1), (0, 1)]
+    assert posted(world) == {NAMES[0]: 1}
+
+
 class TestHanging:
     def test_one_that_hangs_holds_up_no_other_and_keeps_its_own_lease_alone(
         self, world: World, topic: TestTopic
