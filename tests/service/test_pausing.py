@@ -305,6 +305,34 @@ class TestRetryingNow:
         assert [each.text for each in subscriber.deliveries] == ["sick", "well", "sick"]
         assert web.show()["state"] == "delivering"
 
+    def test_a_poster_without_time_leaves_it_to_the_next_one(
+        self, world: World, topic: TestTopic, subscriber: Subscriber, schedules: Schedules
+    ) -> None:
+        retry = {"policy": "custom", "waits": [900] * 3}
+        web = topic.subscribe("web", "http", retry=retry, max_in_flight=1)
+        subscriber.down()
+        topic.publish("sick")
+        schedules.pass_seconds(1)
+        call(web, "pause")
+        for number in range(40):
+            topic.publish(str(number))
+        begun_ms, asked = world.clock.now_ms(), []
+
+        def answer(_: Any) -> int:
+            world.clock.pass_seconds(4)
+            if world.clock.now_ms() >= begun_ms + 103_000 and not asked:
+                asked.append(len(subscriber.deliveries))
+                call(web, "retry")
+                world.settle()
+            return 204
+
+        subscriber.answer = answer
+        call(web, "resume")
+        world.settle()
+        assert asked[0] < 40
+        assert len(subscriber.times("sick")) == 2
+        assert len(subscriber.taken) == 41
+
     def test_more_marks_than_a_page_are_all_taken(
         self, topic: TestTopic, subscriber: Subscriber, schedules: Schedules
     ) -> None:

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from functools import partial
 
+from msgspec.structs import replace
+
 from cirrusmq.base.errors import Unavailable
 from cirrusmq.push import poster_lease
 from cirrusmq.push.feeds import Feed
@@ -98,8 +100,14 @@ class Turn:
         """The delivery state with what is requested; None where the lease is lost."""
         requested = poster_lease.take_request(self.push.core, self.delivery, self.holder)
         self.lost = requested is None
-        if requested is not None:
-            self.paused = requested.paused
+        if requested is None:
+            return None
+        self.paused = requested.paused
+        if requested.hurried and not self.may_post and not self.paused:
+            # It came too late for this invocation, and nothing of it is done: for another one.
+            waiting = delivery_state.waiting(self.push.subscription, wake="hurried")
+            delivery_state.notify(self.push.core, waiting)
+            return replace(requested, hurried=False)
         return requested
 
 
