@@ -30,7 +30,7 @@ REST_SECONDS = 60.0
 """After nothing answered at a direct URL."""
 _FUNCTIONS = (
     ("send", re.compile(r"/queues/[^/]+/messages")),
-    ("publish", re.compile(r"/topics/[^/]+/messages")),
+    ("publish", re.compile(r"/topics/[^/]+/(?:messages|half/(?:commit|rollback|receive))")),
     ("receive", re.compile(r"/.+/messages/(?:receive|peek)")),
     ("delete", re.compile(r"/.+/messages/(?:delete|visibility|give-back|dead-letter)")),
 )
