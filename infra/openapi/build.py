@@ -38,6 +38,11 @@ bytes is `{"base64": ...}`) and `msgTags`. With `simplified` the body is the mes
 attribute is a header `x-cmq-attribute-<name>`. Its value and the tags in `x-cmq-message-tag` have
 `%XX` for all but visible ASCII, for `%` and for `,`. These headers have at most 4,096 bytes of
 names and values; `x-cmq-attributes-left-out` counts the attributes beyond that.
+
+A request has at most 1 MiB of JSON; one that brings messages 25 MiB, gzipped where that is over
+6,291,556 bytes: `Content-Encoding: gzip`, `Content-Type: application/octet-stream`. An answer has
+at most 4.7 MB. A message that needs more is answered alone, gzipped, to calls that say
+`Accept-Encoding: gzip`; others are told `MessageTooLarge`, and nothing was received.
 """
 _TAGS = {
     "Queues": "Making, changing and emptying queues.",

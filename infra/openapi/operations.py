@@ -79,7 +79,10 @@ def _of_messages(holder: str, tag: str) -> dict[str, Operation]:
                 "wait for up to 16": {"max": 16, "wait_seconds": 20},
                 "and delete what is done": {"max": 16, "delete": RECEIPTS["receipts"]},
             },
-            problems=("BatchTooLarge", *(("ReceiverNotFound",) if holder == QUEUE else ())),
+            problems=(
+                *("BatchTooLarge", "MessageTooLarge"),
+                *(("ReceiverNotFound",) if holder == QUEUE else ()),
+            ),
         ),
         f"POST {holder}/messages/peek": Operation(
             tag=tag,
@@ -89,6 +92,7 @@ def _of_messages(holder: str, tag: str) -> dict[str, Operation]:
                 "ten": {"max": 10},
                 "old dead letters": {"dead_letter": {"older_than_seconds": 3_600}},
             },
+            problems=("MessageTooLarge",),
         ),
         **_receipts(
             holder,
@@ -223,7 +227,7 @@ _MESSAGES = {
         tag="Messages",
         summary="Show a message's state, found within 50 read units; with `body=true` its body",
         query=("receiver", "group", "body"),
-        problems=("MessageNotFound", "ReceiverNotFound"),
+        problems=("MessageNotFound", "MessageTooLarge", "ReceiverNotFound"),
     ),
     **_of_messages(QUEUE, "Messages"),
 }
@@ -293,12 +297,13 @@ _TOPICS = {
         tag="Topics",
         summary="Read a topic's messages in order",
         query=LOG,
+        problems=("MessageTooLarge",),
     ),
     f"GET {TOPIC}/messages/{{id}}": Operation(
         tag="Topics",
         summary="Trace a message: its state at each subscription; with `body=true` its body",
         query=("body",),
-        problems=("MessageNotFound",),
+        problems=("MessageNotFound", "MessageTooLarge"),
     ),
 }
 
@@ -369,6 +374,7 @@ _SUBSCRIPTIONS = {
         tag="Subscriptions",
         summary="Read, in order, the messages that a broadcasting subscription's filter selects",
         query=LOG,
+        problems=("MessageTooLarge",),
     ),
     **_of_messages(SUBSCRIPTION, "Subscriptions"),
 }

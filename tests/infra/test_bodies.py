@@ -16,6 +16,8 @@ COPIERS = {"Receive", "Delete", "Replay", "Push", "Sweep", "FanOut"}
 READERS = {"Manage"} | COPIERS
 WRITERS = {"Send", "Publish"} | COPIERS
 FIRST_WRITERS = {"Send", "Publish"}
+MAKERS = {"Manage", "Subscribe"}
+"""Of queues and topics: how large messages may be depends on whether there are objects."""
 S3 = "s3.local.amazonaws.com"
 
 
@@ -103,7 +105,7 @@ def test_whoever_writes_can_encrypt_and_only_through_s3(template: Template) -> N
 
 def test_a_function_is_told_the_bucket_that_it_may_use(template: Template) -> None:
     assert told(template, "BODIES_BUCKET") == READERS | WRITERS
-    assert told(template, "BODIES_IN_S3_FROM") == FIRST_WRITERS
+    assert told(template, "BODIES_IN_S3_FROM") == FIRST_WRITERS | MAKERS
 
 
 def test_a_new_deployment_writes_and_one_from_before_can_only_read_at_first(root: Path) -> None:

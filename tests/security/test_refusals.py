@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import gzip
+
 import pytest
 from tests.security.contract import CALLS, CODES, DOCUMENT, Call, Stage, names_for, set_stage
 
+from cirrusmq_lambda.request_bodies import BINARY
 from cirrusmq_local.testing import Client, Reply
 
+BRING_MESSAGES = {
+    *("POST /queues/{queue}/messages", "POST /topics/{topic}/messages"),
+    "POST /topics/{topic}/match",
+}
+BOMB = gzip.compress(b" " * 100_000_000, 9)
 WITH_BODY = [call for call in CALLS if "requestBody" in call.described]
 NO_OBJECTS = [
     b" ", b"{", b"[]", b"null", b"1", b'"x"', b"{} {}", b"\xef\xbb\xbf{}", b"\xff\xfe{\x00}\x00",
@@ -90,7 +98,32 @@ def test_a_body_is_json_in_utf_8_of_up_to_1_mib(stage: Stage, call: Call) -> Non
         assert reply.code == ("InvalidParameter" if supported else "UnsupportedMediaType")
         assert reply.status == (400 if supported else 415)
     large = stage.owner.raw(call.method, path, b" " * 1_048_577)
-    assert (large.status, large.code) == (413, "RequestTooLarge")
+    if str(call) in BRING_MESSAGES:
+        assert (large.status, large.code) == (400, "MalformedRequest")
+    else:
+        assert (large.status, large.code) == (413, "RequestTooLarge")
+    assert stage.everything() == before
+
+
+@pytest.mark.parametrize("call", WITH_BODY, ids=str)
+def test_a_gzipped_body_is_inflated_up_to_its_limit_and_no_further(
+    stage: Stage, call: Call
+) -> None:
+    before = stage.everything()
+    path = call.path(names_for(stage, call))
+
+    def told(body: bytes, coding: str = "gzip", content_type: str = BINARY) -> tuple[int, str]:
+        headers = {"content-encoding": coding}
+        reply = stage.owner.raw(call.method, path, body, content_type=content_type, headers=headers)
+        return reply.status, str(reply.code)
+
+    small = gzip.compress(b'{"x": 1}')
+    assert told(small) == told(small, "GZIP", "application/json") == (400, "InvalidParameter")
+    assert told(small, content_type="text/html") == (415, "UnsupportedMediaType")
+    assert told(small, "br") == (415, "UnsupportedMediaType")
+    assert told(b'{"x": 1}', content_type="application/json") == (415, "UnsupportedMediaType")
+    assert told(b'{"x": 1}') == told(small[:-1]) == told(small * 2) == (400, "MalformedRequest")
+    assert told(BOMB) == (413, "RequestTooLarge")
     assert stage.everything() == before
 
 

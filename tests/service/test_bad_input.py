@@ -22,7 +22,7 @@ ATTRIBUTES: dict[str, tuple[Any, ...]] = {
     "visibility_timeout_seconds": ("1", 1.5, False, {}, 0),
     "receive_wait_seconds": ("0", True, None, -0.1, 30.1),
     "delay_seconds": ("0", 0.0, -1, 1_296_001),
-    "max_message_bytes": ("x", 1_023, 262_145, None),
+    "max_message_bytes": ("x", 1_023, 4_194_305, None),
     "max_messages": (1, 1e6, None),
     "rewind_seconds": (-1, 1_296_001, "1"),
     "dead_letter": ("dead", [], 1),

@@ -32,7 +32,7 @@ RANGES: list[tuple[str, int, int, dict[str, Any]]] = [
     ("visibility_timeout_seconds", 1, 43_200, {}),
     ("receive_wait_seconds", 0, 30, {}),
     ("delay_seconds", 0, 1_295_999, LONG_LIFE),
-    ("max_message_bytes", 1_024, 262_144, {}),
+    ("max_message_bytes", 1_024, 4_194_304, {}),
     ("max_messages", 1_000_000, 1_000_000_000, {}),
     ("rewind_seconds", 0, 1_296_000, LONG_LIFE),
     ("partitions", 1, 255, {}),

@@ -188,7 +188,7 @@ class TestAttributesAndTags:
 
 
 class TestSizes:
-    @pytest.mark.parametrize("limit", [1_024, 65_536, 262_144])
+    @pytest.mark.parametrize("limit", [1_024, 65_536, 262_144, 4_194_304])
     def test_a_body_may_have_exactly_max_message_bytes(
         self, world: World, make_queue: MakeQueue, limit: int
     ) -> None:
@@ -198,7 +198,7 @@ class TestSizes:
 
         for body in ("x" * (limit + 1), "é" * (limit // 2) + "x"):
             reply = queue.try_send([{"body": body}])
-            expected = "MessageTooLarge" if len(body.encode()) <= 262_144 else "BatchTooLarge"
+            expected = "MessageTooLarge" if len(body.encode()) <= 4_194_304 else "BatchTooLarge"
             assert (reply.status, reply.code) == (413, expected)
         assert world.items() == before
         assert [len(message["body"]) for message in queue.receive()] == [limit]
@@ -210,16 +210,16 @@ class TestSizes:
 
         assert queue.try_send([message]).status == 201
 
-    def test_a_batch_has_262144_bytes_of_bodies_attributes_and_tags(
+    def test_a_batch_has_4_mib_of_bodies_attributes_and_tags(
         self, world: World, make_queue: MakeQueue
     ) -> None:
-        queue = make_queue(max_message_bytes=262_144)
+        queue = make_queue(max_message_bytes=4_194_304)
         extra = {"attributes": {"name": "value"}, "tags": ["tag"]}  # 12 bytes
-        fits = [{"body": "x" * 131_072}, {"body": "x" * (131_072 - 12), **extra}]
+        fits = [{"body": "x" * 2_097_152}, {"body": "x" * (2_097_152 - 12), **extra}]
         assert queue.try_send(fits).status == 201
         before = world.items()
 
-        beyond = [{"body": "x" * 131_072}, {"body": "x" * (131_072 - 11), **extra}]
+        beyond = [{"body": "x" * 2_097_152}, {"body": "x" * (2_097_152 - 11), **extra}]
         for atomic in (True, False):
             reply = queue.try_send(beyond, atomic=atomic)
             assert (reply.status, reply.code) == (413, "BatchTooLarge")
@@ -229,7 +229,7 @@ class TestSizes:
         queue = make_queue(max_message_bytes=1_024)
 
         assert queue.try_send([{"body": "x" * 1_025}]).code == "MessageTooLarge"
-        assert queue.try_send([{"body": "x" * 262_145}]).code == "BatchTooLarge"
+        assert queue.try_send([{"body": "x" * 4_194_305}]).code == "BatchTooLarge"
         assert queue.try_send([{"body": "x" * 1_025}] * 17).code == "BatchTooLarge"
 
     def test_a_full_batch_of_incompressible_bytes_is_kept(self, make_queue: MakeQueue) -> None:

@@ -11,11 +11,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cirrusmq.base.errors import Unavailable
+from cirrusmq.base.limits import TABLE_BATCH_BYTES
 from cirrusmq.model.message import Message, pack
 from cirrusmq.model.objects import object_key, pack_object
 from cirrusmq.runtime.core import Core, Settings
 from cirrusmq.sending import objects
-from cirrusmq.sending.objects import MOST_LOG_BYTES, Placed, place_messages
+from cirrusmq.sending.objects import Placed, place_messages
 
 SEND_ID = "01M7Q5CQG00000000000000001"
 DAY_MS = 86_400_000
@@ -94,10 +95,18 @@ def test_off_nothing_is_packed_or_put() -> None:
 
 
 def test_where_the_bucket_refuses_a_log_record_has_room_for_most() -> None:
-    sent = [noise(MOST_LOG_BYTES - 200)]
+    sent = [noise(TABLE_BATCH_BYTES)]
     assert place(1, sent, Refusing()) == Placed(packed=pack(sent))
 
 
-def test_what_no_log_record_has_room_for_is_refused_with_the_bucket() -> None:
+def test_what_is_larger_is_in_an_object_however_small_it_packs() -> None:
+    bucket, sent = InMemory(), [Message(body="x" * TABLE_BATCH_BYTES), Message(body="y")]
+    assert len(pack(sent)) < 2_000
+    assert place(16_384, sent, bucket) == Placed(days=2)
+    assert bucket.get(object_key(SEND_ID, 2)) == pack_object(sent)
+    assert not place(16_384, sent[:1], bucket).days
+
+
+def test_what_is_larger_is_refused_with_the_bucket() -> None:
     with pytest.raises(Unavailable):
-        place(1, [noise(MOST_LOG_BYTES)], Refusing())
+        place(1, [Message(body="x" * TABLE_BATCH_BYTES), Message(body="y")], Refusing())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import random
@@ -17,9 +18,12 @@ from urllib.parse import urlsplit
 import msgspec
 
 from cirrusmq.access import keys
+from cirrusmq.base.limits import ANSWER_BYTES
+from cirrusmq.model.message import gzipped
 from cirrusmq.runtime.core import Called, Tables
 from cirrusmq.runtime.secret import Generations, written
 from cirrusmq.wiring import bootstrap
+from cirrusmq_lambda.request_bodies import BINARY
 from cirrusmq_local.cloud.aws import isolate_environment
 from cirrusmq_local.cloud.buckets import bodies_bucket, open_bucket
 from cirrusmq_local.cloud.events import (
@@ -232,7 +236,10 @@ class World:
             read = read_answer(self._run_function(name, event))
         except FunctionError as error:
             read = answer_failure(error, direct=direct)
-        return Reply(read.status, dict(read.headers), read.body.decode())
+        told, content = dict(read.headers), read.body
+        if told.get("Content-Encoding") == "gzip":
+            content = gzip.decompress(content)
+        return Reply(read.status, told, content.decode())
 
     def event(
         self, method: str, path: str, body: bytes, headers: dict[str, str], query: str = ""
@@ -287,6 +294,8 @@ class Client:
     def __init__(self, world: World, authorization: str) -> None:
         self.world = world
         self.authorization = authorization
+        self.gzips = False
+        """Whether it gzips its requests, and takes gzipped answers."""
 
     def call(self, method: str, path: str, body: object = None, query: str = "") -> Reply:
         """A call with a JSON body, or with none."""
@@ -301,10 +310,17 @@ class Client:
         *,
         content_type: str = "application/json",
         query: str = "",
+        headers: Mapping[str, str] | None = None,
     ) -> Reply:
-        """A call with a body of any bytes."""
-        headers = {"authorization": self.authorization, "content-type": content_type}
-        return self.world.call(method, path, body, headers, query)
+        """A call with a body of any bytes; `headers`: more of them, in lower case."""
+        told = {"authorization": self.authorization, "content-type": content_type}
+        told |= headers or {}
+        if self.gzips:
+            told["accept-encoding"] = "gzip"
+        if self.gzips and body:
+            body = gzipped(body, ANSWER_BYTES)
+            told |= {"content-type": BINARY, "content-encoding": "gzip"}
+        return self.world.call(method, path, body, told, query)
 
     def get(self, path: str, query: str = "") -> Reply:
         """GET."""

@@ -3,8 +3,6 @@ reply to an answer."""
 
 from __future__ import annotations
 
-import base64
-import binascii
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, NoReturn, Protocol, TypeAlias, TypeVar
@@ -16,10 +14,7 @@ from cirrusmq.access import keys, rate_limit
 from cirrusmq.base.errors import (
     CirrusMQError,
     InvalidParameter,
-    MalformedRequest,
-    RequestTooLarge,
     Unavailable,
-    UnsupportedMediaType,
 )
 from cirrusmq.base.limits import PAGE_ENTRIES, PAGE_ENTRIES_DEFAULT, REQUEST_BYTES
 from cirrusmq.base.shapes import decode
@@ -28,6 +23,7 @@ from cirrusmq.wiring import bootstrap
 from cirrusmq_lambda import audit, direct, observability, queries, rights
 from cirrusmq_lambda.problems import problem
 from cirrusmq_lambda.replies import Reply
+from cirrusmq_lambda.request_bodies import read_body, takes_gzip
 
 T = TypeVar("T")
 Event: TypeAlias = dict[str, Any]
@@ -105,9 +101,18 @@ class Request:
         """A parameter of the route."""
         return str(self.event["pathParameters"][name])
 
-    def body(self, shape: type[T]) -> T:
+    def body(self, shape: type[T], most_bytes: int = REQUEST_BYTES) -> T:
         """The JSON body as `shape`."""
-        return decode(self._raw_body(), shape)
+        return decode(read_body(self.event, most_bytes), shape, most_bytes)
+
+    def body_with_messages(self, shape: type[T]) -> T:
+        """The JSON body of a call that brings messages, which may be large."""
+        return self.body(shape, self.core.settings.messages_request_bytes)
+
+    @property
+    def takes_gzip(self) -> bool:
+        """Whether the answer may be gzipped."""
+        return takes_gzip(self.event)
 
     @property
     def query(self) -> dict[str, str]:
@@ -118,27 +123,6 @@ class Request:
     def page(self) -> tuple[int, str | None]:
         """A listing's `limit` and `cursor`."""
         return read_limit(self.query), self.query.get("cursor")
-
-    def _raw_body(self) -> bytes:
-        text = self.event.get("body") or ""
-        encoded = bool(self.event.get("isBase64Encoded"))
-        if len(text) > REQUEST_BYTES * (2 if encoded else 1):
-            raise RequestTooLarge
-        try:
-            body = base64.b64decode(text) if encoded else text.encode()
-        except (binascii.Error, UnicodeEncodeError) as error:
-            raise MalformedRequest from error
-        if len(body) > REQUEST_BYTES:
-            raise RequestTooLarge
-        given = str(self.event.get("headers", {}).get("content-type", ""))
-        if given == "application/json":
-            return body
-        media_type, *parameters = (part.strip().lower() for part in given.split(";"))
-        charsets = [part for part in parameters if part.startswith("charset=")]
-        utf8 = all(part in ("charset=utf-8", 'charset="utf-8"') for part in charsets)
-        if body and (media_type != "application/json" or not utf8):
-            raise UnsupportedMediaType
-        return body
 
 
 class NoFields(msgspec.Struct, forbid_unknown_fields=True):
@@ -186,7 +170,7 @@ def serve(routes: Mapping[str, Route], event: Event, context: Context) -> Answer
     try:
         _refuse_unknown_parameters(request)
         reply = route(request)
-        answer = reply.envelope()
+        answer = reply.envelope(gzip=request.takes_gzip)
         made = getattr(getattr(reply, "body", None), "access_key_id", "")
     except Exception as error:
         told = request.told(error)

@@ -4,7 +4,8 @@ The OpenAPI document describes a route's answers by the type that the route decl
 `Created[SentMessages] | Ok[SentMessages]` are 201 and 200, each with that struct.
 
 Lambda's runtime encodes a reply once more, as JSON in ASCII: of a body that is text a quote takes
-4 bytes then, a Chinese character 6 for its 3. Base64 has nothing to escape.
+4 bytes then, a Chinese character 6 for its 3. Base64 has nothing to escape. One message whose JSON
+is larger than an answer is gzipped, for callers that take that; the others never get so far.
 """
 
 from __future__ import annotations
@@ -16,15 +17,27 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 import msgspec
 
-from cirrusmq.base.limits import TEXT_ANSWER_BYTES
+from cirrusmq.base.limits import ANSWER_BYTES, TEXT_ANSWER_BYTES
+from cirrusmq.model.message import answer_too_large, gzipped
 
 B = TypeVar("B", bound=msgspec.Struct)
 M = TypeVar("M", bound=str)
 
 
-def envelope(status: int, headers: dict[str, str], body: bytes) -> dict[str, Any]:
-    """The answer with this body, of UTF-8 text; in base64 where it is large."""
+def envelope(
+    status: int, headers: dict[str, str], body: bytes, *, gzip: bool = False
+) -> dict[str, Any]:
+    """The answer with this body, of UTF-8 text; in base64 where it is large.
+
+    `gzip`: whether its caller takes it gzipped, where it is too large even so; else
+    MessageTooLarge. A receive claims nothing that would have it told so late.
+    """
     large = len(body) > TEXT_ANSWER_BYTES
+    if len(body) > ANSWER_BYTES:
+        if not gzip:
+            raise answer_too_large(len(body), ANSWER_BYTES)
+        body = gzipped(body, ANSWER_BYTES)
+        headers = {**headers, "Content-Encoding": "gzip"}
     return {
         "statusCode": status,
         "headers": headers,
@@ -38,8 +51,8 @@ class Reply:
 
     status: ClassVar[int] = 200
 
-    def envelope(self) -> dict[str, Any]:
-        """The reply as API Gateway takes it."""
+    def envelope(self, *, gzip: bool = False) -> dict[str, Any]:
+        """The reply as API Gateway takes it; `gzip`: it may be gzipped."""
         return envelope(self.status, {}, b"")
 
 
@@ -49,9 +62,9 @@ class Ok(Reply, Generic[B]):
     def __init__(self, body: B) -> None:
         self.body = body
 
-    def envelope(self) -> dict[str, Any]:
+    def envelope(self, *, gzip: bool = False) -> dict[str, Any]:
         headers = {"Content-Type": "application/json"}
-        return envelope(self.status, headers, msgspec.json.encode(self.body))
+        return envelope(self.status, headers, msgspec.json.encode(self.body), gzip=gzip)
 
 
 class Created(Ok[B]):
@@ -81,5 +94,5 @@ class File(Reply, Generic[M]):
         self._headers: dict[str, str] = {"Content-Type": media_type, **headers}
         self._content = content
 
-    def envelope(self) -> dict[str, Any]:
-        return envelope(self.status, self._headers, self._content)
+    def envelope(self, *, gzip: bool = False) -> dict[str, Any]:
+        return envelope(self.status, self._headers, self._content, gzip=gzip)

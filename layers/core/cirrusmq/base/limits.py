@@ -3,14 +3,30 @@
 from __future__ import annotations
 
 BATCH_MESSAGES = 16
-BATCH_BYTES = 262_144
+BATCH_BYTES = 4_194_304
+"""Of a send or publish, where the deployment keeps large ones in its bucket."""
+TABLE_BATCH_BYTES = 262_144
+"""Where it does not. What has more is never in the tables, however small it packs: readers of the
+stream unpack many records at once."""
 REQUEST_BYTES = 1_048_576
+"""Of a request's JSON, unless it brings messages."""
+MESSAGES_REQUEST_BYTES = 6 * BATCH_BYTES + REQUEST_BYTES
+"""Of a request that does: a body may have six bytes of JSON for each of its own."""
+REQUEST_TEXTS = 5_000
+"""Of names and values in a request of more than `REQUEST_BYTES`; 16 messages have at most 1,100."""
 ANSWER_BYTES = 4_700_000
 """No answer's JSON is larger: as base64, 4 bytes for 3, it leaves room for the rest of the
 6,291,556 bytes beyond which Lambda loses an answer. A receive stops claiming, a page ends before
 it."""
 DELETE_RESULT_BYTES = 256
 """Of an answer's JSON, the result of one delete that a receive carries, beside the receipt."""
+GZIPPED_ANSWER_BYTES = 4_650_000
+"""A message whose JSON alone has more when it is gzipped is refused: beside it an answer has its
+state, and zlib may need a little more where a message is not the first thing that it sees."""
+LARGEST_ANSWER_BYTES = MESSAGES_REQUEST_BYTES
+"""Of the JSON of a message alone, before it is gzipped: none has more."""
+CALLED_BYTES = 6_200_000
+"""Of the event of a function that a queue names: Lambda takes 6,291,456."""
 ESCAPED_BYTES = 6
 """Of JSON, for one byte of text at most: `\\u0001`."""
 TEXT_ANSWER_BYTES = 1_000_000
@@ -24,7 +40,7 @@ RECEIVE_WAIT_SECONDS = (0, 30)
 RECEIVE_WAIT_SECONDS_DEFAULT = 0.2
 DELAY_SECONDS = (0, 1_296_000)
 GIVE_BACK_DELAY_SECONDS = (0, 43_200)
-MESSAGE_BYTES = (1_024, 262_144)
+MESSAGE_BYTES = (1_024, BATCH_BYTES)
 MESSAGE_BYTES_DEFAULT = 65_536
 QUEUE_MESSAGES = (1_000_000, 1_000_000_000)
 QUEUE_MESSAGES_DEFAULT = 100_000_000
@@ -99,7 +115,8 @@ INVOKE_SECONDS = (1, 840)
 INVOKE_SECONDS_DEFAULT = 60
 
 TOPIC_NAME = (3, 64)
-TOPIC_MESSAGE_BYTES = (1_024, 65_536)
+TOPIC_MESSAGE_BYTES = MESSAGE_BYTES
+TOPIC_MESSAGE_BYTES_DEFAULT = 65_536
 TOPIC_LIFE_SECONDS = 86_400
 TOPIC_PARTITIONS_DEFAULT = 8
 PUSH_PARTITIONS = (8, 16)

@@ -8,14 +8,31 @@ from typing import Any, TypeVar
 import msgspec
 
 from cirrusmq.base.decoding import convert, decode_json
-from cirrusmq.base.errors import InvalidParameter, MalformedRequest, RequestTooLarge
-from cirrusmq.base.limits import REQUEST_BYTES
+from cirrusmq.base.errors import (
+    BatchTooLarge,
+    InvalidParameter,
+    MalformedRequest,
+    RequestTooLarge,
+)
+from cirrusmq.base.limits import BATCH_MESSAGES, REQUEST_BYTES, REQUEST_TEXTS
 
 T = TypeVar("T")
 # Texts: only refusals need them compiled, which `re` remembers.
 _PLACE = r"(?s)^(?P<text>.*?)(?: - at `(?P<key>key` in `)?\$?\.?(?P<path>.*)`)?$"
 _MISSING = r"(?:missing required|unknown) field `(?P<name>.*)`"
 _STEP = r"[^.\[\]]+|\[(?:\d+|\.\.\.)\]"
+_Sixteen = msgspec.defstruct(
+    "_Sixteen",
+    [(f"message{number}", msgspec.Raw, msgspec.Raw()) for number in range(BATCH_MESSAGES)],
+    array_like=True,
+    forbid_unknown_fields=True,
+)
+
+
+class _Outline(msgspec.Struct):
+    """A request with messages, of which nothing is made but where each begins and ends."""
+
+    messages: _Sixteen | None = None  # type: ignore[valid-type]
 
 
 def integer(bounds: tuple[int, int], unit: str = "") -> msgspec.Meta:
@@ -27,14 +44,17 @@ def integer(bounds: tuple[int, int], unit: str = "") -> msgspec.Meta:
     return msgspec.Meta(ge=bounds[0], le=bounds[1], description=text)
 
 
-def decode(body: bytes, shape: type[T]) -> T:
+def decode(body: bytes, shape: type[T], most_bytes: int = REQUEST_BYTES) -> T:
     """Read a request's JSON as `shape`; an empty body is `{}`.
 
     Raises RequestTooLarge, MalformedRequest (not a JSON object in UTF-8) or InvalidParameter
-    (the first value that does not fit, with what would).
+    (the first value that does not fit, with what would). With more than `REQUEST_BYTES` it may
+    have `messages`, of which there are at most 16: else BatchTooLarge.
     """
+    if len(body) > most_bytes:
+        raise RequestTooLarge(f"The body of the request is over {most_bytes:,} bytes.")
     if len(body) > REQUEST_BYTES:
-        raise RequestTooLarge
+        _check_count(body)
     try:
         return decode_json(body or b"{}", shape)
     except msgspec.ValidationError as error:
@@ -55,9 +75,26 @@ def convert_texts(given: object, shape: type[T]) -> T:
         raise _explain(str(error), shape) from error
 
 
-def _check_object(body: bytes) -> None:
+def _check_count(body: bytes) -> None:
+    """Refuse a large body that would become millions of values, before any of them is made."""
+    # An escaped quote counts as none; a text that ends with an escaped backslash as one, not two.
+    if body.count(b'"') - body.count(b'\\"') > 2 * REQUEST_TEXTS:
+        raise RequestTooLarge(
+            f"With more than {REQUEST_BYTES:,} bytes a request has at most {REQUEST_TEXTS:,} texts."
+        )
     try:
-        decoded = msgspec.json.decode(body)
+        decode_json(body, _Outline)
+    except msgspec.ValidationError as error:
+        if "length" in str(error):
+            raise BatchTooLarge(f"a batch has 1 to {BATCH_MESSAGES} messages") from error
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        pass  # told where it is read as what it should be
+
+
+def _check_object(body: bytes) -> None:
+    large = len(body) > REQUEST_BYTES
+    try:
+        decoded = decode_json(body, dict[str, msgspec.Raw]) if large else msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise MalformedRequest from error
     except msgspec.ValidationError:

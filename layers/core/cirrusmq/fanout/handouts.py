@@ -40,6 +40,8 @@ class Handout(msgspec.Struct, frozen=True, kw_only=True):
     """The first sort key of the parcels to push."""
     posts: int = 0
     """How many messages are to be pushed."""
+    bytes: int = 0
+    """Of the JSON of these, at most."""
 
     @property
     def in_order(self) -> bool:

@@ -18,6 +18,8 @@ from cirrusmq.subscriptions import delivery_state, delivery_writes
 POSTS_TOGETHER = 64
 """Posts of one invocation that several subscriptions share: a second or two of its share of a CPU.
 It also bounds the event, which has some 400 bytes of a subscription, and Lambda takes 256 KB."""
+BYTES_TOGETHER = 8_000_000
+"""Of JSON that they post together, but for what waited there before: it is in memory at once."""
 THREADS_TOGETHER = 800
 """Threads of such an invocation, of 1,024 that Lambda has, and as many open connections. With 64 KB
 a message, what they post at once fits into its memory."""
@@ -36,6 +38,8 @@ class Notice(msgspec.Struct, frozen=True, kw_only=True):
     """Those with parcels that wait."""
     posts: int
     """How many messages wait."""
+    bytes: int = 0
+    """Of the JSON of these, at most."""
 
     @property
     def threads(self) -> int:
@@ -50,6 +54,7 @@ class Notice(msgspec.Struct, frozen=True, kw_only=True):
             start=min(self.start, other.start),
             partitions=self.partitions | other.partitions,
             posts=self.posts + other.posts,
+            bytes=self.bytes + other.bytes,
         )
 
 
@@ -81,6 +86,7 @@ class Notices:
                     start=handout.start,
                     partitions=frozenset({partition}),
                     posts=handout.posts,
+                    bytes=handout.bytes,
                 )
                 before = self._waiting.get(subscription.id)
                 self._waiting[subscription.id] = before.merged(new) if before else new
@@ -121,11 +127,13 @@ class Notices:
 def together(notices: Iterable[Notice]) -> list[list[Notice]]:
     """The notices of each invocation: those with the fewest posts share one as far as it goes."""
     groups: list[list[Notice]] = []
-    posts = threads = 0
+    posts = threads = size = 0
     for notice in sorted(notices, key=lambda each: each.posts):
         posts, threads = posts + notice.posts, threads + notice.threads
-        if not groups or posts > POSTS_TOGETHER or threads > THREADS_TOGETHER:
+        size += notice.bytes
+        full = posts > POSTS_TOGETHER or threads > THREADS_TOGETHER or size > BYTES_TOGETHER
+        if not groups or full:
             groups.append([])
-            posts, threads = notice.posts, notice.threads
+            posts, threads, size = notice.posts, notice.threads, notice.bytes
         groups[-1].append(notice)
     return groups

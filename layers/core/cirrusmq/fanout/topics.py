@@ -81,7 +81,12 @@ def _own_handout(
         pushed=subscription if pushed else None,
         start=min(each.sort_key for each in parcels()) if pushed else "",
         posts=len(share.places) if pushed else 0,
+        bytes=sum(map(_json_bytes, parcels())) if pushed else 0,
     )
+
+
+def _json_bytes(parcel: Parcel) -> int:
+    return sum(map(parcel.answer_bytes, range(parcel.count)))
 
 
 def _queue_handout(

@@ -17,7 +17,7 @@ from msgspec import UNSET
 
 from cirrusmq.access.keys import Caller
 from cirrusmq.base import limits
-from cirrusmq.base.errors import Unavailable
+from cirrusmq.base.errors import MessageTooLarge, Unavailable
 from cirrusmq.invoking.records import event_of, failed_of
 from cirrusmq.model.invoke import Invoke
 from cirrusmq.model.source import Source
@@ -45,14 +45,25 @@ class Handed(NamedTuple):
 
 
 def claim_batch(core: Core, source: Source, invoke: Invoke) -> list[Received]:
-    """Up to a batch of messages, held until the function's call is surely over."""
+    """Up to a batch of messages, held until the function's call is surely over.
+
+    A message that no event holds stays, and the log says so.
+    """
     request = ReceiveRequest(
         max=invoke.batch,
         wait_seconds=0,
         visibility_timeout_seconds=_lease_seconds(core, invoke),
     )
     caller = Caller(account=source.account, key_id=_KEY_ID, admin=False)
-    return receive(core, lambda: source, caller, request, 0)
+    try:
+        return receive(core, lambda: source, caller, request, 0, limits.CALLED_BYTES)
+    except MessageTooLarge:
+        _logger.error(
+            "source %s has a message that no event of function %s holds: it stays until somebody"
+            " receives it, or it expires",
+            *(source.id, invoke.function),
+        )
+        return []
 
 
 def hand_over(

@@ -18,10 +18,19 @@ from cirrusmq.filters.tags import check_tags
 
 _ATTRIBUTE_NAME = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]{0,63}", re.ASCII)
 _PLAIN, _DEFLATED = b"\0", b"\1"
-_LEVEL = 6
+_LEVEL, _FAST_LEVEL = 6, 1
 _SMALL_WINDOW_BITS = 13
 _SMALL_BYTES = (1 << _SMALL_WINDOW_BITS) - 300
 """zlib looks back by 262 bytes less than its window."""
+_SHOWN_BYTES = 4_000
+"""Bytes of a message in an answer beside its body, attributes and tags: a group of 128 characters
+and a reason of 256, six bytes each, the receipt, times, names of fields."""
+_LARGE_BYTES = 66_560
+"""From there on the fast level: more than a body of 64 KB has, with all that is said of it."""
+_SAMPLES, _SAMPLE_BYTES = 4, 4_096
+_WORTH = 0.97
+"""Where samples of a large message do not get smaller than this part, it is kept as it is."""
+_GZIP_WINDOW_BITS = 31
 
 
 class Message(msgspec.Struct, frozen=True, kw_only=True):
@@ -128,6 +137,64 @@ def check_body_size(message: Message, max_bytes: int, where: str) -> None:
         raise error
 
 
+def check_answer_size(message: Message, where: str) -> None:
+    """Raise MessageTooLarge where no answer could bring the body, not even gzipped.
+
+    Bytes always fit: as base64 they gzip into little more than they are.
+    """
+    if not isinstance(message.body, str) or len(message.body) * 6 <= limits.ANSWER_BYTES // 2:
+        return
+    shown = msgspec.json.encode(message.body)
+    if len(shown) <= limits.GZIPPED_ANSWER_BYTES:
+        return
+    size = len(gzipped(shown, limits.GZIPPED_ANSWER_BYTES))
+    if size > limits.GZIPPED_ANSWER_BYTES:
+        error = MessageTooLarge(
+            f"{where}.body has {len(shown):,} bytes as JSON, and gzipped {size:,}: an answer takes"
+            f" at most {limits.GZIPPED_ANSWER_BYTES:,}; body_base64 would fit"
+        )
+        error.parameter = f"{where}.body"
+        raise error
+
+
+def check_event_size(message: Message, where: str) -> None:
+    """Raise MessageTooLarge where no event of a function could bring the message."""
+    if message.size_bytes * 6 <= limits.CALLED_BYTES // 2:
+        return
+    size = answer_bytes(message.size_bytes, message.answer_percent)
+    if size > limits.CALLED_BYTES:
+        error = MessageTooLarge(
+            f"{where}.body takes {size:,} bytes in the event of the queue's function, which has at"
+            f" most {limits.CALLED_BYTES:,}"
+        )
+        error.parameter = f"{where}.body"
+        raise error
+
+
+def answer_bytes(size_bytes: int, percent: int) -> int:
+    """Bytes that a message adds to an answer's JSON at most, with its state."""
+    return size_bytes * percent // 100 + _SHOWN_BYTES
+
+
+def answer_too_large(size_bytes: int, most_bytes: int) -> MessageTooLarge:
+    """The error of a call whose next message no answer to it holds."""
+    return MessageTooLarge(
+        f"the next message may take {size_bytes:,} bytes of JSON, and an answer that is not gzipped"
+        f" has at most {most_bytes:,}: call with Accept-Encoding: gzip. Nothing was received"
+    )
+
+
+def gzipped(plain: bytes, most_bytes: int) -> bytes:
+    """The bytes gzipped: fast, and better where that leaves more than `most_bytes`."""
+    compressed = b""
+    for level in (_FAST_LEVEL, _LEVEL):
+        compressor = zlib.compressobj(level, zlib.DEFLATED, _GZIP_WINDOW_BITS)
+        compressed = compressor.compress(plain) + compressor.flush()
+        if len(compressed) <= most_bytes:
+            break
+    return compressed
+
+
 def pack(messages: Sequence[Message]) -> bytes:
     """Messages as bytes: MessagePack behind one byte that says whether it is deflated."""
     return compress(msgspec.msgpack.encode([_listed(message) for message in messages]))
@@ -135,6 +202,8 @@ def pack(messages: Sequence[Message]) -> bytes:
 
 def compress(plain: bytes) -> bytes:
     """The bytes, deflated where that makes them fewer, behind one byte that says so."""
+    if len(plain) > _LARGE_BYTES and not _shrinks(plain):
+        return _PLAIN + plain
     deflated = _deflated(plain)
     return _DEFLATED + deflated if len(deflated) < len(plain) else _PLAIN + plain
 
@@ -144,7 +213,17 @@ def decompress(content: bytes) -> bytes:
     return content[1:] if content[:1] == _PLAIN else zlib.decompress(content[1:])
 
 
+def _shrinks(plain: bytes) -> bool:
+    """Whether samples of the bytes say that deflating them is worth its time."""
+    step = (len(plain) - _SAMPLE_BYTES) // (_SAMPLES - 1)
+    starts = (number * step for number in range(_SAMPLES))
+    sample = b"".join(plain[start : start + _SAMPLE_BYTES] for start in starts)
+    return len(zlib.compress(sample, _FAST_LEVEL)) < _WORTH * len(sample)
+
+
 def _deflated(plain: bytes) -> bytes:
+    if len(plain) > _LARGE_BYTES:
+        return zlib.compress(plain, _FAST_LEVEL)
     if len(plain) > _SMALL_BYTES:
         return zlib.compress(plain, _LEVEL)
     # Where all fits into it, a small window finds what a large one does; zlib has less to set up.

@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from cirrusmq.base import limits, ulid
+from cirrusmq.model.message import answer_bytes
 
 DELETED = 0
 """A `visible_ms` that says: deleted by its consumer."""
@@ -25,9 +26,6 @@ DROPPED = -3
 """A `visible_ms` that says: its retries are used up, and no dead-letter queue takes it."""
 _MARK_BYTES = 5
 _MESSAGE_ID = re.compile(r"Msg-([0-9A-HJKMNP-TV-Z]{26})([0-9A-F])", re.ASCII)
-_SHOWN_BYTES = 4_000
-"""Bytes of a message in an answer beside its body, attributes and tags: a group of 128 characters
-and a reason of 256, six bytes each, the receipt, times, names of fields."""
 
 
 class Parcel(msgspec.Struct, frozen=True, kw_only=True):
@@ -163,7 +161,7 @@ class Parcel(msgspec.Struct, frozen=True, kw_only=True):
 
     def answer_bytes(self, place: int) -> int:
         """Bytes that the message at `place` adds to an answer's JSON at most, with its state."""
-        return self.sizes[place] * self.answer_percent // 100 + _SHOWN_BYTES
+        return answer_bytes(self.sizes[place], self.answer_percent)
 
 
 def message_id(send_id: str, position: int) -> str:

@@ -35,7 +35,7 @@ class TopicAttributes(msgspec.Struct, frozen=True, kw_only=True):
     """A topic's attributes, all of them."""
 
     filter: TopicKind = "tags"
-    max_message_bytes: int = limits.TOPIC_MESSAGE_BYTES[1]
+    max_message_bytes: int = limits.TOPIC_MESSAGE_BYTES_DEFAULT
     partitions: int = limits.TOPIC_PARTITIONS_DEFAULT
     """Of its log. Fixed: the place of a record follows from its id alone, for traces and for
     repetitions of a publish, and a group's counter from the group's name."""

@@ -22,7 +22,7 @@ import msgspec
 from cirrusmq.base import limits, ulid
 from cirrusmq.base.errors import InvalidParameter
 from cirrusmq.base.timestamps import parse_time
-from cirrusmq.model.message import Message
+from cirrusmq.model.message import Message, answer_too_large
 from cirrusmq.model.parcel import message_id
 from cirrusmq.model.topic import Subscription, Topic
 from cirrusmq.publishing.records import (
@@ -63,11 +63,13 @@ def read_log(
     after: str | None,
     limit: int,
     encode: Callable[[Logged], bytes],
+    alone_bytes: int = limits.ANSWER_BYTES,
 ) -> tuple[list[bytes], str]:
     """Up to `limit` messages behind `after` (a time or a cursor), and the cursor to continue with.
 
     The messages are as `encode` makes them, as many as an answer has room for. With a subscription
-    only messages that its filter selects, published since it was created.
+    only messages that its filter selects, published since it was created. `alone_bytes`: that one
+    may have which is alone; MessageTooLarge where the next one has more.
     """
     now_ms = core.now_ms()
     listing = ("log", topic.id, subscription.id if subscription else "")
@@ -94,7 +96,10 @@ def read_log(
                 continue
             shown = encode(logged)
             size += len(shown) + _BETWEEN_BYTES
-            if len(messages) == limit or size > limits.ANSWER_BYTES - _CURSOR_BYTES:
+            if not messages and size > alone_bytes - _CURSOR_BYTES:
+                raise answer_too_large(size, alone_bytes)
+            over = bool(messages) and size > limits.ANSWER_BYTES - _CURSOR_BYTES
+            if len(messages) == limit or over:
                 cursor = cursors.make(core, f"{sort_key}/{place}/{floor_ms}", *listing)
                 return messages, cursor
             messages.append(shown)

@@ -50,7 +50,8 @@ def prepare(
         raise InvalidParameter("atomic", "must be true with transaction: it is one decision")
     if not isinstance(request.attempt, UnsetType):
         begun_ms = check_attempt(request.attempt, now_ms, core.clock.scale)
-    contents = read_contents(request.messages)
+    # Whoever checks gets all of them in one answer.
+    contents = read_contents(request.messages, limits.TABLE_BATCH_BYTES)
     terms = _read_terms(topic, account, request, transaction)
     for place, message in enumerate(contents):
         check_body_size(message, topic.attributes.max_message_bytes, f"messages[{place}]")

@@ -19,7 +19,7 @@ from cirrusmq.base.errors import CirrusMQError, InvalidParameter
 from cirrusmq.base.request_token import check_attempt
 from cirrusmq.base.shapes import integer
 from cirrusmq.filters.routing import check_routing_key
-from cirrusmq.model.message import Message, check_body_size
+from cirrusmq.model.message import Message, check_answer_size, check_body_size
 from cirrusmq.model.parcel import message_id
 from cirrusmq.model.queue import Queue
 from cirrusmq.model.topic import Subscription, Topic
@@ -107,7 +107,7 @@ def publish(core: Core, topic: Topic, request: PublishRequest) -> list[Published
     now_ms = begun_ms = core.now_ms()
     if not isinstance(request.attempt, UnsetType):
         begun_ms = check_attempt(request.attempt, now_ms, core.clock.scale)
-    contents = read_contents(request.messages)
+    contents = read_contents(request.messages, core.settings.batch_bytes)
     drafts, refused = _check(core, topic, request, contents)
     queues = endpoints(core, drafts.values())
     in_order = any_ordered(drafts.values(), queues, begun_ms)
@@ -143,7 +143,9 @@ def match(
     """
     if not isinstance(request.attempt, UnsetType):
         check_attempt(request.attempt, core.now_ms(), core.clock.scale)
-    drafts, refused = _check(core, topic, request, read_contents(request.messages))
+    drafts, refused = _check(
+        core, topic, request, read_contents(request.messages, core.settings.batch_bytes)
+    )
     results: dict[int, tuple[Subscription, ...] | CirrusMQError] = {**refused}
     results |= {place: draft.subscriptions for place, draft in drafts.items()}
     return [results[place] for place in range(len(request.messages))]
@@ -160,6 +162,7 @@ def _check(
     for place, (message, routing_key) in enumerate(zip(contents, routing_keys, strict=True)):
         try:
             check_body_size(message, topic.attributes.max_message_bytes, f"messages[{place}]")
+            check_answer_size(message, f"messages[{place}]")
         except CirrusMQError as error:
             if request.atomic:
                 raise

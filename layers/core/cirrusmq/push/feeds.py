@@ -38,6 +38,8 @@ SETTLE_MS = 1_000
 """A delivery is written down so soon, also where others of its parcel are under way."""
 READ_AT_A_TIME = 16
 """Candidates that are read at a time."""
+READ_BYTES = 8_000_000
+"""Of their JSON, the bytes that are read at a time, unless one alone has more."""
 GIVEN_UP_AT_A_TIME = 64
 """Messages that are given up at a time."""
 _ParcelKey = tuple[int, str]
@@ -56,6 +58,8 @@ class Feed(ABC):
         self.push = push
         self.delivery = delivery
         self.running = 0
+        self.running_bytes = 0
+        """Of the JSON of what is being posted."""
         self.posted = False
         self._mark_lists = [
             MarkList(*(push.core, push.source.id, partition, froms[partition]), due_ms)
@@ -63,6 +67,8 @@ class Feed(ABC):
         ]
         self._kept_until_ms = delivery.kept_until_ms
         self._ready: deque[Candidate] = deque()
+        self._unread: deque[Candidate] = deque()
+        """Behind those that are ready: candidates whose contents are not read yet."""
         self._found: set[CandidateKey] = set()
         """Candidates of all looks so far, which may overlap."""
         self._of_parcel: Counter[_ParcelKey] = Counter()
@@ -109,6 +115,7 @@ class Feed(ABC):
     def began(self, candidate: Candidate) -> None:
         """Its post begins."""
         self.running += 1
+        self.running_bytes += candidate.answer_bytes
         self.posted = True
         self._of_parcel[_key_of(candidate)] += 1
 
@@ -116,6 +123,7 @@ class Feed(ABC):
         """A post has ended, or could not begin."""
         self.running -= 1
         candidate = outcome if isinstance(outcome, Candidate) else outcome.candidate
+        self.running_bytes -= candidate.answer_bytes
         self._of_parcel[_key_of(candidate)] -= 1
         if isinstance(outcome, PostResult):
             self._ended.setdefault(_key_of(candidate), []).append(outcome)
@@ -131,7 +139,8 @@ class Feed(ABC):
         """The lowest key of the messages left to be posted; None where there are none."""
         if not self._ready:
             self._refill()
-        return min((each.parcel.sort_key for each in self._ready), default=None)
+        waiting = itertools.chain(self._ready, self._unread)
+        return min((each.parcel.sort_key for each in waiting), default=None)
 
     def handover(self) -> Handover:
         """The state of the messages for the next holder of the lease."""
@@ -151,13 +160,24 @@ class Feed(ABC):
 
     def _refill(self) -> None:
         """Have the next few candidates ready, with their contents."""
-        candidates = self._next_candidates()
+        candidates = self._take_unread()
         wanted = [(each.parcel, [each.place]) for each in candidates]
         contents = read_contents(self.push.core, self.push.source, wanted)
         self._ready += [
             replace(each, message=messages.get(each.place))
             for each, messages in zip(candidates, contents, strict=True)
         ]
+
+    def _take_unread(self) -> list[Candidate]:
+        """As many of the next candidates as are read at a time."""
+        if not self._unread:
+            self._unread.extend(self._next_candidates())
+        taken: list[Candidate] = []
+        size = 0
+        while self._unread and (not taken or size + self._unread[0].answer_bytes <= READ_BYTES):
+            size += self._unread[0].answer_bytes
+            taken.append(self._unread.popleft())
+        return taken
 
     def _next_candidates(self) -> list[Candidate]:
         """The next few candidates, without their contents; none where nothing is left."""

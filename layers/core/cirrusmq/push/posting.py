@@ -55,6 +55,11 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
         """Tells it from others of its subscription."""
         return self.parcel.sort_key, self.parcel.partition, self.place
 
+    @property
+    def answer_bytes(self) -> int:
+        """Bytes of its JSON, at most."""
+        return self.parcel.answer_bytes(self.place)
+
 
 class PostResult(msgspec.Struct, frozen=True, kw_only=True):
     """The result of a candidate's post."""

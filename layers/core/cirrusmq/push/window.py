@@ -27,6 +27,10 @@ LEAVING_MS = 1_000
 """For so long a busy one that shares its invocation starts no post, in order to leave it."""
 LEAVES_MS = 20_000
 """Time from one such try to the next: while posts hang, it goes on where it is."""
+POSTED_BYTES = 16_000_000
+"""Of JSON, after which no further post begins beside others: an invocation's memory is bounded."""
+SHARED_BYTES = 2_000_000
+"""The same of each of several subscriptions that share an invocation."""
 _AGAIN_SECONDS = 0.2
 
 
@@ -115,11 +119,16 @@ def post_all(turn: Turn, feed: Feed) -> bool:
     """Post what the feed has, until it has nothing more (True), or no post may start (False)."""
     push, core = turn.push, turn.push.core
     most = 1 if push.in_order else push.subscription.max_in_flight
+    most_bytes = POSTED_BYTES if push.shared_until_ms is None else SHARED_BYTES
     listened_ms = core.now_ms()
     with core.window(most) as window:
         while True:
             turn.renew()
-            while (may_post := turn.may_post) and feed.running < most:
+            while (
+                (may_post := turn.may_post)
+                and feed.running < most
+                and feed.running_bytes < most_bytes
+            ):
                 candidate = feed.next()
                 if candidate is None:
                     break

@@ -70,6 +70,7 @@ def create_queue(
     `resource_id`: the id of a new one, never used before; without it one by chance.
     """
     check_name("queue", name)
+    core.settings.check_message_bytes(given.max_message_bytes)
     attributes = create_attributes(given)
     return change(core, lambda: _creation(core, account, name, attributes, resource_id))
 
@@ -109,6 +110,7 @@ def _creation(
 
 def change_queue(core: Core, account: str, name: str, given: QueueInput) -> Queue:
     """Change some attributes."""
+    core.settings.check_message_bytes(given.max_message_bytes)
     return update_queue(
         core, account, name, lambda queue: change_attributes(queue, given, core.now_ms())
     )

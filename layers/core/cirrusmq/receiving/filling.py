@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import msgspec
 
 from cirrusmq.base.errors import Unavailable
+from cirrusmq.model.message import answer_too_large
 from cirrusmq.model.parcel import Parcel
 from cirrusmq.receiving.claim import Claim, NonceOf
 
@@ -18,6 +19,9 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     timeout_seconds: int | None
     nonce_of: NonceOf
     answer_bytes: int
+    """Bytes of JSON that several messages may have together."""
+    alone_bytes: int
+    """Bytes that one may have which is alone: more, where the answer may be gzipped."""
 
 
 class Batch(msgspec.Struct):
@@ -29,6 +33,8 @@ class Batch(msgspec.Struct):
     bytes: int = 0
     refused: Unavailable | None = None
     """The store's refusal of a claim or a page, if there was one."""
+    too_large: int = 0
+    """Bytes of the first message that is not reserved since no answer to this receive holds it."""
 
     def reserve(self, parcel: Parcel, places: Sequence[int]) -> list[int]:
         """The first of `places` that still fit into the answer; they count as taken from now."""
@@ -36,6 +42,9 @@ class Batch(msgspec.Struct):
         for place in places[: self.wanted.most - self.count]:
             size = parcel.answer_bytes(place)
             if self.bytes + size > self.wanted.answer_bytes and (chosen or self.count):
+                break
+            if size > self.wanted.alone_bytes:
+                self.too_large = self.too_large or size
                 break
             chosen.append(place)
             self.bytes += size
@@ -56,9 +65,12 @@ class Batch(msgspec.Struct):
         return False
 
     def claimed(self) -> list[Claim]:
-        """The claims. Raises Unavailable where there are none, and the store refused."""
+        """The claims. Where there are none, raises Unavailable if the store refused, and
+        MessageTooLarge if there is a message that no answer holds; it is not claimed."""
         if self.refused is not None and not self.claims:
             raise self.refused
+        if self.too_large and not self.claims:
+            raise answer_too_large(self.too_large, self.wanted.alone_bytes)
         return self.claims
 
     @property

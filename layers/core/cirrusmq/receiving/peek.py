@@ -18,7 +18,7 @@ from msgspec import UNSET, Meta, UnsetType
 from cirrusmq.base.limits import ANSWER_BYTES
 from cirrusmq.lifecycle.contents import read_contents
 from cirrusmq.model.dead_letter_filter import DeadLetterFilter
-from cirrusmq.model.message import Message
+from cirrusmq.model.message import Message, answer_too_large
 from cirrusmq.model.parcel import Parcel
 from cirrusmq.model.source import Source
 from cirrusmq.receiving.search import receivable_places
@@ -73,17 +73,18 @@ class _Place(NamedTuple):
     shown: int = 0
 
 
-def peek(core: Core, source: Source, request: PeekRequest) -> Page:
+def peek(core: Core, source: Source, request: PeekRequest, alone_bytes: int = ANSWER_BYTES) -> Page:
     """A page of active messages, without receipts; their state stays as it is.
 
     It ends at `max` messages, at the size of an answer, and where `PEEK_UNITS` are used: it may be
-    empty, and still have a cursor.
+    empty, and still have a cursor. `alone_bytes`: of JSON that a message may have which is alone in
+    it. Larger ones are passed over; MessageTooLarge where there is nothing else before the end.
     """
     now_ms, listing = core.now_ms(), ("peek", source.id)
     place = _begin(core, source, request.cursor, listing)
     wanted = None if isinstance(request.dead_letter, UnsetType) else request.dead_letter
     walk = _Walk(core, source, place, wanted, now_ms)
-    gathered = _Gathered(request.max)
+    gathered = _Gathered(request.max, alone_bytes)
     left: _Place | None = None
     for parcel in walk:
         if wanted is not None and not wanted.selects(parcel, now_ms):
@@ -99,6 +100,8 @@ def peek(core: Core, source: Source, request: PeekRequest) -> Page:
             break
     else:
         left = walk.left
+    if gathered.passed and not gathered.found:
+        raise answer_too_large(gathered.passed, alone_bytes)
     text = None if left is None else "/".join(map(str, left))
     cursor = None if text is None else cursors.make(core, text, *listing)
     return Page(_with_contents(core, source, gathered.found), cursor)
@@ -117,9 +120,11 @@ def _begin(core: Core, source: Source, cursor: str | UnsetType, listing: tuple[s
 class _Gathered:
     """The messages of a page."""
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, most: int, alone_bytes: int) -> None:
         self.found: list[tuple[Parcel, list[int]]] = []
-        self._left = most
+        self.passed = 0
+        """Bytes of the first message that no answer to this call holds."""
+        self._left, self._alone_bytes = most, alone_bytes
         self._bytes = 0
 
     @property
@@ -130,16 +135,22 @@ class _Gathered:
     def add(self, parcel: Parcel, places: Sequence[int]) -> int | None:
         """Take messages of a parcel; the place of the first that has no room."""
         taken: list[int] = []
+        rest: int | None = None
         for place in places:
-            self._bytes += parcel.answer_bytes(place)
+            size = parcel.answer_bytes(place)
+            if size > self._alone_bytes:
+                self.passed = self.passed or size
+                continue
+            self._bytes += size
             too_large = self._bytes > ANSWER_BYTES and (self.found or taken)
             if too_large or self.full:
+                rest = place
                 break
             taken.append(place)
             self._left -= 1
         if taken:
             self.found.append((parcel, taken))
-        return next((place for place in places if place not in taken), None)
+        return rest
 
 
 class _Walk:

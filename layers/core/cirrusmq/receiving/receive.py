@@ -10,7 +10,7 @@ from msgspec import Meta, UnsetType
 
 from cirrusmq.access.keys import Caller
 from cirrusmq.base import limits
-from cirrusmq.base.errors import InvalidParameter, Unavailable
+from cirrusmq.base.errors import InvalidParameter, MessageTooLarge, Unavailable
 from cirrusmq.model.message import Message
 from cirrusmq.model.parcel import Parcel
 from cirrusmq.model.source import Source
@@ -79,24 +79,37 @@ def receive(
     caller: Caller,
     request: ReceiveRequest,
     most_seconds: float,
+    alone_bytes: int | None = None,
 ) -> list[Received]:
     """As `take`, of a request that is not checked yet."""
-    return take(core, begin(core, find, caller, request), caller, most_seconds)
+    return take(core, begin(core, find, caller, request, alone_bytes), caller, most_seconds)
 
 
-def begin(core: Core, find: Callable[[], Source], caller: Caller, request: ReceiveRequest) -> Begun:
-    """Check the request; raises where it is refused. `find` answers the source as it is now."""
+def begin(
+    core: Core,
+    find: Callable[[], Source],
+    caller: Caller,
+    request: ReceiveRequest,
+    alone_bytes: int | None = None,
+) -> Begun:
+    """Check the request; raises where it is refused. `find` answers the source as it is now.
+
+    `alone_bytes`: of JSON that a message may have which is received alone; None: no more than
+    several together.
+    """
     source = find()
     if request.repeat and isinstance(request.attempt, UnsetType):
         raise InvalidParameter("repeat", "is allowed only with the attempt of an earlier receive")
     attempt = None if isinstance(request.attempt, UnsetType) else request.attempt
     chance = Chance(core, source.id, caller.key_id, attempt)
     timeout = request.visibility_timeout_seconds
+    answer_bytes = limits.ANSWER_BYTES - sum(map(_result_bytes, request.delete))
     wanted = Wanted(
         most=request.max,
         timeout_seconds=None if isinstance(timeout, UnsetType) else timeout,
         nonce_of=chance.nonce_of,
-        answer_bytes=limits.ANSWER_BYTES - sum(map(_result_bytes, request.delete)),
+        answer_bytes=answer_bytes,
+        alone_bytes=answer_bytes if alone_bytes is None else alone_bytes,
     )
     return Begun(find=find, source=source, request=request, wanted=wanted, chance=chance)
 
@@ -105,7 +118,8 @@ def take(core: Core, begun: Begun, caller: Caller, most_seconds: float) -> list[
     """Take up to `max` messages; an empty list when the wait ends with none.
 
     Where as many receives of the caller's account wait as may, it does not wait itself.
-    `most_seconds` is the rest of the call's own time; a longer wait is cut to it.
+    `most_seconds` is the rest of the call's own time; a longer wait is cut to it. MessageTooLarge
+    where there is a message that no answer holds, and no other one: it is not claimed.
     """
     source, request = begun.source, begun.request
     wanted, chance = begun.wanted, begun.chance
@@ -189,7 +203,8 @@ class _Looking:
     def at_all(self, source: Source) -> list[Received]:
         """Look at every partition until one of them gives something.
 
-        Raises Unavailable where the store refused in one of them and no other one gave anything.
+        Raises Unavailable or MessageTooLarge where that is so in one of them and no other one gave
+        anything.
         """
         return self._look(source, self._chance.partitions(source.partitions))
 
@@ -207,14 +222,14 @@ class _Looking:
     def _look(self, source: Source, partitions: Sequence[int]) -> list[Received]:
         if source.paused:
             return []
-        refused: Unavailable | None = None
+        refused: Unavailable | MessageTooLarge | None = None
         before = self._walk.units
         units = max(PARTITION_UNITS, LOOK_UNITS / len(partitions))
         for partition in partitions:
             try:
                 claims = self._take(source, partition, units)
                 received = _with_contents(self._core, source, claims)
-            except Unavailable as error:
+            except (Unavailable, MessageTooLarge) as error:
                 refused = error
                 continue
             if received:

@@ -32,7 +32,7 @@ def take_from_partition(core: Core, source: Source, partition: int, wanted: Want
         # Once more, for parcels of which a faster receiver may have left some messages.
         again = _plan(core, source, deque(changed), batch, gives_up)
         _claim_all(core, source, pk, again, batch)
-        if batch.claims:
+        if batch.claims or batch.too_large:
             break
     if batch.refused is None:
         cleanup.do_some(core, source, pk)

@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
 import msgspec
-from msgspec import field
+from msgspec import UnsetType, field
 
 from cirrusmq.base import limits
+from cirrusmq.base.errors import InvalidParameter
 from cirrusmq.runtime.bodies import Bodies
 from cirrusmq.runtime.cache import Cache
 from cirrusmq.runtime.callers import Callers
@@ -113,6 +114,25 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Receives of one account that may wait at the same time; 0 is no limit."""
     bodies_in_s3_from: int = 0
     """Packed bytes of a send from which its messages lie in an object; 0: never."""
+
+    @property
+    def batch_bytes(self) -> int:
+        """Bytes that the messages of a send may have together, and so one alone."""
+        return limits.BATCH_BYTES if self.bodies_in_s3_from else limits.TABLE_BATCH_BYTES
+
+    @property
+    def messages_request_bytes(self) -> int:
+        """Bytes of JSON that a request with messages may have."""
+        return limits.MESSAGES_REQUEST_BYTES if self.bodies_in_s3_from else limits.REQUEST_BYTES
+
+    def check_message_bytes(self, given: int | UnsetType) -> None:
+        """Raise InvalidParameter where this deployment takes no messages as large as given."""
+        if not isinstance(given, UnsetType) and given > self.batch_bytes:
+            raise InvalidParameter(
+                "max_message_bytes",
+                f"must be an integer from {limits.MESSAGE_BYTES[0]:,} to {self.batch_bytes:,}:"
+                " this deployment keeps no messages in S3 (BodiesInS3From is 0)",
+            )
 
 
 class Core(msgspec.Struct, frozen=True, kw_only=True):

@@ -30,7 +30,7 @@ class BatchMessage(MessageInput, forbid_unknown_fields=True, frozen=True):
     deduplication_id: Key | UnsetType = UNSET
 
 
-def read_contents(given: Sequence[BatchMessage]) -> list[Message]:
+def read_contents(given: Sequence[BatchMessage], most_bytes: int) -> list[Message]:
     """The messages of a batch, its count and total checked."""
     if len(given) > limits.BATCH_MESSAGES:
         raise BatchTooLarge(f"a batch has 1 to {limits.BATCH_MESSAGES} messages")
@@ -46,8 +46,8 @@ def read_contents(given: Sequence[BatchMessage]) -> list[Message]:
             )
         )
     total = sum(message.size_bytes for message in contents)
-    if total > limits.BATCH_BYTES:
-        raise BatchTooLarge(f"the batch has {total} bytes; at most {limits.BATCH_BYTES} are taken")
+    if total > most_bytes:
+        raise BatchTooLarge(f"the batch has {total} bytes; at most {most_bytes} are taken")
     return contents
 
 

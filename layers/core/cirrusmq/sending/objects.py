@@ -2,6 +2,9 @@
 
 packed      < the deployment's least ──> parcel or log record
             from there on            ──> object; where the bucket refuses, log record
+unpacked    > 262,144 bytes          ──> object, however small it packs; refused with the bucket
+
+So what readers of the stream unpack has a bound of its own: they read many records at once.
 """
 
 from __future__ import annotations
@@ -10,14 +13,13 @@ import logging
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from cirrusmq.base.limits import TABLE_BATCH_BYTES
 from cirrusmq.model.message import Message, pack
 from cirrusmq.model.objects import life_days, pack_object
 from cirrusmq.model.queue import Queue
 from cirrusmq.runtime.core import Core
 from cirrusmq.storage.objects import BucketUnavailable, keep_object, put_object
 
-MOST_LOG_BYTES = 380_000
-"""Of packed messages in a log record, whose item has 409,600 bytes at most."""
 _FIELD_BYTES = 5
 """Of MessagePack for each value, at most."""
 _GROUP_BYTES = 512
@@ -37,19 +39,20 @@ def place_messages(core: Core, send_id: str, messages: Sequence[Message], life_m
     """Put the messages of a request into an object that can be read for so long, if they are large.
 
     They are all messages of the request, so that a repetition writes the same bytes. Raises
-    Unavailable where the bucket refuses what a log record has no room for.
+    Unavailable where the bucket refuses what is never in a log record.
     """
     least = core.settings.bodies_in_s3_from
     if not least or sum(map(_most_packed_bytes, messages)) < least:
         return Placed()
-    packed = pack(messages)
-    if len(packed) < least:
+    large = sum(message.size_bytes for message in messages) > TABLE_BATCH_BYTES
+    packed = None if large else pack(messages)
+    if packed is not None and len(packed) < least:
         return Placed(packed=packed)
     days = life_days(life_ms)
     try:
         put_object(core, send_id, days, pack_object(messages, packed))
     except BucketUnavailable as error:
-        if len(packed) > MOST_LOG_BYTES:
+        if packed is None:
             raise
         _logger.warning("send %s is stored without the bucket: %r", send_id, error.__cause__)
         return Placed(packed=packed)

@@ -12,7 +12,7 @@ from msgspec import UNSET, Meta, UnsetType
 from cirrusmq.base import limits
 from cirrusmq.base.errors import CirrusMQError, InvalidParameter, LimitExceeded, Unavailable
 from cirrusmq.base.request_token import check_attempt
-from cirrusmq.model.message import Message, check_body_size
+from cirrusmq.model.message import Message, check_answer_size, check_body_size, check_event_size
 from cirrusmq.model.queue import Queue
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import Item
@@ -105,7 +105,7 @@ def send(core: Core, queue: Queue, request: SendRequest) -> list[_Result]:
     """
     now_ms = core.now_ms()
     begun_ms = _check_attempt(queue, request, now_ms, core.clock.scale)
-    contents = read_contents(request.messages)
+    contents = read_contents(request.messages, core.settings.batch_bytes)
     drafts, refused = _check(queue, request, contents)
     _check_room(core, queue, len(drafts))
     send_id = _send_id(core, queue, request, begun_ms)
@@ -157,6 +157,9 @@ def _check(
 def _draft(queue: Queue, given: SendMessage, message: Message, where: str) -> _Draft:
     attributes = queue.attributes
     check_body_size(message, attributes.max_message_bytes, where)
+    check_answer_size(message, where)
+    if attributes.invoke is not None:
+        check_event_size(message, where)
     delay_seconds = attributes.delay_seconds
     if not isinstance(given.delay_seconds, UnsetType):
         delay_seconds = given.delay_seconds

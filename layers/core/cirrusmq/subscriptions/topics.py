@@ -44,6 +44,7 @@ def create_topic(
     `resource_id`: the id of a new one, never used before; without it one by chance.
     """
     check_name("topic", name, limits.TOPIC_NAME)
+    core.settings.check_message_bytes(given.max_message_bytes)
     attributes = over_topic(TopicAttributes(), given)
     return change(core, lambda: _creation(core, account, name, attributes, resource_id))
 
@@ -81,6 +82,7 @@ def _creation(
 
 def change_topic(core: Core, account: str, name: str, given: TopicInput) -> Topic:
     """Change some attributes; `filter` and `partitions` are fixed."""
+    core.settings.check_message_bytes(given.max_message_bytes)
 
     def plan() -> Change[Topic]:
         found = find_topic(core, account, name)

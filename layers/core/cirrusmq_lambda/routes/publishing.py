@@ -28,7 +28,7 @@ from cirrusmq_lambda.topic_paths import topic_of
 def publish_messages(request: Request) -> Created[PublishedMessages] | Ok[PublishedMessages]:
     """Publish up to 16 messages to a topic; 201 where all are stored or none."""
     topic = topic_of(request, "publish")
-    body = request.body(PublishRequest)
+    body = request.body_with_messages(PublishRequest)
     if not isinstance(body.transaction, UnsetType):
         from cirrusmq.publishing.prepare import prepare
 
@@ -48,7 +48,7 @@ def publish_messages(request: Request) -> Created[PublishedMessages] | Ok[Publis
 def match_messages(request: Request) -> Ok[MatchedMessages]:
     """Tell who would get these messages; none is published."""
     topic = topic_of(request, "info")
-    body = request.body(PublishRequest)
+    body = request.body_with_messages(PublishRequest)
     entries = [
         MatchedMessage(error=describe(each, request.id))
         if isinstance(each, CirrusMQError)

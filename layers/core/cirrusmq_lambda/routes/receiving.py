@@ -7,6 +7,7 @@ from functools import partial
 
 from cirrusmq.access.permissions import find_queue
 from cirrusmq.base.errors import InvalidParameter
+from cirrusmq.base.limits import ANSWER_BYTES, LARGEST_ANSWER_BYTES
 from cirrusmq.model.source import Source
 from cirrusmq.queues.receivers import source_named
 from cirrusmq.receiving.peek import PeekRequest, peek
@@ -84,7 +85,8 @@ def _receive(
 
     So whoever reads an error of the status knows that nothing was deleted, unless it is a 5xx.
     """
-    begun = begin(request.core, find, request.caller, body)
+    alone_bytes = LARGEST_ANSWER_BYTES if request.takes_gzip else None
+    begun = begin(request.core, find, request.caller, body, alone_bytes)
     if not body.delete:
         return Ok(ReceivedMessages(messages=_take(request, begun)))
     deleted = DeletedReceipts.of(delete_what_can_be(request.core, body.delete, source_of(request)))
@@ -105,7 +107,8 @@ def _take(request: Request, begun: Begun) -> list[ReceivedMessage]:
 
 
 def _peek(request: Request, source: Source) -> Ok[PeekedMessages]:
-    page = peek(request.core, source, request.body(PeekRequest))
+    alone_bytes = LARGEST_ANSWER_BYTES if request.takes_gzip else ANSWER_BYTES
+    page = peek(request.core, source, request.body(PeekRequest), alone_bytes)
     shown = [PeekedMessage.at(each.parcel, each.place, each.message) for each in page.messages]
     return Ok(PeekedMessages(messages=shown, cursor=following(page.cursor)))
 

@@ -14,7 +14,7 @@ from cirrusmq_lambda.replies import Created, Ok
 def send_messages(request: Request) -> Created[SentMessages] | Ok[SentMessages]:
     """Send up to 16 messages to a queue; 201 where all are stored or none."""
     queue = find_queue(request.core, request.caller, request.path("queue"), "send")
-    body = request.body(SendRequest)
+    body = request.body_with_messages(SendRequest)
     entries = [
         SentMessage(error=describe(sent, request.id))
         if isinstance(sent, CirrusMQError)

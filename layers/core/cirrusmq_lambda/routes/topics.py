@@ -7,7 +7,12 @@ from typing import cast
 
 import msgspec
 
-from cirrusmq.base.limits import LOG_ENTRIES, LOG_ENTRIES_DEFAULT
+from cirrusmq.base.limits import (
+    ANSWER_BYTES,
+    LARGEST_ANSWER_BYTES,
+    LOG_ENTRIES,
+    LOG_ENTRIES_DEFAULT,
+)
 from cirrusmq.fanout.trace import trace
 from cirrusmq.model.topic import Subscription, Topic, TopicInput
 from cirrusmq.publishing.log_reader import Logged, read_log
@@ -79,7 +84,9 @@ def show_subscription_log(request: Request) -> Ok[LogPage]:
 def _page_of_log(request: Request, topic: Topic, subscription: Subscription | None) -> Ok[LogPage]:
     limit = read_limit(request.query, LOG_ENTRIES, LOG_ENTRIES_DEFAULT)
     after = request.query.get("after")
-    encoded, cursor = read_log(request.core, topic, subscription, after, limit, _encode)
+    alone_bytes = LARGEST_ANSWER_BYTES if request.takes_gzip else ANSWER_BYTES
+    read = read_log(request.core, topic, subscription, after, limit, _encode, alone_bytes)
+    encoded, cursor = read
     # They are JSON already: how many fit into a page is known by their sizes.
     messages = cast("list[LoggedMessage]", list(map(msgspec.Raw, encoded)))
     return Ok(LogPage(messages=messages, cursor=cursor))

@@ -1,0 +1,88 @@
+"""The body of a request, as bytes of JSON: out of the event, inflated where it was gzipped.
+
+An HTTP API hands the bodies of text types over as text, and `application/json` is one: gzipped
+bytes come through whole under a type that is none, such as `application/octet-stream`. A function's
+URL does the same.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import zlib
+from typing import Any
+
+from cirrusmq.base.errors import MalformedRequest, RequestTooLarge, UnsupportedMediaType
+
+BINARY = "application/octet-stream"
+_GZIP_WINDOW_BITS = 31
+_UTF8 = ("charset=utf-8", 'charset="utf-8"')
+
+
+def read_body(event: dict[str, Any], most_bytes: int) -> bytes:
+    """The body, of at most so many bytes: RequestTooLarge, told before any more is inflated.
+
+    MalformedRequest where it is not what its headers say, UnsupportedMediaType where these say
+    something else than JSON.
+    """
+    text = event.get("body") or ""
+    encoded = bool(event.get("isBase64Encoded"))
+    headers = event.get("headers", {})
+    coding = str(headers.get("content-encoding", "identity")).strip().lower()
+    if len(text) > most_bytes * (2 if encoded else 1):
+        raise _too_large(most_bytes)
+    try:
+        body = base64.b64decode(text) if encoded else text.encode()
+    except (binascii.Error, UnicodeEncodeError) as error:
+        raise MalformedRequest from error
+    if coding in ("gzip", "x-gzip"):
+        if body and not encoded:
+            raise UnsupportedMediaType(f"A gzipped body must have the Content-Type {BINARY}.")
+        body = _inflated(body, most_bytes)
+    elif coding != "identity":
+        raise UnsupportedMediaType("The Content-Encoding of a body must be gzip, or there is none.")
+    elif len(body) > most_bytes:
+        raise _too_large(most_bytes)
+    given = str(headers.get("content-type", ""))
+    if given != "application/json" and body:
+        _check_type(given, gzipped=coding != "identity")
+    return body
+
+
+def takes_gzip(event: dict[str, Any]) -> bool:
+    """Whether the caller takes a gzipped answer: its Accept-Encoding names gzip, or `*`."""
+    text = str(event.get("headers", {}).get("accept-encoding", "")).lower()
+    if text.partition(",")[0] == "gzip":
+        return True  # as nearly all say it
+    accepted: dict[str, bool] = {}
+    for part in text.split(","):
+        coding, *parameters = (text.strip() for text in part.split(";"))
+        quality = next((each[2:] for each in parameters if each.startswith("q=")), "1")
+        accepted[coding] = bool(quality.strip("0."))
+    return accepted.get("gzip", accepted.get("*", False))
+
+
+def _inflated(body: bytes, most_bytes: int) -> bytes:
+    reader = zlib.decompressobj(_GZIP_WINDOW_BITS)
+    try:
+        inflated = reader.decompress(body, most_bytes + 1) if body else b""
+    except zlib.error as error:
+        raise MalformedRequest("The body is not gzipped, as its Content-Encoding says.") from error
+    if len(inflated) > most_bytes:
+        raise _too_large(most_bytes)
+    if body and (not reader.eof or reader.unused_data):
+        raise MalformedRequest("The body is not one whole gzip member.")
+    return inflated
+
+
+def _check_type(given: str, *, gzipped: bool) -> None:
+    media_type, *parameters = (part.strip().lower() for part in given.split(";"))
+    charsets = [part for part in parameters if part.startswith("charset=")]
+    if gzipped and media_type == BINARY:
+        return
+    if media_type != "application/json" or not all(part in _UTF8 for part in charsets):
+        raise UnsupportedMediaType
+
+
+def _too_large(most_bytes: int) -> RequestTooLarge:
+    return RequestTooLarge(f"The body of the request is over {most_bytes:,} bytes.")
