@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import inspect
+import random
 import subprocess
 import sys
 import time
@@ -239,3 +240,17 @@ def test_the_blocking_classes_do_not_load_asyncio() -> None:
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     )
     assert done.stdout == "False\n"
+
+
+def test_the_largest_message_goes_gzipped_and_comes_gzipped(
+    stack: Any, new_queue: NewQueue
+) -> None:
+    name, noise = new_queue(max_message_bytes=4_194_304), random.Random(5).randbytes(4_194_304)
+
+    async def exchange() -> list[Received]:
+        async with AsyncClient(stack.connection) as client:
+            await client.send(name, [Message(noise)])
+            return list(await client.receive(name, wait_seconds=0))
+
+    (received,) = asyncio.run(exchange())
+    assert received.data == noise

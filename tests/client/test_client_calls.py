@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import subprocess
 import sys
 import time
@@ -231,6 +232,33 @@ def test_large_and_strange_batches_are_taken(
     bodies = ["x" * 262_144, "\1" * 131_072, "\1" * 131_072, "é" * 60_000, *map(str, range(30))]
     assert len(producer.send_batch(name, bodies)) == len(bodies)
     assert client.show_queue(name)["counts"]["active"] == len(bodies)
+
+
+def test_the_largest_messages_go_gzipped_and_come_gzipped(
+    client: Client, producer: Producer, new_queue: NewQueue
+) -> None:
+    name = new_queue(max_message_bytes=4_194_304)
+    chance = random.Random(5)
+    noise = chance.randbytes(4_194_304)
+    ascii_text = noise.translate(bytes(code % 128 for code in range(256))).decode()
+    bodies = [noise, ascii_text, "" * 4_194_304, "small", "語" * 1_398_101]
+    assert len(producer.send_batch(name, bodies)) == len(bodies)
+    received = []
+    while some := client.receive(name, 16, wait_seconds=0):
+        received += some
+        client.delete(name, [message.receipt for message in some])
+    assert sorted(message.data for message in received) == sorted(
+        body if isinstance(body, bytes) else body.encode() for body in bodies
+    )
+
+
+def test_a_request_that_no_gzip_makes_small_enough_is_refused_here(
+    client: Client, new_queue: NewQueue
+) -> None:
+    noise = random.Random(5).randbytes(6_000_000).translate(bytes(n % 128 for n in range(256)))
+    with pytest.raises(errors.RequestTooLarge, match="at most 4,700,000") as caught:
+        client.send(new_queue(), [Message(noise.decode())])
+    assert caught.value.status == 413
 
 
 def test_what_was_sent_before_a_refusal_is_told(producer: Producer, new_queue: NewQueue) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Any, Self
 
 import httpx
@@ -17,6 +18,10 @@ class AsyncTransport(Asynchronous, BaseTransport):
     """For the tasks of one event loop."""
 
     _http: httpx.AsyncClient
+
+    @staticmethod
+    async def _aside(compute: Callable[..., Any], *arguments: Any) -> Any:
+        return await asyncio.to_thread(compute, *arguments)
 
     def __init__(self, connection: Connection, **options: Any) -> None:
         super().__init__(connection, httpx.AsyncClient, asyncio.sleep, **options)

@@ -10,8 +10,9 @@ from cirrusmq_client.messages import Message
 
 BATCH_MESSAGES = 16
 BATCH_BYTES = 262_144
+"""Of messages that are sent together: any deployment takes as many. A larger one goes alone."""
 REQUEST_BYTES = 1_000_000
-"""Of JSON; the service takes 1 MiB. Escapes may make a body six times as long."""
+"""Of their JSON. Escapes may make a body six times as long."""
 
 
 class Size(NamedTuple):

@@ -60,11 +60,11 @@ class MalformedRequest(CirrusMQError):
 
 
 class RequestTooLarge(CirrusMQError):
-    """The body of the request is over 1 MiB."""
+    """The body of the request is over its limit."""
 
 
 class UnsupportedMediaType(CirrusMQError):
-    """The body must be application/json."""
+    """The body must be application/json, as it is or gzipped."""
 
 
 class MessageTooLarge(CirrusMQError):
@@ -72,7 +72,7 @@ class MessageTooLarge(CirrusMQError):
 
 
 class BatchTooLarge(CirrusMQError):
-    """The batch is over 16 entries or 262,144 bytes."""
+    """The batch is over 16 entries, or has too many bytes."""
 
 
 class Unauthenticated(CirrusMQError):

@@ -9,6 +9,8 @@ Both transports make the same steps; they differ in their HTTP client and in how
 Some calls go to URLs of their own (`direct`). Where nothing answers at one, or there is no function
 any more, the call was not made, and is made at the service's URL: never where it is answered 429 or
 5xx, nor where the answer is lost.
+
+A large request is gzipped; an answer may be.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import httpx
 
@@ -34,6 +36,7 @@ from cirrusmq_client.errors import (
     Throttled,
     error_of,
 )
+from cirrusmq_client.gzipping import GZIPPED_FROM, HEADERS, gzipped
 from cirrusmq_client.steps import Blocking, Step, Steps, driven
 
 CONNECT_SECONDS = 5.0
@@ -54,6 +57,13 @@ class Reply:
     uncertain: bool
 
 
+class Content(NamedTuple):
+    """The body of a request as it is sent, and the headers that only this one has."""
+
+    data: bytes | None = None
+    headers: Mapping[str, str] | None = None
+
+
 class BaseTransport:
     """The service, as the holder of one access key reaches it.
 
@@ -61,6 +71,8 @@ class BaseTransport:
     """
 
     _run: Callable[..., Any]
+    _aside: Callable[..., Any]
+    """A step that computes for a while, beside other tasks."""
     _http: httpx.Client | httpx.AsyncClient
 
     def __init__(
@@ -85,6 +97,7 @@ class BaseTransport:
                 headers={
                     "authorization": connection.authorization,
                     "content-type": "application/json",
+                    "accept-encoding": "gzip",
                 },
                 limits=httpx.Limits(
                     max_connections=connections,
@@ -114,7 +127,7 @@ class BaseTransport:
         one is given. `wait_seconds`: how much longer than others it may take. Raises the error of
         the answer's code, NotReachable or NoAnswer.
         """
-        content = None if body is None else _to_bytes(body)
+        content = yield from self._content(body)
         began = time.monotonic()
         tried, uncertain = 0, False
         while True:
@@ -134,17 +147,24 @@ class BaseTransport:
                     raise
             yield partial(self.sleep, pause)
             if uncertain and repeated_body is not None:
-                content = _to_bytes(repeated_body)
+                content = yield from self._content(repeated_body)
+
+    def _content(self, body: Mapping[str, Any] | None) -> Steps[Content]:
+        """A body as it is sent, with the headers that say how."""
+        plain = None if body is None else _to_bytes(body)
+        if plain is None or len(plain) < GZIPPED_FROM:
+            return Content(plain, None)
+        return Content((yield partial(self._aside, gzipped, plain)), HEADERS)
 
     @driven
     def _ask_for_urls(self) -> Steps[Any]:
-        return (yield from self._answer(self.url, "GET", "/endpoints", None, None, 0.0))[1]
+        return (yield from self._answer(self.url, "GET", "/endpoints", Content(), None, 0.0))[1]
 
     def _try(
         self,
         method: str,
         path: str,
-        content: bytes | None,
+        content: Content,
         query: Mapping[str, Any] | None,
         wait_seconds: float,
     ) -> Steps[tuple[int, Any]]:
@@ -165,7 +185,7 @@ class BaseTransport:
         url: str,
         method: str,
         path: str,
-        content: bytes | None,
+        content: Content,
         query: Mapping[str, Any] | None,
         wait_seconds: float,
     ) -> Steps[tuple[int, Any]]:
@@ -173,7 +193,8 @@ class BaseTransport:
         request: Step = partial(
             self._http.request,
             *(method, url + path),
-            content=content,
+            content=content.data,
+            headers=content.headers,
             params=query,
             timeout=self._timeout(wait_seconds),
         )
@@ -214,6 +235,10 @@ class Transport(Blocking, BaseTransport):
     """Safe for several threads."""
 
     _http: httpx.Client
+
+    @staticmethod
+    def _aside(compute: Callable[..., Any], *arguments: Any) -> Any:
+        return compute(*arguments)
 
     def __init__(self, connection: Connection, **options: Any) -> None:
         super().__init__(connection, httpx.Client, time.sleep, **options)
