@@ -15,6 +15,7 @@ from .measured import (
     delay,
     imports,
     isolation,
+    memory,
     push_cpu,
     receive_cpu,
     throughput,
@@ -38,6 +39,7 @@ BY_NAME_ALONE = {
     "busy_partition": busy_partition.run,
     "backlog_cpu": backlog_cpu.run,
     "cold": cold.run,
+    "memory": memory.run,
     "receive_cpu": receive_cpu.run,
     "push_cpu": push_cpu.run,
 }

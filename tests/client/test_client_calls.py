@@ -6,7 +6,7 @@ import random
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
@@ -215,14 +215,37 @@ def test_only_the_token_that_was_sent_confirms_an_endpoint(client: Client) -> No
 def test_any_number_of_messages_goes_in_legal_batches_in_order() -> None:
     small = [Message(str(number)) for number in range(40)]
     assert [len(batch) for batch in split(small)] == [16, 16, 8]
-    edge = [Message("x" * 131_072)] * 4
+    edge = [Message("x" * 524_288)] * 4
     assert [len(batch) for batch in split(edge)] == [2, 2]
-    over = [Message("x" * 131_072, tags=["t"])] * 2
+    over = [Message("x" * 524_288, tags=["t"])] * 2
     assert [len(batch) for batch in split(over)] == [1, 1]
-    escapes = [Message("\1" * 65_536)] * 4
+    escapes = [Message("\1" * 200_000)] * 4
     assert [len(batch) for batch in split(escapes)] == [2, 2]
+    largest = [Message("x" * 4_194_304), *small[:2]]
+    assert [len(batch) for batch in split(largest)] == [1, 2]
     mixed = small + edge
     assert [message for batch in split(mixed) for message in batch] == mixed
+
+
+def test_a_batch_that_a_deployment_without_a_bucket_refuses_goes_in_halves() -> None:
+    made: list[int] = []
+
+    class Refusing(Client):
+        def send(self, queue: str, messages: Sequence[Message]) -> list[Any]:
+            made.append(len(messages))
+            if sum(message.size_bytes for message in messages) > 262_144:
+                raise errors.BatchTooLarge(status=413)
+            return [message.body for message in messages]
+
+    connection = Connection(url="http://127.0.0.1:9", access_key_id="k", secret="s")
+    with Refusing(connection) as client:
+        bodies = [str(number) * 65_536 for number in range(9)]
+        sent: Any = Producer(client).send_batch("orders", bodies)
+        assert sent == bodies
+        assert made == [9, 4, 5, 2, 3]
+        with pytest.raises(PartlySent) as caught:
+            Producer(client).send_batch("orders", ["a", "b" * 300_000])
+        assert len(caught.value.sent) == 1
 
 
 def test_large_and_strange_batches_are_taken(
@@ -241,7 +264,7 @@ def test_the_largest_messages_go_gzipped_and_come_gzipped(
     chance = random.Random(5)
     noise = chance.randbytes(4_194_304)
     ascii_text = noise.translate(bytes(code % 128 for code in range(256))).decode()
-    bodies = [noise, ascii_text, "" * 4_194_304, "small", "語" * 1_398_101]
+    bodies: list[str | bytes] = [noise, ascii_text, "" * 4_194_304, "small", "語" * 1_398_101]
     assert len(producer.send_batch(name, bodies)) == len(bodies)
     received = []
     while some := client.receive(name, 16, wait_seconds=0):

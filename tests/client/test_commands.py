@@ -201,7 +201,7 @@ def test_a_message_that_is_too_large_is_one_line_too(run_command: Run, new_queue
         ("listen", "--secret", "whsec_!"),
         ("listen", "--status", "99"),
         ("bench", "--seconds", "0"),
-        ("bench", "--batch", "16", "--bytes", "65536"),
+        ("bench", "--batch", "16", "--bytes", "300000"),
         ("bench", "-a", "ordered=true"),
         ("report",),
     ],

@@ -205,7 +205,7 @@ def test_a_full_batch_does_not_wait(service: Service, make: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "count"), [("x" * 100_000, 2), ("\x01" * 60_000, 2)], ids=["bytes", "json"]
+    ("body", "count"), [("x" * 400_000, 2), ("\x01" * 200_000, 2)], ids=["bytes", "json"]
 )
 def test_a_batch_is_no_larger_than_a_call_takes(
     service: Service, make: Any, body: str, count: int

@@ -7,6 +7,7 @@ is killed in the middle, started again on the same data, and drained.
     received   seen by a receiver, before the kill or after it
     deleted    answered as deleted
 
+Beside the small messages there are rounds with large ones: 1 MB each in every other send.
 Then every sent message was received, and none was received after its delete was answered.
 """
 
@@ -36,6 +37,9 @@ SCALE = 10
 QUEUE = "/queues/orders"
 IN_OBJECT_BYTES = 24_000
 """Of random bytes in a send: its messages are in an object."""
+LARGE_BYTES = 1_048_576
+"""Of one message in rounds of large ones."""
+LARGE_SENT, LARGE_DELETED = 40, 12
 
 
 class History:
@@ -76,8 +80,9 @@ class History:
 class Load:
     """Threads that call until the stack is gone."""
 
-    def __init__(self, stack: Stack, history: History, seed: int) -> None:
+    def __init__(self, stack: Stack, history: History, seed: int, *, large: bool = False) -> None:
         self._stack = stack
+        self._large = large
         self._history = history
         self._killed = False
         self.unexpected: list[str] = []
@@ -119,6 +124,8 @@ class Load:
         if randomness.random() < 0.2:
             # Nothing packs them into less than an object is made for.
             bodies = [randomness.randbytes(IN_OBJECT_BYTES // count).hex() for _ in range(count)]
+        if self._large and randomness.random() < 0.5:
+            bodies = [randomness.randbytes(LARGE_BYTES // 2).hex()]
         messages = {"messages": [{"body": body} for body in bodies]}
         answer = client.post(f"{QUEUE}/messages", json=messages)
         assert answer.status_code == 201, answer.text
@@ -166,16 +173,17 @@ def drain(stack: Stack, history: History) -> None:
     pytest.fail(f"not drained after {DRAIN_SECONDS} s: {counts}")
 
 
-def kill_under_load(start: Start, seed: int) -> None:
+def kill_under_load(start: Start, seed: int, *, large: bool = False) -> None:
     history = History()
+    sent, deleted = (LARGE_SENT, LARGE_DELETED) if large else (SENT, DELETED)
     stack = start("--time-scale", str(SCALE))
     with stack.client() as client:
-        attributes = {"visibility_timeout_seconds": 20}
+        attributes = {"visibility_timeout_seconds": 20, "max_message_bytes": LARGE_BYTES}
         assert client.put(QUEUE, json=attributes).status_code == 201
-    load = Load(stack, history, seed)
+    load = Load(stack, history, seed, large=large)
     load.start()
     ends = time.monotonic() + LOAD_SECONDS
-    while len(history.sent) < SENT or len(history.deleted) < DELETED:
+    while len(history.sent) < sent or len(history.deleted) < deleted:
         assert stack.process.poll() is None, f"it ended by itself: {stack.errors()}"
         assert time.monotonic() < ends, (
             "too little was answered to try anything: "
@@ -190,6 +198,12 @@ def kill_under_load(start: Start, seed: int) -> None:
     assert lost == set()
     assert history.returned == []
     assert {id_: history.received[id_] for id_ in history.sent} == history.sent
+    largest = sum(len(body) == LARGE_BYTES for body in history.sent.values())
+    assert bool(largest) is large
+    print(
+        f"seed {seed}: {len(history.sent)} messages sent, {largest} of 1 MB; none lost,"
+        f" {len(history.deleted)} deleted, none came again"
+    )
 
 
 @pytest.mark.parametrize("seed", range(1))
@@ -197,7 +211,17 @@ def test_a_kill_loses_nothing_answered(start: Start, seed: int) -> None:
     kill_under_load(start, seed)
 
 
+def test_a_kill_loses_no_message_of_1_mb(start: Start) -> None:
+    kill_under_load(start, 50, large=True)
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("seed", range(100, 120))
 def test_many_kills_lose_nothing_answered(start: Start, seed: int) -> None:
     kill_under_load(start, seed)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(200, 210))
+def test_many_kills_lose_no_message_of_1_mb(start: Start, seed: int) -> None:
+    kill_under_load(start, seed, large=True)

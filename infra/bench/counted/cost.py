@@ -22,6 +22,7 @@ from . import waiting
 from .lives import (
     BATCH_1_KB,
     BATCH_64_KB,
+    FULL_64_KB,
     SINGLE_1_KB,
     SINGLE_64_KB,
     SINGLE_64_KB_JSON,
@@ -279,7 +280,7 @@ def run() -> None:
     metered = metering_units()
     rows: list[list[list[object]]] = [[] for _ in _KINDS]
     capacity: list[list[object]] = []
-    for workload in (SINGLE_1_KB, BATCH_1_KB, SINGLE_64_KB_JSON, SINGLE_64_KB, BATCH_64_KB):
+    for workload in (SINGLE_1_KB, BATCH_1_KB, SINGLE_64_KB_JSON, SINGLE_64_KB, FULL_64_KB):
         name, batches = _name(workload), workload.count > 1
         for kind, of_kind in zip(_KINDS, rows, strict=True):
             s3 = Requests()

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from cirrusmq.base import limits
 from cirrusmq.storage.sizes import item_bytes
 from cirrusmq_local.testing.core import FUNCTION
 from cirrusmq_local.testing.world import Client, World
@@ -40,7 +41,11 @@ SINGLE_64_KB_JSON = Workload(name="one of 64 KB of JSON", count=1, size=65_536, 
 BATCH_40_BYTES = Workload(name="16 of 40 bytes", count=16, size=40)
 BATCH_1_KB = Workload(name="16 of 1 KB", count=16, size=1_024)
 BATCH_64_KB = Workload(name="4 of 64 KB", count=4, size=65_536, make=bodies.binary)
-"""A batch's bodies together have 256 KB at most."""
+"""In the table a batch's bodies together have 256 KB at most."""
+FULL_64_KB = Workload(name="16 of 64 KB", count=16, size=65_536, make=bodies.binary)
+SINGLE_1_MB = Workload(name="one of 1 MB", count=1, size=1_048_576, make=bodies.binary)
+SINGLE_3_MB = Workload(name="one of 3 MB", count=1, size=3_145_728, make=bodies.binary)
+"""As base64 what an answer holds that is not gzipped."""
 WORKLOADS = (
     Workload(name="one of 100 bytes", count=1, size=100),
     SINGLE_1_KB,
@@ -66,7 +71,8 @@ def our_life(
     """
     world = world_with(objects)
     alice = world.client("alice")
-    alice.put("/queues/work", {"partitions": 1})
+    most_bytes = max(limits.MESSAGE_BYTES_DEFAULT, workload.size)
+    alice.put("/queues/work", {"partitions": 1, "max_message_bytes": most_bytes})
     _go_through(alice, [bodies.text(40)])
     return units_of(world, lambda: _go_through(alice, workload.messages(), **fields), objects)
 

@@ -14,6 +14,9 @@ from .hands import hands_rows
 from .lives import (
     BATCH_40_BYTES,
     BATCH_64_KB,
+    FULL_64_KB,
+    SINGLE_1_MB,
+    SINGLE_3_MB,
     SINGLE_64_KB,
     SUBSCRIPTIONS,
     WORKLOADS,
@@ -75,6 +78,10 @@ def _show_objects() -> None:
             units = published_life(workload, "pull", objects=objects)
             name = f"{workload.name}, published to {SUBSCRIPTIONS}"
             rows.append((name, place, *units, *_requests(objects)))
+    for workload in (FULL_64_KB, SINGLE_1_MB, SINGLE_3_MB):
+        objects = Requests()
+        units = our_life(workload, objects)
+        rows.append((workload.name, "an object", *units, *_requests(objects)))
     show(
         "Large messages in the table, and in objects of a bucket",
         ["sent, received, deleted", "in", "write units", "read units", "PUTs", "GETs"],

@@ -18,7 +18,9 @@ from cirrusmq_local.commands.calls import TRIES
 from cirrusmq_local.commands.console import fail, make_progress, print_json, print_table, tell
 from cirrusmq_local.commands.load import STAMP_BYTES, Load, Outcome
 
-BATCH_BYTES = 262_144
+BATCH_BYTES = 4_194_304
+TABLE_BATCH_BYTES = 262_144
+"""A deployment without a bucket takes no more in a send."""
 PARTITIONS = 4
 """Of a queue, by default."""
 _PERCENTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "max": 1.0}
@@ -64,7 +66,7 @@ def bench(
         raise typer.BadParameter(
             f"at most {BATCH_BYTES // size} of so many bytes", param_hint="--batch"
         )
-    attributes = {"max_message_bytes": BATCH_BYTES} | read_attributes(attribute)
+    attributes = {"max_message_bytes": max(TABLE_BATCH_BYTES, size)} | read_attributes(attribute)
     if attributes.get("ordered"):
         raise typer.BadParameter("ordered: a load has no groups", param_hint="--attribute")
     environment = dict(os.environ) if url is None else {**os.environ, "CIRRUSMQ_URL": url}

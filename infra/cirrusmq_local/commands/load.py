@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 STAMP_BYTES = 32
 """At the begin of a body: its number, and when its send began."""
-TEXT = "".join(random.Random(1).choices(string.ascii_letters + string.digits, k=600_000))
+TEXT = "".join(random.Random(1).choices(string.ascii_letters + string.digits, k=300_000))
 """Bodies are pieces of it: as hard to compress as messages are at worst."""
 WAIT_SECONDS = 1.0
 QUIET_SECONDS = 60.0
@@ -52,9 +52,12 @@ class Outcome:
 
 def make_body(number: int, size: int) -> str:
     """A body of so many bytes that begins with its number and the time."""
-    start = random.randrange(len(TEXT) - size)
+    start = random.randrange(len(TEXT))
     stamp = f"{number:012d} {time.time():.6f}"
-    return stamp.ljust(STAMP_BYTES) + TEXT[start : start + size - STAMP_BYTES]
+    text = TEXT[start : start + size - STAMP_BYTES]
+    while len(text) < size - STAMP_BYTES:  # what is so far behind no packing finds
+        text += TEXT[: size - STAMP_BYTES - len(text)]
+    return stamp.ljust(STAMP_BYTES) + text
 
 
 class Load:

@@ -18,7 +18,7 @@ from typing import Any
 from cirrusmq_local.testing.webhooks import is_signed, read_secret
 
 TAKEN, FAILED = 204, 500
-MOST_BYTES = 1_048_576
+MOST_BYTES = 26_214_400
 """Of a body: larger ones are answered with 413."""
 IDLE_SECONDS = 30
 POLL_SECONDS = 0.02

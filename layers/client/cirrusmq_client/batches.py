@@ -9,10 +9,10 @@ from typing import NamedTuple
 from cirrusmq_client.messages import Message
 
 BATCH_MESSAGES = 16
-BATCH_BYTES = 262_144
-"""Of messages that are sent together: any deployment takes as many. A larger one goes alone."""
-REQUEST_BYTES = 1_000_000
-"""Of their JSON. Escapes may make a body six times as long."""
+BATCH_BYTES = 1_048_576
+"""Of messages that are sent together, so that a call stays short. A larger one goes alone."""
+REQUEST_BYTES = 3_000_000
+"""Of their JSON, which is sent as it is. Escapes may make a body six times as long."""
 
 
 class Size(NamedTuple):

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from cirrusmq_client.batches import split
 from cirrusmq_client.client import BaseClient, Client
-from cirrusmq_client.errors import CirrusMQError
+from cirrusmq_client.errors import BatchTooLarge, CirrusMQError
 from cirrusmq_client.lingering import Lingering
 from cirrusmq_client.messages import DEDUPLICATION_ATTRIBUTE, Message
 from cirrusmq_client.options import check
@@ -163,12 +163,20 @@ def _each_batch(
 ) -> Steps[list[Any]]:
     sent: list[Any] = []
     for batch in split(make_message(body, {}) for body in bodies):
-        try:
-            sent += yield partial(send, batch)
-        except CirrusMQError as error:
-            if not sent:
-                raise
-            raise PartlySent(sent, error) from error
+        left = [batch]
+        while left:
+            part = left.pop(0)
+            try:
+                sent += yield partial(send, part)
+            except CirrusMQError as error:
+                if isinstance(error, BatchTooLarge) and len(part) > 1:
+                    # A deployment without a bucket takes less at once; it stored nothing.
+                    half = len(part) // 2
+                    left = [part[:half], part[half:], *left]
+                    continue
+                if not sent:
+                    raise
+                raise PartlySent(sent, error) from error
     return sent
 
 
