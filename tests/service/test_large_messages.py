@@ -330,6 +330,32 @@ class TestOtherWays:
         reply = plain.get(f"{topic.path}/messages", f"after={page['cursor']}")
         assert (reply.status, reply.code) == (413, "MessageTooLarge")
 
+    def test_a_look_up_and_a_trace_show_the_body_to_those_who_take_gzip(
+        self, world: World, queue: TestQueue, topic: TestTopic
+    ) -> None:
+        topic.subscribe("group")
+        sent = noise()
+        (in_queue,) = queue.try_send([sent]).json["messages"]
+        (in_topic,) = topic.try_publish([sent]).json["messages"]
+        plain = Client(world, queue.client.authorization)
+        for path in (
+            f"{queue.path}/messages/{in_queue['id']}",
+            f"{topic.path}/messages/{in_topic['id']}",
+        ):
+            assert sent["body_base64"] in queue.client.get(path, "body=true").text
+            assert plain.get(path).status == 200
+            reply = plain.get(path, "body=true")
+            assert (reply.status, reply.code) == (413, "MessageTooLarge")
+
+    def test_half_messages_have_what_one_answer_brings_to_whoever_checks(
+        self, topic: TestTopic
+    ) -> None:
+        transaction = {"group": "shop"}
+        fits = topic.try_publish([{"body": "x" * 262_144}], transaction=transaction)
+        assert fits.status == 201
+        reply = topic.try_publish([{"body": "x" * 262_145}], transaction=transaction)
+        assert (reply.status, reply.code) == (413, "BatchTooLarge")
+
     @pytest.mark.parametrize("content_format", ["json", "simplified"])
     def test_a_url_gets_them_and_gets_them_again(
         self, world: World, topic: TestTopic, subscriber: Subscriber, schedules: Schedules,

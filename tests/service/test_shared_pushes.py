@@ -53,6 +53,18 @@ def posted(world: World) -> Counter[str]:
     return Counter(of_path(url) for url, _, _ in world.posts)
 
 
+def test_large_messages_share_no_more_of_an_invocation_than_its_memory_holds(
+    alice: Client,
+) -> None:
+    topic = TestTopic(alice, max_message_bytes=4_194_304)
+    subscribe(topic, NAMES[:5])
+    events = fan_out(topic, "x" * 3_500_000)
+    assert sorted(len(names_in(event)) for event in events) == [1, 2, 2]
+    topic.client.world.invoked.clear()
+    (event,) = fan_out(topic, "x" * 65_536)
+    assert len(names_in(event)) == 5
+
+
 def test_the_urls_of_a_batch_share_an_invocation_and_cost_no_more_units(
     world: World, topic: TestTopic, subscriber: Subscriber
 ) -> None:
