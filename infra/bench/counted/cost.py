@@ -45,9 +45,11 @@ CARRYING_MS = 45
 """Assumed: a receive that first deletes, one more round trip to DynamoDB."""
 PUSH_MS = 100
 """Assumed: a push of one message to a URL that answers at once."""
-SHARING_MS, POSTING_MS = 35, 5
+SHARING_MS, POSTING_MS = 30, 5
 """Assumed: so much longer for each further subscription that shares the invocation, and for each
 further post. They wait side by side, so this is their CPU time alone (`push_cpu`)."""
+FANNING_MS = 3
+"""Assumed: so much longer for each further parcel that fan_out puts: its CPU time (`push_cpu`)."""
 PUT_MS, GET_MS = 30, 20
 """Assumed: that calls with an object take longer, the writing one and the reading one."""
 CALL_GB, RECEIVE_GB, PUSH_GB = 0.5, 0.25, 0.25
@@ -181,6 +183,7 @@ def _usage(
     puts = objects["PutObject"] + objects["CopyObject"]
     gets = objects["GetObject"]
     seconds = (calls + fan_outs + meters) * CALL_MS / 1_000 * CALL_GB
+    seconds += fan_outs * (SUBSCRIPTIONS - 1) * FANNING_MS / 1_000 * CALL_GB
     seconds += receives * receive_ms / 1_000 * RECEIVE_GB
     seconds += puts * PUT_MS / 1_000 * CALL_GB + gets * GET_MS / 1_000 * RECEIVE_GB
     push_ms = pushes * PUSH_MS + (pushed - pushes) * SHARING_MS
