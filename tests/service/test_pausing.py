@@ -316,7 +316,8 @@ class TestRetryingNow:
         call(web, "pause")
         for number in range(40):
             topic.publish(str(number))
-        begun_ms, asked = world.clock.now_ms(), []
+        begun_ms = world.clock.now_ms()
+        asked: list[int] = []
 
         def answer(_: Any) -> int:
             world.clock.pass_seconds(4)
