@@ -13,7 +13,7 @@ READ, WRITE = "s3:GetObject", "s3:PutObject"
 # An object is copied where messages begin another life: as dead letters, redriven, in a queue of a
 # topic.
 COPIERS = {"Receive", "Delete", "Replay", "Push", "Sweep", "FanOut"}
-READERS = {"Manage"} | COPIERS
+READERS = {"Manage", "Publish"} | COPIERS  # a commit reads what was prepared
 WRITERS = {"Send", "Publish"} | COPIERS
 FIRST_WRITERS = {"Send", "Publish"}
 MAKERS = {"Manage", "Subscribe"}
