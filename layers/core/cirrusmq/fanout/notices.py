@@ -21,8 +21,7 @@ It also bounds the event, which has some 400 bytes of a subscription, and Lambda
 BYTES_TOGETHER = 8_000_000
 """Of JSON that they post together, but for what waited there before: it is in memory at once."""
 THREADS_TOGETHER = 800
-"""Threads of such an invocation, of 1,024 that Lambda has, and as many open connections. With 64 KB
-a message, what they post at once fits into its memory."""
+"""Threads of such an invocation, of 1,024 that Lambda has, and as many open connections."""
 OWN_THREADS = 17
 """Of a subscription beside those that post: one for itself, and calls of the store side by side."""
 _TRIES = 3
