@@ -136,12 +136,14 @@ def handed_life(workload: Workload, partitions: int) -> tuple[float, float]:
 
 def push_invocations(workload: Workload, count: int = SUBSCRIPTIONS) -> int:
     """Invocations of push for a batch that is published to so many subscriptions with a URL."""
-    world = world_with(None)
+    world = world_with(Requests())
     alice = world.client("alice")
     alice.put("/topics/news")
     for number in range(count):
         subscribe(alice, "http", number)
-    alice.post("/topics/news/messages", {"messages": workload.messages()})
+    reply = alice.post("/topics/news/messages", {"messages": workload.messages()})
+    if reply.status != 201:
+        raise RuntimeError(reply.text)
     world.run_stream("fan_out")
     return _deliver(world, count * workload.count)
 
