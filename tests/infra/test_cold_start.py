@@ -40,6 +40,8 @@ RARELY_NEEDED = {
     "queues.operations",
     "queues.receiver_log",
     "queues.receiver_management",
+    "receiving.lookup",
+    "receiving.peek",
     "receiving.repeat",
     "storage.bisection",
     "storage.halves",

@@ -162,7 +162,7 @@ def bodies(size: int) -> list[str | bytes]:
         "".join(chance.choices("abcdefghijklmnopqrstuvwxyz0123456789", k=size)),
         json.dumps(orders)[:size],
         "x" * size,
-        "".join(chance.choices(words, k=size // 2)),
+        "".join(chance.choices(words, k=size // 2))[:60_000],
     ]
 
 

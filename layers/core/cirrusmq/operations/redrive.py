@@ -13,6 +13,7 @@ from typing import Annotated, Any, TypeAlias
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from cirrusmq.base.decoding import convert
 from cirrusmq.base.errors import (
     InvalidParameter,
     QueueNotFound,
@@ -132,7 +133,7 @@ class _Redriving:
         details = run.operation.details
         self._ids: frozenset[str] = frozenset(details.get("ids", ()))
         given = details.get("dead_letter")
-        self._filter = None if given is None else msgspec.convert(given, DeadLetterFilter)
+        self._filter = None if given is None else convert(given, DeadLetterFilter)
         self._stayed = Counter(run.operation.notes)
         self._returned = Returned()
 

@@ -10,7 +10,6 @@ from cirrusmq.base.errors import InvalidParameter
 from cirrusmq.base.limits import ANSWER_BYTES, LARGEST_ANSWER_BYTES
 from cirrusmq.model.source import Source
 from cirrusmq.queues.receivers import source_named
-from cirrusmq.receiving.peek import PeekRequest, peek
 from cirrusmq.receiving.receive import Begun, ReceiveRequest, begin, take
 from cirrusmq.settlement.delete import delete_what_can_be
 from cirrusmq_lambda.answers.receipts import DeletedReceipts
@@ -107,6 +106,8 @@ def _take(request: Request, begun: Begun) -> list[ReceivedMessage]:
 
 
 def _peek(request: Request, source: Source) -> Ok[PeekedMessages]:
+    from cirrusmq.receiving.peek import PeekRequest, peek
+
     alone_bytes = LARGEST_ANSWER_BYTES if request.takes_gzip else ANSWER_BYTES
     page = peek(request.core, source, request.body(PeekRequest), alone_bytes)
     shown = [PeekedMessage.at(each.parcel, each.place, each.message) for each in page.messages]
