@@ -19,6 +19,7 @@ from cirrusmq.settlement.dead_letter import DeadLetterRequest
 from cirrusmq.settlement.delete import DeleteRequest
 from cirrusmq.settlement.visibility import GiveBackRequest, VisibilityRequest
 from cirrusmq.subscriptions.confirmations import ConfirmRequest
+from cirrusmq.subscriptions.replays import GroupRewindRequest
 from cirrusmq_lambda.http import NoFields
 from cirrusmq_lambda.routes.access import (
     GrantRequest,
@@ -186,7 +187,7 @@ _QUEUES = {
     ),
     "GET /operations/{id}": Operation(
         tag="Queues",
-        summary="Show how far a purge, rewind or redrive is",
+        summary="Show how far a purge, rewind, redrive or replay is",
     ),
 }
 
@@ -323,6 +324,7 @@ _SUBSCRIPTIONS = {
                 "protocol": "pull",
                 "filter": {"tags": ["order"], "sql": "price BETWEEN 10 AND 100"},
             },
+            "consumers of what the log has, too": {"protocol": "pull", "start": "earliest"},
         },
         problems=("AlreadyExists", "InvalidFilter", "LimitExceeded", "QueueNotFound"),
     ),
@@ -349,6 +351,13 @@ _SUBSCRIPTIONS = {
         body=ConfirmRequest,
         examples={"with the token that came": {"token": "local.0123456789abcdef"}, "anew": {}},
         needs_key=None,
+    ),
+    f"POST {SUBSCRIPTION}/rewind": Operation(
+        tag="Subscriptions",
+        summary="Give a group everything published from a time on once more",
+        body=GroupRewindRequest,
+        examples={"to a time": {"to": "2026-11-20T08:00:00.000Z"}},
+        problems=("NotRewindable", "LimitExceeded"),
     ),
     f"POST {SUBSCRIPTION}/secret": Operation(
         tag="Subscriptions",

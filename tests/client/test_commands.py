@@ -131,6 +131,21 @@ def test_a_message_is_looked_up(run_command: Run, client: Client, new_queue: New
     assert (told.returncode, "no such message" in told.stderr) == (1, True)
 
 
+def test_a_group_starts_earlier_and_is_rewound(run_command: Run, client: Client) -> None:
+    topic = f"t-{uuid.uuid4().hex}"
+    client.create_topic(topic)
+    client.create_subscription(topic, "keeper", {"protocol": "pull"})
+    sent = json.loads(run_command("publish", topic, "hello", "--json").stdout)["sent_at"]
+    made = run_command("subscribe", topic, "late", "--start", "earliest", "--json")
+    assert json.loads(made.stdout)["start"] == "earliest"
+    rewound = run_command("topic", "rewind", topic, "late", "--to", sent)
+    if rewound.returncode:  # what the log has is still being given to it
+        assert "Op-" in rewound.stderr
+        time.sleep(5)
+        rewound = run_command("topic", "rewind", topic, "late", "--to", sent)
+    assert (rewound.returncode, rewound.stdout) == (0, "replay done, 1 messages\n")
+
+
 def test_a_subscription_is_paused_resumed_and_asked_who_would_get_what(
     run_command: Run, client: Client
 ) -> None:

@@ -7,6 +7,7 @@ import time
 import uuid
 from collections import Counter, defaultdict
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -146,6 +147,84 @@ def test_stopped_in_the_middle_of_a_page_a_member_goes_on_behind_what_it_handled
     with Member(client, topic, progress) as member:
         wait_until(lambda: len(got) + len(member.got) >= 10)
     assert got + member.got == bodies
+
+
+@pytest.mark.usefixtures("either_consumer")
+def test_a_member_seeks_a_time_and_goes_on_from_there(
+    client: Client, producer: Producer, topic: str, wait_until: Wait, tmp_path: Path
+) -> None:
+    progress = FileProgress(tmp_path / "progress")
+    sent = []
+    with Member(client, topic, progress) as member:
+        for body in ("a", "b", "c"):
+            sent.append(producer.publish(topic, body).sent_at)
+            time.sleep(0.01)
+        wait_until(lambda: len(member.got) == 3)
+        member.consumer.seek(sent[1])
+        producer.publish(topic, "d")
+        wait_until(lambda: member.got[-1:] == ["d"] and len(member.got) >= 6)
+    assert [body for body in member.got if body != "a"] == [*"bc", *"bcd"]
+    assert member.got.count("a") == 1
+    again = Member(client, topic, progress)
+    again.consumer.seek(datetime.fromisoformat(sent[2]))
+    with again:
+        wait_until(lambda: len(again.got) == 2)
+    assert again.got == ["c", "d"]
+
+
+def test_a_seek_drops_what_was_read_and_is_not_handled(
+    client: Client, producer: Producer, topic: str, wait_until: Wait
+) -> None:
+    got: list[str] = []
+    first, go_on = threading.Event(), threading.Event()
+
+    def handle(message: Received) -> None:
+        got.append(message.text)
+        first.set()
+        go_on.wait(20)
+
+    sent = []
+    for body in ("a", "b", "c"):
+        sent.append(producer.publish(topic, body).sent_at)
+        time.sleep(0.01)
+    with Consumer(topic, handle, client=client, broadcasting=NoProgress()) as consumer:
+        consumer.seek(sent[0])
+        assert first.wait(20)
+        consumer.seek(sent[2])
+        go_on.set()
+        wait_until(lambda: len(got) >= 2)
+        time.sleep(0.3)
+    assert got == ["a", "c"]
+
+
+def test_only_a_broadcasting_member_seeks(client: Client, topic: str) -> None:
+    consumer = Consumer(Subscription(topic, "everything"), print, client=client)
+    with pytest.raises(ValueError, match="rewind_subscription"):
+        consumer.seek("2026-11-20T08:00:00Z")
+
+
+def test_a_group_starts_earlier_and_is_rewound(
+    client: Client, producer: Producer, topic: str
+) -> None:
+    group = Subscription(topic, "late")
+    sent = [producer.publish(topic, body).sent_at for body in "ab"]
+    made = client.create_subscription(topic, "late", {"protocol": "pull", "start": "earliest"})
+    assert made["start"] == "earliest"
+    assert _take(client, group, 2) == ["a", "b"]
+    (*_, ended) = client.watch_operation(client.rewind_subscription(topic, "late", sent[1]))
+    assert (ended["kind"], ended["state"], ended["done"]) == ("replay", "succeeded", 1)
+    assert _take(client, group, 1) == ["b"]
+
+
+def _take(client: Client, group: Subscription, count: int) -> list[str]:
+    """Receive and delete so many messages; their texts, sorted."""
+    texts: list[str] = []
+    while len(texts) < count:
+        received = client.receive(group, max_messages=16, wait_seconds=10)
+        texts += [message.text for message in received]
+        if received:
+            client.delete(group, [message.receipt for message in received])
+    return sorted(texts)
 
 
 @pytest.mark.usefixtures("either_consumer")

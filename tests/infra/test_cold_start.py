@@ -30,6 +30,7 @@ OTHERS_PACKAGES = {
 RARELY_NEEDED = {
     "filters.sql",
     "lifecycle.age_limit",
+    "lifecycle.former_sources",
     "lifecycle.ordered_age_limit",
     "lifecycle.transfer",
     "model.half",
@@ -50,6 +51,7 @@ RARELY_NEEDED = {
     "subscriptions.dead_letter_queue",
     "subscriptions.delivery_writes",
     "subscriptions.management",
+    "subscriptions.replays",
     "subscriptions.writes",
 }
 LOADED = """

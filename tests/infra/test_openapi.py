@@ -13,6 +13,7 @@ import pytest
 from openapi_schema_validator import OAS31Validator
 from openapi_spec_validator import validate
 
+from cirrusmq.base.timestamps import format_time
 from cirrusmq_client import answers
 from cirrusmq_lambda import queries
 from cirrusmq_local.cloud.routing import Router
@@ -260,6 +261,12 @@ def use_topics(call: Checked) -> None:
     world.settle()
     call("GET", f"{topic}/messages", query="limit=1")
     call("GET", f"{topic}/subscriptions/log/messages")
+    to = {"to": format_time(world.clock.now_ms() - 1_000)}
+    rewound = call("POST", f"{topic}/subscriptions/group/rewind", to)
+    assert call("POST", f"{topic}/subscriptions/group/rewind", to).status == 409
+    assert call("POST", f"{topic}/subscriptions/copy/rewind", to).status == 400
+    world.settle()
+    call("GET", f"/operations/{rewound.json['operation']}")
     for name in ("hook", "copy", "group", "log"):
         call("GET", f"{topic}/subscriptions/{name}")
     call("GET", f"{topic}/subscriptions")

@@ -34,7 +34,7 @@ EXPECTED = {
         f"GET {TOPIC}/subscriptions",
         *(
             f"POST {SUBSCRIPTION}/{work}"
-            for work in ("confirm", "secret", "pause", "resume", "retry")
+            for work in ("confirm", "secret", "pause", "resume", "retry", "rewind")
         ),
     ],
     "manage": [

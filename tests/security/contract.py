@@ -95,6 +95,9 @@ class Stage:
             "PUT /queues/{queue}": {"rewind_seconds": 3_600},
             "POST /queues/{queue}/rewind": {"to": format_time(self.world.clock.now_ms() - 1_000)},
             "PUT /topics/{topic}/subscriptions/{subscription}": {"protocol": "pull"},
+            "POST /topics/{topic}/subscriptions/{subscription}/rewind": {
+                "to": format_time(self.world.clock.now_ms() - 1_000)
+            },
             "POST /topics/{topic}/subscriptions/{subscription}/confirm": {},
             "POST /topics/{topic}/half/commit": {"handle": self.handles[0]},
             "POST /topics/{topic}/half/rollback": {"handle": self.handles[1]},

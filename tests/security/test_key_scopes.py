@@ -56,7 +56,8 @@ NEEDS: dict[str, set[str]] = {
     **{f"POST {T}/half/{call}": {"send"} for call in ("commit", "rollback", "receive")},
     f"POST {T}/match": {"send", "receive", "manage"},
     **{
-        f"POST {S}/{work}": {"manage"} for work in ("confirm", "secret", "pause", "resume", "retry")
+        f"POST {S}/{work}": {"manage"}
+        for work in ("confirm", "secret", "pause", "resume", "retry", "rewind")
     },
     "GET /operations/{id}": {"manage"},
 }

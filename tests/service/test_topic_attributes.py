@@ -26,6 +26,7 @@ PULL_DEFAULTS = {
     "dead_letter_queue": None,
     "mode": "clustering",
     "ordered": False,
+    "start": "latest",
     "invoke": None,
     "paused": False,
 }

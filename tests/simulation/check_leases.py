@@ -10,8 +10,9 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from tests.simulation.chaos import MOST_SKEW_MS
-from tests.simulation.history import Violation
+from tests.simulation.history import Call, Violation
 from tests.simulation.places import Delivery
+from tests.simulation.rewinders import REWIND
 from tests.simulation.tracks import ENDING, Act, Book, Track
 
 
@@ -56,9 +57,22 @@ def _one_holder(book: Book, track: Track) -> Iterator[Violation]:
 
 def revived(book: Book, track: Track, before: Delivery, after: Delivery) -> bool:
     """Whether the message may have been deleted and brought back between two deliveries."""
+    if _rewound(book, track, before, after):
+        return True
     gone = [act.call.begun for act in track.acts_before("delete", after.call.ended)]
     gone += [call.begun for call in book.effective("purge", track.reader.partition("/")[0])]
     return bool(gone) and bool(returns(book, track, after, min(gone)))
+
+
+def _rewound(book: Book, track: Track, before: Delivery, after: Delivery) -> bool:
+    """Whether a group may have been rewound between two deliveries, which ends the first one's
+    receipt. A receive that began before may still answer as if it had not been."""
+    return any(
+        call.begun < after.call.ended
+        and (before.call.begun < call.ended or after.call.begun < call.ended)
+        and call.given["to_ms"] <= after.sent_ms
+        for call in book.effective(REWIND, track.reader)
+    )
 
 
 def first_gone(book: Book, track: Track, gone: int) -> int:
@@ -80,6 +94,10 @@ def returns(book: Book, track: Track, after: Delivery, gone: int) -> bool:
         meanwhile = gone < call.ended and call.begun < after.call.ended
         if meanwhile and call.given["to_ms"] <= after.sent_ms:
             return True
+    for call in book.effective(REWIND, track.reader):
+        meanwhile = gone < call.ended and call.begun < after.call.ended
+        if meanwhile and call.given["to_ms"] <= after.sent_ms:
+            return True
     earlier = [each for each in track.deliveries if each.sent_ms < after.sent_ms]
     lapsed_ms = min((each.expires_ms for each in earlier), default=1 << 60)
     for call in book.sends_of(track.id):
@@ -91,9 +109,16 @@ def returns(book: Book, track: Track, after: Delivery, gone: int) -> bool:
         call for call in book.by_kind["fan_out"] if track.id[4:-1] in call.given["records"]
     ]
     handed_out += [call for call in book.by_kind["replay"] if "parked" in call.given]
+    if any(call.haunted and call.begun < after.call.ended for call in _replays(book)):
+        return True
     return any(
         (gone < call.ended or call.haunted) and call.begun < after.call.ended for call in handed_out
     )
+
+
+def _replays(book: Book) -> Iterator[Call]:
+    """The runs of the operations that give groups what a log has."""
+    return (call for call in book.by_kind["replay"] if "operation" in call.given)
 
 
 def _receipts(book: Book, track: Track) -> Iterator[Violation]:
@@ -140,6 +165,9 @@ def _good(book: Book, track: Track, act: Act) -> bool:
         return False
     if any(each.begun < call.ended for each in book.effective("purge", queue)):
         return False
+    for each in book.effective(REWIND, track.reader):
+        if each.begun < call.ended and each.given["to_ms"] <= delivery.sent_ms:
+            return False
     others = (each for each in track.acts_on(delivery) if each is not act or act.verb != "delete")
     return not any(
         each.effective and each.call.begun < call.ended

@@ -172,6 +172,8 @@ def _places(scenario: Scenario, sent: Sent) -> Iterator[str]:
                 yield attributes["endpoint"]
             elif attributes["protocol"] == "pull":
                 yield f"{target}/{name}"
+    if scenario.late:
+        yield f"{target}/late"
 
 
 def _excused(

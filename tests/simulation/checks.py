@@ -15,6 +15,7 @@ from tests.simulation.check_meter import check_counters, check_usage
 from tests.simulation.check_order import check_order
 from tests.simulation.check_pushes import check_pushes
 from tests.simulation.check_repeats import check_repeats
+from tests.simulation.check_rewinds import check_rewinds
 from tests.simulation.deployment import Deployment
 from tests.simulation.draining import Drain
 from tests.simulation.history import Violation
@@ -47,7 +48,8 @@ def _violations(scenario: Scenario, deployment: Deployment, drain: Drain) -> Ite
         most_receives = orders.get("dead_letter", {}).get("max_receives", 1 << 30)
         for reader in ("orders", *(f"orders/{name}" for name in scenario.receivers)):
             yield from check_order(book, reader, most_receives)
-    if scenario.subscriptions.get("group", {}).get("ordered"):
+    yield from check_rewinds(scenario, book, drain)
+    if scenario.subscriptions.get("group", {}).get("ordered") and not scenario.rewound:
         yield from check_order(book, "news/group", 1 << 30)
     yield from check_pushes(scenario, book)
     yield from check_invoking(scenario, book)

@@ -36,6 +36,7 @@ class Receiver:
         self._deployment = deployment
         self._place = cast.place
         self._poisoned = scenario.poisoned
+        self._gives_up = not scenario.rewound
         self._attempted, self._repeats = scenario.attempted, scenario.repeats
         self._client = Client(cast.name)
         self._had: list[Delivery] = []
@@ -79,7 +80,7 @@ class Receiver:
         return list(call.answer) if call.known else []
 
     def _act(self, verb: str, deliveries: list[Delivery], draw: Random) -> None:
-        if verb == "nothing":
+        if verb == "nothing" or (verb == "dead letter" and not self._gives_up):
             return
         given: dict[str, Any] = {}
         if verb == "visibility":

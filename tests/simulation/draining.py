@@ -50,7 +50,8 @@ class Drain:
         client = Client("drain")
         auditor = self._deployment.auditor()
         for place in self._places:
-            self.left[place.name] = Left(count(auditor, place.source(auditor)).kept)
+            kept = sum(count(auditor, each).kept for each in place.source(auditor).all)
+            self.left[place.name] = Left(kept)
         fruitless = 0
         before: set[str] = set()
         while fruitless < 4:
@@ -95,8 +96,9 @@ def live_parcels(core: Core, source: Source) -> list[Parcel]:
     now_ms = core.now_ms()
     return [
         parcel
-        for partition in range(source.partitions)
-        for page in scan_pages(core, partition_key(PARCELS, source.id, partition))
+        for each in source.all
+        for partition in range(each.partitions)
+        for page in scan_pages(core, partition_key(PARCELS, each.id, partition))
         for parcel in page.parcels
-        if not parcel.spent() and now_ms < parcel.expires_ms and parcel.sent_ms > source.purged_ms
+        if not parcel.spent() and now_ms < parcel.expires_ms and each.keeps(parcel)
     ]

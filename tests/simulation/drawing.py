@@ -13,6 +13,8 @@ from tests.simulation.scenario import (
     HALF_SEEDS,
     NEWS,
     ORDERS,
+    REWOUND,
+    REWOUND_SEEDS,
     TRIGGERS,
     Cast,
     Scenario,
@@ -56,6 +58,8 @@ _MINUTE_MS = 60_000
 
 def draw_scenario(seed: int) -> Scenario:
     """The scenario of a seed."""
+    if seed >= REWOUND_SEEDS:
+        return _rewound_scenario(random.Random(f"rewound {seed}"))
     if seed >= HALF_SEEDS:
         return _half_scenario(seed)
     scenario = _special_scenario(seed)
@@ -253,6 +257,46 @@ def _trigger_scenario(draw: random.Random) -> Scenario:
         failing=draw.choice((0, 0.2, 0.5)),
         quiet=quiet,
     )
+
+
+def _rewound_scenario(draw: random.Random) -> Scenario:
+    """A topic whose group is rewound, and another that begins with what was before it."""
+    group, late = _plain_group(draw), _plain_group(draw)
+    cast = [Cast(f"publisher{n}", "publisher", NEWS, draw.choice((3, 5))) for n in range(2)]
+    for name, members in (("group", draw.choice((2, 3))), ("late", 1)):
+        place = Place(f"news/{name}", topic=True)
+        cast += [Cast(f"{name}{n}", "receiver", place, draw.choice((4, 8))) for n in range(members)]
+        if draw.random() < (0.9 if name == "group" else 0.4):
+            steps = draw.choice((1, 2, 3))
+            cast.append(Cast(f"rewinder of {name}", "group rewinder", place, steps))
+    cast.append(Cast("opener", "opener", Place("news/late", topic=True), 1))
+    cast.append(Cast("sweeper", "sweeper", ORDERS, draw.choice((1, 3))))
+    cast.append(Cast("meter", "meter", ORDERS, 0))
+    pause_ms, big_bodies = draw.choice((0, 1_500, 5_000)), draw.random() < 0.3
+    # The first ordered group changes the id of a publish that is repeated while it is made, if its
+    # client's clock is ahead.
+    first_ordered = late.get("ordered") and not group.get("ordered")
+    attempts = 0 if first_ordered else draw.choice((0.3, 0.8))
+    return Scenario(
+        family=REWOUND,
+        queues={"orders": {"message_retention_seconds": 345_600, "partitions": 1}},
+        subscriptions={"copy": {"protocol": "queue", "endpoint": "orders"}, "group": group},
+        late=late | {"start": "earliest"},
+        rewound=True,
+        cast=tuple(cast),
+        pause_ms=pause_ms,
+        big_bodies=big_bodies,
+        attempts=attempts,
+        deduplication=0,
+    )
+
+
+def _plain_group(draw: random.Random) -> dict[str, Any]:
+    """A group that never gives a message up."""
+    group: dict[str, Any] = {"protocol": "pull"}
+    if draw.random() < 0.5:
+        return group | {"ordered": True}
+    return group | {"retry": {"policy": "custom", "waits": draw.choice(([0.5] * 100, [70] * 100))}}
 
 
 def _invoke(draw: random.Random) -> dict[str, Any]:

@@ -53,6 +53,10 @@ class Scenario:
     """Whether nothing fails but the functions that queues name, and no sweep runs."""
     turned_over_ms: tuple[int, ...] = ()
     """When the secret is turned over, counted from the beginning of the run; before it: below 0."""
+    late: dict[str, Any] = field(default_factory=dict)
+    """The group `late` of the topic `news`, made in the middle of the run; empty: there is none."""
+    rewound: bool = False
+    """Whether groups are rewound; none of their members gives a message up."""
     purged: bool = False
     """Whether `orders` is purged again and again while the store takes long."""
     objects_from: int = 0
@@ -81,7 +85,7 @@ class Scenario:
         """Whether every message has a group: some place is ordered."""
         return any(
             attributes.get("ordered")
-            for attributes in (*self.queues.values(), *self.subscriptions.values())
+            for attributes in (*self.queues.values(), *self.subscriptions.values(), self.late)
         )
 
     @property
@@ -100,7 +104,8 @@ class Scenario:
             for name, attributes in self.subscriptions.items()
             if attributes["protocol"] == "pull"
         ]
-        return queues + receivers + pulled
+        late = [Place("news/late", topic=True)] if self.late else []
+        return queues + receivers + pulled + late
 
 
 TURNED_OVER = "turned over"
@@ -108,10 +113,14 @@ PURGED = "purged"
 """The scenarios of any family in which the secret is turned over."""
 OBJECTS = "objects"
 """The scenarios of any family in which messages are in the bucket."""
+REWOUND = "rewound groups"
+"""The family whose groups are rewound, or begin with what was before; its seeds are `REWOUND_SEEDS`
+and above."""
 TRIGGERS = "triggers"
 """The family whose queues or groups name a function."""
 HALF = "half"
 """The family whose producers publish by half messages; its seeds are `HALF_SEEDS` and above."""
 HALF_SEEDS = 1_000_000
+REWOUND_SEEDS = 2_000_000
 ORDERS, DEAD = Place("orders"), Place("dead")
 NEWS = Place("news", topic=True)

@@ -27,6 +27,7 @@ from tests.simulation.named_functions import NamedFunctions
 from tests.simulation.operators import Operator
 from tests.simulation.places import Place
 from tests.simulation.producers import Sender
+from tests.simulation.rewinders import GroupRewinder, Opener, open_group
 from tests.simulation.scenario import HALF, NEWS, Cast, Scenario
 from tests.simulation.streams import Mapping
 
@@ -46,6 +47,8 @@ _PARTS: dict[str, Callable[[Deployment, Scenario, Cast], Any]] = {
     "subscriber": Subscriber,
     "half producer": HalfProducer,
     "checker": Checker,
+    "group rewinder": GroupRewinder,
+    "opener": Opener,
 }
 
 
@@ -188,6 +191,8 @@ class _Play:
     def _calm_down(self) -> None:
         """Let the functions finish: there are no more faults, and the sweep runs."""
         stage = self._deployment.stage
+        if self._scenario.late:  # its opener may be left out
+            open_group(self._deployment, Client("calm owner"), "news/late", self._scenario.late)
         sweeper = Cast("calm", "sweeper", self._scenario.places[0], 0)
         part = Sweeper(self._deployment, self._scenario, sweeper)
         for _ in range(CALM_MINUTES):

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 from tests.simulation import (
     cloud_plants,
+    group_plants,
     half_plants,
     object_plants,
     secret_plants,
@@ -17,7 +18,7 @@ from tests.simulation.checks import RAISED
 from tests.simulation.drawing import draw_scenario
 from tests.simulation.history import Violation
 from tests.simulation.plants import PLANTS
-from tests.simulation.scenario import HALF, HALF_SEEDS
+from tests.simulation.scenario import HALF, HALF_SEEDS, REWOUND, REWOUND_SEEDS
 from tests.simulation.shrinking import shrink, tell
 from tests.simulation.simulation import play
 
@@ -26,15 +27,16 @@ MOST_SEEDS, MOST_SEEDS_OF_RARE = 100, 2_000
 LAST_FOUND_BY = {
     "a_commit_does_not_look_at_the_state": 1000010,
     "a_commit_publishes_first": 1000019,
-    "a_purge_removes_whatever_has_the_key": 1729,
-    "a_push_takes_the_lease_of_a_subscription_that_retries": 401,
     "a_delete_does_not_compare_the_nonce": 20,
     "a_hold_does_not_compare_the_nonce": 23,
     "a_move_deletes_first": 244,
     "a_move_does_not_look_at_its_source": 41,
     "a_move_writes_the_arrival_first": 25,
     "a_new_generation_signs_at_once": 85,
+    "a_purge_removes_whatever_has_the_key": 1729,
+    "a_push_takes_the_lease_of_a_subscription_that_retries": 401,
     "a_rewind_takes_what_was_deleted_since": 141,
+    "a_rewound_group_does_not_wait": 2000155,
     "a_rollback_does_not_look_at_the_state": 1000011,
     "a_send_that_is_repeated_gets_another_id": 18,
     "anybody_holds_the_lease_of_a_poster": 12,
@@ -45,6 +47,7 @@ LAST_FOUND_BY = {
     "commits_do_not_copy_the_object": 1000001,
     "dead_letters_do_not_renew_their_object": 326,
     "deleted_messages_do_not_reach_the_archive": 17,
+    "each_run_of_a_replay_begins_anew": 2000073,
     "environments_forget_the_earlier_generation": 85,
     "expired_messages_are_received": 5,
     "fan_out_goes_on_after_a_share_that_failed": 4359,
@@ -57,6 +60,7 @@ LAST_FOUND_BY = {
     "ordered_receivers_pass_what_is_held": 48,
     "parcels_are_written_before_their_log_record": 6,
     "posts_have_the_newest_signature_alone": 76,
+    "receipts_outlive_a_rewind": 2000019,
     "reminders_are_written_after_the_messages": 15,
     "the_last_check_is_not_waited_for": 1000067,
     "the_secret_is_read_once": 135,
@@ -74,7 +78,8 @@ def _seeds(fault: str) -> Iterator[int]:
     plant = PLANTS[fault]
     if fault in LAST_FOUND_BY:
         yield LAST_FOUND_BY[fault]
-    seed, found = HALF_SEEDS if HALF in plant.kinds else 0, 0
+    begins = {HALF: HALF_SEEDS, REWOUND: REWOUND_SEEDS}
+    seed, found = max((begins.get(kind, 0) for kind in plant.kinds), default=0), 0
     while found < (MOST_SEEDS_OF_RARE if plant.rare else MOST_SEEDS):
         if not plant.kinds or draw_scenario(seed).kinds.intersection(plant.kinds):
             found += 1
@@ -101,6 +106,7 @@ def test_the_planted_faults_are_there() -> None:
     assert object_plants.__doc__
     assert half_plants.__doc__
     assert trigger_plants.__doc__
+    assert group_plants.__doc__
 
 
 @pytest.mark.parametrize("fault", PLANTS)

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.simulation.scenario import HALF_SEEDS
+from tests.simulation.scenario import HALF_SEEDS, REWOUND_SEEDS
 from tests.simulation.shrinking import shrink, tell
 from tests.simulation.simulation import Run, play
 
@@ -43,6 +43,17 @@ def test_every_promise_of_half_messages_is_kept(first: int) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("first", range(HALF_SEEDS + 50, HALF_SEEDS + 1_050, 250))
 def test_every_promise_of_half_messages_is_kept_for_long(first: int) -> None:
+    _check(range(first, first + 250))
+
+
+@pytest.mark.parametrize("first", range(REWOUND_SEEDS, REWOUND_SEEDS + 50, SEEDS_PER_TEST))
+def test_every_promise_of_rewound_groups_is_kept(first: int) -> None:
+    _check(range(first, first + SEEDS_PER_TEST))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("first", range(REWOUND_SEEDS + 50, REWOUND_SEEDS + 1_050, 250))
+def test_every_promise_of_rewound_groups_is_kept_for_long(first: int) -> None:
     _check(range(first, first + 250))
 
 

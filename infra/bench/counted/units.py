@@ -28,6 +28,7 @@ from .lives import (
     retried_units,
 )
 from .reads import ENOUGH, receive_units
+from .rewinds import rewind_rows
 from .shares import share_rows
 
 _S3 = ("Put", "Get", "Copy")
@@ -44,6 +45,7 @@ def run() -> None:
     _show_hands()
     _show_shares()
     _show_halves()
+    _show_rewinds()
 
 
 def _show_lives() -> None:
@@ -218,6 +220,12 @@ def _show_halves() -> None:
     ]
     heads = ["half message", "call", "write units", "read units", "PUTs", "GETs", "copies"]
     show("Half messages: units of each call", heads, rows)
+
+
+def _show_rewinds() -> None:
+    """The units of groups that are rewound."""
+    heads = ["a group of a topic with one partition", "write units", "read units"]
+    show("Rewinding a group, over all tables, messages of 100 bytes", heads, rewind_rows())
 
 
 def _read(world: World, call: Callable[[], Any]) -> float:

@@ -19,7 +19,7 @@ _HINTS = {
     "SubscriptionNotFound": "cirrusmq topic show <topic> lists its subscriptions",
     "AlreadyExists": "take another name, or delete that one first",
     "MessageTooLarge": "send less at once, or make a queue with a higher max_message_bytes",
-    "NotRewindable": "only queues with rewind_seconds keep deleted messages, and only so long",
+    "NotRewindable": "queues keep deleted messages for rewind_seconds, topics for a day",
     "ReportNotFound": "the report jobs write them: see Reports in the README",
     "Throttled": "wait a moment and repeat",
     "Unavailable": "wait a moment and repeat",

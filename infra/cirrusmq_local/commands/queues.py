@@ -6,7 +6,6 @@ from typing import Annotated, Any
 
 import typer
 
-from cirrusmq_client import Client
 from cirrusmq_client import Queue as SourceQueue
 from cirrusmq_local.commands.arguments import (
     DATA,
@@ -20,14 +19,8 @@ from cirrusmq_local.commands.arguments import (
     read_attributes,
 )
 from cirrusmq_local.commands.calls import connect
-from cirrusmq_local.commands.console import (
-    fail,
-    make_progress,
-    print_json,
-    print_listing,
-    print_record,
-    show,
-)
+from cirrusmq_local.commands.console import print_json, print_listing, print_record
+from cirrusmq_local.commands.following import follow
 
 _COLUMNS = (
     "name",
@@ -97,7 +90,7 @@ def purge(name: Queue, yes: Yes = False, as_json: Json = False, data: Data = DAT
     """Remove every message sent before now."""
     ask(f"Remove all messages of {name}?", yes)
     client = connect(data)
-    _follow(client, client.purge_queue(name), as_json)
+    follow(client, client.purge_queue(name), as_json)
 
 
 @queues.command("rewind")
@@ -116,7 +109,7 @@ def rewind(
     """
     client = connect(data)
     moment = int(to) if to.isascii() and to.isdigit() else to
-    _follow(client, client.rewind_queue(name, moment), as_json)
+    follow(client, client.rewind_queue(name, moment), as_json)
 
 
 @queues.command("export")
@@ -162,7 +155,7 @@ def redrive(
     started = client.redrive_queue(
         name, to, max_messages, dead_letter=wanted or None, ids=message_id or None
     )
-    _follow(client, started, as_json)
+    follow(client, started, as_json)
 
 
 def _selected(
@@ -181,19 +174,3 @@ def _selected(
         "younger_than_seconds": younger_than,
     }
     return {key: value for key, value in given.items() if value is not None}
-
-
-def _follow(client: Client, started: str, as_json: bool) -> None:
-    """Show an operation's progress until it ends."""
-    with make_progress() as progress:
-        task = progress.add_task("waiting")
-        for operation in client.watch_operation(started):
-            progress.update(task, description=f"{operation['kind']}: {operation['done']} messages")
-    detail = show(operation.get("detail"))
-    if as_json:
-        print_json(operation)
-    elif operation["state"] == "succeeded":
-        told = f": {detail}" if detail else ""
-        print(f"{operation['kind']} done, {operation['done']} messages{told}")
-    if operation["state"] == "failed":
-        fail(f"{operation['kind']} failed: {detail}")

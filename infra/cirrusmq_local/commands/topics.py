@@ -26,6 +26,7 @@ from cirrusmq_local.commands.arguments import (
 )
 from cirrusmq_local.commands.calls import connect
 from cirrusmq_local.commands.console import print_json, print_listing, print_record, print_table
+from cirrusmq_local.commands.following import follow
 from cirrusmq_local.commands.messages import read_bodies
 
 RoutingKey = Annotated[str | None, typer.Option(help="For topics that filter by routing key.")]
@@ -147,6 +148,19 @@ def match(
                 print(" ".join(names) or "(nobody)", flush=True)
 
 
+@topics.command("rewind")
+def rewind(
+    name: Topic,
+    subscription: Named,
+    to: Annotated[str, typer.Option(help="Time of publishing: 2026-11-20T08:00:00Z.")],
+    as_json: Json = False,
+    data: Data = DATA,
+) -> None:
+    """Give a group everything published at or after a time once more."""
+    client = connect(data)
+    follow(client, client.rewind_subscription(name, subscription, to), as_json)
+
+
 @topics.command("delete")
 def delete(name: Topic, yes: Yes = False, data: Data = DATA) -> None:
     """Delete a topic and its subscriptions."""
@@ -204,6 +218,10 @@ def subscribe(
         bool, typer.Option(help="Every consumer gets everything (pull alone).")
     ] = False,
     ordered: Annotated[bool, typer.Option(help="Groups keep their order (pull alone).")] = False,
+    start: Annotated[
+        str | None,
+        typer.Option(help="latest, earliest or a time of the last 24 hours (pull alone)."),
+    ] = None,
     retry: Annotated[str | None, typer.Option(help="The retry policy, in JSON.")] = None,
     invoke: Annotated[
         str | None,
@@ -231,6 +249,7 @@ def subscribe(
         "filter": _read_filter(tag, binding_key, sql),
         "mode": "broadcasting" if broadcasting else None,
         "ordered": ordered or None,
+        "start": start,
         "retry": read_json("--retry", retry),
         "invoke": read_json("--invoke", invoke),
         "content_format": content_format,

@@ -26,6 +26,8 @@ from cirrusmq.model.queue import (
     create_attributes,
 )
 from cirrusmq.model.topic import (
+    EARLIEST,
+    LATEST,
     Subscription,
     SubscriptionInput,
     Topic,
@@ -177,12 +179,18 @@ def _subscription(place: Place, given: Attributes, topic: Attributes) -> Subscri
         check_endpoint(subscription.endpoint, http_allowed=True)
     elif subscription.endpoint is not None:
         check_name("endpoint", subscription.endpoint, QUEUE_NAME)
+    _check_start(subscription.start)
     return subscription
 
 
+def _check_start(start: str) -> None:
+    """Whether it is a time of the log is known to the service alone."""
+    if start not in (LATEST, EARLIEST):
+        parse_time("start", start)
+
+
 def _receiver(given: ReceiverInput) -> Attributes:
-    if given.start not in ("latest", "earliest"):
-        parse_time("start", given.start)
+    _check_start(given.start)
     selected = None if isinstance(given.filter, msgspec.UnsetType) else given.filter
     return {"start": given.start, "filter": compile_filter(selected, "queue").normalized()}
 

@@ -277,6 +277,7 @@ class SubscriptionAttributes(TypedDict):
     max_in_flight: NotRequired[int]
     mode: NotRequired[Literal["clustering", "broadcasting"]]
     ordered: NotRequired[bool]
+    start: NotRequired[str]
     invoke: NotRequired[Invoke | None]
     paused: NotRequired[bool]
     """whether its messages wait until it is resumed"""
@@ -323,6 +324,13 @@ class SigningSecret(TypedDict):
 
     secret: str
     """`whsec_` and base64 of 24 bytes"""
+
+
+class OperationStarted(TypedDict):
+    """Work that continues after the answer."""
+
+    operation: str
+    """opaque: ask GET /operations/{id} how far it is"""
 
 
 class DeadLetter(TypedDict):
@@ -379,13 +387,6 @@ class QueuePage(TypedDict):
     queues: list[QueueAttributes]
     cursor: NotRequired[str]
     """opaque: the cursor of the next page; absent at the end of a listing"""
-
-
-class OperationStarted(TypedDict):
-    """Work that continues after the answer."""
-
-    operation: str
-    """opaque: ask GET /operations/{id} how far it is"""
 
 
 class OperationState(TypedDict):

@@ -6,10 +6,11 @@ import asyncio
 import inspect
 from collections.abc import Callable
 from contextlib import suppress
+from datetime import datetime
 from typing import Any, Self, overload
 
 from cirrusmq_client.async_client import AsyncClient
-from cirrusmq_client.consumer import make_mode
+from cirrusmq_client.consumer import make_mode, seek
 from cirrusmq_client.errors import CirrusMQError
 from cirrusmq_client.messages import Received
 from cirrusmq_client.options import Batches, Options
@@ -98,6 +99,10 @@ class AsyncConsumer:
     def stop(self) -> None:
         """Receive nothing more; returns at once. To be called in the loop's thread."""
         self._mode.stopping.set()
+
+    def seek(self, to: datetime | str) -> None:
+        """As `Consumer.seek`; to be called in the loop's thread."""
+        seek(self._mode, to)
 
     async def join(self) -> None:
         """Wait for `stop`; then give back what was not started, and let handlers end.

@@ -6,6 +6,7 @@ import logging
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import datetime
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -19,6 +20,7 @@ from cirrusmq_client.options import Options
 from cirrusmq_client.progress import Progress
 from cirrusmq_client.sources import Subscription, Topic
 from cirrusmq_client.steps import Steps, driven
+from cirrusmq_client.times import just_before
 from cirrusmq_client.upkeep import MISSING, MISSING_SECONDS, Upkeep
 
 logger = logging.getLogger("cirrusmq_client")
@@ -51,6 +53,8 @@ class Broadcasting:
         self._named = Topic(log) if isinstance(log, str) else log
         self._upkeep = Upkeep(client, self._named, _creating(log, options), kind)
         self._error: CirrusMQError | None = None
+        self._sought: str | None = None
+        """The time to continue behind, once the handler has ended."""
         self._gathered: list[Received] = []
         self._since = 0.0
         self.stopping = kind.event()
@@ -59,7 +63,7 @@ class Broadcasting:
     @driven
     def start(self) -> Steps[None]:
         """Begin to read; messages published after this returned are read."""
-        known = self._progress.load()
+        known = self._sought or self._progress.load()
         if not known:
             health: Health = yield self._client.health
             known = health["time"]
@@ -74,6 +78,14 @@ class Broadcasting:
         if self._error is not None:
             raise self._error
 
+    def seek(self, to: datetime | str) -> None:
+        """Read everything published at a time or later (once more); what is gathered is dropped.
+
+        A handler that runs ends before. The progress is saved then: until it is, a crash leaves the
+        member where it was.
+        """
+        self._sought = just_before(to)
+
     def abandon(self) -> Sequence[Any]:
         """Have the handler end now, if it can be made to; its messages are read again."""
         return self._kind.abandon(self._workers)
@@ -83,8 +95,12 @@ class Broadcasting:
         after, pause, outage = self._cursor, PAUSE_SECONDS[0], PAUSE_SECONDS[1]
         while not self.stopping.is_set():
             try:
+                if self._sought is not None:
+                    after = self._begin_anew()
                 page, following = yield from self._read(after, self._limit())
                 outage = PAUSE_SECONDS[1]
+                if self._sought is not None:
+                    continue
                 if page and not self._gathered:
                     self._since = time.monotonic()
                 self._gathered += page
@@ -108,6 +124,15 @@ class Broadcasting:
                 self._error = error
                 self.stopping.set()
 
+    def _begin_anew(self) -> str:
+        """Continue at the time that was sought."""
+        sought, self._sought = self._sought, None
+        assert sought is not None
+        self._gathered = []
+        self._cursor = sought
+        self._progress.save(sought)
+        return sought
+
     def _read(self, after: str, limit: int) -> Steps[tuple[list[Received], str]]:
         page: tuple[list[Received], str] = yield partial(
             self._client.read_log, self._log, after, limit
@@ -130,14 +155,19 @@ class Broadcasting:
 
     def _handle_gathered(self, following: str) -> Steps[None]:
         most, handled = self._options.most, 0
-        while handled < len(self._gathered) and not self.stopping.is_set():
+        while handled < len(self._gathered) and not self._interrupted():
             yield from self._handle(self._gathered[handled : handled + most])
             handled = min(handled + most, len(self._gathered))
+        if self._sought is not None:
+            return  # its progress is of no use any more
         if handled < len(self._gathered):
             following = yield from self._cursor_behind(handled)
         self._gathered = []
         self._progress.save(following)
         self._cursor = following
+
+    def _interrupted(self) -> bool:
+        return self.stopping.is_set() or self._sought is not None
 
     def _cursor_behind(self, count: int) -> Steps[str]:
         """The cursor behind the first `count` messages: the log never changes, so it is asked."""

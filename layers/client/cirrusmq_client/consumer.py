@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime
 from typing import Any, overload
 
 from cirrusmq_client.broadcasting import Broadcasting
@@ -113,6 +114,13 @@ class Consumer:
         """Receive nothing more; returns at once."""
         self._mode.stopping.set()
 
+    def seek(self, to: datetime | str) -> None:
+        """Have a broadcasting member read from a time on: everything published then or later.
+
+        Also before it starts. A group of other consumers is rewound instead, for all its members.
+        """
+        seek(self._mode, to)
+
     def join(self) -> None:
         """Wait for `stop`; then give back what was not started, and let handlers end.
 
@@ -130,6 +138,13 @@ class Consumer:
     def __exit__(self, *raised: object) -> None:
         self.stop()
         self.join()
+
+
+def seek(mode: Clustering | Broadcasting, to: datetime | str) -> None:
+    """Have a broadcasting member read from a time on."""
+    if not isinstance(mode, Broadcasting):
+        raise ValueError("only a broadcasting member seeks: use Client.rewind_subscription")
+    mode.seek(to)
 
 
 def make_mode(

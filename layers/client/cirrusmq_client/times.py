@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 
 def to_text(when: datetime | str) -> str:
@@ -11,3 +11,9 @@ def to_text(when: datetime | str) -> str:
         return when
     utc = when.astimezone(UTC)
     return utc.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def just_before(when: datetime | str) -> str:
+    """The millisecond before a time: logs are read from behind a time on."""
+    moment = datetime.fromisoformat(when) if isinstance(when, str) else when
+    return to_text(moment - timedelta(milliseconds=1))

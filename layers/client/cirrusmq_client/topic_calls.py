@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import cast
 
 from cirrusmq_client.answers import (
@@ -21,6 +22,7 @@ from cirrusmq_client.messages import Message, Received
 from cirrusmq_client.outcomes import Published, Undecided
 from cirrusmq_client.sources import Subscription, part, subscription_path, topic_path
 from cirrusmq_client.steps import Entries, Steps, driven, listed
+from cirrusmq_client.times import to_text
 from cirrusmq_client.transport import Reply
 
 
@@ -192,6 +194,12 @@ class TopicCalls(Calls):
     def list_subscriptions(self, topic: str) -> Entries[SubscriptionAttributes]:
         """A topic's subscriptions."""
         return self._pages(topic_path(topic) + "/subscriptions", "subscriptions")
+
+    @driven
+    def rewind_subscription(self, topic: str, name: str, to: datetime | str) -> Steps[str]:
+        """Give a group everything published at or after a time once more; the operation's id."""
+        path = subscription_path(topic, name) + "/rewind"
+        return str((yield from self._post_once(path, {"to": to_text(to)}))["operation"])
 
     @driven
     def delete_subscription(self, topic: str, name: str) -> Steps[None]:

@@ -13,7 +13,7 @@ def source_of(request: Request) -> SourceOf:
     """The source in which a receipt's message is, by the source's id; None: not of this call."""
     core = request.core
     if "subscription" in request.event["pathParameters"]:
-        source = pull_source(request)
-        return lambda source_id: source if source_id == source.id else None
+        held = {source.id: source for source in pull_source(request).all}
+        return held.get
     queue = find_queue(core, request.caller, request.path("queue"), "receive")
     return lambda source_id: source_with_id(core, queue, source_id)

@@ -16,7 +16,7 @@ _QUEUE, _TOPIC = "/queues/{queue}", "/topics/{topic}"
 _SUBSCRIPTION = f"{_TOPIC}/subscriptions/{{subscription}}"
 _CALLS = ("receive", "peek", "delete", "visibility", "give-back", "dead-letter")
 
-_WORK = ("confirm", "secret", "pause", "resume", "retry")
+_WORK = ("confirm", "secret", "pause", "resume", "retry", "rewind")
 
 SENDS = frozenset(
     {
@@ -107,9 +107,12 @@ def check_named(caller: Caller, parameter: str, queue: object) -> None:
         _require(caller, ("send", "manage"), "queues", queue, f" ({parameter})")
 
 
-def check_manages(caller: Caller, queue: str) -> None:
-    """`manage` on a queue of the caller's account."""
-    _require(caller, ("manage",), "queues", queue)
+def check_manages(caller: Caller, queue: str, topic: str = "") -> None:
+    """`manage` on a queue, or a topic, of the caller's account."""
+    if topic:
+        _require(caller, ("manage",), "topics", topic)
+    else:
+        _require(caller, ("manage",), "queues", queue)
 
 
 def _check(caller: Caller, rights: tuple[Right, ...], names: Mapping[str, str]) -> None:

@@ -6,7 +6,7 @@ from cirrusmq.access.topic_permissions import Reached, TopicNeed, find_topic, re
 from cirrusmq.base.errors import InvalidParameter, SubscriptionNotFound
 from cirrusmq.model.source import Source
 from cirrusmq.model.topic import Mode, Subscription, Topic
-from cirrusmq.subscriptions.sources import subscription_source
+from cirrusmq.subscriptions.sources import group_source
 from cirrusmq.subscriptions.subscriptions import get_subscription
 from cirrusmq.subscriptions.topics import get_topic
 from cirrusmq_lambda.http import Request
@@ -47,4 +47,4 @@ def pull_subscription(request: Request, mode: Mode) -> Subscription:
 
 def pull_source(request: Request) -> Source:
     """The source of the pull subscription in the path, for its consumers."""
-    return subscription_source(pull_subscription(request, "clustering"))
+    return group_source(request.core, pull_subscription(request, "clustering"))

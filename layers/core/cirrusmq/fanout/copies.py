@@ -40,6 +40,9 @@ class Share(msgspec.Struct, frozen=True, kw_only=True):
     visibility_seconds: Sequence[int]
     sequences: Sequence[int] | None
     """Numbers in the groups' orders; None where the reader is not ordered."""
+    unnumbered: bool = False
+    """Whether the reader is ordered, and the record from a time when none was: its messages are
+    before all that have numbers, in the order of the log."""
     group_partitions: int
     inline: bool
     """Whether small messages travel in the parcels, so that the log need not be read."""
@@ -100,7 +103,8 @@ def _parcel(share: Share, places: Sequence[int]) -> Parcel:
     if share.sequences is not None:
         group = _group(share, first)
         partition = group_partition(group, share.group_partitions)
-        key = ordered_sort_key(group, share.sequences[first])
+        number = ordered_sort_key(group, share.sequences[first])
+        key = f"{number}.{key}" if share.unnumbered else number
     positions = tuple(share.positions[place] for place in places)
     own = tuple(share.visibility_seconds[place] for place in places)
     found_by_itself = share.log_is_own and share.log.endswith(f"#{partition}")

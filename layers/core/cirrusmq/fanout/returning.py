@@ -103,7 +103,7 @@ def _arriving(
     if subscription.ordered and subscription.protocol == "pull":
         sequences = [_sequence(core, subscription, message)]
     share = Share(
-        source_id=subscription.id,
+        source_id=subscription.present_id,
         places=[0],
         messages=[message],
         positions=[position],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 
 from msgspec.structs import replace
@@ -15,7 +15,7 @@ from cirrusmq.fanout.handouts import Handout, LogEntry
 from cirrusmq.model.envelope import Described
 from cirrusmq.model.parcel import Parcel, lone_parcel_id, message_id
 from cirrusmq.model.queue import Queue
-from cirrusmq.model.topic import Subscription
+from cirrusmq.model.topic import Subscription, Topic, TopicKind
 from cirrusmq.publishing.recipients import endpoint
 from cirrusmq.publishing.records import Delivery, TopicRecord, read_record
 from cirrusmq.queues.receivers import cached_receivers
@@ -26,6 +26,8 @@ from cirrusmq.sending.deduplication import Duplicate
 from cirrusmq.sending.objects import keep_messages
 from cirrusmq.sending.parcels import Entry, items_for
 from cirrusmq.sending.wake_ups import wake_receivers
+from cirrusmq.storage import directory
+from cirrusmq.storage.directory_keys import topic_place
 from cirrusmq.storage.parcels import read_parcel
 from cirrusmq.storage.sequences import take_sequence
 from cirrusmq.subscriptions.subscriptions import subscriptions_with
@@ -51,6 +53,7 @@ def topic_handouts(core: Core, entry: LogEntry) -> list[Handout]:
                 into[queue.id] = queue, replace(delivery, places=_joined(before, delivery.places))
             continue
         handouts.append(_own_handout(core, entry, subscription, record, delivery))
+    handouts += _late_handouts(core, entry, subscriptions, record)
     for queue, delivery in into.values():
         handouts.append(_queue_handout(core, entry, queue, record, delivery))
     return handouts
@@ -64,6 +67,53 @@ def _subscriptions(core: Core, record: TopicRecord) -> dict[str, Subscription]:
     """
     wanted = [delivery.subscription_id for delivery in record.header.deliveries]
     return {each.id: each for each in subscriptions_with(core, record.topic_id, wanted)}
+
+
+def _late_handouts(
+    core: Core, entry: LogEntry, subscriptions: Mapping[str, Subscription], record: TopicRecord
+) -> list[Handout]:
+    """The handouts to groups that start before their creation, or are rewound.
+
+    publish    knows no group ────────────────── put ──> fan_out: it is the group's
+    replay                   reads the log: not there
+    """
+    known = {delivery.subscription_id for delivery in record.header.deliveries}
+    late = [
+        each
+        for each in subscriptions.values()
+        if each.replay and each.catches_up_on(record.sent_ms) and each.id not in known
+    ]
+    if not late:
+        return []
+    place = topic_place(late[0].account, late[0].topic)
+    topic = directory.read_cached(core, place, Topic)
+    if topic is None or topic.id != record.topic_id:
+        return []
+    handouts = []
+    for each in late:
+        delivery = _later_delivery(each, record, topic.attributes.filter)
+        if delivery.places:
+            handouts.append(_own_handout(core, entry, each, record, delivery))
+    return handouts
+
+
+def share_of(subscription: Subscription, record: TopicRecord, kind: TopicKind) -> Share | None:
+    """The share of a group, from whatever time the record is; None where it has none."""
+    deliveries = record.header.deliveries
+    delivery = next((each for each in deliveries if each.subscription_id == subscription.id), None)
+    if delivery is None:
+        delivery = _later_delivery(subscription, record, kind)
+    return own_share(subscription, record, delivery) if delivery.places else None
+
+
+def _later_delivery(subscription: Subscription, record: TopicRecord, kind: TopicKind) -> Delivery:
+    """The delivery of a record that was not published for a group: as its filter is now."""
+    return Delivery(
+        subscription_id=subscription.id,
+        places=record.selected(subscription.selection(kind)),
+        life_ms=limits.TOPIC_LIFE_SECONDS * 1000,
+        delay_ms=0,
+    )
 
 
 def _own_handout(
@@ -118,11 +168,14 @@ def own_share(subscription: Subscription, record: TopicRecord, delivery: Deliver
     """The share of a subscription that has parcels of its own."""
     pull = subscription.protocol == "pull"
     ordered = pull and subscription.ordered
-    share = _share(subscription.id, record, delivery)
+    share = _share(subscription.source_of(record.sent_ms), record, delivery)
+    unnumbered = ordered and record.header.sequences is None
+    sequences = [0] * len(record.messages) if unnumbered else record.header.sequences
     return replace(
         share,
         partition=record.partition if pull else subscription.partition_of(record.send_id),
-        sequences=record.header.sequences if ordered else None,
+        sequences=sequences if ordered else None,
+        unnumbered=unnumbered,
         group_partitions=subscription.log_partitions,
         log_is_own=True,
         invokes=subscription.invoke is not None,

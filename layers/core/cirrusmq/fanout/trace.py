@@ -28,6 +28,7 @@ from cirrusmq.publishing.records import (
 from cirrusmq.runtime.core import Core
 from cirrusmq.storage.parcels import PARCELS, partition_key, read_parcel
 from cirrusmq.storage.scan import scan_pages
+from cirrusmq.subscriptions.sources import group_source
 from cirrusmq.subscriptions.subscriptions import subscriptions_with
 
 FAN_OUT_MS = 5_000
@@ -93,6 +94,8 @@ def _state(
     if subscription.protocol == "queue":
         return TracedState("delivered" if fanned_out else "pending")
     made, index = _made(subscription, record, delivery, position)
+    if subscription.replay and group_source(core, subscription).withholds(made):
+        return TracedState("pending")
     pk = partition_key(PARCELS, made.source_id, made.partition)
     item = core.store.get(core.tables.messages, pk, made.sort_key)
     parcel = None if item is None else read_parcel(item)

@@ -131,7 +131,7 @@ def _give_back(core: Core, source: Source, receipts: list[str]) -> int | None:
 
 
 def _source_of(source: Source) -> SourceOf:
-    return lambda source_id: source if source_id == source.id else None
+    return {each.id: each for each in source.all}.get
 
 
 def _tell(source: Source, invoke: Invoke, called: Called, failed: int, of: int) -> None:

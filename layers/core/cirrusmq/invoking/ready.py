@@ -27,9 +27,10 @@ def next_ready_ms(core: Core, source: Source) -> int | None:
     now_ms = core.now_ms()
     times = [
         ready_ms
-        for partition in range(source.partitions)
-        for parcels in _pages(core, source, partition, now_ms)
-        for ready_ms in _ready_of(source, parcels, now_ms)
+        for each in source.all
+        for partition in range(each.partitions)
+        for parcels in _pages(core, each, partition, now_ms)
+        for ready_ms in _ready_of(each, parcels, now_ms)
     ]
     return min(times, default=None)
 
@@ -48,8 +49,10 @@ def _ready_of(source: Source, parcels: Iterable[Parcel], now_ms: int) -> Iterato
     """When messages are ready that nobody holds; in an ordered source the first of each group."""
     groups: set[str] = set()
     for parcel in parcels:
-        if parcel.sent_ms <= source.purged_ms or parcel.expires_ms <= now_ms:
+        if not source.keeps(parcel) or parcel.expires_ms <= now_ms:
             continue
+        if source.withholds(parcel):
+            continue  # whoever rewinds the group wakes a worker when it may be received
         for place in range(parcel.count):
             if not parcel.live(place):
                 continue

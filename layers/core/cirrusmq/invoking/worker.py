@@ -24,7 +24,7 @@ from cirrusmq.invoking.waking import wake
 from cirrusmq.model.invoke import Invoke
 from cirrusmq.model.source import Source
 from cirrusmq.runtime.core import Core
-from cirrusmq.subscriptions.sources import source_of_resource
+from cirrusmq.subscriptions.sources import present_source
 
 HOPS = 64
 """Invocations in a row of which each starts the next; after them the sweep begins anew."""
@@ -50,7 +50,9 @@ class _Target(NamedTuple):
 def work(core: Core, event: dict[str, Any], most_ms: float) -> None:
     """Hand a source's messages to its function, for at most about so many real milliseconds."""
     deadline_ms = core.now_ms() + int(most_ms * core.clock.scale)
-    _Worker(core, event["source"], event.get("hops", 0), deadline_ms).run()
+    source = present_source(core, event["source"])
+    if source is not None:
+        _Worker(core, source.id, event.get("hops", 0), deadline_ms).run()
 
 
 class _Worker:
@@ -81,7 +83,7 @@ class _Worker:
 
         None where it is gone or paused, or names none that is listed.
         """
-        source = source_of_resource(self._core, self._source_id)
+        source = present_source(self._core, self._source_id)
         if source is None or source.invoke is None or source.paused:
             return None
         arn = self._core.settings.invoke_functions.get(source.invoke.function)

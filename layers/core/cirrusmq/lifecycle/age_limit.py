@@ -196,7 +196,7 @@ def _settle_note(
     """
     sort_key, partition, parcel = note
     now_ms = core.now_ms()
-    if parcel is not None and now_ms < parcel.expires_ms and parcel.sent_ms > source.purged_ms:
+    if parcel is not None and now_ms < parcel.expires_ms and source.keeps(parcel):
         if too_old(source, parcel, now_ms):
             left = give_up(core, source, parcel, now_ms)
             if any(map(left.live, range(left.count))):
@@ -215,7 +215,7 @@ def _give_up_all(core: Core, source: Source, parcels: Sequence[Parcel]) -> None:
     due = [
         parcel
         for parcel in parcels
-        if parcel.sent_ms > source.purged_ms and too_old(source, parcel, now_ms)
+        if source.keeps(parcel) and too_old(source, parcel, now_ms)
         if any(dead_letter_reason(source, parcel, place, now_ms) for place in range(parcel.count))
     ]
     _each(core, lambda parcel: give_up(core, source, parcel, now_ms), due)

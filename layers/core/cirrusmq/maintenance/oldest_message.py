@@ -19,12 +19,14 @@ def oldest_ms(core: Core, source: Source) -> int | None:
     """
     now_ms = core.now_ms()
     start, until = from_key(core, source, now_ms) or "!", until_key(source, now_ms)
+    if until <= start:
+        return None
     return min(
         (
             parcel.sent_ms
             for partition in range(source.partitions)
             for parcel in _head(core, source, partition, start, until)
-            if now_ms < parcel.expires_ms and parcel.sent_ms > source.purged_ms
+            if now_ms < parcel.expires_ms and source.keeps(parcel)
             if any(parcel.receivable(place, now_ms) for place in range(parcel.count))
         ),
         default=None,

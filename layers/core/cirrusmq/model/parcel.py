@@ -96,13 +96,18 @@ class Parcel(msgspec.Struct, frozen=True, kw_only=True):
         return self.fanned_out or "." not in self.parcel_id
 
     @property
+    def came_alone(self) -> bool:
+        """Whether its message was put here by itself, from another queue."""
+        return self.parcel_id.count(".") == 2
+
+    @property
     def record_id(self) -> str:
         """Id of the log record with the content, where `content` is None.
 
         A message alone in another queue has a record of its own; one that was re-keyed in its
         source is still in its send's.
         """
-        return self.parcel_id if self.parcel_id.count(".") == 2 else self.send_id
+        return self.parcel_id if self.came_alone else self.send_id
 
     def position(self, place: int) -> int:
         """The number, in its send, of the message at `place`."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from cirrusmq.base import ulid
 from cirrusmq.base.limits import KEY_SLACK_MS
 from cirrusmq.model.invoke import Invoke
 from cirrusmq.model.parcel import DELETED, Parcel
@@ -39,6 +40,33 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
     """The function that its messages are handed to."""
     paused: bool = False
     """Whether nothing is received; what is held can be settled."""
+    ends_ms: int | None = None
+    """Of a group's former source: messages published from then on are in a later one."""
+    frontier: str | None = None
+    """Key of a topic's log: a group that is rewound receives nothing behind it yet."""
+    former: tuple[Source, ...] = ()
+    """A group's former sources with messages left, the first one first."""
+
+    @property
+    def all(self) -> tuple[Source, ...]:
+        """The former sources, and this one behind them."""
+        return (*self.former, self)
+
+    def keeps(self, parcel: Parcel) -> bool:
+        """Whether the parcel's messages are still its own: not purged, not in a later source.
+
+        A dead letter that was given back by itself is in no topic's log, and stays where it is.
+        """
+        if parcel.sent_ms <= self.purged_ms:
+            return False
+        return self.ends_ms is None or parcel.sent_ms < self.ends_ms or parcel.came_alone
+
+    def withholds(self, parcel: Parcel) -> bool:
+        """Whether the parcel's messages may not be received yet, by their place in the log."""
+        if self.frontier is None:
+            return False
+        send_id = parcel.send_id
+        return f"{ulid.time_of(send_id):013d}#{send_id}" > self.frontier
 
     @property
     def traced(self) -> bool:

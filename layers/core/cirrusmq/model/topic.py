@@ -21,6 +21,7 @@ Protocol: TypeAlias = Literal["queue", "http", "pull"]
 Mode: TypeAlias = Literal["clustering", "broadcasting"]
 ContentFormat: TypeAlias = Literal["json", "simplified"]
 
+LATEST, EARLIEST = "latest", "earliest"
 _DEFAULT_POLICY = {"http": "exponential_decay", "pull": "unordered"}
 _Description: TypeAlias = Annotated[
     str,
@@ -28,6 +29,10 @@ _Description: TypeAlias = Annotated[
         max_length=limits.DESCRIPTION_CHARACTERS,
         description=f"a text of at most {limits.DESCRIPTION_CHARACTERS} characters",
     ),
+]
+
+_Start: TypeAlias = Annotated[
+    str, Meta(description="latest, earliest or a time within the last 24 hours")
 ]
 
 
@@ -66,6 +71,25 @@ class Topic(msgspec.Struct, frozen=True, kw_only=True):
         return zlib.crc32(send_id.encode()) % self.attributes.partitions
 
 
+class Epoch(msgspec.Struct, frozen=True):
+    """A former source of a group's messages: it keeps what was published before `until_ms`."""
+
+    id: str
+    until_ms: int
+
+
+class Replay(msgspec.Struct, frozen=True):
+    """What a group gets from the topic's log beside what was published for it."""
+
+    operation: str
+    """Id of the operation that hands it out."""
+    from_ms: int
+    until_ms: int
+    """By then every publish knows the group."""
+    running: bool = True
+    """While it runs, nothing may be received that it has not reached."""
+
+
 class SubscriptionInput(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A subscription as a caller gives it; attributes that are not given are UNSET."""
 
@@ -78,6 +102,7 @@ class SubscriptionInput(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     max_in_flight: Annotated[int, integer(limits.MAX_IN_FLIGHT)] | UnsetType = UNSET
     mode: Mode | UnsetType = UNSET
     ordered: bool | UnsetType = UNSET
+    start: _Start | UnsetType = UNSET
     invoke: InvokeInput | UnsetType | None = UNSET
 
 
@@ -105,6 +130,13 @@ class Subscription(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     """How many its parcels are spread over; fixed when it is created."""
     mode: Mode = "clustering"
     ordered: bool = False
+    start: str = LATEST
+    """Of `pull` in mode clustering, as the caller gave it."""
+    source_id: str = ""
+    """Of the source of its messages since it was last rewound; empty: its own id."""
+    epochs: tuple[Epoch, ...] = ()
+    """Its former sources that may have messages left, the first one first."""
+    replay: Replay | None = None
     invoke: Invoke | None = None
     """Of `pull` in mode clustering."""
     log_partitions: int = limits.TOPIC_PARTITIONS_DEFAULT
@@ -133,6 +165,41 @@ class Subscription(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
         policy = self.policy if self.protocol == "http" else None
         return policy is not None and policy.blocking == "in_order"
 
+    @property
+    def present_id(self) -> str:
+        """Id of the source that takes what is published now."""
+        return self.source_id or self.id
+
+    @property
+    def source_ids(self) -> frozenset[str]:
+        """Its own id, and those of all its sources."""
+        return frozenset({self.id, self.present_id, *(epoch.id for epoch in self.epochs)})
+
+    def source_of(self, sent_ms: int) -> str:
+        """Id of the source with a message of this time: the same for all who hand it out."""
+        former = (epoch.id for epoch in self.epochs if sent_ms < epoch.until_ms)
+        return next(former, self.present_id)
+
+    def catches_up_on(self, sent_ms: int) -> bool:
+        """Whether it gets a message of this time that was not published for it."""
+        return self.replay is not None and self.replay.from_ms <= sent_ms <= self.replay.until_ms
+
+    def rewound(self, source_id: str, replay: Replay, oldest_ms: int) -> Subscription:
+        """The group with a new source for what was published since `replay.from_ms`.
+
+        Its former ones keep what was published before, as far as that lives: since `oldest_ms`.
+        """
+        former: list[Epoch] = []
+        since_ms = oldest_ms
+        for epoch in (*self.epochs, Epoch(self.present_id, replay.from_ms)):
+            until_ms = min(epoch.until_ms, replay.from_ms)
+            if until_ms > since_ms:
+                former.append(Epoch(epoch.id, until_ms))
+                since_ms = until_ms
+        return msgspec.structs.replace(
+            self, source_id=source_id, epochs=tuple(former), replay=replay
+        )
+
     def partition_of(self, send_id: str) -> int:
         """The partition of a URL's parcel of a publish, also where the log has one key for all."""
         return zlib.crc32(send_id.encode()) % self.partitions
@@ -154,7 +221,7 @@ class Subscription(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
         if self.protocol == "http":
             shown["max_in_flight"] = self.max_in_flight
         if self.protocol == "pull":
-            shown |= {"mode": self.mode, "invoke": self.invoke}
+            shown |= {"mode": self.mode, "start": self.start, "invoke": self.invoke}
             del shown["endpoint"]
         if self.protocol != "queue":
             shown["ordered"] = self.ordered
@@ -202,6 +269,7 @@ def create_subscription(topic: Topic, name: str, given: SubscriptionInput) -> Su
         partitions=partitions_of(given.protocol, topic),
         mode="clustering" if isinstance(given.mode, UnsetType) else given.mode,
         ordered=False if isinstance(given.ordered, UnsetType) else given.ordered,
+        start=LATEST if isinstance(given.start, UnsetType) else given.start,
         log_partitions=topic.attributes.partitions,
     )
     if given.protocol == "pull":
@@ -222,7 +290,7 @@ def partitions_of(protocol: Protocol, topic: Topic) -> int:
 
 def over(subscription: Subscription, given: SubscriptionInput) -> Subscription:
     """The subscription with the given attributes, checked by itself."""
-    for fixed in ("protocol", "endpoint", "mode", "ordered"):
+    for fixed in ("protocol", "endpoint", "mode", "ordered", "start"):
         value = getattr(given, fixed)
         if value is not UNSET and value != getattr(subscription, fixed):
             raise InvalidParameter(fixed, "is fixed when the subscription is created")
@@ -250,6 +318,10 @@ def checked(subscription: Subscription, kind: TopicKind) -> Subscription:
         subscription.protocol != "pull" or subscription.mode == "broadcasting"
     ):
         raise InvalidParameter("invoke", "is allowed only with protocol pull, in mode clustering")
+    if subscription.start != LATEST and (
+        subscription.protocol != "pull" or subscription.mode == "broadcasting"
+    ):
+        raise InvalidParameter("start", "is allowed only with protocol pull, in mode clustering")
     if subscription.content_format != "json" and subscription.protocol != "http":
         raise InvalidParameter("content_format", "is allowed only with protocol http")
     if subscription.dead_letter_queue is not None:

@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Callable, Iterator
 
 from cirrusmq.base.errors import CirrusMQError, OperationNotFound, Unavailable
-from cirrusmq.operations import backfill, fan_out_again, purge, redrive, rewind
+from cirrusmq.operations import backfill, fan_out_again, purge, redrive, replay, rewind
 from cirrusmq.queues import operations
 from cirrusmq.queues.operations import HOLD_MS, Operation, Pointer, Run, Step
 from cirrusmq.runtime.core import Core
@@ -19,6 +19,7 @@ _STEPS: dict[str, Callable[[Core, Run], Iterator[Step]]] = {
     "redrive": redrive.steps,
     "backfill": backfill.steps,
     "fan_out": fan_out_again.steps,
+    "replay": replay.steps,
 }
 
 

@@ -87,7 +87,7 @@ def read_log(
     size = 0
     chosen = (
         _choose(core, item, topic, subscription, shown_from_ms)
-        for item in _records(core, topic, start, held_back)
+        for item in records_between(core, topic, start, held_back)
     )
     for sort_key, shown_messages in _read_ahead(core, topic, chosen):
         first = skip if sort_key == position else 0
@@ -160,8 +160,8 @@ def _start(core: Core, after: str | None, listing: tuple[str, ...]) -> tuple[str
     return key, int(count), int(floor_ms)
 
 
-def _records(core: Core, topic: Topic, start: str, until: str) -> Iterator[Item]:
-    """The records with keys from `start` to before `until`, of all partitions in order."""
+def records_between(core: Core, topic: Topic, start: str, until: str) -> Iterator[Item]:
+    """The items with keys from `start` to before `until`, of all partitions in order."""
     partitions = [
         _partition(core, partition_key(LOG, topic.id, number), start, until)
         for number in range(topic.attributes.partitions)
@@ -210,13 +210,9 @@ def _choose(
     record = read_record(item)
     if record.sent_ms < floor_ms:
         return _Chosen(sort_key=sort_key)
-    selection = subscription.selection(topic.attributes.filter) if subscription else None
-    routing_keys = record.header.routing_keys
-    places = [
-        place
-        for place, each in enumerate(record.messages)
-        if not selection or selection.matches(each.tags, routing_keys[place], each.attributes)
-    ]
+    places: Sequence[int] = range(len(record.messages))
+    if subscription is not None:
+        places = record.selected(subscription.selection(topic.attributes.filter))
     return _Chosen(sort_key=sort_key, record=record, places=places)
 
 

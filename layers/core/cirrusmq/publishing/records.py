@@ -8,6 +8,7 @@ import msgspec
 
 from cirrusmq.base.decoding import decode_packed
 from cirrusmq.base.names import ID_CHARACTERS
+from cirrusmq.filters.selection import Filter
 from cirrusmq.model.envelope import Described
 from cirrusmq.model.topic import Topic
 from cirrusmq.runtime.store import Item
@@ -73,6 +74,15 @@ class TopicRecord(msgspec.Struct, frozen=True):
     """The messages' numbers in their publish."""
     object_days: int
     """The class of life of the object with the messages; 0: they are in none."""
+
+    def selected(self, selection: Filter) -> list[int]:
+        """The numbers of the messages that a filter selects."""
+        routing_keys = self.header.routing_keys
+        return [
+            place
+            for place, each in enumerate(self.messages)
+            if selection.matches(each.tags, routing_keys[place], each.attributes)
+        ]
 
 
 def make_header(

@@ -14,6 +14,7 @@ In an ordered source keys follow groups, and the messages counted are a fair sam
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from functools import cached_property
 
 import msgspec
@@ -66,9 +67,22 @@ def count(core: Core, source: Source) -> Counts:
         return counts
     if not archived:
         counts.rewindable = max(counts.rewindable, looked.kept.rewindable)
-    if looked.unfinished:
+    # A former source still has what a rewind took from it: the meter does not tell that apart.
+    if looked.unfinished and source.ends_ms is None:
         _add_the_rest(counts, looked)
     return counts
+
+
+def total(counted: Sequence[Counts]) -> Counts:
+    """The counts of several sources together."""
+    times = [each.oldest_ms for each in counted if each.oldest_ms is not None]
+    return Counts(
+        active=sum(each.active for each in counted),
+        inactive=sum(each.inactive for each in counted),
+        delayed=sum(each.delayed for each in counted),
+        rewindable=sum(each.rewindable for each in counted),
+        oldest_ms=min(times, default=None),
+    )
 
 
 def _add_the_rest(counts: Counts, looked: _Looked) -> None:
@@ -225,7 +239,7 @@ class _Looked:
 
 
 def _add(counts: Counts, source: Source, parcel: Parcel, now_ms: int) -> None:
-    if now_ms >= parcel.expires_ms or parcel.sent_ms <= source.purged_ms:
+    if now_ms >= parcel.expires_ms or not source.keeps(parcel):
         return
     within = rewindable_until(source, parcel) > now_ms
     for place in range(parcel.count):
@@ -258,7 +272,7 @@ def _count_archive(core: Core, source: Source, counts: Counts, now_ms: int, budg
             after = page.more_after
             for parcel in page.parcels:
                 within = rewindable_until(source, parcel) > now_ms
-                if within and parcel.sent_ms > source.purged_ms:
+                if within and source.keeps(parcel):
                     places = range(parcel.count)
                     counts.rewindable += sum(rewindable(source, parcel, n) for n in places)
     return True

@@ -1,6 +1,7 @@
 """Operations: long work on a queue, done in steps that may stop anywhere and run twice.
 
-One is no queue's: handing the logs out again, which belongs to the deployment.
+One is a subscription's: it gives a group what its topic's log has. One is the deployment's: handing
+the logs out again.
 
     start ──> running ──(steps, each saves how far it is)──> succeeded | failed
                  ^  |
@@ -39,9 +40,11 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
 
     id: str
     account: str
-    kind: Literal["purge", "rewind", "redrive", "backfill", "fan_out"]
+    kind: Literal["purge", "rewind", "redrive", "backfill", "fan_out", "replay"]
     queue: str = ""
     queue_id: str = ""
+    topic: str = ""
+    """Of `replay`: the subscription's topic."""
     details: dict[str, Any]
     """The arguments of the call, by kind."""
     started_ms: int
@@ -138,6 +141,22 @@ def creation(
         kind=kind,
         queue=queue.name,
         queue_id=queue.id,
+        details=details,
+        started_ms=core.now_ms(),
+        held_until_ms=held_until_ms,
+    )
+    return operation, _creation(core, operation)
+
+
+def creation_for_topic(
+    core: Core, account: str, topic: str, kind: Any, details: dict[str, Any], held_until_ms: int
+) -> tuple[Operation, list[dict[str, Any]]]:
+    """As `creation`, for work on a topic's subscription."""
+    operation = Operation(
+        id=f"Op-{new_id(core.random)}",
+        account=account,
+        kind=kind,
+        topic=topic,
         details=details,
         started_ms=core.now_ms(),
         held_until_ms=held_until_ms,

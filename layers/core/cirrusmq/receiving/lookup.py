@@ -71,7 +71,7 @@ def look_up(
         else _by_time(core, queue, source, send_id, budget)
     )
     for parcel in parcels:
-        if parcel.send_id != send_id or parcel.sent_ms <= source.purged_ms:
+        if parcel.send_id != send_id or not source.keeps(parcel):
             continue
         for place in range(parcel.count):
             # Each place that it left on its way says so.

@@ -9,12 +9,15 @@ meanwhile, since it is given back, may be shown twice.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Sequence
 from typing import Annotated, NamedTuple
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
+from msgspec.structs import replace
 
+from cirrusmq.base.errors import InvalidParameter, MessageTooLarge
 from cirrusmq.base.limits import ANSWER_BYTES
 from cirrusmq.lifecycle.contents import read_contents
 from cirrusmq.model.dead_letter_filter import DeadLetterFilter
@@ -79,8 +82,44 @@ def peek(core: Core, source: Source, request: PeekRequest, alone_bytes: int = AN
     It ends at `max` messages, at the size of an answer, and where `PEEK_UNITS` are used: it may be
     empty, and still have a cursor. `alone_bytes`: of JSON that a message may have which is alone in
     it. Larger ones are passed over; MessageTooLarge where there is nothing else before the end.
+
+    Of a group that was rewound it has messages of one of its sources.
     """
-    now_ms, listing = core.now_ms(), ("peek", source.id)
+    if not source.former:
+        return _peek(core, source, request, alone_bytes)
+    number = _number_of_source(core, source, request.cursor)
+    for following in source.all[number + 1 :]:
+        with contextlib.suppress(MessageTooLarge):
+            page = _peek(core, source.all[number], request, alone_bytes)
+            if page.cursor is not None:
+                return page
+            if page.messages:
+                beginning = "/".join(map(str, _Place(first=0, partition=0)))
+                return Page(page.messages, cursors.make(core, beginning, *_listing(following)))
+        request, number = replace(request, cursor=UNSET), number + 1
+    return _peek(core, source, request, alone_bytes)
+
+
+def _number_of_source(core: Core, source: Source, cursor: str | UnsetType) -> int:
+    """The number of the source that a cursor is of; InvalidParameter where it is of none."""
+    last = len(source.all) - 1
+    for number, each in enumerate(source.all if not isinstance(cursor, UnsetType) else ()):
+        try:
+            cursors.read(core, str(cursor), *_listing(each))
+        except InvalidParameter:
+            if number == last:
+                raise
+        else:
+            return number
+    return 0
+
+
+def _listing(source: Source) -> tuple[str, str]:
+    return "peek", source.id
+
+
+def _peek(core: Core, source: Source, request: PeekRequest, alone_bytes: int) -> Page:
+    now_ms, listing = core.now_ms(), _listing(source)
     place = _begin(core, source, request.cursor, listing)
     wanted = None if isinstance(request.dead_letter, UnsetType) else request.dead_letter
     walk = _Walk(core, source, place, wanted, now_ms)

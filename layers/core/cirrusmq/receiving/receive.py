@@ -190,7 +190,8 @@ class _Looking:
 
     def __init__(self, core: Core, wanted: Wanted, chance: Chance) -> None:
         self._core, self._wanted, self._chance = core, wanted, chance
-        self._walk = Walk(chance.ring_start)
+        self._walks: dict[str, Walk] = {}
+        """Those through the groups of an ordered source, and of its former ones, by their ids."""
         self._turn = 0
         self.last_units = 0.0
         """Read units of the last look at an ordered source; 0 elsewhere."""
@@ -223,18 +224,19 @@ class _Looking:
         if source.paused:
             return []
         refused: Unavailable | MessageTooLarge | None = None
-        before = self._walk.units
+        before = self._units
         units = max(PARTITION_UNITS, LOOK_UNITS / len(partitions))
         for partition in partitions:
-            try:
-                claims = self._take(source, partition, units)
-                received = _with_contents(self._core, source, claims)
-            except (Unavailable, MessageTooLarge) as error:
-                refused = error
-                continue
-            if received:
-                return received
-        self.last_units = self._walk.units - before
+            for each in source.all:
+                try:
+                    claims = self._take(each, partition, units)
+                    received = _with_contents(self._core, each, claims)
+                except (Unavailable, MessageTooLarge) as error:
+                    refused = error
+                    continue
+                if received:
+                    return received
+        self.last_units = self._units - before
         if refused is not None:
             raise refused
         return []
@@ -242,8 +244,13 @@ class _Looking:
     def _take(self, source: Source, partition: int, units: float) -> list[Claim]:
         if not source.ordered:
             return take_from_partition(self._core, source, partition, self._wanted)
-        self._walk.units_left = units
-        return take_from_groups(self._core, source, partition, self._wanted, self._walk)
+        walk = self._walks.setdefault(source.id, Walk(self._chance.ring_start))
+        walk.units_left = units
+        return take_from_groups(self._core, source, partition, self._wanted, walk)
+
+    @property
+    def _units(self) -> float:
+        return sum(walk.units for walk in self._walks.values())
 
 
 def _with_contents(core: Core, source: Source, claims: list[Claim]) -> list[Received]:

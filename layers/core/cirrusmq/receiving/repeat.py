@@ -31,7 +31,7 @@ from cirrusmq.storage.parcels import PARCELS, partition_key
 from cirrusmq.storage.scan import LAST_KEY, from_key, until_key
 
 REPEAT_UNITS = 46.0
-"""Of looking; the rest of 50 is left to the attributes."""
+"""Of looking, in all sources of a group; the rest of 50 is left to the attributes."""
 _HEAD_PARCELS = 16
 _UNITS_AFTER, _UNITS_BEFORE = 16.0, 8.0
 _EARLIER_MS = 100
@@ -46,6 +46,15 @@ def held_from_attempt(core: Core, source: Source, chance: Chance, wanted: Wanted
     consumer may have seen a later one before it.
     """
     budget = Budget(REPEAT_UNITS)
+    for each in source.all:
+        if claims := _held_in(core, each, chance, wanted, budget):
+            return claims
+    return []
+
+
+def _held_in(
+    core: Core, source: Source, chance: Chance, wanted: Wanted, budget: Budget
+) -> list[Claim]:
     held: Iterable[Claim]
     woken = partitions_woken_since(core, source, chance.begun_ms)
     for partition in dict.fromkeys([*woken, *chance.partitions(source.partitions)]):
@@ -66,10 +75,10 @@ def _held_in_partition(
     core: Core, source: Source, pk: str, chance: Chance, budget: Budget
 ) -> Iterable[Claim]:
     now_ms, nonce_of = core.now_ms(), chance.nonce_of
-    until = until_key(source, now_ms)
-    head = budget.read(
-        core, pk, from_key(core, source, now_ms), until, _HEAD_PARCELS, consistent=True
-    )
+    start, until = from_key(core, source, now_ms), until_key(source, now_ms)
+    if until <= start:
+        return []
+    head = budget.read(core, pk, start, until, _HEAD_PARCELS, consistent=True)
     found = _held(source, head.parcels, nonce_of, now_ms)
     if head.more_after is None:
         return found
@@ -117,7 +126,7 @@ def _pages(
 def _held(source: Source, parcels: Iterable[Parcel], nonce_of: NonceOf, now_ms: int) -> list[Claim]:
     held = []
     for parcel in parcels:
-        if now_ms < parcel.expires_ms and parcel.sent_ms > source.purged_ms:
+        if now_ms < parcel.expires_ms and source.keeps(parcel):
             places = [
                 place for place in range(parcel.count) if _holds(parcel, place, nonce_of, now_ms)
             ]
@@ -137,7 +146,7 @@ def _held_in_groups(
 ) -> Iterator[Claim]:
     broken: set[str] = set()
     for parcel in parcels:
-        if now_ms >= parcel.expires_ms or parcel.sent_ms <= source.purged_ms:
+        if now_ms >= parcel.expires_ms or not source.keeps(parcel):
             continue
         group = parcel.sort_key.partition("#")[0]
         live = [place for place in range(parcel.count) if parcel.live(place)]

@@ -23,7 +23,7 @@ _MOST_PER_PAGE = 2_000
 
 def receivable_places(source: Source, parcel: Parcel, now_ms: int) -> list[int]:
     """The places of a parcel's messages that are active now."""
-    if parcel.sent_ms <= source.purged_ms:
+    if not source.keeps(parcel) or source.withholds(parcel):
         return []
     return parcel.receivable_places(now_ms)
 
@@ -124,6 +124,6 @@ def _chores(
         parcel
         for parcel in parcels
         if now_ms < parcel.expires_ms
-        and parcel.sent_ms > source.purged_ms
+        and source.keeps(parcel)
         and is_chore(core, source, parcel, now_ms, gives_up)
     ]

@@ -174,6 +174,8 @@ class Core(msgspec.Struct, frozen=True, kw_only=True):
     wake_ups: WakeUpMemory = field(default_factory=WakeUpMemory)
     throttle: Throttle = field(default_factory=Throttle)
     callers: Callers = field(default_factory=Callers)
+    groups_done: Recent = field(default_factory=Recent)
+    """Groups that the former sources of a rewound subscription are done with."""
     fanned_out: Recent = field(default_factory=Recent)
     """Ids of log records that this environment has fanned out."""
     left_to_others: Recent = field(default_factory=Recent)

@@ -105,6 +105,8 @@ def holds_still(held: Held, now_ms: int) -> Condition:
             ":purged": {"N": str(held.source.purged_ms)},
         },
     )
+    if held.source.ends_ms is not None:
+        parcel = all_of([parcel, _kept(held, held.source.ends_ms)])
     live = Condition(
         (
             f"v[{place}] > :none",
@@ -113,6 +115,16 @@ def holds_still(held: Held, now_ms: int) -> Condition:
         {":none": {"N": "0"}, ":now": {"N": str(now_ms)}},
     )
     return all_of([parcel, having("nonces", {place: receipt.nonce}), live])
+
+
+def _kept(held: Held, ends_ms: int) -> Condition:
+    """What a rewound group's former source keeps: what came before, or alone (see `keeps`)."""
+    ends, values = "t < :ends", {":ends": {"N": str(ends_ms)}}
+    if held.source.ordered:  # where the key does not have the parcel's id
+        clause = f"({ends} OR contains(i, :dot))"
+        return Condition((clause,), values | {":dot": {"S": "."}})
+    alone = held.receipt.sort_key.count(".") == 2
+    return Condition((), {}) if alone else Condition((ends,), values)
 
 
 def expired(held: Held, now_ms: int) -> bool:

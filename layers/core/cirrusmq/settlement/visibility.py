@@ -215,7 +215,7 @@ def holds(held: Held, parcel: Parcel, now_ms: int) -> bool:
     return (
         parcel.count == receipt.count
         and parcel.expires_ms == receipt.expires_ms
-        and parcel.sent_ms > held.source.purged_ms
+        and held.source.keeps(parcel)
         and parcel.nonces[place] == receipt.nonce
         and parcel.live(place)
         and not parcel.waiting(place, now_ms)

@@ -40,9 +40,13 @@ def read_page(
 def until_key(source: Source, now_ms: int) -> str:
     """Behind the key of everything that could be received by now.
 
-    A send's key has the time of its attempt, which a client's clock may put ahead.
+    A send's key has the time of its attempt, which a client's clock may put ahead. Where a group is
+    rewound, this may be before all keys.
     """
-    return LAST_KEY if source.ordered else f"{now_ms + limits.ATTEMPT_AHEAD_MS:013d}{LAST_KEY}"
+    if source.ordered:
+        return LAST_KEY
+    until = f"{now_ms + limits.ATTEMPT_AHEAD_MS:013d}{LAST_KEY}"
+    return until if source.frontier is None else min(until, source.frontier)
 
 
 def from_key(core: Core, source: Source, now_ms: int) -> str:
@@ -60,8 +64,8 @@ def scan_partition(
     `until_ms`: also those with later keys, up to that time.
     """
     pk = partition_key(PARCELS, source.id, partition)
-    until = until_key(source, max(now_ms, until_ms))
-    pages = scan_pages(core, pk, from_key(core, source, now_ms), until)
+    start, until = from_key(core, source, now_ms), until_key(source, max(now_ms, until_ms))
+    pages = scan_pages(core, pk, start, until) if start < until else ()
     return (parcel for page in pages for parcel in page.parcels)
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
+from typing import Any
 
 import msgspec
 
 from cirrusmq.base import limits
-from cirrusmq.base.errors import AlreadyExists, InvalidParameter, SubscriptionNotFound
+from cirrusmq.base.errors import AlreadyExists, InvalidParameter
 from cirrusmq.base.names import check_name, new_id
 from cirrusmq.model.topic import (
     Subscription,
@@ -23,11 +24,10 @@ from cirrusmq.queues.queues import find_queue
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import TransactionRefused
 from cirrusmq.storage import directory
-from cirrusmq.storage.directory import Document
 from cirrusmq.storage.directory_keys import subscription_place
 from cirrusmq.storage.optimistic_locking import Change, change
-from cirrusmq.subscriptions import confirmations, delivery_state, writes
-from cirrusmq.subscriptions.subscriptions import list_subscriptions
+from cirrusmq.subscriptions import confirmations, delivery_state, replays, writes
+from cirrusmq.subscriptions.subscriptions import find_subscription, list_subscriptions
 from cirrusmq.subscriptions.topics import find_topic, topic_removal
 from cirrusmq.webhooks.urls import check_endpoint
 
@@ -53,6 +53,7 @@ def put_subscription(
     wanted = msgspec.structs.replace(_wanted(core, topic, name, given), made_by=made_by)
     subscription, created, token = change(core, lambda: _creation(core, topic, wanted, resource_id))
     core.wait_until(subscription.created_ms + core.skew_ms)
+    replays.take_effect(core, subscription)
     if token is not None:
         confirmations.ask(core, subscription, token)
     return subscription, created
@@ -71,9 +72,14 @@ def _creation(
         wanted, id=resource_id or new_id(core.random), created_ms=now_ms, modified_ms=now_ms
     )
     subscription, token = confirmations.begin(core, subscription)
+    started = list[dict[str, Any]]()
+    from_ms = replays.check_start(core, subscription.start)
+    if from_ms is not None:
+        replay, started = replays.begin(core, topic, wanted.name, subscription.id, from_ms)
+        subscription = msgspec.structs.replace(subscription, replay=replay)
     return Change(
         result=(subscription, True, token),
-        writes=writes.creation(core, topic, subscription),
+        writes=[*writes.creation(core, topic, subscription), *started],
         refusals=writes.creation_refusals(),
         keys=[subscription_place(topic.id, "")],
     )
@@ -98,7 +104,7 @@ def update_subscription(
     """Write what `update` makes of a subscription; in force everywhere when this returns."""
 
     def plan() -> Change[Subscription]:
-        found = _find(core, topic_id, name)
+        found = find_subscription(core, topic_id, name)
         after = update(found.value)
         if after == found.value:
             return Change(result=after)
@@ -123,7 +129,7 @@ def resume(core: Core, topic: Topic, name: str) -> Subscription:
         delivery_state.notify(core, delivery_state.waiting(subscription, wake="resumed"))
     elif subscription.invoke is not None:
         # As `invoking.waking` does, which is above this package.
-        core.invoke("push", {"invoke": {"source": subscription.id, "hops": 0}})
+        core.invoke("push", {"invoke": {"source": subscription.present_id, "hops": 0}})
     return subscription
 
 
@@ -132,7 +138,9 @@ def retry_now(core: Core, topic: Topic, name: str) -> None:
 
     As many as one invocation can post; the others keep their times.
     """
-    subscription = _find(core, topic.id, check_name("subscription", name, limits.TOPIC_NAME)).value
+    subscription = find_subscription(
+        core, topic.id, check_name("subscription", name, limits.TOPIC_NAME)
+    ).value
     if subscription.protocol != "http":
         raise InvalidParameter("subscription", "must be of a URL: others have no schedule")
     if subscription.paused:
@@ -158,7 +166,7 @@ def delete_subscription(core: Core, topic: Topic, name: str) -> None:
     check_name("subscription", name, limits.TOPIC_NAME)
 
     def plan() -> Change[None]:
-        found = _find(core, topic.id, name)
+        found = find_subscription(core, topic.id, name)
         return Change(
             result=None,
             writes=writes.removal(core, found),
@@ -183,14 +191,6 @@ def delete_topic(core: Core, account: str, name: str) -> None:
         return topic_removal(core, topic)
 
     change(core, plan)
-
-
-def _find(core: Core, topic_id: str, name: str) -> Document[Subscription]:
-    """The subscription of exactly this name, read now; SubscriptionNotFound."""
-    found = directory.read(core, subscription_place(topic_id, name), Subscription)
-    if found is None or found.value.name != name:
-        raise SubscriptionNotFound
-    return found
 
 
 def _wanted(core: Core, topic: Topic, name: str, given: SubscriptionInput) -> Subscription:

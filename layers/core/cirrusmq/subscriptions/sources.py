@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from cirrusmq.base import limits
 from cirrusmq.base.errors import CirrusMQError
 from cirrusmq.model.queue import DeadLetter
@@ -12,19 +14,58 @@ from cirrusmq.queues.receivers import source_with_id
 from cirrusmq.queues.resources import find_resource
 from cirrusmq.runtime.core import Core
 from cirrusmq.storage import directory
-from cirrusmq.storage.directory_keys import topic_place
+from cirrusmq.storage.directory_keys import operation_place, topic_place
+from cirrusmq.storage.scan import LAST_KEY
 from cirrusmq.subscriptions.subscriptions import cached_subscriptions
+
+NOTHING = "!"
+"""A frontier before all keys."""
+_TIME_DIGITS = 13
+ORDER_SLACK_MS = limits.ATTEMPT_AHEAD_MS + limits.ATTEMPT_FRESH_MS
+"""A publish may be before another one in a group's order, and so much later by the keys of the log,
+where their clients' clocks gave these their times; and as much as the functions' clocks differ."""
+
+
+def group_source(core: Core, subscription: Subscription) -> Source:
+    """The source of a pull subscription's consumers, with its former ones, and how far it may be
+    received from if it is rewound now: as the operation last saved, or a little before."""
+    source = subscription_source(subscription)
+    if subscription.replay is None or not subscription.replay.running:
+        return source
+    # Few groups are rewound: the others' cold starts do without.
+    from cirrusmq.queues.operations import Operation
+
+    place = operation_place(subscription.account, subscription.replay.operation)
+    operation = directory.read_cached(core, place, Operation)
+    if operation is None or operation.state != "running":
+        return source
+    reached = operation.progress.after
+    if reached == LAST_KEY:
+        return source
+    if reached and source.ordered:
+        slack_ms = int(ORDER_SLACK_MS * core.clock.scale) + core.skew_ms
+        reached = f"{int(reached[:_TIME_DIGITS]) - slack_ms:013d}"
+    return replace(source, frontier=reached or NOTHING)
 
 
 def subscription_source(subscription: Subscription) -> Source:
-    """The source of a pull or http subscription. A topic's messages are not rewound or purged."""
+    """The source of a pull or http subscription, with its former ones."""
+    source = _source(subscription)
+    former: list[Source] = []
+    for epoch in subscription.epochs:
+        before = replace(source, id=epoch.id, ends_ms=epoch.until_ms, former=tuple(former))
+        former.append(before)
+    return replace(source, former=tuple(former)) if former else source
+
+
+def _source(subscription: Subscription) -> Source:
     policy = subscription.policy
     named = subscription.dead_letter_queue
     unnamed = named is None and policy is not None and policy.ends_in_dead_letter
     if unnamed:
         named = own_dead_letter_queue(subscription.id)
     return Source(
-        id=subscription.id,
+        id=subscription.present_id,
         account=subscription.account,
         queue_name=subscription.topic,
         receiver=None,
@@ -46,8 +87,17 @@ def subscription_source(subscription: Subscription) -> Source:
     )
 
 
+def present_source(core: Core, resource_id: str) -> Source | None:
+    """As `source_of_resource`; of a group that was rewound the present one, whichever it is."""
+    return _find(core, resource_id, present=True)
+
+
 def source_of_resource(core: Core, resource_id: str) -> Source | None:
     """The source with this id; None for URLs, topics, and deleted resources."""
+    return _find(core, resource_id, present=False)
+
+
+def _find(core: Core, resource_id: str, *, present: bool) -> Source | None:
     resource = find_resource(core, resource_id)
     if resource is None or resource.pushed:
         return None
@@ -59,6 +109,9 @@ def source_of_resource(core: Core, resource_id: str) -> Source | None:
             return None  # deleted meanwhile
     topic = directory.read_cached(core, topic_place(resource.account, name), Topic)
     for subscription in cached_subscriptions(core, topic.id) if topic else ():
-        if (subscription.id, subscription.name) == (resource_id, subscription_name):
-            return subscription_source(subscription)
+        if subscription.name == subscription_name:
+            source = group_source(core, subscription)
+            held = {each.id: each for each in source.all}
+            if resource_id in held:
+                return source if present else held[resource_id]
     return None

@@ -13,7 +13,7 @@ from cirrusmq.base.limits import COUNT_EXACT_MESSAGES
 from cirrusmq.model.parcel import send_and_position
 from cirrusmq.model.source import Source
 from cirrusmq.model.topic import Subscription, Topic
-from cirrusmq.queues.counts import Counts, count
+from cirrusmq.queues.counts import Counts, count, total
 from cirrusmq.runtime.core import Core
 from cirrusmq.storage.counters import read_kept
 from cirrusmq.storage.parcels import PARCELS, partition_key
@@ -59,7 +59,8 @@ def read_state(core: Core, subscription: Subscription) -> SubscriptionState:
 
 def _counts(core: Core, subscription: Subscription) -> Counts:
     if subscription.protocol != "http":
-        return count(core, subscription_source(subscription))
+        counted = [count(core, each) for each in subscription_source(subscription).all]
+        return counted[0] if len(counted) == 1 else total(counted)
     # A probe and messages blocked behind it are to be pushed: a URL's have no other state.
     ids = _first(_undelivered(core, subscription))
     active = len(ids)
@@ -94,9 +95,9 @@ def _waiting(core: Core, subscription: Subscription) -> Iterator[str]:
     if subscription.protocol == "http":
         yield from _undelivered(core, subscription)
         return
-    source = subscription_source(subscription)
-    for partition in range(source.partitions):
-        yield from _live(core, source, partition, "")
+    for source in subscription_source(subscription).all:
+        for partition in range(source.partitions):
+            yield from _live(core, source, partition, "")
 
 
 def _undelivered(core: Core, subscription: Subscription) -> Iterator[str]:
@@ -124,7 +125,7 @@ def _undelivered(core: Core, subscription: Subscription) -> Iterator[str]:
 def _live(core: Core, source: Source, partition: int, start: str) -> Iterator[str]:
     now_ms = core.now_ms()
     for page in scan_pages(core, partition_key(PARCELS, source.id, partition), start):
-        for parcel in page.parcels:
+        for parcel in filter(source.keeps, page.parcels):
             for place in range(parcel.count):
                 if parcel.live(place) and now_ms < parcel.expires_ms:
                     yield parcel.message_id(place)

@@ -11,6 +11,7 @@ from cirrusmq.base.names import check_name
 from cirrusmq.model.topic import Subscription, Topic
 from cirrusmq.runtime.core import Core
 from cirrusmq.storage import directory
+from cirrusmq.storage.directory import Document
 from cirrusmq.storage.directory_keys import subscription_place
 from cirrusmq.storage.pages import read_page
 
@@ -52,6 +53,14 @@ def list_subscriptions(core: Core, topic: Topic) -> list[Subscription]:
     """The subscriptions of a topic, by name, as the directory has them now."""
     pk, prefix = subscription_place(topic.id, "")
     return list(directory.read_list(core, pk, prefix, Subscription))
+
+
+def find_subscription(core: Core, topic_id: str, name: str) -> Document[Subscription]:
+    """The subscription of exactly this name, read now; SubscriptionNotFound."""
+    found = directory.read(core, subscription_place(topic_id, name), Subscription)
+    if found is None or found.value.name != name:
+        raise SubscriptionNotFound
+    return found
 
 
 def get_subscription(core: Core, topic: Topic, name: str) -> Subscription:

@@ -38,7 +38,7 @@ def creation(core: Core, topic: Topic, subscription: Subscription) -> list[dict[
         directory.check(core, topic_place(topic.account, topic.name), "attribute_exists(pk)"),
         directory.count_up(core, subscriptions_count_place(topic.id), most),
         directory.put_new(core, subscription_place(topic.id, subscription.name), subscription),
-        put_resource(core, subscription.id, _resource(subscription)),
+        put_resource(core, subscription.id, resource(subscription)),
     ]
     if subscription.protocol == "queue":
         assert subscription.endpoint is not None
@@ -78,7 +78,10 @@ def removal(core: Core, found: Document[Subscription]) -> list[dict[str, Any]]:
             core, subscription_place(topic_id, subscription.name), found.version
         ),
         directory.change_count(core, subscriptions_count_place(topic_id), -1),
-        expire_resource(core, subscription_id, _resource(subscription)),
+        *(
+            expire_resource(core, source_id, resource(subscription))
+            for source_id in sorted(subscription.source_ids)
+        ),
         *_release_dead_letter_queue(core, subscription),
     ]
     if subscription.endpoint_id is not None:
@@ -92,7 +95,8 @@ def removal(core: Core, found: Document[Subscription]) -> list[dict[str, Any]]:
     return writes
 
 
-def _resource(subscription: Subscription) -> Resource:
+def resource(subscription: Subscription) -> Resource:
+    """What is known of a subscription by the ids of its sources."""
     name = f"{subscription.topic}/{subscription.name}"
     pushed = subscription.protocol == "http"
     return Resource(subscription.account, "subscription", name, pushed)

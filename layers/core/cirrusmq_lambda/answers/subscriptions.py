@@ -46,6 +46,7 @@ class SubscriptionAttributes(Body, kw_only=True):
     max_in_flight: int | UnsetType = UNSET
     mode: Mode | UnsetType = UNSET
     ordered: bool | UnsetType = UNSET
+    start: str | UnsetType = UNSET
     invoke: Invoke | UnsetType | None = UNSET
     paused: (
         Annotated[bool, Meta(description="whether its messages wait until it is resumed")]

@@ -103,7 +103,7 @@ def redrive_queue(request: Request) -> Accepted[OperationStarted]:
 def show_operation(request: Request) -> Ok[OperationState]:
     """How far an operation is."""
     found = operations.get(request.core, request.caller.account, request.path("id"))
-    rights.check_manages(request.caller, found.queue)
+    rights.check_manages(request.caller, found.queue, found.topic)
     return Ok(OperationState.of(found))
 
 

@@ -9,11 +9,13 @@ from msgspec import UNSET
 from cirrusmq.access.permissions import check_invoke
 from cirrusmq.base.errors import Forbidden, InvalidParameter, SubscriptionNotFound
 from cirrusmq.model.topic import SubscriptionInput, Topic
-from cirrusmq.subscriptions import confirmations, management, subscriptions
+from cirrusmq.subscriptions import confirmations, management, replays, subscriptions
 from cirrusmq.subscriptions.confirmations import ConfirmRequest
+from cirrusmq.subscriptions.replays import GroupRewindRequest
 from cirrusmq.subscriptions.state import read_state
 from cirrusmq.subscriptions.topics import get_topic
 from cirrusmq_lambda import rights
+from cirrusmq_lambda.answers.queues import OperationStarted
 from cirrusmq_lambda.answers.subscriptions import (
     NewSubscription,
     SigningSecret,
@@ -22,7 +24,7 @@ from cirrusmq_lambda.answers.subscriptions import (
     SubscriptionWithState,
 )
 from cirrusmq_lambda.http import NoFields, Request, Route, following
-from cirrusmq_lambda.replies import Created, NoContent, Ok
+from cirrusmq_lambda.replies import Accepted, Created, NoContent, Ok
 from cirrusmq_lambda.topic_paths import reached, subscription_of, topic_of
 
 
@@ -98,6 +100,14 @@ def _subscription_input(request: Request, topic: Topic) -> SubscriptionInput:
     return body
 
 
+def rewind_group(request: Request) -> Accepted[OperationStarted]:
+    """Give a group everything published from a time on once more."""
+    topic, subscription = subscription_of(request, "admin")
+    body = request.body(GroupRewindRequest)
+    started = replays.rewind(request.core, topic, subscription.name, body)
+    return Accepted(OperationStarted(operation=started))
+
+
 def show_secret(request: Request) -> Ok[SigningSecret]:
     """The secret that signs now: another one since the deployment's was turned over."""
     _, subscription = subscription_of(request, "admin")
@@ -157,4 +167,5 @@ ROUTES: dict[str, Route] = {
     f"POST {_SUBSCRIPTION}/pause": pause_subscription,
     f"POST {_SUBSCRIPTION}/resume": resume_subscription,
     f"POST {_SUBSCRIPTION}/retry": retry_now,
+    f"POST {_SUBSCRIPTION}/rewind": rewind_group,
 }

@@ -1,0 +1,77 @@
+"""Units of a group in time: its rewind, and receiving from it since."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cirrusmq.base.timestamps import format_time
+from cirrusmq_local.testing.world import Client, World
+
+from .hands import units_of
+
+PUBLISHED = 100
+_GROUP = "/topics/news/subscriptions/group"
+
+
+def rewind_rows() -> list[tuple[str, float, float]]:
+    """(what, write units, read units) over all tables; messages of 100 bytes."""
+    none, many = _rewound(0), _rewound(PUBLISHED)
+    each = tuple((more - few) / PUBLISHED for more, few in zip(many, none, strict=True))
+    return [
+        ("rewind a group, its operation included, nothing published since", *none),
+        ("each message published since, one by one", each[0], each[1]),
+        ("receive, the group never rewound", *_received(rewound=False, ordered=False)),
+        ("receive, rewound once", *_received(rewound=True, ordered=False)),
+        ("receive, an ordered group never rewound", *_received(rewound=False, ordered=True)),
+        ("receive, an ordered group rewound once", *_received(rewound=True, ordered=True)),
+    ]
+
+
+def _rewound(count: int) -> tuple[float, float]:
+    world, alice = _with_group({})
+    begun_ms = world.clock.now_ms()
+    _publish(world, alice, count)
+    world.clock.pass_seconds(5)
+    return units_of(world, lambda: _rewind(world, alice, begun_ms))
+
+
+def _received(*, rewound: bool, ordered: bool) -> tuple[float, float]:
+    """Receiving what was published after a rewind, with a message of before left."""
+    world, alice = _with_group({"ordered": ordered})
+    _publish(world, alice, 1)
+    world.clock.pass_seconds(5)
+    if rewound:
+        _rewind(world, alice, world.clock.now_ms())
+    held = alice.post(f"{_GROUP}/messages/receive", {"wait_seconds": 0}).json["messages"]
+    alice.post(f"{_GROUP}/messages/delete", {"receipts": [held[0]["receipt"]]})
+    _publish(world, alice, 1)
+    return units_of(world, lambda: _checked(alice, "receive", {"wait_seconds": 0}))
+
+
+def _with_group(attributes: dict[str, Any]) -> tuple[World, Client]:
+    world = World()
+    alice = world.client("alice")
+    alice.put("/topics/news", {"partitions": 1})
+    alice.put(_GROUP, {"protocol": "pull"} | attributes)
+    return world, alice
+
+
+def _publish(world: World, alice: Client, count: int) -> None:
+    for _ in range(count):
+        alice.post("/topics/news/messages", {"messages": [{"body": "x" * 100, "group": "g"}]})
+        world.settle()
+
+
+def _rewind(world: World, alice: Client, to_ms: int) -> None:
+    _done(alice.post(f"{_GROUP}/rewind", {"to": format_time(to_ms)}).status, 202)
+    world.settle()
+
+
+def _checked(alice: Client, call: str, body: dict[str, Any]) -> None:
+    reply = alice.post(f"{_GROUP}/messages/{call}", body)
+    _done(len(reply.json["messages"]), 1)
+
+
+def _done(found: int, wanted: int) -> None:
+    if found != wanted:
+        raise RuntimeError(f"{found} instead of {wanted}")

@@ -1,0 +1,22 @@
+"""Following an operation until it ends."""
+
+from __future__ import annotations
+
+from cirrusmq_client import Client
+from cirrusmq_local.commands.console import fail, make_progress, print_json, show
+
+
+def follow(client: Client, started: str, as_json: bool) -> None:
+    """Show an operation's progress until it ends."""
+    with make_progress() as progress:
+        task = progress.add_task("waiting")
+        for operation in client.watch_operation(started):
+            progress.update(task, description=f"{operation['kind']}: {operation['done']} messages")
+    detail = show(operation.get("detail"))
+    if as_json:
+        print_json(operation)
+    elif operation["state"] == "succeeded":
+        told = f": {detail}" if detail else ""
+        print(f"{operation['kind']} done, {operation['done']} messages{told}")
+    if operation["state"] == "failed":
+        fail(f"{operation['kind']} failed: {detail}")

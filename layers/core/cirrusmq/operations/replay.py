@@ -1,0 +1,105 @@
+"""Giving a group what its topic's log has, record after record in the order of the log.
+
+Of a record that was published for the group its share is as it was decided then; of an earlier one
+what the group's filter selects now. The progress, one key for all of the log's partitions, is the
+frontier: receivers take nothing that is behind it (see `subscriptions.replays`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+
+from cirrusmq.base import limits
+from cirrusmq.base.errors import SubscriptionNotFound
+from cirrusmq.fanout.copies import parcels_of, put_parcels
+from cirrusmq.fanout.topics import share_of
+from cirrusmq.invoking.waking import wake
+from cirrusmq.model.topic import Subscription, Topic
+from cirrusmq.publishing.log_reader import records_between
+from cirrusmq.publishing.records import holds_messages, read_record
+from cirrusmq.queues.operations import Run, Step
+from cirrusmq.runtime.core import Core
+from cirrusmq.runtime.store import Item
+from cirrusmq.storage import directory
+from cirrusmq.storage.directory_keys import topic_place
+from cirrusmq.storage.scan import LAST_KEY, Progress
+from cirrusmq.subscriptions import replays
+from cirrusmq.subscriptions.subscriptions import find_subscription
+
+RECORDS = 100
+"""Of one step: their parcels are put side by side."""
+LAG_MS = 1_000
+"""Fan-out is done with a record by then, unless something fails."""
+
+
+def steps(core: Core, run: Run) -> Iterator[Step]:
+    """Put the parcels of every record up to the time when all knew what the group gets.
+
+        fan_out   reads the group as it was ── puts m7 into the former source
+        step                                       puts m7 into the new one
+        fan_out                     m8 ──────────────────────────── puts m8, in the new one
+
+    Where m7 is deleted before a fan-out that lags puts it, it comes again, as where the stream
+    repeats a record. So nothing begins before fan-out is done with what was published until then.
+    """
+    operation = run.operation
+    details = operation.details
+    topic, group = _topic(core, run), _group(core, run)
+    if operation.progress.after == LAST_KEY:
+        replays.finish(core, topic.id, group.name, operation.id)
+        return
+    from_ms, scale = details["from_ms"], core.clock.scale
+    until_ms = details["until_ms"] + int(limits.ATTEMPT_AHEAD_MS * scale)
+    core.wait_until(until_ms + int(LAG_MS * scale))
+    after = operation.progress.after or f"{from_ms - int(limits.KEY_SLACK_MS * scale):013d}"
+    items = records_between(core, topic, after, f"{until_ms:013d}{LAST_KEY}")
+    behind = (item for item in items if item["sk"]["S"] > after)
+    while some := list(islice(behind, RECORDS)):
+        group = _group(core, run)
+        done = _hand_out(core, topic, group, some, from_ms)
+        yield Step(Progress(topic.id, some[-1]["sk"]["S"]), done)
+        _wake(core, group)
+    # Everything may be received once this is saved, so that no later run may put anything.
+    yield Step(Progress(topic.id, LAST_KEY), 0)
+    replays.finish(core, topic.id, group.name, operation.id)
+    _wake(core, group)
+
+
+def _hand_out(
+    core: Core, topic: Topic, group: Subscription, items: Sequence[Item], from_ms: int
+) -> int:
+    """Put the parcels of these records that are not there yet; how many messages they have."""
+    now_ms = core.now_ms()
+    shares = [
+        share
+        for record in map(read_record, filter(holds_messages, items))
+        if record.sent_ms >= from_ms
+        and (share := share_of(group, record, topic.attributes.filter)) is not None
+        and now_ms < share.expires_ms
+    ]
+    parcels = [parcel for share in shares for parcel in parcels_of(share)]
+    list(core.in_parallel(lambda parcel: put_parcels(core, [parcel]), parcels))
+    return sum(parcel.count for parcel in parcels)
+
+
+def _wake(core: Core, group: Subscription) -> None:
+    if group.invoke is not None:
+        wake(core, group.present_id)
+
+
+def _topic(core: Core, run: Run) -> Topic:
+    place = topic_place(run.operation.account, run.operation.topic)
+    topic = directory.read_cached(core, place, Topic)
+    if topic is None or topic.id != run.operation.details["topic_id"]:
+        raise SubscriptionNotFound
+    return topic
+
+
+def _group(core: Core, run: Run) -> Subscription:
+    """The subscription as it is now; SubscriptionNotFound where that one is deleted."""
+    details = run.operation.details
+    found = find_subscription(core, details["topic_id"], details["subscription"]).value
+    if found.id != details["subscription_id"]:
+        raise SubscriptionNotFound
+    return found

@@ -1,0 +1,75 @@
+"""Operators of groups: one rewinds a group, one makes a group that begins with what was before."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+from tests.simulation.deployment import Deployment
+from tests.simulation.environments import Client
+from tests.simulation.history import Call
+from tests.simulation.scenario import Cast, Scenario
+
+from cirrusmq.base.timestamps import format_time
+
+REWIND = "rewind group"
+_ROUTE = "/topics/{topic}/subscriptions/{subscription}"
+_MOST_TRIES = 100
+
+
+class GroupRewinder:
+    """Rewinds one group."""
+
+    def __init__(self, deployment: Deployment, scenario: Scenario, cast: Cast) -> None:
+        self._deployment = deployment
+        self._place = cast.place.name
+        self._client = Client(cast.name)
+
+    def step(self, number: int, draw: Random) -> None:
+        """One rewind, somewhat later than its turn; again where it is not known to have worked."""
+        self._deployment.stage.pause(draw.choice((500, 3_000, 10_000)))
+        self._client.begin(number)
+        ago_ms = draw.choice((100, 2_000, 20_000, 60_000))
+        to_ms = self._deployment.stage.now_ms() - ago_ms
+        topic, _, name = self._place.partition("/")
+        path = {"topic": topic, "subscription": name}
+        for _ in range(draw.choice((1, 2))):
+            call = self._deployment.http(
+                self._client,
+                REWIND,
+                self._place,
+                {"to_ms": to_ms},
+                f"POST {_ROUTE}/rewind",
+                path,
+                {"to": format_time(to_ms)},
+            )
+            if call.known:
+                return
+            self._deployment.stage.pause(draw.choice((500, 5_000)))
+
+
+class Opener:
+    """Makes a group in the middle of the run that begins with the earliest message."""
+
+    def __init__(self, deployment: Deployment, scenario: Scenario, cast: Cast) -> None:
+        self._deployment = deployment
+        self._place, self._attributes = cast.place.name, scenario.late
+        self._client = Client(cast.name)
+
+    def step(self, number: int, draw: Random) -> None:
+        """Make it, again until that is answered."""
+        self._deployment.stage.pause(draw.choice((500, 3_000, 20_000)))
+        self._client.begin(number)
+        for _ in range(_MOST_TRIES):
+            if open_group(self._deployment, self._client, self._place, self._attributes).known:
+                return
+            self._deployment.stage.pause(1_000)
+
+
+def open_group(
+    deployment: Deployment, client: Client, place: str, attributes: dict[str, Any]
+) -> Call:
+    """Make a group, or find it."""
+    topic, _, name = place.partition("/")
+    path = {"topic": topic, "subscription": name}
+    return deployment.http(client, "open", place, {}, f"PUT {_ROUTE}", path, attributes)

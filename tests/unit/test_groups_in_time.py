@@ -1,0 +1,84 @@
+"""A group's sources: which one has a message of a time, and what a rewind makes of them."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+from tests.unit.parcels import parcel as make_parcel
+
+from cirrusmq.model.topic import Epoch, Replay, Subscription
+from cirrusmq.subscriptions.sources import subscription_source
+
+GROUP = Subscription(
+    account="alice",
+    topic="news",
+    topic_id="t",
+    name="group",
+    id="first",
+    created_ms=0,
+    modified_ms=0,
+    protocol="pull",
+    partitions=1,
+)
+
+
+def rewound(group: Subscription, *times: int, oldest_ms: int = 0) -> Subscription:
+    """The group after rewinds to these times, its sources named by their order."""
+    for number, to_ms in enumerate(times):
+        replay = Replay(operation="Op", from_ms=to_ms, until_ms=to_ms + 1_000)
+        group = group.rewound(f"source{number}", replay, oldest_ms)
+    return group
+
+
+def test_a_group_has_one_source_at_first() -> None:
+    assert (GROUP.present_id, GROUP.source_of(5), GROUP.epochs) == ("first", "first", ())
+    assert subscription_source(GROUP).all == (subscription_source(GROUP),)
+
+
+@pytest.mark.parametrize(
+    ("times", "epochs"),
+    [
+        ((10,), [Epoch("first", 10)]),
+        ((10, 20), [Epoch("first", 10), Epoch("source0", 20)]),
+        ((10, 20, 15), [Epoch("first", 10), Epoch("source0", 15)]),
+        ((10, 20, 10), [Epoch("first", 10)]),
+        ((20, 5), [Epoch("first", 5)]),
+        ((20, 20), [Epoch("first", 20)]),
+        ((0,), []),
+    ],
+)
+def test_former_sources_keep_what_was_before(times: tuple[int, ...], epochs: list[Epoch]) -> None:
+    assert list(rewound(GROUP, *times).epochs) == epochs
+
+
+def test_sources_whose_messages_have_all_expired_are_dropped() -> None:
+    replay = Replay(operation="Op", from_ms=40, until_ms=50)
+    group = rewound(GROUP, 10, 20).rewound("last", replay, 15)
+    assert list(group.epochs) == [Epoch("source0", 20), Epoch("source1", 40)]
+    assert group.source_ids == {"first", "source0", "source1", "last"}
+
+
+@pytest.mark.parametrize(
+    ("sent_ms", "source"),
+    [
+        (9, "first"),
+        (10, "source0"),
+        (19, "source0"),
+        (20, "source1"),
+        (99, "source1"),
+    ],
+)
+def test_each_time_has_one_source(sent_ms: int, source: str) -> None:
+    group = rewound(GROUP, 10, 20)
+    assert group.source_of(sent_ms) == source
+    sources = subscription_source(group).all
+    held = replace(make_parcel(), sent_ms=sent_ms)
+    assert next(each.id for each in sources if each.keeps(held)) == source
+    alone = replace(held, parcel_id=f"{held.send_id}.0.1")
+    assert all(each.keeps(alone) for each in sources)
+
+
+def test_a_group_catches_up_on_what_was_published_before_all_knew_of_it() -> None:
+    group = rewound(GROUP, 10)
+    assert [group.catches_up_on(at) for at in (9, 10, 1_010, 1_011)] == [False, True, True, False]
+    assert not GROUP.catches_up_on(10)
