@@ -90,9 +90,11 @@ def use_everything(client: Any, name: str) -> None:
     client.list_queues(prefix=name)
     client.send(name, [Message(str(number)) for number in range(6)])
     client.peek(name, 3)
+    client.peek_all(name)
     held = client.receive(name, 16, wait_seconds=5)
     receipts = [message.receipt for message in held]
     client.change_visibility(name, {receipts[0]: 60})
+    client.look_up(name, held[0].id, body=True)
     client.delete(name, receipts[:2])
     client.delete(name, receipts[:1])
     client.give_back(name, receipts[2:3], 600)
@@ -102,7 +104,7 @@ def use_everything(client: Any, name: str) -> None:
     client.rewind_queue(name, datetime.now(UTC) - timedelta(days=9))
     ended = client.watch_operation(client.purge_queue(name))
     client.show_operation(ended[-1]["id"])
-    client.redrive_queue(dead)
+    redrive(client, dead, name)
     client.create_receiver(name, "audit", {"start": "latest"})
     client.show_receiver(name, "audit")
     client.list_receivers(name)
@@ -131,7 +133,12 @@ def use_everything(client: Any, name: str) -> None:
     client.list_subscriptions(topic)
     (published,) = client.publish(topic, [Message("new")])
     client.trace(topic, published.id)
+    client.match(topic, [Message("new")])
+    half_messages(client, topic)
     client.read_log(topic, limit=1)
+    client.pause_subscription(topic, "pulled")
+    client.resume_subscription(topic, "pulled")
+    client.retry_now(topic, "pulled")
     client.receive(Subscription(topic, "pulled"), wait_seconds=20)
     client.show_signing_secret(topic, "pulled")
     client.confirm_subscription(topic, "pulled", "no token")
@@ -142,6 +149,35 @@ def use_everything(client: Any, name: str) -> None:
     client.report_backlog()
     client.delete_queue(name)
     client.delete_queue(name)
+
+
+def redrive(client: Any, dead: str, back: str) -> None:
+    """One dead letter given back in each of the ways to choose it."""
+    by_note = {"reason": "of no use"}
+    for choose in (
+        lambda letter: {},
+        lambda letter: {"to": back, "max_messages": 1},
+        lambda letter: {"to": back, "dead_letter": by_note},
+        lambda letter: {"to": back, "ids": [letter.id]},
+        lambda letter: {"to": back, "receipts": [letter.receipt]},
+    ):
+        (letter,) = client.receive(dead, wait_seconds=5)
+        chosen = choose(letter)
+        if "receipts" not in chosen:
+            client.give_back(dead, [letter.receipt], 0)
+        client.watch_operation(client.redrive_queue(dead, **chosen))
+        (again,) = client.receive(back, wait_seconds=5)
+        client.dead_letter(back, [again.receipt], "of no use")
+
+
+def half_messages(client: Any, topic: str) -> None:
+    """What is prepared is committed, rolled back, and asked for."""
+    client.commit(topic, client.prepare(topic, [Message("done")]))
+    handle = client.prepare(topic, [Message("left")], check_after_seconds=1)
+    time.sleep(1.1)
+    client.receive_undecided(topic)
+    client.roll_back(topic, handle)
+    client.commit(topic, handle)
 
 
 @pytest.fixture
