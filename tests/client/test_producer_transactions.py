@@ -33,7 +33,7 @@ from cirrusmq_client.errors import Conflict, MessageNotFound
 from cirrusmq_client.sql_decisions import DECIDED
 
 Wait = Callable[..., None]
-EXAMPLE = Path(__file__).with_name("publish_with_sql.py")
+EXAMPLE = Path(__file__).parent / "examples" / "publish_with_sql.py"
 
 
 class Shop:
