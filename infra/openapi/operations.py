@@ -14,6 +14,7 @@ from cirrusmq.publishing.checks import HalfReceiveRequest
 from cirrusmq.publishing.publish import PublishRequest
 from cirrusmq.receiving.peek import PeekRequest
 from cirrusmq.receiving.receive import ReceiveRequest
+from cirrusmq.receiving.unreceived import RescheduleRequest
 from cirrusmq.sending.send import SendRequest
 from cirrusmq.settlement.dead_letter import DeadLetterRequest
 from cirrusmq.settlement.delete import DeleteRequest
@@ -229,6 +230,23 @@ _MESSAGES = {
         summary="Show a message's state, found within 50 read units; with `body=true` its body",
         query=("receiver", "group", "body"),
         problems=("MessageNotFound", "MessageTooLarge", "ReceiverNotFound"),
+    ),
+    f"DELETE {QUEUE}/messages/{{id}}": Operation(
+        tag="Messages",
+        summary="Cancel a message that was not received; from a receiver, if one is named",
+        query=("receiver",),
+        problems=("MessageNotFound", "ReceiverNotFound", "Conflict"),
+    ),
+    f"PATCH {QUEUE}/messages/{{id}}": Operation(
+        tag="Messages",
+        summary="Change when a message is due that was not received",
+        body=RescheduleRequest,
+        examples={
+            "from now": {"delay_seconds": 600},
+            "at a time": {"deliver_at": "2026-11-20T08:00:00.000Z"},
+        },
+        query=("receiver",),
+        problems=("MessageNotFound", "ReceiverNotFound", "Conflict"),
     ),
     **_of_messages(QUEUE, "Messages"),
 }

@@ -13,7 +13,7 @@ import subprocess
 import time
 import uuid
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import httpx
@@ -21,7 +21,8 @@ import pytest
 from standardwebhooks import Webhook
 from tests.stack import COMMAND
 
-from cirrusmq_client import Client, Message
+from cirrusmq_client import Client, Message, Queue
+from cirrusmq_client.errors import ReceiverNotFound
 
 SECRET = "whsec_" + base64.b64encode(b"k" * 24).decode()
 Run = Callable[..., subprocess.CompletedProcess[str]]
@@ -144,6 +145,29 @@ def test_a_group_starts_earlier_and_is_rewound(run_command: Run, client: Client)
         time.sleep(5)
         rewound = run_command("topic", "rewind", topic, "late", "--to", sent)
     assert (rewound.returncode, rewound.stdout) == (0, "replay done, 1 messages\n")
+
+
+def test_a_message_is_rescheduled_and_cancelled(
+    run_command: Run, client: Client, new_queue: NewQueue
+) -> None:
+    name = new_queue()
+    (sent,) = client.send(name, [Message("hello")])
+    moved = run_command("queue", "reschedule", name, sent.id, "--delay-seconds", "600", "--json")
+    assert json.loads(moved.stdout)["state"] == "delayed"
+    moved = run_command("queue", "reschedule", name, sent.id, "--deliver-at", "1", "--json")
+    assert json.loads(moved.stdout)["state"] == "active"
+    at = datetime.now(UTC) + timedelta(hours=1)
+    assert client.reschedule(name, sent.id, deliver_at=at)["state"] == "delayed"
+    assert run_command("queue", "cancel", name, sent.id).returncode == 0
+    client.cancel(name, sent.id)
+    told = run_command("queue", "message", name, sent.id)
+    assert (told.returncode, "no such message" in told.stderr) == (1, True)
+    (held,) = client.send(name, [Message("hello")])
+    client.receive(name, wait_seconds=5)
+    told = run_command("queue", "cancel", name, held.id)
+    assert (told.returncode, "was received" in told.stderr) == (1, True)
+    with pytest.raises(ReceiverNotFound):
+        client.cancel(Queue(name, "none"), held.id)
 
 
 def test_a_subscription_is_paused_resumed_and_asked_who_would_get_what(

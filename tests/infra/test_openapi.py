@@ -209,6 +209,11 @@ def use_messages(call: Checked) -> None:
     assert call("GET", f"{path}/{sent['id']}").status == 200
     assert call("GET", f"{path}/{sent['id']}", query="body=true").json["message"]["tags"]
     assert call("GET", f"{path}/Msg-0").status == 404
+    for due in ({"delay_seconds": 60}, {"deliver_at": 1.5}):
+        assert call("PATCH", f"{path}/{sent['id']}", due).status == 200
+    assert call("PATCH", f"{path}/{sent['id']}", {}).status == 400
+    assert call("DELETE", f"{path}/{sent['id']}").status == 204
+    assert call("DELETE", f"{path}/Msg-0").status == 404
     held = call("POST", f"{path}/receive", {"max": 8}).json["messages"]
     receipts = [message["receipt"] for message in held]
     entry = {"receipt": receipts[0], "visibility_timeout_seconds": 90}

@@ -21,7 +21,7 @@ EXPECTED = {
         *(f"POST {TOPIC}/half/{call}" for call in ("commit", "rollback", "receive")),
     ],
     "receive": [
-        f"GET {MESSAGES}/{{id}}",
+        *(f"{method} {MESSAGES}/{{id}}" for method in ("GET", "DELETE", "PATCH")),
         *(f"POST {holder}/messages/{call}" for holder in HOLDERS for call in ("receive", "peek")),
     ],
     "delete": [

@@ -32,6 +32,8 @@ MAY: dict[str, tuple[str, ...]] = {
     "POST /queues/{queue}/messages/receive": RECEIVERS,
     "POST /queues/{queue}/messages/peek": RECEIVERS,
     "GET /queues/{queue}/messages/{id}": RECEIVERS,
+    "DELETE /queues/{queue}/messages/{id}": SENDERS,
+    "PATCH /queues/{queue}/messages/{id}": SENDERS,
     "POST /queues/{queue}/messages/delete": RECEIVERS,
     "POST /queues/{queue}/messages/visibility": RECEIVERS,
     "POST /queues/{queue}/messages/give-back": RECEIVERS,

@@ -22,6 +22,8 @@ NEEDS: dict[str, set[str]] = {
     f"POST {T}/messages": {"send"},
     **{f"POST {holder}/messages/{call}": {"receive"} for holder in (Q, S) for call in LEASE},
     f"GET {Q}/messages/{{id}}": {"receive"},
+    f"DELETE {Q}/messages/{{id}}": {"send"},
+    f"PATCH {Q}/messages/{{id}}": {"send"},
     f"GET {T}/messages": {"receive"},
     f"GET {T}/messages/{{id}}": {"receive"},
     f"GET {S}/messages": {"receive"},

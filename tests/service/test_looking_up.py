@@ -144,10 +144,12 @@ class TestBounds:
         self, world: World, make_queue: MakeQueue
     ) -> None:
         queue = make_queue("orders", partitions=1)
-        (lost,) = queue.send("lost", delay_seconds=500)
+        first = {"body": "first", "delay_seconds": 1}  # an id has one delay
+        lost = {"body": "lost", "delay_seconds": 500}
+        late = {"body": "late", "delay_seconds": 600}
+        _, lost, late = queue.try_send([first, lost, late]).json["messages"]
         for _ in range(700):
             queue.send("x" * 400, delay_seconds=400)
-        (late,) = queue.send("late", delay_seconds=600)
         for _ in range(700):
             queue.send("x" * 400, delay_seconds=599)
         reply, units = read_units(world, lambda: ask(queue, lost["id"], body="true"))

@@ -276,8 +276,8 @@ def test_messages_under_a_later_key_take_along_what_their_parcel_says_of_them() 
     assert (again.parcel_id, again.positions) == (f"{SEND_ID}.2", (2,))
 
 
-def test_a_key_always_grows() -> None:
-    assert under_key(SENT, [0], NOW_MS - 50, NOW_MS, None).key_ms == NOW_MS + 1
+def test_the_key_is_the_one_that_is_asked_for() -> None:
+    assert under_key(SENT, [0], NOW_MS - 50, NOW_MS, None).key_ms == NOW_MS - 50
     assert under_key(SENT, [0], NOW_MS + 2, NOW_MS, None).key_ms == NOW_MS + 2
 
 

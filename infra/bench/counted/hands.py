@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from cirrusmq_local.testing.world import Client, World
@@ -23,6 +23,10 @@ def hands_rows() -> list[tuple[str, float, float]]:
         ("and with its body, of 3,000 bytes", *_looked_up(moved=False, size=3_000)),
         (f"look one up that was given back, among {WAITING}", *_looked_up(moved=True)),
         ("one that is not there, among 1,000 (4 partitions)", *_looked_up(lost=1_000)),
+        ("cancel a message", *_taken_back("DELETE")),
+        ("put it off", *_taken_back("PATCH", 600)),
+        ("put it off once more", *_taken_back("PATCH", 900, before=[600])),
+        ("cancel it then", *_taken_back("DELETE", before=[600])),
         ("peek at a page of 16, among 1,000 sent one by one", *_peeked(1_000)),
         (f"redrive to the queue, each of {WAITING}", *_redriven()),
         (f"redrive to the group, each of {WAITING}", *_redriven(group=True)),
@@ -46,6 +50,21 @@ def _looked_up(*, moved: bool = False, size: int = 100, lost: int = 0) -> tuple[
         path = f"/queues/work/messages/Msg-{'0' * 27}"
     alice.get(path, query)
     return units_of(world, lambda: alice.get(path, query))
+
+
+def _taken_back(
+    method: str, seconds: int | None = None, before: Sequence[int] = ()
+) -> tuple[float, float]:
+    """A call on a message with a delay of its own, after it was put off, or not."""
+    world = World()
+    alice = world.client("alice")
+    alice.put("/queues/work")
+    sent = alice.send("work", *["x" * 100] * 2, delay_seconds=60)
+    path = f"/queues/work/messages/{sent[0]['id']}"
+    for each in before:
+        alice.patch(path, {"delay_seconds": each})
+    body = None if seconds is None else {"delay_seconds": seconds}
+    return units_of(world, lambda: alice.call(method, path, body))
 
 
 def _peeked(waiting: int) -> tuple[float, float]:

@@ -36,6 +36,8 @@ SourceName = Annotated[
 OfSubscription = Annotated[str | None, typer.Option(help="Dead letters of this subscription.")]
 OlderThan = Annotated[int | None, typer.Option(help="Dead for so many seconds.", min=0)]
 YoungerThan = Annotated[int | None, typer.Option(help="Dead for fewer seconds.", min=0)]
+MessageId = Annotated[str, typer.Argument(help="Msg-…")]
+Receiver = Annotated[str | None, typer.Option(help="An independent receiver.")]
 queues = typer.Typer(no_args_is_help=True, help="Make, show and change queues.")
 
 
@@ -66,8 +68,8 @@ def show_queue(name: Queue, as_json: Json = False, data: Data = DATA) -> None:
 @queues.command("message")
 def show_message(
     name: Queue,
-    message_id: Annotated[str, typer.Argument(help="Msg-…")],
-    receiver: Annotated[str | None, typer.Option(help="An independent receiver.")] = None,
+    message_id: MessageId,
+    receiver: Receiver = None,
     group: Annotated[str | None, typer.Option(help="Its group, in an ordered queue.")] = None,
     body: Annotated[bool, typer.Option("--body", help="With its body.")] = False,
     as_json: Json = False,
@@ -75,6 +77,36 @@ def show_message(
 ) -> None:
     """Show a message's state, by its id."""
     found = connect(data).look_up(SourceQueue(name, receiver), message_id, group=group, body=body)
+    print_record(found, as_json)
+
+
+@queues.command("cancel")
+def cancel(
+    name: Queue, message_id: MessageId, receiver: Receiver = None, data: Data = DATA
+) -> None:
+    """Take back a message that nobody has received, by its id."""
+    connect(data).cancel(SourceQueue(name, receiver), message_id)
+
+
+@queues.command("reschedule")
+def reschedule(
+    name: Queue,
+    message_id: MessageId,
+    delay_seconds: Annotated[int | None, typer.Option(help="Hidden for so long from now.")] = None,
+    deliver_at: Annotated[
+        str | None, typer.Option(help="When: 2026-11-20T08:00:00Z, or 1795161600 (unix).")
+    ] = None,
+    receiver: Receiver = None,
+    as_json: Json = False,
+    data: Data = DATA,
+) -> None:
+    """Change when a message is due that nobody has received, by its id."""
+    found = connect(data).reschedule(
+        SourceQueue(name, receiver),
+        message_id,
+        delay_seconds=delay_seconds,
+        deliver_at=None if deliver_at is None else _moment(deliver_at),
+    )
     print_record(found, as_json)
 
 
@@ -108,8 +140,7 @@ def rewind(
     ordered queue; with several partitions in that of each of them.
     """
     client = connect(data)
-    moment = int(to) if to.isascii() and to.isdigit() else to
-    follow(client, client.rewind_queue(name, moment), as_json)
+    follow(client, client.rewind_queue(name, _moment(to)), as_json)
 
 
 @queues.command("export")
@@ -174,3 +205,8 @@ def _selected(
         "younger_than_seconds": younger_than,
     }
     return {key: value for key, value in given.items() if value is not None}
+
+
+def _moment(text: str) -> str | int:
+    """A time, or seconds since the epoch."""
+    return int(text) if text.isascii() and text.isdigit() else text

@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from typing import Any, cast
 
 from cirrusmq_client.answers import FoundMessage
@@ -14,6 +15,7 @@ from cirrusmq_client.messages import Message, Received
 from cirrusmq_client.outcomes import Exchanged, Failed, Outcome, Sent
 from cirrusmq_client.sources import Queue, Source, part, queue_path, source_of
 from cirrusmq_client.steps import Entries, Entry, Steps, driven, listed
+from cirrusmq_client.times import to_text
 from cirrusmq_client.transport import Reply
 
 LONGEST_WAIT_SECONDS = 30.0
@@ -125,6 +127,41 @@ class MessageCalls(Calls):
             body="true" if body else None,
         )
         return cast(FoundMessage, shown)
+
+    @driven
+    def cancel(self, queue: str | Queue, message_id: str) -> Steps[None]:
+        """Take back a message that nobody has received. Conflict: it was; or MessageNotFound.
+
+        From a receiver's messages where `queue` names one, else from the queue's own.
+        """
+        source = Queue(queue) if isinstance(queue, str) else queue
+        path = f"{source.path}/messages/{part(message_id)}"
+        yield from self._call("DELETE", path, query=_of_receiver(source))
+
+    @driven
+    def reschedule(
+        self,
+        queue: str | Queue,
+        message_id: str,
+        *,
+        delay_seconds: int | None = None,
+        deliver_at: datetime | str | float | None = None,
+    ) -> Steps[FoundMessage]:
+        """Let a message that nobody has received be active so many seconds from now, or at a time.
+
+        A number is in seconds since the epoch. A call that is repeated because its answer was lost
+        counts `delay_seconds` from its last try. Conflict: it was received; or MessageNotFound.
+        """
+        source = Queue(queue) if isinstance(queue, str) else queue
+        body: dict[str, Any] = {}
+        if delay_seconds is not None:
+            body["delay_seconds"] = delay_seconds
+        if deliver_at is not None:
+            timed = deliver_at if isinstance(deliver_at, int | float) else to_text(deliver_at)
+            body["deliver_at"] = timed
+        path = f"{source.path}/messages/{part(message_id)}"
+        reply = yield from self._call("PATCH", path, body, query=_of_receiver(source))
+        return cast(FoundMessage, reply.json)
 
     @driven
     def delete(self, source: str | Source, receipts: Sequence[str]) -> Steps[Outcome]:
@@ -244,6 +281,10 @@ def _wanted(
         body["receiver"] = source.receiver
     longest = LONGEST_WAIT_SECONDS if wait_seconds is None else wait_seconds
     return source.path + "/messages/receive", body, longest
+
+
+def _of_receiver(queue: Queue) -> dict[str, str] | None:
+    return None if queue.receiver is None else {"receiver": queue.receiver}
 
 
 def _messages(reply: Reply) -> list[Received]:

@@ -12,6 +12,8 @@ KNOWN: Mapping[str, frozenset[str]] = {
     "GET /keys": _PAGE | {"account"},
     "GET /grants": _PAGE,
     "GET /queues/{queue}/messages/{id}": frozenset({"receiver", "group", "body"}),
+    "DELETE /queues/{queue}/messages/{id}": frozenset({"receiver"}),
+    "PATCH /queues/{queue}/messages/{id}": frozenset({"receiver"}),
     "GET /topics/{topic}/messages/{id}": frozenset({"body"}),
     "GET /queues/{queue}/grants": _PAGE,
     "GET /topics/{topic}/grants": _PAGE,

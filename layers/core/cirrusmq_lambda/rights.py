@@ -21,6 +21,7 @@ _WORK = ("confirm", "secret", "pause", "resume", "retry", "rewind")
 SENDS = frozenset(
     {
         f"POST {_QUEUE}/messages",
+        *(f"{method} {_QUEUE}/messages/{{id}}" for method in ("DELETE", "PATCH")),
         f"POST {_TOPIC}/messages",
         *(f"POST {_TOPIC}/half/{call}" for call in ("commit", "rollback", "receive")),
     }

@@ -76,6 +76,8 @@ TOMBSTONE_MS = ATTEMPT_AGE_MS + 40_000
 attempt of 119 s may be stored by a call that takes 29 s more."""
 FAN_OUT_TOMBSTONE_MS = 86_400_000
 """The same for a parcel that fan-out made: the stream repeats a batch for as long."""
+CANCELLATION_TOLD_MS = 120_000
+"""How long at least a cancelled message is known as that, so that the call can be repeated."""
 
 MOVE_WAIT_MS = 60_000
 """A message that waits longer than this for a retry is re-keyed to its due time."""

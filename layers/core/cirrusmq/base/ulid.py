@@ -23,6 +23,15 @@ def encode(time_ms: int, entropy: bytes) -> str:
 
 def time_of(text: str) -> int:
     """Milliseconds in a ULID, upper or lower case; ValueError where `text` is none."""
+    return _number(text) >> 80
+
+
+def entropy_of(text: str) -> bytes:
+    """The other 10 bytes of a ULID; ValueError where `text` is none."""
+    return (_number(text) & (1 << 80) - 1).to_bytes(ENTROPY_BYTES, "big")
+
+
+def _number(text: str) -> int:
     if len(text) != CHARACTERS or not text.isascii():
         raise ValueError("a ULID has 26 characters")
     upper = text.upper()
@@ -31,4 +40,4 @@ def time_of(text: str) -> int:
     number = int(upper.translate(_TO_PYTHONS), 32)
     if number >> 128:
         raise ValueError("a ULID has 128 bits")
-    return number >> 80
+    return number

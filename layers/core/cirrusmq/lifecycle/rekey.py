@@ -21,6 +21,7 @@ from cirrusmq.model.parcel import MOVED, Parcel
 from cirrusmq.model.source import Source
 from cirrusmq.model.transitions import under_key
 from cirrusmq.runtime.core import Core
+from cirrusmq.runtime.store import Item
 from cirrusmq.storage.parcels import age_note, parcel_item
 
 SWEPT_MS = 180_000
@@ -59,7 +60,21 @@ def rekeyed(
     function knows when they are due.
     """
     came_from = origin(core, source, parcel, places, now_ms, MOVED)
-    return replace(under_key(parcel, places, key_ms, due_ms, came_from), invokes=False)
+    # A key that may not grow would be one that was there before.
+    later_ms = max(key_ms, parcel.key_ms + 1)
+    return replace(under_key(parcel, places, later_ms, due_ms, came_from), invokes=False)
+
+
+def rekeyed_to_due(
+    core: Core, source: Source, parcel: Parcel, place: int, key_ms: int, due_ms: int, now_ms: int
+) -> Parcel:
+    """The message at `place`, never received, in a parcel of its own: under a key that may be
+    earlier than its own, but not than now.
+
+    The stream tells a source that hands messages to a function.
+    """
+    came_from = origin(core, source, parcel, [place], now_ms, MOVED)
+    return under_key(parcel, [place], key_ms, due_ms, came_from)
 
 
 def rekey(
@@ -70,21 +85,20 @@ def rekey(
     moved: Parcel,
     now_ms: int,
     nonces: Mapping[int, bytes] | None = None,
+    alongside: Sequence[Item] = (),
 ) -> Parcel | None:
     """Put `moved` in the place of the messages at `places`, in one transaction.
 
     Their receipts end. The new key no longer says when they are too old for a source that gives
-    messages up by age, so the sweep gets a note. Answers the rest of the parcel; None where
-    another worker was faster.
+    messages up by age, so the sweep gets a note. `alongside`: items put in the same transaction.
+    Answers the rest of the parcel; None where another worker was faster.
     """
     limit_ms = age_limit_ms(source)
-    notes = []
+    notes = [*alongside]
     if limit_ms is not None and _needs_note(source, moved, limit_ms):
-        note = age_note(moved, limit_ms)
-        notes = [{"Put": {"TableName": core.tables.messages, "Item": note}}]
-    return move_out(
-        core, source, parcel, places, [parcel_item(moved)], now_ms, nonces, MOVED, notes
-    )
+        notes.append(age_note(moved, limit_ms))
+    puts = [{"Put": {"TableName": core.tables.messages, "Item": note}} for note in notes]
+    return move_out(core, source, parcel, places, [parcel_item(moved)], now_ms, nonces, MOVED, puts)
 
 
 def _needs_note(source: Source, moved: Parcel, limit_ms: int) -> bool:

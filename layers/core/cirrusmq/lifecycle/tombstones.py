@@ -5,8 +5,9 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 
+from cirrusmq.base import limits
 from cirrusmq.base.errors import Unavailable
-from cirrusmq.model.parcel import DROPPED, GONE, MOVED, Parcel, tombstone_until
+from cirrusmq.model.parcel import CANCELLED, DROPPED, GONE, MOVED, Parcel, tombstone_until
 from cirrusmq.model.source import Source, rewindable, rewindable_until
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import ConditionFailed, TransactionRefused
@@ -30,8 +31,28 @@ def may_vanish(
     """
     if source.traced and (GONE in states or DROPPED in states):
         return False
-    moved = GONE in states or MOVED in states
-    return not (moved and parcel.first_key) or now_ms > tombstone_until(parcel, scale)
+    moved = GONE in states or MOVED in states or CANCELLED in states
+    if moved and parcel.first_key and now_ms <= tombstone_until(parcel, scale):
+        return False
+    return now_ms > _told_until(parcel, states, scale)
+
+
+def cancelled_end_ms(source: Source, parcel: Parcel, scale: float) -> int | None:
+    """The end of a parcel that was left with nothing by a cancellation; None: its own stays."""
+    deleted = any(rewindable(source, parcel, place) for place in range(parcel.count))
+    if not parcel.spent() or deleted:
+        return None
+    taken_until_ms = tombstone_until(parcel, scale) if parcel.first_key else 0
+    return max(taken_until_ms, _told_until(parcel, parcel.visible_ms, scale)) + 1
+
+
+def _told_until(parcel: Parcel, states: Sequence[int], scale: float) -> int:
+    """Until when the parcel must tell that messages of it were cancelled; 0 where none was.
+
+    A call that is repeated because its answer was lost finds that it is done.
+    """
+    times = [parcel.first_received_ms[place] for place, at in enumerate(states) if at == CANCELLED]
+    return max(times) + int(limits.CANCELLATION_TOLD_MS * scale) if times else 0
 
 
 def clear(core: Core, source: Source, parcel: Parcel, now_ms: int) -> None:

@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple, TypeAlias
 import msgspec
 
 from cirrusmq.lifecycle.moves import REWOUND, VANISHED
-from cirrusmq.model.parcel import DELETED, DROPPED, Parcel
+from cirrusmq.model.parcel import CANCELLED, DELETED, DROPPED, Parcel
 
 Kind: TypeAlias = Literal[
     "sent",
@@ -153,7 +153,7 @@ def _modifications(before: Parcel, after: Parcel) -> Iterator[Event]:
         # Fewer in a live message: a claim was undone. (A rewind counts from 0 again.)
         if received > 0 or (received < 0 and was > DELETED):
             yield Event(after.source_id, "received", received, size * received)
-        if was > DELETED and now == DELETED:
+        if was > DELETED and now in (DELETED, CANCELLED):
             yield Event(after.source_id, "deleted", 1, size)
         elif was > DELETED and now == DROPPED:
             yield Event(after.source_id, "dropped", 1, size)

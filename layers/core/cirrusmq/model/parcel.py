@@ -24,6 +24,8 @@ MOVED = -2
 """A `visible_ms` that says: it is elsewhere in the same source, in a parcel of its own."""
 DROPPED = -3
 """A `visible_ms` that says: its retries are used up, and no dead-letter queue takes it."""
+CANCELLED = -4
+"""A `visible_ms` that says: cancelled by its sender, before it was received."""
 _MARK_BYTES = 5
 _MESSAGE_ID = re.compile(r"Msg-([0-9A-HJKMNP-TV-Z]{26})([0-9A-F])", re.ASCII)
 

@@ -14,6 +14,7 @@
      or held └─ moved ──────> MOVED     re-keyed: in a parcel of its own, by `under_key`
 
      visible ┬─ dropped ────> DROPPED   its retries are used up, and nothing takes dead letters
+             ├─ cancelled ──> CANCELLED  by its sender; it was never received
              ├─ delivered ──> DELETED   posted to a URL, without a lease of the message
              ├─ failed ─────> visible   when it is posted again
              └─ kept ───────> visible   at its expiry: it is not posted again
@@ -37,7 +38,7 @@ import msgspec
 from msgspec.structs import replace
 
 from cirrusmq.model.message import pack, unpack
-from cirrusmq.model.parcel import DELETED, DROPPED, Parcel, sort_key, where_differing
+from cirrusmq.model.parcel import CANCELLED, DELETED, DROPPED, Parcel, sort_key, where_differing
 from cirrusmq.model.receipt import lease_nonce
 from cirrusmq.model.source import Source
 
@@ -144,6 +145,11 @@ def dropped() -> Change:
     return Change(visible_ms=DROPPED)
 
 
+def cancelled(now_ms: int) -> Change:
+    """Its sender takes it back; in the place of its first receive is when that was."""
+    return Change(visible_ms=CANCELLED, first_received_ms=now_ms)
+
+
 def reopened(parcel: Parcel, now_ms: int, *, waits: bool) -> Change:
     """A rewind brings a deleted message back, never received; `waits`: when its group is free."""
     return Change(
@@ -227,7 +233,7 @@ def changed(parcel: Parcel, changes: Changes) -> Parcel:
 def under_key(
     parcel: Parcel, places: Sequence[int], key_ms: int, due_ms: int, moved_from: str | None
 ) -> Parcel:
-    """The messages at `places` in a parcel of their own, under a later key, due at `due_ms`.
+    """The messages at `places` in a parcel of their own, under another key, due at `due_ms`.
 
     `moved_from` is for the meter: the source they came from, where that must be told.
     """
@@ -244,8 +250,7 @@ def under_key(
 
     return replace(
         parcel,
-        # A key that may not grow would be one that was there before.
-        sort_key=sort_key(max(key_ms, parcel.key_ms + 1), parcel_id),
+        sort_key=sort_key(key_ms, parcel_id),
         parcel_id=parcel_id,
         visible_ms=(due_ms,) * len(places),
         waits_ms=(0,) * len(places) if parcel.waits_ms else (),

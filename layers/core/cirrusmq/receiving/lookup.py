@@ -1,16 +1,17 @@
 """Looking a message up by its id, within a bound of read units.
 
-A message that has never moved is under the key that follows from its id and its queue's delay: one
-read, whatever the backlog. One that was given back, that has a delay of its own, or that came from
-another queue is under a key that is written nowhere else. Keys only grow, so it is looked for
-behind its first key, and then from the end of its partition backwards:
+A message that has never moved is under the key that follows from its id and its delay, which is in
+its id or its queue's: one read, whatever the backlog. One that was given back, that was sent with
+others of other delays, or that came from another queue is under a key that is written nowhere
+else. It is looked for behind its first key, and then from the end of its partition backwards; one
+whose due time was changed has a note of its present key:
 
     first key ──> as far as half the units go        ... not read ...        <── the rest ── end
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal, TypeAlias
 
 import msgspec
@@ -18,14 +19,16 @@ import msgspec
 from cirrusmq.base import ulid
 from cirrusmq.base.errors import MessageNotFound
 from cirrusmq.lifecycle.contents import read_contents
+from cirrusmq.model.delayed_id import delay_in
 from cirrusmq.model.message import Message
-from cirrusmq.model.parcel import Parcel, send_and_position, sort_key
+from cirrusmq.model.parcel import CANCELLED, Parcel, send_and_position, sort_key
 from cirrusmq.model.queue import Queue
 from cirrusmq.model.source import Source
 from cirrusmq.runtime.core import Core
 from cirrusmq.sending.parcels import group_hash, group_partition
 from cirrusmq.storage.bisection import Budget
 from cirrusmq.storage.parcels import PARCELS, partition_key, read_parcel
+from cirrusmq.storage.place_notes import read_place
 from cirrusmq.storage.scan import LAST_KEY
 
 LOOKUP_UNITS = 48.0
@@ -60,30 +63,8 @@ def look_up(
     `group`: its group, where the source is ordered, which bounds the search to that. Raises
     MessageNotFound where it is not there, or not found within `LOOKUP_UNITS`.
     """
-    known = send_and_position(message_id)
-    if known is None:
-        raise MessageNotFound
-    send_id, position = known
-    now_ms, budget = core.now_ms(), Budget(LOOKUP_UNITS)
-    parcels = (
-        _in_groups(core, source, group, budget)
-        if source.ordered
-        else _by_time(core, queue, source, send_id, budget)
-    )
-    for parcel in parcels:
-        if parcel.send_id != send_id or not source.keeps(parcel):
-            continue
-        for place in range(parcel.count):
-            # Each place that it left on its way says so.
-            if parcel.position(place) == position and parcel.live(place):
-                return _found(core, source, parcel, place, now_ms, body=body)
-    raise MessageNotFound("There is no such message, or it was not found within 50 read units.")
-
-
-def _found(
-    core: Core, source: Source, parcel: Parcel, place: int, now_ms: int, *, body: bool
-) -> Found:
-    if now_ms >= parcel.expires_ms:
+    parcel, place = locate(core, queue, source, message_id, group=group)
+    if not parcel.live(place):
         raise MessageNotFound
     message = None
     if body:
@@ -91,7 +72,46 @@ def _found(
         message = messages.get(place)
         if message is None:
             raise MessageNotFound
-    return Found(parcel=parcel, place=place, state=_state(parcel, place, now_ms), message=message)
+    return found_at(core, parcel, place, message)
+
+
+def found_at(core: Core, parcel: Parcel, place: int, message: Message | None = None) -> Found:
+    """The message at a parcel's place, in its present state."""
+    state = _state(parcel, place, core.now_ms())
+    return Found(parcel=parcel, place=place, state=state, message=message)
+
+
+def locate(
+    core: Core, queue: Queue, source: Source, message_id: str, *, group: str | None = None
+) -> tuple[Parcel, int]:
+    """The parcel with a message, and its place there: it is live, or was cancelled a moment ago.
+
+    Raises MessageNotFound as `look_up` does.
+    """
+    known = send_and_position(message_id)
+    if known is None:
+        raise MessageNotFound
+    send_id, position = known
+    budget = Budget(LOOKUP_UNITS)
+    parcels = (
+        _in_groups(core, source, group, budget)
+        if source.ordered
+        else _by_time(core, queue, source, send_id, position, budget)
+    )
+    for parcel in parcels:
+        if parcel.send_id != send_id or not source.keeps(parcel):
+            continue
+        for place in range(parcel.count):
+            # Each place that it left on its way says so.
+            if parcel.position(place) == position and _stays(parcel, place):
+                if core.now_ms() >= parcel.expires_ms:
+                    raise MessageNotFound
+                return parcel, place
+    raise MessageNotFound("There is no such message, or it was not found within 50 read units.")
+
+
+def _stays(parcel: Parcel, place: int) -> bool:
+    return parcel.live(place) or parcel.visible_ms[place] == CANCELLED
 
 
 def _state(parcel: Parcel, place: int, now_ms: int) -> State:
@@ -102,11 +122,11 @@ def _state(parcel: Parcel, place: int, now_ms: int) -> State:
 
 
 def _by_time(
-    core: Core, queue: Queue, source: Source, send_id: str, budget: Budget
+    core: Core, queue: Queue, source: Source, send_id: str, position: int, budget: Budget
 ) -> Iterator[Parcel]:
     """Parcels of an unordered source in which the message may be, the likeliest first."""
     begun_ms = ulid.time_of(send_id)
-    attributes = queue.attributes
+    attributes, own = queue.attributes, delay_in(send_id)
     delays = [attributes.delay_seconds, *(seconds for _, seconds in queue.earlier_delays)]
     firsts = [sort_key(begun_ms + each * 1000, send_id) for each in dict.fromkeys(delays)]
     partition = queue.partition_of(send_id)
@@ -114,15 +134,27 @@ def _by_time(
     others = [each for each in range(source.partitions) if each != partition]
     pks = [partition_key(PARCELS, source.id, each) for each in (partition, *others)]
     keys = [(pk, first) for pk in pks for first in firsts][:_FIRST_KEYS]
-    for some in (keys[: len(firsts)], keys[len(firsts) :]):
-        items = core.store.get_many(core.tables.messages, some, consistent=True)
-        budget.spend(len(some))
-        yield from map(read_parcel, items.values())
+    carried = [] if own is None else [(pks[0], sort_key(begun_ms + own * 1000, send_id))]
+    yield from _at(core, carried, budget)
+    yield from _at(core, keys[: len(firsts)], budget)
+    budget.spend(1)
+    noted = read_place(core, source.id, send_id, position)
+    yield from _at(core, [noted] if noted else [], budget)
+    yield from _at(core, keys[len(firsts) :], budget)
     from_ms = f"{begun_ms:013d}"
     yield from _pages(core, pks[0], from_ms, LAST_KEY, budget.portion(budget.left / 2))
     yield from _pages(core, pks[0], LAST_KEY, from_ms, budget, backwards=True)
     for pk in pks[1:]:
         yield from _pages(core, pk, from_ms, LAST_KEY, budget)
+
+
+def _at(core: Core, keys: Sequence[tuple[str, str]], budget: Budget) -> Iterable[Parcel]:
+    """The parcels under these keys."""
+    if not keys:
+        return ()
+    items = core.store.get_many(core.tables.messages, keys, consistent=True)
+    budget.spend(len(keys))
+    return map(read_parcel, items.values())
 
 
 def _in_groups(core: Core, source: Source, group: str | None, budget: Budget) -> Iterator[Parcel]:

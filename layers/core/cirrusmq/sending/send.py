@@ -9,9 +9,10 @@ from typing import Annotated, TypeAlias
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from cirrusmq.base import limits
+from cirrusmq.base import limits, ulid
 from cirrusmq.base.errors import CirrusMQError, InvalidParameter, LimitExceeded, Unavailable
 from cirrusmq.base.request_token import check_attempt
+from cirrusmq.model.delayed_id import with_delay
 from cirrusmq.model.message import Message, check_answer_size, check_body_size, check_event_size
 from cirrusmq.model.queue import Queue
 from cirrusmq.runtime.core import Core
@@ -191,9 +192,20 @@ def _check_room(core: Core, queue: Queue, count: int) -> None:
 
 
 def _send_id(core: Core, queue: Queue, request: SendRequest, begun_ms: int) -> str:
+    """The id of a send; a message that is due at a time of its own is found by that in its id.
+
+    An id has one delay, which is that of all messages where the library sends them.
+    """
     if isinstance(request.attempt, UnsetType):
-        return new_send_id(core, begun_ms)
-    return next(repeatable_send_ids(queue.account, queue.id, request, begun_ms))
+        send_id = new_send_id(core, begun_ms)
+    else:
+        send_id = next(repeatable_send_ids(queue.account, queue.id, request, begun_ms))
+    for message in request.messages:
+        if not isinstance(message.delay_seconds, UnsetType):
+            return ulid.encode(
+                begun_ms, with_delay(ulid.entropy_of(send_id), message.delay_seconds)
+            )
+    return send_id
 
 
 def _store(

@@ -11,6 +11,7 @@
 | Messages | `A#<source id>#<partition>` | `<sent + max age>#<sort key>` | a re-keyed parcel's age |
 | Messages | `H#<source id>#<partition>` | `H` | the mark of a partition's head |
 | Messages | `W#<queue id>` | `<time>#<partition>#…` | a wake-up: `cirrusmq.storage.wake_ups` |
+| Messages | `M#<source id>#<send id>` | number in the send | `cirrusmq.storage.place_notes` |
 | Messages | `D#<queue id>#<hash>` | `D` | `DeduplicationItem` |
 | Messages | `N#<queue id>#<partition>` | `N` | a sequence's counter |
 | Messages | `F#<source id>` | number of a slot, or `wake` | `cirrusmq.invoking.slots` |

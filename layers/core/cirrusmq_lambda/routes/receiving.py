@@ -8,6 +8,7 @@ from functools import partial
 from cirrusmq.access.permissions import find_queue
 from cirrusmq.base.errors import InvalidParameter
 from cirrusmq.base.limits import ANSWER_BYTES, LARGEST_ANSWER_BYTES
+from cirrusmq.model.queue import Queue
 from cirrusmq.model.source import Source
 from cirrusmq.queues.receivers import source_named
 from cirrusmq.receiving.receive import Begun, ReceiveRequest, begin, take
@@ -23,7 +24,7 @@ from cirrusmq_lambda.answers.received import (
 from cirrusmq_lambda.http import Request, Route, following, read_flag
 from cirrusmq_lambda.problems import describe
 from cirrusmq_lambda.receipt_sources import source_of
-from cirrusmq_lambda.replies import Ok
+from cirrusmq_lambda.replies import NoContent, Ok
 from cirrusmq_lambda.topic_paths import pull_source
 
 ANSWER_SECONDS = 2
@@ -74,6 +75,31 @@ def look_up_in_queue(request: Request) -> Ok[FoundMessage]:
     )
 
 
+def cancel_in_queue(request: Request) -> NoContent:
+    """Take back a message that was not received."""
+    from cirrusmq.receiving.unreceived import cancel
+
+    queue, source = _sent_to(request)
+    cancel(request.core, queue, source, request.path("id"))
+    return NoContent()
+
+
+def reschedule_in_queue(request: Request) -> Ok[FoundMessage]:
+    """Let a message that was not received be active earlier or later."""
+    from cirrusmq.receiving.unreceived import RescheduleRequest, reschedule
+
+    queue, source = _sent_to(request)
+    body = request.body(RescheduleRequest)
+    found = reschedule(request.core, queue, source, request.path("id"), body)
+    return Ok(FoundMessage.of(found))
+
+
+def _sent_to(request: Request) -> tuple[Queue, Source]:
+    """A queue that the caller may send to, and the source of it that the call names."""
+    queue = find_queue(request.core, request.caller, request.path("queue"), "send")
+    return queue, source_named(request.core, queue, request.query.get("receiver"))
+
+
 def _receive(
     request: Request, find: Callable[[], Source], body: ReceiveRequest
 ) -> Ok[ReceivedMessages]:
@@ -119,6 +145,8 @@ ROUTES: dict[str, Route] = {
     "POST /queues/{queue}/messages/receive": receive_of_queue,
     "POST /queues/{queue}/messages/peek": peek_at_queue,
     "GET /queues/{queue}/messages/{id}": look_up_in_queue,
+    "DELETE /queues/{queue}/messages/{id}": cancel_in_queue,
+    "PATCH /queues/{queue}/messages/{id}": reschedule_in_queue,
     f"POST {SUBSCRIPTION}/messages/receive": receive_of_subscription,
     f"POST {SUBSCRIPTION}/messages/peek": peek_at_subscription,
 }

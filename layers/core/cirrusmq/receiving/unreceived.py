@@ -1,0 +1,144 @@
+"""Cancelling a message that nobody has received, and changing when it is due: by its id.
+
+Both are one write under the condition that the message still is as it was read, and a claim writes
+under the same one, so a receiver gets it or its sender has it back, never both:
+
+    sender      looks it up: v = 5     cancels: v = 5 still?  yes ──> CANCELLED
+    receiver    reads v = 5            claims:  v = 5 still?  no  ──> nothing
+
+A cancelled message keeps its parcel's key taken as long as a send may be repeated, which would
+store it anew, and at least for two minutes, in which the call itself can be repeated. A new due
+time is a new key, as after a give-back, in one transaction with a note for look-ups. The new key
+may be earlier than the old one, but is not before now: no reader has passed it.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta, UnsetType
+
+from cirrusmq.base import limits
+from cirrusmq.base.errors import Conflict, InvalidParameter, MessageNotFound, Unavailable
+from cirrusmq.base.timestamps import format_time, parse_moment
+from cirrusmq.lifecycle.rekey import rekey, rekeyed_to_due
+from cirrusmq.lifecycle.tombstones import cancelled_end_ms
+from cirrusmq.model.parcel import Parcel
+from cirrusmq.model.queue import Queue
+from cirrusmq.model.source import Source
+from cirrusmq.model.transitions import cancelled, changed
+from cirrusmq.receiving.lookup import Found, found_at, locate
+from cirrusmq.runtime.core import Core
+from cirrusmq.runtime.store import ConditionFailed
+from cirrusmq.sending.wake_ups import wake_receivers
+from cirrusmq.storage.changes import as_read, change
+from cirrusmq.storage.parcels import parcel_key
+from cirrusmq.storage.place_notes import place_note
+
+_TRIES = 4
+
+
+class RescheduleRequest(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """The body of a change of a message's due time: one of the two."""
+
+    delay_seconds: (
+        Annotated[
+            int,
+            Meta(
+                ge=0,
+                le=limits.DELAY_SECONDS[1],
+                description="an integer from 0 to 1,296,000 seconds, from now",
+            ),
+        ]
+        | UnsetType
+    ) = msgspec.UNSET
+    deliver_at: (
+        Annotated[
+            str | int | float,
+            Meta(description="an RFC 3339 time, or seconds since the beginning of 1970 in UTC"),
+        ]
+        | UnsetType
+    ) = msgspec.UNSET
+
+
+def cancel(core: Core, queue: Queue, source: Source, message_id: str) -> None:
+    """Take a message out of a source before it is received; one write unit.
+
+    That it was cancelled before is success. Raises MessageNotFound as a look-up does, and Conflict
+    where it was received.
+    """
+    _check_unordered(source, "cancelled")
+    for _ in range(_TRIES):
+        parcel, place = locate(core, queue, source, message_id)
+        if not parcel.live(place):
+            return
+        _check_unreceived(parcel, place)
+        changes = {place: cancelled(core.now_ms())}
+        after = changed(parcel, changes)
+        ends_ms = cancelled_end_ms(source, after, core.clock.scale)
+        still = as_read(parcel, changes, "visible_ms")
+        request = change(core.tables.messages, parcel_key(parcel), changes, still, ends_ms=ends_ms)
+        try:
+            core.store.write("UpdateItem", request)
+        except ConditionFailed:
+            continue
+        return
+    raise Unavailable
+
+
+def reschedule(
+    core: Core, queue: Queue, source: Source, message_id: str, request: RescheduleRequest
+) -> Found:
+    """Let a message that was never received be active from another time on.
+
+    6 write units for a small message, none where it is due then already. Raises as `cancel` does,
+    and InvalidParameter for a time that its life does not reach.
+    """
+    _check_unordered(source, "put off or brought forward")
+    if isinstance(request.delay_seconds, UnsetType) == isinstance(request.deliver_at, UnsetType):
+        raise InvalidParameter("delay_seconds", "or deliver_at is needed, and not both")
+    for tried in range(_TRIES):
+        parcel, place = locate(core, queue, source, message_id)
+        if not parcel.live(place):
+            raise MessageNotFound
+        _check_unreceived(parcel, place)
+        now_ms = core.now_ms()
+        due_ms = _due_ms(request, parcel, now_ms)
+        if max(parcel.visible_ms[place], now_ms) == due_ms:
+            return found_at(core, parcel, place)
+        # A key that an earlier change gave it may still be taken by messages that it was with.
+        moved = rekeyed_to_due(core, source, parcel, place, due_ms + tried, due_ms, now_ms)
+        note = place_note(moved, 0)
+        if rekey(core, source, parcel, [place], moved, now_ms, alongside=[note]) is not None:
+            if source.id == queue.id:
+                wake_receivers(core, queue, [moved], now_ms)
+            return found_at(core, moved, 0)
+    raise Unavailable
+
+
+def _due_ms(request: RescheduleRequest, parcel: Parcel, now_ms: int) -> int:
+    """When the message is due: a time that has passed means now."""
+    if isinstance(request.deliver_at, UnsetType):
+        assert isinstance(request.delay_seconds, int)
+        name, due_ms = "delay_seconds", now_ms + request.delay_seconds * 1000
+    else:
+        name = "deliver_at"
+        due_ms = max(parse_moment(name, request.deliver_at), now_ms)
+    if due_ms >= parcel.expires_ms:
+        ends = format_time(parcel.expires_ms)
+        raise InvalidParameter(name, f"must be before the end of the message's life, {ends}")
+    return due_ms
+
+
+def _check_unordered(source: Source, done: str) -> None:
+    if source.ordered:
+        raise InvalidParameter(
+            "queue", f"is ordered: its messages cannot be {done}, later ones would pass them"
+        )
+
+
+def _check_unreceived(parcel: Parcel, place: int) -> None:
+    """A dead letter's receive count begins anew: it was received, in its source."""
+    if parcel.receives[place] or parcel.dead_letter:
+        raise Conflict("The message was received; only its receiver can settle it.")
