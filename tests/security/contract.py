@@ -155,7 +155,7 @@ def set_stage() -> Stage:
         "/operations/{id}": operation,
         "/keys/{id}": key,
         "/keys/{id}/rotate": key,
-        "/queues/{queue}/messages/{id}": sent[0]["id"],
+        "/queues/{queue}/messages/{id}": sent[2]["id"],  # which nobody received
         "/topics/{topic}/messages/{id}": published.json["messages"][0]["id"],
     }
     return stage
