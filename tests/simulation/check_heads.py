@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tests.simulation.cancellers import CANCEL, RESCHEDULE
 from tests.simulation.deployment import Deployment
 from tests.simulation.history import Call, Violation
 from tests.simulation.places import Delivery
@@ -17,7 +18,7 @@ from tests.simulation.tracks import Book, Sent, Track
 
 FIRST_MS, AGAIN_MS = 500, 30_000
 """How late a message may be seen: for the first time, and after that."""
-_CHANGES = ("purge", "change", "redrive", "rewind")
+_CHANGES = ("purge", "change", "redrive", "rewind", CANCEL, RESCHEDULE)
 
 
 def check_heads(scenario: Scenario, deployment: Deployment, book: Book) -> Iterator[Violation]:

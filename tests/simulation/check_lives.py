@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from itertools import pairwise
 
+from tests.simulation.cancellers import CANCEL, RESCHEDULE, may_be_cancelled
 from tests.simulation.chaos import MOST_SKEW_MS
 from tests.simulation.check_leases import first_gone, free_ms, returns, revived
 from tests.simulation.draining import Drain
@@ -59,6 +60,8 @@ def _gone(book: Book, track: Track, delivery: Delivery) -> Iterator[Violation]:
 def _too_early(scenario: Scenario, book: Book, delivery: Delivery) -> Iterator[Violation]:
     """A message's own delay; the queue's may change meanwhile."""
     if delivery.dead is not None or delivery.count > 1 or book.by_kind["redrive"]:
+        return
+    if any(call.given["id"] == delivery.id for call in book.by_kind[RESCHEDULE]):
         return
     for sent in (each for each in book.sent.values() if each.label == delivery.label):
         delay = sent.calls[0].given["delays"][sent.place]
@@ -144,6 +147,8 @@ def _lost(scenario: Scenario, book: Book, drain: Drain, sent: Sent) -> Iterator[
             if _excused(scenario, book, drain, queue, sent_ms, call, sent):
                 continue
             track = book.track(reader, message_id)
+            if not track.deliveries and may_be_cancelled(book, message_id):
+                continue
             if not track.deliveries:
                 yield Violation(f"lost: {sent.label} was never received by {reader}", (call,))
                 continue
@@ -235,6 +240,7 @@ def _atomic(scenario: Scenario, book: Book) -> Iterator[Violation]:
         return
     seen = {delivery.label for track in book.tracks.values() for delivery in track.deliveries}
     seen |= {each.label for call in book.by_kind[HANDED] for each in call.given["messages"]}
+    seen |= {book.label_of[call.given["id"]] for call in book.by_kind[CANCEL] if call.effective}
     sends: defaultdict[str, list[Sent]] = defaultdict(list)
     for sent in book.sent.values():
         if sent.key is None:

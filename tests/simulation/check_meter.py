@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
+from tests.simulation.cancellers import CANCEL
 from tests.simulation.deployment import Deployment, scan
 from tests.simulation.history import Call, Violation
 from tests.simulation.scenario import Scenario
@@ -76,6 +77,9 @@ def check_usage(scenario: Scenario, deployment: Deployment, book: Book) -> Itera
                 tried.add(delivery.receipt)
                 if call.known and call.answer[number] == 0:
                     done.add(delivery.receipt)
+        for call in book.by_kind[CANCEL]:
+            tried |= {call.given["id"]} if call.effective else set()
+            done |= {call.given["id"]} if call.known else set()
         if not repeated and not book.by_kind["purge"]:
             yield from _within(place, "deleted", billed, len(done), len(tried) - len(done))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tests.simulation.cancellers import check_cancelled
 from tests.simulation.check_dead_letters import check_dead_letters
 from tests.simulation.check_half import check_half
 from tests.simulation.check_heads import check_heads
@@ -54,6 +55,7 @@ def _violations(scenario: Scenario, deployment: Deployment, drain: Drain) -> Ite
     yield from check_pushes(scenario, book)
     yield from check_invoking(scenario, book)
     yield from check_half(book)
+    yield from check_cancelled(book)
     yield from check_logs(book)
     yield from _counts(scenario, book, drain)
     if any(cast.part == "meter" for cast in scenario.cast):

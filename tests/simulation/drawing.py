@@ -8,6 +8,8 @@ from typing import Any
 
 from tests.simulation.places import Place
 from tests.simulation.scenario import (
+    CANCELLED,
+    CANCELLED_SEEDS,
     DEAD,
     HALF,
     HALF_SEEDS,
@@ -58,6 +60,8 @@ _MINUTE_MS = 60_000
 
 def draw_scenario(seed: int) -> Scenario:
     """The scenario of a seed."""
+    if seed >= CANCELLED_SEEDS:
+        return _cancelled_scenario(random.Random(f"cancelled {seed}"))
     if seed >= REWOUND_SEEDS:
         return _rewound_scenario(random.Random(f"rewound {seed}"))
     if seed >= HALF_SEEDS:
@@ -183,6 +187,34 @@ def _topic_scenario(draw: random.Random, family: str) -> Scenario:
         outage_ms=outage,
         failing=draw.choice((0, 0, 0.2)),
     )
+
+
+def _cancelled_scenario(draw: random.Random) -> Scenario:
+    """A queue whose senders cancel messages, or say when they are due, while receivers look."""
+    orders: dict[str, Any] = {
+        "partitions": draw.choice((1, 1, 2)),
+        "visibility_timeout_seconds": draw.choice((1, 2, 5)),
+        "message_retention_seconds": 345_600,
+        "delay_seconds": draw.choice((0, 2, 2, 10)),
+    }
+    if draw.random() < 0.3:
+        orders["rewind_seconds"] = 3_600
+    cast = [Cast(f"sender{n}", "sender", ORDERS, draw.choice((3, 5))) for n in range(2)]
+    cast += [Cast(f"canceller{n}", "canceller", ORDERS, draw.choice((5, 9))) for n in range(2)]
+    cast += [Cast(f"receiver{n}", "receiver", ORDERS, 4) for n in range(2)]
+    cast.append(Cast("sweeper", "sweeper", ORDERS, draw.choice((1, 3))))
+    cast.append(Cast("meter", "meter", ORDERS, 0))
+    scenario = Scenario(
+        family=CANCELLED,
+        queues={"orders": orders},
+        cast=tuple(cast),
+        pause_ms=draw.choice((300, 1_500, 4_000)),
+        big_bodies=draw.random() < 0.3,
+        attempts=draw.choice((0.3, 0.8)),
+        repeated=0.5,
+        deduplication=0,
+    )
+    return _in_objects(draw, scenario) if draw.random() < 0.3 else scenario
 
 
 def _half_scenario(seed: int) -> Scenario:

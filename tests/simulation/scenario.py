@@ -120,7 +120,10 @@ TRIGGERS = "triggers"
 """The family whose queues or groups name a function."""
 HALF = "half"
 """The family whose producers publish by half messages; its seeds are `HALF_SEEDS` and above."""
+CANCELLED = "cancelled"
+"""The family whose senders cancel and reschedule; its seeds are `CANCELLED_SEEDS` and above."""
 HALF_SEEDS = 1_000_000
 REWOUND_SEEDS = 2_000_000
+CANCELLED_SEEDS = 3_000_000
 ORDERS, DEAD = Place("orders"), Place("dead")
 NEWS = Place("news", topic=True)

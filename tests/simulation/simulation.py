@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tests.simulation.buckets import days_of
+from tests.simulation.cancellers import Canceller
 from tests.simulation.chaos import MOST_SKEW_MS, CallName, Chaos, draw_profile
 from tests.simulation.checks import check
 from tests.simulation.consumers import Receiver
@@ -47,6 +48,7 @@ _PARTS: dict[str, Callable[[Deployment, Scenario, Cast], Any]] = {
     "subscriber": Subscriber,
     "half producer": HalfProducer,
     "checker": Checker,
+    "canceller": Canceller,
     "group rewinder": GroupRewinder,
     "opener": Opener,
 }

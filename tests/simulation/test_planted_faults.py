@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 from tests.simulation import (
+    cancel_plants,
     cloud_plants,
     group_plants,
     half_plants,
@@ -18,7 +19,14 @@ from tests.simulation.checks import RAISED
 from tests.simulation.drawing import draw_scenario
 from tests.simulation.history import Violation
 from tests.simulation.plants import PLANTS
-from tests.simulation.scenario import HALF, HALF_SEEDS, REWOUND, REWOUND_SEEDS
+from tests.simulation.scenario import (
+    CANCELLED,
+    CANCELLED_SEEDS,
+    HALF,
+    HALF_SEEDS,
+    REWOUND,
+    REWOUND_SEEDS,
+)
 from tests.simulation.shrinking import shrink, tell
 from tests.simulation.simulation import play
 
@@ -78,7 +86,7 @@ def _seeds(fault: str) -> Iterator[int]:
     plant = PLANTS[fault]
     if fault in LAST_FOUND_BY:
         yield LAST_FOUND_BY[fault]
-    begins = {HALF: HALF_SEEDS, REWOUND: REWOUND_SEEDS}
+    begins = {HALF: HALF_SEEDS, REWOUND: REWOUND_SEEDS, CANCELLED: CANCELLED_SEEDS}
     seed, found = max((begins.get(kind, 0) for kind in plant.kinds), default=0), 0
     while found < (MOST_SEEDS_OF_RARE if plant.rare else MOST_SEEDS):
         if not plant.kinds or draw_scenario(seed).kinds.intersection(plant.kinds):
@@ -105,6 +113,7 @@ def test_the_planted_faults_are_there() -> None:
     assert secret_plants.__doc__
     assert object_plants.__doc__
     assert half_plants.__doc__
+    assert cancel_plants.__doc__
     assert trigger_plants.__doc__
     assert group_plants.__doc__
 

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.simulation.scenario import HALF_SEEDS, REWOUND_SEEDS
+from tests.simulation.scenario import CANCELLED_SEEDS, HALF_SEEDS, REWOUND_SEEDS
 from tests.simulation.shrinking import shrink, tell
 from tests.simulation.simulation import Run, play
 
@@ -54,6 +54,17 @@ def test_every_promise_of_rewound_groups_is_kept(first: int) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("first", range(REWOUND_SEEDS + 50, REWOUND_SEEDS + 1_050, 250))
 def test_every_promise_of_rewound_groups_is_kept_for_long(first: int) -> None:
+    _check(range(first, first + 250))
+
+
+@pytest.mark.parametrize("first", range(CANCELLED_SEEDS, CANCELLED_SEEDS + 50, SEEDS_PER_TEST))
+def test_every_promise_of_cancelled_messages_is_kept(first: int) -> None:
+    _check(range(first, first + SEEDS_PER_TEST))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("first", range(CANCELLED_SEEDS + 50, CANCELLED_SEEDS + 1_050, 250))
+def test_every_promise_of_cancelled_messages_is_kept_for_long(first: int) -> None:
     _check(range(first, first + 250))
 
 

@@ -1,0 +1,100 @@
+"""Senders that change their minds: they cancel what was sent, or say when it is due."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from random import Random
+from typing import Any
+
+from tests.simulation.deployment import Deployment
+from tests.simulation.environments import Client
+from tests.simulation.history import Call, Violation
+from tests.simulation.scenario import Cast, Scenario
+from tests.simulation.tracks import Book, Track
+
+from cirrusmq.base.timestamps import format_time, parse_time
+
+CANCEL, RESCHEDULE = "cancel", "reschedule"
+_ROUTE = "/queues/{queue}/messages/{id}"
+
+
+class Canceller:
+    """Cancels and reschedules messages of one queue, those sent last."""
+
+    def __init__(self, deployment: Deployment, scenario: Scenario, cast: Cast) -> None:
+        self._deployment = deployment
+        self._queue = cast.place.name
+        self._client = Client(cast.name)
+
+    def step(self, number: int, draw: Random) -> None:
+        """One message, and once more where its answer is lost."""
+        stage = self._deployment.stage
+        self._client.begin(number)
+        sent = [
+            message_id
+            for call in self._deployment.history.calls
+            if call.kind in ("send", "send again") and call.known
+            for message_id, _ in call.answer
+        ]
+        if not sent:
+            return
+        message_id = draw.choice(sent[-6:])
+        for _ in range(3):
+            if draw.random() < 0.5:
+                call = self._call(CANCEL, "DELETE", message_id, None)
+            else:
+                call = self._call(RESCHEDULE, "PATCH", message_id, self._due(draw))
+            if call.outcome in ("answered", "refused") and draw.random() < 0.6:
+                return
+            stage.pause(draw.choice((0, 100, 500, 5_000)))
+
+    def _due(self, draw: Random) -> dict[str, Any]:
+        if draw.random() < 0.5:
+            return {"delay_seconds": draw.choice((0, 1, 3, 20))}
+        at_ms = self._deployment.stage.now_ms() + draw.choice((-1_000, 500, 2_000, 8_000))
+        return {"deliver_at": format_time(at_ms)}
+
+    def _call(self, kind: str, method: str, message_id: str, body: Any) -> Call:
+        given = {"id": message_id, **(body or {})}
+        path = {"queue": self._queue, "id": message_id}
+        return self._deployment.http(
+            *(self._client, kind, self._queue, given, f"{method} {_ROUTE}", path, body),
+            read=lambda _, answer: answer and parse_time("visible_at", answer["visible_at"]),
+        )
+
+
+def check_cancelled(book: Book) -> Iterator[Violation]:
+    """Nobody receives what was cancelled, nor anything before it is due."""
+    changed = _by_id(book.by_kind[RESCHEDULE])
+    cancelled = _by_id(book.by_kind[CANCEL])
+    for track in book.tracks.values():
+        for delivery in track.deliveries:
+            for call in cancelled[track.id]:
+                if call.known and not _consumed(track, call):
+                    yield Violation("received, and cancelled", (call, delivery.call))
+            calls = [call for call in changed[track.id] if call.effective]
+            if delivery.count > 1 or not calls or not all(call.known for call in calls):
+                continue
+            # It was not received before any of them, or that would have been refused.
+            *others, last = sorted(calls, key=lambda call: call.ended)
+            in_turn = all(call.ended < last.begun for call in others)
+            if in_turn and not _consumed(track, last) and delivery.claim_ms < last.answer:
+                yield Violation("received before it was due", (last, delivery.call))
+
+
+def _consumed(track: Track, call: Call) -> bool:
+    """Whether it may have been deleted before: a send that is repeated stores it anew then."""
+    return any(True for _ in track.acts_before("delete", call.ended))
+
+
+def may_be_cancelled(book: Book, message_id: str) -> bool:
+    """Whether a call may have cancelled it."""
+    return any(call.effective and call.given["id"] == message_id for call in book.by_kind[CANCEL])
+
+
+def _by_id(calls: list[Call]) -> defaultdict[str, list[Call]]:
+    held: defaultdict[str, list[Call]] = defaultdict(list)
+    for call in calls:
+        held[call.given["id"]].append(call)
+    return held
