@@ -95,6 +95,9 @@ def use_everything(client: Any, name: str) -> None:
     receipts = [message.receipt for message in held]
     client.change_visibility(name, {receipts[0]: 60})
     client.look_up(name, held[0].id, body=True)
+    (later,) = client.send(name, [Message("later")])
+    client.reschedule(name, later.id, delay_seconds=600)
+    client.cancel(name, later.id)
     client.delete(name, receipts[:2])
     client.delete(name, receipts[:1])
     client.give_back(name, receipts[2:3], 600)
