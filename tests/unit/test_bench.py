@@ -21,6 +21,7 @@ from bench.counted.designs import (
 from bench.counted.lives import (
     BATCH_1_KB,
     BATCH_64_KB,
+    FULL_64_KB,
     SINGLE_1_KB,
     SINGLE_64_KB,
     SINGLE_64_KB_JSON,
@@ -30,6 +31,7 @@ from bench.counted.lives import (
     metering_units,
     our_life,
     published_life,
+    push_invocations,
 )
 from bench.drawing import svg
 from bench.measured import calls
@@ -152,6 +154,17 @@ def test_a_push_takes_more_calls_where_there_is_more_to_post() -> None:
     waiting = (5 * cost.PUSH_MS + 15 * cost.SHARING_MS + 300 * cost.POSTING_MS) / 1_000
     alone = (cost.PUSH_MS + 19 * cost.SHARING_MS) / 1_000
     assert usage.gb_seconds - one.gb_seconds == pytest.approx((waiting - alone) * cost.PUSH_GB)
+
+
+def test_a_batch_of_1_mb_is_pushed_by_as_many_calls_as_one_of_16_kb() -> None:
+    """It is in an object: the table alone takes 256 KB of a batch, and would refuse it."""
+    assert push_invocations(FULL_64_KB) == push_invocations(BATCH_1_KB) == 5
+
+
+@pytest.mark.parametrize("protocol", ["http", "pull"])
+def test_a_refused_batch_is_named_and_not_counted_as_undelivered(protocol: str) -> None:
+    with pytest.raises(RuntimeError, match=r"refused 16 messages.*RequestTooLarge"):
+        published_life(FULL_64_KB, protocol)
 
 
 def test_a_topic_with_20_urls_costs_at_most_26_dollars_a_million_on_provisioned_tables() -> None:

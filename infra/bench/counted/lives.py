@@ -141,9 +141,7 @@ def push_invocations(workload: Workload, count: int = SUBSCRIPTIONS) -> int:
     alice.put("/topics/news")
     for number in range(count):
         subscribe(alice, "http", number)
-    reply = alice.post("/topics/news/messages", {"messages": workload.messages()})
-    if reply.status != 201:
-        raise RuntimeError(reply.text)
+    _put_in(alice, "/topics/news", workload.messages())
     world.run_stream("fan_out")
     return _deliver(world, count * workload.count)
 
@@ -207,7 +205,7 @@ def _with_url(policy: str) -> tuple[World, Client]:
 
 def _publish_singles(client: Client, count: int) -> None:
     for _ in range(count):
-        client.post("/topics/news/messages", {"messages": [bodies.text(100)]})
+        _put_in(client, "/topics/news", [bodies.text(100)])
 
 
 def left_behind(workload: Workload, objects: Requests | None = None) -> tuple[int, int, int]:
@@ -249,7 +247,7 @@ def subscribe(client: Client, protocol: str, number: int) -> None:
 def _spread(
     world: World, client: Client, messages: Sequence[Message], protocol: str, count: int
 ) -> None:
-    client.post("/topics/news/messages", {"messages": messages})
+    _put_in(client, "/topics/news", messages)
     world.run_stream("fan_out")
     if protocol == "http":
         _deliver(world, count * len(messages))
@@ -276,10 +274,15 @@ def _subscription(number: int) -> str:
 
 def _go_through(client: Client, messages: Sequence[Message], **fields: Any) -> None:
     sent = [message | fields for message in messages]
-    reply = client.post("/queues/work/messages", {"messages": sent})
-    if reply.status != 201:
-        raise RuntimeError(reply.text)
+    _put_in(client, "/queues/work", sent)
     _take(client, "/queues/work", len(messages))
+
+
+def _put_in(client: Client, target: str, messages: Sequence[Message]) -> None:
+    """Send to a queue or publish to a topic; what is refused would be missed far from here."""
+    reply = client.post(f"{target}/messages", {"messages": messages})
+    if reply.status != 201:
+        raise RuntimeError(f"{target} refused {len(messages)} messages: {reply.text}")
 
 
 def _take(client: Client, source: str, count: int) -> None:
