@@ -126,6 +126,35 @@ class TestLongQueues:
         assert units(world) - before <= REPEAT_UNITS + 10
 
 
+def test_a_repeat_behind_a_long_flight_finds_all_that_were_given_back_one_by_one() -> None:
+    """They stand at the times they were due at, and were first received long before the attempt."""
+    world = World(seed=5)
+    alice = queue(world, 1)
+    alice.send("orders", "x" * 100)
+    (parcel,) = parcels(world)
+    (held,) = alice.receive("orders")
+    alice.post("/queues/orders/messages/delete", {"receipts": [held["receipt"]]})
+    now_ms = world.clock.now_ms()
+    copies(world, parcel, 1, now_ms, now_ms + 300_000, held=True)
+    world.clock.pass_seconds(600)
+    alice.send("orders", "a", "b")
+    for message in alice.receive("orders", 16):
+        world.clock.pass_seconds(2)
+        receipts = {"receipts": [message["receipt"]], "delay_seconds": 2}
+        alice.post("/queues/orders/messages/give-back", receipts)
+    world.clock.pass_seconds(40)
+    token = attempt(world)
+    first = alice.receive("orders", 16, attempt=token)
+    assert [message["body"] for message in first] == ["a", "b"]
+    before = units(world)
+
+    again = alice.receive("orders", 16, attempt=token, repeat=True)
+
+    assert units(world) - before <= REPEAT_UNITS
+    assert [message["body"] for message in again] == ["a", "b"]
+    assert again == first
+
+
 def _id(message: dict[str, Any]) -> str:
     return str(message["id"])
 

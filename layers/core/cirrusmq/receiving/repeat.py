@@ -11,7 +11,9 @@ A small partition is read whole. In a large one first deliveries are in the orde
     received   long ago   before the attempt | after the attempt | never
                                        <──── 8   16 units ────>
 
-The place is found by bisecting, half a unit for each step.
+The place is found by bisecting, half a unit for each step. Messages that were given back stand
+among others than those they were sent with, on either side of it: unless there are as many as are
+wanted behind it, those before it are looked at as well.
 """
 
 from __future__ import annotations
@@ -63,7 +65,7 @@ def _held_in(
             parcels = _around(core, pk, chance.ring_start, budget)
             held = _held_in_groups(source, parcels, chance.nonce_of, core.now_ms())
         else:
-            held = _held_in_partition(core, source, pk, chance, budget)
+            held = _held_in_partition(core, source, pk, chance, wanted.most, budget)
         if claims := _cut(held, wanted):
             return claims
         if not budget.pays():
@@ -72,7 +74,7 @@ def _held_in(
 
 
 def _held_in_partition(
-    core: Core, source: Source, pk: str, chance: Chance, budget: Budget
+    core: Core, source: Source, pk: str, chance: Chance, most: int, budget: Budget
 ) -> Iterable[Claim]:
     now_ms, nonce_of = core.now_ms(), chance.nonce_of
     start, until = from_key(core, source, now_ms), until_key(source, now_ms)
@@ -94,12 +96,11 @@ def _held_in_partition(
 
     place = first_time(core, pk, (head.more_after, until), since, budget)
     after = _pages(core, pk, place, until, budget, _UNITS_AFTER)
-    if found := _held(source, after, nonce_of, now_ms):
-        return found
-    if place <= head.more_after:
-        return []  # the place is in the head, of which all was read
+    found = _held(source, after, nonce_of, now_ms)
+    if place <= head.more_after or sum(len(claim.places) for claim in found) >= most:
+        return found  # else the place is in the head, of which all was read
     before = _pages(core, pk, place, head.more_after, budget, _UNITS_BEFORE, backwards=True)
-    return _held(source, before, nonce_of, now_ms)
+    return [*reversed(_held(source, before, nonce_of, now_ms)), *found]
 
 
 def _pages(
