@@ -3,6 +3,12 @@
 send ──answered──                 ended ──lease of a receiver──
           0.5 s, and the clocks' differences            30 s, and the clocks' differences
                  ── receive that looks ──> not empty             ── receive ──> not empty
+
+A receive whose bodies the store refuses has claimed its messages, and undoes that when it gives up.
+No answer and no count tells of it. Meanwhile they are held; then they are free as after a lease.
+
+    receive ──claims m── asks for its body, again and again ──undone ── failed
+                            another ── looks in vain                          30 s
 """
 
 from __future__ import annotations
@@ -10,7 +16,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tests.simulation.cancellers import CANCEL, RESCHEDULE
-from tests.simulation.deployment import Deployment
+from tests.simulation.chaos import GET
+from tests.simulation.deployment import Deployment, functions
 from tests.simulation.history import Call, Violation
 from tests.simulation.places import Delivery
 from tests.simulation.scenario import Scenario
@@ -19,6 +26,9 @@ from tests.simulation.tracks import Book, Sent, Track
 FIRST_MS, AGAIN_MS = 500, 30_000
 """How late a message may be seen: for the first time, and after that."""
 _CHANGES = ("purge", "change", "redrive", "rewind", CANCEL, RESCHEDULE)
+_OF_BODIES = ("BatchGetItem", GET)
+_ANSWERED = ("slow", "jump")
+"""Faults of calls that answer what they would have answered without."""
 
 
 def check_heads(scenario: Scenario, deployment: Deployment, book: Book) -> Iterator[Violation]:
@@ -28,16 +38,44 @@ def check_heads(scenario: Scenario, deployment: Deployment, book: Book) -> Itera
             continue
         if scenario.subscriptions or any(book.by_kind[kind] for kind in _CHANGES):
             continue
-        vain = [call for call in book.by_kind["receive"] if call.place == name and _vain(call)]
+        receives = [call for call in book.by_kind["receive"] if call.place == name]
+        vain = [call for call in receives if _vain(call)]
+        undone = [call for call in receives if _may_undo(call)]
         skew_ms = 2 * deployment.most_skew_ms
         for sent in book.sent.values():
             if sent.calls[0].place == name and sent.key is None:
-                yield from _hidden(book, sent, vain, skew_ms, 1_000 * attributes["delay_seconds"])
+                delay_ms = 1_000 * attributes["delay_seconds"]
+                looks = [call for call in vain if not _undone_before(call, sent, undone, skew_ms)]
+                yield from _hidden(book, sent, looks, skew_ms, delay_ms)
 
 
 def _vain(call: Call) -> bool:
     """Whether a call looked everywhere, undisturbed, and found nothing."""
     return call.known and not call.answer and not call.faults and call.given["wait"] > 0
+
+
+def _may_undo(call: Call) -> bool:
+    """Whether bodies were refused to a receive, which then undid its claims."""
+    kinds = [fault.partition(": ") for fault in call.faults]
+    return any(what in _OF_BODIES and fault not in _ANSWERED for what, _, fault in kinds)
+
+
+def _undone_before(looked: Call, sent: Sent, undone: list[Call], skew_ms: int) -> bool:
+    """Whether a call looked while a receive may have held a message, or within 30 s of its undoing
+    the claim."""
+    return any(
+        sent.begun < call.ended
+        and call.begun < looked.ended
+        and looked.begun_ms < _over_ms(call) + AGAIN_MS + skew_ms
+        for call in undone
+    )
+
+
+def _over_ms(call: Call) -> int:
+    """From when on a receive does nothing any more, also where its caller was not told of it."""
+    if call.haunted:
+        return 1 << 60
+    return min(call.ended_ms, call.begun_ms + 1_000 * functions()["receive"].timeout_seconds)
 
 
 def _hidden(
