@@ -16,7 +16,10 @@ from cirrusmq_lambda import audit
 from cirrusmq_local.testing import Client
 
 FIELDS = ("account", "key_id", "route", "resource", "code", "source")
-DATA = ("messages", "receive", "peek", "delete", "visibility", "give-back", "dead-letter", "match")
+DATA = (
+    *("messages", "receive", "peek", "delete", "visibility", "give-back", "dead-letter", "match"),
+    *("commit", "rollback"),
+)
 OPEN = ("/health", "/openapi.json", "/docs", "/docs/{asset}")
 
 
