@@ -6,6 +6,7 @@ it came, still encoded; the API's has it decoded, and is taken by its route key.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NoReturn
 from urllib.parse import unquote
@@ -31,9 +32,16 @@ def routed(route_keys: Iterable[str], event: dict[str, Any]) -> dict[str, Any]:
 def refuse(route_keys: Iterable[str], event: Mapping[str, Any]) -> NoReturn:
     """A call that matches no route of the function; MethodNotAllowed or NotFound."""
     given = _parts(event["rawPath"])
-    split = [key.partition(" ") for key in route_keys]
-    allowed = {method for method, _, path in split if _names(path.split("/"), given) is not None}
-    raise MethodNotAllowed(sorted(allowed)) if allowed else NotFound
+    fitting: defaultdict[str, set[str]] = defaultdict(set)
+    for key in route_keys:
+        method, _, path = key.partition(" ")
+        if _names(path.split("/"), given) is not None:
+            fitting[path].add(method)
+    if not fitting:
+        raise NotFound
+    # A path with a name of its own is another resource than those with a parameter in its place.
+    closest = min(fitting, key=lambda path: path.count("{"))
+    raise MethodNotAllowed(sorted(fitting[closest]))
 
 
 def _parts(raw_path: str) -> list[str]:

@@ -14,8 +14,8 @@ from cirrusmq.base.errors import Forbidden
 
 _QUEUE, _TOPIC = "/queues/{queue}", "/topics/{topic}"
 _SUBSCRIPTION = f"{_TOPIC}/subscriptions/{{subscription}}"
-_CALLS = ("receive", "peek", "delete", "visibility", "give-back", "dead-letter")
-
+MESSAGE_CALLS = ("receive", "peek", "delete", "visibility", "give-back", "dead-letter")
+"""They have the place of a message's id in a path."""
 _WORK = ("confirm", "secret", "pause", "resume", "retry", "rewind")
 
 SENDS = frozenset(
@@ -31,7 +31,7 @@ RECEIVES = frozenset(
         *(
             f"POST {holder}/messages/{call}"
             for holder in (_QUEUE, _SUBSCRIPTION)
-            for call in _CALLS
+            for call in MESSAGE_CALLS
         ),
         f"GET {_QUEUE}/messages/{{id}}",
         f"GET {_TOPIC}/messages",

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 
 from cirrusmq.access.permissions import find_queue
-from cirrusmq.base.errors import InvalidParameter
+from cirrusmq.base.errors import InvalidParameter, MethodNotAllowed
 from cirrusmq.base.limits import ANSWER_BYTES, LARGEST_ANSWER_BYTES
 from cirrusmq.model.queue import Queue
 from cirrusmq.model.source import Source
@@ -25,6 +25,7 @@ from cirrusmq_lambda.http import Request, Route, following, read_flag
 from cirrusmq_lambda.problems import describe
 from cirrusmq_lambda.receipt_sources import source_of
 from cirrusmq_lambda.replies import NoContent, Ok
+from cirrusmq_lambda.rights import MESSAGE_CALLS
 from cirrusmq_lambda.topic_paths import pull_source
 
 ANSWER_SECONDS = 2
@@ -64,23 +65,23 @@ def look_up_in_queue(request: Request) -> Ok[FoundMessage]:
     """A message's state by its id; its body where that is asked for."""
     from cirrusmq.receiving.lookup import look_up
 
+    message_id = _message_id(request)
     core, query = request.core, request.query
     queue = find_queue(core, request.caller, request.path("queue"), "receive")
     body, group = read_flag(query, "body"), query.get("group")
     source = source_named(core, queue, query.get("receiver"))
     if group is not None and not source.ordered:
         raise InvalidParameter("group", "is allowed only in an ordered queue")
-    return Ok(
-        FoundMessage.of(look_up(core, queue, source, request.path("id"), group=group, body=body))
-    )
+    found = look_up(core, queue, source, message_id, group=group, body=body)
+    return Ok(FoundMessage.of(found))
 
 
 def cancel_in_queue(request: Request) -> NoContent:
     """Take back a message that was not received."""
     from cirrusmq.receiving.unreceived import cancel
 
-    queue, source = _sent_to(request)
-    cancel(request.core, queue, source, request.path("id"))
+    message_id, (queue, source) = _message_id(request), _sent_to(request)
+    cancel(request.core, queue, source, message_id)
     return NoContent()
 
 
@@ -88,10 +89,18 @@ def reschedule_in_queue(request: Request) -> Ok[FoundMessage]:
     """Let a message that was not received be active earlier or later."""
     from cirrusmq.receiving.unreceived import RescheduleRequest, reschedule
 
-    queue, source = _sent_to(request)
+    message_id, (queue, source) = _message_id(request), _sent_to(request)
     body = request.body(RescheduleRequest)
-    found = reschedule(request.core, queue, source, request.path("id"), body)
+    found = reschedule(request.core, queue, source, message_id, body)
     return Ok(FoundMessage.of(found))
+
+
+def _message_id(request: Request) -> str:
+    """The id in the path; MethodNotAllowed for the name of a call, which is no id."""
+    name = request.path("id")
+    if name in MESSAGE_CALLS:
+        raise MethodNotAllowed(["POST"])
+    return name
 
 
 def _sent_to(request: Request) -> tuple[Queue, Source]:

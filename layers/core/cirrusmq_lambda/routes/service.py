@@ -83,13 +83,12 @@ def refuse(request: Request) -> NoReturn:
     """A call that matches no route."""
     given = request.event["requestContext"]["http"]["path"].split("/")
     paths: dict[str, dict[str, object]] = msgspec.json.decode(_document())["paths"]
-    allowed = {
-        method.upper()
-        for template, methods in paths.items()
-        if _fits(template.split("/"), given)
-        for method in methods
-    }
-    raise MethodNotAllowed(sorted(allowed)) if allowed else NotFound
+    fitting = [template for template in paths if _fits(template.split("/"), given)]
+    if not fitting:
+        raise NotFound
+    # A path with a name of its own is another resource than those with a parameter in its place.
+    closest = min(fitting, key=lambda template: template.count("{"))
+    raise MethodNotAllowed(sorted(map(str.upper, paths[closest])))
 
 
 def _fits(template: Sequence[str], given: Sequence[str]) -> bool:
