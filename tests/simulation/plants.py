@@ -21,6 +21,7 @@ from cirrusmq.sending import deduplication, send, writes
 from cirrusmq.sending.parcels import Items
 from cirrusmq.settlement import delete, settle, visibility
 from cirrusmq.storage.changes import Condition
+from cirrusmq.storage.scan import until_key
 from cirrusmq_lambda.routes import receiving
 
 Patch = Callable[[pytest.MonkeyPatch], None]
@@ -137,6 +138,12 @@ def moved_parcels_leave_no_tombstone(patch: pytest.MonkeyPatch) -> None:
     """A send that is repeated while its message waits for a retry elsewhere is stored again."""
     patch.setattr(tombstones, "may_vanish", lambda *_: True)
     patch.setattr(moves, "may_vanish", lambda *_: True)
+
+
+@plant()
+def what_was_just_sent_is_not_looked_for(patch: pytest.MonkeyPatch) -> None:
+    """A receive that looks meanwhile ends without it."""
+    patch.setattr(search, "until_key", lambda source, now_ms: until_key(source, now_ms - 8_000))
 
 
 @plant()

@@ -74,6 +74,7 @@ LAST_FOUND_BY = {
     "the_secret_is_read_once": 135,
     "what_cannot_be_read_stays_claimed": 52,
     "what_may_still_run_is_given_back": 1095,
+    "what_was_just_sent_is_not_looked_for": 8,
 }
 """Seeds that are tried first. A stale one costs time: the others follow."""
 _FAULTS = [
