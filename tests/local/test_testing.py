@@ -72,7 +72,7 @@ def test_a_subscriber_may_give_no_answer_and_takes_no_body_without_bounds() -> N
         with pytest.raises(httpx.RemoteProtocolError):
             http.post(subscriber.url(), content="x")
         with socket.create_connection(("127.0.0.1", subscriber.port), timeout=5) as connection:
-            connection.sendall(b"POST / HTTP/1.1\r\nContent-Length: 2000000\r\n\r\n")
+            connection.sendall(b"POST / HTTP/1.1\r\nContent-Length: 26214401\r\n\r\n")
             assert connection.recv(100).startswith(b"HTTP/1.1 413 ")
         assert subscriber.bodies() == ["x"]
         assert subscriber.taken == []

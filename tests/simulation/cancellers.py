@@ -79,8 +79,15 @@ def check_cancelled(book: Book) -> Iterator[Violation]:
             # It was not received before any of them, or that would have been refused.
             *others, last = sorted(calls, key=lambda call: call.ended)
             in_turn = all(call.ended < last.begun for call in others)
-            if in_turn and not _consumed(track, last) and delivery.claim_ms < last.answer:
+            if in_turn and not _consumed(track, last) and delivery.claim_ms < _due_ms(last):
                 yield Violation("received before it was due", (last, delivery.call))
+
+
+def _due_ms(call: Call) -> int:
+    """When the message is due: by the answer, and by the time that was asked for."""
+    asked = call.given.get("deliver_at")
+    answered: int = call.answer
+    return max(answered, parse_time("deliver_at", asked)) if asked else answered
 
 
 def _consumed(track: Track, call: Call) -> bool:

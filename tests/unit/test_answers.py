@@ -85,6 +85,7 @@ def test_a_pull_subscription_is_shown_with_its_mode_and_without_an_endpoint() ->
         "mode": "clustering",
         "ordered": True,
         "invoke": None,
+        "start": "latest",
         "paused": False,
         "created_at": "2026-11-18T11:06:40.000Z",
         "modified_at": "2026-11-18T11:06:40.001Z",

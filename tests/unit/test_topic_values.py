@@ -242,6 +242,7 @@ def test_a_subscription_that_is_pulled_is_shown_with_its_mode_and_without_an_end
         "mode": "clustering",
         "ordered": True,
         "invoke": None,
+        "start": "latest",
     }
 
 
