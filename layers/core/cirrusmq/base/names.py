@@ -38,18 +38,19 @@ def check_name(parameter: str, value: str, length: tuple[int, int] = QUEUE_NAME)
 
 def parse_queue_ref(value: str, account: str, parameter: str = "queue") -> QueueRef:
     """Read `queue` or `account:queue` as the caller of `account` wrote it."""
-    owner, colon, name = value.rpartition(":")
-    if colon:
-        check_name(parameter, owner, ACCOUNT_NAME)
-    return QueueRef(owner if colon else account, check_name(parameter, name))
+    return _parse_ref(value, account, parameter, QUEUE_NAME)
 
 
 def parse_topic_ref(value: str, account: str, parameter: str = "topic") -> QueueRef:
     """As `parse_queue_ref`, of a topic."""
+    return _parse_ref(value, account, parameter, TOPIC_NAME)
+
+
+def _parse_ref(value: str, account: str, parameter: str, bounds: tuple[int, int]) -> QueueRef:
     owner, colon, name = value.rpartition(":")
     if colon:
         check_name(parameter, owner, ACCOUNT_NAME)
-    return QueueRef(owner if colon else account, check_name(parameter, name, TOPIC_NAME))
+    return QueueRef(owner if colon else account, check_name(parameter, name, bounds))
 
 
 def new_id(randomness: random.Random) -> str:
