@@ -130,11 +130,7 @@ def check_body_size(message: Message, max_bytes: int, where: str) -> None:
     """Raise MessageTooLarge where the body is over `max_bytes`."""
     size = _size(message.body)
     if size > max_bytes:
-        error = MessageTooLarge(
-            f"{where}.body has {size} bytes; max_message_bytes allows 1 to {max_bytes}"
-        )
-        error.parameter = f"{where}.body"
-        raise error
+        raise _too_large(where, f"has {size} bytes; max_message_bytes allows 1 to {max_bytes}")
 
 
 def check_answer_size(message: Message, where: str) -> None:
@@ -149,12 +145,11 @@ def check_answer_size(message: Message, where: str) -> None:
         return
     size = len(gzipped(shown, limits.GZIPPED_ANSWER_BYTES))
     if size > limits.GZIPPED_ANSWER_BYTES:
-        error = MessageTooLarge(
-            f"{where}.body has {len(shown):,} bytes as JSON, and gzipped {size:,}: an answer takes"
-            f" at most {limits.GZIPPED_ANSWER_BYTES:,}; body_base64 would fit"
+        raise _too_large(
+            where,
+            f"has {len(shown):,} bytes as JSON, and gzipped {size:,}: an answer takes"
+            f" at most {limits.GZIPPED_ANSWER_BYTES:,}; body_base64 would fit",
         )
-        error.parameter = f"{where}.body"
-        raise error
 
 
 def check_event_size(message: Message, where: str) -> None:
@@ -163,12 +158,17 @@ def check_event_size(message: Message, where: str) -> None:
         return
     size = answer_bytes(message.size_bytes, message.answer_percent)
     if size > limits.CALLED_BYTES:
-        error = MessageTooLarge(
-            f"{where}.body takes {size:,} bytes in the event of the queue's function, which has at"
-            f" most {limits.CALLED_BYTES:,}"
+        raise _too_large(
+            where,
+            f"takes {size:,} bytes in the event of the queue's function, which has at"
+            f" most {limits.CALLED_BYTES:,}",
         )
-        error.parameter = f"{where}.body"
-        raise error
+
+
+def _too_large(where: str, text: str) -> MessageTooLarge:
+    error = MessageTooLarge(f"{where}.body {text}")
+    error.parameter = f"{where}.body"
+    return error
 
 
 def answer_bytes(size_bytes: int, percent: int) -> int:
