@@ -142,28 +142,16 @@ def commit_update(
     core: Core, half: Half, announced: list[Announced], now_ms: int
 ) -> dict[str, Any]:
     """The update to COMMITTED of one that is prepared, and whose time is not over."""
-    update = _decision(core, half, "C", now_ms)
-    update["UpdateExpression"] = update["UpdateExpression"].replace("SET ", "SET a = :told, ", 1)
-    update["ConditionExpression"] += " AND x > :now"
-    packed = msgspec.msgpack.encode(announced)
-    update["ExpressionAttributeValues"] |= {
-        ":told": {"B": packed},
-        ":now": {"N": str(now_ms)},
-    }
-    return update
+    told = {":told": {"B": msgspec.msgpack.encode(announced)}, ":now": {"N": str(now_ms)}}
+    return _decision(core, half, "C", now_ms, "a = :told, ", " AND x > :now", told)
 
 
 def roll_back_update(core: Core, half: Half, now_ms: int, *, timed_out: bool) -> dict[str, Any]:
     """The update to ROLLED BACK of one that is prepared; `timed_out`: only if its time is over."""
-    update = _decision(core, half, "R", now_ms)
-    if timed_out:
-        update["UpdateExpression"] = update["UpdateExpression"].replace("SET ", "SET o = :yes, ", 1)
-        update["ConditionExpression"] += " AND x <= :now"
-        update["ExpressionAttributeValues"] |= {
-            ":yes": {"BOOL": True},
-            ":now": {"N": str(now_ms)},
-        }
-    return update
+    if not timed_out:
+        return _decision(core, half, "R", now_ms)
+    over = {":yes": {"BOOL": True}, ":now": {"N": str(now_ms)}}
+    return _decision(core, half, "R", now_ms, "o = :yes, ", " AND x <= :now", over)
 
 
 def check_update(core: Core, before: Half, after: Half, nonce: bytes) -> dict[str, Any]:
@@ -265,16 +253,25 @@ def _read_mark(item: Item) -> Mark:
     return Mark(int(due), half_id, group, kind == _END)
 
 
-def _decision(core: Core, half: Half, state: str, now_ms: int) -> dict[str, Any]:
+def _decision(
+    core: Core,
+    half: Half,
+    state: str,
+    now_ms: int,
+    also_set: str = "",
+    also_if: str = "",
+    values: Item | None = None,
+) -> dict[str, Any]:
     return {
         "TableName": core.tables.messages,
         "Key": key(*place_of(half)),
-        "UpdateExpression": "SET s = :state, expires_at = :end REMOVE b, e, y",
-        "ConditionExpression": "s = :prepared",
+        "UpdateExpression": f"SET {also_set}s = :state, expires_at = :end REMOVE b, e, y",
+        "ConditionExpression": f"s = :prepared{also_if}",
         "ExpressionAttributeValues": {
             ":state": {"S": state},
             ":prepared": {"S": "P"},
             ":end": {"N": str(ttl_seconds(now_ms + limits.DECIDED_MS))},
+            **(values or {}),
         },
         "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
     }
