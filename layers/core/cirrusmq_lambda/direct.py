@@ -31,7 +31,11 @@ def routed(route_keys: Iterable[str], event: dict[str, Any]) -> dict[str, Any]:
 
 def refuse(route_keys: Iterable[str], event: Mapping[str, Any]) -> NoReturn:
     """A call that matches no route of the function; MethodNotAllowed or NotFound."""
-    given = _parts(event["rawPath"])
+    refuse_path(route_keys, _parts(event["rawPath"]))
+
+
+def refuse_path(route_keys: Iterable[str], given: Sequence[str]) -> NoReturn:
+    """A path, taken apart, of which no route has the method; MethodNotAllowed or NotFound."""
     fitting: defaultdict[str, set[str]] = defaultdict(set)
     for key in route_keys:
         method, _, path = key.partition(" ")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from importlib import metadata, resources
 from pathlib import Path
 from typing import Literal, NoReturn, TypeAlias
@@ -11,9 +10,10 @@ from typing import Literal, NoReturn, TypeAlias
 import msgspec
 
 from cirrusmq import __version__
-from cirrusmq.base.errors import MethodNotAllowed, NotFound
+from cirrusmq.base.errors import NotFound
 from cirrusmq.base.timestamps import format_time
 from cirrusmq_lambda.answers.service import Endpoints, Health
+from cirrusmq_lambda.direct import refuse_path
 from cirrusmq_lambda.http import Request, Route
 from cirrusmq_lambda.replies import File, Ok
 
@@ -83,19 +83,8 @@ def refuse(request: Request) -> NoReturn:
     """A call that matches no route."""
     given = request.event["requestContext"]["http"]["path"].split("/")
     paths: dict[str, dict[str, object]] = msgspec.json.decode(_document())["paths"]
-    fitting = [template for template in paths if _fits(template.split("/"), given)]
-    if not fitting:
-        raise NotFound
-    # A path with a name of its own is another resource than those with a parameter in its place.
-    closest = min(fitting, key=lambda template: template.count("{"))
-    raise MethodNotAllowed(sorted(map(str.upper, paths[closest])))
-
-
-def _fits(template: Sequence[str], given: Sequence[str]) -> bool:
-    return len(template) == len(given) and all(
-        part == held or (part.startswith("{") and held)
-        for part, held in zip(template, given, strict=True)
-    )
+    keys = [f"{method.upper()} {path}" for path, methods in paths.items() for method in methods]
+    refuse_path(keys, given)
 
 
 def _document() -> str:
