@@ -18,6 +18,13 @@ def check_order(book: Book, reader: str, most_receives: int) -> Iterator[Violati
 
     After `most_receives` a message is moved to the dead-letter queue.
     """
+    for members, deliveries in by_group(book, reader):
+        done = {sent.label: _done(book, reader, sent, most_receives) for sent in members}
+        yield from _group(members, deliveries, done)
+
+
+def by_group(book: Book, reader: str) -> Iterator[tuple[list[Sent], list[Delivery]]]:
+    """The messages of each group, without those that may be duplicates, and its deliveries."""
     groups: defaultdict[str, list[Sent]] = defaultdict(list)
     for sent in book.sent.values():
         if sent.group is not None and sent.ids and sent.key is None:
@@ -28,8 +35,7 @@ def check_order(book: Book, reader: str, most_receives: int) -> Iterator[Violati
             for delivery in call.answer:
                 deliveries[delivery.group].append(delivery)
     for group, members in groups.items():
-        done = {sent.label: _done(book, reader, sent, most_receives) for sent in members}
-        yield from _group(members, deliveries[group], done)
+        yield members, deliveries[group]
 
 
 def _group(

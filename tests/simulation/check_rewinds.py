@@ -6,10 +6,10 @@ nothing, but while somebody may still be at one of them its group waits
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator
 
 from tests.simulation.chaos import MOST_SKEW_MS
+from tests.simulation.check_order import by_group
 from tests.simulation.draining import Drain
 from tests.simulation.history import Call, Violation
 from tests.simulation.places import Delivery
@@ -67,20 +67,11 @@ def _not_rewound(book: Book, drain: Drain, reader: str) -> Iterator[Violation]:
 
 def _order(book: Book, reader: str, apart_ms: int) -> Iterator[Violation]:
     """Each delivery against the earlier messages of its group: done with since the last rewind."""
-    groups: defaultdict[str, list[Sent]] = defaultdict(list)
-    for sent in book.sent.values():
-        if sent.group is not None and sent.ids and sent.key is None:
-            groups[sent.group].append(sent)
-    deliveries: defaultdict[str, list[Delivery]] = defaultdict(list)
-    for call in book.by_kind["receive"]:
-        if call.known and call.place == reader:
-            for delivery in call.answer:
-                deliveries[str(delivery.group)].append(delivery)
     rewinds = book.effective(REWIND, reader)
-    for group, members in groups.items():
-        for delivery in deliveries[group]:
+    for members, deliveries in by_group(book, reader):
+        for delivery in deliveries:
             yield from _earlier(book, reader, members, delivery, rewinds, apart_ms)
-            yield from _held(book, reader, deliveries[group], delivery, rewinds)
+            yield from _held(book, reader, deliveries, delivery, rewinds)
 
 
 def _earlier(
