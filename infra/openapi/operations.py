@@ -70,6 +70,29 @@ def _receipts(
     return {f"POST {holder}/messages/{call}": operation}
 
 
+def _grants(
+    holder: str, kind: str, body: type, examples: dict[str, Any], afterwards: str = ""
+) -> dict[str, Operation]:
+    """The grants on a queue, or on a topic."""
+    one = f"{holder}/grants/{{account}}"
+    return {
+        f"PUT {one}": Operation(
+            tag="Access", summary=f"Let another account use a {kind}", body=body, examples=examples
+        ),
+        f"GET {one}": Operation(
+            tag="Access",
+            summary=f"Show an account's permission on a {kind}",
+            problems=("GrantNotFound",),
+        ),
+        f"DELETE {one}": Operation(
+            tag="Access", summary=f"Take a grant back{afterwards}", problems=("GrantNotFound",)
+        ),
+        f"GET {holder}/grants": Operation(
+            tag="Access", summary=f"List the grants on a {kind}", query=PAGE
+        ),
+    }
+
+
 def _of_messages(holder: str, tag: str) -> dict[str, Operation]:
     """The calls that queues and pull subscriptions have in common."""
     return {
@@ -407,47 +430,13 @@ _SUBSCRIPTIONS = {
 }
 
 _ACCESS = {
-    f"PUT {QUEUE}/grants/{{account}}": Operation(
-        tag="Access",
-        summary="Let another account use a queue",
-        body=GrantRequest,
-        examples={"sending": {"permission": "send"}},
-    ),
-    f"GET {QUEUE}/grants/{{account}}": Operation(
-        tag="Access",
-        summary="Show an account's permission on a queue",
-        problems=("GrantNotFound",),
-    ),
-    f"DELETE {QUEUE}/grants/{{account}}": Operation(
-        tag="Access",
-        summary="Take a grant back",
-        problems=("GrantNotFound",),
-    ),
-    f"GET {QUEUE}/grants": Operation(
-        tag="Access",
-        summary="List the grants on a queue",
-        query=PAGE,
-    ),
-    f"PUT {TOPIC}/grants/{{account}}": Operation(
-        tag="Access",
-        summary="Let another account use a topic",
-        body=TopicGrantRequest,
-        examples={"publishing": {"permission": "publish"}},
-    ),
-    f"GET {TOPIC}/grants/{{account}}": Operation(
-        tag="Access",
-        summary="Show an account's permission on a topic",
-        problems=("GrantNotFound",),
-    ),
-    f"DELETE {TOPIC}/grants/{{account}}": Operation(
-        tag="Access",
-        summary="Take a grant back; subscriptions that the account made are still there",
-        problems=("GrantNotFound",),
-    ),
-    f"GET {TOPIC}/grants": Operation(
-        tag="Access",
-        summary="List the grants on a topic",
-        query=PAGE,
+    **_grants(QUEUE, "queue", GrantRequest, {"sending": {"permission": "send"}}),
+    **_grants(
+        TOPIC,
+        "topic",
+        TopicGrantRequest,
+        {"publishing": {"permission": "publish"}},
+        "; subscriptions that the account made are still there",
     ),
     "GET /grants": Operation(
         tag="Access",
