@@ -58,7 +58,7 @@ class Notice(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Notices:
-    """Collects the handouts to URLs, and notifies their subscriptions."""
+    """Collects what waits for URLs, and notifies their subscriptions."""
 
     def __init__(self, core: Core) -> None:
         self._core = core
@@ -87,9 +87,13 @@ class Notices:
                     posts=handout.posts,
                     bytes=handout.bytes,
                 )
-                before = self._waiting.get(subscription.id)
-                self._waiting[subscription.id] = before.merged(new) if before else new
+                self.note(new)
         return lost
+
+    def note(self, new: Notice) -> None:
+        """Have a subscription notified, once for all that is noted of it."""
+        before = self._waiting.get(new.subscription.id)
+        self._waiting[new.subscription.id] = before.merged(new) if before else new
 
     def send(self) -> list[Exception]:
         """Notify; notices that cannot be sent are left to the sweep. Answers the errors."""

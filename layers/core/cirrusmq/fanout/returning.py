@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from cirrusmq.base import limits
 from cirrusmq.fanout.copies import Share, parcels_of
+from cirrusmq.fanout.notices import Notice, Notices
 from cirrusmq.lifecycle.contents import read_contents
 from cirrusmq.lifecycle.moves import move_out, origin
 from cirrusmq.model.message import Message, pack
@@ -26,30 +27,8 @@ from cirrusmq.sending.parcels import group_partition
 from cirrusmq.storage.objects import keep_object
 from cirrusmq.storage.parcels import log_item, parcel_item
 from cirrusmq.storage.sequences import take_sequence
-from cirrusmq.subscriptions.delivery_state import notify, waiting
 
 LIFE_MS = limits.TOPIC_LIFE_SECONDS * 1000
-
-
-class Returned:
-    """Messages that were given back, for the notices to their URLs."""
-
-    def __init__(self) -> None:
-        self._pushed: dict[str, tuple[Subscription, str, set[int]]] = {}
-
-    def add(self, subscription: Subscription, arrived: Parcel) -> None:
-        """Note a message of a URL; a group's consumers look, or the stream wakes its worker."""
-        if subscription.protocol == "http":
-            new = (subscription, arrived.sort_key, {arrived.partition})
-            _, start, partitions = self._pushed.get(subscription.id, new)
-            both = partitions | {arrived.partition}
-            self._pushed[subscription.id] = subscription, min(start, arrived.sort_key), both
-
-    def notify(self, core: Core) -> None:
-        """Start a worker for the URLs; where it is lost, the sweep does."""
-        pushed, self._pushed = self._pushed, {}
-        if pushed:
-            notify(core, *(waiting(*each) for each in pushed.values()))
 
 
 def move_back(
@@ -59,12 +38,15 @@ def move_back(
     place: int,
     subscription: Subscription,
     now_ms: int,
-    returned: Returned,
+    notices: Notices,
     *,
     nonce: bytes | None = None,
     alongside: Sequence[Mapping[str, Any]] = (),
 ) -> Parcel | None:
-    """Move the message at `place` to a group or a URL, as `move_to_queue` does to a queue."""
+    """Move the message at `place` to a group or a URL, as `move_to_queue` does to a queue.
+
+    A URL is noted in `notices`, for whoever moves to send them.
+    """
     (messages,) = read_contents(core, source, [(parcel, [place])])
     if place not in messages:
         return None
@@ -82,8 +64,17 @@ def move_back(
     items = [parcel_item(arrived), *_record(arrived, messages[place])]
     nonces = {} if nonce is None else {place: nonce}
     left = move_out(core, source, parcel, [place], items, now_ms, nonces, alongside=alongside)
-    if left is not None:
-        returned.add(subscription, arrived)
+    if left is not None and subscription.protocol == "http":
+        # A group's consumers look, or the stream wakes its worker.
+        notices.note(
+            Notice(
+                subscription=subscription,
+                start=arrived.sort_key,
+                partitions=frozenset({arrived.partition}),
+                posts=1,
+                bytes=arrived.answer_bytes(0),
+            )
+        )
     return left
 
 

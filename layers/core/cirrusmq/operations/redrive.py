@@ -22,7 +22,8 @@ from cirrusmq.base.errors import (
     TopicNotFound,
 )
 from cirrusmq.base.names import check_name
-from cirrusmq.fanout.returning import Returned, move_back
+from cirrusmq.fanout.notices import Notices
+from cirrusmq.fanout.returning import move_back
 from cirrusmq.lifecycle.contents import read_contents
 from cirrusmq.lifecycle.transfer import move_to_queue
 from cirrusmq.model.dead_letter_filter import DeadLetterFilter
@@ -135,7 +136,7 @@ class _Redriving:
         given = details.get("dead_letter")
         self._filter = None if given is None else convert(given, DeadLetterFilter)
         self._stayed = Counter(run.operation.notes)
-        self._returned = Returned()
+        self._notices = Notices(core)
 
     def by_partition(self) -> Iterator[Step]:
         """Go through the queue for those that are wanted."""
@@ -176,7 +177,7 @@ class _Redriving:
         yield self._last_step(progress, len(texts), "of the receipts that were given")
 
     def _step(self, progress: Progress) -> Step:
-        self._returned.notify(self._core)
+        self._notices.send()  # the sweep finds what was not told
         return Step(progress, 0, _tell(self._stayed), dict(self._stayed))
 
     def _last_step(self, progress: Progress, given: int, words: str) -> Step:
@@ -230,7 +231,7 @@ class _Redriving:
         counted, count = self._run.count()
         if isinstance(target, Subscription):
             left = move_back(
-                *(core, source, parcel, place, target, now_ms, self._returned),
+                *(core, source, parcel, place, target, now_ms, self._notices),
                 nonce=nonce,
                 alongside=[count],
             )
