@@ -14,11 +14,11 @@ from sqlalchemy import (
     MetaData,
     String,
     Table,
-    delete,
     select,
 )
 from sqlalchemy.exc import IntegrityError
 
+from cirrusmq_client.sql_transactions import SqlRecords
 from cirrusmq_client.transactions import TakenOver
 
 DECIDED = Table(
@@ -31,10 +31,9 @@ DECIDED = Table(
 """`decided_at` is in seconds since the epoch."""
 KEEP_SECONDS = 259_200
 """A handle can be decided for a day, and is asked for no longer."""
-TIDY_SECONDS = 3_600.0
 
 
-class SqlDecisions:
+class SqlDecisions(SqlRecords):
     """Records in the table `cirrusmq_transactions`; `work` gets the transaction's connection.
 
     The record is written first, under a unique key. A check that writes the same one waits until
@@ -43,12 +42,7 @@ class SqlDecisions:
     """
 
     def __init__(self, engine: Engine) -> None:
-        self._engine = engine
-        self._tidy_at = time.monotonic() + TIDY_SECONDS
-
-    def create_table(self) -> None:
-        """Make the table where it is not there."""
-        DECIDED.metadata.create_all(self._engine)
+        super().__init__(engine, DECIDED, DECIDED.c.decided_at, KEEP_SECONDS)
 
     def run(self, handle: str, work: Callable[[Connection], object]) -> object:
         """Do the work and record the handle in one transaction; see `LocalTransactions`."""
@@ -58,9 +52,7 @@ class SqlDecisions:
             except IntegrityError as error:
                 raise TakenOver(handle) from error
             result = work(connection)
-        if time.monotonic() >= self._tidy_at:
-            self._tidy_at = time.monotonic() + TIDY_SECONDS
-            self.remove_old()
+        self._tidy()
         return result
 
     def took_place(self, handle: str) -> bool:
@@ -73,12 +65,6 @@ class SqlDecisions:
             with self._engine.connect() as connection:
                 return bool(connection.execute(wanted).scalar_one())
         return False
-
-    def remove_old(self) -> int:
-        """Remove records older than three days; how many. Done once an hour by itself."""
-        before = int(time.time()) - KEEP_SECONDS
-        with self._engine.begin() as connection:
-            return connection.execute(delete(DECIDED).where(DECIDED.c.decided_at < before)).rowcount
 
 
 def _record(handle: str, *, took_place: bool) -> dict[str, object]:

@@ -36,10 +36,41 @@ CONSUMED = Table(
 )
 """`message` is the deduplication id or the id; `consumed_at` is in seconds since the epoch."""
 
+
 TIDY_SECONDS = 3_600.0
 
 
-class SqlTransactions:
+class SqlRecords:
+    """Records of one table, whose column `written_at` has seconds since the epoch."""
+
+    def __init__(
+        self, engine: Engine, table: Table, written_at: Column[int], keep_seconds: int
+    ) -> None:
+        self._engine, self._table, self._written_at = engine, table, written_at
+        self._keep_seconds = keep_seconds
+        self._tidy_at = time.monotonic() + TIDY_SECONDS
+        self._lock = threading.Lock()
+
+    def create_table(self) -> None:
+        """Make the table where it is not there."""
+        self._table.metadata.create_all(self._engine)
+
+    def remove_old(self) -> int:
+        """Remove records that are kept no longer; how many. Done once an hour by itself."""
+        before = int(time.time()) - self._keep_seconds
+        old = delete(self._table).where(self._written_at < before)
+        with self._engine.begin() as connection:
+            return connection.execute(old).rowcount
+
+    def _tidy(self) -> None:
+        with self._lock:
+            if time.monotonic() < self._tidy_at:
+                return
+            self._tidy_at = time.monotonic() + TIDY_SECONDS
+        self.remove_old()
+
+
+class SqlTransactions(SqlRecords):
     """Records in the table `cirrusmq_consumed`; handlers get the transaction's connection.
 
     The record is written first: a second consumer of the same message waits at the unique key
@@ -48,14 +79,8 @@ class SqlTransactions:
     """
 
     def __init__(self, engine: Engine, keep_seconds: int = KEEP_SECONDS) -> None:
-        self._engine = engine
-        self._keep_seconds = check_keep_seconds(keep_seconds)
-        self._tidy_at = time.monotonic() + TIDY_SECONDS
-        self._lock = threading.Lock()
-
-    def create_table(self) -> None:
-        """Make the table where it is not there."""
-        CONSUMED.metadata.create_all(self._engine)
+        keep_seconds = check_keep_seconds(keep_seconds)
+        super().__init__(engine, CONSUMED, CONSUMED.c.consumed_at, keep_seconds)
 
     def run(self, key: str, group: str, work: Callable[[Connection], object]) -> object:
         """Do the work and write the record in one transaction; see `Transactions`."""
@@ -105,18 +130,3 @@ class SqlTransactions:
         wanted = CONSUMED.c.message.in_(sorted(keys)) & (CONSUMED.c.consumer_group == group)
         with self._engine.connect() as connection:
             return frozenset(connection.execute(select(CONSUMED.c.message).where(wanted)).scalars())
-
-    def remove_old(self) -> int:
-        """Remove records older than `keep_seconds`; how many. Done once an hour by itself."""
-        before = int(time.time()) - self._keep_seconds
-        with self._engine.begin() as connection:
-            return connection.execute(
-                delete(CONSUMED).where(CONSUMED.c.consumed_at < before)
-            ).rowcount
-
-    def _tidy(self) -> None:
-        with self._lock:
-            if time.monotonic() < self._tidy_at:
-                return
-            self._tidy_at = time.monotonic() + TIDY_SECONDS
-        self.remove_old()
