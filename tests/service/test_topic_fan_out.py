@@ -214,6 +214,7 @@ class TestQueues:
         make_queue("inbox")
         shown = topic.subscribe("box", "queue", endpoint="inbox").show()
         assert (shown["state"], shown["endpoint"]) == ("delivering", "inbox")
+        assert "counts" not in shown
 
     def test_the_queues_own_delay_and_retention_count(
         self, world: World, topic: TestTopic, make_queue: MakeQueue
