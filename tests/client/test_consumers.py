@@ -195,6 +195,12 @@ def test_batches_outside_the_limits_are_refused(wrong: dict[str, Any]) -> None:
         Batches(**wrong)
 
 
+def test_batches_have_up_to_32_messages_and_no_wait_unless_they_say() -> None:
+    assert Batches() == Batches(max_batch=32, max_await=0)
+    for edge in ({"max_batch": 1}, {"max_batch": 1_024}, {"max_await": 450}):
+        assert vars(Batches(**edge)).items() >= edge.items()
+
+
 @pytest.mark.usefixtures("either_consumer")
 def test_a_batch_has_one_result_or_one_for_each_message(
     client: Client, producer: Producer, new_queue: NewQueue, wait_until: Wait

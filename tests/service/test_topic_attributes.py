@@ -528,6 +528,7 @@ class TestSubscriptions:
             ({"content_format": "simplified"}, "content_format"),
             ({"dead_letter_queue": "nested"}, "dead_letter_queue"),
             ({"color": "red"}, "color"),
+            ({"name": "other"}, "name"),
             ({"created_at": "now"}, "created_at"),
         ],
     )
