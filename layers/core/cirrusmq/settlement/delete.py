@@ -72,7 +72,7 @@ def _delete_of_parcel(core: Core, together: Sequence[Held]) -> Results:
     places = {held.receipt.place for held in alive}
     if len(places) < len(alive):  # two receipts of one message: one of them is stale
         return _delete_each(core, alive, now_ms)
-    if {held.receipt.count for held in alive} != {len(places)}:
+    if first.receipt.count != len(places):
         return _delete_part(core, alive, now_ms)
     if first.source.rewind_seconds:
         return _archive_whole(core, alive, now_ms)

@@ -69,7 +69,7 @@ def settle(
     """
     check_count(texts)
     sources: dict[str, Source | None] = {}
-    parcels: dict[tuple[str, str], list[Held]] = {}
+    parcels: dict[tuple[str, str, int, int], list[Held]] = {}
     for text in dict.fromkeys(texts):
         receipt = decode(text)
         if receipt is None:
@@ -80,7 +80,9 @@ def settle(
         if source is None:
             continue
         held = Held(text=text, receipt=receipt, source=source)
-        parcels.setdefault((held.pk, receipt.sort_key), []).append(held)
+        # One condition holds for all of a parcel: receipts of one that stood there before have theirs.
+        parcel = (held.pk, receipt.sort_key, receipt.expires_ms, receipt.count)
+        parcels.setdefault(parcel, []).append(held)
     results: Results = {}
     for some in core.in_parallel(lambda together: act(core, together), parcels.values()):
         results |= some
@@ -95,13 +97,11 @@ def holds_still(held: Held, now_ms: int) -> Condition:
     receipt may still be used.
     """
     receipt, place = held.receipt, held.receipt.place
-    # By their values, so that receipts of one parcel share these clauses.
-    expires, count = f":was_x{receipt.expires_ms}", f":was_n{receipt.count}"
     parcel = Condition(
-        (f"x = {expires}", f"size(v) = {count}", "t > :purged"),
+        ("x = :expires", "size(v) = :count", "t > :purged"),
         {
-            expires: {"N": str(receipt.expires_ms)},
-            count: {"N": str(receipt.count)},
+            ":expires": {"N": str(receipt.expires_ms)},
+            ":count": {"N": str(receipt.count)},
             ":purged": {"N": str(held.source.purged_ms)},
         },
     )
