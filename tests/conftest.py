@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import gc
+import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from itertools import chain, groupby, islice
 from pathlib import Path
 
 import pytest
@@ -21,12 +23,41 @@ ALONE = ("client", "local")
 """The folders that `make test` looks into for tests that run alone."""
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Refuse a test that nothing would run."""
+@pytest.hookimpl(wrapper=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None]:
+    """Refuse a test that nothing would run; deal those that are chosen to the workers."""
     for item in items:
-        folder = item.path.relative_to(Path(__file__).parent).parts[0]
-        if folder not in ALONE and item.get_closest_marker("alone"):
+        if _folder(item) not in ALONE and item.get_closest_marker("alone"):
             raise pytest.UsageError(f"{item.nodeid}: alone is of tests in {' and '.join(ALONE)}")
+    yield
+    workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    if workers > 1:
+        items[:] = _dealt(items, workers)
+
+
+def _folder(item: pytest.Item) -> str:
+    return item.path.relative_to(Path(__file__).parent).parts[0]
+
+
+def _dealt(items: list[pytest.Item], workers: int) -> list[pytest.Item]:
+    """The tests in the order in which workers that begin with equal parts of it end together.
+
+    Those on a running service wait for most of their time. At the end, the cores would wait with
+    them: each worker begins with its part of their files, beside the reports' own tests.
+    """
+    waiting, others = (
+        [list(each) for _, each in groupby(some, key=lambda item: item.path)]
+        for some in (
+            [item for item in items if _folder(item) in ALONE],
+            [item for item in items if _folder(item) not in ALONE],
+        )
+    )
+    left = chain.from_iterable(others)
+    order: list[pytest.Item] = []
+    for worker in range(workers):
+        part = list(chain.from_iterable(waiting[worker::workers]))
+        order += [*part, *islice(left, max(0, len(items) // workers - len(part)))]
+    return [*order, *left]
 
 
 def pytest_collection_finish() -> None:

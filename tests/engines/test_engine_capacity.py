@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from cirrusmq_local.engine import EngineError
-from cirrusmq_local.engine.values import admit_item
+from cirrusmq_local.engine.values import admit_item, item_size
 
 
 def sized(size: int, sk: str = "1", name: str = "v") -> dict[str, Any]:
@@ -43,7 +43,8 @@ def units(answer: dict[str, Any]) -> float:
     ],
 )
 def test_a_value_counts_by_its_type(value: dict[str, Any], size: int) -> None:
-    assert admit_item({"é": value})[1] == 2 + size
+    item, counted = admit_item({"é": value})
+    assert (counted, item_size(item)) == (2 + size, 2 + size)
 
 
 @pytest.mark.parametrize(

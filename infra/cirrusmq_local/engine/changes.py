@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from base64 import b64encode
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from cirrusmq_local.engine.core import Core
 from cirrusmq_local.engine.keys import key_attributes
 from cirrusmq_local.engine.schema import NEVER_KEPT, Table
 from cirrusmq_local.engine.store import Transaction
 from cirrusmq_local.engine.tables import TableSpec
-from cirrusmq_local.engine.values import admit_item
+from cirrusmq_local.engine.values import item_size
 from cirrusmq_local.engine.wire import Item, decode_item
 
 # The longest window of an incremental export.
@@ -50,9 +51,9 @@ class StreamRecord:
             "awsRegion": "local",
             "dynamodb": {
                 "ApproximateCreationDateTime": self.approximate_creation_ms // 1000,
-                **{name: _as_json(image) for name, image in shown.items()},
+                **msgspec.to_builtins(shown),
                 "SequenceNumber": str(self.sequence),
-                "SizeBytes": sum(admit_item(image)[1] for image in shown.values()),
+                "SizeBytes": sum(map(item_size, shown.values())),
                 "StreamViewType": "NEW_AND_OLD_IMAGES",
             },
             "eventSourceARN": f"{self.spec.arn}/stream/local",
@@ -199,13 +200,3 @@ def _record(
         approximate_creation_ms=at_ms,
         user_identity=SERVICE_IDENTITY if by_service else None,
     )
-
-
-def _as_json(value: Any) -> Any:
-    if isinstance(value, bytes):
-        return b64encode(value).decode()
-    if isinstance(value, dict):
-        return {name: _as_json(member) for name, member in value.items()}
-    if isinstance(value, list):
-        return [_as_json(element) for element in value]
-    return value

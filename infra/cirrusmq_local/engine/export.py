@@ -19,7 +19,7 @@ from cirrusmq_local.engine.exported_files import DataFiles, write_with_checksum
 from cirrusmq_local.engine.keys import key_attributes
 from cirrusmq_local.engine.schema import NEVER_KEPT, Table
 from cirrusmq_local.engine.timestamps import iso_time
-from cirrusmq_local.engine.values import admit_item
+from cirrusmq_local.engine.values import item_size
 from cirrusmq_local.engine.wire import Item, decode_item
 
 ROOT = "AWSDynamoDB"
@@ -147,7 +147,7 @@ def _record(
         images["NewImage"] = decode_item(new)
     keys = key_attributes(table.spec, next(iter(images.values())))
     metadata = {"WriteTimestampMicros": {"N": str(last_ms * 1000)}}
-    size = sum(admit_item(image)[1] for image in images.values())
+    size = sum(map(item_size, images.values()))
     return {"Metadata": metadata, "Keys": keys, **images}, size
 
 

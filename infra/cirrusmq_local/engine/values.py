@@ -56,6 +56,11 @@ def admit(value: AttributeValue, depth: int = 0) -> tuple[AttributeValue, int]:
     return admitter(value, content, depth)
 
 
+def item_size(item: Item) -> int:
+    """Bytes of an item that is canonical: what `admit_item` says of it."""
+    return sum(text_size(name) + _size(value) for name, value in item.items())
+
+
 def type_of(value: AttributeValue) -> str:
     """The type's tag: S, N, B, SS, NS, BS, L, M, BOOL or NULL."""
     return next(iter(value))
@@ -69,6 +74,25 @@ def same_element_tag(set_tag: str) -> str:
 def make_set(tag: str, elements: list[Any]) -> AttributeValue:
     """A set in canonical order, from elements that are canonical and distinct."""
     return {tag: sorted(elements, key=_numerically if tag == "NS" else None)}
+
+
+def _size(value: AttributeValue) -> int:
+    ((tag, content),) = value.items()
+    match tag:
+        case "N":
+            return number_size(content)
+        case "S":
+            return text_size(content)
+        case "B":
+            return len(content)
+        case "L":
+            return CONTAINER_BYTES + sum(ELEMENT_BYTES + _size(element) for element in content)
+        case "M":
+            return CONTAINER_BYTES + ELEMENT_BYTES * len(content) + item_size(content)
+        case "BOOL" | "NULL":
+            return 1
+    element_tag = same_element_tag(tag)
+    return sum(_size({element_tag: element}) for element in content)
 
 
 def _numerically(text: str) -> tuple[float, str]:

@@ -7,8 +7,9 @@ import socket
 import threading
 from typing import Any
 
+import httptools
 import uvicorn
-from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from cirrusmq_local.stack.gateway import Gateway
 
@@ -23,13 +24,15 @@ class AddressError(Exception):
     """An address cannot be used: one line with the reason and the remedy."""
 
 
-class _ImpatientProtocol(H11Protocol):
-    """Closes a connection whose request line and headers do not arrive in time.
+class _ImpatientProtocol(HttpToolsProtocol):
+    """Closes a connection whose request line and headers do not arrive in time, or never end.
 
     uvicorn itself waits for ever on a client that sends a byte now and then.
     """
 
     _deadline: asyncio.TimerHandle | None = None
+    _head_bytes = 0
+    """Of a request line and headers that are not whole yet."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -38,6 +41,17 @@ class _ImpatientProtocol(H11Protocol):
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
         self._watch()
+        if not self._awaits_request():
+            self._head_bytes = 0
+            return
+        self._head_bytes += len(data)
+        if self._head_bytes > HEADER_BYTES and not self.transport.is_closing():
+            self.send_400_response("The request line and headers are too long.")
+
+    def on_headers_complete(self) -> None:
+        if self.parser.get_http_version() == "1.1" and b"host" not in dict(self.headers):
+            raise httptools.HttpParserError("a request of HTTP/1.1 names its host")
+        super().on_headers_complete()
 
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
@@ -81,7 +95,6 @@ class Server:
                 date_header=False,
                 server_header=False,
                 proxy_headers=False,
-                h11_max_incomplete_event_size=HEADER_BYTES,
                 timeout_keep_alive=KEEP_ALIVE_SECONDS,
                 timeout_graceful_shutdown=STOP_SECONDS,
                 backlog=BACKLOG,

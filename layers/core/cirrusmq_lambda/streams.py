@@ -53,7 +53,8 @@ def _value(value: dict[str, Any]) -> dict[str, Any]:
         case "B":
             return {"B": base64.b64decode(content)}
         case "L":
-            return {"L": [_value(element) for element in content]}
+            # Most elements are numbers, and most records have lists of them.
+            return {"L": [each if "N" in each else _value(each) for each in content]}
         case "M":
             return {"M": {name: _value(held) for name, held in content.items()}}
     return value
