@@ -9,6 +9,7 @@ import time
 from .counted import busy_partition, charts, cost, growth, heat, polls, units
 from .measured import (
     backlog_cpu,
+    call_cpu,
     calls,
     client,
     cold,
@@ -17,7 +18,6 @@ from .measured import (
     isolation,
     memory,
     push_cpu,
-    receive_cpu,
     throughput,
 )
 
@@ -40,7 +40,7 @@ BY_NAME_ALONE = {
     "backlog_cpu": backlog_cpu.run,
     "cold": cold.run,
     "memory": memory.run,
-    "receive_cpu": receive_cpu.run,
+    "call_cpu": call_cpu.run,
     "push_cpu": push_cpu.run,
 }
 """They take longer."""

@@ -177,9 +177,9 @@ def test_the_functions_that_a_deployment_lists_are_all_that_push_may_call(
         assert variables[name]["INVOKE_FUNCTIONS"] == theirs
 
 
-def test_waiting_receives_cost_half_of_what_other_calls_cost(template: Template) -> None:
+def test_sends_and_waiting_receives_cost_half_of_what_other_calls_cost(template: Template) -> None:
     memory = {each.folder.name: each.memory_mb for each in template.functions}
-    assert (memory["receive"], memory["send"]) == (256, 512)
+    assert (memory["send"], memory["receive"], memory["manage"]) == (256, 256, 512)
 
 
 def test_what_runs_behind_the_api_has_room_of_its_own_and_receives_a_bound_if_asked(

@@ -39,8 +39,11 @@ from .lives import (
 
 CALL_MS = 25
 """Assumed: a call of a function, with its one or two round trips to DynamoDB."""
+SEND_MS = 25
+"""Assumed: a send, with half the memory of other calls and so half the share of a CPU. Of that it
+needs 4 ms (`call_cpu`) and what signing a request takes, and it makes one round trip."""
 RECEIVE_MS = 35
-"""Assumed: as a call, with half the memory and so half the share of a CPU."""
+"""Assumed: a receive, with as much memory and one round trip more."""
 CARRYING_MS = 45
 """Assumed: a receive that first deletes, one more round trip to DynamoDB."""
 PUSH_MS = 100
@@ -52,7 +55,8 @@ FANNING_MS = 3
 """Assumed: so much longer for each further parcel that fan_out puts: its CPU time (`push_cpu`)."""
 PUT_MS, GET_MS = 30, 20
 """Assumed: that calls with an object take longer, the writing one and the reading one."""
-CALL_GB, RECEIVE_GB, PUSH_GB = 0.5, 0.25, 0.25
+CALL_GB, HOT_GB, PUSH_GB = 0.5, 0.25, 0.25
+"""Of functions behind the API, of the two that are called for each message, and of push."""
 USED_AT_BEST = 0.7
 """Of provisioned capacity: the share that auto scaling aims at, which no whole day reaches."""
 USED_IN_A_DAY = (0.45, 0.6)
@@ -113,7 +117,7 @@ def queue_usage(
     objects: Requests | None = None,
 ) -> Usage:
     """Sent, received and deleted: three calls, and three changes for the meter to count."""
-    return _usage(workload, units, metered, objects, calls=2, receives=1, changes=3)
+    return _usage(workload, units, metered, objects, sends=1, receives=1, calls=1, changes=3)
 
 
 def carried_usage(
@@ -124,7 +128,7 @@ def carried_usage(
 ) -> Usage:
     """Sent, and received by the call that deletes the batch before: two calls."""
     return _usage(
-        workload, units, metered, objects, calls=1, receives=1, receive_ms=CARRYING_MS, changes=3
+        workload, units, metered, objects, sends=1, receives=1, receive_ms=CARRYING_MS, changes=3
     )
 
 
@@ -169,7 +173,8 @@ def _usage(
     metered: float,
     objects: Requests | None,
     *,
-    calls: int,
+    calls: int = 0,
+    sends: int = 0,
     receives: int = 0,
     receive_ms: int = RECEIVE_MS,
     changes: int,
@@ -177,22 +182,24 @@ def _usage(
     pushes: int = 0,
     pushed: int = 0,
 ) -> Usage:
-    """`pushed`: the subscriptions that `pushes`, invocations of push, are for."""
+    """`calls` are those that are neither sends nor receives; `pushed`: the subscriptions that
+    `pushes`, invocations of push, are for."""
     meters = changes / METER_RECORDS
     objects = objects or Requests()
     puts = objects["PutObject"] + objects["CopyObject"]
     gets = objects["GetObject"]
     seconds = (calls + fan_outs + meters) * CALL_MS / 1_000 * CALL_GB
     seconds += fan_outs * (SUBSCRIPTIONS - 1) * FANNING_MS / 1_000 * CALL_GB
-    seconds += receives * receive_ms / 1_000 * RECEIVE_GB
-    seconds += puts * PUT_MS / 1_000 * CALL_GB + gets * GET_MS / 1_000 * RECEIVE_GB
+    seconds += (sends * SEND_MS + receives * receive_ms) / 1_000 * HOT_GB
+    put_gb = HOT_GB if sends else CALL_GB
+    seconds += puts * PUT_MS / 1_000 * put_gb + gets * GET_MS / 1_000 * HOT_GB
     push_ms = pushes * PUSH_MS + (pushed - pushes) * SHARING_MS
     push_ms += pushed * (workload.count - 1) * POSTING_MS
     return Usage(
         messages=workload.count,
         write_units=units[0] + meters * metered,
         read_units=units[1],
-        calls=calls + receives,
+        calls=calls + sends + receives,
         invocations=fan_outs + meters + pushes,
         gb_seconds=seconds + push_ms / 1_000 * PUSH_GB,
         puts=puts,
@@ -296,15 +303,11 @@ def run() -> None:
         show(f"Dollars for a million messages, {kind.title}", heads, of_kind)
     show_capacity(capacity)
     show_storage()
-    print(f"\nAssumed: {CALL_MS} ms a call at 512 MB; a receive {RECEIVE_MS}, {CARRYING_MS} where")
-    print(f"it deletes, and {PUSH_MS} ms a push at 256 MB, {SHARING_MS} more for each further")
-    print(
-        f"subscription of it and {POSTING_MS} for each further message of one; {PUT_MS} ms more to"
-    )
-    print(
-        f"write an object and {GET_MS} to read one; of S3's requests {prices.KMS_SHARE:.0%} ask KMS"
-    )
-    print("(bucket keys).")
+    print(f"\nAssumed: {CALL_MS} ms a call at 512 MB; a send {SEND_MS} at 256 MB, a receive")
+    print(f"{RECEIVE_MS}, {CARRYING_MS} where it deletes, a push {PUSH_MS}, {SHARING_MS} more")
+    print(f"for each further subscription of it, {POSTING_MS} for each further message of one;")
+    print(f"{PUT_MS} ms more to write an object and {GET_MS} to read one; of S3's requests")
+    print(f"{prices.KMS_SHARE:.0%} ask KMS (bucket keys).")
     show(
         "Dollars a month for one consumer that waits, and gets nothing",
         ["memory of receive", "Lambda time", "reads", "calls", "in all"],

@@ -32,7 +32,7 @@ from cirrusmq_local.testing.world import World
 from ..counted import bodies
 from ..counted.lives import subscribe
 from ..drawing.tables import middle, show
-from .receive_cpu import WHOLE_CPU_MB
+from .call_cpu import WHOLE_CPU_MB
 
 RUNS = 20
 CALLS = 200

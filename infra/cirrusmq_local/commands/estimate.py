@@ -10,7 +10,7 @@ from typing import Any
 from cirrusmq_local.commands import prices
 from cirrusmq_local.commands.load import Outcome, make_body
 
-CALL_GB, RECEIVE_GB = 0.5, 0.25
+DELETE_GB, HOT_GB = 0.5, 0.25
 """Memory of the functions, as the template gives it."""
 SEND_BYTES = 4_194_304
 """At most in one send or publish, and of one message."""
@@ -117,7 +117,7 @@ def dollars(outcome: Outcome, units: tuple[float, float], partitions: int) -> di
     calls = outcome.calls
     made = sum(len(each.seconds) + len(each.failed) for each in calls.values())
     seconds = {kind: sum(each.seconds) for kind, each in calls.items()}
-    gb_seconds = (seconds["send"] + seconds["delete"]) * CALL_GB + seconds["receive"] * RECEIVE_GB
+    gb_seconds = seconds["delete"] * DELETE_GB + (seconds["send"] + seconds["receive"]) * HOT_GB
     reads = outcome.sent * units[1] + outcome.empty_receives * partitions * LOOK_UNITS
     amounts = {
         "writes": outcome.sent * units[0] * prices.WRITE_UNITS_PER_MILLION,

@@ -80,7 +80,7 @@ def settle(
         if source is None:
             continue
         held = Held(text=text, receipt=receipt, source=source)
-        # One condition holds for all of a parcel: receipts of one that stood there before have theirs.
+        # Receipts of a parcel that stood there before have a condition of their own.
         parcel = (held.pk, receipt.sort_key, receipt.expires_ms, receipt.count)
         parcels.setdefault(parcel, []).append(held)
     results: Results = {}
