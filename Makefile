@@ -68,17 +68,18 @@ $(VENV)/.installed: infra/requirements.lock pyproject.toml
 tools: $(SAM_VENV)/.installed $(CHECKOV_VENV)/.installed
 	@:
 
-# They pull boto3 below what the product uses, each to another place.
+# They pull boto3 below what the product uses, each to another place. Little of them is imported, so
+# that only this is compiled, when it is.
 $(SAM_VENV)/.installed: infra/requirements-sam.lock
 	$(call make_venv,$(SAM_VENV))
 	@echo "installing the packages of infra/requirements-sam.lock"
-	@$(SAM_VENV)/bin/python $(PIP) --require-hashes -r infra/requirements-sam.lock
+	@$(SAM_VENV)/bin/python $(PIP) --no-compile --require-hashes -r infra/requirements-sam.lock
 	@touch $@
 
 $(CHECKOV_VENV)/.installed: infra/requirements-checkov.lock
 	$(call make_venv,$(CHECKOV_VENV))
 	@echo "installing the packages of infra/requirements-checkov.lock"
-	@$(CHECKOV_VENV)/bin/python $(PIP) --require-hashes -r infra/requirements-checkov.lock
+	@$(CHECKOV_VENV)/bin/python $(PIP) --no-compile --require-hashes -r infra/requirements-checkov.lock
 	@touch $@
 
 $(MUTANTS_VENV)/.installed: infra/requirements-mutants.lock
