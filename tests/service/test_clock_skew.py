@@ -9,7 +9,8 @@ import pytest
 from msgspec.structs import replace
 from tests.service.conftest import TestQueue
 
-from cirrusmq.base.limits import CACHE_MS
+from cirrusmq.base import ulid
+from cirrusmq.base.limits import ATTEMPT_AHEAD_MS, CACHE_MS
 from cirrusmq.base.timestamps import format_time
 from cirrusmq.runtime.cache import Cache
 from cirrusmq.runtime.clock import Clock
@@ -157,6 +158,21 @@ def test_a_rewind_leaves_what_is_deleted_right_after_its_answer_by_a_clock_behin
 
     cloud.clock.pass_seconds(3)
     assert queue.bodies() == []
+
+
+def test_a_repeat_by_a_clock_behind_finds_what_a_clock_ahead_received(
+    cloud: World, queue: TestQueue
+) -> None:
+    client, now_ms = queue.client, cloud.clock.now_ms()
+    first_try = ulid.encode(now_ms + ATTEMPT_AHEAD_MS - 1, cloud.random.randbytes(10))
+    queue.try_send([{"body": "x"}], attempt=first_try)
+    token = ulid.encode(now_ms, cloud.random.randbytes(10))
+    with elsewhere(cloud, 0.999):
+        first = client.receive("orders", attempt=token)
+    assert len(first) == 1
+
+    with elsewhere(cloud, -1):
+        assert client.receive("orders", attempt=token, repeat=True) == first
 
 
 def test_on_one_machine_there_is_one_clock_and_nothing_to_wait_for(world: World) -> None:

@@ -77,7 +77,11 @@ def _held_in_partition(
     core: Core, source: Source, pk: str, chance: Chance, most: int, budget: Budget
 ) -> Iterable[Claim]:
     now_ms, nonce_of = core.now_ms(), chance.nonce_of
-    start, until = from_key(core, source, now_ms), until_key(source, now_ms)
+    # The first receive may have had a clock ahead of ours, and got what is behind our own end:
+    #
+    #     its clock  12:00:02   key + 2 s ahead of the sender ──> received
+    #     our clock  12:00:00   until 12:00:02                    not read, without the skew
+    start, until = from_key(core, source, now_ms), until_key(source, now_ms + core.skew_ms)
     if until <= start:
         return []
     head = budget.read(core, pk, start, until, _HEAD_PARCELS, consistent=True)
