@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, cast
 
 import pytest
 from tests.unit.parcels import NOW_MS, SEND_ID, parcel, source
 
 from cirrusmq.model import transitions
 from cirrusmq.model.parcel import GONE
-from cirrusmq.model.receipt import Receipt
+from cirrusmq.model.receipt import NONCE_BYTES, Receipt, encode
 from cirrusmq.model.transitions import Change, Changes, moved
-from cirrusmq.settlement.settle import Held, holds_still
+from cirrusmq.runtime.core import Core
+from cirrusmq.settlement.settle import Held, Results, holds_still, settle
 from cirrusmq.storage.changes import Condition, all_of, as_read, change, having, none_live, removal
 from cirrusmq.storage.parcels import parcel_key
 
@@ -24,6 +26,7 @@ READ = parcel(
 )
 
 
+NONCE = b"m" * NONCE_BYTES
 WAITS = parcel(3, first_received_ms=(0, 2, 4), waits_ms=(7, 8, 9))
 AWAITING = parcel(3, visible_ms=(NOW_MS + 60_000,) * 3)
 
@@ -159,36 +162,35 @@ def test_several_conditions_ask_once_what_they_have_in_common() -> None:
     )
 
 
-def held(place: int, expires_ms: int = READ.expires_ms) -> Held:
+def held(place: int, expires_ms: int = READ.expires_ms, count: int = 3) -> Held:
     receipt = Receipt(
         source_id="queue",
         partition=0,
         sort_key=READ.sort_key,
         place=place,
-        count=3,
+        count=count,
         expires_ms=expires_ms,
-        nonce=b"mine",
+        nonce=NONCE,
     )
     return Held(text="receipt", receipt=receipt, source=source(purged_ms=9))
 
 
 def test_a_receipt_speaks_for_its_message_while_nobody_else_has_it() -> None:
-    expires = f":was_x{READ.expires_ms}"
     assert held(2).key == parcel_key(READ)
     assert holds_still(held(2), NOW_MS) == (
         (
-            f"x = {expires}",
-            "size(v) = :was_n3",
+            "x = :expires",
+            "size(v) = :count",
             "t > :purged",
             "k[2] = :was_k2",
             "v[2] > :none",
             "(attribute_not_exists(w) OR w[2] = :none OR v[2] > :now)",
         ),
         {
-            expires: {"N": str(READ.expires_ms)},
-            ":was_n3": {"N": "3"},
+            ":expires": {"N": str(READ.expires_ms)},
+            ":count": {"N": "3"},
             ":purged": {"N": "9"},
-            ":was_k2": {"B": b"mine"},
+            ":was_k2": {"B": NONCE},
             ":none": {"N": "0"},
             ":now": {"N": str(NOW_MS)},
         },
@@ -200,12 +202,30 @@ def test_receipts_of_one_parcel_ask_once_what_they_have_in_common() -> None:
     assert len(clauses) == 3 + 3 * 3
 
 
-def test_a_receipt_with_another_expiry_is_compared_with_its_own() -> None:
-    clauses, values = all_of(
-        [holds_still(held(0), NOW_MS), holds_still(held(1, expires_ms=7), NOW_MS)]
-    )
-    assert {f"x = :was_x{READ.expires_ms}", "x = :was_x7"} <= set(clauses)
-    assert values[":was_x7"] == {"N": "7"}
+class _OneByOne:
+    """What settling takes of a core."""
+
+    def in_parallel(
+        self, act: Callable[[list[Held]], Results], groups: Iterable[list[Held]]
+    ) -> list[Results]:
+        return [act(group) for group in groups]
+
+
+def test_receipts_of_another_parcel_that_stood_there_are_settled_by_themselves() -> None:
+    texts = [
+        encode(one.receipt) for one in (held(0), held(1, expires_ms=7), held(2), held(2, count=4))
+    ]
+    together: list[list[str]] = []
+
+    def act(_: Core, some: Sequence[Held]) -> Results:
+        together.append([one.text for one in some])
+        return {one.text: 0 for one in some}
+
+    core = cast(Core, _OneByOne())
+    done = settle(core, texts, lambda source_id: source(id=source_id, purged_ms=9), act)
+
+    assert together == [[texts[0], texts[2]], [texts[1]], [texts[3]]]
+    assert done == dict.fromkeys(texts, 0)
 
 
 def test_a_removal_has_a_condition_and_no_update() -> None:

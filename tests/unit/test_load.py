@@ -125,6 +125,6 @@ def test_dollars_are_units_and_calls_times_their_prices() -> None:
             "reads": (500_000 + 2_000) * 0.125 / 1_000_000,
             "HTTP API": 1.0,
             "Lambda calls": 0.2,
-            "Lambda time": (5_000 * 0.5 + 8_000 * 0.25) * 0.0000133334,
+            "Lambda time": (5_000 + 8_000) * 0.25 * 0.0000133334,
         }
     )
