@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests import commands
 from tests.awaited import AwaitedConsumer
-from tests.stack import COMMAND, Stack, environment
+from tests.stack import Stack, environment
 
 from cirrusmq_client import Backoff, Client, Connection, Producer
 
@@ -131,15 +132,8 @@ def run_command(stack: Service, tmp_path: Path) -> Callable[..., subprocess.Comp
 
     def run(*arguments: str, text: str = "", **variables: str) -> Any:
         chosen = {"COLUMNS": "140", "NO_COLOR": "1"} | stack.environment | variables
-        return subprocess.run(
-            [COMMAND, *arguments],
-            env=environment() | chosen,
-            cwd=tmp_path,
-            input=text,
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
+        return commands.run_command(
+            arguments, env=environment() | chosen, folder=tmp_path, text=text
         )
 
     return run
