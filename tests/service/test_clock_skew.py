@@ -7,7 +7,9 @@ from contextlib import contextmanager
 
 import pytest
 from msgspec.structs import replace
-from tests.service.conftest import TestQueue
+from tests.service.conftest import Message, TestQueue
+from tests.service.test_rewinding_groups import rewind, take_in_order
+from tests.service.topics import TestSubscription, TestTopic
 
 from cirrusmq.base import ulid
 from cirrusmq.base.limits import ATTEMPT_AHEAD_MS, CACHE_MS
@@ -208,3 +210,97 @@ def test_what_is_published_right_after_an_ordered_reader_subscribed_is_put_in_it
     records = [item for item in cloud.items() if item["pk"]["S"].startswith(f"L#{topic_id}#")]
     assert len(records) == 20
     assert len({item["pk"]["S"] for item in records}) == 1
+
+
+class TestRewoundGroups:
+    """A rewind goes by the time of the function that published, a group's order by its numbers.
+
+    clocks      1 at 12:00:02 (fast) ── 2 at 12:00:00.1, published behind it
+    rewound to 12:00:02     former  2     present  1 again
+    """
+
+    @pytest.fixture
+    def topic(self, cloud: World) -> TestTopic:
+        return TestTopic(cloud.client("alice", admin=True))
+
+    @pytest.fixture
+    def group(self, topic: TestTopic) -> TestSubscription:
+        return topic.subscribe("group", ordered=True)
+
+    def test_the_order_holds_though_a_later_message_has_an_earlier_time(
+        self, cloud: World, topic: TestTopic, group: TestSubscription
+    ) -> None:
+        publish(topic, "0")
+        cloud.clock.pass_seconds(5)
+        fast = publish_at_a_fast_clock(topic, "1")
+        slow = publish(topic, "2")
+        cloud.clock.pass_seconds(3)
+        publish(topic, "3")
+        assert slow["sent_at"] < fast["sent_at"]
+        rewind(group, fast["sent_at"])
+        assert take_in_order(group) == [*"0123"]
+
+    def test_neither_is_received_before_the_operation_has_reached_the_first(
+        self, cloud: World, topic: TestTopic, group: TestSubscription
+    ) -> None:
+        publish(topic, "0")
+        cloud.clock.pass_seconds(5)
+        fast = publish_at_a_fast_clock(topic, "1")
+        publish(topic, "2")
+        cloud.clock.pass_seconds(3)
+        rewind(group, fast["sent_at"], settle=False)
+        assert take_in_order(group) == ["0"]
+        cloud.settle()
+        assert take_in_order(group) == [*"12"]
+
+    def test_only_one_is_received_at_a_time(
+        self, cloud: World, topic: TestTopic, group: TestSubscription
+    ) -> None:
+        fast = publish_at_a_fast_clock(topic, "1")
+        publish(topic, "2")
+        cloud.clock.pass_seconds(3)
+        rewind(group, fast["sent_at"])
+        (first,) = group.receive()
+        assert first["body"] == "1"
+        assert group.receive() == []
+        group.delete(first)
+        assert take_in_order(group) == ["2"]
+
+    def test_one_that_is_held_from_before_is_waited_for(
+        self, cloud: World, topic: TestTopic, group: TestSubscription
+    ) -> None:
+        fast = publish_at_a_fast_clock(topic, "1")
+        publish(topic, "2")
+        cloud.clock.pass_seconds(3)
+        group.delete(*group.receive(1))
+        (held,) = group.receive()
+        assert held["body"] == "2"
+        rewind(group, fast["sent_at"])
+        assert group.receive() == []
+        group.delete(held)
+        assert take_in_order(group) == ["1"]
+
+    def test_the_order_holds_over_two_rewinds(
+        self, cloud: World, topic: TestTopic, group: TestSubscription
+    ) -> None:
+        fast = []
+        for number in range(0, 6, 2):
+            fast.append(publish_at_a_fast_clock(topic, f"{number}"))
+            publish(topic, f"{number + 1}")
+            cloud.clock.pass_seconds(0.5)
+        cloud.clock.pass_seconds(3)
+        rewind(group, fast[0]["sent_at"])
+        rewind(group, fast[2]["sent_at"])
+        assert take_in_order(group) == [*"012345"]
+
+
+def publish(topic: TestTopic, body: str) -> Message:
+    """Publish a message of one group; it is fanned out."""
+    (published,) = topic.publish(body, group="g")
+    return published
+
+
+def publish_at_a_fast_clock(topic: TestTopic, body: str) -> Message:
+    """Publish by an environment whose clock is ahead."""
+    with elsewhere(topic.client.world, SKEW_SECONDS):
+        return publish(topic, body)

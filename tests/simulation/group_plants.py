@@ -55,7 +55,13 @@ def fan_out_goes_on_with_the_former_source(patch: pytest.MonkeyPatch) -> None:
 @plant(REWOUND)
 def a_rewound_group_does_not_wait(patch: pytest.MonkeyPatch) -> None:
     """What a rewind gives anew is received while the group's earlier or held messages are there."""
-    patch.setattr(former_sources, "are_done", lambda *_: True)
+    patch.setattr(former_sources, "is_first", lambda *_: True)
+
+
+@plant(REWOUND, rare=True)
+def a_rewinds_time_goes_before_a_groups_order(patch: pytest.MonkeyPatch) -> None:
+    """What a former source keeps is first, whichever clock its time is by."""
+    patch.setattr(former_sources, "_overtakes", lambda *_: False)
 
 
 @plant(REWOUND)

@@ -44,6 +44,7 @@ LAST_FOUND_BY = {
     "a_new_generation_signs_at_once": 420,
     "a_purge_removes_whatever_has_the_key": 1729,
     "a_push_takes_the_lease_of_a_subscription_that_retries": 401,
+    "a_rewinds_time_goes_before_a_groups_order": 2001006,
     "a_rewind_takes_what_was_deleted_since": 141,
     "a_rewound_group_does_not_wait": 2000155,
     "a_rollback_does_not_look_at_the_state": 1000011,

@@ -78,6 +78,23 @@ def test_each_time_has_one_source(sent_ms: int, source: str) -> None:
     assert all(each.keeps(alone) for each in sources)
 
 
+@pytest.mark.parametrize("ordered", [False, True])
+def test_each_source_knows_those_before_it_and_in_order_those_behind(ordered: bool) -> None:
+    group = replace(rewound(GROUP, 10, 20), ordered=ordered)
+    first, second, present = subscription_source(group).all
+    assert [each.id for each in second.former] == ["first"]
+    assert (first.former, present.later) == ((), ())
+    assert [each.id for each in first.later] == (["source0", "source1"] if ordered else [])
+    assert [each.id for each in second.later] == (["source1"] if ordered else [])
+
+
+def test_a_former_source_withholds_what_is_newest() -> None:
+    former = replace(subscription_source(rewound(GROUP, 10)).former[0], withheld_from_ms=8)
+    held = [replace(make_parcel(), sent_ms=sent_ms) for sent_ms in (7, 8, 9)]
+    assert [former.withholds(each) for each in held] == [False, True, True]
+    assert not former.withholds(replace(held[2], parcel_id=f"{held[2].send_id}.0.1"))
+
+
 def test_a_group_catches_up_on_what_was_published_before_all_knew_of_it() -> None:
     group = rewound(GROUP, 10)
     assert [group.catches_up_on(at) for at in (9, 10, 1_010, 1_011)] == [False, True, True, False]

@@ -6,9 +6,23 @@
 What a former source keeps was published before the rewind's time, so it is first. What it keeps no
 more is ended with its receipts, but who holds it may still be at it: the group waits for the lease.
 Nobody claims anything more there, so a group that is done with is so for good.
+
+Only where clocks differ is what it keeps not first. The group's order is by keys, as the publishes
+took their numbers; the time that divides the sources is the publishing function's:
+
+    clocks      m7 at 12:00:01.2 (fast) ── m8, published behind it, at 11:59:59.5 (slow)
+    rewound to 12:00:00      former  … m8        present  m7 m9
+    a receiver               of the two sources' first ones that with the lower key: m7 m8 m9
+
+The present source has m7 when m8 is looked at: that is withheld so long. As the clocks differ by a
+bounded time, nothing else changes places. One source's first message is ahead of those of all
+others, whoever looks, so that no two are taken at once, nor does each wait for the other.
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
 
 from cirrusmq.lifecycle.rewound_groups import group_of
 from cirrusmq.model.parcel import Parcel
@@ -21,32 +35,81 @@ _LOOKED_AT = 24
 """Parcels with messages: one receiver, or a few after one another, hold no more of a group."""
 
 
-def are_done(core: Core, source: Source, parcel: Parcel) -> bool:
-    """Whether the source's former ones have nothing of the parcel's group that is first, or held.
+def is_first(core: Core, source: Source, parcel: Parcel) -> bool:
+    """Whether the source's former and later ones have nothing of the parcel's group that is first,
+    or held by who received it before a rewind.
 
-    Half a read unit or one for each, once for a group and environment where they are done.
+    Half a read unit or one for each former one, once for a group and environment where it is done;
+    and one for each later one, of a message published in a former source's last seconds.
     """
     group = group_of(parcel)
-    return all(_is_done(core, former, parcel.partition, group) for former in source.former)
+    ahead: Parcel | None = None
+    for former in source.former:
+        held, kept = _left(core, former, parcel.partition, group)
+        if held:
+            return False
+        if kept is not None and (ahead is None or _overtakes(core, kept, ahead)):
+            ahead = kept
+    if ahead is not None:
+        if not _overtakes(core, parcel, ahead):
+            return False
+        if any(_holds(core, former, parcel.partition, group) for former in source.former):
+            return False
+    if source.ends_ms is None or parcel.sent_ms < source.ends_ms - core.skew_ms:
+        return True
+    return not any(_has_earlier(core, later, parcel, group) for later in source.later)
 
 
-def _is_done(core: Core, former: Source, partition: int, group: str) -> bool:
+def _left(core: Core, former: Source, partition: int, group: str) -> tuple[bool, Parcel | None]:
+    """Whether a group is held in a former source, or else the first parcel of it that is kept."""
     known = f"{former.id}#{partition}#{group}"
     if known in core.groups_done:
-        return True
-    pk, now_ms = partition_key(PARCELS, former.id, partition), core.now_ms()
-    after: str | None = f"{group}#"
-    passed = 0
-    while after is not None and passed < _LOOKED_AT:
-        page = read_page(core, pk, after, f"{group}#{LAST_KEY}", _LOOKED_AT, from_exclusive=True)
-        left = [each for each in page.parcels if not each.spent() and now_ms < each.expires_ms]
-        if any(_blocks(former, each, now_ms) for each in left):
-            return False
-        passed, after = passed + len(left), page.more_after
+        return False, None
+    now_ms = core.now_ms()
+    for each in islice(_live(core, former, partition, group), _LOOKED_AT):
+        if _is_held(each, now_ms):
+            return True, None
+        if former.keeps(each):
+            return False, each
     core.groups_done.add(known)
-    return True
+    return False, None
 
 
-def _blocks(former: Source, parcel: Parcel, now_ms: int) -> bool:
-    held = any(parcel.held(place, now_ms) for place in range(parcel.count))
-    return held or former.keeps(parcel)
+def _holds(core: Core, former: Source, partition: int, group: str) -> bool:
+    now_ms = core.now_ms()
+    live = islice(_live(core, former, partition, group), _LOOKED_AT)
+    return any(_is_held(each, now_ms) for each in live)
+
+
+def _is_held(parcel: Parcel, now_ms: int) -> bool:
+    return any(parcel.held(place, now_ms) for place in range(parcel.count))
+
+
+def _has_earlier(core: Core, later: Source, parcel: Parcel, group: str) -> bool:
+    """Whether the first message of a group in a later source is before the parcel."""
+    live = _live(core, later, parcel.partition, group, parcel.sort_key)
+    first = next((each for each in live if later.keeps(each)), None)
+    return first is not None and _overtakes(core, first, parcel)
+
+
+def _overtakes(core: Core, later: Parcel, former: Parcel) -> bool:
+    """Whether a parcel is before one of a former source, by the group's order.
+
+    None is before a dead letter that was given back there by itself.
+    """
+    within_ms = later.sent_ms - former.sent_ms
+    in_front = later.sort_key < former.sort_key and within_ms <= core.skew_ms
+    return in_front and not former.came_alone
+
+
+def _live(
+    core: Core, source: Source, partition: int, group: str, until: str = ""
+) -> Iterator[Parcel]:
+    """The parcels of a group that have messages, in its order; only those with keys to `until`."""
+    pk, now_ms = partition_key(PARCELS, source.id, partition), core.now_ms()
+    last = until or f"{group}#{LAST_KEY}"
+    after: str | None = f"{group}#"
+    while after is not None:
+        page = read_page(core, pk, after, last, _LOOKED_AT, from_exclusive=True)
+        yield from (each for each in page.parcels if not each.spent() and now_ms < each.expires_ms)
+        after = page.more_after

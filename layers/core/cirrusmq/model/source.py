@@ -46,6 +46,11 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
     """Key of a topic's log: a group that is rewound receives nothing behind it yet."""
     former: tuple[Source, ...] = ()
     """A group's former sources with messages left, the first one first."""
+    later: tuple[Source, ...] = ()
+    """Of an ordered group's former source: those behind it, the present one last."""
+    withheld_from_ms: int | None = None
+    """Of a former source: messages published from then on wait for the group's frontier, since it
+    may still bring one that another clock put later and the group's order puts before them."""
 
     @property
     def all(self) -> tuple[Source, ...]:
@@ -63,6 +68,8 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
 
     def withholds(self, parcel: Parcel) -> bool:
         """Whether the parcel's messages may not be received yet, by their place in the log."""
+        if self.withheld_from_ms is not None:
+            return parcel.sent_ms >= self.withheld_from_ms and not parcel.came_alone
         if self.frontier is None:
             return False
         send_id = parcel.send_id

@@ -215,7 +215,9 @@ def _take_first(core: Core, source: Source, parcel: Parcel, batch: Batch, budget
         ):
             tombstones.clear(core, source, parcel, now_ms)
         return True
-    if source.withholds(parcel) or (source.former and not _is_first(core, source, parcel)):
+    if source.withholds(parcel):
+        return False
+    if (source.former or source.later) and not _is_first(core, source, parcel):
         return False
     left = _give_up_first(core, source, parcel, now_ms, budget)
     if left is None:
@@ -237,11 +239,11 @@ def _take_first(core: Core, source: Source, parcel: Parcel, batch: Batch, budget
 
 
 def _is_first(core: Core, source: Source, parcel: Parcel) -> bool:
-    """Whether nothing of the parcel's group is before it in a former source."""
+    """Whether nothing of the parcel's group is before it in another source of a rewound group."""
     # Few groups are rewound: the others' cold starts do without.
     from cirrusmq.lifecycle import former_sources
 
-    return former_sources.are_done(core, source, parcel)
+    return former_sources.is_first(core, source, parcel)
 
 
 def _give_up_first(

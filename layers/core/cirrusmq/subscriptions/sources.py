@@ -45,17 +45,38 @@ def group_source(core: Core, subscription: Subscription) -> Source:
     if reached and source.ordered:
         slack_ms = int(ORDER_SLACK_MS * core.clock.scale) + core.skew_ms
         reached = f"{int(reached[:_TIME_DIGITS]) - slack_ms:013d}"
-    return replace(source, frontier=reached or NOTHING)
+    return _withheld(core, replace(source, frontier=reached or NOTHING))
+
+
+def _withheld(core: Core, source: Source) -> Source:
+    """The source with its former ones, of which the newest messages wait for the frontier too.
+
+    rewound to    ............|
+    former           m8 (slow clock)          m7 is before m8, and may not be there yet
+    replay                      m7 (fast clock)
+    """
+    if not source.ordered or not source.former or source.frontier is None:
+        return source
+    since_ms = source.former[-1].ends_ms or 0
+    last_ms = since_ms + core.skew_ms + int(limits.ATTEMPT_AHEAD_MS * core.clock.scale)
+    if source.frontier > f"{last_ms:013d}{LAST_KEY}":
+        return source
+    from_ms = since_ms - core.skew_ms
+    former = [replace(each, withheld_from_ms=from_ms) for each in source.former]
+    return replace(source, former=tuple(former))
 
 
 def subscription_source(subscription: Subscription) -> Source:
     """The source of a pull or http subscription, with its former ones."""
     source = _source(subscription)
-    former: list[Source] = []
-    for epoch in subscription.epochs:
-        before = replace(source, id=epoch.id, ends_ms=epoch.until_ms, former=tuple(former))
-        former.append(before)
-    return replace(source, former=tuple(former)) if former else source
+    epochs = subscription.epochs
+    former = [replace(source, id=epoch.id, ends_ms=epoch.until_ms) for epoch in epochs]
+    later = [*former[1:], source] if source.ordered else []
+    placed = [
+        replace(each, former=tuple(former[:at]), later=tuple(later[at:]))
+        for at, each in enumerate(former)
+    ]
+    return replace(source, former=tuple(placed)) if placed else source
 
 
 def _source(subscription: Subscription) -> Source:
