@@ -222,10 +222,8 @@ def _checked(attributes: QueueAttributes) -> QueueAttributes:
         )
     policy = read_retry(attributes)
     dead_letter = attributes.dead_letter
-    if policy is not None:
-        attributes = msgspec.structs.replace(attributes, retry=policy.to_json())
-        if policy.ends and dead_letter is None:
-            raise InvalidParameter("retry", "a policy with a last retry needs dead_letter")
+    if policy is not None and policy.ends and dead_letter is None:
+        raise InvalidParameter("retry", "a policy with a last retry needs dead_letter")
     if dead_letter is None:
         return attributes
     if dead_letter.max_receives is None and dead_letter.max_age_seconds is None:

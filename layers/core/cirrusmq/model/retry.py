@@ -108,26 +108,19 @@ POLICIES = frozenset(DEFAULTS)
 MEMBERS = frozenset({"policy"}).union(*(defaults.takes for defaults in DEFAULTS.values()))
 
 
-class RetryPolicy(msgspec.Struct, frozen=True, kw_only=True, eq=False):
+class RetryPolicy(msgspec.Struct, frozen=True, kw_only=True):
     """How one queue, receiver or subscription retries.
 
     Two policies are equal also where only one of them was given with its defaults written out.
 
     `waits_ms`: wait after the first delivery, the second, …; the last one repeats. `jitter`: the
-    share of each wait that is drawn. `max_retries`: None = no end. `given`: the `retry` object.
+    share of each wait that is drawn. `max_retries`: None = no end.
     """
 
     policy: str
     waits_ms: tuple[int, ...]
     jitter: float
     max_retries: int | None
-    given: Mapping[str, object]
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, RetryPolicy) and self._in_force() == other._in_force()
-
-    def __hash__(self) -> int:
-        return hash(self._in_force())
 
     @property
     def ends(self) -> bool:
@@ -164,16 +157,6 @@ class RetryPolicy(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         if not self.jitter:
             return wait_ms
         return round(wait_ms * (1 - self.jitter * draw()))
-
-    def _in_force(self) -> tuple[object, ...]:
-        return self.policy, self.waits_ms, self.jitter, self.max_retries
-
-    def to_json(self) -> dict[str, object]:
-        """The `retry` object as it was given: defaults are in force without being shown."""
-        return {
-            member: list(value) if isinstance(value, tuple) else value
-            for member, value in self.given.items()
-        }
 
 
 def parse_retry(
@@ -233,18 +216,7 @@ def _policy(retry: Mapping[str, object], parameter: str) -> RetryPolicy:
         jitter = _number(retry["jitter"], JITTER_RANGE, f"{parameter}.jitter")
     if "max_retries" in retry:
         max_retries = _integer(retry["max_retries"], MAX_RETRIES_RANGE, f"{parameter}.max_retries")
-    return RetryPolicy(
-        policy=name,
-        waits_ms=waits_ms,
-        jitter=jitter,
-        max_retries=max_retries,
-        given=MappingProxyType(
-            {
-                member: tuple(value) if isinstance(value, list) else value
-                for member, value in retry.items()
-            }
-        ),
-    )
+    return RetryPolicy(policy=name, waits_ms=waits_ms, jitter=jitter, max_retries=max_retries)
 
 
 def _waits_ms(waits: object, parameter: str) -> tuple[int, ...]:
