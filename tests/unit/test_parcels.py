@@ -15,6 +15,7 @@ from cirrusmq.model.parcel import (
     MOVED,
     lone_parcel_id,
     message_id,
+    send_and_position,
     sort_key,
     tombstone_until,
     where_differing,
@@ -45,6 +46,21 @@ def test_a_message_can_be_received_from_the_moment_it_is_visible() -> None:
 def test_a_message_can_be_received_until_it_expires() -> None:
     assert "receivable" in states(visible_ms=1, expires_ms=NOW_MS + 1)
     assert "receivable" not in states(visible_ms=1, expires_ms=NOW_MS)
+
+
+def test_the_places_of_a_parcel_that_can_be_received_are_those_of_its_active_messages() -> None:
+    times = (NOW_MS, NOW_MS + 1, DELETED, GONE, 1, NOW_MS - 1)
+    plain = parcel(6, visible_ms=times)
+    waits = parcel(6, visible_ms=times, waits_ms=(1, 0, 0, 0, 0, 1))
+    assert plain.receivable_places(NOW_MS) == [0, 4, 5]
+    assert waits.receivable_places(NOW_MS) == [4, 5]
+    for each in (plain, waits):
+        assert each.receivable_places(each.expires_ms - 1)
+        assert each.receivable_places(each.expires_ms) == []
+        for now_ms in (0, 1, NOW_MS - 1, NOW_MS, NOW_MS + 1, each.expires_ms):
+            assert each.receivable_places(now_ms) == [
+                place for place in range(6) if each.receivable(place, now_ms)
+            ]
 
 
 def test_a_message_is_held_from_its_receive_to_the_end_of_its_lease() -> None:
@@ -123,6 +139,35 @@ def test_numbers_that_are_the_places_are_not_written_down() -> None:
 def test_keys_sort_as_the_times_in_them_do() -> None:
     assert sort_key(7, "id") == "0000000000007#id"
     assert sort_key(999, "z") < sort_key(NOW_MS, "a")
+
+
+def test_the_send_and_the_number_in_it_are_read_from_a_messages_id() -> None:
+    for position in range(16):
+        assert send_and_position(message_id(SEND_ID, position)) == (SEND_ID, position)
+    last = "7" + "Z" * 25
+    assert send_and_position(f"Msg-{last}F") == (last, 15)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        SEND_ID,
+        f"Msg-{SEND_ID}",
+        f"Msg-{SEND_ID}00",
+        f"Msg-{SEND_ID}G",
+        f"Msg-{SEND_ID}a",
+        f"msg-{SEND_ID}0",
+        f"Msg-{SEND_ID.lower()}0",
+        f"Msg-8{SEND_ID[1:]}0",
+        f"Msg-{SEND_ID[:-1]}I0",
+        f"Msg-{SEND_ID}0\n",
+        f" Msg-{SEND_ID}0",
+        f"Half-{SEND_ID}0",
+    ],
+)
+def test_a_text_that_is_no_messages_id_names_none(text: str) -> None:
+    assert send_and_position(text) is None
 
 
 def test_a_messages_id_ends_with_its_number_as_one_hex_digit() -> None:
