@@ -1,0 +1,51 @@
+"""Which of its messages a source keeps, and which it does not give out yet."""
+
+from __future__ import annotations
+
+import pytest
+from tests.unit.parcels import NOW_MS, SEND_ID, parcel, source
+
+from cirrusmq.base import ulid
+from cirrusmq.model.parcel import sort_key
+
+
+@pytest.mark.parametrize(("purged_ms", "kept"), [(NOW_MS - 1, True), (NOW_MS, False)])
+def test_a_purge_takes_all_that_was_sent_until_then(purged_ms: int, kept: bool) -> None:
+    assert source(purged_ms=purged_ms).keeps(parcel()) is kept
+    given_back = parcel(parcel_id=f"{SEND_ID}.0.1")
+    assert source(purged_ms=purged_ms, ends_ms=NOW_MS + 1).keeps(given_back) is kept
+
+
+@pytest.mark.parametrize(("ends_ms", "kept"), [(None, True), (NOW_MS + 1, True), (NOW_MS, False)])
+def test_a_former_source_keeps_what_was_published_before_its_end(
+    ends_ms: int | None, kept: bool
+) -> None:
+    former = source(ends_ms=ends_ms)
+    assert former.keeps(parcel()) is kept
+    assert former.keeps(parcel(parcel_id=f"{SEND_ID}.0")) is kept
+    # A dead letter that was given back is in no log, and so in no later source.
+    assert former.keeps(parcel(parcel_id=f"{SEND_ID}.0.1"))
+
+
+def test_a_group_that_is_rewound_withholds_what_is_behind_its_place_in_the_log() -> None:
+    sent_ms = ulid.time_of(SEND_ID)
+    held = parcel(sort_key=sort_key(NOW_MS + 90_000, "another key"), parcel_id=f"{SEND_ID}.3")
+    for frontier, withheld in [
+        (None, False),
+        ("!", True),
+        (sort_key(sent_ms - 1, "~"), True),
+        (sort_key(sent_ms, SEND_ID[:-1]), True),
+        (sort_key(sent_ms, SEND_ID), False),
+        (sort_key(sent_ms + 1, ""), False),
+        ("~", False),
+    ]:
+        assert source(frontier=frontier).withholds(held) is withheld
+
+
+def test_looking_begins_with_the_oldest_message_that_may_live() -> None:
+    lasting = source(longest_retention_seconds=60)
+    assert lasting.query_from_ms(NOW_MS, 1.0) == NOW_MS - 60_000 - 130_000
+    assert lasting.query_from_ms(NOW_MS, 0.1) == NOW_MS - 60_000 - 13_000
+    purged = source(longest_retention_seconds=60, purged_ms=NOW_MS - 5_000)
+    assert purged.query_from_ms(NOW_MS, 1.0) == NOW_MS - 5_000 - 130_000
+    assert lasting.query_from_ms(1_000, 1.0) == 0
