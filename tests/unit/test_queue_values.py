@@ -10,6 +10,7 @@ from tests.unit.parcels import NOW_MS
 
 from cirrusmq.base import ulid
 from cirrusmq.base.errors import InUse, InvalidParameter
+from cirrusmq.model.invoke import Invoke, InvokeInput
 from cirrusmq.model.queue import (
     DeadLetter,
     DeadLetterInput,
@@ -84,7 +85,8 @@ def test_a_policy_with_a_last_retry_needs_a_dead_letter_queue() -> None:
     unordered = {"policy": "unordered"}
     assert refusal(retry=unordered) == "retry: a policy with a last retry needs dead_letter"
     dead = DeadLetterInput(queue="dead", max_receives=9)
-    assert created(retry=unordered, dead_letter=dead).retry == unordered
+    for given in (unordered, {"policy": "custom", "waits": [1, 2.5], "jitter": 0}):
+        assert created(retry=given, dead_letter=dead).retry == given
     assert created(retry={"policy": "ordered"}, ordered=True).retry == {"policy": "ordered"}
     assert (
         refusal(retry={"policy": "ordered"})
@@ -111,6 +113,17 @@ def test_a_message_is_given_up_for_its_age_before_it_expires() -> None:
     )
 
 
+def test_a_function_is_called_within_given_bounds_or_the_defaults() -> None:
+    assert created(invoke=InvokeInput(function="work")).invoke == Invoke(
+        function="work", max_concurrency=10, batch=10, timeout_seconds=60
+    )
+    bounds: dict[str, Any] = {
+        "function": "work", "max_concurrency": 1_000, "batch": 1, "timeout_seconds": 840
+    }  # fmt: skip
+    assert created(invoke=InvokeInput(**bounds)).invoke == Invoke(**bounds)
+    assert created(invoke=None).invoke is None
+
+
 # ---- a change -----------------------------------------------------------------------------------
 
 
@@ -123,7 +136,10 @@ def test_a_change_leaves_the_rest_as_it_was_and_tells_its_time() -> None:
 
 def test_what_is_given_as_null_goes() -> None:
     dead = DeadLetterInput(queue="dead", max_receives=3)
-    after = changed({"dead_letter": dead}, dead_letter=None).attributes
+    invoke = InvokeInput(function="work")
+    after = changed(
+        {"dead_letter": dead, "invoke": invoke}, dead_letter=None, invoke=None
+    ).attributes
     assert after == QueueAttributes()
 
 
@@ -229,6 +245,7 @@ def test_the_default_receiver_of_a_queue_is_the_queue() -> None:
         retry={"policy": "unordered"},
         partitions=9,
         ordered=True,
+        invoke=Invoke(function="work"),
     )
     whole = queue(
         attributes=attributes,
@@ -252,6 +269,7 @@ def test_the_default_receiver_of_a_queue_is_the_queue() -> None:
         purged_ms=11,
         rewind_floor_ms=13,
         longest_retention_seconds=900,
+        invoke=Invoke(function="work"),
     )
     assert whole.retry is not None
     assert whole.retry.policy == "unordered"

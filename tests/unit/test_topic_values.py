@@ -9,6 +9,7 @@ import pytest
 from tests.unit.parcels import NOW_MS, SEND_ID
 
 from cirrusmq.base.errors import InvalidParameter
+from cirrusmq.model.invoke import Invoke, InvokeInput
 from cirrusmq.model.topic import (
     Subscription,
     SubscriptionInput,
@@ -76,7 +77,13 @@ def test_a_subscription_that_is_pushed_is_shown_with_its_endpoint() -> None:
 
 @pytest.mark.parametrize(
     ("member", "value"),
-    [("protocol", "http"), ("endpoint", "x"), ("mode", "broadcasting"), ("ordered", True)],
+    [
+        ("protocol", "http"),
+        ("endpoint", "x"),
+        ("mode", "broadcasting"),
+        ("ordered", True),
+        ("start", "earliest"),
+    ],
 )
 def test_what_a_subscription_is_at_its_root_is_fixed(member: str, value: Any) -> None:
     before = subscription()
@@ -94,6 +101,13 @@ def test_what_is_given_stands_over_what_was_there_and_null_takes_it_away() -> No
     assert over(before, given) == expected
 
 
+def test_a_groups_function_changes_and_null_takes_it_away() -> None:
+    named = over(subscription(), SubscriptionInput(invoke=InvokeInput(function="work", batch=3)))
+    assert named == subscription(invoke=Invoke(function="work", batch=3))
+    assert over(named, SubscriptionInput()) == named
+    assert over(named, SubscriptionInput(invoke=None)) == subscription()
+
+
 # ---- the rules ----------------------------------------------------------------------------------
 
 
@@ -107,6 +121,9 @@ def test_what_is_given_stands_over_what_was_there_and_null_takes_it_away() -> No
         {"protocol": "pull", "ordered": True, "retry": {"policy": "ordered"}},
         {"protocol": "pull", "retry": {"policy": "custom", "waits": [1, 2.5], "jitter": 0}},
         {"protocol": "queue", "filter": {"tags": ["a"]}},
+        {"protocol": "pull", "invoke": Invoke(function="work"), "start": "earliest"},
+        {"protocol": "pull", "ordered": True, "invoke": Invoke(function="work")},
+        {"protocol": "pull", "start": "2026-11-18T11:06:40Z"},
     ],
 )
 def test_what_keeps_to_the_rules_is_kept_as_it_was_given(given: dict[str, Any]) -> None:
@@ -171,6 +188,19 @@ def test_what_makes_no_sense_together_is_refused(
     protocol: str, given: dict[str, Any], detail: str
 ) -> None:
     assert refusal(protocol, **given) == detail
+
+
+@pytest.mark.parametrize(
+    ("member", "value"), [("invoke", Invoke(function="work")), ("start", "earliest")]
+)
+@pytest.mark.parametrize(
+    "place", [{"protocol": "queue"}, {"protocol": "http"}, {"mode": "broadcasting"}], ids=str
+)
+def test_a_function_and_a_start_are_of_groups(
+    place: dict[str, str], member: str, value: Any
+) -> None:
+    given: dict[str, Any] = {"protocol": "pull", **place, member: value}
+    assert refusal(**given) == (f"{member}: is allowed only with protocol pull, in mode clustering")
 
 
 def test_a_filter_is_kept_in_its_own_form_and_belongs_to_the_kind_of_the_topic() -> None:
@@ -269,7 +299,13 @@ def test_a_new_subscription_has_its_topics_names_and_the_defaults() -> None:
 
 
 def test_a_new_subscription_has_all_that_was_given() -> None:
-    pulled = SubscriptionInput(protocol="pull", ordered=True, dead_letter_queue="dead")
+    pulled = SubscriptionInput(
+        protocol="pull",
+        ordered=True,
+        dead_letter_queue="dead",
+        start="earliest",
+        invoke=InvokeInput(function="work"),
+    )
     assert create_subscription(topic(), "readers", pulled) == subscription(
         "pull",
         id="",
@@ -277,6 +313,8 @@ def test_a_new_subscription_has_all_that_was_given() -> None:
         modified_ms=0,
         ordered=True,
         dead_letter_queue="dead",
+        start="earliest",
+        invoke=Invoke(function="work"),
         log_partitions=8,
     )
     posted = SubscriptionInput(
