@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from typing import Annotated
 
 import msgspec
 import pytest
 
-from cirrusmq.base.errors import InvalidParameter, MalformedRequest, RequestTooLarge
-from cirrusmq.base.shapes import decode, integer
+from cirrusmq.base.errors import (
+    BatchTooLarge,
+    InvalidParameter,
+    MalformedRequest,
+    RequestTooLarge,
+)
+from cirrusmq.base.limits import REQUEST_BYTES, REQUEST_TEXTS
+from cirrusmq.base.shapes import convert_texts, decode, integer
 
 COUNT = msgspec.Meta(ge=1, le=16, description="an integer from 1 to 16")
 WORD = msgspec.Meta(max_length=3, description="a text of at most 3 characters")
@@ -54,8 +61,9 @@ def test_an_empty_body_is_an_empty_object() -> None:
 
 def test_a_mebibyte_is_taken_and_one_byte_more_is_not() -> None:
     assert decode(b"{}".ljust(1_048_576), Nothing) == Nothing()
-    with pytest.raises(RequestTooLarge):
+    with pytest.raises(RequestTooLarge) as refused:
         decode(b"{}".ljust(1_048_577), Nothing)
+    assert refused.value.detail == "The body of the request is over 1,048,576 bytes."
 
 
 @pytest.mark.parametrize(
@@ -157,3 +165,107 @@ def test_the_bounds_of_an_integer_are_allowed_and_told_with_their_unit() -> None
         with pytest.raises(InvalidParameter) as refused:
             decode(f'{{"{name}": {value}}}'.encode(), Bounded)
         assert refused.value.detail == f"{name}: must be {wanted}"
+
+
+# ---- bodies of more than 1 MiB ------------------------------------------------------------------
+
+
+class Batch(msgspec.Struct, forbid_unknown_fields=True):
+    messages: list[dict[str, str]] = []
+    count: Annotated[int, COUNT] = 1
+
+
+def large(body: str) -> Batch:
+    return decode(body.encode().ljust(REQUEST_BYTES + 1), Batch, 2 * REQUEST_BYTES)
+
+
+def refused_texts(texts: int) -> str:
+    """The refusal of a large body with so many texts, none of which fits."""
+    with pytest.raises((RequestTooLarge, InvalidParameter)) as refused:
+        large(json.dumps({"more": [""] * texts}))
+    return refused.value.detail
+
+
+def test_a_large_body_has_up_to_16_messages() -> None:
+    message = '{"body": "x"}'
+    assert len(large(f'{{"messages": [{",".join([message] * 16)}]}}').messages) == 16
+    with pytest.raises(BatchTooLarge) as refused:
+        large(f'{{"messages": [{",".join([message] * 17)}]}}')
+    assert refused.value.detail == "a batch has 1 to 16 messages"
+
+
+def test_a_large_body_has_up_to_5000_texts_of_which_escaped_quotes_are_none() -> None:
+    # The name beside them is one as well.
+    assert REQUEST_TEXTS == 5_000
+    assert refused_texts(4_999) == "more: this field is not known"
+    assert refused_texts(5_000) == (
+        "With more than 1,048,576 bytes a request has at most 5,000 texts."
+    )
+    quotes = '\\"' * 20_000
+    assert large(f'{{"messages": [{{"body": "{quotes}"}}]}}').messages == [{"body": '"' * 20_000}]
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ('{"count": 17}', "count: must be an integer from 1 to 16 (Expected int <= 16)"),
+        ('{"messages": 5}', "messages: Expected array, got int"),
+        ('{"messages": [5]}', "messages[0]: Expected object, got int"),
+    ],
+)
+def test_a_value_of_a_large_body_that_does_not_fit_is_named(body: str, expected: str) -> None:
+    with pytest.raises(InvalidParameter) as refused:
+        large(body)
+    assert refused.value.detail == expected
+
+
+@pytest.mark.parametrize(
+    "body",
+    ["[]", "5", '{"messages": [', '{"count": 17, "messages": ', '{"messages": ' + "[" * 100_000],
+    ids=lambda body: body[:30],
+)
+def test_a_large_body_that_is_no_json_object_is_malformed(body: str) -> None:
+    with pytest.raises(MalformedRequest):
+        large(body)
+
+
+def test_a_large_body_of_other_bytes_than_utf_8_is_malformed() -> None:
+    with pytest.raises(MalformedRequest):
+        decode(b'{"messages": [{"a": "\xff"}]}'.ljust(REQUEST_BYTES + 1), Batch, 2 * REQUEST_BYTES)
+
+
+# ---- values that came as texts ------------------------------------------------------------------
+
+
+class Texts(msgspec.Struct, forbid_unknown_fields=True):
+    count: Annotated[int, COUNT] = 1
+    wait: float = 0.0
+    ordered: bool = False
+    name: str = ""
+
+
+def test_numbers_and_booleans_may_be_texts() -> None:
+    given = {"count": "16", "wait": "1.5", "ordered": "true", "name": "7"}
+    expected = Texts(count=16, wait=1.5, ordered=True, name="7")
+    assert convert_texts(given, Texts) == expected
+    assert (
+        convert_texts({"count": 16, "wait": 1.5, "ordered": True, "name": "7"}, Texts) == expected
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({"count": "17"}, "count: must be an integer from 1 to 16 (Expected int <= 16)"),
+        ({"count": "x"}, "count: must be an integer from 1 to 16 (Expected int, got str)"),
+        ({"ordered": "perhaps"}, "ordered: Expected bool, got str"),
+        ({"name": 7}, "name: Expected str, got int"),
+        ({"more": "1"}, "more: this field is not known"),
+    ],
+)
+def test_a_text_that_does_not_fit_is_named_with_what_would(
+    given: dict[str, object], expected: str
+) -> None:
+    with pytest.raises(InvalidParameter) as refused:
+        convert_texts(given, Texts)
+    assert refused.value.detail == expected
