@@ -10,8 +10,8 @@ from msgspec.structs import replace
 
 from cirrusmq.base import names, ulid
 from cirrusmq.base.errors import InvalidParameter
-from cirrusmq.base.names import QueueRef, check_name, new_id, parse_queue_ref
-from cirrusmq.base.timestamps import format_time, parse_time
+from cirrusmq.base.names import QueueRef, check_name, new_id, parse_queue_ref, parse_topic_ref
+from cirrusmq.base.timestamps import format_time, parse_moment, parse_time
 from cirrusmq.model import receipt
 from cirrusmq.model.message import Message, pack, unpack
 from cirrusmq.model.receipt import Receipt
@@ -47,6 +47,15 @@ class TestNames:
         with pytest.raises(InvalidParameter, match=r"^queue: "):
             parse_queue_ref("", "alice")
 
+    def test_a_topic_is_named_as_a_queue_is_with_3_characters_at_least(self) -> None:
+        assert parse_topic_ref("abc", "alice") == QueueRef("alice", "abc")
+        assert parse_topic_ref("b:abc", "alice") == QueueRef("b", "abc")
+        for wrong in ("ab", "bob:ab", "bob:" + "a" * 65):
+            with pytest.raises(InvalidParameter, match=r"^topic: must be 3 to 64 characters"):
+                parse_topic_ref(wrong, "alice")
+        with pytest.raises(InvalidParameter, match=r"^to: must be 1 to 64 characters"):
+            parse_topic_ref("9:abc", "alice", "to")
+
     def test_ids_are_12_characters_and_never_the_same(self) -> None:
         chance = random.Random(1)
         ids = {new_id(chance) for _ in range(10_000)}
@@ -71,6 +80,14 @@ class TestUlids:
         assert ulid.time_of("01ARZ3NDEKTSV4RRFFQ69G5FAV") == 1_469_922_850_259
         entropy = bytes.fromhex("d6764c61efb99302bd5b")
         assert ulid.encode(1_469_922_850_259, entropy) == "01ARZ3NDEKTSV4RRFFQ69G5FAV"
+
+    def test_its_entropy_is_what_it_was_made_of(self) -> None:
+        assert ulid.entropy_of("01ARZ3NDEKTSV4RRFFQ69G5FAV").hex() == "d6764c61efb99302bd5b"
+        for entropy in (bytes(10), b"\xff" * 10, bytes(range(10))):
+            for time_ms in (0, 1_469_922_850_259, 2**48 - 1):
+                assert ulid.entropy_of(ulid.encode(time_ms, entropy)) == entropy
+        with pytest.raises(ValueError, match=r"^a ULID has 26 characters$"):
+            ulid.entropy_of("0" * 25)
 
     def test_the_last_one_is_read_and_the_next_has_129_bits(self) -> None:
         assert ulid.encode(2**48 - 1, b"\xff" * 10) == "7" + "Z" * 25
@@ -138,6 +155,35 @@ class TestTimes:
         assert refused.value.detail == (
             "to: must be an RFC 3339 time, such as 2026-11-20T08:00:00.123Z"
         )
+
+    @pytest.mark.parametrize(
+        ("value", "expected"),
+        [
+            ("2026-11-18T11:06:40.007Z", 1_795_000_000_007),
+            (1_795_000_000, 1_795_000_000_000),
+            (1_795_000_000.25, 1_795_000_000_250),
+            (0, 0),
+            (0.0019, 1),
+            (253_402_300_799, 253_402_300_799_000),
+        ],
+    )
+    def test_a_moment_is_a_time_or_seconds_since_1970(
+        self, value: str | float, expected: int
+    ) -> None:
+        assert parse_moment("to", value) == expected
+
+    @pytest.mark.parametrize(
+        "value", [-1, -0.001, 253_402_300_800, 1e300, float("inf"), float("nan")]
+    )
+    def test_seconds_before_1970_or_after_the_year_9999_are_refused(self, value: float) -> None:
+        with pytest.raises(InvalidParameter) as refused:
+            parse_moment("to", value)
+        assert refused.value.parameter == "to"
+        assert refused.value.detail == "to: must be 0 to 253,402,300,799 seconds since 1970"
+
+    def test_a_text_that_is_no_moment_is_refused_as_a_time(self) -> None:
+        with pytest.raises(InvalidParameter, match=r"^deliver_at: must be an RFC 3339 time, "):
+            parse_moment("deliver_at", "1795000000")
 
 
 class TestReceipts:
