@@ -119,4 +119,6 @@ def test_an_object_surely_lives_from_its_sends_beginning_on(
     """Nothing was written before its send began, but for a client's clock that is ahead."""
     begun_ms = ulid.time_of(send_id)
     written_ms = max(written_ms, begun_ms - limits.ATTEMPT_AHEAD_MS)
-    assert surely_lives_until_ms(send_id, days) <= written_ms + days * DAY_MS
+    until_ms = surely_lives_until_ms(send_id, days)
+    assert until_ms <= written_ms + days * DAY_MS
+    assert until_ms == begun_ms - limits.ATTEMPT_AHEAD_MS + days * DAY_MS

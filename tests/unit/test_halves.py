@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import zlib
+
 import pytest
 from msgspec.structs import replace
 
 from cirrusmq.base import limits
 from cirrusmq.model.envelope import Envelope
-from cirrusmq.model.half import Half, Terms, checked, id_of
+from cirrusmq.model.half import Half, Terms, checked, first_due_ms, half_partition, id_of
 from cirrusmq.model.message import Message, pack
+from cirrusmq.model.topic import Topic, TopicAttributes
 from cirrusmq.storage.halves import Mark, half_item, mark_of, read_half
 
 ID = "01M7XGA279E8FYRFWHK8M956SX"
@@ -65,6 +68,23 @@ def test_behind_a_check_are_its_lease_and_a_wait() -> None:
     assert first.until_ms == HALF.until_ms
     assert (last.checks, last.due_ms, last.until_ms) == (2, 1_075_000, 1_075_000)
     assert [mark_of(each).end for each in (HALF, first, last)] == [False, False, True]
+
+
+def test_the_first_check_is_a_wait_after_the_publish() -> None:
+    assert first_due_ms(1_000_000, TERMS) == HALF.due_ms
+
+
+@pytest.mark.parametrize("partitions", [1, 8, 255])
+def test_a_half_message_is_in_one_of_its_topics_partitions(partitions: int) -> None:
+    topic = Topic(
+        account="alice",
+        name="news",
+        id="abc123abc123",
+        attributes=TopicAttributes(partitions=partitions),
+        created_ms=0,
+        modified_ms=0,
+    )
+    assert half_partition(topic, ID) == zlib.crc32(ID.encode()) % partitions
 
 
 def test_no_check_prolongs_a_life() -> None:

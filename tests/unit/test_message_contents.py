@@ -16,6 +16,7 @@ from cirrusmq.model.message import (
     Base64,
     Message,
     MessageInput,
+    answer_too_large,
     check_body_size,
     pack,
     read_attributes,
@@ -149,6 +150,14 @@ def test_the_md5_is_that_of_the_bytes() -> None:
 def test_in_an_answer_escapes_and_base64_count(body: str | bytes, percent: int) -> None:
     assert Message(body=body).answer_percent == percent
     assert Message(body=body, group="\x01").answer_percent == percent
+
+
+def test_a_message_that_no_plain_answer_holds_is_told_how_to_be_received() -> None:
+    error = answer_too_large(7_000_000, 5_600_000)
+    assert error.detail == (
+        "the next message may take 7,000,000 bytes of JSON, and an answer that is not gzipped has"
+        " at most 5,600,000: call with Accept-Encoding: gzip. Nothing was received"
+    )
 
 
 # ---- packing ------------------------------------------------------------------------------------

@@ -97,5 +97,12 @@ class TestWhatFits:
         check_event_size(Message(body="x" * MOST), "messages[0]")
         room = (CALLED_BYTES - 4_000) // 6
         check_event_size(Message(body="\x01" * room), "messages[0]")
-        with pytest.raises(MessageTooLarge, match="at most 6,200,000"):
-            check_event_size(Message(body="\x01" * (room + 1)), "messages[0]")
+        with pytest.raises(MessageTooLarge) as refused:
+            check_event_size(Message(body="\x01" * (room + 1)), "messages[3]")
+        assert refused.value.parameter == "messages[3].body"
+        assert refused.value.detail == (
+            "messages[3].body takes 6,200,002 bytes in the event of the queue's function,"
+            " which has at most 6,200,000"
+        )
+        # Two bytes in JSON each: an event that is full to its last byte.
+        check_event_size(Message(body='"' * ((CALLED_BYTES - 4_000) // 2)), "messages[0]")

@@ -1,4 +1,4 @@
-"""The memory of recent ids: an added one is in it until 20,000 others were added."""
+"""The memory of recent ids: each is in it until it is discarded or 20,000 others were added."""
 
 from __future__ import annotations
 
@@ -30,3 +30,13 @@ def test_adding_an_id_again_forgets_nothing() -> None:
         recent.add(str(number))
     recent.add("19999")
     assert "0" in recent
+
+
+def test_what_is_discarded_is_forgotten_alone() -> None:
+    recent = Recent()
+    recent.add("a")
+    recent.add("b")
+    recent.discard("a")
+    recent.discard("never added")
+    assert "a" not in recent
+    assert "b" in recent

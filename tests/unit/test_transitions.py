@@ -9,7 +9,7 @@ from tests.unit.parcels import NOW_MS, SEND_ID, parcel, source
 
 from cirrusmq.model import transitions
 from cirrusmq.model.message import Message, pack, unpack
-from cirrusmq.model.parcel import DELETED, DROPPED, GONE, MOVED, Parcel
+from cirrusmq.model.parcel import CANCELLED, DELETED, DROPPED, GONE, MOVED, Parcel
 from cirrusmq.model.retry import RetryPolicy, parse_retry
 from cirrusmq.model.source import Source
 from cirrusmq.model.transitions import Change, changed, under_key
@@ -187,6 +187,13 @@ def test_the_first_post_is_the_first_receive_also_where_it_fails() -> None:
     assert transitions.failed(RECEIVED, 0, NOW_MS + 5, "503", NOW_MS) == Change(
         visible_ms=NOW_MS + 5, receives=1, first_received_ms=NOW_MS, error="503"
     )
+
+
+def test_a_message_that_is_cancelled_has_the_time_of_that_and_is_gone() -> None:
+    change = transitions.cancelled(NOW_MS)
+    assert change == Change(visible_ms=CANCELLED, first_received_ms=NOW_MS)
+    after = changed(parcel(2), {1: change})
+    assert (after.live(0), after.live(1)) == (True, False)
 
 
 def test_a_message_that_is_kept_stays_to_its_expiry() -> None:
