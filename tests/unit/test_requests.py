@@ -19,6 +19,7 @@ from cirrusmq.base.shapes import convert_texts, decode, integer
 
 COUNT = msgspec.Meta(ge=1, le=16, description="an integer from 1 to 16")
 WORD = msgspec.Meta(max_length=3, description="a text of at most 3 characters")
+FEW = msgspec.Meta(max_length=2, description="up to 2 texts")
 PAIRS = msgspec.Meta(max_length=1, description="at most 1 pair")
 
 
@@ -37,6 +38,7 @@ class Shape(msgspec.Struct, forbid_unknown_fields=True):
     words: list[Annotated[str, WORD]] = []
     labels: Annotated[dict[Annotated[str, WORD], Annotated[str, WORD]], PAIRS] = {}
     part: Part | None = None
+    few: Annotated[list[Annotated[str, WORD]], FEW] = []
 
 
 class Nothing(msgspec.Struct):
@@ -123,6 +125,14 @@ def test_what_is_nested_too_deep_is_malformed(beginning: bytes) -> None:
         (
             '{"needed": "x", "words": ["abc", "long"]}',
             "words[1]: must be a text of at most 3 characters (Expected str of length <= 3)",
+        ),
+        (
+            '{"needed": "x", "few": ["abc", "long"]}',
+            "few[1]: must be a text of at most 3 characters (Expected str of length <= 3)",
+        ),
+        (
+            '{"needed": "x", "few": ["", "", ""]}',
+            "few: must be up to 2 texts (Expected array of length <= 2)",
         ),
         (
             '{"needed": "x", "labels": {"a": "long"}}',
