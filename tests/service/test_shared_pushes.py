@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -198,6 +199,46 @@ class TestHanging:
         assert others_are_free == [True]
         assert posted(world) == dict.fromkeys(NAMES, 2)
         assert held() == set()
+
+    def test_one_that_waits_for_its_rate_holds_up_no_other_and_leaves(
+        self,
+        world: World,
+        topic: TestTopic,
+        subscriber: Subscriber,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        """At 1 a second its six messages take 5 s: the others' are posted in its first wait."""
+        subscribe(topic, NAMES[:1], rate=1)
+        subscribe(topic, NAMES[1:6])
+        world.core = replace(world.core, window=Window, in_own_pool=in_own_pool)
+        (event,) = fan_out(topic, *(str(number) for number in range(6)))
+        world.invoked.clear()
+        sleep = world.clock.sleep
+        others_are_done: list[bool] = []
+
+        def done() -> bool:
+            held = {item["subscription"]["S"] for item in world.items() if "holder" in item}
+            return held == {NAMES[0]} and all(posted(world)[name] == 6 for name in NAMES[1:6])
+
+        def wait(seconds: float) -> None:
+            until = time.monotonic() + 10
+            while not others_are_done and not done() and time.monotonic() < until:
+                time.sleep(0.01)
+            others_are_done.append(done())
+            sleep(seconds)
+
+        monkeypatch.setattr(world.clock, "sleep", wait)
+        begun_ms = world.clock.now_ms()
+        world.run("push", event)
+        assert others_are_done[0]
+        assert world.clock.now_ms() - begun_ms <= 2_300
+        assert posted(world)[NAMES[0]] == 2
+        (told,) = [event["deliver"] for _, event in world.invoked]
+        assert (told["subscription"], told["hops"]) == (NAMES[0], 1)
+        world.settle()
+        assert posted(world) == dict.fromkeys(NAMES[:6], 6)
+        times = sorted(each.at_ms for each in subscriber.deliveries if each.path == NAMES[0])
+        assert all(after - before >= 1_000 for before, after in pairwise(times))
 
 
 class TestLeaving:

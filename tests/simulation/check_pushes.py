@@ -16,6 +16,7 @@ from tests.simulation.tracks import Book, Sent
 
 HOLD_MS = 30_000 - 2 * MOST_SKEW_MS
 BACKOFF_POSTS = 4
+SECOND_MS = 1_000
 
 
 def check_pushes(scenario: Scenario, book: Book) -> Iterator[Violation]:
@@ -24,6 +25,18 @@ def check_pushes(scenario: Scenario, book: Book) -> Iterator[Violation]:
         if attributes["protocol"] == "http":
             hook = attributes["endpoint"].removeprefix("http://").partition(".")[0]
             yield from _Hook(book, name, attributes["retry"]["policy"], hook).check()
+            yield from _too_fast(book, hook, attributes.get("rate"))
+
+
+def _too_fast(book: Book, hook: str, rate: int | None) -> Iterator[Violation]:
+    """Within no second more posts begin than the rate says, whoever makes them."""
+    posts = sorted(
+        (call for call in book.by_kind["post"] if call.place == hook),
+        key=lambda call: call.begun_ms,
+    )
+    for before, after in zip(posts, posts[rate or len(posts) :], strict=False):
+        if after.begun_ms - before.begun_ms < SECOND_MS:
+            yield Violation("more is posted within a second than the rate says", (before, after))
 
 
 class _Hook:

@@ -11,6 +11,8 @@ from tests.simulation.scenario import (
     CANCELLED,
     CANCELLED_SEEDS,
     DEAD,
+    FLOW,
+    FLOW_SEEDS,
     HALF,
     HALF_SEEDS,
     NEWS,
@@ -60,6 +62,8 @@ _MINUTE_MS = 60_000
 
 def draw_scenario(seed: int) -> Scenario:
     """The scenario of a seed."""
+    if seed >= FLOW_SEEDS:
+        return _flow_scenario(random.Random(f"flow {seed}"))
     if seed >= CANCELLED_SEEDS:
         return _cancelled_scenario(random.Random(f"cancelled {seed}"))
     if seed >= REWOUND_SEEDS:
@@ -215,6 +219,22 @@ def _cancelled_scenario(draw: random.Random) -> Scenario:
         deduplication=0,
     )
     return _in_objects(draw, scenario) if draw.random() < 0.3 else scenario
+
+
+def _flow_scenario(draw: random.Random) -> Scenario:
+    """URLs that say how many messages a second they take, and get as many as that or more."""
+    scenario = _topic_scenario(draw, "http")
+    hooks = {
+        name: attributes | {"rate": draw.choice((1, 2, 3, 25))}
+        for name, attributes in scenario.subscriptions.items()
+        if attributes["protocol"] == "http"
+    }
+    return replace(
+        scenario,
+        family=FLOW,
+        subscriptions=scenario.subscriptions | hooks,
+        pause_ms=draw.choice((0, 0, 300, 1_500)),
+    )
 
 
 def _half_scenario(seed: int) -> Scenario:

@@ -125,5 +125,8 @@ CANCELLED = "cancelled"
 HALF_SEEDS = 1_000_000
 REWOUND_SEEDS = 2_000_000
 CANCELLED_SEEDS = 3_000_000
+FLOW = "flow"
+"""The family of URLs with a rate; its seeds are `FLOW_SEEDS` and above."""
+FLOW_SEEDS = 4_000_000
 ORDERS, DEAD = Place("orders"), Place("dead")
 NEWS = Place("news", topic=True)

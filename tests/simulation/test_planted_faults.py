@@ -8,6 +8,7 @@ import pytest
 from tests.simulation import (
     cancel_plants,
     cloud_plants,
+    flow_plants,
     group_plants,
     half_plants,
     object_plants,
@@ -22,6 +23,8 @@ from tests.simulation.plants import PLANTS
 from tests.simulation.scenario import (
     CANCELLED,
     CANCELLED_SEEDS,
+    FLOW,
+    FLOW_SEEDS,
     HALF,
     HALF_SEEDS,
     REWOUND,
@@ -86,12 +89,20 @@ _FAULTS = [
 ]
 
 
+_FIRST = {
+    HALF: HALF_SEEDS,
+    REWOUND: REWOUND_SEEDS,
+    CANCELLED: CANCELLED_SEEDS,
+    FLOW: FLOW_SEEDS,
+}
+"""Family -> its first seed, where it has seeds of its own."""
+
+
 def _seeds(fault: str) -> Iterator[int]:
     plant = PLANTS[fault]
     if fault in LAST_FOUND_BY:
         yield LAST_FOUND_BY[fault]
-    begins = {HALF: HALF_SEEDS, REWOUND: REWOUND_SEEDS, CANCELLED: CANCELLED_SEEDS}
-    seed, found = max((begins.get(kind, 0) for kind in plant.kinds), default=0), 0
+    seed, found = max((_FIRST.get(kind, 0) for kind in plant.kinds), default=0), 0
     while found < (MOST_SEEDS_OF_RARE if plant.rare else MOST_SEEDS):
         if not plant.kinds or draw_scenario(seed).kinds.intersection(plant.kinds):
             found += 1
@@ -118,6 +129,7 @@ def test_the_planted_faults_are_there() -> None:
     assert object_plants.__doc__
     assert half_plants.__doc__
     assert cancel_plants.__doc__
+    assert flow_plants.__doc__
     assert trigger_plants.__doc__
     assert group_plants.__doc__
 

@@ -9,7 +9,12 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.simulation.scenario import CANCELLED_SEEDS, HALF_SEEDS, REWOUND_SEEDS
+from tests.simulation.scenario import (
+    CANCELLED_SEEDS,
+    FLOW_SEEDS,
+    HALF_SEEDS,
+    REWOUND_SEEDS,
+)
 from tests.simulation.shrinking import shrink, tell
 from tests.simulation.simulation import Run, play
 
@@ -65,6 +70,17 @@ def test_every_promise_of_cancelled_messages_is_kept(first: int) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("first", range(CANCELLED_SEEDS + 50, CANCELLED_SEEDS + 1_050, 250))
 def test_every_promise_of_cancelled_messages_is_kept_for_long(first: int) -> None:
+    _check(range(first, first + 250))
+
+
+@pytest.mark.parametrize("first", range(FLOW_SEEDS, FLOW_SEEDS + 50, SEEDS_PER_TEST))
+def test_no_url_gets_more_than_its_rate(first: int) -> None:
+    _check(range(first, first + SEEDS_PER_TEST))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("first", range(FLOW_SEEDS + 50, FLOW_SEEDS + 1_050, 250))
+def test_no_url_gets_more_than_its_rate_for_long(first: int) -> None:
     _check(range(first, first + 250))
 
 

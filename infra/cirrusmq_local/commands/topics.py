@@ -230,6 +230,12 @@ def subscribe(
     content_format: Annotated[
         str | None, typer.Option(help="json or simplified (URL alone).")
     ] = None,
+    max_in_flight: Annotated[
+        int | None, typer.Option(help="How many are posted at the same time (URL alone).")
+    ] = None,
+    rate: Annotated[
+        int | None, typer.Option(help="How many are posted within a second at most (URL alone).")
+    ] = None,
     dead_letter_queue: Annotated[
         str | None, typer.Option(help="Where undeliverable messages go.")
     ] = None,
@@ -253,6 +259,8 @@ def subscribe(
         "retry": read_json("--retry", retry),
         "invoke": read_json("--invoke", invoke),
         "content_format": content_format,
+        "max_in_flight": max_in_flight,
+        "rate": rate,
         "dead_letter_queue": dead_letter_queue,
     }
     attributes = {key: value for key, value in wanted.items() if value is not None}

@@ -275,6 +275,8 @@ class SubscriptionAttributes(TypedDict):
     content_format: Literal["json", "simplified"]
     dead_letter_queue: str | None
     max_in_flight: NotRequired[int]
+    rate: NotRequired[int | None]
+    """messages a second at most; null: as many as there are"""
     mode: NotRequired[Literal["clustering", "broadcasting"]]
     ordered: NotRequired[bool]
     start: NotRequired[str]

@@ -20,6 +20,7 @@ The words that it is written in, and the file that defines each:
     copy            a log record's messages for one reader           fanout/copies.py
     parked          put aside while a reader's key takes no writes   fanout/parking.py
     delivery state  delivering or retrying, and the poster's lease   subscriptions/delivery_state.py
+    pace            a subscription's rate, as its poster keeps it    push/pace.py
     half message    a publish that nobody sees before its commit     model/half.py
     due mark        when a message is posted again                   subscriptions/due_marks.py
     slot            the right to call a source's function            invoking/slots.py

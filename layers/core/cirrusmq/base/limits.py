@@ -127,6 +127,7 @@ two writes there, so that 5,000 a second need eleven. The number is stored with 
 never changes."""
 MAX_IN_FLIGHT = (1, 256)
 MAX_IN_FLIGHT_DEFAULT = 16
+POSTS_PER_SECOND = (1, 1_000)
 TOPICS_PER_ACCOUNT = 10_000
 SUBSCRIPTIONS_PER_TOPIC = 100
 LOG_ENTRIES = (1, 100)

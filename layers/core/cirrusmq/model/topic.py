@@ -100,6 +100,9 @@ class SubscriptionInput(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     content_format: ContentFormat | UnsetType = UNSET
     dead_letter_queue: str | UnsetType | None = UNSET
     max_in_flight: Annotated[int, integer(limits.MAX_IN_FLIGHT)] | UnsetType = UNSET
+    rate: (
+        Annotated[int, integer(limits.POSTS_PER_SECOND, " messages a second")] | UnsetType | None
+    ) = UNSET
     mode: Mode | UnsetType = UNSET
     ordered: bool | UnsetType = UNSET
     start: _Start | UnsetType = UNSET
@@ -126,6 +129,8 @@ class Subscription(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     dead_letter_queue: str | None = None
     max_in_flight: int = limits.MAX_IN_FLIGHT_DEFAULT
     """Of `http`: how many messages are posted at the same time."""
+    rate: int | None = None
+    """Of `http`: how many messages are posted within a second at most."""
     partitions: int
     """How many its parcels are spread over; fixed when it is created."""
     mode: Mode = "clustering"
@@ -219,7 +224,7 @@ class Subscription(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
             "dead_letter_queue": self.dead_letter_queue,
         }
         if self.protocol == "http":
-            shown["max_in_flight"] = self.max_in_flight
+            shown |= {"max_in_flight": self.max_in_flight, "rate": self.rate}
         if self.protocol == "pull":
             shown |= {"mode": self.mode, "start": self.start, "invoke": self.invoke}
             del shown["endpoint"]
@@ -294,8 +299,9 @@ def over(subscription: Subscription, given: SubscriptionInput) -> Subscription:
         value = getattr(given, fixed)
         if value is not UNSET and value != getattr(subscription, fixed):
             raise InvalidParameter(fixed, "is fixed when the subscription is created")
-    if given.max_in_flight is not UNSET and subscription.protocol != "http":
-        raise InvalidParameter("max_in_flight", "is allowed only with protocol http")
+    for pushed in ("max_in_flight", "rate"):
+        if getattr(given, pushed) is not UNSET and subscription.protocol != "http":
+            raise InvalidParameter(pushed, "is allowed only with protocol http")
     changes = {
         name: value for name, value in msgspec.structs.asdict(given).items() if value is not UNSET
     }

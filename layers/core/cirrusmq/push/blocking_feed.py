@@ -43,8 +43,11 @@ class BlockingFeed(Feed):
         if waits and not self._hurried:
             self._probe = None if self.running else first
             return None
-        self._hurried = False
         return self._ready.popleft()
+
+    def began(self, candidate: Candidate) -> None:
+        self._hurried = False
+        super().began(candidate)
 
     def first_due(self) -> Mark | None:
         if self._probe is None:

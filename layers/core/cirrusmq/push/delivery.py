@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from msgspec.structs import replace
+
 from cirrusmq.push import poster_lease
 from cirrusmq.push.blocking_feed import BlockingFeed
 from cirrusmq.push.feeds import Feed
@@ -158,7 +160,7 @@ def _work(
     Short waits are slept out where an execution is waited for anyway.
     """
     core, delivery = push.core, acquired.delivery
-    turn = Turn(push, delivery, holder, begun_ms)
+    turn = Turn(push, acquired, holder, begun_ms)
     executing = generation is not None
     feed = _feed(push, acquired, due_alone=executing)
     if push.wake == "hurried" or delivery.hurried:
@@ -174,7 +176,7 @@ def _work(
             feed.resume()
             continue
         more_from = None if has_all and turn.may_post else feed.next_key()
-        handover = feed.handover()
+        handover = replace(feed.handover(), full_ms=turn.pace.handed_ms)
         released = poster_lease.release(core, delivery, holder, handover, generation)
         if released.ending == "again":
             requested = turn.take_request()

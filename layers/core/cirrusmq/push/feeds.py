@@ -112,6 +112,10 @@ class Feed(ABC):
         self._looks.append(look)
         self._parcels = itertools.chain(self._parcels, look)
 
+    def put_back(self, candidate: Candidate) -> None:
+        """It was the next one, and must not be posted yet."""
+        self._ready.appendleft(candidate)
+
     def began(self, candidate: Candidate) -> None:
         """Its post begins."""
         self.running += 1

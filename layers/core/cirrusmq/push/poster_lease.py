@@ -69,6 +69,8 @@ class Handover(msgspec.Struct, frozen=True, kw_only=True):
     kept_until_ms: int
     looked_ms: int
     posted_ms: int
+    full_ms: int = 0
+    """When the bucket of the rate is full again; 0: there is none."""
 
 
 class Released(NamedTuple):
@@ -268,6 +270,8 @@ def _release(
         "looked": handover.looked_ms,
         "posted": handover.posted_ms,
     }
+    if handover.full_ms:
+        changes["bucket_full"] = handover.full_ms
     removed, seen = ["holder", "held_until"], {}
     if handover.clean_ms:
         changes["clean"] = handover.clean_ms

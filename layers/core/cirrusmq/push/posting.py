@@ -28,6 +28,7 @@ from cirrusmq.model.transitions import (
     failed,
     kept,
 )
+from cirrusmq.push.pace import Pace
 from cirrusmq.push.pending import Push
 from cirrusmq.runtime.store import ConditionFailed
 from cirrusmq.storage.changes import as_read, change
@@ -82,12 +83,12 @@ class Settled(msgspec.Struct, frozen=True, kw_only=True):
     """The one that was put for it."""
 
 
-def post(push: Push, candidate: Candidate, latest_ms: int) -> PostResult | Candidate:
+def post(push: Push, candidate: Candidate, latest_ms: int, pace: Pace) -> PostResult | Candidate:
     """Post a message once; the candidate itself where that could not start by `latest_ms`."""
     core, subscription = push.core, push.subscription
     assert subscription.endpoint is not None
     if candidate.message is None:  # its body cannot be read now
-        return PostResult(candidate=candidate, started_ms=core.now_ms(), error="content")
+        return PostResult(candidate=candidate, started_ms=pace.start(core), error="content")
     headers, body = requests.delivery(
         account=subscription.account,
         topic=subscription.topic,
@@ -100,7 +101,7 @@ def post(push: Push, candidate: Candidate, latest_ms: int) -> PostResult | Candi
         request_id=f"{core.random.getrandbits(128):032x}",
         now_s=core.real_seconds(),
     )
-    started_ms = core.now_ms()
+    started_ms = pace.start(core)
     if started_ms > latest_ms:
         return candidate
     posted = core.post(subscription.endpoint, headers, body)

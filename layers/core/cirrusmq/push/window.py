@@ -14,7 +14,9 @@ from msgspec.structs import replace
 from cirrusmq.base.errors import Unavailable
 from cirrusmq.push import poster_lease
 from cirrusmq.push.feeds import Feed
+from cirrusmq.push.pace import taken_over
 from cirrusmq.push.pending import Push
+from cirrusmq.push.poster_lease import Acquired
 from cirrusmq.push.posting import post
 from cirrusmq.subscriptions import delivery_state
 from cirrusmq.subscriptions.delivery_state import DeliveryState
@@ -37,9 +39,13 @@ _AGAIN_SECONDS = 0.2
 class Turn:
     """The time for which one invocation holds the lease of a subscription."""
 
-    def __init__(self, push: Push, delivery: DeliveryState, holder: str, begun_ms: int) -> None:
+    def __init__(self, push: Push, acquired: Acquired, holder: str, begun_ms: int) -> None:
+        core, delivery = push.core, acquired.delivery
         self.push = push
         self.delivery = delivery
+        self.pace = taken_over(
+            *(delivery.rate, delivery.full_ms, core.now_ms(), core.skew_ms), dirty=acquired.dirty
+        )
         self.holder = holder
         self.lost = False
         """Whether another invocation may hold it now."""
@@ -84,6 +90,7 @@ class Turn:
         self.lost = not renewed.written
         if renewed.written and renewed.found is not None:
             self._begun_ms, self.paused = asked_ms, renewed.found.paused
+            self.pace.rate = renewed.found.rate
 
     def check(self) -> None:
         """Raises Unavailable if the outcomes left to be stored would be too late."""
@@ -97,7 +104,7 @@ class Turn:
         if found is None or found.holder != self.holder:
             self.lost = True
             return None
-        self.paused = found.paused
+        self.paused, self.pace.rate = found.paused, found.rate
         return None if found.again is None else self.take_request()
 
     def take_request(self) -> DeliveryState | None:
@@ -124,6 +131,7 @@ def post_all(turn: Turn, feed: Feed) -> bool:
     with core.window(most) as window:
         while True:
             turn.renew()
+            wait_ms = 0
             while (
                 (may_post := turn.may_post)
                 and feed.running < most
@@ -132,13 +140,21 @@ def post_all(turn: Turn, feed: Feed) -> bool:
                 candidate = feed.next()
                 if candidate is None:
                     break
+                wait_ms = turn.pace.wait_ms(core.now_ms())
+                if wait_ms:
+                    feed.put_back(candidate)
+                    break
                 feed.began(candidate)
-                window.start(partial(post, push, candidate, turn.latest_ms))
+                turn.pace.let_through()
+                window.start(partial(post, push, candidate, turn.latest_ms, turn.pace))
+            pause_ms = min(wait_ms or LISTEN_MS, LISTEN_MS)
             if feed.running:
-                for outcome in window.wait(LISTEN_MS / 1000):
+                for outcome in window.wait(pause_ms / 1000):
                     feed.ended(outcome)
             elif not feed.unsettled:
-                return may_post
+                if not wait_ms:
+                    return may_post
+                core.clock.sleep(pause_ms / 1000)
             else:
                 turn.check()
                 core.clock.sleep(_AGAIN_SECONDS)

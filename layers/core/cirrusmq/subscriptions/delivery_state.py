@@ -85,6 +85,10 @@ class DeliveryState(msgspec.Struct, frozen=True, kw_only=True):
     """When a poster last posted."""
     paused: bool = False
     """Whether no post begins, and no lease."""
+    rate: int = 0
+    """How many posts may start within a second; 0: there is no bound."""
+    full_ms: int = 0
+    """When the bucket of these is full again, as the last holder left it."""
     hurried: bool = False
     """Whether the next holder, or the present one, posts what waits for its retry at once."""
     late: int = 0
@@ -183,6 +187,8 @@ def read_item(item: Item) -> DeliveryState:
         looked_ms=number("looked"),
         posted_ms=number("posted"),
         paused=number("paused") > 0,
+        rate=number("rate"),
+        full_ms=number("bucket_full"),
         hurried=number("hurried") > 0,
         late=number("late"),
     )

@@ -25,6 +25,7 @@ def creation(core: Core, subscription: Subscription) -> dict[str, Any]:
         "state": {"S": "delivering"},
         "generation": {"N": "0"},
         "starts": {"N": "0"},
+        **_wired(_bounds_of(subscription)),
     }
     return {"Put": {"TableName": core.tables.messages, "Item": item}}
 
@@ -34,17 +35,21 @@ def removal(core: Core, subscription: Subscription) -> dict[str, Any]:
     return {"Delete": {"TableName": core.tables.messages, "Key": state_key(subscription.id)}}
 
 
-def pausing(core: Core, subscription: Subscription) -> dict[str, Any]:
-    """A transaction's write of whether a subscription is paused, for its posters."""
+def bounds(core: Core, subscription: Subscription) -> dict[str, Any]:
+    """A transaction's write of a pause and of the rate, for the posters: no cache is between."""
+    given = _bounds_of(subscription)
+    removed = [name for name in ("paused", "rate") if name not in given]
+    parts = [f"SET {', '.join(f'{name} = :{name}' for name in given)}"] if given else []
+    parts += [f"REMOVE {', '.join(removed)}"] if removed else []
     write = {
         "TableName": core.tables.messages,
         "Key": state_key(subscription.id),
-        "UpdateExpression": "REMOVE paused",
+        "UpdateExpression": " ".join(parts),
         "ConditionExpression": "attribute_exists(pk)",
     }
-    if subscription.paused:
-        write["UpdateExpression"] = "SET paused = :one"
-        write["ExpressionAttributeValues"] = {":one": {"N": "1"}}
+    if given:
+        values = {f":{name}": value for name, value in _wired(given).items()}
+        write["ExpressionAttributeValues"] = values
     return {"Update": write}
 
 
@@ -127,6 +132,16 @@ def update(
         found = None if failed.item is None else read_item(failed.item)
         return Update(written=False, found=found, repeated=failed.repeated)
     return Update(written=True, found=None if item is None else read_item(item))
+
+
+def _bounds_of(subscription: Subscription) -> dict[str, int]:
+    """Those that a subscription has."""
+    given = {"paused": int(subscription.paused), "rate": subscription.rate or 0}
+    return {name: value for name, value in given.items() if value}
+
+
+def _wired(values: Mapping[str, Value]) -> dict[str, Any]:
+    return {name: _wire(value) for name, value in values.items()}
 
 
 def _wire(value: Value) -> dict[str, Any]:

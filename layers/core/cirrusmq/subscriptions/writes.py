@@ -61,8 +61,8 @@ def update(core: Core, found: Document[Subscription], after: Subscription) -> li
     before = found.value
     place = subscription_place(before.topic_id, before.name)
     writes = [directory.put_over(core, place, after, found.version)]
-    if after.protocol == "http" and before.paused != after.paused:
-        writes.append(delivery_writes.pausing(core, after))
+    if after.protocol == "http" and (before.paused, before.rate) != (after.paused, after.rate):
+        writes.append(delivery_writes.bounds(core, after))
     if before.dead_letter_queue != after.dead_letter_queue:
         writes += _release_dead_letter_queue(core, before)
         writes += _use_dead_letter_queue(core, after)

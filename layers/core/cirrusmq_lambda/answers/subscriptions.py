@@ -44,6 +44,12 @@ class SubscriptionAttributes(Body, kw_only=True):
     content_format: ContentFormat
     dead_letter_queue: str | None
     max_in_flight: int | UnsetType = UNSET
+    rate: (
+        Annotated[
+            int | None, Meta(description="messages a second at most; null: as many as there are")
+        ]
+        | UnsetType
+    ) = UNSET
     mode: Mode | UnsetType = UNSET
     ordered: bool | UnsetType = UNSET
     start: str | UnsetType = UNSET
