@@ -304,6 +304,7 @@ _TOPICS = {
         body=PublishRequest,
         examples={
             "tagged": {"messages": [{**MESSAGE, "tags": ["order"]}]},
+            "later": {"messages": [{**MESSAGE, "delay_seconds": 3_600}]},
             "to be decided": {"messages": [MESSAGE], "transaction": {"check_after_seconds": 30}},
         },
         problems=("MessageTooLarge", "BatchTooLarge"),

@@ -430,3 +430,29 @@ def test_the_service_delivers_to_a_listener_with_a_right_signature(
     delivery = json.loads(process.stdout.readline())
     assert (delivery["signature"], delivery["answered"]) == ("right", 204)
     assert json.loads(delivery["body"])["msgBody"] == "hello"
+
+
+def test_a_url_gets_messages_when_they_are_due_at_its_rate(
+    run_command: Run, client: Client, listen: Listen, unused_port: int
+) -> None:
+    topic = f"t-{uuid.uuid4().hex}"
+    client.create_topic(topic)
+    url = f"http://127.0.0.1:{unused_port}/hook"
+    bounds = ("--rate", "5", "--max-in-flight", "2")
+    made = json.loads(
+        run_command("subscribe", topic, "hook", "--url", url, *bounds, "--json").stdout
+    )
+    assert (made["rate"], made["max_in_flight"]) == (5, 2)
+    _, process = listen("--port", str(unused_port), "--secret", made["secret"], "--json")
+    begun = time.time()
+    published = run_command("publish", topic, "third", "--delay-seconds", "6", "--json")
+    assert json.loads(published.stdout)["matched"] == 1
+    at = datetime.now(UTC) + timedelta(seconds=3)
+    client.publish(topic, [Message("second", deliver_at=at), Message("first", delay_seconds=0)])
+    assert run_command("publish", topic, "x", "--deliver-at", "9999999999").returncode == 1
+    assert process.stdout is not None
+    due = {"first": begun, "second": at.timestamp(), "third": begun + 6}
+    for body in due:
+        delivery = json.loads(process.stdout.readline())
+        assert json.loads(delivery["body"])["msgBody"] == body
+        assert time.time() >= due[body]

@@ -772,7 +772,9 @@ PUBLISH = {"messages": [{"body": "x"}]}
         ({"messages": [{"body": 1}]}, "messages[0].body"),
         ({"messages": [{"body": "x", "body_base64": "eA=="}]}, "messages[0].body"),
         ({"messages": [{"body_base64": "?"}]}, "messages[0].body_base64"),
-        ({"messages": [{"body": "x", "delay_seconds": 1}]}, "messages[0].delay_seconds"),
+        ({"messages": [{"body": "x", "delay_seconds": 86_400}]}, "messages[0].delay_seconds"),
+        ({"messages": [{"body": "x", "deliver_at": 9e9}]}, "messages[0].deliver_at"),
+        ({"messages": [{"body": "x", "deliver_at": True}]}, "messages[0].deliver_at"),
         ({"messages": [{"body": "x", "title": "t"}]}, "messages[0].title"),
         (
             {"messages": [{"body": "x", "visibility_timeout_seconds": 5}]},

@@ -65,6 +65,7 @@ class _Hook:
         sent = [each for each in self._book.sent.values() if each.calls[0].place == "news"]
         for each in sent:
             yield from self._lost(each)
+            yield from self._too_early(each)
         if self._policy in ("backoff", "exponential_decay"):
             yield from self._behind_the_probe()
         if self._policy == "backoff":
@@ -97,6 +98,14 @@ class _Hook:
                 continue  # from the dead-letter queue
             yield Violation(f"lost: {sent.label} was never taken by {self._name}", (call, *posts))
 
+    def _too_early(self, sent: Sent) -> Iterator[Violation]:
+        """By its publisher's clock; its poster's may be ahead."""
+        delay_ms = 1_000 * (sent.calls[0].given["delays"][sent.place] or 0)
+        for message_id, (call, sent_ms) in sent.ids.items() if not sent.key and delay_ms else ():
+            for post in self._of[message_id][:1]:
+                if post.begun_ms < sent_ms + delay_ms - MOST_SKEW_MS:
+                    yield Violation("posted before its delay was over", (call, post))
+
     def _one_at_a_time(self) -> Iterator[Violation]:
         for before, after in pairwise(self._posts):
             if before.outcome == "running" or after.begun > before.ended:
@@ -119,12 +128,28 @@ class _Hook:
             if push.kind != "push":
                 continue
             retried = [
-                call for begun, until, call in within if begun < push.begun < post.begun < until
+                call
+                for begun, until, call in within
+                if begun < push.begun < post.begun < until and self._failing(begun)
             ]
-            waited = [call for begun, until, call in between if begun < push.begun < until]
+            waited = [
+                call
+                for begun, until, call in between
+                if begun < push.begun < until and self._failing(begun)
+            ]
             if retried or waited:
                 first = (retried or waited)[0]
                 yield Violation("attempted while another one is retried", (first, post))
+
+    def _failing(self, moment: int) -> bool:
+        """Whether a message was tried and not taken by then: rounds are also of delayed ones."""
+        tried = {post.given["id"] for post in self._posts if post.begun < moment}
+        taken = {
+            post.given["id"]
+            for post in self._posts
+            if post.ended < moment and post.outcome == "answered"
+        }
+        return bool(tried - taken)
 
     def _within_rounds(self) -> list[tuple[int, int, Call]]:
         """A round posts only where its generation retried from the round's beginning on."""

@@ -11,6 +11,8 @@ from tests.simulation.scenario import (
     CANCELLED,
     CANCELLED_SEEDS,
     DEAD,
+    DELAYED,
+    DELAYED_SEEDS,
     FLOW,
     FLOW_SEEDS,
     HALF,
@@ -62,6 +64,8 @@ _MINUTE_MS = 60_000
 
 def draw_scenario(seed: int) -> Scenario:
     """The scenario of a seed."""
+    if seed >= DELAYED_SEEDS:
+        return _delayed_scenario(random.Random(f"delayed {seed}"))
     if seed >= FLOW_SEEDS:
         return _flow_scenario(random.Random(f"flow {seed}"))
     if seed >= CANCELLED_SEEDS:
@@ -235,6 +239,17 @@ def _flow_scenario(draw: random.Random) -> Scenario:
         subscriptions=scenario.subscriptions | hooks,
         pause_ms=draw.choice((0, 0, 300, 1_500)),
     )
+
+
+def _delayed_scenario(draw: random.Random) -> Scenario:
+    """A topic's queue and group, and URLs, none of them in order, and messages for later."""
+    family = draw.choice(("pull", "http"))
+    scenario = _topic_scenario(draw, family)
+    hooks = dict(scenario.subscriptions)
+    for name, attributes in scenario.subscriptions.items():
+        if attributes["protocol"] == "http" and attributes["retry"]["policy"] == "backoff":
+            hooks[name] = attributes | {"retry": {"policy": "exponential_decay"}}
+    return replace(scenario, family=DELAYED, subscriptions=hooks)
 
 
 def _half_scenario(seed: int) -> Scenario:

@@ -8,9 +8,13 @@ from typing import Any
 from tests.simulation.deployment import Deployment
 from tests.simulation.environments import Client
 from tests.simulation.history import Call
-from tests.simulation.scenario import Cast, Scenario
+from tests.simulation.scenario import DELAYED, Cast, Scenario
 
 READ = "read log"
+
+
+LAST_DUE_MS = 80_000
+"""The longest delay of a publish is over by then, and readers are past it."""
 
 
 class LogReader:
@@ -18,6 +22,7 @@ class LogReader:
 
     def __init__(self, deployment: Deployment, scenario: Scenario, cast: Cast) -> None:
         self._deployment = deployment
+        self._scenario = scenario
         self._topic = cast.place.name
         self._client = Client(cast.name)
         self._cursor: str | None = None
@@ -30,7 +35,9 @@ class LogReader:
             self._deployment.stage.pause(draw.choice((10, 1_000, 2_500)))
 
     def finish(self) -> None:
-        """Read to the end."""
+        """Read to the end, with what is to be delivered later."""
+        if self._scenario.family == DELAYED:
+            self._deployment.stage.pause(LAST_DUE_MS)
         call = self._read(100)
         while call.known and call.answer:
             call = self._read(100)

@@ -128,5 +128,9 @@ CANCELLED_SEEDS = 3_000_000
 FLOW = "flow"
 """The family of URLs with a rate; its seeds are `FLOW_SEEDS` and above."""
 FLOW_SEEDS = 4_000_000
+DELAYED = "delayed"
+"""The family of messages that are published to be delivered later; its seeds are `DELAYED_SEEDS`
+and above."""
+DELAYED_SEEDS = 5_000_000
 ORDERS, DEAD = Place("orders"), Place("dead")
 NEWS = Place("news", topic=True)

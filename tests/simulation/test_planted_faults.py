@@ -8,6 +8,7 @@ import pytest
 from tests.simulation import (
     cancel_plants,
     cloud_plants,
+    delayed_plants,
     flow_plants,
     group_plants,
     half_plants,
@@ -23,6 +24,8 @@ from tests.simulation.plants import PLANTS
 from tests.simulation.scenario import (
     CANCELLED,
     CANCELLED_SEEDS,
+    DELAYED,
+    DELAYED_SEEDS,
     FLOW,
     FLOW_SEEDS,
     HALF,
@@ -94,6 +97,7 @@ _FIRST = {
     REWOUND: REWOUND_SEEDS,
     CANCELLED: CANCELLED_SEEDS,
     FLOW: FLOW_SEEDS,
+    DELAYED: DELAYED_SEEDS,
 }
 """Family -> its first seed, where it has seeds of its own."""
 
@@ -130,6 +134,7 @@ def test_the_planted_faults_are_there() -> None:
     assert half_plants.__doc__
     assert cancel_plants.__doc__
     assert flow_plants.__doc__
+    assert delayed_plants.__doc__
     assert trigger_plants.__doc__
     assert group_plants.__doc__
 

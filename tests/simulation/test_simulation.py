@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from tests.simulation.scenario import (
     CANCELLED_SEEDS,
+    DELAYED_SEEDS,
     FLOW_SEEDS,
     HALF_SEEDS,
     REWOUND_SEEDS,
@@ -81,6 +82,17 @@ def test_no_url_gets_more_than_its_rate(first: int) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("first", range(FLOW_SEEDS + 50, FLOW_SEEDS + 1_050, 250))
 def test_no_url_gets_more_than_its_rate_for_long(first: int) -> None:
+    _check(range(first, first + 250))
+
+
+@pytest.mark.parametrize("first", range(DELAYED_SEEDS, DELAYED_SEEDS + 50, SEEDS_PER_TEST))
+def test_every_promise_of_delayed_publishing_is_kept(first: int) -> None:
+    _check(range(first, first + SEEDS_PER_TEST))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("first", range(DELAYED_SEEDS + 50, DELAYED_SEEDS + 1_050, 250))
+def test_every_promise_of_delayed_publishing_is_kept_for_long(first: int) -> None:
     _check(range(first, first + 250))
 
 

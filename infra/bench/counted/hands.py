@@ -19,6 +19,7 @@ def hands_rows() -> list[tuple[str, float, float]]:
         (f"retry now, each of {WAITING} that fail again", *_retried(500)),
         (f"retry now, each of {WAITING} that are taken", *_retried(204)),
         ("match a message", *_matched()),
+        ("publish to a URL for later, and post it then", *_delayed()),
         ("look a message up that has not moved", *_looked_up(moved=False)),
         ("and with its body, of 3,000 bytes", *_looked_up(moved=False, size=3_000)),
         (f"look one up that was given back, among {WAITING}", *_looked_up(moved=True)),
@@ -148,6 +149,27 @@ def _retried(status: int) -> tuple[float, float]:
     if len(world.posts) != posted + WAITING:
         raise RuntimeError(f"{len(world.posts) - posted} of {WAITING} were posted")
     return written / WAITING, read / WAITING
+
+
+def _delayed() -> tuple[float, float]:
+    """Of one message, from its publishing to the end of the execution that posts it."""
+    world, alice = with_url()
+    body = {"messages": [{"body": "x" * 100, "delay_seconds": 60}]}
+    posted = len(world.posts)
+
+    def publish_and_post() -> None:
+        _checked(alice, "/topics/news/messages", body)
+        world.settle()
+        ((_, state),) = world.executions
+        world.clock.pass_seconds(state["wait_seconds"])
+        while state["action"] in ("wait", "again"):
+            state = world.run("push", state)
+        world.settle()
+
+    used = units_of(world, publish_and_post)
+    if len(world.posts) != posted + 1:
+        raise RuntimeError("it was not posted")
+    return used
 
 
 def _matched() -> tuple[float, float]:

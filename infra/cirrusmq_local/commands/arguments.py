@@ -52,6 +52,11 @@ def read_texts(texts: list[str] | None) -> dict[str, str | bytes]:
     return dict(map(_pair, texts or []))
 
 
+def read_moment(text: str) -> str | int:
+    """A time, or seconds since the epoch."""
+    return int(text) if text.isascii() and text.isdigit() else text
+
+
 def read_json(option: str, text: str | None) -> Any:
     """An option in JSON; None where it is not given."""
     if text is None:

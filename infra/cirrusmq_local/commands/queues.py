@@ -17,6 +17,7 @@ from cirrusmq_local.commands.arguments import (
     Yes,
     ask,
     read_attributes,
+    read_moment,
 )
 from cirrusmq_local.commands.calls import connect
 from cirrusmq_local.commands.console import print_json, print_listing, print_record
@@ -105,7 +106,7 @@ def reschedule(
         SourceQueue(name, receiver),
         message_id,
         delay_seconds=delay_seconds,
-        deliver_at=None if deliver_at is None else _moment(deliver_at),
+        deliver_at=None if deliver_at is None else read_moment(deliver_at),
     )
     print_record(found, as_json)
 
@@ -140,7 +141,7 @@ def rewind(
     ordered queue; with several partitions in that of each of them.
     """
     client = connect(data)
-    follow(client, client.rewind_queue(name, _moment(to)), as_json)
+    follow(client, client.rewind_queue(name, read_moment(to)), as_json)
 
 
 @queues.command("export")
@@ -205,8 +206,3 @@ def _selected(
         "younger_than_seconds": younger_than,
     }
     return {key: value for key, value in given.items() if value is not None}
-
-
-def _moment(text: str) -> str | int:
-    """A time, or seconds since the epoch."""
-    return int(text) if text.isascii() and text.isdigit() else text

@@ -176,6 +176,12 @@ def publish(
     attribute: arguments.MessageAttributes = None,
     group: arguments.Group = None,
     deduplication_id: arguments.DeduplicationId = None,
+    delay_seconds: Annotated[
+        int | None, typer.Option(help="Delivered so much later, below a day.")
+    ] = None,
+    deliver_at: Annotated[
+        str | None, typer.Option(help="When: 2026-11-20T08:00:00Z, or 1795161600 (unix).")
+    ] = None,
     as_json: Json = False,
     data: Data = DATA,
 ) -> None:
@@ -191,6 +197,8 @@ def publish(
             attributes=attributes,
             group=group,
             deduplication_id=deduplication_id,
+            delay_seconds=delay_seconds,
+            deliver_at=None if deliver_at is None else arguments.read_moment(deliver_at),
         )
         for text in read_bodies(body)
     )

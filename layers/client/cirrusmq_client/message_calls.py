@@ -15,7 +15,7 @@ from cirrusmq_client.messages import Message, Received
 from cirrusmq_client.outcomes import Exchanged, Failed, Outcome, Sent
 from cirrusmq_client.sources import Queue, Source, part, queue_path, source_of
 from cirrusmq_client.steps import Entries, Entry, Steps, driven, listed
-from cirrusmq_client.times import to_text
+from cirrusmq_client.times import to_moment
 from cirrusmq_client.transport import Reply
 
 LONGEST_WAIT_SECONDS = 30.0
@@ -157,8 +157,7 @@ class MessageCalls(Calls):
         if delay_seconds is not None:
             body["delay_seconds"] = delay_seconds
         if deliver_at is not None:
-            timed = deliver_at if isinstance(deliver_at, int | float) else to_text(deliver_at)
-            body["deliver_at"] = timed
+            body["deliver_at"] = to_moment(deliver_at)
         path = f"{source.path}/messages/{part(message_id)}"
         reply = yield from self._call("PATCH", path, body, query=_of_receiver(source))
         return cast(FoundMessage, reply.json)

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from cirrusmq_client.times import to_moment
+
 DEDUPLICATION_ATTRIBUTE = "cirrusmq_deduplication_id"
 """The attribute in which a `Producer` notes the deduplication id: receives do not return it."""
 
@@ -23,7 +25,9 @@ class _Content:
     deduplication_id: str | None = None
     """Sent again within 5 minutes, it is stored once."""
     delay_seconds: int | None = None
-    """Queues only; the queue's where None."""
+    """The queue's where None; of a topic's message below a day, if nobody gets it in order."""
+    deliver_at: datetime | str | float | None = None
+    """Topics only, instead of `delay_seconds`: a number is in seconds since the epoch."""
     visibility_timeout_seconds: int | None = None
     """Queues only; the queue's where None."""
     routing_key: str | None = None
@@ -56,6 +60,8 @@ class Message(_Content):
             value = getattr(self, name)
             if value is not None:
                 shown[name] = value
+        if self.deliver_at is not None:
+            shown["deliver_at"] = to_moment(self.deliver_at)
         return shown
 
     @property

@@ -19,7 +19,7 @@ from cirrusmq_client.calls import Attributes, Calls
 from cirrusmq_client.errors import GrantNotFound, QueueNotFound, ReceiverNotFound
 from cirrusmq_client.sources import part, queue_path
 from cirrusmq_client.steps import Entries, Entry, Steps, driven, listed
-from cirrusmq_client.times import to_text
+from cirrusmq_client.times import to_moment
 
 POLL_SECONDS = (0.1, 2.0)
 
@@ -65,7 +65,7 @@ class QueueCalls(Calls):
 
         A number is in seconds since the epoch.
         """
-        body = {"to": to if isinstance(to, int | float) else to_text(to)}
+        body = {"to": to_moment(to)}
         return str((yield from self._post_once(queue_path(name) + "/rewind", body))["operation"])
 
     @driven

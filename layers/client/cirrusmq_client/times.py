@@ -13,6 +13,11 @@ def to_text(when: datetime | str) -> str:
     return utc.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
+def to_moment(when: datetime | str | float) -> str | float:
+    """As `to_text`; seconds since the epoch are taken as they are."""
+    return when if isinstance(when, int | float) else to_text(when)
+
+
 def just_before(when: datetime | str) -> str:
     """The millisecond before a time: logs are read from behind a time on."""
     moment = datetime.fromisoformat(when) if isinstance(when, str) else when

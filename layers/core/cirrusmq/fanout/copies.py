@@ -104,7 +104,9 @@ def _parcel(share: Share, places: Sequence[int]) -> Parcel:
         group = _group(share, first)
         partition = group_partition(group, share.group_partitions)
         number = ordered_sort_key(group, share.sequences[first])
-        key = f"{number}.{key}" if share.unnumbered else number
+        # In the order of the log, also where one is for later: its group waits for it.
+        published = sort_key(share.sent_ms + share.skew_ms, share.parcel_id)
+        key = f"{number}.{published}" if share.unnumbered else number
     positions = tuple(share.positions[place] for place in places)
     own = tuple(share.visibility_seconds[place] for place in places)
     found_by_itself = share.log_is_own and share.log.endswith(f"#{partition}")

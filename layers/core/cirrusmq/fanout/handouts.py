@@ -42,6 +42,8 @@ class Handout(msgspec.Struct, frozen=True, kw_only=True):
     """How many messages are to be pushed."""
     bytes: int = 0
     """Of the JSON of these, at most."""
+    delayed: bool = False
+    """Whether any of them is not to be pushed yet."""
 
     @property
     def in_order(self) -> bool:

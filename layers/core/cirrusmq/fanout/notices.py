@@ -39,6 +39,8 @@ class Notice(msgspec.Struct, frozen=True, kw_only=True):
     """How many messages wait."""
     bytes: int = 0
     """Of the JSON of these, at most."""
+    delayed: bool = False
+    """Whether any of them is not to be posted yet."""
 
     @property
     def threads(self) -> int:
@@ -54,6 +56,7 @@ class Notice(msgspec.Struct, frozen=True, kw_only=True):
             partitions=self.partitions | other.partitions,
             posts=self.posts + other.posts,
             bytes=self.bytes + other.bytes,
+            delayed=self.delayed or other.delayed,
         )
 
 
@@ -86,6 +89,7 @@ class Notices:
                     partitions=frozenset({partition}),
                     posts=handout.posts,
                     bytes=handout.bytes,
+                    delayed=handout.delayed,
                 )
                 self.note(new)
         return lost
@@ -114,7 +118,10 @@ class Notices:
 
     def _notify(self, group: list[Notice]) -> Exception | None:
         told = [
-            delivery_state.waiting(each.subscription, each.start, each.partitions) for each in group
+            delivery_state.waiting(
+                each.subscription, each.start, each.partitions, delayed=each.delayed
+            )
+            for each in group
         ]
         failure: Exception | None = None
         for _ in range(_TRIES):

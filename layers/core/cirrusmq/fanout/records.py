@@ -14,8 +14,13 @@ from cirrusmq.fanout.copies import Share, lanes_of, parcels_of, put_parcels
 from cirrusmq.fanout.handouts import Handout, LogEntry
 from cirrusmq.fanout.topics import topic_handouts
 from cirrusmq.filters.selection import compile_filter
-from cirrusmq.publishing.log_reader import came_late, show_again
-from cirrusmq.publishing.records import holds_messages, is_topic_record
+from cirrusmq.publishing.log_reader import came_late, show_again, show_delayed
+from cirrusmq.publishing.records import (
+    has_delayed,
+    holds_messages,
+    is_topic_record,
+    read_record,
+)
 from cirrusmq.queues.receivers import Receiver, cached_receivers
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import Item
@@ -29,11 +34,17 @@ def handouts_of(core: Core, entry: LogEntry) -> list[Handout]:
     A record that was late in a topic's log is handed out to the log itself, too.
     """
     handouts = []
-    if came_late(core, entry.item, entry.came_ms):
-        again = Handout(
-            reader_id=f"{entry.log_id}.log", entry=entry, give=lambda: show_again(core, entry.item)
-        )
-        handouts.append(again)
+    late = came_late(core, entry.item, entry.came_ms)
+    delayed = has_delayed(entry.item)
+
+    def show() -> None:
+        if late:
+            show_again(core, entry.item)
+        if delayed:
+            show_delayed(core, entry.item, read_record(entry.item))
+
+    if late or delayed:
+        handouts.append(Handout(reader_id=f"{entry.log_id}.log", entry=entry, give=show))
     if not holds_messages(entry.item):
         return handouts
     if is_topic_record(entry.item):

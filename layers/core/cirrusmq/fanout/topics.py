@@ -132,6 +132,7 @@ def _own_handout(
         start=min(each.sort_key for each in parcels()) if pushed else "",
         posts=len(share.places) if pushed else 0,
         bytes=sum(map(_json_bytes, parcels())) if pushed else 0,
+        delayed=any(record.due_ms(place) for place in share.places),
     )
 
 
@@ -204,7 +205,9 @@ def _share(source_id: str, record: TopicRecord, delivery: Delivery) -> Share:
         log=f"{record.topic_id}#{record.partition}",
         sent_ms=record.sent_ms,
         expires_ms=record.sent_ms + delivery.life_ms,
-        available_ms=[record.sent_ms + delivery.delay_ms] * count,
+        available_ms=[
+            record.due_ms(place) or record.sent_ms + delivery.delay_ms for place in range(count)
+        ],
         skew_ms=ulid.time_of(record.send_id) - record.sent_ms,
         visibility_seconds=[0] * count,
         sequences=None,
@@ -249,8 +252,12 @@ def _send(core: Core, queue: Queue, record: TopicRecord, delivery: Delivery) -> 
         items = items_for(
             queue,
             [
-                Entry(position=position, message=message, available_ms=now_ms + delivery.delay_ms)
-                for position, message in messages.items()
+                Entry(
+                    position=record.positions[place],
+                    message=messages[record.positions[place]],
+                    available_ms=max(now_ms, record.due_ms(place) or now_ms + delivery.delay_ms),
+                )
+                for place in places
             ],
             parcel_id=parcel_id,
             begun_ms=ulid.time_of(record.send_id) if whole else now_ms,

@@ -43,6 +43,8 @@ _PAGE_RECORDS = 16
 _AHEAD_BYTES = 1_000_000
 """Of messages in objects that are read side by side."""
 _BETWEEN_BYTES = 1
+_TIME_CHARACTERS = 10
+"""Of a ULID; the others are its entropy."""
 _CURSOR_BYTES = 1_000
 """And the names of the answer's fields."""
 
@@ -138,8 +140,35 @@ def show_again(core: Core, item: Item) -> None:
         "t": {"N": str(now_ms)},
         "expires_at": item["expires_at"],
     }
+    if "d" in item:
+        pointer["d"] = item["d"]
     with contextlib.suppress(ConditionFailed):  # the SDK sent it twice
         core.store.put_if_absent(core.tables.messages, pointer)
+
+
+def show_delayed(core: Core, item: Item, record: TopicRecord) -> None:
+    """Put pointers to a record under the times at which messages of it are to be delivered.
+
+    Readers find them there, and leave them out where the record is. Their keys follow from the
+    record: a repetition changes nothing. What comes too late is put under a key of now.
+    """
+    now_ms, log = core.now_ms(), item["pk"]["S"].partition("#")[2]
+    for due_ms in sorted({record.due_ms(place) for place in range(len(record.messages))} - {0}):
+        own_id = new_send_id(core, now_ms)
+        if due_ms > now_ms:
+            time = ulid.encode(due_ms, bytes(ulid.ENTROPY_BYTES))[:_TIME_CHARACTERS]
+            own_id = time + record.send_id[_TIME_CHARACTERS:]
+        pk, sk = log_key(log, own_id)
+        pointer: Item = {
+            "pk": {"S": pk},
+            "sk": {"S": sk},
+            "a": {"S": record.send_id},
+            "d": {"N": str(due_ms)},
+            "t": {"N": str(now_ms)},
+            "expires_at": item["expires_at"],
+        }
+        with contextlib.suppress(ConditionFailed):
+            core.store.put_if_absent(core.tables.messages, pointer)
 
 
 def _start(core: Core, after: str | None, listing: tuple[str, ...]) -> tuple[str, int, int]:
@@ -201,18 +230,21 @@ class _Chosen(msgspec.Struct, frozen=True, kw_only=True):
 def _choose(
     core: Core, item: Item, topic: Topic, subscription: Subscription | None, floor_ms: int
 ) -> _Chosen:
-    sort_key = item["sk"]["S"]
+    sort_key, due_ms = item["sk"]["S"], int(item.get("d", {"N": "0"})["N"])
     if "a" in item:
         pk, sk = topic_log_key(topic, item["a"]["S"])
         item = core.store.get(core.tables.messages, pk, sk) or item
     if not holds_messages(item):
         return _Chosen(sort_key=sort_key)
     record = read_record(item)
-    if record.sent_ms < floor_ms:
+    expired = core.now_ms() >= record.sent_ms + limits.TOPIC_LIFE_SECONDS * 1_000
+    before = subscription is not None and record.sent_ms < subscription.created_ms
+    if expired or before or (due_ms or record.sent_ms) < floor_ms:
         return _Chosen(sort_key=sort_key)
     places: Sequence[int] = range(len(record.messages))
     if subscription is not None:
         places = record.selected(subscription.selection(topic.attributes.filter))
+    places = [place for place in places if record.due_ms(place) == due_ms]
     return _Chosen(sort_key=sort_key, record=record, places=places)
 
 

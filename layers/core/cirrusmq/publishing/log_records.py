@@ -11,7 +11,7 @@ from cirrusmq.model.message import Message, pack
 from cirrusmq.model.queue import Queue
 from cirrusmq.model.topic import Topic
 from cirrusmq.publishing.recipients import Draft, deliveries, sequences
-from cirrusmq.publishing.records import make_header
+from cirrusmq.publishing.records import make_header, mark_delayed
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import Item
 from cirrusmq.sending.objects import Placed
@@ -37,12 +37,14 @@ def make_log_record(
     """
     ordered = list(drafts.values())
     to = deliveries(ordered, queues)
+    dues_ms = [draft.due_ms(now_ms) for draft in ordered]
     header = make_header(
         topic=topic.name,
         account=topic.account,
         deliveries=to,
         sequences=sequences(core, topic, ordered),
         routing_keys=[draft.routing_key for draft in ordered],
+        dues_ms=dues_ms if any(dues_ms) else None,
     )
     # The topic's log and the trace read it for the topic's life, however short a queue's is.
     longest_ms = max(limits.TOPIC_LIFE_SECONDS * 1000, *(delivery.life_ms for delivery in to))
@@ -55,4 +57,5 @@ def make_log_record(
         with_bodies = [each for each in contents.values() if isinstance(each, Message)]
         content = (placed.packed if whole else None) or pack(with_bodies)
         record = log_item(log, send_id, tuple(contents), content, *times, None)
-    return record | {"g": {"B": msgspec.msgpack.encode(header)}}
+    record |= {"g": {"B": msgspec.msgpack.encode(header)}}
+    return record | mark_delayed() if any(dues_ms) else record

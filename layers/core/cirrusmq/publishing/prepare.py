@@ -48,6 +48,10 @@ def prepare(
     now_ms = begun_ms = core.now_ms()
     if not request.atomic:
         raise InvalidParameter("atomic", "must be true with transaction: it is one decision")
+    for place, given in enumerate(request.messages):
+        if given.due is not None:
+            name = f"messages[{place}].{given.due.parameter}"
+            raise InvalidParameter(name, "is not allowed with transaction")
     if not isinstance(request.attempt, UnsetType):
         begun_ms = check_attempt(request.attempt, now_ms, core.clock.scale)
     # Whoever checks gets all of them in one answer.

@@ -23,6 +23,7 @@ from cirrusmq.model.message import Message, check_answer_size, check_body_size
 from cirrusmq.model.parcel import message_id
 from cirrusmq.model.queue import Queue
 from cirrusmq.model.topic import Subscription, Topic
+from cirrusmq.publishing.delays import Due, with_delay
 from cirrusmq.publishing.ids import is_in_order, moved_to, new_id, settle_id
 from cirrusmq.publishing.log_records import make_log_record
 from cirrusmq.publishing.recipients import (
@@ -55,6 +56,23 @@ class PublishMessage(BatchMessage, forbid_unknown_fields=True, frozen=True):
     """One message of a publish."""
 
     routing_key: str | UnsetType = UNSET
+    delay_seconds: Annotated[int, integer(limits.PUBLISH_DELAY_SECONDS, " seconds")] | UnsetType = (
+        UNSET
+    )
+    deliver_at: (
+        Annotated[
+            str | int | float,
+            Meta(description="an RFC 3339 time, or seconds since the beginning of 1970 in UTC"),
+        ]
+        | UnsetType
+    ) = UNSET
+
+    @property
+    def due(self) -> Due | None:
+        """When it is to be delivered, where it says that."""
+        if self.delay_seconds is UNSET and self.deliver_at is UNSET:
+            return None
+        return Due(self.delay_seconds, self.deliver_at)
 
 
 class TransactionInput(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
@@ -160,16 +178,17 @@ def _check(
     drafts: dict[int, Draft] = {}
     refused: dict[int, CirrusMQError] = {}
     for place, (message, routing_key) in enumerate(zip(contents, routing_keys, strict=True)):
+        given, where = request.messages[place], f"messages[{place}]"
         try:
-            check_body_size(message, topic.attributes.max_message_bytes, f"messages[{place}]")
-            check_answer_size(message, f"messages[{place}]")
+            check_body_size(message, topic.attributes.max_message_bytes, where)
+            check_answer_size(message, where)
+            key = deduplication_key(given)
+            draft = make_draft(topic, subscriptions, message, routing_key, key)
+            drafts[place] = with_delay(core, draft, given.due, where)
         except CirrusMQError as error:
             if request.atomic:
                 raise
             refused[place] = error
-            continue
-        key = deduplication_key(request.messages[place])
-        drafts[place] = make_draft(topic, subscriptions, message, routing_key, key)
     return drafts, refused
 
 

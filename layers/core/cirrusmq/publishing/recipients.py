@@ -26,6 +26,14 @@ class Draft(msgspec.Struct, frozen=True, kw_only=True):
     """With its body, unless that is in an object."""
     routing_key: str
     subscriptions: tuple[Subscription, ...]
+    delay_ms: int = 0
+    """How long after its publishing it is to be delivered, where that is given."""
+    deliver_at_ms: int = 0
+    """When it is to be delivered, where that is given."""
+
+    def due_ms(self, sent_ms: int) -> int:
+        """When it is to be delivered; 0: at once, or by its queue's delay."""
+        return sent_ms + self.delay_ms if self.delay_ms else self.deliver_at_ms
 
 
 def confirmed_subscriptions(core: Core, topic: Topic) -> list[Subscription]:

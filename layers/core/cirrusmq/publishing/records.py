@@ -43,6 +43,8 @@ class TopicHeader(msgspec.Struct, frozen=True, array_like=True):
     sequences: list[int] | None
     """Each message's place in its group's order; None where no subscription is ordered."""
     routing_keys: list[str]
+    dues_ms: list[int] | None = None
+    """When each message is to be delivered, 0: at once; None where all are."""
 
     @property
     def deliveries(self) -> list[Delivery]:
@@ -84,6 +86,10 @@ class TopicRecord(msgspec.Struct, frozen=True):
             if selection.matches(each.tags, routing_keys[place], each.attributes)
         ]
 
+    def due_ms(self, place: int) -> int:
+        """When a message is to be delivered; 0: at once."""
+        return self.header.dues_ms[place] if self.header.dues_ms else 0
+
 
 def make_header(
     *,
@@ -92,6 +98,7 @@ def make_header(
     deliveries: Sequence[Delivery],
     sequences: list[int] | None,
     routing_keys: list[str],
+    dues_ms: list[int] | None = None,
 ) -> TopicHeader:
     """A header; 12 bytes for each subscription, so that a hundred of them cost a unit."""
     alike: dict[tuple[tuple[int, ...], int, int], list[str]] = {}
@@ -107,6 +114,7 @@ def make_header(
         ],
         sequences=sequences,
         routing_keys=routing_keys,
+        dues_ms=dues_ms,
     )
 
 
@@ -123,6 +131,16 @@ def holds_messages(item: Item) -> bool:
 def is_topic_record(item: Item) -> bool:
     """Whether a log record is a topic's."""
     return "g" in item
+
+
+def mark_delayed() -> Item:
+    """The attribute of a record that has messages for later."""
+    return {"later": {"N": "1"}}
+
+
+def has_delayed(item: Item) -> bool:
+    """Whether a log record has messages for later."""
+    return "later" in item
 
 
 def read_record(item: Item) -> TopicRecord:

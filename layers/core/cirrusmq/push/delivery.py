@@ -20,7 +20,7 @@ from cirrusmq.push.window import Turn, post_all
 from cirrusmq.runtime.core import Core
 from cirrusmq.storage.parcels import PARCELS, partition_key
 from cirrusmq.storage.scan import read_page
-from cirrusmq.subscriptions import delivery_state
+from cirrusmq.subscriptions import delivery_state, delivery_writes
 from cirrusmq.subscriptions.delivery_state import DeliveryState
 
 ROUNDS = 1_500
@@ -52,6 +52,8 @@ def deliver(push: Push) -> None:
     """
     core, holder = push.core, f"push/{push.invocation_id}"
     subscription_id = push.subscription.id
+    if push.delayed:
+        delivery_writes.note_delayed(core, subscription_id)
     delivery: DeliveryState | None = delivery_state.unread(push.subscription)
     if subscription_id in core.left_to_others:
         delivery = delivery_state.read(core, subscription_id)
@@ -175,19 +177,27 @@ def _work(
             core.wait_until(first.due_ms)
             feed.resume()
             continue
+        blocked = first is not None and push.blocks
+        delayed_ms = feed.next_delayed_ms()
+        wakes = delayed_ms is not None and delayed_ms <= core.now_ms() + patience_ms
+        if delayed_ms is not None and wakes and turn.may_post and not blocked:
+            core.wait_until(delayed_ms)
+            feed.look_again("")
+            continue
         more_from = None if has_all and turn.may_post else feed.next_key()
-        handover = replace(feed.handover(), full_ms=turn.pace.handed_ms)
+        handover = replace(feed.handover(), full_ms=turn.pace.handed_ms, delayed_ms=delayed_ms)
         released = poster_lease.release(core, delivery, holder, handover, generation)
         if released.ending == "again":
             requested = turn.take_request()
             if requested is not None:
+                delivery = replace(delivery, delays=requested.delays)
                 feed.answer(requested)
                 continue
         if released.ending != "released":
             return _Worked()
         if released.starts is not None:
-            _start(push, released.starts, handover.due_ms or 0)
-        return _Worked(due_ms=handover.due_ms, more_from=more_from, posted=feed.posted)
+            _start(push, released.starts, handover.wake_ms or 0)
+        return _Worked(due_ms=handover.wake_ms, more_from=more_from, posted=feed.posted)
 
 
 def _feed(push: Push, acquired: Acquired, *, due_alone: bool) -> Feed:

@@ -30,7 +30,7 @@ from cirrusmq.push.posting import (
     is_used_up,
     settle,
 )
-from cirrusmq.push.undelivered import Look, is_pending
+from cirrusmq.push.undelivered import Look, is_pending, next_delayed_ms
 from cirrusmq.subscriptions.delivery_state import DeliveryState
 from cirrusmq.subscriptions.due_marks import Mark, MarkList, put_mark
 
@@ -75,6 +75,7 @@ class Feed(ABC):
         self._ended: dict[_ParcelKey, list[PostResult]] = {}
         self._marks_missing = delivery.blocks and not push.blocks
         """Whether failing ones held the others back until now: those that wait have no marks."""
+        start = "" if delivery.delays else start
         self._look = Look(push, delivery, start, push.partitions if start else ())
         self._looks = [self._look]
         self._parcels: Iterator[tuple[Parcel, list[int]]] = iter(self._look)
@@ -101,6 +102,9 @@ class Feed(ABC):
 
     def answer(self, requested: DeliveryState) -> None:
         """Do what another worker requested of the holder."""
+        if requested.delays != self.delivery.delays:
+            self.delivery = replace(self.delivery, delays=requested.delays)
+            self.look_again("")
         self.look_again(requested.again or "")
         if requested.hurried:
             self.hurry()
@@ -145,6 +149,12 @@ class Feed(ABC):
             self._refill()
         waiting = itertools.chain(self._ready, self._unread)
         return min((each.parcel.sort_key for each in waiting), default=None)
+
+    def next_delayed_ms(self) -> int | None:
+        """When the next delayed message is to be posted that no look has told; None: none is."""
+        if not self.delivery.delays:
+            return None
+        return next_delayed_ms(self.push, self._look.began_ms)
 
     def handover(self) -> Handover:
         """The state of the messages for the next holder of the lease."""

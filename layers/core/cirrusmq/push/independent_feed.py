@@ -25,7 +25,7 @@ class IndependentFeed(Feed):
         dues = delivery.dues_ms or zeros
         if dirty:  # a holder that died may have put marks
             dues = tuple(max(1, from_ms) for from_ms in delivery.marks_ms or zeros)
-        look_at_all = delivery.blocks or dirty
+        look_at_all = delivery.blocks or dirty or delivery.delays > 0
         super().__init__(push, delivery, "" if look_at_all else start or LAST_KEY * due_alone, dues)
         if due_alone and not look_at_all:
             self._parcels = iter(())

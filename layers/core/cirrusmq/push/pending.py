@@ -30,6 +30,8 @@ class Push(msgspec.Struct, frozen=True, kw_only=True):
     partitions: tuple[int, ...] = ()
     """Partitions of the new messages; empty: all may have some."""
     wake: Wake = ""
+    delayed: bool = False
+    """Whether some of the new messages are not to be posted yet."""
     hops: int = 0
     """How many invocations in a row before it ran out of time."""
     shared_until_ms: int | None = None
@@ -76,6 +78,7 @@ def make_push(
         start=place.get("start", ""),
         partitions=tuple(place.get("partitions", ())),
         wake=place.get("wake", ""),
+        delayed=place.get("delayed", False),
         hops=place.get("hops", 0),
         shared_until_ms=None if shared_ms is None else begun_ms + int(shared_ms * scale),
     )

@@ -71,6 +71,20 @@ class Handover(msgspec.Struct, frozen=True, kw_only=True):
     posted_ms: int
     full_ms: int = 0
     """When the bucket of the rate is full again; 0: there is none."""
+    delayed_ms: int | None = None
+    """When the next delayed message is to be posted; None: none is."""
+
+    @property
+    def blocked(self) -> bool:
+        """Whether a message that failed holds the others back."""
+        return self.due_ms is not None and self.blocks
+
+    @property
+    def wake_ms(self) -> int | None:
+        """When an execution is to wake; None: nothing waits."""
+        if self.blocked or self.delayed_ms is None:
+            return self.due_ms
+        return self.delayed_ms if self.due_ms is None else min(self.due_ms, self.delayed_ms)
 
 
 class Released(NamedTuple):
@@ -192,7 +206,7 @@ def release(
     at all. A request to post what waits is answered anyway. `generation`: of the execution that
     does this and wakes when something is due.
     """
-    blocked = handover.due_ms is not None and handover.blocks
+    blocked = handover.blocked
     for _ in range(_TRIES):
         starting = generation is None and _needs_start(core, delivery, handover)
         starts = delivery.starts + 1
@@ -206,6 +220,8 @@ def release(
             if update.repeated and not found.holder:
                 break  # the SDK's first try took effect
             return Released("lost")
+        if found.delays != delivery.delays:
+            return Released("again")
         if found.hurried or (found.again is not None and not blocked):
             return Released("again")
         if found.late != delivery.late:
@@ -245,9 +261,9 @@ def expire(core: Core, delivery: DeliveryState) -> None:
 
 
 def _needs_start(core: Core, delivery: DeliveryState, handover: Handover) -> bool:
-    if handover.due_ms is None:
+    if handover.wake_ms is None:
         return False
-    wakes = core.now_ms() - WAKING_MS < delivery.alarm_ms <= handover.due_ms + MARGIN_MS
+    wakes = core.now_ms() - WAKING_MS < delivery.alarm_ms <= handover.wake_ms + MARGIN_MS
     return not wakes
 
 
@@ -260,7 +276,7 @@ def _release(
     starting: bool,
     blocked: bool,
 ) -> Update:
-    due_ms = handover.due_ms
+    due_ms, wake_ms = handover.due_ms, handover.wake_ms
     changes: dict[str, Value] = {
         "state": "delivering" if due_ms is None else "retrying",
         "marks": handover.marks_ms,
@@ -272,7 +288,9 @@ def _release(
     }
     if handover.full_ms:
         changes["bucket_full"] = handover.full_ms
-    removed, seen = ["holder", "held_until"], {}
+    removed, seen = ["holder", "held_until"], {"delays": delivery.delays}
+    if delivery.delays and handover.delayed_ms is None:
+        removed.append("delays")
     if handover.clean_ms:
         changes["clean"] = handover.clean_ms
         seen["late"] = delivery.late
@@ -283,10 +301,10 @@ def _release(
         changes["last_error"] = handover.error
     if blocked:
         removed.append("again")
-    if generation is not None and due_ms is None:
+    if generation is not None and wake_ms is None:
         removed.append("alarm")
-    elif due_ms is not None and (generation is not None or starting):
-        changes["alarm"] = due_ms
+    elif wake_ms is not None and (generation is not None or starting):
+        changes["alarm"] = wake_ms
     if generation is None:
         seen["alarm"] = delivery.alarm_ms
     if starting:

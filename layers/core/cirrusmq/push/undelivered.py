@@ -10,7 +10,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterator
 
-from cirrusmq.base.limits import ATTEMPT_AHEAD_MS
+from cirrusmq.base.limits import ATTEMPT_AHEAD_MS, ATTEMPT_FRESH_MS
 from cirrusmq.model.parcel import Parcel
 from cirrusmq.push.pending import Push
 from cirrusmq.runtime.core import Core
@@ -29,7 +29,8 @@ class Look:
         self, push: Push, delivery: DeliveryState, start: str, partitions: tuple[int, ...]
     ):
         self._push = push
-        self._now_ms = push.core.now_ms()
+        self.began_ms = self._now_ms = push.core.now_ms()
+        """What is to be posted later than that is left out."""
         self._first_ms = push.source.query_from_ms(self._now_ms, push.core.clock.scale)
         self._until = f"{self._now_ms + ATTEMPT_AHEAD_MS + SKEW_MS:013d}{LAST_KEY}"
         self.full = not start
@@ -54,6 +55,7 @@ class Look:
                 place
                 for place in range(parcel.count)
                 if is_pending(parcel, place, now_ms)
+                and not is_delayed(parcel, place, self.began_ms)
                 and (self._push.blocks or not parcel.receives[place])
             ]
             if places:
@@ -132,6 +134,38 @@ class Look:
         return self._until
 
 
+def next_delayed_ms(push: Push, after_ms: int) -> int | None:
+    """When the first message is to be posted that is delayed beyond `after_ms`; None: none is.
+
+    Keys are in order of these times, but for the second by which an attempt may be older.
+    """
+    core = push.core
+    start = f"{after_ms - int(ATTEMPT_FRESH_MS * core.clock.scale):013d}"
+
+    def first(partition: int) -> int | None:
+        pk, begin, exclusive = partition_key(PARCELS, push.source.id, partition), start, False
+        while True:
+            page = read_page(core, pk, begin, LAST_KEY, _FEWEST_PER_PAGE, from_exclusive=exclusive)
+            dues = [
+                parcel.visible_ms[place]
+                for parcel in page.parcels
+                for place in range(parcel.count)
+                if parcel.live(place) and is_delayed(parcel, place, after_ms)
+            ]
+            if dues or page.more_after is None:
+                return min(dues, default=None)
+            begin, exclusive = page.more_after, True
+
+    found = core.in_parallel(first, push.all_partitions)
+    return min((due_ms for due_ms in found if due_ms is not None), default=None)
+
+
+def is_delayed(parcel: Parcel, place: int, now_ms: int) -> bool:
+    """Whether a message was published to be posted later than `now_ms`."""
+    due_ms = parcel.visible_ms[place]
+    return not parcel.receives[place] and due_ms > max(now_ms, parcel.sent_ms)
+
+
 def is_pending(parcel: Parcel, place: int, now_ms: int) -> bool:
     """Whether a message is to be attempted, now or later."""
     return parcel.live(place) and parcel.visible_ms[place] < parcel.expires_ms > now_ms
@@ -148,6 +182,8 @@ def _read(
 ) -> Iterator[Parcel]:
     pk = partition_key(PARCELS, source_id, partition)
     limit = _FEWEST_PER_PAGE
+    if start > (until or look.until):
+        return  # of messages that are delayed
     while True:
         page = read_page(core, pk, start, until or look.until, limit, from_exclusive=exclusive)
         yield from page.parcels

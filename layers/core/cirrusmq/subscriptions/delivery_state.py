@@ -91,6 +91,8 @@ class DeliveryState(msgspec.Struct, frozen=True, kw_only=True):
     """When the bucket of these is full again, as the last holder left it."""
     hurried: bool = False
     """Whether the next holder, or the present one, posts what waits for its retry at once."""
+    delays: int = 0
+    """How many notices told of messages that were not to be posted yet; 0: none waits so."""
     late: int = 0
     """How often a parcel was so late that it may be before the clean keys."""
 
@@ -190,6 +192,7 @@ def read_item(item: Item) -> DeliveryState:
         rate=number("rate"),
         full_ms=number("bucket_full"),
         hurried=number("hurried") > 0,
+        delays=number("delays"),
         late=number("late"),
     )
 
@@ -209,6 +212,8 @@ def waiting(
     partitions: Iterable[int] = (),
     hops: int = 0,
     wake: Wake = "",
+    *,
+    delayed: bool = False,
 ) -> dict[str, Any]:
     """What a worker is told of a subscription's waiting messages.
 
@@ -218,6 +223,8 @@ def waiting(
     event: dict[str, Any] = {"start": start, "partitions": sorted(partitions), "hops": hops}
     if wake:
         event["wake"] = wake
+    if delayed:
+        event["delayed"] = True
     return {**place_of(subscription), **event}
 
 

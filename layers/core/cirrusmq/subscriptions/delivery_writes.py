@@ -70,6 +70,23 @@ def note_late(core: Core, subscription_id: str) -> None:
         core.store.write("UpdateItem", request)
 
 
+def note_delayed(core: Core, subscription_id: str) -> None:
+    """Have holders of the lease look for messages that are not to be posted yet.
+
+    A:  holds ── looks: nothing ─────────────────── release? delays has changed: looks again
+    fan-out:                     puts m ── delays + 1
+    """
+    request = {
+        "TableName": core.tables.messages,
+        "Key": state_key(subscription_id),
+        "UpdateExpression": "ADD delays :one",
+        "ConditionExpression": "attribute_exists(pk)",
+        "ExpressionAttributeValues": {":one": {"N": "1"}},
+    }
+    with contextlib.suppress(ConditionFailed):  # the subscription was deleted
+        core.store.write("UpdateItem", request)
+
+
 class Update(NamedTuple):
     """The result of an update."""
 

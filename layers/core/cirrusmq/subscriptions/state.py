@@ -62,12 +62,15 @@ def _counts(core: Core, subscription: Subscription) -> Counts:
         counted = [count(core, each) for each in subscription_source(subscription).all]
         return counted[0] if len(counted) == 1 else total(counted)
     # A probe and messages blocked behind it are to be pushed: a URL's have no other state.
-    ids = _first(_undelivered(core, subscription))
+    delayed: set[str] = set()
+    ids = _first(_undelivered(core, subscription, delayed))
     active = len(ids)
     if active > COUNT_EXACT_MESSAGES:
         active = max(active, read_kept(core, subscription.id).messages)
     sends = [known[0] for known in map(send_and_position, ids) if known]
-    return Counts(active=active, oldest_ms=min(map(ulid.time_of, sends), default=None))
+    return Counts(
+        active=active, delayed=len(delayed), oldest_ms=min(map(ulid.time_of, sends), default=None)
+    )
 
 
 def count_topic(core: Core, topic: Topic) -> int:
@@ -100,8 +103,12 @@ def _waiting(core: Core, subscription: Subscription) -> Iterator[str]:
             yield from _live(core, source, partition, "")
 
 
-def _undelivered(core: Core, subscription: Subscription) -> Iterator[str]:
+def _undelivered(
+    core: Core, subscription: Subscription, delayed: set[str] | None = None
+) -> Iterator[str]:
     """Ids of a URL's messages: those of its marks, and those behind the clean keys.
+
+    Those that are not to be posted yet are put into `delayed` instead, where that is given.
 
     Messages delivered in the last two minutes or so are read too; some ids are in it twice.
     """
@@ -114,7 +121,7 @@ def _undelivered(core: Core, subscription: Subscription) -> Iterator[str]:
     marked = delivery.holder or delivery.kept_until_ms > now_ms
     for partition, from_ms in enumerate(delivery.marks_ms or zeros):
         start_ms = max(clean[partition], source.query_from_ms(now_ms, core.clock.scale))
-        yield from _live(core, source, partition, f"{start_ms:013d}")
+        yield from _live(core, source, partition, f"{start_ms:013d}", delayed)
         if not marked and not dues[partition]:
             continue
         for mark in read_waiting(core, source.id, partition, from_ms, now_ms):
@@ -122,10 +129,18 @@ def _undelivered(core: Core, subscription: Subscription) -> Iterator[str]:
                 yield mark.message_id
 
 
-def _live(core: Core, source: Source, partition: int, start: str) -> Iterator[str]:
+def _live(
+    core: Core, source: Source, partition: int, start: str, delayed: set[str] | None = None
+) -> Iterator[str]:
     now_ms = core.now_ms()
     for page in scan_pages(core, partition_key(PARCELS, source.id, partition), start):
         for parcel in filter(source.keeps, page.parcels):
             for place in range(parcel.count):
-                if parcel.live(place) and now_ms < parcel.expires_ms:
+                if not parcel.live(place) or now_ms >= parcel.expires_ms:
+                    continue
+                due_ms = parcel.visible_ms[place]
+                waits = not parcel.receives[place] and due_ms > max(now_ms, parcel.sent_ms)
+                if delayed is not None and waits:
+                    delayed.add(parcel.message_id(place))
+                else:
                     yield parcel.message_id(place)
