@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 from tests.service.conftest import TestQueue, to_ms
+from tests.service.test_clock_skew import elsewhere
 from tests.service.topic_crashes import Crash
 from tests.service.topics import Schedules, TestTopic
 
@@ -445,6 +446,32 @@ class TestPartitions:
         world.invoked.clear()
         world.run("push", event)
         assert subscriber.bodies() == bodies
+
+    def test_in_order_a_lost_event_of_a_slower_clock_lets_nothing_overtake(
+        self, world: World, topic: TestTopic, subscriber: Subscriber
+    ) -> None:
+        """The key of what is published second is before that of the first, which was looked at."""
+        topic.subscribe("web", "http", retry={"policy": "backoff"})
+
+        def publish(body: str, ahead: float) -> None:
+            world.clock.pass_seconds(0.01)
+            with elsewhere(world, ahead):
+                assert topic.try_publish([{"body": body}]).status == 201
+
+        def answer(delivery: Any) -> int:
+            if delivery.text == "first":
+                publish("second", -0.5)
+                world.run_stream("fan_out")
+                world.invoked.clear()  # its event is lost
+                publish("third", 1.5)
+                world.run_stream("fan_out")
+                world.run(*world.invoked.popleft())
+            return 204
+
+        subscriber.answer = answer
+        publish("first", 1.5)
+        world.settle()
+        assert subscriber.bodies() == ["first", "second", "third"]
 
 
 class TestRescue:

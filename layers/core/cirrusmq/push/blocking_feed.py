@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from cirrusmq.model.parcel import key_ms
 from cirrusmq.push.feeds import Feed
 from cirrusmq.push.pending import Push
 from cirrusmq.push.posting import Candidate, PostResult
 from cirrusmq.subscriptions.delivery_state import DeliveryState
 from cirrusmq.subscriptions.due_marks import Mark
+from cirrusmq.subscriptions.sources import ORDER_SLACK_MS
 
 
 class BlockingFeed(Feed):
@@ -83,8 +85,17 @@ class BlockingFeed(Feed):
         super().look_again(min(start, self._reached()) if self.push.in_order else start)
 
     def _reached(self) -> str:
-        """The key up to which looks have told everything."""
-        return max(look.reached for look in self._looks)
+        """A key up to which looks have told everything, also where clocks differ.
+
+        publishes   m1, by a clock ahead: key 8.5 ── m2: key 6.6 ── m3: key 9.0
+        looks       told m1: up to 8.5 ── m2's event is lost ── m3's: looks from before m2 on
+        """
+        reached = max(look.reached for look in self._looks)
+        if not reached:
+            return reached
+        core = self.push.core
+        slack_ms = int(ORDER_SLACK_MS * core.clock.scale) + core.skew_ms
+        return f"{key_ms(reached) - slack_ms:013d}"
 
     def _failed(self) -> list[PostResult]:
         return [each for ended in self._ended.values() for each in ended if each.error is not None]
