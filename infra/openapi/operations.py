@@ -220,7 +220,7 @@ _RECEIVERS = {
         tag="Receivers",
         summary="Add an independent receiver to a queue",
         body=ReceiverInput,
-        examples={"from now on": {}},
+        examples={"from now on": {}, "with what is there": {"start": "earliest"}},
         problems=("AlreadyExists", "LimitExceeded"),
     ),
     f"GET {QUEUE}/receivers/{{receiver}}": Operation(

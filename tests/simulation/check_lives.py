@@ -13,7 +13,8 @@ from tests.simulation.draining import Drain
 from tests.simulation.history import Call, Violation
 from tests.simulation.named_functions import HANDED
 from tests.simulation.places import Delivery
-from tests.simulation.scenario import Scenario
+from tests.simulation.rewinders import OPEN
+from tests.simulation.scenario import LATE, Scenario
 from tests.simulation.tracks import Book, Sent, Track
 
 LONGEST_LEASE_SECONDS = 100
@@ -116,7 +117,14 @@ def _consumed(book: Book, track: Track, before: Delivery, after: Delivery) -> bo
         call.ended > before.call.begun for call in book.sends_of(track.id)
     ):
         return False
-    gone = any(True for verb in ("delete", "dead letter") for _ in track.acts_before(verb, until))
+    # What is sent again then comes to all of the queue's receivers.
+    tracks = {each.reader: each for each in (track, book.track(queue, track.id))}.values()
+    gone = any(
+        True
+        for each in tracks
+        for verb in ("delete", "dead letter")
+        for _ in each.acts_before(verb, until)
+    )
     purged = any(call.begun < until for call in book.effective("purge", queue))
     return gone or purged or after.claim_ms >= before.expires_ms
 
@@ -150,6 +158,8 @@ def _lost(scenario: Scenario, book: Book, drain: Drain, sent: Sent) -> Iterator[
             if _excused(scenario, book, drain, queue, sent_ms, call, sent):
                 continue
             track = book.track(reader, message_id)
+            if reader == LATE.name and _left_before(book, message_id):
+                continue
             if not track.deliveries and may_be_cancelled(book, message_id):
                 continue
             if not track.deliveries:
@@ -163,6 +173,16 @@ def _lost(scenario: Scenario, book: Book, drain: Drain, sent: Sent) -> Iterator[
             yield from _not_rewound(scenario, book, drain, track)
 
 
+def _left_before(book: Book, message_id: str) -> bool:
+    """Whether a message may have left the queue before the receiver `late` was made."""
+    opened = min(call.ended for call in book.effective(OPEN, LATE.name) if call.known)
+    opened_ms = min(call.ended_ms for call in book.effective(OPEN, LATE.name) if call.known)
+    track = book.track(LATE.holder, message_id)
+    left = any(True for verb in ("delete", "dead letter") for _ in track.acts_before(verb, opened))
+    dead_ms = [each.dead["dead_at"] for each in track.deliveries if each.dead is not None]
+    return left or min(dead_ms, default=1 << 60) < opened_ms + MOST_SKEW_MS
+
+
 def _readers(scenario: Scenario, sent: Sent) -> Iterator[str]:
     """The places that are to get a message; URLs and functions are checked elsewhere."""
     return (place for place in _places(scenario, sent) if place not in scenario.invoked)
@@ -172,6 +192,8 @@ def _places(scenario: Scenario, sent: Sent) -> Iterator[str]:
     target = sent.calls[0].place
     if target in scenario.queues:
         yield from (target, *(f"{target}/{name}" for name in scenario.receivers))
+        if scenario.early:
+            yield LATE.name
     for name, attributes in scenario.subscriptions.items():
         wanted = attributes.get("filter", {}).get("tags")
         tags = sent.calls[0].given["tags"][sent.place]

@@ -47,7 +47,8 @@ def _violations(scenario: Scenario, deployment: Deployment, drain: Drain) -> Ite
     orders = scenario.queues["orders"]
     if orders.get("ordered") and not book.by_kind["rewind"]:
         most_receives = orders.get("dead_letter", {}).get("max_receives", 1 << 30)
-        for reader in ("orders", *(f"orders/{name}" for name in scenario.receivers)):
+        names = [*scenario.receivers, *(["late"] if scenario.early else [])]
+        for reader in ("orders", *(f"orders/{name}" for name in names)):
             yield from check_order(book, reader, most_receives)
     yield from check_rewinds(scenario, book, drain)
     if scenario.subscriptions.get("group", {}).get("ordered") and not scenario.rewound:

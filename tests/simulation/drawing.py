@@ -13,10 +13,13 @@ from tests.simulation.scenario import (
     DEAD,
     DELAYED,
     DELAYED_SEEDS,
+    EARLY,
+    EARLY_SEEDS,
     FLOW,
     FLOW_SEEDS,
     HALF,
     HALF_SEEDS,
+    LATE,
     NEWS,
     ORDERS,
     REWOUND,
@@ -64,6 +67,8 @@ _MINUTE_MS = 60_000
 
 def draw_scenario(seed: int) -> Scenario:
     """The scenario of a seed."""
+    if seed >= EARLY_SEEDS:
+        return _early_scenario(random.Random(f"early {seed}"))
     if seed >= DELAYED_SEEDS:
         return _delayed_scenario(random.Random(f"delayed {seed}"))
     if seed >= FLOW_SEEDS:
@@ -250,6 +255,49 @@ def _delayed_scenario(draw: random.Random) -> Scenario:
         if attributes["protocol"] == "http" and attributes["retry"]["policy"] == "backoff":
             hooks[name] = attributes | {"retry": {"policy": "exponential_decay"}}
     return replace(scenario, family=DELAYED, subscriptions=hooks)
+
+
+def _early_scenario(draw: random.Random) -> Scenario:
+    """A queue in use that gets a receiver which begins with the earliest message."""
+    ordered = draw.random() < 0.35
+    orders: dict[str, Any] = {
+        "partitions": draw.choice((1, 1, 2)),
+        "visibility_timeout_seconds": draw.choice((1, 2, 5)),
+        "message_retention_seconds": 345_600,
+        "delay_seconds": draw.choice((0, 0, 0, 2, 10)),
+        "ordered": ordered,
+    }
+    if draw.random() < 0.4:
+        orders["rewind_seconds"] = draw.choice((30, 3_600))
+    if draw.random() < 0.35:
+        orders["dead_letter"] = {"queue": "dead", "max_receives": draw.choice((2, 3))}
+        if not ordered and draw.random() < 0.6:
+            orders["retry"] = _retry_policy(draw)
+    cast = [Cast(f"sender{n}", "sender", ORDERS, draw.choice((3, 5, 7))) for n in range(2)]
+    cast += [Cast(f"receiver{n}", "receiver", ORDERS, draw.choice((4, 8))) for n in range(2)]
+    cast += [Cast(f"late{n}", "receiver", LATE, draw.choice((2, 5))) for n in range(2)]
+    cast.append(Cast("opener", "opener", LATE, 1))
+    if orders.get("rewind_seconds") and draw.random() < 0.6:
+        cast.append(Cast("rewinder", "rewinder", ORDERS, draw.choice((1, 2))))
+    if draw.random() < 0.1:
+        cast.append(Cast("purger", "purger", ORDERS, 1))
+    cast.append(Cast("sweeper", "sweeper", ORDERS, draw.choice((1, 3))))
+    cast.append(Cast("meter", "meter", ORDERS, 0))
+    queues = {"orders": orders}
+    if "dead_letter" in orders:
+        queues = {"dead": {"partitions": 1}, "orders": orders}
+    scenario = Scenario(
+        family=EARLY,
+        queues=queues,
+        receivers=("audit",) if draw.random() < 0.2 else (),
+        early=True,
+        cast=tuple(cast),
+        pause_ms=draw.choice((0, 1_500, 5_000)),
+        big_bodies=draw.random() < 0.3,
+        attempts=0 if ordered else draw.choice((0.3, 0.8)),
+        deduplication=0,
+    )
+    return _in_objects(draw, scenario) if draw.random() < 0.2 else scenario
 
 
 def _half_scenario(seed: int) -> Scenario:

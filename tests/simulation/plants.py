@@ -236,8 +236,8 @@ def ordered_receivers_pass_what_is_held(patch: pytest.MonkeyPatch) -> None:
 @plant("rewinding")
 def deleted_messages_do_not_reach_the_archive(patch: pytest.MonkeyPatch) -> None:
     """Deleted messages are not put into the archive."""
-    patch.setattr(tombstones, "rewindable_until", lambda *_: 0)
-    patch.setattr(delete, "rewindable_until", lambda *_: 0)
+    patch.setattr(tombstones, "kept_until", lambda *_: 0)
+    patch.setattr(delete, "kept_until", lambda *_: 0)
 
 
 @plant("rewinding")

@@ -1,4 +1,4 @@
-"""Operators of groups: one rewinds a group, one makes a group that begins with what was before."""
+"""Operators: one rewinds a group, one makes a group or receiver that has what was before."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.simulation.scenario import Cast, Scenario
 
 from cirrusmq.base.timestamps import format_time
 
-REWIND = "rewind group"
+REWIND, OPEN = "rewind group", "open"
 _ROUTE = "/topics/{topic}/subscriptions/{subscription}"
 _MOST_TRIES = 100
 
@@ -49,11 +49,11 @@ class GroupRewinder:
 
 
 class Opener:
-    """Makes a group in the middle of the run that begins with the earliest message."""
+    """Makes a group or a receiver in the middle of the run; it begins with the earliest message."""
 
     def __init__(self, deployment: Deployment, scenario: Scenario, cast: Cast) -> None:
         self._deployment = deployment
-        self._place, self._attributes = cast.place.name, scenario.late
+        self._place, self._attributes = cast.place, scenario.late
         self._client = Client(cast.name)
 
     def step(self, number: int, draw: Random) -> None:
@@ -61,9 +61,22 @@ class Opener:
         self._deployment.stage.pause(draw.choice((500, 3_000, 20_000)))
         self._client.begin(number)
         for _ in range(_MOST_TRIES):
-            if open_group(self._deployment, self._client, self._place, self._attributes).known:
+            if self._open().known:
                 return
             self._deployment.stage.pause(1_000)
+
+    def _open(self) -> Call:
+        if self._place.topic:
+            return open_group(self._deployment, self._client, self._place.name, self._attributes)
+        return open_receiver(self._deployment, self._client, self._place.name)
+
+
+def open_receiver(deployment: Deployment, client: Client, place: str) -> Call:
+    """Make a receiver that gets the queue's backlog, or find it."""
+    queue, _, name = place.partition("/")
+    path, body = {"queue": queue, "receiver": name}, {"start": "earliest"}
+    route = "PUT /queues/{queue}/receivers/{receiver}"
+    return deployment.http(client, OPEN, place, {}, route, path, body)
 
 
 def open_group(
@@ -72,4 +85,4 @@ def open_group(
     """Make a group, or find it."""
     topic, _, name = place.partition("/")
     path = {"topic": topic, "subscription": name}
-    return deployment.http(client, "open", place, {}, f"PUT {_ROUTE}", path, attributes)
+    return deployment.http(client, OPEN, place, {}, f"PUT {_ROUTE}", path, attributes)

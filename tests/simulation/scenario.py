@@ -57,6 +57,9 @@ class Scenario:
     """The group `late` of the topic `news`, made in the middle of the run; empty: there is none."""
     rewound: bool = False
     """Whether groups are rewound; none of their members gives a message up."""
+    early: bool = False
+    """Whether the receiver `late` of `orders` is made in the middle of the run, with what is there
+    then."""
     purged: bool = False
     """Whether `orders` is purged again and again while the store takes long."""
     objects_from: int = 0
@@ -105,7 +108,7 @@ class Scenario:
             if attributes["protocol"] == "pull"
         ]
         late = [Place("news/late", topic=True)] if self.late else []
-        return queues + receivers + pulled + late
+        return queues + receivers + ([LATE] if self.early else []) + pulled + late
 
 
 TURNED_OVER = "turned over"
@@ -122,6 +125,9 @@ HALF = "half"
 """The family whose producers publish by half messages; its seeds are `HALF_SEEDS` and above."""
 CANCELLED = "cancelled"
 """The family whose senders cancel and reschedule; its seeds are `CANCELLED_SEEDS` and above."""
+EARLY = "early receivers"
+"""The family whose queue gets a receiver that begins with the earliest message; its seeds are
+`EARLY_SEEDS` and above."""
 HALF_SEEDS = 1_000_000
 REWOUND_SEEDS = 2_000_000
 CANCELLED_SEEDS = 3_000_000
@@ -132,5 +138,7 @@ DELAYED = "delayed"
 """The family of messages that are published to be delivered later; its seeds are `DELAYED_SEEDS`
 and above."""
 DELAYED_SEEDS = 5_000_000
+EARLY_SEEDS = 7_000_000
 ORDERS, DEAD = Place("orders"), Place("dead")
+LATE = Place("orders/late")
 NEWS = Place("news", topic=True)

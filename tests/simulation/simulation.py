@@ -28,8 +28,8 @@ from tests.simulation.named_functions import NamedFunctions
 from tests.simulation.operators import Operator
 from tests.simulation.places import Place
 from tests.simulation.producers import Sender
-from tests.simulation.rewinders import GroupRewinder, Opener, open_group
-from tests.simulation.scenario import HALF, NEWS, Cast, Scenario
+from tests.simulation.rewinders import GroupRewinder, Opener, open_group, open_receiver
+from tests.simulation.scenario import HALF, LATE, NEWS, Cast, Scenario
 from tests.simulation.streams import Mapping
 
 from cirrusmq.base.limits import LOG_HELD_BACK_MS
@@ -164,7 +164,7 @@ class _Play:
             body = lambda cast=cast, part=part: self._live(cast, part)  # noqa: E731
             stage.spawn(cast.name, body, chaos.draw(cast.name) % (self._scenario.pause_ms + 1))
         scenario = self._scenario
-        if scenario.receivers or scenario.subscriptions or scenario.invoked:
+        if scenario.receivers or scenario.early or scenario.subscriptions or scenario.invoked:
             self._read_stream("fan_out")
         for reader in self._readers:
             reader.actor = stage.spawn("reader", reader.live)
@@ -195,6 +195,8 @@ class _Play:
         stage = self._deployment.stage
         if self._scenario.late:  # its opener may be left out
             open_group(self._deployment, Client("calm owner"), "news/late", self._scenario.late)
+        if self._scenario.early:
+            open_receiver(self._deployment, Client("calm owner"), LATE.name)
         sweeper = Cast("calm", "sweeper", self._scenario.places[0], 0)
         part = Sweeper(self._deployment, self._scenario, sweeper)
         for _ in range(CALM_MINUTES):

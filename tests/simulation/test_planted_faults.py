@@ -9,6 +9,7 @@ from tests.simulation import (
     cancel_plants,
     cloud_plants,
     delayed_plants,
+    early_plants,
     flow_plants,
     group_plants,
     half_plants,
@@ -26,6 +27,8 @@ from tests.simulation.scenario import (
     CANCELLED_SEEDS,
     DELAYED,
     DELAYED_SEEDS,
+    EARLY,
+    EARLY_SEEDS,
     FLOW,
     FLOW_SEEDS,
     HALF,
@@ -98,6 +101,7 @@ _FIRST = {
     CANCELLED: CANCELLED_SEEDS,
     FLOW: FLOW_SEEDS,
     DELAYED: DELAYED_SEEDS,
+    EARLY: EARLY_SEEDS,
 }
 """Family -> its first seed, where it has seeds of its own."""
 
@@ -137,6 +141,7 @@ def test_the_planted_faults_are_there() -> None:
     assert delayed_plants.__doc__
     assert trigger_plants.__doc__
     assert group_plants.__doc__
+    assert early_plants.__doc__
 
 
 @pytest.mark.parametrize("fault", PLANTS)

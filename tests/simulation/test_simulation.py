@@ -12,6 +12,7 @@ import pytest
 from tests.simulation.scenario import (
     CANCELLED_SEEDS,
     DELAYED_SEEDS,
+    EARLY_SEEDS,
     FLOW_SEEDS,
     HALF_SEEDS,
     REWOUND_SEEDS,
@@ -93,6 +94,17 @@ def test_every_promise_of_delayed_publishing_is_kept(first: int) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("first", range(DELAYED_SEEDS + 50, DELAYED_SEEDS + 1_050, 250))
 def test_every_promise_of_delayed_publishing_is_kept_for_long(first: int) -> None:
+    _check(range(first, first + 250))
+
+
+@pytest.mark.parametrize("first", range(EARLY_SEEDS, EARLY_SEEDS + 50, SEEDS_PER_TEST))
+def test_every_promise_of_early_receivers_is_kept(first: int) -> None:
+    _check(range(first, first + SEEDS_PER_TEST))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("first", range(EARLY_SEEDS + 50, EARLY_SEEDS + 1_050, 250))
+def test_every_promise_of_early_receivers_is_kept_for_long(first: int) -> None:
     _check(range(first, first + 250))
 
 

@@ -21,8 +21,9 @@ from cirrusmq.subscriptions import delivery_state
 def fan_out_keys_have_the_clock_in_them(patch: pytest.MonkeyPatch) -> None:
     """A record that is fanned out again makes its parcels again, under other keys."""
 
-    def late(core: Any, parcels: Sequence[Parcel]) -> None:
-        put(core, [replace(each, sort_key=_later(core, each.sort_key)) for each in parcels])
+    def late(core: Any, parcels: Sequence[Parcel], *purged: int) -> None:
+        later = [replace(each, sort_key=_later(core, each.sort_key)) for each in parcels]
+        put(core, later, *purged)
 
     put = copies.put_parcels
     patch.setattr(records, "put_parcels", late)

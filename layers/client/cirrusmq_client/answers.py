@@ -414,6 +414,8 @@ class ReceiverAttributes(TypedDict):
     filter: dict[str, Any] | None
     created_at: str
     modified_at: str
+    operation: NotRequired[str]
+    """is giving it what was sent before; nothing else is received yet"""
 
 
 class ReceiverWithCounts(ReceiverAttributes):

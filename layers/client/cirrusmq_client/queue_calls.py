@@ -115,7 +115,11 @@ class QueueCalls(Calls):
     def create_receiver(
         self, queue: str, name: str, attributes: Attributes
     ) -> Steps[ReceiverAttributes]:
-        """Add an independent receiver: `start` and perhaps `filter`."""
+        """Add an independent receiver: `start` and perhaps `filter`.
+
+        With `start` earliest it gets what is in the queue, too. The answer's `operation` gives it
+        what was sent before: `watch_operation` tells how far that is.
+        """
         return cast(ReceiverAttributes, (yield from self._put(_receiver(queue, name), attributes)))
 
     @driven

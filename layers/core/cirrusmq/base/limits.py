@@ -107,6 +107,9 @@ CALL_MS = 30_000
 """A call that was begun longer ago writes nothing more: its function is stopped before."""
 SLOW_CACHE_MS = 60_000
 CLOCK_SKEW_MS = 2_000
+LOG_UNSURE_MS = 2 * CALL_MS + CACHE_MS + 2 * CLOCK_SKEW_MS
+"""So long before and after the time at which a queue's log begins, a message may be in it or not:
+a send that began with the queue as it was may take as long as a call."""
 """The clocks of two functions differ by no more."""
 
 INVOKE_CONCURRENCY = (1, 1_000)
@@ -135,6 +138,9 @@ LOG_ENTRIES = (1, 100)
 LOG_ENTRIES_DEFAULT = 16
 ATTEMPT_FRESH_MS = 1_000
 """An attempt this old still gives its time to a publish's key; readers of logs hold back more."""
+ORDER_SLACK_MS = ATTEMPT_AHEAD_MS + ATTEMPT_FRESH_MS
+"""A message may be before another one in a group's order, and so much later by the keys of the log,
+where their clients' clocks gave these their times; and as much as the functions' clocks differ."""
 LOG_HELD_BACK_MS = 2_000
 """A newer record may still be overtaken by a publish that began before it."""
 TOKEN_SECONDS = 3 * 86_400

@@ -80,18 +80,26 @@ def lanes_of(share: Share) -> frozenset[str]:
     return frozenset(f"{share.source_id}#{_group(share, place)}" for place in share.places)
 
 
-def put_parcels(core: Core, parcels: Sequence[Parcel]) -> None:
+def put_parcels(core: Core, parcels: Sequence[Parcel], purged_ms: int | None = None) -> None:
     """Put those parcels that are not there yet, one after the other.
 
-    An older parcel with the same key is of a send that was purged, and then repeated.
+    A parcel with the same key that was sent until `purged_ms` was purged, before its send was
+    repeated; None: any older one.
     """
     for parcel in parcels:
-        _put(core, parcel)
+        _put(core, parcel, purged_ms)
 
 
-def _put(core: Core, parcel: Parcel) -> None:
+def put_side_by_side(core: Core, parcels: Sequence[Parcel], purged_ms: int | None = None) -> int:
+    """As `put_parcels`, in any order; answers how many messages they hold."""
+    list(core.in_parallel(lambda parcel: put_parcels(core, [parcel], purged_ms), parcels))
+    return sum(parcel.count for parcel in parcels)
+
+
+def _put(core: Core, parcel: Parcel, purged_ms: int | None) -> None:
     item = parcel_item(parcel)
-    put = put_unless_sent(core.tables.messages, item, parcel.sent_ms - 1)
+    until_ms = parcel.sent_ms - 1 if purged_ms is None else purged_ms
+    put = put_unless_sent(core.tables.messages, item, until_ms)
     with contextlib.suppress(ConditionFailed):
         core.store.write("PutItem", put)
 

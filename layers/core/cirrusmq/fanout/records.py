@@ -14,6 +14,7 @@ from cirrusmq.fanout.copies import Share, lanes_of, parcels_of, put_parcels
 from cirrusmq.fanout.handouts import Handout, LogEntry
 from cirrusmq.fanout.topics import topic_handouts
 from cirrusmq.filters.selection import compile_filter
+from cirrusmq.model.parcel import Parcel
 from cirrusmq.publishing.log_reader import came_late, show_again, show_delayed
 from cirrusmq.publishing.records import (
     has_delayed,
@@ -25,7 +26,7 @@ from cirrusmq.queues.receivers import Receiver, cached_receivers
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import Item
 from cirrusmq.sending.parcels import LogHeader
-from cirrusmq.storage.parcels import object_days, read_described
+from cirrusmq.storage.parcels import object_days, purged_before, read_described
 
 
 def handouts_of(core: Core, entry: LogEntry) -> list[Handout]:
@@ -53,18 +54,16 @@ def handouts_of(core: Core, entry: LogEntry) -> list[Handout]:
     return [_handout(core, entry, share) for share in _shares(entry.item, receivers)]
 
 
-def deliver_record(core: Core, record: Item, receivers: Sequence[Receiver]) -> int:
-    """Make the parcels of these receivers; answers how many messages they hold together."""
-    parcels = [parcel for share in _shares(record, receivers) for parcel in parcels_of(share)]
-    list(core.in_parallel(lambda parcel: put_parcels(core, [parcel]), parcels))
-    return sum(parcel.count for parcel in parcels)
+def receivers_parcels(record: Item, receivers: Sequence[Receiver]) -> list[Parcel]:
+    """The parcels that these receivers get of a record of their queue's log."""
+    return [parcel for share in _shares(record, receivers) for parcel in parcels_of(share)]
 
 
 def _handout(core: Core, entry: LogEntry, share: Share) -> Handout:
     return Handout(
         reader_id=share.source_id,
         entry=entry,
-        give=lambda: put_parcels(core, list(parcels_of(share))),
+        give=lambda: put_parcels(core, list(parcels_of(share)), purged_before(entry.item)),
         lanes=lanes_of(share),
     )
 

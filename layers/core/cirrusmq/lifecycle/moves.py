@@ -13,7 +13,7 @@ from typing import Any
 
 from cirrusmq.lifecycle.tombstones import clear, may_vanish
 from cirrusmq.model.parcel import GONE, Parcel, tombstone_until
-from cirrusmq.model.source import Source, rewindable
+from cirrusmq.model.source import Source, is_kept
 from cirrusmq.model.transitions import Changes, changed, moved
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import Item, TransactionRefused, put_if_absent
@@ -56,7 +56,8 @@ def move_out(
     the old parcel, if that stays. `alongside`: writes of the same transaction that note the move.
     Answers the parcel as the move leaves it; None where another worker was faster.
     """
-    changes = dict.fromkeys(places, moved(mark))
+    noted_ms = now_ms if source.gives_away(parcel) else None
+    changes = dict.fromkeys(places, moved(mark, noted_ms))
     after = changed(parcel, changes)
     vanishes = _vanishes(core, source, parcel, after, now_ms)
     # A move that removes the parcel answers for all of it: a neighbour may be rewound meanwhile.
@@ -86,7 +87,7 @@ def _vanishes(core: Core, source: Source, parcel: Parcel, after: Parcel, now_ms:
     scale = core.clock.scale
     if not after.spent() or not may_vanish(source, after.visible_ms, parcel, now_ms, scale):
         return False
-    return not any(rewindable(source, after, place) for place in range(after.count))
+    return not is_kept(source, after)
 
 
 def _departure(
@@ -112,6 +113,4 @@ def _departure(
 
 def _is_mere_tombstone(source: Source, after: Parcel) -> bool:
     """Whether a parcel is kept for nothing but its key, so that TTL may take it before its time."""
-    places = range(after.count)
-    deleted = any(rewindable(source, after, place) for place in places)
-    return after.spent() and not source.traced and not deleted
+    return after.spent() and not source.traced and not is_kept(source, after)

@@ -93,6 +93,8 @@ def rekey(
     messages up by age, so the sweep gets a note. `alongside`: items put in the same transaction.
     Answers the rest of the parcel; None where another worker was faster.
     """
+    if source.gives_away(parcel):
+        moved = replace(moved, moved_ms=now_ms)
     limit_ms = age_limit_ms(source)
     notes = [*alongside]
     if limit_ms is not None and _needs_note(source, moved, limit_ms):

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from cirrusmq.base import limits
 from cirrusmq.base.errors import Unavailable
 from cirrusmq.model.parcel import CANCELLED, DROPPED, GONE, MOVED, Parcel, tombstone_until
-from cirrusmq.model.source import Source, rewindable, rewindable_until
+from cirrusmq.model.source import Source, is_kept, kept_until
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import ConditionFailed, TransactionRefused
 from cirrusmq.storage.changes import none_live, removal
@@ -39,8 +39,7 @@ def may_vanish(
 
 def cancelled_end_ms(source: Source, parcel: Parcel, scale: float) -> int | None:
     """The end of a parcel that was left with nothing by a cancellation; None: its own stays."""
-    deleted = any(rewindable(source, parcel, place) for place in range(parcel.count))
-    if not parcel.spent() or deleted:
+    if not parcel.spent() or is_kept(source, parcel):
         return None
     taken_until_ms = tombstone_until(parcel, scale) if parcel.first_key else 0
     return max(taken_until_ms, _told_until(parcel, parcel.visible_ms, scale)) + 1
@@ -56,17 +55,16 @@ def _told_until(parcel: Parcel, states: Sequence[int], scale: float) -> int:
 
 
 def clear(core: Core, source: Source, parcel: Parcel, now_ms: int) -> None:
-    """Remove a spent parcel, into the archive where its deleted messages can be rewound.
+    """Remove a spent parcel, into the archive where something of it is still wanted.
 
     That is clean-up: if the store refuses, a later receive or the sweep does it.
     """
     if not may_vanish(source, parcel.visible_ms, parcel, now_ms, core.clock.scale):
         return
     request = removal(core.tables.messages, parcel_key(parcel), none_live(parcel.count))
-    deleted = any(rewindable(source, parcel, place) for place in range(parcel.count))
-    until_ms = rewindable_until(source, parcel)
+    until_ms = kept_until(source, parcel)
     try:
-        if deleted and until_ms > now_ms:
+        if is_kept(source, parcel) and until_ms > now_ms:
             put = {
                 "TableName": core.tables.messages,
                 "Item": archive_item(parcel, until_ms),

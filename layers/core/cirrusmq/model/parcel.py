@@ -69,6 +69,8 @@ class Parcel(msgspec.Struct, frozen=True, kw_only=True):
     """Whether a message that has no group, in its object, is a group of its own here."""
     moved_from: str | None = None
     """Id of the source that these messages were moved from, for the meter."""
+    moved_ms: int = 0
+    """When it was re-keyed, where a new receiver is given its queue's backlog meanwhile."""
     dead_letter: dict[str, Any] | None = None
     fanned_out: bool = False
     """Whether fan-out made it, under a key that it may want to use again for 24 hours."""

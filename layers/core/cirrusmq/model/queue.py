@@ -105,7 +105,13 @@ class QueueInput(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 class ReceiverInput(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The body of `PUT …/receivers/{receiver}`."""
 
-    start: str = "latest"
+    start: Annotated[
+        str,
+        Meta(
+            description="latest: what is sent from the answer on; earliest: also all that is in "
+            "the queue then, and what its log has; or a time since which the log has everything"
+        ),
+    ] = "latest"
     filter: dict[str, Any] | UnsetType | None = UNSET
 
 
@@ -130,6 +136,15 @@ class Queue(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """(before ms, partitions): the number in force for sends begun before then."""
     earlier_delays: list[tuple[int, int]] = []
     """(before ms, delay seconds): the delay in force for sends begun before then."""
+    backlog_readers: list[str] = []
+    """Ids of the operations that give new receivers what was sent before the log. While there is
+    one, such messages are kept when they end."""
+
+    @property
+    def backlog_before_ms(self) -> int:
+        """Every message sent later is in the log; 0 where there is none."""
+        since_ms = self.log_since_ms
+        return 0 if since_ms is None else since_ms + limits.LOG_UNSURE_MS
 
     def partition_of(self, send_id: str) -> int:
         """The partition of a send in an unordered queue.

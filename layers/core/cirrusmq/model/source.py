@@ -51,6 +51,8 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
     withheld_from_ms: int | None = None
     """Of a former source: messages published from then on wait for the group's frontier, since it
     may still bring one that another clock put later and the group's order puts before them."""
+    backlog_before_ms: int = 0
+    """While a new receiver is given the queue's backlog: that is what was sent before this time."""
 
     @property
     def all(self) -> tuple[Source, ...]:
@@ -74,6 +76,18 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
             return False
         send_id = parcel.send_id
         return f"{ulid.time_of(send_id):013d}#{send_id}" > self.frontier
+
+    def gives_away(self, parcel: Parcel) -> bool:
+        """Whether a new receiver is to get what is in the parcel, or was a moment ago.
+
+        Whatever ends one of its messages says when that was, and the parcel is not lost.
+        """
+        return parcel.sent_ms < self.backlog_before_ms
+
+    @property
+    def archives(self) -> bool:
+        """Whether deleted messages may have to be kept."""
+        return bool(self.rewind_seconds or self.backlog_before_ms)
 
     @property
     def traced(self) -> bool:
@@ -110,6 +124,20 @@ def rewindable(source: Source, parcel: Parcel, place: int) -> bool:
     return deleted and parcel.first_received_ms[place] > source.rewind_floor_ms
 
 
+def is_kept(source: Source, parcel: Parcel) -> bool:
+    """Whether a parcel with these ended messages is kept: to be rewound, or for a new receiver."""
+    return source.gives_away(parcel) or any(
+        rewindable(source, parcel, place) for place in range(parcel.count)
+    )
+
+
+def kept_until(source: Source, parcel: Parcel) -> int:
+    """When an ended parcel need no longer be in the archive; 0 = it never need."""
+    if source.gives_away(parcel):
+        return parcel.expires_ms
+    return rewindable_until(source, parcel)
+
+
 def rewindable_until(source: Source, parcel: Parcel) -> int:
     """When a deleted message of the parcel can no longer be rewound; 0 = it never can."""
     if not source.rewind_seconds:
@@ -137,4 +165,5 @@ def queue_source(queue: Queue, now_ms: int) -> Source:
         rewind_floor_ms=queue.rewind_floor_ms,
         longest_retention_seconds=queue.longest_retention_seconds(now_ms),
         invoke=attributes.invoke,
+        backlog_before_ms=queue.backlog_before_ms if queue.backlog_readers else 0,
     )

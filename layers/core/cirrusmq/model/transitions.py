@@ -135,9 +135,12 @@ def deleted(now_ms: int) -> Change:
     return Change(visible_ms=DELETED, first_received_ms=now_ms)
 
 
-def moved(mark: int) -> Change:
-    """It leaves for a parcel of its own; `mark` says where that is: `GONE` or `MOVED`."""
-    return Change(visible_ms=mark)
+def moved(mark: int, noted_ms: int | None = None) -> Change:
+    """It leaves for a parcel of its own; `mark` says where that is: `GONE` or `MOVED`.
+
+    `noted_ms`: when that is, in the place of its first receive, where a new receiver must know.
+    """
+    return Change(visible_ms=mark, first_received_ms=noted_ms)
 
 
 def dropped() -> Change:

@@ -1,39 +1,192 @@
-"""Giving a new receiver the messages sent before it was created."""
+"""Giving a new receiver the messages sent before it was created: the backlog, then the log.
+
+    the queue's parcels   those from before the log, as they were when the receiver was created
+    its archive           those that consumers have ended since
+    the log               record after record, in order: the progress is the frontier
+
+Which of the two has a message is decided by the message alone: its log record says so, or there is
+none. Nothing of the backlog is received before the log is begun with (see `queues.backlogs`), and
+nothing of the log behind the frontier (`queues.frontiers`).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+from cirrusmq.base import limits
 from cirrusmq.base.errors import ReceiverNotFound
-from cirrusmq.base.limits import KEY_SLACK_MS
-from cirrusmq.fanout.records import deliver_record
+from cirrusmq.fanout.copies import put_side_by_side
+from cirrusmq.fanout.records import receivers_parcels
+from cirrusmq.filters.selection import compile_filter
+from cirrusmq.lifecycle.contents import read_contents
+from cirrusmq.model.parcel import Parcel
+from cirrusmq.model.queue import Queue
+from cirrusmq.model.source import Source, queue_source
+from cirrusmq.operations.replay import last_key, record_by_record, wait_for_fan_out
+from cirrusmq.publishing.log_reader import log_between
+from cirrusmq.queues import backlogs
+from cirrusmq.queues.frontiers import NOTHING
 from cirrusmq.queues.operations import Run, Step
-from cirrusmq.queues.receivers import list_receivers
+from cirrusmq.queues.receiver_log import EARLIEST
+from cirrusmq.queues.receivers import Receiver
 from cirrusmq.runtime.core import Core
-from cirrusmq.runtime.store import key
-from cirrusmq.storage.parcels import LOG, page_request, partition_key
-from cirrusmq.storage.scan import LAST_KEY, Progress, remaining
+from cirrusmq.runtime.store import Item
+from cirrusmq.storage import directory
+from cirrusmq.storage.directory_keys import receiver_place
+from cirrusmq.storage.parcels import ARCHIVE, PARCELS, log_key, partition_key
+from cirrusmq.storage.scan import LAST_KEY, Progress, remaining, scan_pages
 
 
 def steps(core: Core, run: Run) -> Iterator[Step]:
-    """Make the receiver's parcels from the log; those that fan_out has made stay as they are."""
+    """Make the receiver's parcels; those that fan_out has made stay as they are."""
+    operation = run.operation
+    try:
+        receiver = _receiver(core, run)
+        if operation.progress.after != LAST_KEY or operation.progress.pk != operation.queue_id:
+            yield from _fill(core, run, receiver)
+        backlogs.finish_filling(core, run.queue(), receiver)
+    except ReceiverNotFound:
+        backlogs.end_reading(core, run.queue(), operation.id)
+        raise
+
+
+def _fill(core: Core, run: Run, receiver: Receiver) -> Iterator[Step]:
     operation, queue = run.operation, run.queue()
-    name, until_ms = operation.details["receiver"], operation.details["until_ms"]
-    receiver = next((r for r in list_receivers(core, queue) if r.name == name), None)
-    if receiver is None:
+    until_ms = operation.details["until_ms"]
+    begun = operation.progress.pk == queue.id
+    if operation.details.get("backlog") and not begun:
+        yield from _give_backlog(core, run)
+    backlogs.end_reading(core, run.queue(), operation.id)
+    wait_for_fan_out(core, until_ms)
+    after = operation.progress.after if begun else _first_key(receiver)
+    if not begun:
+        yield Step(Progress(queue.id, after), 0)
+    records = log_between(
+        core, queue.id, queue.attributes.partitions, after, last_key(core, until_ms)
+    )
+
+    def hand_out(some: Sequence[Item]) -> int:
+        now_ms, present = core.now_ms(), _receiver(core, run)
+        # Later ones are fan_out's alone: those that the receiver has consumed stay consumed.
+        earlier = [
+            item
+            for item in some
+            if int(item["t"]["N"]) <= until_ms and now_ms < int(item["x"]["N"])
+        ]
+        parcels = [each for item in earlier for each in receivers_parcels(item, [present])]
+        return put_side_by_side(core, parcels, run.queue().purged_ms)
+
+    yield from record_by_record(queue.id, records, after, hand_out)
+
+
+def _first_key(receiver: Receiver) -> str:
+    """Before the log's first record for the receiver.
+
+    A record's key has the time of its attempt, which may be before its sending; that of a message
+    from another queue is older still.
+    """
+    if receiver.start == EARLIEST:
+        return NOTHING
+    return f"{receiver.start_ms - limits.KEY_SLACK_MS:013d}"
+
+
+def _give_backlog(core: Core, run: Run) -> Iterator[Step]:
+    """Copy what was in the queue at `until_ms` and is in no log.
+
+        the PUT     keep the backlog! ── caches turned over: T ── answers
+        a consumer    read the queue before ──────── gives m2 back, without saying when
+        here                                         waits until no such call is left
+
+    A read unit for 4 KiB of the queue's parcels, and a write unit for each copied.
+    """
+    moment_ms, progress = run.operation.details["until_ms"], run.operation.progress
+    done_ms = moment_ms + (limits.CALL_MS if core.cache.lag_ms else 0)
+    if core.now_ms() < done_ms:
+        core.wait_until(done_ms)
+        yield Step(progress, 0)  # it took as long as a step may
+    queue = run.queue()
+    partitions = [
+        partition_key(kind, queue.id, number)
+        for kind in (PARCELS, ARCHIVE)
+        for number in range(queue.attributes.partitions)
+    ]
+    # "Q" sorts before "R": what leaves the one while it is read is found in the other.
+    for pk, behind in remaining(partitions, progress):
+        for page in scan_pages(core, pk, behind=behind):
+            receiver, queue = _receiver(core, run), run.queue()
+            copies = _copies(core, queue, receiver, page.parcels, moment_ms)
+            done = put_side_by_side(core, copies, queue.purged_ms)
+            yield Step(Progress(pk, page.more_after or LAST_KEY), done)
+
+
+def _copies(
+    core: Core, queue: Queue, receiver: Receiver, parcels: Sequence[Parcel], moment_ms: int
+) -> list[Parcel]:
+    now_ms = core.now_ms()
+    source = queue_source(queue, now_ms)
+    there = [
+        (parcel, places)
+        for parcel in _outside_log(core, queue, parcels)
+        if source.keeps(parcel) and (places := backlogs.there_at(parcel, moment_ms, now_ms))
+    ]
+    wanted = _selected(core, source, receiver, there)
+    return [
+        backlogs.copy_for(receiver.id, parcel, places, now_ms, ordered=source.ordered)
+        for parcel, places in wanted
+        if places
+    ]
+
+
+def _outside_log(core: Core, queue: Queue, parcels: Sequence[Parcel]) -> list[Parcel]:
+    """The parcels whose messages are in no log that has everything.
+
+    Of one that was sent when the log was turned on the record's header says so. A dead letter that
+    was given back since is the default receiver's alone.
+    """
+    since_ms = queue.log_since_ms
+    assert since_ms is not None
+    before = [
+        parcel
+        for parcel in parcels
+        if parcel.sent_ms < queue.backlog_before_ms
+        and not (parcel.came_alone and parcel.sent_ms >= since_ms)
+    ]
+    unsure = {
+        _record_key(queue, parcel)
+        for parcel in before
+        if parcel.sent_ms >= since_ms - limits.LOG_UNSURE_MS and parcel.content is None
+    }
+    records = core.store.get_many(core.tables.messages, sorted(unsure), consistent=True)
+    logged = {place for place, record in records.items() if "h" in record}
+    return [parcel for parcel in before if _record_key(queue, parcel) not in logged]
+
+
+def _record_key(queue: Queue, parcel: Parcel) -> tuple[str, str]:
+    return log_key(parcel.log or f"{queue.id}#{parcel.partition}", parcel.record_id)
+
+
+def _selected(
+    core: Core, source: Source, receiver: Receiver, there: list[tuple[Parcel, list[int]]]
+) -> list[tuple[Parcel, list[int]]]:
+    """Of messages those that the receiver's filter selects; only where it has one are they read."""
+    if receiver.filter is None:
+        return there
+    selection = compile_filter(receiver.filter, "queue")
+    contents = read_contents(core, source, there)
+    return [
+        (
+            parcel,
+            [n for n, each in found.items() if selection.matches(each.tags, "", each.attributes)],
+        )
+        for (parcel, _), found in zip(there, contents, strict=True)
+    ]
+
+
+def _receiver(core: Core, run: Run) -> Receiver:
+    """The receiver as it is now; ReceiverNotFound where that one is deleted."""
+    details = run.operation.details
+    place = receiver_place(run.operation.queue_id, details["receiver"])
+    found = directory.read(core, place, Receiver)
+    if found is None or found.value.id != details["receiver_id"]:
         raise ReceiverNotFound
-    partitions = [partition_key(LOG, queue.id, n) for n in range(queue.attributes.partitions)]
-    for pk, behind in remaining(partitions, operation.progress):
-        # A record's key has the time of its attempt, which may be before its sending.
-        first = f"{receiver.start_ms - KEY_SLACK_MS:013d}"
-        after: str | None = behind or first
-        while after is not None:
-            request = page_request(core.tables.messages, pk, after, LAST_KEY, None, consistent=True)
-            if after != first:
-                request["ExclusiveStartKey"] = key(pk, after)
-            items, last, _ = core.store.query(request)
-            # Later ones are fan_out's alone: those that the receiver has consumed stay consumed.
-            earlier = [item for item in items if int(item["t"]["N"]) <= until_ms]
-            done = sum(deliver_record(core, item, [receiver]) for item in earlier)
-            after = last["sk"]["S"] if last else None
-            yield Step(Progress(pk, after or "~"), done)
+    return found.value

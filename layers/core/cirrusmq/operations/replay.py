@@ -7,12 +7,12 @@ frontier: receivers take nothing that is behind it (see `subscriptions.replays`)
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 
 from cirrusmq.base import limits
 from cirrusmq.base.errors import SubscriptionNotFound
-from cirrusmq.fanout.copies import parcels_of, put_parcels
+from cirrusmq.fanout.copies import parcels_of, put_side_by_side
 from cirrusmq.fanout.topics import share_of
 from cirrusmq.invoking.waking import wake
 from cirrusmq.model.topic import Subscription, Topic
@@ -50,20 +50,45 @@ def steps(core: Core, run: Run) -> Iterator[Step]:
         replays.finish(core, topic.id, group.name, operation.id)
         return
     from_ms, scale = details["from_ms"], core.clock.scale
-    until_ms = details["until_ms"] + int(limits.ATTEMPT_AHEAD_MS * scale)
-    core.wait_until(until_ms + int(LAG_MS * scale))
+    wait_for_fan_out(core, details["until_ms"])
     after = operation.progress.after or f"{from_ms - int(limits.KEY_SLACK_MS * scale):013d}"
-    items = records_between(core, topic, after, f"{until_ms:013d}{LAST_KEY}")
-    behind = (item for item in items if item["sk"]["S"] > after)
-    while some := list(islice(behind, RECORDS)):
+    items = records_between(core, topic, after, last_key(core, details["until_ms"]))
+
+    def hand_out(some: Sequence[Item]) -> int:
+        nonlocal group
         group = _group(core, run)
-        done = _hand_out(core, topic, group, some, from_ms)
-        yield Step(Progress(topic.id, some[-1]["sk"]["S"]), done)
+        return _hand_out(core, topic, group, some, from_ms)
+
+    for step in record_by_record(topic.id, items, after, hand_out):
+        yield step
         _wake(core, group)
-    # Everything may be received once this is saved, so that no later run may put anything.
-    yield Step(Progress(topic.id, LAST_KEY), 0)
     replays.finish(core, topic.id, group.name, operation.id)
     _wake(core, group)
+
+
+def wait_for_fan_out(core: Core, until_ms: int) -> None:
+    """Let fan-out be done with what is before a time in the log, unless something fails."""
+    core.wait_until(until_ms + int((limits.ATTEMPT_AHEAD_MS + LAG_MS) * core.clock.scale))
+
+
+def last_key(core: Core, until_ms: int) -> str:
+    """Behind the keys of a log whose records may be from before a time."""
+    return f"{until_ms + int(limits.ATTEMPT_AHEAD_MS * core.clock.scale):013d}{LAST_KEY}"
+
+
+def record_by_record(
+    log_id: str, items: Iterable[Item], after: str, hand_out: Callable[[Sequence[Item]], int]
+) -> Iterator[Step]:
+    """Hand out the records of a log behind a key, a few at a time, and say when all are.
+
+    `hand_out` answers how many messages these have.
+    """
+    behind = (item for item in items if item["sk"]["S"] > after)
+    while some := list(islice(behind, RECORDS)):
+        done = hand_out(some)
+        yield Step(Progress(log_id, some[-1]["sk"]["S"]), done)
+    # Everything may be received once this is saved, so that no later run may put anything.
+    yield Step(Progress(log_id, LAST_KEY), 0)
 
 
 def _hand_out(
@@ -78,9 +103,7 @@ def _hand_out(
         and (share := share_of(group, record, topic.attributes.filter)) is not None
         and now_ms < share.expires_ms
     ]
-    parcels = [parcel for share in shares for parcel in parcels_of(share)]
-    list(core.in_parallel(lambda parcel: put_parcels(core, [parcel]), parcels))
-    return sum(parcel.count for parcel in parcels)
+    return put_side_by_side(core, [parcel for share in shares for parcel in parcels_of(share)])
 
 
 def _wake(core: Core, group: Subscription) -> None:

@@ -32,7 +32,7 @@ def run(core: Core, pointer: Pointer, most_ms: int, hops: int = 0) -> None:
     found = operations.hold(core, pointer.account, pointer.id)
     if found is None:
         return
-    if any(_before(other, found.value) for other in _other_rewinds(core, found.value)):
+    if any(_before(other, found.value) for other in _apart(core, found.value)):
         operations.save(core, found, held_until_ms=0)
         return
     running = Run(core, found)
@@ -59,7 +59,7 @@ def run(core: Core, pointer: Pointer, most_ms: int, hops: int = 0) -> None:
         operations.finish(core, running.found, "failed", error.detail)
         return
     operations.finish(core, running.found, "succeeded", running.operation.detail)
-    for other in _other_rewinds(core, running.operation):
+    for other in _apart(core, running.operation):
         _go_on(core, Pointer(other.account, other.id), hops)
 
 
@@ -68,20 +68,29 @@ def _go_on(core: Core, pointer: Pointer, hops: int) -> None:
         operations.resume(core, pointer, hops + 1)
 
 
-def _other_rewinds(core: Core, operation: Operation) -> Iterator[Operation]:
-    """Running rewinds of a rewind's queue. They run one after the other:
+def _apart(core: Core, operation: Operation) -> Iterator[Operation]:
+    """Running operations on the same queue that are not to run at the same time.
 
     1: ─────────────────────── takes a parcel out of the archive ──
     2: reads what is live (not there) ──────────────────────────── reads the archive (not there)
+
+    1 is a rewind; 2 is another one, or gives a new receiver the queue's backlog.
     """
-    if operation.kind != "rewind":
+    if not (operation.kind == "rewind" or _reads_backlog(operation)):
         return
     for pointer in operations.running(core):
         with contextlib.suppress(OperationNotFound):
             other = operations.get(core, pointer.account, pointer.id)
-            same = (other.kind, other.queue_id) == (operation.kind, operation.queue_id)
-            if same and other.id != operation.id and other.state == "running":
+            if other.queue_id != operation.queue_id or other.id == operation.id:
+                continue
+            first, second = sorted((operation, other), key=lambda each: each.kind != "rewind")
+            apart = first.kind == "rewind" and (second.kind == "rewind" or _reads_backlog(second))
+            if apart and other.state == "running":
                 yield other
+
+
+def _reads_backlog(operation: Operation) -> bool:
+    return operation.kind == "backfill" and bool(operation.details.get("backlog"))
 
 
 def _before(operation: Operation, other: Operation) -> bool:

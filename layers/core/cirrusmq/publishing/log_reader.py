@@ -190,12 +190,17 @@ def _start(core: Core, after: str | None, listing: tuple[str, ...]) -> tuple[str
 
 
 def records_between(core: Core, topic: Topic, start: str, until: str) -> Iterator[Item]:
+    """As `log_between`, of a topic's log."""
+    return log_between(core, topic.id, topic.attributes.partitions, start, until)
+
+
+def log_between(core: Core, log_id: str, partitions: int, start: str, until: str) -> Iterator[Item]:
     """The items with keys from `start` to before `until`, of all partitions in order."""
-    partitions = [
-        _partition(core, partition_key(LOG, topic.id, number), start, until)
-        for number in range(topic.attributes.partitions)
+    each = [
+        _partition(core, partition_key(LOG, log_id, number), start, until)
+        for number in range(partitions)
     ]
-    return heapq.merge(*partitions, key=lambda item: item["sk"]["S"])
+    return heapq.merge(*each, key=lambda item: item["sk"]["S"])
 
 
 def _partition(core: Core, pk: str, start: str, until: str) -> Iterator[Item]:

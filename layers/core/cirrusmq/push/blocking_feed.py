@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from cirrusmq.base import limits
 from cirrusmq.model.parcel import key_ms
 from cirrusmq.push.feeds import Feed
 from cirrusmq.push.pending import Push
 from cirrusmq.push.posting import Candidate, PostResult
 from cirrusmq.subscriptions.delivery_state import DeliveryState
 from cirrusmq.subscriptions.due_marks import Mark
-from cirrusmq.subscriptions.sources import ORDER_SLACK_MS
 
 
 class BlockingFeed(Feed):
@@ -94,7 +94,7 @@ class BlockingFeed(Feed):
         if not reached:
             return reached
         core = self.push.core
-        slack_ms = int(ORDER_SLACK_MS * core.clock.scale) + core.skew_ms
+        slack_ms = int(limits.ORDER_SLACK_MS * core.clock.scale) + core.skew_ms
         return f"{key_ms(reached) - slack_ms:013d}"
 
     def _failed(self) -> list[PostResult]:

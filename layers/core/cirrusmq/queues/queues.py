@@ -122,19 +122,24 @@ def update_queue(core: Core, account: str, name: str, update: Callable[[Queue], 
     def plan() -> Change[Queue]:
         found = find_queue(core, account, name)
         queue = update(found.value)
-        target = _dead_letter_target(core, queue)
-        place, target_id = queue_place(account, name), target and target.id
         return Change(
             result=queue,
-            writes=[
-                directory.put_over(core, place, queue, found.version, dead_letter_id=target_id),
-                *_refer(core, queue, found.value, target),
-                directory.change_count(core, queue_changes_place(account), 1),
-            ],
-            keys=[place, queue_changes_place(account)],
+            writes=update_writes(core, found, queue),
+            keys=[queue_place(account, name), queue_changes_place(account)],
         )
 
     return change(core, plan)
+
+
+def update_writes(core: Core, found: Document[Queue], queue: Queue) -> list[dict[str, Any]]:
+    """A transaction's writes of a queue over what was read of it."""
+    target = _dead_letter_target(core, queue)
+    place, target_id = queue_place(queue.account, queue.name), target and target.id
+    return [
+        directory.put_over(core, place, queue, found.version, dead_letter_id=target_id),
+        *_refer(core, queue, found.value, target),
+        directory.change_count(core, queue_changes_place(queue.account), 1),
+    ]
 
 
 def check_unused(core: Core, queue: Queue) -> None:

@@ -12,16 +12,20 @@ from cirrusmq.queues.queues import update_queue
 from cirrusmq.runtime.core import Core
 from cirrusmq.storage.directory_keys import queue_place
 
+LATEST, EARLIEST = "latest", "earliest"
 BEGINNING_MS = limits.CALL_MS + limits.CACHE_MS + limits.CLOCK_SKEW_MS
 """Time until the writes of a call are done, by every clock, and no cache holds older values."""
 
 
 def check_start(core: Core, queue: Queue, start: str) -> int | None:
-    """Milliseconds of a receiver's start; None for `latest`. Refuses a start before the log's."""
-    if start == "latest":
+    """Milliseconds of a receiver's start; None for `latest`. Refuses a time before the log's.
+
+    `earliest` is before the log, too: from the beginning of the oldest message's life.
+    """
+    if start == LATEST:
         return None
-    if start == "earliest":
-        return 0
+    if start == EARLIEST:
+        return max(queue.purged_ms, oldest_ms(queue, core.now_ms()))
     start_ms = parse_time("start", start)
     possible_ms = earliest_ms(queue, core.now_ms())
     if start_ms < possible_ms:
@@ -37,8 +41,12 @@ def earliest_ms(queue: Queue, now_ms: int) -> int:
     """Since when the queue's log has every message that is not expired or purged."""
     if queue.log_since_ms is None:
         return now_ms
-    oldest_ms = now_ms - queue.longest_retention_seconds(now_ms) * 1000
-    return max(queue.log_since_ms, queue.purged_ms, oldest_ms)
+    return max(queue.log_since_ms, queue.purged_ms, oldest_ms(queue, now_ms))
+
+
+def oldest_ms(queue: Queue, now_ms: int) -> int:
+    """When the oldest message was sent that may not be expired."""
+    return now_ms - queue.longest_retention_seconds(now_ms) * 1000
 
 
 def with_log(core: Core, queue: Queue) -> Queue:

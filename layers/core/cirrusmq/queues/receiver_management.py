@@ -18,16 +18,27 @@ from cirrusmq.base.errors import (
 from cirrusmq.base.names import RECEIVER_NAME, check_name, new_id
 from cirrusmq.filters.selection import compile_filter
 from cirrusmq.model.queue import Queue, ReceiverInput
-from cirrusmq.queues import operations
+from cirrusmq.queues import backlogs, operations
 from cirrusmq.queues.queues import check_unused, find_queue, queue_removal
-from cirrusmq.queues.receiver_log import BEGINNING_MS, check_start, earliest_ms, with_log
+from cirrusmq.queues.receiver_log import (
+    BEGINNING_MS,
+    EARLIEST,
+    check_start,
+    earliest_ms,
+    with_log,
+)
 from cirrusmq.queues.receivers import DEFAULT, Receiver, list_receivers
 from cirrusmq.queues.resources import Resource, expire_resource, put_resource
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import TransactionRefused
 from cirrusmq.storage import directory
 from cirrusmq.storage.directory import Document
-from cirrusmq.storage.directory_keys import receiver_place, receivers_count_place, resource_place
+from cirrusmq.storage.directory_keys import (
+    queue_place,
+    receiver_place,
+    receivers_count_place,
+    resource_place,
+)
 from cirrusmq.storage.optimistic_locking import Change, change
 
 
@@ -72,15 +83,25 @@ def _creation(
     now_ms = core.now_ms()
     if start_ms is None:
         start_ms = now_ms + core.skew_ms + 1  # earlier messages are not the receiver's
-    start_ms = max(start_ms, earliest_ms(logged, now_ms))
+    if start != EARLIEST:
+        start_ms = max(start_ms, earliest_ms(logged, now_ms))
+    receiver_id = resource_id or new_id(core.random)
     backfill, writes = None, list[dict[str, Any]]()
     if start_ms <= now_ms:
         until_ms = now_ms + BEGINNING_MS
-        details = {"receiver": name, "until_ms": until_ms}
+        has_backlog = start == EARLIEST and start_ms < logged.backlog_before_ms
+        details = {
+            "receiver": name,
+            "receiver_id": receiver_id,
+            "until_ms": until_ms,
+            "backlog": has_backlog,
+        }
         operation, writes = operations.creation(core, logged, "backfill", details, until_ms)
         backfill = operation.id
+        if has_backlog:
+            writes += backlogs.read_by(core, logged, operation.id)
     receiver = Receiver(
-        id=resource_id or new_id(core.random),
+        id=receiver_id,
         name=name,
         queue_id=queue.id,
         start=start,
@@ -88,6 +109,7 @@ def _creation(
         filter=shown_filter,
         created_ms=now_ms,
         backfill=backfill,
+        filling=backfill is not None,
     )
     most = limits.RECEIVERS_PER_QUEUE
     undeleted = "attribute_exists(pk) AND attribute_not_exists(expires_at)"
@@ -111,15 +133,15 @@ def _take_effect(core: Core, queue: Queue, receiver: Receiver) -> None:
     """In force everywhere, and its backfill begun, when this returns.
 
     fan_out may overlook it until the caches have turned over; the backfill gives it the messages
-    sent by then, by any clock. If the call stops before, the receiver's repeated PUT does it, or
-    at last the sweep:
+    sent by then, by any clock. As long may consumers end messages of the queue's backlog without
+    saying when. If the call stops before, the receiver's repeated PUT does it, or the sweep:
 
         PUT ──> receiver, backfill until + 33 s ──> caches turned over ──> backfill until now
                             └── stops: the sweep runs it, 33 s later, when they have as well
 
     A message sent after the answer is later than that, and than the start of one that is `latest`.
     """
-    core.cache.turn_over(receiver_place(queue.id, ""))
+    core.cache.turn_over(receiver_place(queue.id, ""), queue_place(queue.account, queue.name))
     begun_ms = min(receiver.start_ms, receiver.created_ms + core.skew_ms + 1)
     if receiver.backfill is not None:
         begun_ms = core.floor_ms()

@@ -36,12 +36,28 @@ class Receiver(msgspec.Struct, frozen=True, kw_only=True):
     created_ms: int
     backfill: str | None = None
     """Id of the operation that gives it the messages sent before it was created."""
+    filling: bool = False
+    """While that runs, nothing may be received that it has not reached."""
 
 
 def receiver_source(core: Core, queue: Queue, receiver: Receiver) -> Source:
     """The source that the receiver receives from."""
-    default = queue_source(queue, core.now_ms())
-    return replace(default, id=receiver.id, receiver=receiver.name, log_id=queue.id, invoke=None)
+    source = replace(
+        queue_source(queue, core.now_ms()),
+        id=receiver.id,
+        receiver=receiver.name,
+        log_id=queue.id,
+        invoke=None,
+        backlog_before_ms=0,
+    )
+    if not receiver.filling or receiver.backfill is None:
+        return source
+    # Most receivers are long there: their cold starts do without.
+    from cirrusmq.queues.frontiers import frontier
+
+    of_operation = queue.account, receiver.backfill
+    reached = frontier(core, *of_operation, queue.id, ordered=source.ordered)
+    return replace(source, frontier=reached)
 
 
 def source_named(core: Core, queue: Queue, name: str | None) -> Source:

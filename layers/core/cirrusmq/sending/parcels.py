@@ -16,14 +16,14 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from cirrusmq.base import ulid
+from cirrusmq.base import limits, ulid
 from cirrusmq.model.envelope import Described
 from cirrusmq.model.message import Message, pack
 from cirrusmq.model.parcel import Parcel, message_id, sort_key, where_differing
 from cirrusmq.model.queue import Queue
 from cirrusmq.model.receipt import NONCE_BYTES
 from cirrusmq.runtime.store import Item
-from cirrusmq.storage.parcels import log_item, object_log_item, parcel_item
+from cirrusmq.storage.parcels import log_item, object_log_item, parcel_item, with_purge
 from cirrusmq.storage.sizes import UNIT_BYTES, item_bytes
 
 _CHANGING = frozenset("vkrfw")
@@ -121,6 +121,9 @@ def items_for(
     logged = queue.log_since_ms is not None and not (origin is not None and origin.back_to)
     # Without a header fan_out passes a record by.
     header = _header(queue, entries, lots, origin) if logged else None
+    # An earlier try of this send cannot have been before an older purge.
+    recent = logged and queue.purged_ms > begun_ms - limits.KEY_SLACK_MS
+    purged_ms = queue.purged_ms if recent else 0
     if object_days:
         record = None
         if logged:
@@ -128,6 +131,7 @@ def items_for(
             log = f"{queue.id}#{_log_partition(queue, parcel_id)}"
             times = now_ms, expires_ms
             record = object_log_item(log, parcel_id, described, object_days, *times, header)
+            record |= with_purge(purged_ms)
         return Items(log=record, parcels=tuple(map(parcel_item, parcels)))
     # The messages of a send in one lot are packed only once.
     contents = [packed] if packed and len(lots) == 1 else []
@@ -146,7 +150,8 @@ def items_for(
     positions = tuple(entry.position for entry in entries)
     content = contents[0] if len(contents) == 1 else packed or pack(_messages(entries))
     return Items(
-        log=log_item(log, parcel_id, positions, content, now_ms, expires_ms, header),
+        log=log_item(log, parcel_id, positions, content, now_ms, expires_ms, header)
+        | with_purge(purged_ms),
         parcels=tuple(
             parcel_item(parcel if parcel.partition == partition else replace(parcel, log=log))
             for parcel in parcels

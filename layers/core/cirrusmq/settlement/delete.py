@@ -1,8 +1,9 @@
 """Deleting messages by receipt.
 
 All of a parcel at once is one conditional delete. Part of it is an update; the call that deletes
-the last message then removes the parcel. If deleted messages can be rewound, the parcel is put
-unchanged into the archive, in the transaction that removes it.
+the last message then removes the parcel. If deleted messages can be rewound, or a new receiver is
+given the queue's backlog, the parcel is put unchanged into the archive, in the transaction that
+removes it.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from cirrusmq.base.errors import Unavailable
 from cirrusmq.lifecycle import tombstones
 from cirrusmq.model.parcel import DELETED
 from cirrusmq.model.receipt import lease_end_ms
-from cirrusmq.model.source import rewindable_until
+from cirrusmq.model.source import kept_until
 from cirrusmq.model.transitions import changed, deleted
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import ConditionFailed, TransactionRefused
@@ -74,7 +75,7 @@ def _delete_of_parcel(core: Core, together: Sequence[Held]) -> Results:
         return _delete_each(core, alive, now_ms)
     if first.receipt.count != len(places):
         return _delete_part(core, alive, now_ms)
-    if first.source.rewind_seconds:
+    if first.source.archives:
         return _archive_whole(core, alive, now_ms)
     try:
         request = removal(core.tables.messages, first.key, _hold_still(alive, now_ms))
@@ -93,9 +94,9 @@ def _archive_whole(core: Core, together: Sequence[Held], now_ms: int) -> Results
     if item is None:
         return {}
     parcel = read_parcel(item)
-    until_ms = rewindable_until(first.source, parcel)
+    until_ms = kept_until(first.source, parcel)
     if until_ms <= now_ms:
-        return _delete_part(core, together, now_ms)  # nothing left to rewind
+        return _delete_part(core, together, now_ms)  # nobody will ask for it
     gone = changed(parcel, dict.fromkeys(range(parcel.count), deleted(now_ms)))
     put = {"TableName": core.tables.messages, "Item": archive_item(gone, until_ms)}
     # The archive gets the parcel as it was read.

@@ -76,6 +76,7 @@ class ParcelItem(Model):
     parcel_id = UnicodeAttribute(attr_name="i", null=True)
     """Of ordered sources, whose sort keys do not have it."""
     moved_from = UnicodeAttribute(attr_name="m", null=True)
+    moved_ms = NumberAttribute(attr_name="n", null=True)
     dead_letter = BinaryAttribute(legacy_encoding=False, attr_name="d", null=True)
     fanned_out = BooleanAttribute(attr_name="s", null=True)
     invokes = UnicodeAttribute(attr_name="c", null=True)
@@ -100,6 +101,8 @@ class LogItem(Model):
     expires_ms = NumberAttribute(attr_name="x")
     topic_header = BinaryAttribute(legacy_encoding=False, attr_name="g", null=True)
     """Of a topic: which subscriptions get which of the messages."""
+    purged_ms = NumberAttribute(attr_name="q", null=True)
+    """Of a purge just before the send, whose earlier try may have been purged."""
     header = BinaryAttribute(legacy_encoding=False, attr_name="h", null=True)
     """The header that `fan_out` makes the receivers' parcels with."""
     positions = BinaryAttribute(legacy_encoding=False, attr_name="p", null=True)

@@ -85,6 +85,8 @@ def parcel_item(parcel: Parcel) -> Item:
         item["i"] = {"S": parcel.parcel_id}
     if parcel.moved_from is not None:
         item["m"] = {"S": parcel.moved_from}
+    if parcel.moved_ms:
+        item["n"] = {"N": str(parcel.moved_ms)}
     if parcel.dead_letter:
         item["d"] = {"B": msgspec.msgpack.encode(parcel.dead_letter)}
     if parcel.fanned_out:
@@ -160,6 +162,7 @@ def read_parcel(item: Item) -> Parcel:
         object_days=object_days(item),
         own_group=_held(item, "u", "BOOL") or False,
         moved_from=_held(item, "m", "S"),
+        moved_ms=int(item["n"]["N"]) if "n" in item else 0,
         dead_letter=msgspec.msgpack.decode(note) if note else None,
         fanned_out=_held(item, "s", "BOOL") or False,
         invokes="c" in item,
@@ -236,6 +239,17 @@ def _log_item(
         "expires_at": {"N": str(ttl_seconds(expires_ms + LOG_TTL_MARGIN_MS))},
     }
     return item if header is None else item | {"h": {"B": header}}
+
+
+def with_purge(purged_ms: int) -> Item:
+    """What a record says of a purge just before its send, of which there may be an earlier try; 0:
+    of none."""
+    return {"q": {"N": str(purged_ms)}} if purged_ms else {}
+
+
+def purged_before(record: Item) -> int:
+    """Until when messages were purged that an earlier try of the record's send may have stored."""
+    return int(record["q"]["N"]) if "q" in record else 0
 
 
 def join_log_items(item: Item, other: Item) -> Item:

@@ -14,16 +14,9 @@ from cirrusmq.queues.receivers import source_with_id
 from cirrusmq.queues.resources import find_resource
 from cirrusmq.runtime.core import Core
 from cirrusmq.storage import directory
-from cirrusmq.storage.directory_keys import operation_place, topic_place
+from cirrusmq.storage.directory_keys import topic_place
 from cirrusmq.storage.scan import LAST_KEY
 from cirrusmq.subscriptions.subscriptions import cached_subscriptions
-
-NOTHING = "!"
-"""A frontier before all keys."""
-_TIME_DIGITS = 13
-ORDER_SLACK_MS = limits.ATTEMPT_AHEAD_MS + limits.ATTEMPT_FRESH_MS
-"""A publish may be before another one in a group's order, and so much later by the keys of the log,
-where their clients' clocks gave these their times; and as much as the functions' clocks differ."""
 
 
 def group_source(core: Core, subscription: Subscription) -> Source:
@@ -33,19 +26,11 @@ def group_source(core: Core, subscription: Subscription) -> Source:
     if subscription.replay is None or not subscription.replay.running:
         return source
     # Few groups are rewound: the others' cold starts do without.
-    from cirrusmq.queues.operations import Operation
+    from cirrusmq.queues.frontiers import frontier
 
-    place = operation_place(subscription.account, subscription.replay.operation)
-    operation = directory.read_cached(core, place, Operation)
-    if operation is None or operation.state != "running":
-        return source
-    reached = operation.progress.after
-    if reached == LAST_KEY:
-        return source
-    if reached and source.ordered:
-        slack_ms = int(ORDER_SLACK_MS * core.clock.scale) + core.skew_ms
-        reached = f"{int(reached[:_TIME_DIGITS]) - slack_ms:013d}"
-    return _withheld(core, replace(source, frontier=reached or NOTHING))
+    of_operation = subscription.account, subscription.replay.operation
+    reached = frontier(core, *of_operation, subscription.topic_id, ordered=source.ordered)
+    return _withheld(core, replace(source, frontier=reached))
 
 
 def _withheld(core: Core, source: Source) -> Source:

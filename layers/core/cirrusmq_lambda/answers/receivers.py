@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, Meta, UnsetType
 
 from cirrusmq.base.timestamps import format_time
 from cirrusmq.queues.receivers import Receiver
@@ -12,7 +12,7 @@ from cirrusmq_lambda.answers.body import Body, Cursor, Time
 from cirrusmq_lambda.answers.counts import Counts
 
 
-class ReceiverAttributes(Body):
+class ReceiverAttributes(Body, kw_only=True):
     """An independent receiver of a queue."""
 
     name: str
@@ -22,6 +22,13 @@ class ReceiverAttributes(Body):
     filter: dict[str, Any] | None
     created_at: Time
     modified_at: Time
+    operation: (
+        Annotated[
+            str,
+            Meta(description="is giving it what was sent before; nothing else is received yet"),
+        ]
+        | UnsetType
+    ) = UNSET
 
     @classmethod
     def of(cls, receiver: Receiver, **more: Any) -> Self:
@@ -34,11 +41,12 @@ class ReceiverAttributes(Body):
             filter=receiver.filter,
             created_at=format_time(receiver.created_ms),
             modified_at=format_time(receiver.created_ms),
+            operation=(receiver.backfill or UNSET) if receiver.filling else UNSET,
             **more,
         )
 
 
-class ReceiverWithCounts(ReceiverAttributes):
+class ReceiverWithCounts(ReceiverAttributes, kw_only=True):
     """A receiver and how many messages wait for it."""
 
     counts: Counts

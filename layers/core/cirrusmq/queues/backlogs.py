@@ -1,0 +1,121 @@
+"""A queue's backlog, for a receiver that begins with the earliest message.
+
+Messages from before the queue's log are in its own parcels alone, which its consumers receive and
+delete while an operation copies them. So while one does, those who end such a message say when, and
+a parcel that would go is kept in the archive. What was there at a time is then known for good:
+
+    the answer of the PUT: T      m1 m2 m3 are there          what was sent since is in the log
+    a consumer                    deletes m1 ── gives m2 back: it moves ──────────────>
+    operation                     copies m3 ── m2, where it was at T ── m1, from the archive
+
+A copy has a key that follows from the one of its parcel at T, and is put if absent. None can be
+received before the operation is done with the backlog, so a step may run again.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec.structs import replace
+
+from cirrusmq.model.parcel import DELETED, GONE, MOVED, Parcel
+from cirrusmq.model.queue import Queue
+from cirrusmq.model.transitions import under_key
+from cirrusmq.queues.queues import find_queue, update_queue, update_writes
+from cirrusmq.queues.receivers import Receiver
+from cirrusmq.runtime.core import Core
+from cirrusmq.storage import directory
+from cirrusmq.storage.directory_keys import receiver_place
+from cirrusmq.storage.optimistic_locking import Change, change
+
+_ENDED = (DELETED, GONE, MOVED)
+
+
+def read_by(core: Core, queue: Queue, operation_id: str) -> list[dict[str, Any]]:
+    """A transaction's writes that keep the queue's backlog until the operation is done with it."""
+    found = find_queue(core, queue.account, queue.name)
+    readers = [*found.value.backlog_readers, operation_id]
+    return update_writes(core, found, replace(found.value, backlog_readers=readers))
+
+
+def end_reading(core: Core, queue: Queue, operation_id: str) -> None:
+    """The operation is done with the backlog, or given up."""
+    if operation_id in queue.backlog_readers:
+        update_queue(core, queue.account, queue.name, lambda now: _without(now, operation_id))
+
+
+def _without(queue: Queue, operation_id: str) -> Queue:
+    readers = [each for each in queue.backlog_readers if each != operation_id]
+    return replace(queue, backlog_readers=readers)
+
+
+def finish_filling(core: Core, queue: Queue, receiver: Receiver) -> None:
+    """Everything may be received: the receiver's operation has put the last message."""
+
+    def plan() -> Change[None]:
+        place = receiver_place(queue.id, receiver.name)
+        found = directory.read(core, place, Receiver)
+        if found is None or found.value.id != receiver.id or not found.value.filling:
+            return Change(result=None)
+        after = replace(found.value, filling=False)
+        return Change(
+            result=None,
+            writes=[directory.put_over(core, place, after, found.version)],
+            keys=[receiver_place(queue.id, "")],
+        )
+
+    change(core, plan)
+
+
+def there_at(parcel: Parcel, moment_ms: int, now_ms: int) -> list[int]:
+    """The places of messages that were in the parcel at a moment, and are not over.
+
+    One that is not there any more says since when, if that is not before. A parcel that was
+    re-keyed since has nothing that was in it then.
+    """
+    if parcel.moved_ms >= moment_ms or now_ms >= parcel.expires_ms:
+        return []
+    return [
+        place
+        for place, state in enumerate(parcel.visible_ms)
+        if parcel.live(place) or (state in _ENDED and parcel.first_received_ms[place] >= moment_ms)
+    ]
+
+
+def copy_for(
+    receiver_id: str, parcel: Parcel, places: list[int], now_ms: int, *, ordered: bool
+) -> Parcel:
+    """The parcel that the receiver gets of the messages at `places`, none of which it has received.
+
+    Its key is its own where it is the one that the send made, so that a delay goes on. A re-keyed
+    one has a later key than its messages are due for this receiver: theirs begins with the time of
+    their sending.
+    """
+    as_sent = ordered or "." not in parcel.parcel_id
+    sort_key = parcel.sort_key
+    if not as_sent:
+        sort_key = f"{parcel.sent_ms:013d}#{parcel.key_ms:013d}#{parcel.parcel_id}"
+    count = len(places)
+    picked = under_key(parcel, places, parcel.sent_ms, parcel.sent_ms, None)
+    return replace(
+        picked,
+        source_id=receiver_id,
+        sort_key=sort_key,
+        parcel_id=parcel.parcel_id,
+        visible_ms=tuple(_due_ms(parcel, place, now_ms, as_sent=as_sent) for place in places),
+        receives=(0,) * count,
+        first_received_ms=(0,) * count,
+        moved_ms=0,
+        fanned_out=True,
+        invokes=False,
+        errors={},
+    )
+
+
+def _due_ms(parcel: Parcel, place: int, now_ms: int, *, as_sent: bool) -> int:
+    """When a message is due for somebody who has not received it: its delay goes on."""
+    if not parcel.live(place) and not as_sent:  # put off, perhaps
+        return parcel.key_ms
+    if parcel.delayed(place, now_ms) and not parcel.awaits_group(place):
+        return parcel.visible_ms[place]
+    return parcel.sent_ms

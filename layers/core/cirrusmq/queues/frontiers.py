@@ -1,0 +1,41 @@
+"""How far a log is replayed: what is behind that may not be received yet.
+
+    the log     m1 m2 m3 m4 m5 m6 ──────────────> now
+    replay      ──────────>|                       saved: m3
+    received    m1 m2 m3                           m5 is there already, by fan-out: it waits
+
+The progress that an operation saves is the frontier. An old one is smaller, which is safe.
+"""
+
+from __future__ import annotations
+
+from cirrusmq.base import limits
+from cirrusmq.queues.operations import Operation
+from cirrusmq.runtime.core import Core
+from cirrusmq.storage import directory
+from cirrusmq.storage.directory_keys import operation_place
+from cirrusmq.storage.scan import LAST_KEY
+
+NOTHING = "!"
+"""A frontier before all keys."""
+_TIME_DIGITS = 13
+
+
+def frontier(
+    core: Core, account: str, operation_id: str, log_id: str, *, ordered: bool
+) -> str | None:
+    """The key up to which a replay has handed a log out, as it last saved or a little before; None
+    where it is done. `ordered`: whether what is put there is received in an order of its own."""
+    place = operation_place(account, operation_id)
+    operation = directory.read_cached(core, place, Operation)
+    if operation is None or operation.state != "running":
+        return None
+    reached = operation.progress.after if operation.progress.pk == log_id else ""
+    if reached == LAST_KEY:
+        return None
+    if reached in ("", NOTHING):
+        return NOTHING
+    if ordered:
+        slack_ms = int(limits.ORDER_SLACK_MS * core.clock.scale) + core.skew_ms
+        reached = f"{int(reached[:_TIME_DIGITS]) - slack_ms:013d}"
+    return reached
