@@ -147,6 +147,21 @@ def test_a_group_starts_earlier_and_is_rewound(run_command: Run, client: Client)
     assert (rewound.returncode, rewound.stdout) == (0, "replay done, 1 messages\n")
 
 
+def test_a_receiver_begins_with_what_is_in_the_queue(
+    run_command: Run, client: Client, new_queue: NewQueue
+) -> None:
+    name = new_queue()
+    client.send(name, [Message("red", tags=["red"]), Message("blue")])
+    asked = ("queue", "add-receiver", name, "late", "--start", "earliest", "--tag", "red")
+    added = run_command(*asked)  # it waits until no call is left that does not know of it
+    assert (added.returncode, "backfill done, 1 messages" in added.stdout) == (0, True)
+    assert "│ late" in run_command("queue", "receivers", name).stdout
+    (received,) = client.receive(Queue(name, "late"), max_messages=16, wait_seconds=5)
+    assert received.text == "red"
+    assert run_command("queue", "remove-receiver", name, "late", "--yes").returncode == 0
+    assert list(client.list_receivers(name)) == []
+
+
 def test_a_message_is_rescheduled_and_cancelled(
     run_command: Run, client: Client, new_queue: NewQueue
 ) -> None:

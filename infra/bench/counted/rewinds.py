@@ -1,4 +1,4 @@
-"""Units of a group in time: its rewind, and receiving from it since."""
+"""Units of a group in time, its rewind and receiving from it since; and of an early receiver."""
 
 from __future__ import annotations
 
@@ -25,6 +25,62 @@ def rewind_rows() -> list[tuple[str, float, float]]:
         ("receive, an ordered group never rewound", *_received(rewound=False, ordered=True)),
         ("receive, an ordered group rewound once", *_received(rewound=True, ordered=True)),
     ]
+
+
+def early_rows() -> list[tuple[str, float, float]]:
+    """(what, write units, read units) over all tables; messages of 100 bytes, one by one."""
+    none, many = _begun(0), _begun(PUBLISHED)
+    each = tuple((more - few) / PUBLISHED for more, few in zip(many, none, strict=True))
+    late, later = _begun(0, logged=True), _begun(PUBLISHED, logged=True)
+    other = tuple((more - few) / PUBLISHED for more, few in zip(later, late, strict=True))
+    return [
+        ("add a receiver with start: earliest, its operation included, nothing there", *none),
+        ("each message from before the queue's log", each[0], each[1]),
+        ("each message of the log", other[0], other[1]),
+        ("delete of a message from before the log meanwhile", *_deleted(begun=True)),
+        ("delete of a message otherwise", *_deleted(begun=False)),
+    ]
+
+
+def _begun(count: int, *, logged: bool = False) -> tuple[float, float]:
+    world, alice = _with_queue()
+    if logged:
+        _done(alice.put("/queues/orders/receivers/first", {}).status, 201)
+        world.clock.pass_seconds(1)
+    _send(world, alice, count)
+    world.clock.pass_seconds(1)
+    return units_of(world, lambda: _begin(world, alice))
+
+
+def _deleted(*, begun: bool) -> tuple[float, float]:
+    world, alice = _with_queue()
+    _send(world, alice, 1)
+    if begun:
+        _done(alice.put("/queues/orders/receivers/late", {"start": "earliest"}).status, 201)
+    messages = alice.post("/queues/orders/messages/receive", {}).json["messages"]
+    receipts = {"receipts": [messages[0]["receipt"]]}
+    return units_of(
+        world,
+        lambda: _done(alice.post("/queues/orders/messages/delete", receipts).json["failed"], []),
+    )
+
+
+def _with_queue() -> tuple[World, Client]:
+    world = World()
+    alice = world.client("alice")
+    alice.put("/queues/orders", {"partitions": 1})
+    return world, alice
+
+
+def _send(world: World, alice: Client, count: int) -> None:
+    for _ in range(count):
+        alice.post("/queues/orders/messages", {"messages": [{"body": "x" * 100}]})
+    world.settle()
+
+
+def _begin(world: World, alice: Client) -> None:
+    _done(alice.put("/queues/orders/receivers/late", {"start": "earliest"}).status, 201)
+    world.settle()
 
 
 def _rewound(count: int) -> tuple[float, float]:
@@ -72,6 +128,6 @@ def _checked(alice: Client, call: str, body: dict[str, Any]) -> None:
     _done(len(reply.json["messages"]), 1)
 
 
-def _done(found: int, wanted: int) -> None:
+def _done(found: object, wanted: object) -> None:
     if found != wanted:
         raise RuntimeError(f"{found} instead of {wanted}")

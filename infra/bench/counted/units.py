@@ -28,7 +28,7 @@ from .lives import (
     retried_units,
 )
 from .reads import ENOUGH, receive_units
-from .rewinds import rewind_rows
+from .rewinds import early_rows, rewind_rows
 from .shares import share_rows
 
 _S3 = ("Put", "Get", "Copy")
@@ -226,6 +226,8 @@ def _show_rewinds() -> None:
     """The units of groups that are rewound."""
     heads = ["a group of a topic with one partition", "write units", "read units"]
     show("Rewinding a group, over all tables, messages of 100 bytes", heads, rewind_rows())
+    heads = ["a receiver of a queue with one partition", "write units", "read units"]
+    show("A receiver from the beginning, messages of 100 bytes", heads, early_rows())
 
 
 def _read(world: World, call: Callable[[], Any]) -> float:

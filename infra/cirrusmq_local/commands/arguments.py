@@ -39,6 +39,11 @@ Attributes = Annotated[
         help="name=value, the value in JSON: -a delay_seconds=5. May be repeated.",
     ),
 ]
+OnlyTags = Annotated[
+    list[str] | None,
+    typer.Option("--tag", help="Only messages with such a tag. May be repeated."),
+]
+OnlySql = Annotated[str | None, typer.Option("--sql", help="Only what this condition selects.")]
 DATA = Path(".local")
 
 
@@ -65,6 +70,20 @@ def read_json(option: str, text: str | None) -> Any:
         return json.loads(text)
     except ValueError:
         raise typer.BadParameter(f"{text}: must be JSON", param_hint=option) from None
+
+
+def read_filter(
+    tags: list[str] | None, binding_keys: list[str] | None, sql: str | None
+) -> dict[str, Any] | None:
+    """A filter of these options; None where none is given."""
+    given = {
+        name: value
+        for name, value in (("tags", tags), ("binding_keys", binding_keys), ("sql", sql))
+        if value
+    }
+    if len(given.keys() - {"sql"}) > 1:
+        raise typer.BadParameter("give one of --tag and --binding-key", param_hint="filter")
+    return given or None
 
 
 def check_single(bodies: list[str] | None, deduplication_id: str | None) -> None:

@@ -12,11 +12,14 @@ from cirrusmq_local.commands.arguments import (
     Attributes,
     Data,
     Json,
+    OnlySql,
+    OnlyTags,
     Prefix,
     Queue,
     Yes,
     ask,
     read_attributes,
+    read_filter,
     read_moment,
 )
 from cirrusmq_local.commands.calls import connect
@@ -38,6 +41,7 @@ OfSubscription = Annotated[str | None, typer.Option(help="Dead letters of this s
 OlderThan = Annotated[int | None, typer.Option(help="Dead for so many seconds.", min=0)]
 YoungerThan = Annotated[int | None, typer.Option(help="Dead for fewer seconds.", min=0)]
 MessageId = Annotated[str, typer.Argument(help="Msg-…")]
+ReceiverName = Annotated[str, typer.Argument(help="The receiver's name.")]
 Receiver = Annotated[str | None, typer.Option(help="An independent receiver.")]
 queues = typer.Typer(no_args_is_help=True, help="Make, show and change queues.")
 
@@ -188,6 +192,44 @@ def redrive(
         name, to, max_messages, dead_letter=wanted or None, ids=message_id or None
     )
     follow(client, started, as_json)
+
+
+@queues.command("add-receiver")
+def add_receiver(
+    name: Queue,
+    receiver: ReceiverName,
+    start: Annotated[
+        str | None, typer.Option(help="latest, earliest (also what is in the queue), or a time.")
+    ] = None,
+    tag: OnlyTags = None,
+    sql: OnlySql = None,
+    as_json: Json = False,
+    data: Data = DATA,
+) -> None:
+    """Add an independent receiver to a queue, and wait until it has what was sent before."""
+    wanted = {"start": start, "filter": read_filter(tag, None, sql)}
+    attributes = {key: value for key, value in wanted.items() if value is not None}
+    client = connect(data)
+    added = client.create_receiver(name, receiver, attributes)
+    print_record(added, as_json)
+    if "operation" in added and not as_json:
+        follow(client, added["operation"], as_json)
+
+
+@queues.command("receivers")
+def list_receivers(name: Queue, as_json: Json = False, data: Data = DATA) -> None:
+    """List a queue's independent receivers."""
+    found = list(connect(data).list_receivers(name))
+    print_listing(found, ("name", "start", "starts_at", "created_at"), as_json, "no receivers")
+
+
+@queues.command("remove-receiver")
+def remove_receiver(
+    name: Queue, receiver: ReceiverName, yes: Yes = False, data: Data = DATA
+) -> None:
+    """Remove a receiver, and the messages that it has not received."""
+    ask(f"Remove receiver {receiver} of {name}?", yes)
+    connect(data).delete_receiver(name, receiver)
 
 
 def _selected(

@@ -15,12 +15,15 @@ from cirrusmq_local.commands.arguments import (
     Attributes,
     Data,
     Json,
+    OnlySql,
+    OnlyTags,
     Prefix,
     Topic,
     Yes,
     ask,
     check_single,
     read_attributes,
+    read_filter,
     read_json,
     read_texts,
 )
@@ -215,13 +218,11 @@ def subscribe(
     name: Annotated[str, typer.Argument(help="The subscription's name.")],
     queue: Annotated[str | None, typer.Option(help="Deliver to this queue.")] = None,
     url: Annotated[str | None, typer.Option(help="Deliver by HTTP to this URL.")] = None,
-    tag: Annotated[
-        list[str] | None, typer.Option(help="Only messages with such a tag. May be repeated.")
-    ] = None,
+    tag: OnlyTags = None,
     binding_key: Annotated[
         list[str] | None, typer.Option(help="Only such routing keys. May be repeated.")
     ] = None,
-    sql: Annotated[str | None, typer.Option(help="Only what this condition selects.")] = None,
+    sql: OnlySql = None,
     broadcasting: Annotated[
         bool, typer.Option(help="Every consumer gets everything (pull alone).")
     ] = False,
@@ -260,7 +261,7 @@ def subscribe(
     wanted: dict[str, Any] = {
         "protocol": protocol,
         "endpoint": queue or url,
-        "filter": _read_filter(tag, binding_key, sql),
+        "filter": read_filter(tag, binding_key, sql),
         "mode": "broadcasting" if broadcasting else None,
         "ordered": ordered or None,
         "start": start,
@@ -273,16 +274,3 @@ def subscribe(
     }
     attributes = {key: value for key, value in wanted.items() if value is not None}
     print_record(connect(data).create_subscription(topic, name, attributes), as_json)
-
-
-def _read_filter(
-    tags: list[str] | None, binding_keys: list[str] | None, sql: str | None
-) -> dict[str, Any] | None:
-    given = {
-        name: value
-        for name, value in (("tags", tags), ("binding_keys", binding_keys), ("sql", sql))
-        if value
-    }
-    if len(given.keys() - {"sql"}) > 1:
-        raise typer.BadParameter("give one of --tag and --binding-key", param_hint="filter")
-    return given or None
