@@ -20,6 +20,20 @@ def counts(subscription: TestSubscription) -> dict[str, int]:
     return {name: count for name, count in shown.items() if count}
 
 
+def dead(subscription: TestSubscription, attempts: int) -> dict[str, Any]:
+    queue = f"dlq-{subscription.show()['id']}"
+    return {"state": "dead", "attempts": attempts, "dead_letter_queue": queue}
+
+
+def give_back(topic: TestTopic, subscription: TestSubscription) -> int:
+    """Redrive a subscription's dead letters; how many they were."""
+    path = f"/queues/dlq-{subscription.show()['id']}/redrive"
+    started = topic.client.post(path, {}).json["operation"]
+    topic.client.world.settle()
+    done: int = topic.client.get(f"/operations/{started}").json["done"]
+    return done
+
+
 class TestPull:
     def test_a_message_is_pending_until_it_is_deleted(self, topic: TestTopic) -> None:
         group = topic.subscribe("group")
@@ -70,7 +84,7 @@ class TestPull:
             world.clock.pass_seconds(30 + wait_seconds)
         assert group.receive() == []
 
-        assert topic.trace(sent["id"]) == {"group": {"state": "dead", "attempts": 2}}
+        assert topic.trace(sent["id"]) == {"group": dead(group, 2)}
         assert counts(group) == {}
 
     def test_one_that_its_consumer_gave_up_is_dead(self, world: World, topic: TestTopic) -> None:
@@ -79,7 +93,28 @@ class TestPull:
         world.clock.pass_seconds(300)
         group.act("dead-letter", *group.receive())
 
-        assert topic.trace(sent["id"]) == {"group": {"state": "dead", "attempts": 1}}
+        assert topic.trace(sent["id"]) == {"group": dead(group, 1)}
+
+    @pytest.mark.parametrize("ordered", [False, True])
+    @pytest.mark.parametrize("count", [1, 3])
+    def test_one_that_was_given_back_is_followed(
+        self, world: World, topic: TestTopic, ordered: bool, count: int
+    ) -> None:
+        group = topic.subscribe("group", ordered=ordered)
+        sent = topic.publish(*(f"{n}" for n in range(count)), group="g")[-1]
+        for again in range(2):
+            world.clock.pass_seconds(300)
+            held = group.receive_all()
+            group.act("dead-letter", *held)
+            assert topic.trace(sent["id"])["group"]["state"] == "dead"
+            assert give_back(topic, group) == len(held) == count
+            assert topic.trace(sent["id"])["group"] == PENDING, again
+        (*_, last) = group.receive_all()
+        assert topic.trace(sent["id"])["group"] == {"state": "pending", "attempts": 1}
+        group.delete(last)
+
+        # Nothing is left of it but what says that it was given up.
+        assert topic.trace(sent["id"])["group"]["state"] == "dead"
 
     def test_ordered_messages_are_traced_too(self, topic: TestTopic) -> None:
         group = topic.subscribe("group", ordered=True)
@@ -118,6 +153,21 @@ class TestOthers:
         schedules.run_out()
 
         assert topic.trace(sent["id"]) == {"web": {"state": "delivered", "attempts": 2}}
+
+    def test_what_was_given_back_to_a_url_is_followed(
+        self, topic: TestTopic, subscriber: Subscriber, schedules: Schedules
+    ) -> None:
+        web = topic.subscribe("web", "http", retry={"policy": "custom", "waits": [5]})
+        subscriber.down()
+        (sent,) = topic.publish("one")
+        schedules.run_out()
+        assert topic.trace(sent["id"])["web"] == dead(web, 2)
+        subscriber.up()
+
+        assert give_back(topic, web) == 1
+        schedules.run_out()
+
+        assert topic.trace(sent["id"])["web"] == {"state": "delivered", "attempts": 1}
 
     def test_a_url_that_a_message_has_not_reached_is_pending_however_late_it_is(
         self, world: World, topic: TestTopic, subscriber: Subscriber

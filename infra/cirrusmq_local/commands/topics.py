@@ -37,7 +37,14 @@ Named = Annotated[str, typer.Argument(help="The subscription's name.")]
 
 topics = typer.Typer(no_args_is_help=True, help="Make and show topics.")
 _COLUMNS = ("name", "filter", "max_message_bytes", "created_at")
-_TRACE_COLUMNS = ("subscription", "state", "attempts", "next_attempt_at", "last_error")
+_TRACE_COLUMNS = (
+    "subscription",
+    "state",
+    "attempts",
+    "next_attempt_at",
+    "last_error",
+    "dead_letter_queue",
+)
 _SUBSCRIPTION_COLUMNS = ("name", "protocol", "endpoint", "mode", "state", "last_error")
 
 

@@ -587,6 +587,8 @@ class DeliveryState(TypedDict):
     attempts: int
     next_attempt_at: NotRequired[str]
     last_error: NotRequired[str]
+    dead_letter_queue: NotRequired[str]
+    """where one went that is dead"""
 
 
 class MessageTrace(TypedDict):

@@ -18,14 +18,17 @@ from cirrusmq.fanout.notices import Notice, Notices
 from cirrusmq.lifecycle.contents import read_contents
 from cirrusmq.lifecycle.moves import move_out, origin
 from cirrusmq.model.message import Message, pack
-from cirrusmq.model.parcel import Parcel, lone_parcel_id
+from cirrusmq.model.parcel import MOVED, Parcel, lone_parcel_id
 from cirrusmq.model.source import Source
 from cirrusmq.model.topic import Subscription
+from cirrusmq.receiving.lookup import LOOKUP_UNITS, near_both_ends
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import Item
 from cirrusmq.sending.parcels import group_partition
+from cirrusmq.storage.bisection import Budget
 from cirrusmq.storage.objects import keep_object
-from cirrusmq.storage.parcels import log_item, parcel_item
+from cirrusmq.storage.parcels import PARCELS, log_item, parcel_item, partition_key
+from cirrusmq.storage.scan import LAST_KEY
 from cirrusmq.storage.sequences import take_sequence
 
 LIFE_MS = limits.TOPIC_LIFE_SECONDS * 1000
@@ -117,6 +120,34 @@ def _arriving(
     )
     (arrived,) = parcels_of(share)
     return arrived
+
+
+def given_back(core: Core, subscription: Subscription, made: Parcel, index: int) -> Parcel | None:
+    """The parcel of a dead letter since it came back to its subscription, the newest one; None
+    where there is none, or not found within `LOOKUP_UNITS`: a group's is gone when it is deleted.
+
+    `made`: the one that fan-out made, with the message at `index`.
+    """
+    source_ids = [subscription.present_id, *(epoch.id for epoch in reversed(subscription.epochs))]
+    partition, between = subscription.partition_of(made.send_id), (made.sort_key, LAST_KEY)
+    if subscription.ordered and subscription.protocol == "pull":
+        group, _, _ = made.sort_key.partition("#")
+        partition, between = made.partition, (f"{group}#", f"{group}#{LAST_KEY}")
+    budget = Budget(LOOKUP_UNITS)
+    for number, source_id in enumerate(source_ids):
+        share = budget.portion(budget.left / (len(source_ids) - number))
+        pk = partition_key(PARCELS, source_id, partition)
+        found = [
+            parcel
+            for parcel in near_both_ends(core, pk, between, share)
+            if parcel.send_id == made.send_id
+            and parcel.came_alone
+            and parcel.position(0) == made.position(index)
+            and parcel.visible_ms[0] != MOVED
+        ]
+        if found:
+            return max(found, key=lambda each: (each.live(0), each.sort_key))
+    return None
 
 
 def _sequence(core: Core, subscription: Subscription, message: Message) -> int:

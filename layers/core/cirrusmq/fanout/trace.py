@@ -3,6 +3,7 @@
 A URL's parcels are kept until the message's expiry and show its state. A group's and a queue's are
 removed when their messages are deleted, and no item says that a record was fanned out: that would
 be a write for each. So for these a message whose fan-out is late is shown as delivered until then.
+A dead letter that was given back is followed, as far as a look-up reads.
 """
 
 from __future__ import annotations
@@ -10,10 +11,12 @@ from __future__ import annotations
 from typing import Literal, TypeAlias
 
 import msgspec
+from msgspec.structs import replace
 
 from cirrusmq.base import limits
 from cirrusmq.base.errors import MessageNotFound
 from cirrusmq.fanout.copies import parcels_of
+from cirrusmq.fanout.returning import given_back
 from cirrusmq.fanout.topics import own_share
 from cirrusmq.model.parcel import DELETED, DROPPED, GONE, MOVED, Parcel, send_and_position
 from cirrusmq.model.topic import Subscription, Topic
@@ -28,7 +31,7 @@ from cirrusmq.publishing.records import (
 from cirrusmq.runtime.core import Core
 from cirrusmq.storage.parcels import PARCELS, partition_key, read_parcel
 from cirrusmq.storage.scan import scan_pages
-from cirrusmq.subscriptions.sources import group_source
+from cirrusmq.subscriptions.sources import group_source, subscription_source
 from cirrusmq.subscriptions.subscriptions import subscriptions_with
 
 FAN_OUT_MS = 5_000
@@ -48,6 +51,8 @@ class TracedState(msgspec.Struct, frozen=True):
     attempts: int = 0
     next_attempt_ms: int | None = None
     last_error: str | None = None
+    dead_letter_queue: str | None = None
+    """Of one that is `dead`: where it went."""
 
 
 class Trace(msgspec.Struct, frozen=True, kw_only=True):
@@ -101,11 +106,19 @@ def _state(
     parcel = None if item is None else read_parcel(item)
     if parcel is None and (subscription.protocol == "http" or not fanned_out):
         return TracedState("pending")
-    if subscription.protocol == "http" and parcel is not None:
-        return _push_state(parcel, index, core.now_ms())
     if parcel is None or parcel.visible_ms[index] == MOVED:
         parcel, index = _rekeyed(core, made, index)
-    return TracedState("delivered") if parcel is None else _pull_state(parcel, index)
+    if parcel is None:
+        return TracedState("delivered")
+    if parcel.visible_ms[index] == GONE:
+        again = given_back(core, subscription, made, index)
+        parcel, index = (parcel, index) if again is None else (again, 0)
+    state = _push_state if subscription.protocol == "http" else _pull_state
+    shown = state(parcel, index, core.now_ms())
+    if shown.state == "dead":
+        went = subscription_source(subscription).dead_letter
+        return shown if went is None else replace(shown, dead_letter_queue=went.queue)
+    return shown
 
 
 def _made(
@@ -142,7 +155,7 @@ def _rekeyed(core: Core, made: Parcel, index: int) -> tuple[Parcel | None, int]:
     return None, 0
 
 
-def _pull_state(parcel: Parcel, index: int) -> TracedState:
+def _pull_state(parcel: Parcel, index: int, now_ms: int) -> TracedState:
     attempts = parcel.receives[index]
     if parcel.live(index):
         return TracedState("pending", attempts)

@@ -74,8 +74,7 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
             return parcel.sent_ms >= self.withheld_from_ms and not parcel.came_alone
         if self.frontier is None:
             return False
-        send_id = parcel.send_id
-        return f"{ulid.time_of(send_id):013d}#{send_id}" > self.frontier
+        return f"{ulid.time_of(parcel.send_id):013d}#{parcel.record_id}" > self.frontier
 
     def gives_away(self, parcel: Parcel) -> bool:
         """Whether a new receiver is to get what is in the parcel, or was a moment ago.

@@ -142,10 +142,18 @@ def _by_time(
     yield from _at(core, [noted] if noted else [], budget)
     yield from _at(core, keys[len(firsts) :], budget)
     from_ms = f"{begun_ms:013d}"
-    yield from _pages(core, pks[0], from_ms, LAST_KEY, budget.portion(budget.left / 2))
-    yield from _pages(core, pks[0], LAST_KEY, from_ms, budget, backwards=True)
+    yield from near_both_ends(core, pks[0], (from_ms, LAST_KEY), budget)
     for pk in pks[1:]:
         yield from _pages(core, pk, from_ms, LAST_KEY, budget)
+
+
+def near_both_ends(
+    core: Core, pk: str, between: tuple[str, str], budget: Budget
+) -> Iterator[Parcel]:
+    """Parcels between two keys, from the first on for half of the units, then from the last one."""
+    first, last = between
+    yield from _pages(core, pk, first, last, budget.portion(budget.left / 2))
+    yield from _pages(core, pk, last, first, budget, backwards=True)
 
 
 def _at(core: Core, keys: Sequence[tuple[str, str]], budget: Budget) -> Iterable[Parcel]:

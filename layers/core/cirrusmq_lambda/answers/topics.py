@@ -90,17 +90,22 @@ class DeliveryState(Body):
     attempts: int
     next_attempt_at: Time | UnsetType = UNSET
     last_error: str | UnsetType = UNSET
+    dead_letter_queue: (
+        Annotated[str, Meta(description="where one went that is dead")] | UnsetType
+    ) = UNSET
 
     @classmethod
     def of(cls, subscription: str, traced: TracedState) -> Self:
         """The entry of a subscription."""
         next_ms, error = traced.next_attempt_ms, traced.last_error
+        went = traced.dead_letter_queue
         return cls(
             subscription=subscription,
             state=traced.state,
             attempts=traced.attempts,
             next_attempt_at=UNSET if next_ms is None else format_time(next_ms),
             last_error=UNSET if error is None else error,
+            dead_letter_queue=UNSET if went is None else went,
         )
 
 
