@@ -270,6 +270,28 @@ class TestConsumersMeanwhile:
         received += queue.receive_all(receiver="late")
         assert sorted(each["body"] for each in received) == bodies
 
+    def test_a_function_that_runs_meanwhile_takes_nothing_from_it(
+        self, world: World, make_queue: MakeQueue
+    ) -> None:
+        queue = make_queue(invoke={"function": "handler"}, visibility_timeout_seconds=100)
+        calls = 0
+
+        def handle(event: dict[str, Any]) -> dict[str, Any]:
+            nonlocal calls
+            calls += 1
+            if calls == 1:
+                begin(queue)
+                world.clock.pass_seconds(5)
+            failed = [each["messageId"] for each in event["Records"] if each["body"] == "fails"]
+            return {"batchItemFailures": [{"itemIdentifier": each} for each in failed]}
+
+        world.handle = handle
+        queue.send("works", "fails")
+        queue.send("works alone")
+
+        assert filled(queue) == ["fails", "works", "works alone"]
+        assert calls > 0
+
     def test_what_its_sender_takes_back_is_gone(self, world: World, queue: TestQueue) -> None:
         (sent,) = queue.send("x", delay_seconds=100)
         begin(queue)

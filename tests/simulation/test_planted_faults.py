@@ -84,7 +84,9 @@ LAST_FOUND_BY = {
     "reminders_are_written_after_the_messages": 15,
     "the_last_check_is_not_waited_for": 1000067,
     "the_secret_is_read_once": 135,
+    "what_a_backfill_has_not_reached_is_received": 7000026,
     "what_cannot_be_read_stays_claimed": 52,
+    "what_ends_during_a_backfill_is_not_kept": 7000015,
     "what_may_still_run_is_given_back": 1095,
     "what_was_just_sent_is_not_looked_for": 8,
 }

@@ -18,6 +18,8 @@ The words that it is written in, and the file that defines each:
     move            a message put under another key or elsewhere     lifecycle/moves.py
     tombstone       an empty parcel that keeps its key taken         lifecycle/tombstones.py
     copy            a log record's messages for one reader           fanout/copies.py
+    frontier        how far a log is replayed: no receiver is beyond queues/frontiers.py
+    backlog         what was in a queue before its log was on        queues/backlogs.py
     parked          put aside while a reader's key takes no writes   fanout/parking.py
     delivery state  delivering or retrying, and the poster's lease   subscriptions/delivery_state.py
     pace            a subscription's rate, as its poster keeps it    push/pace.py

@@ -26,6 +26,7 @@ from cirrusmq.runtime.core import Called, Core
 from cirrusmq.settlement.delete import DeleteRequest, delete
 from cirrusmq.settlement.settle import SourceOf
 from cirrusmq.settlement.visibility import GiveBackRequest, give_back
+from cirrusmq.subscriptions.sources import present_source
 
 LEASE_MARGIN_SECONDS = 10
 """A lease outlives a call by so much, for settling its messages; a slot outlives the lease."""
@@ -97,7 +98,7 @@ def return_all(core: Core, source: Source, batch: list[Received]) -> None:
     """Give a batch back that is not handed over: for whoever comes next, at once."""
     request = GiveBackRequest(receipts=[each.receipt for each in batch], delay_seconds=0)
     try:
-        give_back(core, request, _source_of(source))
+        give_back(core, request, _source_of(core, source))
     except Unavailable:
         _logger.warning("messages of source %s stay held, though not handed over", source.id)
 
@@ -119,19 +120,22 @@ def _lease_seconds(core: Core, invoke: Invoke) -> int:
 
 def _delete(core: Core, source: Source, receipts: list[str]) -> None:
     if receipts:
-        delete(core, DeleteRequest(receipts=receipts), _source_of(source))
+        delete(core, DeleteRequest(receipts=receipts), _source_of(core, source))
 
 
 def _give_back(core: Core, source: Source, receipts: list[str]) -> int | None:
     """Hide failed messages for the retry policy's wait, else for the visibility timeout."""
     delay = UNSET if source.retry is not None else source.visibility_timeout_seconds
     request = GiveBackRequest(receipts=receipts, delay_seconds=delay)
-    results = give_back(core, request, _source_of(source))
+    results = give_back(core, request, _source_of(core, source))
     return min((due for due in results.values() if isinstance(due, int)), default=None)
 
 
-def _source_of(source: Source) -> SourceOf:
-    return {each.id: each for each in source.all}.get
+def _source_of(core: Core, source: Source) -> SourceOf:
+    """The source as it is now: a call takes minutes."""
+    present = present_source(core, source.id)
+    sources = (*source.all, *(present.all if present is not None else ()))
+    return {each.id: each for each in sources}.get
 
 
 def _tell(source: Source, invoke: Invoke, called: Called, failed: int, of: int) -> None:
