@@ -454,6 +454,7 @@ _ACCESS = {
                 "scope": {"send": {"queues": ["orders"]}},
                 "expires_at": "2027-11-20T00:00:00.000Z",
             },
+            "for the SDK of SQS": {"signing": True},
         },
     ),
     "GET /keys": Operation(

@@ -52,7 +52,8 @@ def resources(documents: list[dict[str, Any]]) -> dict[str, Any]:
 @pytest.fixture(scope="session")
 def transformed(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     """The templates as CloudFormation gets them, in files placed to each other as here."""
-    folder = tmp_path_factory.mktemp("transformed")
+    # To checkov 40 letters, digits and slashes in a row are a secret, in a path as well.
+    folder = tmp_path_factory.mktemp("transformed-here")
     names = [str(path.relative_to(ROOT)) for path in TEMPLATES]
     script = ROOT / "infra/transform.py"
     run = run_tool(".venv-sam/bin/python", script, ROOT, folder, *names)

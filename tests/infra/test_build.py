@@ -56,7 +56,7 @@ def size(folder: Path) -> int:
 
 
 def test_the_layer_holds_both_packages_where_python_finds_them(root: Path, layer: Path) -> None:
-    for package in ("cirrusmq", "cirrusmq_lambda"):
+    for package in ("cirrusmq", "cirrusmq_dialects", "cirrusmq_lambda"):
         sources = {
             path.relative_to(root / "layers/core")
             for path in (root / "layers/core" / package).rglob("*")

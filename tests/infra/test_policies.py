@@ -49,7 +49,7 @@ RETRY_SCHEDULE = "arn:aws:states:local:000000000000:stateMachine:cirrusmq-retry_
 GIVERS_UP = {"Receive", "Delete", "Push", "Sweep"}
 
 # Functions that answer over HTTP, and count the calls of each account.
-CALLED = {"Send", "Receive", "Delete", "Publish", "Subscribe", "Manage"}
+CALLED = {"Send", "Receive", "Delete", "Publish", "Subscribe", "Manage", "Dialects"}
 
 # The policies of the bucket that a function may carry, beside its own.
 OF_BODIES = (["ReadBodies"], ["WriteBodies"], ["ReadBodies", "WriteBodies"])
@@ -161,7 +161,7 @@ def test_only_managing_and_its_operations_change_the_directory(resources: dict[s
         for name, _ in statements(resources)
         if actions_on(resources, name, "Directory.Arn") & WRITES
     }
-    assert writers == {"Manage", "Replay", "Subscribe", "PreTraffic"} | GIVERS_UP
+    assert writers == {"Manage", "Replay", "Subscribe", "PreTraffic", "Dialects"} | GIVERS_UP
 
 
 @pytest.mark.parametrize("function", sorted(GIVERS_UP))
@@ -177,12 +177,30 @@ def test_who_gives_up_dead_letters_cannot_touch_access_keys(
     assert actions_on(resources, function, "Directory.Arn") - set(confined) <= READS
 
 
-def test_who_subscribes_cannot_change_access_keys(resources: dict[str, Any]) -> None:
-    """It looks at its callers' keys, as all that is called over HTTP does."""
-    confined = keys_of(resources, "Subscribe", "Directory.Arn")
+@pytest.mark.parametrize("function", ["Subscribe", "Dialects"])
+def test_who_subscribes_or_translates_cannot_change_access_keys(
+    resources: dict[str, Any], function: str
+) -> None:
+    """They look at their callers' keys, as all that is called over HTTP does."""
+    confined = keys_of(resources, function, "Directory.Arn")
     keys = ["A#*", "I#*", "Q#*", "T#*", "running"]
     assert confined == dict.fromkeys({*WRITES, *CHECKS}, keys)
-    assert actions_on(resources, "Subscribe", "Directory.Arn") - set(confined) <= READS
+    assert actions_on(resources, function, "Directory.Arn") - set(confined) <= READS
+
+
+def test_one_function_seals_signing_keys_another_opens_them_and_none_does_both(
+    resources: dict[str, Any],
+) -> None:
+    """And neither with anything else: tables and buckets have no such context."""
+    assert targets_of(resources, "kms:Encrypt") - {("Key", "*")} == {("Manage", "Key.Arn")}
+    found = {
+        (name, action)
+        for name, statement in statements(resources)
+        for action in as_list(statement["Action"])
+        if "StringLike" in statement.get("Condition", {})
+        if "kms:EncryptionContext:cirrusmq:signing-key" in statement["Condition"]["StringLike"]
+    }
+    assert found == {("Manage", "kms:Encrypt"), ("Dialects", "kms:Decrypt")}
 
 
 def test_long_work_neither_sees_nor_changes_access_keys(resources: dict[str, Any]) -> None:
@@ -259,7 +277,7 @@ def test_what_is_called_counts_its_calls_and_no_usage(
     resources: dict[str, Any], function: str
 ) -> None:
     confined = keys_of(resources, function, "Usage.Arn")
-    counters = ["C#*"] if function in ("Send", "Manage") else []
+    counters = ["C#*"] if function in ("Send", "Manage", "Dialects") else []
     assert confined == {"dynamodb:UpdateItem": [*counters, "T#*"]}
     read = actions_on(resources, function, "Usage.Arn") - set(confined)
     # The days on which keys were used, for their listing.
@@ -280,6 +298,7 @@ def test_nobody_scans_or_drops_a_table(resources: dict[str, Any]) -> None:
 def test_functions_are_invoked_only_where_that_is_needed(resources: dict[str, Any]) -> None:
     assert targets_of(resources, "lambda:InvokeFunction") == {
         ("Manage", "Replay.Arn:live"),
+        ("Dialects", "Replay.Arn:live"),
         ("Sweep", "Replay.Arn:live"),
         ("Replay", REPLAY),
         ("Replay", PUSH),

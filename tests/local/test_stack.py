@@ -23,7 +23,9 @@ def test_it_says_where_it_answers_and_how_to_connect(shared_stack: Stack) -> Non
     assert up.ready.startswith("ready http://127.0.0.1:")
     assert httpx.get(up.url + "/health", trust_env=False).status_code == 200
     connection = up.connection()
-    assert set(connection) == {"url", "account", "access_key_id", "secret"}
+    expected = {"url", "account", "access_key_id", "secret", "dialect_url", "signing_key"}
+    assert set(connection) == expected
+    assert set(connection["signing_key"]) == {"access_key_id", "secret"}
     assert (connection["url"], connection["account"]) == (up.url, "local")
     assert stat.S_IMODE((up.folder / "connection.json").stat().st_mode) == 0o600
     assert up.client().get("/local/capacity").status_code == 200
@@ -31,8 +33,10 @@ def test_it_says_where_it_answers_and_how_to_connect(shared_stack: Stack) -> Non
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_it_ends_cleanly_when_it_is_told_to(start: Start, number: int) -> None:
-    code, out, err = start().end(number)
-    assert (code, out, err) == (0, "", "")
+    up = start()
+    assert up.process.stdout is not None
+    assert up.process.stdout.readline() == f"dialects {up.connection()['dialect_url']}\n"
+    assert up.end(number) == (0, "", "")
 
 
 def test_it_ends_soon_though_calls_wait(start: Start) -> None:

@@ -23,6 +23,7 @@ from cirrusmq.runtime.core import Core, Settings
 from cirrusmq.runtime.store import Store
 from cirrusmq_local.cloud.functions import load_handler
 from cirrusmq_local.cloud.invocation import Handler
+from cirrusmq_local.cloud.sealing import KEY_BYTES, GuardedSealing, SealingKey
 from cirrusmq_local.cloud.template import Function
 from cirrusmq_local.cloud.unprocessed import UnprocessedQueue
 from cirrusmq_local.testing.core import FUNCTION, FUNCTION_ARN
@@ -154,6 +155,7 @@ class Environment:
             unprocessed=UnprocessedQueue(clock.now_ms),
             real_seconds=lambda: deployment.stage.now_ms() // 1000,
             bodies=deployment.bucket.used_by(self),
+            sealing=GuardedSealing(SealingKey(bytes(KEY_BYTES))),
             settings=Settings(
                 confirm_endpoints=False,
                 http_endpoints=True,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import io
 import json
 import os
@@ -28,6 +29,7 @@ from cirrusmq_local.cloud.invocation import (
     TooManyRequestsError,
     running,
 )
+from cirrusmq_local.cloud.sealing import KEY, NotSealedError, SealingKey
 from cirrusmq_local.cloud.template import REGION
 from cirrusmq_local.cloud.unprocessed import UnprocessedQueue
 
@@ -58,10 +60,12 @@ def make_session(
     unprocessed: UnprocessedQueue | None = None,
     read_secret: Callable[[], str] | None = None,
     bucket: Answering | None = None,
+    sealing: SealingKey | None = None,
 ) -> botocore.session.Session:
     """A session whose clients invoke functions, start executions, read what failed and the secret.
 
-    And those of S3 keep objects in the bucket. They do nothing else.
+    And those of S3 keep objects in the bucket, those of KMS encrypt by `sealing`. They do nothing
+    else.
 
     A client that the embedded engine is attached to answers before the refusal: botocore asks
     the handler of the more specific event first.
@@ -95,6 +99,10 @@ def make_session(
         session.register("before-call.sqs.DeleteMessage", remove)
     if read_secret is not None:
         session.register("before-call.secrets-manager.GetSecretValue", show_secret)
+    if sealing is not None:
+        session.register(
+            "before-call.kms", lambda model, params, **_: _seal(sealing, model, params)
+        )
     if executions is not None:
         session.register("before-call.sfn.StartExecution", start)
     if bucket is not None:
@@ -202,12 +210,31 @@ def _show_secret(
     return _answer(200, {"Name": name, "SecretString": read_secret()})
 
 
-def _may(invocation: Invocation | None, action: str, *targets: str) -> bool:
+def _seal(
+    sealing: SealingKey, model: Any, params: dict[str, Any]
+) -> tuple[AWSResponse, dict[str, Any]]:
+    """Encrypt or Decrypt."""
+    asked = json.loads(params["body"])
+    ((_, key_id),) = asked["EncryptionContext"].items()
+    invocation, action = running.get(), f"kms:{model.name}"
+    if not _may(invocation, action, KEY, partition=key_id):
+        return _not_allowed(invocation, action, KEY)
+    if model.name == "Encrypt":
+        plain = base64.b64decode(asked["Plaintext"])
+        return _answer(200, {"CiphertextBlob": sealing.encrypt(key_id, plain)})
+    try:
+        plain = sealing.decrypt(key_id, base64.b64decode(asked["CiphertextBlob"]))
+    except NotSealedError:
+        return _error(400, "InvalidCiphertextException", "")
+    return _answer(200, {"Plaintext": plain})
+
+
+def _may(invocation: Invocation | None, action: str, *targets: str, partition: str = "") -> bool:
     """Whether the running function may do this, and still has time to."""
     if invocation is None:
         return True
     invocation.check_time()
-    return invocation.function.may(action, *targets)
+    return invocation.function.may(action, *targets, partition=partition)
 
 
 def _not_allowed(

@@ -10,7 +10,8 @@ from cirrusmq_local.cloud.cloudformation import TemplateError
 Permissions: TypeAlias = Mapping[str, Mapping[str, frozenset[str]]]
 """Resource (`Messages.Arn`) -> action -> what it is confined to.
 
-That is: beginnings of partition keys of a table; of a key of KMS, services that use it for a role.
+That is: beginnings of partition keys of a table; of a key of KMS, services that use it for a role,
+and beginnings of the ids of signing keys whose secrets it encrypts.
 """
 
 
@@ -36,6 +37,8 @@ def _keys(statement: Mapping[str, Any]) -> frozenset[str]:
             return frozenset(str(pattern).removesuffix("*") for pattern in patterns)
         case {"StringEquals": {"kms:ViaService": services}}:
             return frozenset(_as_list(services))
+        case {"StringLike": {"kms:EncryptionContext:cirrusmq:signing-key": pattern}}:
+            return frozenset({str(pattern).removesuffix("*")})
     raise TemplateError(f"the condition of {statement.get('Sid')} is not understood")
 
 

@@ -15,6 +15,8 @@ from cirrusmq_local.cloud.permissions import Permissions, allowed
 
 TEMPLATE = Path(__file__).resolve().parents[3] / "template.yaml"
 STACK_NAME = "cirrusmq"
+API, DIALECT_API = "Api", "DialectApi"
+"""The HTTP API, and the one for the SDKs of other services, by their names in the templates."""
 REGION = "local"
 
 _RATE = re.compile(r"rate\((\d+) (second|minute|hour|day)s?\)")
@@ -62,11 +64,12 @@ class Function:
 
 @dataclass(frozen=True, kw_only=True)
 class Route:
-    """A method and path of the HTTP API, or `$default` (method and path empty)."""
+    """A method and path of an HTTP API, or `$default` (method and path empty)."""
 
     function: str
     method: str
     path: str
+    api: str = API
 
     @property
     def key(self) -> str:
@@ -155,6 +158,10 @@ class Template:
     buckets: Sequence[Bucket] = ()
     urls: Sequence[str] = ()
     """Names of the functions that have a URL of their own beside the API."""
+
+    def routes_of(self, api: str) -> list[Route]:
+        """The routes of one API."""
+        return [route for route in self.routes if route.api == api]
 
     def environment(self) -> dict[str, str]:
         """The variables of all functions, for they share one process here."""
@@ -268,6 +275,7 @@ class _Reader:
                 function=self._name(properties),
                 method=str(event.get("Method", "")).upper(),
                 path=str(event.get("Path", "")),
+                api=str(event.get("ApiId", API)),
             )
 
     def stream(self, properties: Mapping[str, Any]) -> StreamSource:

@@ -65,6 +65,14 @@ def up(
     direct_urls: Annotated[
         bool, typer.Option("--direct-urls", help="Functions have URLs beside the API.")
     ] = False,
+    dialect_port: Annotated[
+        int | None,
+        typer.Option(
+            help="Port for the SDKs of other services (SQS); 0: none; without it --port + 1.",
+            min=0,
+            max=65535,
+        ),
+    ] = None,
     function: Annotated[
         list[str] | None,
         typer.Option(
@@ -95,6 +103,7 @@ def up(
             environments=environments,
             own_functions=load_own(function or []),
             direct_urls=direct_urls,
+            dialect_port=dialect_port,
             tell=tell,
             give_up=ending.give_up,
         )
@@ -104,6 +113,8 @@ def up(
     except TemplateError as error:
         fail(f"template.yaml: {error}")
     print(f"ready {stack.url}", file=console, flush=True)
+    if stack.dialect_url is not None:
+        print(f"dialects {stack.dialect_url}", file=console, flush=True)
     reason = ending.wait()
     watchdog = threading.Timer(END_SECONDS, os._exit, args=(0 if reason is None else 1,))
     watchdog.daemon = True

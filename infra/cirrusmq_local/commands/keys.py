@@ -18,6 +18,7 @@ _COLUMNS = (
     "admin",
     "scope",
     "manages_keys",
+    "signing",
     "expires_at",
     "last_used_at",
     "description",
@@ -36,6 +37,9 @@ def create(
     manages_keys: Annotated[
         bool, typer.Option(help="May make, rotate and delete keys that may do no more.")
     ] = False,
+    signing: Annotated[
+        bool, typer.Option(help="May sign calls of other services' SDKs, such as SQS's.")
+    ] = False,
     expires_at: Annotated[
         str | None, typer.Option(help="Time of its end: 2027-11-20T08:00:00Z.")
     ] = None,
@@ -48,6 +52,7 @@ def create(
         "admin": admin,
         "scope": read_json("--scope", scope),
         "manages_keys": manages_keys,
+        "signing": signing,
         "expires_at": expires_at,
         "description": description,
     }

@@ -6,11 +6,14 @@ import contextlib
 import fcntl
 import json
 import os
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from cirrusmq_local.engine.data_errors import DataError, DataInUseError, naming
 
 CONNECTION_FIELDS = ("url", "account", "access_key_id", "secret")
+SIGNING_FIELDS = ("access_key_id", "secret")
 
 
 class DataFolder:
@@ -22,6 +25,8 @@ class DataFolder:
         self.clock = self.path / "clock.json"
         self.connection = self.path / "connection.json"
         self.secret = self.path / "secret.json"
+        self.sealing = self.path / "sealing.key"
+        """Encrypts the secrets of signing keys."""
         self.exports = self.path / "exports"
         self.reports = self.path / "reports"
         self.log = self.path / "functions.log"
@@ -96,19 +101,20 @@ class DataFolder:
             return lock
         return next((path for path in (self.store, self.bodies) if not path.exists()), None)
 
-    def read_connection(self) -> dict[str, str] | None:
+    def read_connection(self) -> dict[str, Any] | None:
         """The content of `connection.json`, or None if there is none yet."""
         return read_connection(self.connection)
 
-    def write_connection(self, connection: dict[str, str]) -> None:
+    def write_connection(self, connection: Mapping[str, Any]) -> None:
         """Write `connection.json`, whole or not at all, for its owner's eyes alone."""
         write_private(self.connection, json.dumps(connection, indent=2) + "\n")
 
 
-def read_connection(path: Path) -> dict[str, str] | None:
+def read_connection(path: Path) -> dict[str, Any] | None:
     """The connection in a file, or None where there is no such file.
 
-    Raises DataError where it does not hold one.
+    It may have a `dialect_url`, and a `signing_key` with the id and the secret of one. Raises
+    DataError where it does not hold a connection.
     """
     with naming(path):
         try:
@@ -118,9 +124,16 @@ def read_connection(path: Path) -> dict[str, str] | None:
     try:
         held = json.loads(text)
         found = {name: held[name] for name in CONNECTION_FIELDS}
+        texts = list(found.values())
+        if "signing_key" in held:
+            found["signing_key"] = {name: held["signing_key"][name] for name in SIGNING_FIELDS}
+            texts += found["signing_key"].values()
+        if "dialect_url" in held:
+            found["dialect_url"] = held["dialect_url"]
+            texts.append(held["dialect_url"])
     except (ValueError, RecursionError, TypeError, KeyError):
-        found = {}
-    if not found or not all(isinstance(value, str) for value in found.values()):
+        found, texts = {}, []
+    if not found or not all(isinstance(value, str) for value in texts):
         raise DataError(
             f"{path} is damaged, or of another version: remove it, and the start writes a new one"
         )

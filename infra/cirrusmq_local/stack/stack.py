@@ -36,8 +36,16 @@ from cirrusmq_local.cloud.own_functions import arns, as_function
 from cirrusmq_local.cloud.pump import LambdaRecord, Pump
 from cirrusmq_local.cloud.routing import Router
 from cirrusmq_local.cloud.schedules import Repeater
+from cirrusmq_local.cloud.sealing import SealingKey
 from cirrusmq_local.cloud.tables import table_specs
-from cirrusmq_local.cloud.template import TEMPLATE, Function, StreamSource, load
+from cirrusmq_local.cloud.template import (
+    API,
+    DIALECT_API,
+    TEMPLATE,
+    Function,
+    StreamSource,
+    load,
+)
 from cirrusmq_local.cloud.unprocessed import UnprocessedQueue
 from cirrusmq_local.engine import Engine, attach
 from cirrusmq_local.engine.data_errors import DataError, explain_store, naming
@@ -48,12 +56,14 @@ from cirrusmq_local.stack.introduction import introduce
 from cirrusmq_local.stack.local_routes import FUNCTION_NAME, ROUTES, LocalRoutes
 from cirrusmq_local.stack.logfile import LogFile
 from cirrusmq_local.stack.recovery import release_posts
+from cirrusmq_local.stack.sealing_file import SealingFile
 from cirrusmq_local.stack.secret_file import SecretFile
-from cirrusmq_local.stack.server import Server
+from cirrusmq_local.stack.server import AddressError, Server
 from cirrusmq_local.stack.surroundings import allow_many_connections, set_environment
 from cirrusmq_local.stack.trouble import Trouble
 from cirrusmq_local.stack.upkeep import UPKEEP_SECONDS, Upkeep
 
+ALL_DIALECTS = "sqs"
 TOLD_AHEAD_MS = 2_000
 """A client's `attempt` of its own clock is refused where the stack's time is further ahead."""
 _log = logging.getLogger(__name__)
@@ -75,11 +85,13 @@ class Stack:
         environments: Layout = "shared",
         own_functions: Mapping[str, Handler] | None = None,
         direct_urls: bool = False,
+        dialect_port: int | None = None,
     ) -> None:
         """`tell` gets lines for the user, `give_up` the reason why the stack has to be stopped.
 
         `own_functions`: those that queues may name, by their names. `direct_urls`: whether
-        functions have URLs of their own.
+        functions have URLs of their own. `dialect_port`: where the SDKs of other services are
+        answered, 0 for nowhere; without it at the next one, if that is free.
         """
         self._data = DataFolder(data)
         self._secret = SecretFile(self._data.secret)
@@ -88,21 +100,34 @@ class Stack:
         self._trouble = Trouble(self._data.path, tell)
         self._host = host
         self._port = port
+        self._dialect_port = dialect_port
+        self._dialects: Server | None = None
         self._scale = scale
         self._own_functions = own_functions or {}
         parameters = {"InvokeFunctions": arns(self._own_functions)}
         if direct_urls:
             parameters["DirectUrls"] = "true"
+        if dialect_port != 0:
+            parameters["Dialects"] = ALL_DIALECTS
         self._template = load(template, parameters)
         self._layout = environments
         self._ending = contextlib.ExitStack()
         self._threads: list[threading.Thread] = []
+        self._next_port = 0
 
     @property
     def url(self) -> str:
         """The URL that it answers at."""
+        return self._url_at(self._port)
+
+    @property
+    def dialect_url(self) -> str | None:
+        """The URL that it answers the SDKs of other services at; None where it does not."""
+        return self._url_at(self._dialects.port) if self._dialects else None
+
+    def _url_at(self, port: int) -> str:
         host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self._host, self._host)
-        return f"http://[{host}]:{self._port}" if ":" in host else f"http://{host}:{self._port}"
+        return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
     def start(self) -> None:
         """Start everything; returns when requests are answered.
@@ -131,7 +156,8 @@ class Stack:
         with naming(self._data.clock):
             clock.keep()
         bucket = self._open_bucket()
-        functions = self._load_functions(engine, bucket, ending)
+        sealing = SealingFile(self._data.sealing)
+        functions = self._load_functions(engine, bucket, sealing.key, ending)
         release_posts(bootstrap.service())
         pumps = self._make_pumps(engine, functions)
         repeaters = [
@@ -139,6 +165,7 @@ class Stack:
         ]
         functions.add(*self._local_function(engine, pumps, repeaters))
         server = self._make_server(functions, ending)
+        self._dialects = self._make_dialect_server(functions, ending)
         os.environ["PUBLIC_URL"] = self.url
         os.environ["DIRECT_URLS"] = ",".join(
             f"{name}={self.url}{URLS}/{name}" for name in self._urls()
@@ -154,8 +181,17 @@ class Stack:
         for repeater in repeaters:
             self._spawn(repeater.run_until_stopped)
         self._spawn(lambda: upkeep.keep_up(pumps))
-        introduce(self._template, functions, self._data, self.url)
+        introduce(
+            self._template,
+            functions,
+            self._data,
+            self.url,
+            self.dialect_url,
+            sealed_anew=sealing.is_new,
+        )
         server.start()
+        if self._dialects is not None:
+            self._dialects.start()
         self._spawn(self._executions.warm_up)
         if clock.started_ahead_ms > TOLD_AHEAD_MS:
             self._tell(
@@ -193,7 +229,7 @@ class Stack:
         self._trouble.note_store(self._data.store.name, error)
 
     def _load_functions(
-        self, engine: Engine, bucket: Bucket, ending: contextlib.ExitStack
+        self, engine: Engine, bucket: Bucket, sealing: SealingKey, ending: contextlib.ExitStack
     ) -> Functions:
         log = self._open_log(self._data.log, ending)
         # Functions write their logs to standard output; here that belongs to the command.
@@ -215,6 +251,7 @@ class Stack:
             self._unprocessed,
             self._secret.read,
             GuardedBucket(bucket, bodies_bucket(self._template)),
+            sealing,
         )
         bootstrap.configure(clock=self._clock, session=session)
         # All that answering a client takes of an engine is its `execute`.
@@ -283,15 +320,42 @@ class Stack:
         run()
 
     def _make_server(self, functions: Functions, ending: contextlib.ExitStack) -> Server:
-        router = Router([*self._template.routes, *ROUTES])
+        router = Router([*self._template.routes_of(API), *ROUTES])
         gateway = Gateway(
             *(router, functions, self._clock, problem),
             trouble=lambda: self._trouble.reason,
             urls=self._urls(),
         )
         server = Server(gateway, self._host, self._port)
-        self._port = server.port
+        chosen, self._port = self._port, server.port
+        if self._dialect_port is None:
+            self._next_port = self._port + 1 if chosen else 0
         # In this order: no new calls, then those that sleep are woken, then the last ones end.
+        ending.callback(server.stop)
+        ending.callback(self._clock.stop)
+        ending.callback(server.refuse)
+        return server
+
+    def _make_dialect_server(
+        self, functions: Functions, ending: contextlib.ExitStack
+    ) -> Server | None:
+        if self._dialect_port == 0:
+            return None
+        gateway = Gateway(
+            *(Router(self._template.routes_of(DIALECT_API)), functions, self._clock, problem),
+            trouble=lambda: self._trouble.reason,
+        )
+        port = self._next_port if self._dialect_port is None else self._dialect_port
+        try:
+            server = Server(gateway, self._host, port)
+        except AddressError as error:
+            if self._dialect_port is not None:
+                raise AddressError(str(error).replace("--port", "--dialect-port")) from error
+            self._tell(
+                f"other services' SDKs are not answered: port {port} is in use; take a"
+                " --dialect-port"
+            )
+            return None
         ending.callback(server.stop)
         ending.callback(self._clock.stop)
         ending.callback(server.refuse)

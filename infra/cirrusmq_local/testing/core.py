@@ -13,7 +13,7 @@ from botocore.session import Session, get_session
 
 from cirrusmq.base.limits import CACHE_MS, SLOW_CACHE_MS
 from cirrusmq.runtime.cache import Cache
-from cirrusmq.runtime.core import Called, Core, Posted, Settings, Tables, Unprocessed
+from cirrusmq.runtime.core import Called, Core, Posted, Sealing, Settings, Tables, Unprocessed
 from cirrusmq.runtime.secret import Generations, Secret
 from cirrusmq.runtime.store import Store
 from cirrusmq.wiring.bootstrap import KIB, make_dynamodb
@@ -51,6 +51,7 @@ def make_core(
     bucket: Answering,
     bucket_name: str,
     bodies_in_s3_from: int,
+    sealing: Sealing,
 ) -> Core:
     """A core on the engine, the bucket and the clock; all else of the cloud is in the callables.
 
@@ -80,6 +81,7 @@ def make_core(
         read_report=read_report,
         unprocessed=unprocessed,
         bodies=Bucket(lambda: _s3(bucket), bucket_name, clock.sleep),
+        sealing=sealing,
         real_seconds=lambda: clock.now_ms() // 1000,
         settings=Settings(
             confirm_endpoints=False,

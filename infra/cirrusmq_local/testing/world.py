@@ -38,8 +38,16 @@ from cirrusmq_local.cloud.guard import GuardedBucket
 from cirrusmq_local.cloud.invocation import FunctionError, Handler, goes_on, invoke, running
 from cirrusmq_local.cloud.pump import Pump
 from cirrusmq_local.cloud.routing import Router
+from cirrusmq_local.cloud.sealing import GuardedSealing, SealingKey
 from cirrusmq_local.cloud.tables import table_specs
-from cirrusmq_local.cloud.template import TEMPLATE, Function, Template, load
+from cirrusmq_local.cloud.template import (
+    API,
+    DIALECT_API,
+    TEMPLATE,
+    Function,
+    Template,
+    load,
+)
 from cirrusmq_local.cloud.unprocessed import UnprocessedQueue
 from cirrusmq_local.engine import Engine
 from cirrusmq_local.testing.clock import ManualClock
@@ -130,6 +138,7 @@ class World:
         self.secret = written(Generations(key=f"{seed:064x}"))
         """The document that Secrets Manager keeps for a deployment."""
         environment = template.environment()
+        os.environ["DIALECTS"] = environment["DIALECTS"]
         named = {name: environment[f"{name.upper()}_TABLE"] for name in Tables.__struct_fields__}
         self.tables = Tables(**named)
         self.core = make_core(
@@ -147,11 +156,12 @@ class World:
             read_secret=lambda: self.secret,
             bucket=GuardedBucket(self.bucket, declaration),
             bucket_name=declaration.name,
+            sealing=GuardedSealing(SealingKey(seed.to_bytes(32, "big"))),
             bodies_in_s3_from=int(
                 environment["BODIES_IN_S3_FROM"] if bodies_in_s3_from is None else bodies_in_s3_from
             ),
         )
-        self._router = Router(template.routes)
+        self._routers = {api: Router(template.routes_of(api)) for api in (API, DIALECT_API)}
         self._pumps = [
             Pump(source, self.engine, self._run_function, self.unprocessed.give_up, self.clock)
             for source in template.streams
@@ -228,10 +238,20 @@ class World:
         return float(self.engine.capacity()["write_units"] - before)
 
     def call(
-        self, method: str, path: str, body: bytes, headers: dict[str, str], query: str = ""
+        self,
+        method: str,
+        path: str,
+        body: bytes,
+        headers: dict[str, str],
+        query: str = "",
+        *,
+        api: str = API,
     ) -> Reply:
-        """One HTTP call, from the event to the function's answer."""
-        name, event, direct = self.event(method, path, body, headers, query)
+        """One HTTP call, from the event to the function's answer.
+
+        `api`: the one for the SDKs of other services is `DIALECT_API`.
+        """
+        name, event, direct = self.event(method, path, body, headers, query, api=api)
         try:
             read = read_answer(self._run_function(name, event))
         except FunctionError as error:
@@ -242,10 +262,17 @@ class World:
         return Reply(read.status, told, content.decode())
 
     def event(
-        self, method: str, path: str, body: bytes, headers: dict[str, str], query: str = ""
+        self,
+        method: str,
+        path: str,
+        body: bytes,
+        headers: dict[str, str],
+        query: str = "",
+        *,
+        api: str = API,
     ) -> tuple[str, dict[str, Any], bool]:
         """The function of a call, its event, and whether it is called at its own URL."""
-        match = self._router.match(method, path)
+        match = self._routers[api].match(method, path)
         assert match is not None
         request = Request(
             method=method,
@@ -359,5 +386,5 @@ class Client:
 
 @cache
 def _functions(direct_urls: bool) -> tuple[Template, dict[str, tuple[Function, Handler]]]:
-    template = load(TEMPLATE, {"DirectUrls": str(direct_urls).lower()})
+    template = load(TEMPLATE, {"DirectUrls": str(direct_urls).lower(), "Dialects": "sqs"})
     return template, {each.name: (each, load_handler(each)) for each in template.functions}

@@ -33,12 +33,14 @@ class AccountCalls(Calls):
         admin: bool = False,
         scope: Mapping[str, Any] | None = None,
         manages_keys: bool = False,
+        signing: bool = False,
         expires_at: datetime | str | None = None,
         description: str | None = None,
     ) -> Steps[NewKey]:
         """Make an access key. Not repeated where its answer is lost: it would be a second key.
 
         `scope`: `{"send": {"queues": ["orders"]}, "receive": "all"}`, without one every call.
+        `signing`: for the SDKs of other services, which sign their calls with the secret.
         """
         given = {
             "account": account,
@@ -46,7 +48,7 @@ class AccountCalls(Calls):
             "expires_at": None if expires_at is None else to_text(expires_at),
             "description": description,
         }
-        body: dict[str, Any] = {"admin": admin, "manages_keys": manages_keys}
+        body: dict[str, Any] = {"admin": admin, "manages_keys": manages_keys, "signing": signing}
         body |= {name: value for name, value in given.items() if value is not None}
         return cast(NewKey, (yield from self._post_once("/keys", body)))
 

@@ -459,6 +459,8 @@ class KeyState(TypedDict):
     """null: every call in its account"""
     manages_keys: bool
     """makes, rotates and deletes keys"""
+    signing: bool
+    """its secret may sign calls of other services' SDKs, too"""
     description: str | None
     created_at: str
     expires_at: str | None

@@ -25,7 +25,7 @@ CHANGES = frozenset(
     route for route in rights.MANAGES | rights.OF_KEYS if not route.startswith("GET ")
 )
 REFUSALS = (401, 403)
-_KEY_ID = re.compile(r"CK[0-9a-z]{18}", re.ASCII)
+_KEY_ID = re.compile(r"CK[0-9a-z]{18}|AKID[0-9a-z]{32}", re.ASCII)
 _MOST_CHARACTERS = 200
 
 

@@ -105,27 +105,17 @@ def check_route(caller: Caller, route_key: str, names: Mapping[str, str]) -> Non
 def check_named(caller: Caller, parameter: str, queue: object) -> None:
     """A queue that a body names gets messages then: `send` or `manage` on it is needed."""
     if isinstance(queue, str):
-        _require(caller, ("send", "manage"), "queues", queue, f" ({parameter})")
+        caller.require(("send", "manage"), "queues", queue, f" ({parameter})")
 
 
 def check_manages(caller: Caller, queue: str, topic: str = "") -> None:
     """`manage` on a queue, or a topic, of the caller's account."""
     if topic:
-        _require(caller, ("manage",), "topics", topic)
+        caller.require(("manage",), "topics", topic)
     else:
-        _require(caller, ("manage",), "queues", queue)
+        caller.require(("manage",), "queues", queue)
 
 
 def _check(caller: Caller, rights: tuple[Right, ...], names: Mapping[str, str]) -> None:
     kind: Kind = "queues" if "queue" in names else "topics"
-    _require(caller, rights, kind, names["queue" if kind == "queues" else "topic"])
-
-
-def _require(
-    caller: Caller, rights: tuple[Right, ...], kind: Kind, ref: str, place: str = ""
-) -> None:
-    scope = caller.scope
-    if scope is None or any(scope.allows(right, kind, ref, caller.account) for right in rights):
-        return
-    wanted = " or ".join(rights)
-    raise Forbidden(f"the access key's scope lacks {wanted} on {kind[:-1]} {ref[:130]}{place}")
+    caller.require(rights, kind, names["queue" if kind == "queues" else "topic"])

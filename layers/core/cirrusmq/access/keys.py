@@ -1,16 +1,20 @@
-"""Access keys. A secret has 256 random bits and is kept as its SHA-256 alone."""
+"""Access keys. A secret has 256 random bits and is kept as its SHA-256 alone.
+
+That of a signing key is kept encrypted as well: a signature is verified with the secret itself.
+"""
 
 from __future__ import annotations
 
 import base64
 import hashlib
 import hmac
+from typing import Self
 
 import msgspec
 from msgspec.structs import replace
 
 from cirrusmq.access.last_use import note_use
-from cirrusmq.access.scopes import Scope, checked, within
+from cirrusmq.access.scopes import Kind, Right, Scope, checked, within
 from cirrusmq.base.errors import (
     Forbidden,
     InUse,
@@ -30,6 +34,8 @@ from cirrusmq.storage.optimistic_locking import Change, change
 from cirrusmq.storage.pages import read_page
 
 SECRET_BYTES = 32
+SIGNING_ID = "AKID"
+"""The beginning of a signing key's id."""
 _NOBODY = hashlib.sha256(b"nobody").hexdigest()
 
 
@@ -56,6 +62,14 @@ class AccessKey(KeyRights, frozen=True, kw_only=True):
     previous_sha256: str | None = None
     """The secret before its rotation, which is good for a while."""
     previous_until_ms: int = 0
+    sealed_secret: bytes | None = None
+    """The secret, encrypted, of a key that signs."""
+    previous_sealed: bytes | None = None
+
+    @property
+    def signing(self) -> bool:
+        """Whether signatures made with its secret are accepted."""
+        return self.sealed_secret is not None
 
 
 class Caller(KeyRights, frozen=True, kw_only=True):
@@ -67,6 +81,26 @@ class Caller(KeyRights, frozen=True, kw_only=True):
     def may_manage_keys(self) -> bool:
         """Whether it makes, rotates and deletes keys."""
         return self.admin or self.manages_keys is not False
+
+    @classmethod
+    def of(cls, key: AccessKey) -> Self:
+        """Who calls with a key that was verified."""
+        return cls(
+            account=key.account,
+            key_id=key.id,
+            admin=key.admin,
+            scope=key.scope,
+            manages_keys=key.manages_keys,
+            expires_ms=key.expires_ms,
+        )
+
+    def require(self, rights: tuple[Right, ...], kind: Kind, ref: str, place: str = "") -> None:
+        """Forbidden unless the key's scope has one of the rights there, or it has no scope."""
+        scope = self.scope
+        if scope is None or any(scope.allows(right, kind, ref, self.account) for right in rights):
+            return
+        wanted = " or ".join(rights)
+        raise Forbidden(f"the access key's scope lacks {wanted} on {kind[:-1]} {ref[:130]}{place}")
 
 
 def verify(core: Core, authorization: str | None, source: str | None = None) -> Caller:
@@ -101,28 +135,35 @@ def verify(core: Core, authorization: str | None, source: str | None = None) -> 
         raise Unauthenticated("the access key has expired")
     core.callers.note_good(key.id, given)
     note_use(core, key.id)
-    return Caller(
-        account=key.account,
-        key_id=key.id,
-        admin=key.admin,
-        scope=key.scope,
-        manages_keys=key.manages_keys,
-        expires_ms=key.expires_ms,
-    )
+    return Caller.of(key)
 
 
 def create_key(
-    core: Core, account: str, rights: KeyRights, description: str | None = None
+    core: Core,
+    account: str,
+    rights: KeyRights,
+    description: str | None = None,
+    *,
+    signing: bool = False,
 ) -> tuple[AccessKey, str]:
-    """Make a key, which is answered with its secret; the first one creates its account."""
+    """Make a key, which is answered with its secret; the first one creates its account.
+
+    `signing`: its secret may sign, too, as the SDKs of other services do.
+    """
     check_name("account", account, ACCOUNT_NAME)
+    if signing and rights.admin:
+        raise InvalidParameter("signing", "must not be given for an admin key, which does not sign")
     secret, digest = new_secret(core)
+    parts = [new_id(core.random) for _ in range(3 if signing else 2)]
+    # Long, and of this beginning, as SDKs of other services want theirs.
+    key_id = f"{SIGNING_ID}{''.join(parts)[:32]}" if signing else f"CK{''.join(parts)[:18]}"
     key = AccessKey(
         **msgspec.structs.asdict(_checked(core, account, rights)),
-        id="CK" + new_id(core.random) + new_id(core.random)[:6],
+        id=key_id,
         account=account,
         created_ms=core.now_ms(),
         secret_sha256=digest,
+        sealed_secret=core.sealing.seal(key_id, secret) if signing else None,
         description=description,
     )
     writes = [
@@ -136,14 +177,20 @@ def create_key(
 
 
 def create_key_as(
-    core: Core, caller: Caller, account: str | None, rights: KeyRights, description: str | None
+    core: Core,
+    caller: Caller,
+    account: str | None,
+    rights: KeyRights,
+    description: str | None,
+    *,
+    signing: bool = False,
 ) -> tuple[AccessKey, str]:
     """Make a key on behalf of a caller: for its own account, or, as an admin, for any."""
     target = account_named(caller, account)
     if rights.admin and not caller.admin:
         raise Forbidden("only an admin key makes admin keys")
     _check_outranks(caller, _checked(core, target, rights))
-    return create_key(core, target, rights, description)
+    return create_key(core, target, rights, description, signing=signing)
 
 
 def account_named(caller: Caller, account: str | None) -> str:
@@ -180,15 +227,21 @@ def rotate_key(
         found = _manageable(core, caller, key_id)
         key, now_ms = found.value, core.now_ms()
         until_ms = now_ms + grace_seconds * 1_000
-        rotated = replace(key, secret_sha256=digest)
+        sealed = core.sealing.seal(key_id, secret) if key.signing else None
+        rotated = replace(key, secret_sha256=digest, sealed_secret=sealed)
         if key.previous_sha256 is None or now_ms >= key.previous_until_ms:
             rotated = replace(
-                rotated, previous_sha256=key.secret_sha256, previous_until_ms=until_ms
+                rotated,
+                previous_sha256=key.secret_sha256,
+                previous_sealed=key.sealed_secret,
+                previous_until_ms=until_ms,
             )
         else:
             rotated = replace(rotated, previous_until_ms=min(key.previous_until_ms, until_ms))
         if rotated.previous_until_ms <= now_ms:
-            rotated = replace(rotated, previous_sha256=None, previous_until_ms=0)
+            rotated = replace(
+                rotated, previous_sha256=None, previous_sealed=None, previous_until_ms=0
+            )
         writes = [
             directory.put_over(core, key_place(key_id), rotated, found.version),
             directory.put(core, account_key_place(key.account, key_id), rotated),

@@ -64,6 +64,17 @@ def decode(body: bytes, shape: type[T], most_bytes: int = REQUEST_BYTES) -> T:
         raise MalformedRequest from error
 
 
+def read_values(given: object, shape: type[T]) -> T:
+    """Read values that were not JSON as `shape`, whose ranges hold as in a request.
+
+    Raises InvalidParameter, as `decode` does.
+    """
+    try:
+        return convert(given, shape)
+    except msgspec.ValidationError as error:
+        raise _explain(str(error), shape) from error
+
+
 def convert_texts(given: object, shape: type[T]) -> T:
     """Read values as `shape` whose numbers and booleans may be texts: `"5"`, `"true"`.
 

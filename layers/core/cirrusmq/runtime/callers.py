@@ -19,7 +19,10 @@ V = TypeVar("V")
 MINUTE_MS = 60_000
 WRONG_KEYS = 30
 """Of an address in a minute, to one environment."""
+OPENED_MS = 300_000
+"""How long an unsealed secret is kept in memory."""
 _MOST = 10_000
+_MOST_OPENED = 1_000
 
 
 class Callers:
@@ -30,6 +33,7 @@ class Callers:
         self._good: dict[str, str] = {}
         self._unknown: dict[str, int] = {}
         self._wrong: dict[str, int] = {}
+        self._opened: dict[bytes, tuple[str, int]] = {}
         self._minute = 0
         self._lock = threading.Lock()
 
@@ -45,6 +49,19 @@ class Callers:
         """Remember a secret, by its digest, that was right."""
         with self._lock:
             _remember(self._good, key_id, digest)
+
+    def opened(self, sealed: bytes, now_ms: int) -> str | None:
+        """A secret that was unsealed here at most five minutes ago."""
+        with self._lock:
+            secret, until_ms = self._opened.get(sealed, (None, 0))
+            return secret if now_ms < until_ms else None
+
+    def note_opened(self, sealed: bytes, secret: str, now_ms: int) -> None:
+        """Remember an unsealed secret."""
+        with self._lock:
+            if len(self._opened) >= _MOST_OPENED:
+                self._opened.clear()
+            self._opened[sealed] = secret, now_ms + OPENED_MS
 
     def note_wrong(self, source: str | None, key_id: str, now_ms: int, *, unknown: bool) -> None:
         """Count a wrong key of an address; `unknown`: there is no key of this id at all."""

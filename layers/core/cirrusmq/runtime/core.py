@@ -95,6 +95,18 @@ class Called(msgspec.Struct, frozen=True, kw_only=True):
     """Whether it may still run."""
 
 
+class Sealing(Protocol):
+    """Secrets of signing keys, kept so that they can be read again; bound to their key's id."""
+
+    def seal(self, key_id: str, secret: str) -> bytes:
+        """The secret, encrypted; Unavailable."""
+        ...
+
+    def unseal(self, key_id: str, sealed: bytes) -> str:
+        """The secret that was sealed for the key of this id; Unavailable."""
+        ...
+
+
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Parameters of the deployment."""
 
@@ -167,6 +179,8 @@ class Core(msgspec.Struct, frozen=True, kw_only=True):
     """What Lambda gave up: events of the stream and invocations."""
     bodies: Bodies
     """The bucket for the messages of large sends."""
+    sealing: Sealing
+    """Encrypts the secrets of signing keys."""
     real_seconds: Callable[[], int] = lambda: int(time.time())
     """The real time in epoch seconds, for signatures that others check."""
     settings: Settings = Settings()

@@ -6,7 +6,7 @@ import contextlib
 import contextvars
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from functools import cached_property
 from ipaddress import ip_network
@@ -25,6 +25,7 @@ from botocore.exceptions import (
     HTTPClientError,
 )
 
+from cirrusmq.base.errors import Unavailable
 from cirrusmq.runtime.core import Called, GivenUp, Posted, Settings
 
 A = TypeVar("A")
@@ -214,6 +215,48 @@ class SecretDocument:
         answer = self._client.get_secret_value(SecretId=os.environ["SECRET_ARN"])
         document: str = answer["SecretString"]
         return document
+
+
+class KeySealing:
+    """Encrypts and decrypts with the deployment's key, through KMS."""
+
+    CONTEXT = "cirrusmq:signing-key"
+    """The policies allow either under this context alone, which no table or bucket has."""
+
+    def __init__(self, session: botocore.session.Session) -> None:
+        self._session = session
+
+    @cached_property
+    def _client(self) -> Any:
+        limits = Config(connect_timeout=2, read_timeout=5, retries={"total_max_attempts": 2})
+        return self._session.create_client("kms", config=limits)
+
+    def seal(self, key_id: str, secret: str) -> bytes:
+        """The secret, encrypted; Unavailable."""
+        context = {self.CONTEXT: key_id}
+        with _unavailable():
+            sealed: bytes = self._client.encrypt(
+                KeyId=os.environ["SEALING_KEY"],
+                Plaintext=secret.encode(),
+                EncryptionContext=context,
+            )["CiphertextBlob"]
+        return sealed
+
+    def unseal(self, key_id: str, sealed: bytes) -> str:
+        """The secret that was sealed for the key of this id; Unavailable."""
+        context = {self.CONTEXT: key_id}
+        with _unavailable():
+            answer = self._client.decrypt(CiphertextBlob=sealed, EncryptionContext=context)
+        secret: bytes = answer["Plaintext"]
+        return secret.decode()
+
+
+@contextlib.contextmanager
+def _unavailable() -> Iterator[None]:
+    try:
+        yield
+    except (BotoCoreError, ClientError, HTTPClientError) as error:
+        raise Unavailable from error
 
 
 class InParallel:

@@ -85,6 +85,9 @@ class KeyState(Body):
     admin: bool
     scope: Annotated[Scope | None, Meta(description="null: every call in its account")]
     manages_keys: Annotated[bool, Meta(description="makes, rotates and deletes keys")]
+    signing: Annotated[
+        bool, Meta(description="its secret may sign calls of other services' SDKs, too")
+    ]
     description: str | None
     created_at: Time
     expires_at: Time | None
@@ -102,6 +105,7 @@ class KeyState(Body):
             admin=key.admin,
             scope=key.scope,
             manages_keys=key.admin or key.manages_keys is not False,
+            signing=key.signing,
             description=key.description,
             created_at=format_time(key.created_ms),
             expires_at=_time(key.expires_ms),

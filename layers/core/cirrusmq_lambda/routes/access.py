@@ -40,6 +40,7 @@ class KeyRequest(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     admin: bool = False
     scope: Scope | None = None
     manages_keys: bool = False
+    signing: bool = False
     expires_at: str | None = None
     description: (
         Annotated[str, Meta(max_length=256, description="a text of at most 256 characters")] | None
@@ -77,7 +78,9 @@ def create_key(request: Request) -> Created[NewKey]:
         manages_keys=body.manages_keys or body.admin,
         expires_ms=expires_ms,
     )
-    key, secret = keys.create_key_as(request.core, caller, account, rights, body.description)
+    key, secret = keys.create_key_as(
+        request.core, caller, account, rights, body.description, signing=body.signing
+    )
     return Created(NewKey.of(key, None, secret=secret))
 
 

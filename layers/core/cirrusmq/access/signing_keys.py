@@ -1,0 +1,70 @@
+"""Callers that sign: their key's secret never travels, so it has to be known here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from cirrusmq.access.keys import AccessKey, Caller
+from cirrusmq.access.last_use import note_use
+from cirrusmq.base.errors import Throttled
+from cirrusmq.runtime.callers import MINUTE_MS
+from cirrusmq.runtime.core import Core
+from cirrusmq.storage import directory
+from cirrusmq.storage.directory_keys import key_place
+
+_NOBODY = "nobody's secret, of as many characters as others"
+_SIGNS = "signs"
+"""In the place of a good secret's digest, in an environment's memory of its callers."""
+
+
+class UnknownKeyError(Exception):
+    """No signing key has this id, or it has expired."""
+
+
+class WrongSignatureError(Exception):
+    """The signature was not made with the key's secret."""
+
+
+def verify_signature(
+    core: Core, key_id: str, is_signed_with: Callable[[str], bool], source: str | None = None
+) -> Caller:
+    """The caller with the key of this id; `is_signed_with` says whether a secret made a signature.
+
+    Raises UnknownKeyError, WrongSignatureError. In a deployment that has rates, Throttled where
+    the address `source` sent too many wrong ones within a minute.
+    """
+    now_ms = core.now_ms()
+    slows = core.settings.account_requests_per_second > 0
+    if slows and core.callers.refuses(source, key_id, _SIGNS, now_ms):
+        left_seconds = (MINUTE_MS - now_ms % MINUTE_MS) // 1_000 + 1
+        raise Throttled("too many wrong signatures came from this address", left_seconds)
+    key = None
+    if not core.callers.is_unknown(key_id, now_ms):
+        key = directory.read_cached(core, key_place(key_id), AccessKey)
+    if key is None or not key.signing:
+        is_signed_with(_NOBODY)  # so that the time tells nothing
+        core.callers.note_wrong(source, key_id, now_ms, unknown=key is None)
+        raise UnknownKeyError
+    if not any(is_signed_with(secret) for secret in _secrets(core, key, now_ms)):
+        core.callers.note_wrong(source, key_id, now_ms, unknown=False)
+        raise WrongSignatureError
+    if key.expires_ms is not None and now_ms >= key.expires_ms:
+        raise UnknownKeyError
+    core.callers.note_good(key.id, _SIGNS)
+    note_use(core, key.id)
+    return Caller.of(key)
+
+
+def _secrets(core: Core, key: AccessKey, now_ms: int) -> Iterator[str]:
+    """The key's secret, and the one before for as long as that is good."""
+    sealed = [key.sealed_secret]
+    if now_ms < key.previous_until_ms:
+        sealed.append(key.previous_sealed)
+    for each in sealed:
+        if each is None:
+            continue
+        secret = core.callers.opened(each, now_ms)
+        if secret is None:
+            secret = core.sealing.unseal(key.id, each)
+            core.callers.note_opened(each, secret, now_ms)
+        yield secret

@@ -1,0 +1,36 @@
+"""What is logged of calls in dialects: never a body, a signature or a secret."""
+
+from __future__ import annotations
+
+from cirrusmq.access.keys import Caller
+from cirrusmq.base.errors import CirrusMQError, Unavailable
+from cirrusmq_dialects.calling import Call
+from cirrusmq_lambda import audit, observability
+
+
+def told(call: Call, action: str, error: Exception) -> CirrusMQError:
+    """The error as the caller is told of it; an unexpected one is logged."""
+    if isinstance(error, CirrusMQError):
+        return error
+    fields = {"request_id": call.id, "action": action}
+    observability.logger.error("unexpected", exc_info=error, extra=fields)
+    return Unavailable("Something went wrong; the call is in the log.")
+
+
+def note(
+    call: Call, action: str, caller: Caller | None, resource: str, code: str, key_id: str | None
+) -> None:
+    """Write a call that changes something, or is refused for its key, into the audit.
+
+    `action` with its dialect: `sqs CreateQueue`. `key_id`: the one that a refused call claims.
+    """
+    audit.record(
+        now_ms=call.core.now_ms(),
+        request_id=call.id,
+        route=action,
+        name=resource,
+        code=code,
+        account=caller.account if caller else None,
+        key_id=caller.key_id if caller else audit.claimed_key_id(f"{key_id}:"),
+        source=call.source,
+    )

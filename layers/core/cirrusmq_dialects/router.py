@@ -1,0 +1,40 @@
+"""Whose call it is: told by path and headers alone, before anything is read."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any
+
+from cirrusmq.base.errors import NotFound
+from cirrusmq.wiring import bootstrap
+from cirrusmq_dialects.calling import Context, read_call
+from cirrusmq_lambda import problems
+
+FORM = "application/x-www-form-urlencoded"
+
+
+def dialect_of(method: str, path: str, headers: Mapping[str, str]) -> str | None:
+    """The name of the dialect that a call is in; None where it is in none.
+
+    SQS is called by a header, or, by clients from before 2023, with a signed form, at any path.
+    """
+    if method == "POST":
+        if headers.get("x-amz-target", "").startswith("AmazonSQS."):
+            return "sqs"
+        is_form = headers.get("content-type", "").lower().startswith(FORM)
+        if is_form and headers.get("authorization", "").startswith("AWS4-HMAC-SHA256"):
+            return "sqs"
+    return None
+
+
+def serve(event: dict[str, Any], context: Context) -> dict[str, Any]:
+    """Answer an event in the dialect that its call is in, if this deployment has that one."""
+    call = read_call(event, context, bootstrap.service())
+    name = dialect_of(call.method, call.path, call.headers)
+    if name is None or name not in os.environ.get("DIALECTS", "").split(","):
+        return problems.problem(NotFound(), call.id)
+    # Never another one: each would be a part of the others' cold starts.
+    answer: dict[str, Any] = import_module(f"cirrusmq_dialects.{name}").serve(call)
+    return answer

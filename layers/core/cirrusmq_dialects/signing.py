@@ -1,0 +1,41 @@
+"""Callers by their signatures: the key, then the time, then the account's rate."""
+
+from __future__ import annotations
+
+import hmac
+import re
+from collections.abc import Callable
+
+from cirrusmq.access.keys import Caller
+from cirrusmq.access.rate_limit import admit
+from cirrusmq.access.signing_keys import UnknownKeyError, verify_signature
+from cirrusmq_dialects.calling import Call
+
+WINDOW_SECONDS = 900
+"""Of real time, on either side: a signature is good for as long."""
+_KEY_ID = re.compile(r"[A-Za-z0-9]{1,128}", re.ASCII)
+
+
+class ExpiredError(Exception):
+    """The time of the signature is too far from now."""
+
+
+def same(given: str, computed: str) -> bool:
+    """Whether a signature is the one that was computed; takes as long for any."""
+    return hmac.compare_digest(given.encode("utf-8", "replace"), computed.encode())
+
+
+def authenticate(
+    call: Call, key_id: str, is_signed_with: Callable[[str], bool], signed_at: float
+) -> Caller:
+    """Who made a call that was signed at a time, in seconds since the epoch.
+
+    UnknownKeyError, WrongSignatureError, ExpiredError; Throttled.
+    """
+    if not _KEY_ID.fullmatch(key_id):
+        raise UnknownKeyError
+    caller = verify_signature(call.core, key_id, is_signed_with, call.source)
+    if abs(call.core.real_seconds() - signed_at) > WINDOW_SECONDS:
+        raise ExpiredError
+    admit(call.core, caller.account)
+    return caller
