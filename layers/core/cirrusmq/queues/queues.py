@@ -21,7 +21,7 @@ from cirrusmq.model.queue import (
     change_attributes,
     create_attributes,
 )
-from cirrusmq.queues.resources import Resource, expire_resource, put_resource
+from cirrusmq.queues.resources import Resource, expire_resource, find_resource, put_resource
 from cirrusmq.runtime.core import Core
 from cirrusmq.storage import directory
 from cirrusmq.storage.directory import Document
@@ -180,6 +180,20 @@ def list_queues(
         Queue,
         lambda queue: queue.name.startswith(prefix),
     )
+
+
+def dead_letter_sources(core: Core, queue: Queue) -> list[Queue]:
+    """The queues whose dead letters this one takes, by name; a read unit for each."""
+    users = core.store.get(core.tables.directory, *queue_users_place(queue.id)) or {}
+    ids = users.get("dead_letters_of", {"SS": []})["SS"]
+    named = [found for each in ids if (found := find_resource(core, each)) is not None]
+    # Subscriptions are among the users as well.
+    read = [
+        directory.read(core, queue_place(found.account, found.name), Queue)
+        for found in named
+        if found.kind == "queue"
+    ]
+    return sorted((found.value for found in read if found), key=lambda queue: queue.name)
 
 
 def find_queue(core: Core, account: str, name: str) -> Document[Queue]:

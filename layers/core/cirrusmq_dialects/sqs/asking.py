@@ -1,0 +1,69 @@
+"""A request whose caller is known: its members, and the queues that they name."""
+
+from __future__ import annotations
+
+import contextlib
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from cirrusmq.access.keys import Caller
+from cirrusmq.access.permissions import Need, find_queue
+from cirrusmq.access.scopes import RIGHTS, Right
+from cirrusmq.base.errors import Forbidden
+from cirrusmq.model.queue import Queue
+from cirrusmq.runtime.core import Core
+from cirrusmq_dialects.calling import Call
+from cirrusmq_dialects.sqs.names import ref_in_url
+from cirrusmq_dialects.sqs.reading import Members, needed_text
+
+SHOW: tuple[Right, ...] = RIGHTS
+SEND: tuple[Right, ...] = ("send",)
+RECEIVE: tuple[Right, ...] = ("receive",)
+MANAGE: tuple[Right, ...] = ("manage",)
+_NEEDS: dict[tuple[Right, ...], tuple[Need, ...]] = {
+    # A grant to send or to receive alone tells no attributes, but lets the queue be found.
+    SHOW: ("info", "send", "receive"),
+    SEND: ("send",),
+    RECEIVE: ("receive",),
+    MANAGE: ("admin",),
+}
+
+
+class Asked(msgspec.Struct, frozen=True, kw_only=True):
+    """What a caller asks for."""
+
+    call: Call
+    caller: Caller
+    region: str
+    """The one that it signs for, and finds in ARNs."""
+    members: Members
+    answer_share: int = 1
+    """An answer's bytes for each of the core's, at most: XML escapes more than JSON does."""
+
+    @property
+    def core(self) -> Core:
+        """The core that it is asked of."""
+        return self.call.core
+
+    def queue_ref(self) -> str:
+        """The queue in `QueueUrl`, as the core's callers name it."""
+        return ref_in_url(needed_text(self.members, "QueueUrl"), self.caller.account)
+
+    def find(self, rights: tuple[Right, ...], *needs: Need) -> Queue:
+        """The queue in `QueueUrl`, if the caller has one of the rights, and a need, there."""
+        return self.find_named(self.queue_ref(), rights, *needs)
+
+    def find_named(self, ref: str, rights: tuple[Right, ...], *needs: Need) -> Queue:
+        """As `find`, of a queue by its name. Forbidden; QueueNotFound."""
+        self.caller.require(rights, "queues", ref)
+        *others, last = needs or _NEEDS[rights]
+        for need in others:
+            with contextlib.suppress(Forbidden):
+                return find_queue(self.core, self.caller, ref, need)
+        return find_queue(self.core, self.caller, ref, last)
+
+    def finder(self, rights: tuple[Right, ...]) -> Any:
+        """Answers the queue in `QueueUrl` as it is at that time."""
+        return partial(self.find_named, self.queue_ref(), rights)

@@ -1,0 +1,204 @@
+"""Attributes of queues: SQS's as the core's, and the core's as SQS shows them.
+
+Some that the core has no place for are labels of the queue: `sqs.DeduplicationScope`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from cirrusmq.base.limits import LABELS
+from cirrusmq.model.queue import Queue, QueueAttributes
+from cirrusmq.queues.counts import Counts
+from cirrusmq_dialects.sqs.errors import SqsError
+from cirrusmq_dialects.sqs.names import FIFO, arn, ref_in_arn, shown_name
+
+LARGEST_BYTES = 1_048_576
+DEFAULTS = {
+    "delay_seconds": 0,
+    "max_message_bytes": 262_144,
+    "message_retention_seconds": 345_600,
+    "receive_wait_seconds": 0,
+    "visibility_timeout_seconds": 30,
+}
+"""Of a queue that is made by SQS's call: some are not the core's."""
+_NUMBERS = {
+    "DelaySeconds": ("delay_seconds", 0, 900),
+    "MaximumMessageSize": ("max_message_bytes", 1_024, LARGEST_BYTES),
+    "MessageRetentionPeriod": ("message_retention_seconds", 60, 1_209_600),
+    "ReceiveMessageWaitTimeSeconds": ("receive_wait_seconds", 0, 20),
+    "VisibilityTimeout": ("visibility_timeout_seconds", 1, 43_200),
+}
+_FIFO_LABELS: dict[str, tuple[str, ...]] = {
+    "ContentBasedDeduplication": ("false", "true"),
+    "DeduplicationScope": ("queue", "messageGroup"),
+    "FifoThroughputLimit": ("perQueue", "perMessageGroupId"),
+}
+"""With their values, the default first."""
+_WITHOUT_EFFECT = frozenset(
+    {"KmsMasterKeyId", "KmsDataKeyReusePeriodSeconds", "SqsManagedSseEnabled"}
+)
+"""Everything is encrypted, by the deployment's own key."""
+_COUNTS = {
+    "ApproximateNumberOfMessages": "active",
+    "ApproximateNumberOfMessagesNotVisible": "inactive",
+    "ApproximateNumberOfMessagesDelayed": "delayed",
+}
+_TOLD = frozenset({"QueueArn", "CreatedTimestamp", "LastModifiedTimestamp", *_COUNTS})
+_KNOWN = (
+    frozenset({*_NUMBERS, *_FIFO_LABELS, "FifoQueue", "Policy", "RedrivePolicy"})
+    | frozenset({"RedriveAllowPolicy"})
+    | _WITHOUT_EFFECT
+    | _TOLD
+)
+_LABEL = "sqs."
+_INTEGER = re.compile(r"[0-9]{1,9}", re.ASCII)
+
+
+class RedrivePolicy(msgspec.Struct, frozen=True):
+    """The text of a RedrivePolicy; members that it has besides are ignored."""
+
+    deadLetterTargetArn: str  # noqa: N815 - its name there
+    maxReceiveCount: int | str  # noqa: N815
+
+
+def read_attributes(
+    given: Mapping[str, str], account: str, before: QueueAttributes | None, fifo: bool
+) -> dict[str, Any]:
+    """Attributes as a request of the core has them; `before`: those of a queue that exists.
+
+    `fifo`: whether the queue is one. InvalidAttributeName, InvalidAttributeValue.
+    """
+    changes: dict[str, Any] = {}
+    labels = dict(before.labels) if before else {}
+    for name, value in given.items():
+        if name in _NUMBERS:
+            native, low, high = _NUMBERS[name]
+            number = int(value) if _INTEGER.fullmatch(value) else -1
+            if not low <= number <= high:
+                raise _invalid(name)
+            changes[native] = number
+        elif name in _FIFO_LABELS:
+            if not fifo:
+                raise SqsError("InvalidAttributeName", f"Unknown Attribute {name}.")
+            if value.lower() not in map(str.lower, _FIFO_LABELS[name]):
+                raise _invalid(name)
+            chosen = next(each for each in _FIFO_LABELS[name] if each.lower() == value.lower())
+            labels.pop(_LABEL + name, None)
+            if chosen != _FIFO_LABELS[name][0]:
+                labels[_LABEL + name] = chosen
+        elif name == "FifoQueue":
+            if value.lower() != str(fifo).lower():
+                raise _invalid(name)
+        elif name == "RedrivePolicy":
+            changes["dead_letter"] = _read_redrive(value, account, before)
+        elif name in ("Policy", "RedriveAllowPolicy"):
+            if value and "allowAll" not in value:
+                raise SqsError(
+                    "UnsupportedOperation",
+                    f"{name} is not supported: other accounts get grants of the queue",
+                )
+        elif name not in _WITHOUT_EFFECT:
+            raise SqsError("InvalidAttributeName", f"Unknown Attribute {name[:80]}.")
+    if labels != (before.labels if before else {}):
+        changes["labels"] = labels
+    return changes
+
+
+def _read_redrive(
+    value: str, account: str, before: QueueAttributes | None
+) -> dict[str, Any] | None:
+    """A dead_letter; what the queue has besides is kept."""
+    if not value:
+        return None
+    try:
+        policy = msgspec.json.decode(value, type=RedrivePolicy)
+        count = int(policy.maxReceiveCount)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, ValueError) as error:
+        raise _invalid("RedrivePolicy") from error
+    if not 1 <= count <= 1_000:
+        raise _invalid("RedrivePolicy")
+    queue = ref_in_arn("RedrivePolicy", policy.deadLetterTargetArn, account)
+    if ":" in queue:
+        raise SqsError(
+            "InvalidAttributeValue", "A dead-letter queue must be of the account of its source."
+        )
+    fields: dict[str, Any] = {"queue": queue, "max_receives": count}
+    held = before.dead_letter if before else None
+    if held is not None and held.max_age_seconds is not None:
+        fields["max_age_seconds"] = held.max_age_seconds
+    return fields
+
+
+def check_names(asked: Iterable[str]) -> list[str]:
+    """The names of attributes that a caller asks for; InvalidAttributeName."""
+    names = list(asked)
+    for name in names:
+        if name != "All" and name not in _KNOWN:
+            raise SqsError("InvalidAttributeName", f"Unknown Attribute {name[:80]}.")
+    return sorted(_KNOWN) if "All" in names else names
+
+
+def asks_for_counts(names: Iterable[str]) -> bool:
+    """Whether messages have to be counted."""
+    return not _COUNTS.keys().isdisjoint(names)
+
+
+def show(queue: Queue, region: str, counts: Counts | None) -> dict[str, str]:
+    """All attributes of a queue, as texts."""
+    held = queue.attributes
+    found = {name: str(int(getattr(held, _NUMBERS[name][0]))) for name in _NUMBERS}
+    found |= {
+        "QueueArn": arn(region, queue.account, shown_name(queue)),
+        "CreatedTimestamp": str(queue.created_ms // 1000),
+        "LastModifiedTimestamp": str(queue.modified_ms // 1000),
+        "SqsManagedSseEnabled": "true",
+    }
+    if counts is not None:
+        found |= {name: str(getattr(counts, kind)) for name, kind in _COUNTS.items()}
+    dead_letter = held.dead_letter
+    if dead_letter is not None and dead_letter.max_receives is not None:
+        name = dead_letter.queue
+        if held.ordered and name.endswith("_fifo"):
+            name = name.removesuffix("_fifo") + FIFO
+        policy = {
+            "deadLetterTargetArn": arn(region, queue.account, name),
+            "maxReceiveCount": dead_letter.max_receives,
+        }
+        found["RedrivePolicy"] = msgspec.json.encode(policy).decode()
+    if held.ordered:
+        found["FifoQueue"] = "true"
+        found |= {name: fifo_attribute(queue, name) for name in _FIFO_LABELS}
+    return found
+
+
+def fifo_attribute(queue: Queue, name: str) -> str:
+    """The value of an attribute that FIFO queues alone have."""
+    return queue.attributes.labels.get(_LABEL + name, _FIFO_LABELS[name][0])
+
+
+def tags(queue: Queue) -> dict[str, str]:
+    """The tags of a queue: its labels, but for those that are attributes."""
+    held = queue.attributes.labels
+    return {name: value for name, value in held.items() if not name.startswith(_LABEL)}
+
+
+def check_tags(given: Mapping[str, str]) -> None:
+    """InvalidParameterValue for a tag that no queue can have."""
+    for name in given:
+        if name.startswith(_LABEL) or not name:
+            raise SqsError("InvalidParameterValue", f"Tag keys must not begin with {_LABEL}")
+
+
+def check_tag_count(labels: Mapping[str, str]) -> None:
+    """InvalidParameterValue where a queue would have more labels than it can."""
+    if len(labels) > LABELS:
+        raise SqsError("InvalidParameterValue", f"A queue has at most {LABELS} tags.")
+
+
+def _invalid(name: str) -> SqsError:
+    return SqsError("InvalidAttributeValue", f"Invalid value for the parameter {name}.")

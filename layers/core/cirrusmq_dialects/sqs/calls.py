@@ -1,0 +1,41 @@
+"""The actions, each by one function on the core's operations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from cirrusmq_dialects.sqs import message_calls, queue_calls
+from cirrusmq_dialects.sqs.asking import Asked
+
+ACTIONS: dict[str, Callable[[Asked], dict[str, Any]]] = {
+    "AddPermission": queue_calls.refuse_permissions,
+    "ChangeMessageVisibility": message_calls.change_message_visibility,
+    "ChangeMessageVisibilityBatch": message_calls.change_message_visibility_batch,
+    "CreateQueue": queue_calls.create_queue,
+    "DeleteMessage": message_calls.delete_message,
+    "DeleteMessageBatch": message_calls.delete_message_batch,
+    "DeleteQueue": queue_calls.delete_queue,
+    "GetQueueAttributes": queue_calls.get_queue_attributes,
+    "GetQueueUrl": queue_calls.get_queue_url,
+    "ListDeadLetterSourceQueues": queue_calls.list_dead_letter_source_queues,
+    "ListQueueTags": queue_calls.list_queue_tags,
+    "ListQueues": queue_calls.list_queues,
+    "PurgeQueue": queue_calls.purge_queue,
+    "ReceiveMessage": message_calls.receive_message,
+    "RemovePermission": queue_calls.refuse_permissions,
+    "SendMessage": message_calls.send_message,
+    "SendMessageBatch": message_calls.send_message_batch,
+    "SetQueueAttributes": queue_calls.set_queue_attributes,
+    "TagQueue": queue_calls.tag_queue,
+    "UntagQueue": queue_calls.untag_queue,
+}
+ATTRIBUTES = frozenset({"CreateQueue", "DeleteQueue", "SetQueueAttributes"})
+"""Their refusals are those of values of attributes."""
+CHANGES = frozenset(
+    {
+        *("CreateQueue", "DeleteQueue", "PurgeQueue", "SetQueueAttributes"),
+        *("TagQueue", "UntagQueue"),
+    }
+)
+"""They are in the audit, as their native calls are."""

@@ -1,0 +1,198 @@
+"""A message's body and attributes: as SQS has them, and as the core keeps them."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from cirrusmq.model.message import Message
+from cirrusmq_dialects import typed_attributes
+from cirrusmq_dialects.sqs.errors import SqsError, missing
+from cirrusmq_dialects.sqs.reading import Members, objects, text
+from cirrusmq_dialects.typed_attributes import Typed
+
+TRACE, ONCE = "$trace", "$once"
+"""Attributes of the core's in which a message has its X-Ray header and its deduplication id."""
+TRACE_HEADER = "AWSTraceHeader"
+_ATTRIBUTES = 10
+_NOT_ALLOWED = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_TYPE = re.compile(r"(?=.{1,256}\Z)(String|Number|Binary)(\.[A-Za-z0-9_.-]+)?", re.ASCII)
+_NAME = re.compile(r"(?=.{1,256}\Z)[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*", re.ASCII)
+_RESERVED = ("aws.", "amazon.")
+_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,3})?", re.ASCII)
+
+
+class Content(msgspec.Struct, frozen=True, kw_only=True):
+    """What a sender gave of a message."""
+
+    body: str
+    attributes: dict[str, Typed]
+    trace: str | None
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of the body, and of the attributes' names, types and values."""
+        size = len(self.body.encode())
+        for name, (kind, value) in self.attributes.items():
+            size += len(name.encode()) + len(kind) + len(_bytes(value))
+        return size
+
+    def native(self, once: str | None) -> dict[str, Any]:
+        """The message in a request of the core's; `once`: the deduplication id to show later."""
+        kept = typed_attributes.write(self.attributes)
+        if self.trace is not None:
+            kept[TRACE] = self.trace
+        if once is not None:
+            kept[ONCE] = once
+        shown = {
+            name: value if isinstance(value, str) else {"base64": base64.b64encode(value).decode()}
+            for name, value in kept.items()
+        }
+        return {"body": self.body, "attributes": shown} if shown else {"body": self.body}
+
+    def digests(self) -> dict[str, str]:
+        """The MD5s by which an SDK checks what was stored."""
+        found = {"MD5OfMessageBody": md5(self.body.encode())}
+        if self.attributes:
+            found["MD5OfMessageAttributes"] = attributes_md5(self.attributes)
+        if self.trace is not None:
+            traced = {TRACE_HEADER: Typed("String", self.trace)}
+            found["MD5OfMessageSystemAttributes"] = attributes_md5(traced)
+        return found
+
+
+def read_content(members: Members) -> Content:
+    """The content of a message in a request, checked."""
+    body = text(members, "MessageBody")
+    if not body:
+        raise missing("MessageBody")
+    odd = _NOT_ALLOWED.search(body)
+    if odd is not None:
+        raise SqsError(
+            "InvalidMessageContents",
+            f"Invalid character U+{ord(odd[0]):04X} was found in the message body, the set of"
+            " allowed characters is #x9 | #xA | #xD | [#x20 to #xD7FF] | [#xE000 to #xFFFD]"
+            " | [#x10000 to #x10FFFF]",
+        )
+    given = objects(members, "MessageAttributes")
+    if len(given) > _ATTRIBUTES:
+        raise SqsError(
+            "InvalidParameterValue",
+            f"Number of message attributes [{len(given)}] exceeds the allowed maximum"
+            f" [{_ATTRIBUTES}].",
+        )
+    system = objects(members, "MessageSystemAttributes")
+    trace = None
+    for name, value in system.items():
+        if name != TRACE_HEADER:
+            raise SqsError(
+                "InvalidParameterValue", f"Message system attribute {name[:80]} is not known."
+            )
+        trace = str(_read_typed(name, value).value)
+    return Content(
+        body=body,
+        attributes={name: _read_attribute(name, value) for name, value in given.items()},
+        trace=trace,
+    )
+
+
+def shown_body(message: Message) -> str:
+    """A body as SQS shows it: bytes of the core's own senders as base64."""
+    if isinstance(message.body, str):
+        return message.body
+    return base64.b64encode(message.body).decode()
+
+
+def shown_attributes(message: Message, asked: Iterable[str]) -> dict[str, Typed]:
+    """The attributes that a receiver asks for: names, beginnings (`a.*`), `All` or `.*`."""
+    wanted = list(asked)
+    if not wanted:
+        return {}
+    found = typed_attributes.read(message.attributes)
+    return {name: typed for name, typed in found.items() if any(_fits(name, w) for w in wanted)}
+
+
+def to_members(attributes: Mapping[str, Typed]) -> dict[str, dict[str, str]]:
+    """Attributes as an answer has them."""
+    return {
+        name: {"DataType": kind, "StringValue": value}
+        if isinstance(value, str)
+        else {"DataType": kind, "BinaryValue": base64.b64encode(value).decode()}
+        for name, (kind, value) in attributes.items()
+    }
+
+
+def attributes_md5(attributes: Mapping[str, Typed]) -> str:
+    """The MD5 of attributes, in hexadecimal digits."""
+    digest = hashlib.md5(usedforsecurity=False)
+    for name in sorted(attributes, key=str.encode):
+        kind, value = attributes[name]
+        for part in (name.encode(), kind.encode()):
+            digest.update(len(part).to_bytes(4, "big") + part)
+        content = _bytes(value)
+        mark = b"\1" if isinstance(value, str) else b"\2"
+        digest.update(mark + len(content).to_bytes(4, "big") + content)
+    return digest.hexdigest()
+
+
+def md5(content: bytes) -> str:
+    """The MD5 of bytes, in hexadecimal digits."""
+    return hashlib.md5(content, usedforsecurity=False).hexdigest()
+
+
+def _fits(name: str, wanted: str) -> bool:
+    if wanted in ("All", ".*"):
+        return True
+    return name.startswith(wanted[:-1]) if wanted.endswith(".*") else name == wanted
+
+
+def _read_attribute(name: str, value: object) -> Typed:
+    if not _NAME.fullmatch(name) or name.lower().startswith(_RESERVED):
+        raise SqsError(
+            "InvalidParameterValue",
+            f"Message (user) attribute name '{name[:80]}' must be 1 to 256 alphanumeric characters,"
+            " '_', '-' and single '.', and must not begin with AWS. or Amazon.",
+        )
+    return _read_typed(name, value)
+
+
+def _read_typed(name: str, given: object) -> Typed:
+    told = f"Message (user) attribute '{name[:80]}'"
+    if not isinstance(given, dict):
+        raise SqsError("SerializationException", f"{told} must be a structure.")
+    kind = text(given, "DataType")
+    if not kind:
+        raise SqsError("InvalidParameterValue", f"{told} must contain a non-empty attribute type.")
+    if not _TYPE.fullmatch(kind):
+        raise SqsError(
+            "InvalidParameterValue",
+            f"{told} has an invalid message attribute type, the set of supported type prefixes is"
+            " Binary, Number, and String.",
+        )
+    binary = kind.startswith("Binary")
+    value = text(given, "BinaryValue" if binary else "StringValue")
+    if not value:
+        raise SqsError(
+            "InvalidParameterValue",
+            f"{told} must contain a non-empty value of type '{'Binary' if binary else 'String'}'.",
+        )
+    if binary:
+        try:
+            return Typed(kind, base64.b64decode(value, validate=True))
+        except (binascii.Error, ValueError) as error:
+            raise SqsError("SerializationException", f"{told} must be base64.") from error
+    if kind.startswith("Number") and not _NUMBER.fullmatch(value):
+        raise SqsError("InvalidParameterValue", f"{told} must be a number.")
+    if _NOT_ALLOWED.search(value):
+        raise SqsError("InvalidMessageContents", f"{told} has an invalid character.")
+    return Typed(kind, value)
+
+
+def _bytes(value: str | bytes) -> bytes:
+    return value.encode() if isinstance(value, str) else value

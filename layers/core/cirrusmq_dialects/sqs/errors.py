@@ -1,0 +1,111 @@
+"""Errors in SQS's own shapes and words, and those of the contract as one of them."""
+
+from __future__ import annotations
+
+from cirrusmq.base.errors import CirrusMQError
+
+_OWN = "AWS.SimpleQueueService."
+_QUERY_CODES = {
+    "QueueDoesNotExist": f"{_OWN}NonExistentQueue",
+    "QueueNameExists": "QueueAlreadyExists",
+    **{
+        shape: f"{_OWN}{shape}"
+        for shape in (
+            "BatchEntryIdsNotDistinct",
+            "BatchRequestTooLong",
+            "EmptyBatchRequest",
+            "InvalidBatchEntryId",
+            "MessageNotInflight",
+            "PurgeQueueInProgress",
+            "QueueDeletedRecently",
+            "TooManyEntriesInBatchRequest",
+            "UnsupportedOperation",
+        )
+    },
+}
+_COMMON = frozenset(
+    {
+        *("AccessDenied", "IncompleteSignature", "InternalFailure", "InvalidAction"),
+        *("InvalidClientTokenId", "InvalidParameterValue", "MissingAuthenticationToken"),
+        *("MissingParameter", "SerializationException", "ServiceUnavailable"),
+        "SignatureDoesNotMatch",
+    }
+)
+"""Those that are of all services, not of SQS."""
+_OF_CONTRACT = {
+    "AlreadyExists": "QueueNameExists",
+    "BatchTooLarge": "BatchRequestTooLong",
+    "Conflict": "UnsupportedOperation",
+    "Forbidden": "AccessDenied",
+    "InUse": "InvalidAttributeValue",
+    "LimitExceeded": "OverLimit",
+    "MalformedRequest": "SerializationException",
+    "NoDeadLetterQueue": "UnsupportedOperation",
+    "NotRewindable": "UnsupportedOperation",
+    "OperationNotFound": "ResourceNotFoundException",
+    "QueueNotFound": "QueueDoesNotExist",
+    "ReceiptExpired": "MessageNotInflight",
+    "Throttled": "RequestThrottled",
+    "Unauthenticated": "InvalidClientTokenId",
+    "Unavailable": "ServiceUnavailable",
+}
+_STATUS = {
+    "AccessDenied": 403,
+    "IncompleteSignature": 403,
+    "InternalFailure": 500,
+    "InvalidClientTokenId": 403,
+    "MissingAuthenticationToken": 403,
+    "ServiceUnavailable": 503,
+    "SignatureDoesNotMatch": 403,
+}
+NO_QUEUE = "The specified queue does not exist."
+
+
+class SqsError(Exception):
+    """A refusal, by the name of its shape."""
+
+    def __init__(self, shape: str, message: str) -> None:
+        super().__init__(message)
+        self.shape, self.message = shape, message
+
+    @property
+    def status(self) -> int:
+        """Of the HTTP answer."""
+        return _STATUS.get(self.shape, 400)
+
+    @property
+    def is_senders(self) -> bool:
+        """Whether the fault is the caller's."""
+        return self.status < 500
+
+    @property
+    def type(self) -> str:
+        """Its name in the JSON protocol."""
+        space = "com.amazon.coral.service" if self.shape in _COMMON else "com.amazonaws.sqs"
+        return f"{space}#{self.shape}"
+
+    @property
+    def query_code(self) -> str:
+        """Its name in the query protocol, by which SDKs compare."""
+        return _QUERY_CODES.get(self.shape, self.shape)
+
+
+def of_contract(error: CirrusMQError, *, attributes: bool = False) -> SqsError:
+    """The error of an operation of the core; `attributes`: of a call that sets them."""
+    if error.code == "QueueNotFound":
+        return SqsError("QueueDoesNotExist", NO_QUEUE)
+    shape = "InvalidAttributeValue" if attributes else "InvalidParameterValue"
+    return SqsError(_OF_CONTRACT.get(error.code, shape), error.detail)
+
+
+def missing(name: str) -> SqsError:
+    """A parameter that the action needs."""
+    return SqsError("MissingParameter", f"The request must contain the parameter {name}.")
+
+
+def invalid(name: str, value: object, reason: str) -> SqsError:
+    """A value of a parameter that is not allowed."""
+    return SqsError(
+        "InvalidParameterValue",
+        f"Value {str(value)[:200]} for parameter {name} is invalid. Reason: {reason}",
+    )

@@ -1,0 +1,255 @@
+"""Calls on queues."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+import msgspec
+
+from cirrusmq.access.permissions import authorize
+from cirrusmq.base.errors import Forbidden, QueueNotFound
+from cirrusmq.base.shapes import read_values
+from cirrusmq.model.queue import Queue, QueueInput, change_attributes
+from cirrusmq.model.source import queue_source
+from cirrusmq.operations.purge import purge
+from cirrusmq.queues.counts import count
+from cirrusmq.queues.queues import (
+    create_queue as make_queue,
+)
+from cirrusmq.queues.queues import (
+    dead_letter_sources,
+    update_queue,
+)
+from cirrusmq.queues.queues import (
+    list_queues as page_of_queues,
+)
+from cirrusmq.queues.receiver_management import delete_queue as remove_queue
+from cirrusmq.storage import counters, cursors
+from cirrusmq_dialects.sqs import attributes as shapes
+from cirrusmq_dialects.sqs.asking import MANAGE, SHOW, Asked
+from cirrusmq_dialects.sqs.errors import SqsError, invalid, missing
+from cirrusmq_dialects.sqs.names import (
+    FIFO,
+    native_name,
+    native_prefix,
+    queue_url,
+    ref,
+    shown_name,
+)
+from cirrusmq_dialects.sqs.reading import integer, needed_text, pairs, text, texts
+
+Result: TypeAlias = dict[str, Any]
+_PAGE = (1, 1_000)
+
+
+def create_queue(asked: Asked) -> Result:
+    """Make a queue, or find it where every attribute that is given has the value there."""
+    core, account = asked.core, asked.caller.account
+    name, given = needed_text(asked.members, "QueueName"), pairs(asked.members, "Attributes")
+    native, fifo = native_name(name), name.endswith(FIFO)
+    asked.caller.require(MANAGE, "queues", native)
+    if fifo != (given.get("FifoQueue", "").lower() == "true"):
+        raise SqsError(
+            "InvalidParameterValue",
+            "The name of a FIFO queue can only include alphanumeric characters, hyphens, or"
+            f" underscores, must end with {FIFO} suffix and be 1 to 80 in length, and its FifoQueue"
+            " is true.",
+        )
+    tags = pairs(asked.members, "tags")
+    shapes.check_tags(tags)
+    changes = shapes.read_attributes(given, account, None, fifo)
+    _check_target(asked, changes)
+    queue = _find(asked, native)
+    if queue is None:
+        labels = tags | changes.get("labels", {})
+        shapes.check_tag_count(labels)
+        fields = {**shapes.DEFAULTS, **changes, "ordered": fifo, "labels": labels}
+        try:
+            made = make_queue(core, account, native, read_values(fields, QueueInput))
+        except QueueNotFound as error:
+            raise _no_target(given) from error
+        queue, created = made
+        if created:
+            counters.note_use(core, queue.id)
+    else:
+        _check_same(queue, changes)
+    return {"QueueUrl": queue_url(asked.call.base_url, queue)}
+
+
+def get_queue_url(asked: Asked) -> Result:
+    """The URL of a queue."""
+    name = needed_text(asked.members, "QueueName")
+    owner = text(asked.members, "QueueOwnerAWSAccountId")
+    queue = asked.find_named(ref(name, owner, asked.caller.account), SHOW)
+    return {"QueueUrl": queue_url(asked.call.base_url, queue)}
+
+
+def list_queues(asked: Asked) -> Result:
+    """URLs of the caller's queues, by name."""
+    core, caller = asked.core, asked.caller
+    if caller.scope is not None and caller.scope.manage != "all":
+        raise Forbidden("the access key's scope lacks manage on all queues and topics")
+    most = integer(asked.members, "MaxResults", _PAGE)
+    token = text(asked.members, "NextToken")
+    if token and most is None:
+        raise missing("MaxResults")
+    prefix = text(asked.members, "QueueNamePrefix") or ""
+    limit = most or _PAGE[1]
+    found, more = page_of_queues(core, caller.account, native_prefix(prefix), limit, token or None)
+    urls = [
+        queue_url(asked.call.base_url, queue)
+        for queue in found
+        if shown_name(queue).startswith(prefix)
+    ]
+    return _page("QueueUrls", urls, more if most else None)
+
+
+def get_queue_attributes(asked: Asked) -> Result:
+    """Those attributes of a queue that are asked for."""
+    names = shapes.check_names(texts(asked.members, "AttributeNames"))
+    queue = asked.find(SHOW, "info")
+    counted = None
+    if shapes.asks_for_counts(names):
+        counted = count(asked.core, queue_source(queue, asked.core.now_ms()))
+    shown = shapes.show(queue, asked.region, counted)
+    found = {name: shown[name] for name in names if name in shown}
+    return {"Attributes": found} if found else {}
+
+
+def set_queue_attributes(asked: Asked) -> Result:
+    """Change some attributes; the others stay."""
+    core, given = asked.core, pairs(asked.members, "Attributes")
+    if not given:
+        raise missing("Attributes")
+    queue = asked.find(MANAGE)
+
+    def changed(before: Queue) -> Queue:
+        held = before.attributes
+        changes = shapes.read_attributes(given, before.account, held, held.ordered)
+        _check_target(asked, changes)
+        shapes.check_tag_count(changes.get("labels", {}))
+        read = read_values(changes, QueueInput)
+        core.settings.check_message_bytes(read.max_message_bytes)
+        return change_attributes(before, read, core.now_ms())
+
+    changed(queue)  # what is wrong is told before anything of the target is looked at
+    try:
+        update_queue(core, queue.account, queue.name, changed)
+    except QueueNotFound as error:
+        if "RedrivePolicy" not in given or _find(asked, asked.queue_ref()) is None:
+            raise
+        raise _no_target(given) from error
+    return {}
+
+
+def delete_queue(asked: Asked) -> Result:
+    """Delete a queue and its messages."""
+    named = asked.queue_ref()
+    asked.caller.require(MANAGE, "queues", named)
+    account, name = authorize(asked.core, asked.caller, named, "own")
+    remove_queue(asked.core, account, name)
+    return {}
+
+
+def purge_queue(asked: Asked) -> Result:
+    """Remove everything sent before."""
+    purge(asked.core, asked.find(MANAGE))
+    return {}
+
+
+def list_queue_tags(asked: Asked) -> Result:
+    """The tags of a queue."""
+    found = shapes.tags(asked.find(SHOW, "info"))
+    return {"Tags": found} if found else {}
+
+
+def tag_queue(asked: Asked) -> Result:
+    """Add tags, or replace those of the same keys."""
+    given = pairs(asked.members, "Tags")
+    if not given:
+        raise missing("Tags")
+    shapes.check_tags(given)
+    _relabel(asked, lambda labels: {**labels, **given})
+    return {}
+
+
+def untag_queue(asked: Asked) -> Result:
+    """Remove tags."""
+    keys = texts(asked.members, "TagKeys")
+    if not keys:
+        raise missing("TagKeys")
+    shapes.check_tags(dict.fromkeys(keys, ""))
+    _relabel(asked, lambda labels: {name: labels[name] for name in labels if name not in keys})
+    return {}
+
+
+def list_dead_letter_source_queues(asked: Asked) -> Result:
+    """URLs of the queues whose dead letters this one takes."""
+    most = integer(asked.members, "MaxResults", _PAGE)
+    token = text(asked.members, "NextToken")
+    queue = asked.find(SHOW, "info")
+    listing = ("dead_letter_sources", queue.id)
+    after = cursors.read(asked.core, token or None, *listing) or ""
+    sources = [each for each in dead_letter_sources(asked.core, queue) if each.name > after]
+    page = sources[: most or _PAGE[1]]
+    more = cursors.make(asked.core, page[-1].name, *listing) if len(page) < len(sources) else None
+    urls = [queue_url(asked.call.base_url, each) for each in page]
+    return _page("queueUrls", urls, more if most else None)
+
+
+def refuse_permissions(asked: Asked) -> Result:
+    """Permissions are grants to accounts, which the native calls make."""
+    asked.find(MANAGE)
+    raise SqsError(
+        "UnsupportedOperation", "Permissions are grants: PUT /queues/{queue}/grants/{account}."
+    )
+
+
+def _find(asked: Asked, named: str) -> Queue | None:
+    try:
+        return asked.find_named(named, SHOW)
+    except QueueNotFound:
+        return None
+
+
+def _check_target(asked: Asked, changes: Mapping[str, Any]) -> None:
+    """Messages come to a dead-letter queue: `send` or `manage` on it is needed."""
+    dead_letter = changes.get("dead_letter")
+    if dead_letter:
+        place = " (RedrivePolicy)"
+        asked.caller.require(("send", "manage"), "queues", dead_letter["queue"], place)
+
+
+def _check_same(queue: Queue, changes: Mapping[str, Any]) -> None:
+    held = msgspec.to_builtins(queue.attributes)
+    labels = {**queue.attributes.labels, **changes.get("labels", {})}
+    wanted = {**changes, **({"labels": labels} if "labels" in changes else {})}
+    for name, value in wanted.items():
+        if held.get(name) != value:
+            raise SqsError(
+                "QueueNameExists",
+                "A queue already exists with the same name and a different value for attribute"
+                f" {name}",
+            )
+
+
+def _relabel(asked: Asked, change: Any) -> None:
+    queue, core = asked.find(MANAGE), asked.core
+
+    def relabelled(before: Queue) -> Queue:
+        labels = change(before.attributes.labels)
+        shapes.check_tag_count(labels)
+        return change_attributes(before, read_values({"labels": labels}, QueueInput), core.now_ms())
+
+    update_queue(core, queue.account, queue.name, relabelled)
+
+
+def _no_target(given: Mapping[str, str]) -> SqsError:
+    value = given.get("RedrivePolicy", "")
+    return invalid("RedrivePolicy", value, "Dead letter target does not exist.")
+
+
+def _page(name: str, listed: list[str], more: str | None) -> Result:
+    found: Result = {name: listed} if listed else {}
+    return {**found, "NextToken": more} if more else found

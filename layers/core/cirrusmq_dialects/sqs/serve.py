@@ -1,0 +1,147 @@
+"""One call of SQS: its caller, what it asks for, its answer; every error in SQS's shape."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeAlias
+
+from cirrusmq.access.keys import Caller
+from cirrusmq.access.signing_keys import UnknownKeyError, WrongSignatureError
+from cirrusmq.base.errors import CirrusMQError
+from cirrusmq_dialects import reporting
+from cirrusmq_dialects.calling import Answer, Call, give
+from cirrusmq_dialects.signing import ExpiredError, authenticate, same
+from cirrusmq_dialects.sqs import calls, signature, writing
+from cirrusmq_dialects.sqs.asking import Asked
+from cirrusmq_dialects.sqs.errors import SqsError, of_contract
+from cirrusmq_dialects.sqs.reading import Members, read_json
+from cirrusmq_dialects.sqs.signature import Signed
+
+_TARGET = "AmazonSQS."
+Written: TypeAlias = tuple[str, Members]
+
+
+class Protocol(NamedTuple):
+    """How requests and answers are written."""
+
+    read: Callable[[Call], Written]
+    """The action and its members."""
+    write: Callable[[str, dict[str, Any], str], Answer]
+    write_error: Callable[[SqsError, str], Answer]
+    answer_share: int
+    """An answer's bytes for each of the core's, at most."""
+
+
+def _read_json(call: Call) -> Written:
+    return call.headers["x-amz-target"].removeprefix(_TARGET), read_json(call.body)
+
+
+JSON = Protocol(
+    read=_read_json,
+    write=lambda action, result, request_id: writing.write(result, request_id),
+    write_error=writing.write_error,
+    answer_share=1,
+)
+
+
+class _Progress:
+    """How far a call is, for the audit's line."""
+
+    action = ""
+    resource = ""
+    caller: Caller | None = None
+    key_id: str | None = None
+
+
+def serve(call: Call) -> dict[str, Any]:
+    """Answer a call."""
+    protocol, progress = JSON, _Progress()
+    code = "Ok"
+    try:
+        answer = give(call, _answer(call, protocol, progress))
+    except Exception as error:
+        shown = _shown(call, progress.action, error)
+        code = shown.shape
+        answer = give(call, protocol.write_error(shown, call.id))
+    if progress.action in calls.CHANGES or answer["statusCode"] == 403:
+        reporting.note(
+            call,
+            f"sqs {progress.action}".strip(),
+            progress.caller,
+            progress.resource,
+            code,
+            progress.key_id,
+        )
+    return answer
+
+
+def _answer(call: Call, protocol: Protocol, progress: _Progress) -> Answer:
+    signed = _signed(call)
+    progress.key_id = signed.key_id
+    progress.caller = caller = _authenticate(call, signed)
+    action, members = protocol.read(call)
+    do = calls.ACTIONS.get(action)
+    if do is None:
+        raise SqsError("InvalidAction", f"The action {action[:80]} is not valid for this endpoint.")
+    progress.action = action
+    named = members.get("QueueName") or members.get("QueueUrl") or members.get("SourceArn")
+    progress.resource = str(named or "").rpartition("/")[2]
+    asked = Asked(
+        call=call,
+        caller=caller,
+        region=signed.region,
+        members=members,
+        answer_share=protocol.answer_share,
+    )
+    return protocol.write(action, do(asked), call.id)
+
+
+def _signed(call: Call) -> Signed:
+    if "authorization" not in call.headers:
+        raise SqsError("MissingAuthenticationToken", "Request is missing Authentication Token")
+    signed = signature.read(call.headers)
+    if signed is None:
+        raise SqsError(
+            "IncompleteSignature",
+            "The Authorization header must be a complete AWS Signature Version 4 for sqs, of"
+            " headers that were sent, host and x-amz-date among them.",
+        )
+    return signed
+
+
+def _authenticate(call: Call, signed: Signed) -> Caller:
+    text = signature.text_to_sign(
+        signed, call.method, call.path, call.query, call.headers, call.body
+    )
+
+    def is_signed_with(secret: str) -> bool:
+        return same(signed.signature, signature.sign(secret, signed, text))
+
+    try:
+        return authenticate(call, signed.key_id, is_signed_with, signed.seconds)
+    except UnknownKeyError as error:
+        raise SqsError(
+            "InvalidClientTokenId", "The security token included in the request is invalid."
+        ) from error
+    except WrongSignatureError as error:
+        raise SqsError(
+            "SignatureDoesNotMatch",
+            "The request signature we calculated does not match the signature you provided. Check"
+            " your key and signing method.",
+        ) from error
+    except ExpiredError as error:
+        now = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(call.core.real_seconds()))
+        raise SqsError(
+            "SignatureDoesNotMatch",
+            f"Signature expired: {signed.time} is not within 15 minutes of {now}",
+        ) from error
+
+
+def _shown(call: Call, action: str, error: Exception) -> SqsError:
+    if isinstance(error, SqsError):
+        return error
+    told = reporting.told(call, f"sqs {action}", error)
+    if not isinstance(error, CirrusMQError):
+        return SqsError("InternalFailure", told.detail)
+    return of_contract(told, attributes=action in calls.ATTRIBUTES)

@@ -1,0 +1,80 @@
+"""boto3's SQS against the service as its users start it, by another endpoint and key alone."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+import boto3
+import pytest
+from botocore.exceptions import ClientError
+from tests.dialects.conftest import REGION
+from tests.stack import Start
+
+
+@pytest.fixture
+def url(running_sqs: Any) -> str:
+    """A queue that no other test has."""
+    made: str = running_sqs.create_queue(QueueName=f"q-{uuid.uuid4().hex}")["QueueUrl"]
+    return made
+
+
+def test_a_message_there_and_back(running_sqs: Any, url: str) -> None:
+    sent = running_sqs.send_message(QueueUrl=url, MessageBody="两杯咖啡")
+    (message,) = running_sqs.receive_message(QueueUrl=url, WaitTimeSeconds=2)["Messages"]
+    assert (message["MessageId"], message["Body"]) == (sent["MessageId"], "两杯咖啡")
+    running_sqs.delete_message(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])
+    assert "Messages" not in running_sqs.receive_message(QueueUrl=url)
+
+
+def test_boto3s_resources_work_too(running: dict[str, Any], url: str) -> None:
+    key = running["signing_key"]
+    queue = boto3.resource(
+        "sqs",
+        endpoint_url=running["dialect_url"],
+        region_name=REGION,
+        aws_access_key_id=key["access_key_id"],
+        aws_secret_access_key=key["secret"],
+    ).Queue(url)
+    queue.send_messages(Entries=[{"Id": str(each), "MessageBody": str(each)} for each in range(10)])
+    found: list[str] = []
+    while len(found) < 10:
+        messages = queue.receive_messages(MaxNumberOfMessages=10, WaitTimeSeconds=2)
+        found += [message.body for message in messages]
+        queue.delete_messages(
+            Entries=[{"Id": m.message_id, "ReceiptHandle": m.receipt_handle} for m in messages]
+        )
+    assert sorted(found) == [str(each) for each in range(10)]
+
+
+def test_a_wrong_secret_is_refused(running: dict[str, Any]) -> None:
+    client = boto3.client(
+        "sqs",
+        endpoint_url=running["dialect_url"],
+        region_name=REGION,
+        aws_access_key_id=running["signing_key"]["access_key_id"],
+        aws_secret_access_key="wrong",
+    )
+    with pytest.raises(ClientError, match="SignatureDoesNotMatch"):
+        client.list_queues()
+
+
+def test_the_key_is_good_after_a_restart_and_the_port_can_be_left_closed(start: Start) -> None:
+    first = start()
+    held = first.connection()
+    first.end()
+    second = start("--dialect-port", "0")
+    assert "dialect_url" not in second.connection()
+    code, out, _ = second.end()
+    assert (code, out) == (0, "")
+    third = start()
+    again = third.connection()
+    assert again["signing_key"] == held["signing_key"]
+    client = boto3.client(
+        "sqs",
+        endpoint_url=again["dialect_url"],
+        region_name=REGION,
+        aws_access_key_id=held["signing_key"]["access_key_id"],
+        aws_secret_access_key=held["signing_key"]["secret"],
+    )
+    assert client.list_queues()["ResponseMetadata"]["HTTPStatusCode"] == 200
