@@ -184,6 +184,14 @@ def send_and_position(message_id: str) -> tuple[str, int] | None:
     return (match[1], int(match[2], 16)) if match else None
 
 
+def order_number(sort_key: str, position: int) -> int:
+    """A number of an ordered source's message that grows with its group's order.
+
+    `sort_key`: of its parcel, which has the sequence number that all of its messages share.
+    """
+    return int(sort_key.partition("#")[2]) * limits.BATCH_MESSAGES + position
+
+
 def where_differing(positions: tuple[int, ...]) -> tuple[int, ...]:
     """Numbers in a send as items hold them: empty for 0, 1, 2 …, which most sends have."""
     return () if positions == tuple(range(len(positions))) else positions

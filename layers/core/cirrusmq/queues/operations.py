@@ -19,7 +19,7 @@ from typing import Any, Literal
 import msgspec
 
 from cirrusmq.base import limits
-from cirrusmq.base.errors import OperationNotFound, QueueNotFound
+from cirrusmq.base.errors import Conflict, OperationNotFound, QueueNotFound
 from cirrusmq.base.names import new_id
 from cirrusmq.model.queue import Queue
 from cirrusmq.queues.queues import get_queue
@@ -31,6 +31,8 @@ from cirrusmq.storage.directory_keys import RUNNING, Place, operation_place
 from cirrusmq.storage.scan import Progress
 
 HOLD_MS = 60_000
+CANCELLED = "it was cancelled"
+"""The detail of an operation that its caller ended."""
 DEPLOYMENT = ""
 """In the place of an account's name, which is never empty."""
 
@@ -210,6 +212,37 @@ def resume(core: Core, pointer: Pointer, hops: int = 0) -> None:
 def get(core: Core, account: str, operation_id: str) -> Operation:
     """An operation of the account; OperationNotFound, also 7 days after it began."""
     return _find(core, account, operation_id).value
+
+
+def of_queue(core: Core, queue: Queue) -> list[Operation]:
+    """The queue's operations of the last seven days, the newest first.
+
+    It reads all that the account has.
+    """
+    pk, prefix = operation_place(queue.account, "")
+    found = directory.read_list(core, pk, prefix, Operation)
+    since_ms = core.now_ms() - limits.OPERATION_SECONDS * 1000
+    own = [each for each in found if each.queue_id == queue.id and each.started_ms > since_ms]
+    return sorted(own, key=lambda each: (each.started_ms, each.id), reverse=True)
+
+
+def cancel(core: Core, account: str, operation_id: str) -> Operation:
+    """End an operation that runs; what it did stays. Conflict where it has ended.
+
+    Each step of its runner is a write over the version that the runner last saved, so that none
+    follows this one:
+
+        runner   step 7, version 8 ──────────────── step 8 over version 8: refused, it stops
+        caller                     cancelled, version 9
+    """
+    while True:
+        found = _find(core, account, operation_id)
+        if found.value.state != "running":
+            raise Conflict(f"operation {operation_id} is not running")
+        ended = {"state": "failed", "detail": CANCELLED, "finished_ms": core.now_ms()}
+        saved = save(core, found, **ended)
+        if saved is not None:
+            return saved.value
 
 
 def running(core: Core) -> Iterable[Pointer]:

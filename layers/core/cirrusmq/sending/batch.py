@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Annotated, TypeAlias, TypeVar
 
 import msgspec
@@ -76,14 +77,26 @@ def repeatable_send_ids(
         digest = hashlib.sha256(digest).digest()
 
 
-def stored(send_id: str, contents: Mapping[int, Described], sent_ms: int) -> dict[int, Stored]:
+def stored(
+    send_id: str,
+    contents: Mapping[int, Described],
+    sent_ms: int,
+    orders: Mapping[int, int] = MappingProxyType({}),
+) -> dict[int, Stored]:
     """The messages of a send as their sender is told of them, by their places in the request.
+
+    `orders`: their numbers, in an ordered queue.
 
     A message's id has its place there, also if other messages are refused: a repetition of the same
     request may leave out others than the first try.
     """
     return {
-        place: Stored(id=message_id(send_id, place), body_md5=message.body_md5, sent_ms=sent_ms)
+        place: Stored(
+            id=message_id(send_id, place),
+            body_md5=message.body_md5,
+            sent_ms=sent_ms,
+            order=orders.get(place),
+        )
         for place, message in contents.items()
     }
 

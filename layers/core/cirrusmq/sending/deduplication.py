@@ -27,6 +27,8 @@ class Stored(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     body_md5: str
     sent_ms: int
+    order: int | None = None
+    """In an ordered queue, a number that grows in each group."""
 
 
 class Earlier(msgspec.Struct, frozen=True):
@@ -63,7 +65,8 @@ def reminders(
         digest = hashlib.sha256(key.encode()).hexdigest()[:40]
         sent_ms = message.sent_ms
         item = reminder_item(
-            target_id, digest, message.id, message.body_md5, sent_ms, sent_ms + life_ms
+            *(target_id, digest, message.id, message.body_md5, sent_ms, sent_ms + life_ms),
+            message.order,
         )
         remembered.append((key, item))
     return remembered
@@ -137,7 +140,12 @@ def find_reminded(
 ) -> dict[str, Stored]:
     """The messages of the reminders that refused `put_reminders`, by their deduplication ids."""
     return {
-        key: Stored(id=old["i"]["S"], body_md5=old["h"]["S"], sent_ms=int(old["t"]["N"]))
+        key: Stored(
+            id=old["i"]["S"],
+            body_md5=old["h"]["S"],
+            sent_ms=int(old["t"]["N"]),
+            order=int(old["o"]["N"]) if "o" in old else None,
+        )
         for place, (key, _) in enumerate(reminders)
         if (old := failed.get(place)) is not None
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
 from functools import partial
+from types import MappingProxyType
 from typing import Annotated, TypeAlias
 
 import msgspec
@@ -14,6 +15,7 @@ from cirrusmq.base.errors import CirrusMQError, InvalidParameter, LimitExceeded,
 from cirrusmq.base.request_token import check_attempt
 from cirrusmq.model.delayed_id import with_delay
 from cirrusmq.model.message import Message, check_answer_size, check_body_size, check_event_size
+from cirrusmq.model.parcel import order_number
 from cirrusmq.model.queue import Queue
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import Item
@@ -231,7 +233,8 @@ def _write(sending: _Send, drafts: Mapping[int, _Draft]) -> Mapping[int, _Result
     if earlier is not None:
         return _decided(sending, messages, earlier, met)
     items = _items(sending, drafts)
-    fresh = stored(sending.id, messages, sending.now_ms)
+    orders = _orders(items) if queue.attributes.ordered else {}
+    fresh = stored(sending.id, messages, sending.now_ms, orders)
     keys = {place: draft.deduplication_id for place, draft in drafts.items()}
     reminders = deduplication.reminders(queue.id, keys, fresh)
     if reminders:
@@ -251,7 +254,16 @@ def _write(sending: _Send, drafts: Mapping[int, _Draft]) -> Mapping[int, _Result
         return fresh
     taken = {_key(item) for item in earlier.items}
     met = {place for item in items.all if _key(item) in taken for place in read_positions(item)}
-    return _decided(sending, messages, earlier, met)
+    return _decided(sending, messages, earlier, met, orders)
+
+
+def _orders(items: Items) -> dict[int, int]:
+    """The numbers of an ordered queue's messages, by their places in the request."""
+    return {
+        place: order_number(item["sk"]["S"], place)
+        for item in items.parcels
+        for place in read_positions(item)
+    }
 
 
 def _items(sending: _Send, drafts: Mapping[int, _Draft]) -> Items:
@@ -281,7 +293,11 @@ def _items(sending: _Send, drafts: Mapping[int, _Draft]) -> Items:
 
 
 def _decided(
-    sending: _Send, messages: Mapping[int, Message], earlier: Earlier, met: Set[int]
+    sending: _Send,
+    messages: Mapping[int, Message],
+    earlier: Earlier,
+    met: Set[int],
+    orders: Mapping[int, int] = MappingProxyType({}),
 ) -> Mapping[int, _Result]:
     """The results of messages on which an earlier try decided; the others are still to be stored.
 
@@ -295,7 +311,7 @@ def _decided(
     A message that has another key, by its delay, is stored by itself.
     """
     if sending.whole:
-        return stored(sending.id, messages, earlier.sent_ms)
+        return stored(sending.id, messages, earlier.sent_ms, orders)
     if all(map(is_leftover, earlier.items)):
         raise Unavailable  # it died before it stored anything, and may have had others
     held = {place for item in earlier.items for place in read_positions(item)}

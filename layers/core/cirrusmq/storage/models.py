@@ -119,4 +119,6 @@ class DeduplicationItem(Model):
     body_md5 = UnicodeAttribute(attr_name="h")
     sent_ms = NumberAttribute(attr_name="t")
     expires_ms = NumberAttribute(attr_name="x")
+    order = NumberAttribute(attr_name="o", null=True)
+    order = NumberAttribute(attr_name="o", null=True)
     expires_at = NumberAttribute()

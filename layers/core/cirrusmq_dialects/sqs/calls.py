@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from cirrusmq_dialects.sqs import message_calls, queue_calls
+from cirrusmq_dialects.sqs import message_calls, move_calls, queue_calls
 from cirrusmq_dialects.sqs.asking import Asked
 
 ACTIONS: dict[str, Callable[[Asked], dict[str, Any]]] = {
     "AddPermission": queue_calls.refuse_permissions,
+    "CancelMessageMoveTask": move_calls.cancel_message_move_task,
     "ChangeMessageVisibility": message_calls.change_message_visibility,
     "ChangeMessageVisibilityBatch": message_calls.change_message_visibility_batch,
     "CreateQueue": queue_calls.create_queue,
@@ -19,6 +20,7 @@ ACTIONS: dict[str, Callable[[Asked], dict[str, Any]]] = {
     "GetQueueAttributes": queue_calls.get_queue_attributes,
     "GetQueueUrl": queue_calls.get_queue_url,
     "ListDeadLetterSourceQueues": queue_calls.list_dead_letter_source_queues,
+    "ListMessageMoveTasks": move_calls.list_message_move_tasks,
     "ListQueueTags": queue_calls.list_queue_tags,
     "ListQueues": queue_calls.list_queues,
     "PurgeQueue": queue_calls.purge_queue,
@@ -27,6 +29,7 @@ ACTIONS: dict[str, Callable[[Asked], dict[str, Any]]] = {
     "SendMessage": message_calls.send_message,
     "SendMessageBatch": message_calls.send_message_batch,
     "SetQueueAttributes": queue_calls.set_queue_attributes,
+    "StartMessageMoveTask": move_calls.start_message_move_task,
     "TagQueue": queue_calls.tag_queue,
     "UntagQueue": queue_calls.untag_queue,
 }
@@ -35,7 +38,7 @@ ATTRIBUTES = frozenset({"CreateQueue", "DeleteQueue", "SetQueueAttributes"})
 CHANGES = frozenset(
     {
         *("CreateQueue", "DeleteQueue", "PurgeQueue", "SetQueueAttributes"),
-        *("TagQueue", "UntagQueue"),
+        *("TagQueue", "UntagQueue", "StartMessageMoveTask", "CancelMessageMoveTask"),
     }
 )
 """They are in the audit, as their native calls are."""

@@ -13,6 +13,7 @@ from cirrusmq.base import limits
 from cirrusmq.base.errors import CirrusMQError
 from cirrusmq.base.shapes import read_values
 from cirrusmq.model import receipt as receipts
+from cirrusmq.model.parcel import order_number
 from cirrusmq.model.queue import Queue
 from cirrusmq.queues.receivers import source_named, source_with_id
 from cirrusmq.receiving.receive import Received, ReceiveRequest, begin, take
@@ -241,7 +242,7 @@ def _sent(draft: _Draft, sent: Any) -> Result:
     if isinstance(sent, CirrusMQError):
         raise sent
     shown: Result = {"MessageId": sent.id, **draft.content.digests()}
-    return shown
+    return shown if sent.order is None else {**shown, "SequenceNumber": _digits(sent.order)}
 
 
 def _shown(
@@ -281,6 +282,8 @@ def _told(asked: Asked, queue: Queue, each: Received) -> dict[str, str]:
         if isinstance(value, str):
             told[name] = value
     if queue.attributes.ordered:
+        position = parcel.position(place)
+        told["SequenceNumber"] = _digits(order_number(parcel.sort_key, position))
         content_based = shapes.fifo_attribute(queue, "ContentBasedDeduplication") == "true"
         if content_based and "MessageDeduplicationId" not in told:
             told["MessageDeduplicationId"] = _content_id(shown_body(message))
@@ -382,6 +385,10 @@ def _check_attributes(content: Content, kept: Mapping[str, Any]) -> None:
             "InvalidParameterValue",
             "The types of the message attributes, or its trace header, are too long for here.",
         )
+
+
+def _digits(order: int) -> str:
+    return f"{order:020d}"
 
 
 def _content_id(body: str) -> str:

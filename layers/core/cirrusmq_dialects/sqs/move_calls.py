@@ -1,0 +1,115 @@
+"""Message move tasks: redriving the dead letters of a queue, listed and cancelled."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+from cirrusmq.base.errors import Conflict, Forbidden
+from cirrusmq.base.shapes import read_values
+from cirrusmq.model.queue import Queue
+from cirrusmq.model.source import queue_source
+from cirrusmq.queues import operations
+from cirrusmq.queues.counts import count
+from cirrusmq.queues.operations import CANCELLED, Operation
+from cirrusmq.queues.queues import dead_letter_sources, get_queue
+from cirrusmq_dialects.sqs.asking import MANAGE, SHOW, Asked
+from cirrusmq_dialects.sqs.errors import SqsError
+from cirrusmq_dialects.sqs.names import arn, ref_in_arn, shown_name
+from cirrusmq_dialects.sqs.reading import integer, needed_text, text
+
+Result: TypeAlias = dict[str, Any]
+_KIND = "redrive"
+_RESULTS = (1, 10)
+_SPEED = (1, 500)
+
+
+def start_message_move_task(asked: Asked) -> Result:
+    """Move the messages of a dead-letter queue to their sources, or to one queue."""
+    # Most calls move nothing: their cold starts do without.
+    from cirrusmq.operations.redrive import RedriveRequest, redrive
+
+    core, account = asked.core, asked.caller.account
+    queue = _source(asked, MANAGE)
+    integer(asked.members, "MaxNumberOfMessagesPerSecond", _SPEED)
+    to = text(asked.members, "DestinationArn")
+    request: Result = {}
+    if to is not None:
+        request["to"] = named = ref_in_arn("DestinationArn", to, account)
+        if ":" in named:
+            raise Forbidden("messages move within an account")
+        asked.caller.require(("send", "manage"), "queues", named, " (DestinationArn)")
+        get_queue(core, account, named)
+    if not dead_letter_sources(core, queue):
+        raise SqsError(
+            "InvalidParameterValue", "Source queue must be configured as a Dead Letter Queue."
+        )
+    if any(each.state == "running" for each in _tasks(asked, queue)):
+        raise SqsError(
+            "InvalidParameterValue",
+            "There is already a task running. Only one active task is allowed for a source queue"
+            " arn at a given time.",
+        )
+    started = redrive(core, queue, read_values(request, RedriveRequest))
+    return {"TaskHandle": started.id}
+
+
+def list_message_move_tasks(asked: Asked) -> Result:
+    """The newest tasks of a queue, those of the last seven days."""
+    most = integer(asked.members, "MaxResults", _RESULTS) or 1
+    queue = _source(asked, SHOW)
+    shown = [_shown(asked, queue, each) for each in _tasks(asked, queue)[:most]]
+    return {"Results": shown} if shown else {}
+
+
+def cancel_message_move_task(asked: Asked) -> Result:
+    """End a task that runs; what it moved stays moved."""
+    handle, account = needed_text(asked.members, "TaskHandle"), asked.caller.account
+    found = operations.get(asked.core, account, handle)
+    asked.caller.require(MANAGE, "queues", found.queue)
+    if found.kind != _KIND:
+        raise SqsError("ResourceNotFoundException", "The task does not exist.")
+    try:
+        ended = operations.cancel(asked.core, account, handle)
+    except Conflict as error:
+        raise SqsError("UnsupportedOperation", "Only active tasks can be cancelled.") from error
+    return {"ApproximateNumberOfMessagesMoved": ended.done}
+
+
+def _source(asked: Asked, rights: Any) -> Queue:
+    """The queue in `SourceArn`, which is the caller's own."""
+    given = needed_text(asked.members, "SourceArn")
+    queue = asked.find_named(ref_in_arn("SourceArn", given, asked.caller.account), rights)
+    if queue.account != asked.caller.account:
+        raise Forbidden("only its owner may move the messages of a queue")
+    return queue
+
+
+def _tasks(asked: Asked, queue: Queue) -> list[Operation]:
+    found = operations.of_queue(asked.core, queue)
+    return [each for each in found if each.kind == _KIND]
+
+
+def _shown(asked: Asked, queue: Queue, task: Operation) -> Result:
+    core = asked.core
+    shown: Result = {
+        "Status": _status(task),
+        "SourceArn": arn(asked.region, queue.account, shown_name(queue)),
+        "ApproximateNumberOfMessagesMoved": task.done,
+        "StartedTimestamp": task.started_ms,
+    }
+    if task.details.get("to"):
+        target = get_queue(core, queue.account, task.details["to"])
+        shown["DestinationArn"] = arn(asked.region, queue.account, shown_name(target))
+    if task.state == "running":
+        waiting = count(core, queue_source(queue, core.now_ms())).active
+        shown["TaskHandle"] = task.id
+        shown["ApproximateNumberOfMessagesToMove"] = task.done + waiting
+    elif shown["Status"] == "FAILED" and task.detail:
+        shown["FailureReason"] = task.detail
+    return shown
+
+
+def _status(task: Operation) -> str:
+    if task.state == "failed":
+        return "CANCELLED" if task.detail == CANCELLED else "FAILED"
+    return "RUNNING" if task.state == "running" else "COMPLETED"

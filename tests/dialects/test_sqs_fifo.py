@@ -1,0 +1,223 @@
+"""FIFO queues by boto3, unmodified: order, groups, deduplication, sequence numbers."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+from tests.dialects.conftest import URL
+from tests.dialects.test_sqs_messages import Message, receive
+from tests.dialects.test_sqs_queues import attributes, redrive_policy
+
+from cirrusmq_local.testing import Client, World
+
+FIFO = {"FifoQueue": "true"}
+
+
+@pytest.fixture
+def url(sqs: Any) -> str:
+    made: str = sqs.create_queue(QueueName="orders.fifo", Attributes=FIFO)["QueueUrl"]
+    return made
+
+
+def send(sqs: Any, url: str, body: str, group: str = "a", once: str | None = None) -> Message:
+    sent: Message = sqs.send_message(
+        QueueUrl=url,
+        MessageBody=body,
+        MessageGroupId=group,
+        MessageDeduplicationId=once or f"{group}-{body}",
+    )
+    return sent
+
+
+def delete(sqs: Any, url: str, *messages: Message) -> None:
+    for each in messages:
+        sqs.delete_message(QueueUrl=url, ReceiptHandle=each["ReceiptHandle"])
+
+
+def bodies(messages: list[Message]) -> list[str]:
+    return [each["Body"] for each in messages]
+
+
+def test_a_fifo_queue_is_an_ordered_one(sqs: Any, url: str, shop: Client) -> None:
+    assert url == f"{URL}/shop/orders.fifo"
+    assert shop.get("/queues/orders_fifo").json["ordered"] is True
+    assert sqs.list_queues()["QueueUrls"] == [url]
+    assert sqs.get_queue_url(QueueName="orders.fifo")["QueueUrl"] == url
+    shown = attributes(sqs, url)
+    assert shown["QueueArn"].endswith(":shop:orders.fifo")
+    assert {name: shown[name] for name in shown if "Fifo" in name or "Dedup" in name} == {
+        "FifoQueue": "true",
+        "ContentBasedDeduplication": "false",
+        "DeduplicationScope": "queue",
+        "FifoThroughputLimit": "perQueue",
+    }
+    assert sqs.create_queue(QueueName="orders.fifo", Attributes=FIFO)["QueueUrl"] == url
+
+
+@pytest.mark.parametrize(
+    ("name", "fifo"), [("orders.fifo", None), ("orders", "true"), ("o.fifo", "false")]
+)
+def test_name_and_attribute_must_agree(sqs: Any, name: str, fifo: str | None) -> None:
+    given = {} if fifo is None else {"FifoQueue": fifo}
+    with pytest.raises(ClientError, match="InvalidParameterValue"):
+        sqs.create_queue(QueueName=name, Attributes=given)
+
+
+def test_a_standard_queue_has_none_of_their_attributes(sqs: Any) -> None:
+    with pytest.raises(sqs.exceptions.InvalidAttributeName):
+        sqs.create_queue(QueueName="plain", Attributes={"ContentBasedDeduplication": "true"})
+    url = sqs.create_queue(QueueName="plain")["QueueUrl"]
+    assert "FifoQueue" not in attributes(sqs, url)
+    with pytest.raises(ClientError, match="not valid for this queue type"):
+        sqs.send_message(QueueUrl=url, MessageBody="x", MessageDeduplicationId="1")
+    with pytest.raises(ClientError):
+        sqs.set_queue_attributes(QueueUrl=url, Attributes=FIFO)
+
+
+def test_messages_of_a_group_come_in_order_and_one_holds_the_others_back(
+    world: World, sqs: Any, url: str
+) -> None:
+    for number in range(3):
+        send(sqs, url, f"a{number}", "a")
+    send(sqs, url, "b0", "b")
+    (first,) = receive(sqs, url, 1)
+    others = receive(sqs, url, 10)
+    # Of the group of the first nothing more; of the other its message.
+    assert {each["Body"][0] for each in [first, *others]} == {"a", "b"}
+    assert receive(sqs, url) == []
+    delete(sqs, url, first, *others)
+    found = bodies([first, *others])
+    while some := receive(sqs, url, 1):
+        delete(sqs, url, *some)
+        found += bodies(some)
+    assert [each for each in found if each[0] == "a"] == ["a0", "a1", "a2"]
+
+
+def test_what_is_not_deleted_comes_again_before_what_follows(
+    world: World, sqs: Any, url: str
+) -> None:
+    for number in range(2):
+        send(sqs, url, str(number))
+    assert bodies(receive(sqs, url, 1)) == ["0"]
+    world.clock.pass_seconds(30)
+    (again,) = receive(sqs, url, 1)
+    assert again["Body"] == "0"
+    sqs.change_message_visibility(
+        QueueUrl=url, ReceiptHandle=again["ReceiptHandle"], VisibilityTimeout=0
+    )
+    assert bodies(receive(sqs, url, 1)) == ["0"]
+
+
+def test_sequence_numbers_grow_in_a_group_and_are_those_of_the_receiver(sqs: Any, url: str) -> None:
+    sent = [send(sqs, url, "0")["SequenceNumber"]]
+    entries = [
+        {
+            "Id": str(n),
+            "MessageBody": str(n),
+            "MessageGroupId": "a",
+            "MessageDeduplicationId": str(n),
+        }
+        for n in range(1, 4)
+    ]
+    batch = sqs.send_message_batch(QueueUrl=url, Entries=entries)["Successful"]
+    sent += [each["SequenceNumber"] for each in sorted(batch, key=lambda each: each["Id"])]
+    sent.append(send(sqs, url, "4")["SequenceNumber"])
+    assert sent == sorted(set(sent))
+    assert all(len(each) == 20 and each.isdigit() for each in sent)
+    found: list[Message] = []
+    while some := receive(sqs, url, AttributeNames=["SequenceNumber", "MessageGroupId"]):
+        delete(sqs, url, *some)
+        found += some
+    assert bodies(found) == ["0", "1", "2", "3", "4"]
+    assert [each["Attributes"]["SequenceNumber"] for each in found] == sent
+    assert {each["Attributes"]["MessageGroupId"] for each in found} == {"a"}
+
+
+def test_a_duplicate_is_answered_as_the_first_and_stored_once(
+    world: World, sqs: Any, url: str
+) -> None:
+    first = send(sqs, url, "hello", once="1")
+    again = send(sqs, url, "another body", once="1")
+    for name in ("MessageId", "SequenceNumber"):
+        assert again[name] == first[name]
+    (message,) = receive(sqs, url, AttributeNames=["All"])
+    assert message["Body"] == "hello"
+    assert message["Attributes"]["MessageDeduplicationId"] == "1"
+    delete(sqs, url, message)
+    assert send(sqs, url, "hello", once="1")["MessageId"] == first["MessageId"]
+    assert receive(sqs, url) == []
+    world.clock.pass_seconds(301)
+    assert send(sqs, url, "hello", once="1")["MessageId"] != first["MessageId"]
+    assert bodies(receive(sqs, url)) == ["hello"]
+
+
+def test_a_queue_may_deduplicate_by_content(sqs: Any, url: str) -> None:
+    given = {"QueueUrl": url, "MessageBody": "hello", "MessageGroupId": "a"}
+    with pytest.raises(ClientError, match="ContentBasedDeduplication"):
+        sqs.send_message(**given)
+    sqs.set_queue_attributes(QueueUrl=url, Attributes={"ContentBasedDeduplication": "true"})
+    assert attributes(sqs, url, "ContentBasedDeduplication") == {
+        "ContentBasedDeduplication": "true"
+    }
+    first = sqs.send_message(**given)
+    assert sqs.send_message(**given)["MessageId"] == first["MessageId"]
+    other = sqs.send_message(**{**given, "MessageDeduplicationId": "own"})
+    assert other["MessageId"] != first["MessageId"]
+    found = receive(sqs, url, AttributeNames=["MessageDeduplicationId"])
+    assert [each["Attributes"]["MessageDeduplicationId"] for each in found] == [
+        hashlib.sha256(b"hello").hexdigest(),
+        "own",
+    ]
+    # It is no tag.
+    assert sqs.list_queue_tags(QueueUrl=url).get("Tags", {}) == {}
+
+
+def test_a_queue_may_deduplicate_in_each_group(sqs: Any) -> None:
+    fast = {
+        **FIFO,
+        "DeduplicationScope": "messageGroup",
+        "FifoThroughputLimit": "perMessageGroupId",
+    }
+    url = sqs.create_queue(QueueName="fast.fifo", Attributes=fast)["QueueUrl"]
+    ids = {send(sqs, url, "x", group, once="1")["MessageId"] for group in ("a", "b", "a")}
+    assert len(ids) == 2
+    assert attributes(sqs, url, "DeduplicationScope") == {"DeduplicationScope": "messageGroup"}
+
+
+def test_what_a_fifo_message_lacks_or_cannot_have_is_told(sqs: Any, url: str) -> None:
+    with pytest.raises(ClientError, match="MessageGroupId"):
+        sqs.send_message(QueueUrl=url, MessageBody="x", MessageDeduplicationId="1")
+    good = {"MessageBody": "x", "MessageGroupId": "a", "MessageDeduplicationId": "1"}
+    for wrong in (
+        {"DelaySeconds": 5},
+        {"MessageGroupId": "a b"},
+        {"MessageGroupId": "x" * 129},
+        {"MessageDeduplicationId": "ü"},
+    ):
+        with pytest.raises(ClientError, match="InvalidParameterValue"):
+            sqs.send_message(QueueUrl=url, **{**good, **wrong})
+    batch = sqs.send_message_batch(
+        QueueUrl=url, Entries=[{"Id": "1", "MessageBody": "x"}, {"Id": "2", **good}]
+    )
+    assert [each["Code"] for each in batch["Failed"]] == ["MissingParameter"]
+    assert [each["Id"] for each in batch["Successful"]] == ["2"]
+
+
+def test_dead_letters_of_a_fifo_queue_go_to_another(world: World, sqs: Any, url: str) -> None:
+    dead = sqs.create_queue(QueueName="dead.fifo", Attributes=FIFO)["QueueUrl"]
+    sqs.set_queue_attributes(QueueUrl=url, Attributes=redrive_policy("dead.fifo", 1))
+    assert "dead.fifo" in attributes(sqs, url, "RedrivePolicy")["RedrivePolicy"]
+    send(sqs, url, "bad")
+    send(sqs, url, "good")
+    assert bodies(receive(sqs, url, 1)) == ["bad"]
+    world.clock.pass_seconds(31)
+    assert bodies(receive(sqs, url, 1)) == ["good"]
+    (message,) = receive(sqs, dead, AttributeNames=["All"])
+    assert message["Body"] == "bad"
+    assert message["Attributes"]["DeadLetterQueueSourceArn"].endswith(":orders.fifo")
+    plain = sqs.create_queue(QueueName="plain")["QueueUrl"]
+    with pytest.raises(sqs.exceptions.InvalidAttributeValue):
+        sqs.set_queue_attributes(QueueUrl=plain, Attributes=redrive_policy("dead.fifo", 1))

@@ -1,0 +1,433 @@
+"""boto3's calls on messages, unmodified."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+from tests.dialects.test_sqs_queues import arn, redrive_policy
+
+from cirrusmq_local.testing import Client, World
+
+Message = dict[str, Any]
+
+
+@pytest.fixture
+def url(sqs: Any) -> str:
+    made: str = sqs.create_queue(QueueName="orders")["QueueUrl"]
+    return made
+
+
+def receive(sqs: Any, url: str, most: int = 10, **given: Any) -> list[Message]:
+    found: list[Message] = sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=most, **given).get(
+        "Messages", []
+    )
+    return found
+
+
+def receive_all(sqs: Any, url: str, **given: Any) -> list[Message]:
+    found: list[Message] = []
+    while some := receive(sqs, url, WaitTimeSeconds=1, **given):
+        found += some
+    return found
+
+
+def test_a_message_is_sent_received_and_deleted(world: World, sqs: Any, url: str) -> None:
+    sent = sqs.send_message(QueueUrl=url, MessageBody="hello")
+    assert sent["MD5OfMessageBody"] == "5d41402abc4b2a76b9719d911017c592"
+    assert not {"SequenceNumber", "MD5OfMessageAttributes"} & set(sent)
+    (message,) = receive(sqs, url)
+    assert set(message) == {"MessageId", "ReceiptHandle", "MD5OfBody", "Body"}
+    assert message["MessageId"] == sent["MessageId"]
+    assert len(message["ReceiptHandle"]) <= 1_024
+    sqs.delete_message(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])
+    world.clock.pass_seconds(60)
+    assert receive(sqs, url) == []
+
+
+def test_what_is_not_deleted_comes_again_with_another_handle(
+    world: World, sqs: Any, url: str
+) -> None:
+    sqs.send_message(QueueUrl=url, MessageBody="hello")
+    (first,) = receive(sqs, url, AttributeNames=["ApproximateReceiveCount"])
+    assert receive(sqs, url) == []
+    world.clock.pass_seconds(30)
+    (again,) = receive(sqs, url, AttributeNames=["ApproximateReceiveCount"])
+    assert first["Attributes"] == {"ApproximateReceiveCount": "1"}
+    assert again["Attributes"] == {"ApproximateReceiveCount": "2"}
+    assert again["ReceiptHandle"] != first["ReceiptHandle"]
+    # A stale handle is taken, and ends nothing.
+    sqs.delete_message(QueueUrl=url, ReceiptHandle=first["ReceiptHandle"])
+    world.clock.pass_seconds(30)
+    assert len(receive(sqs, url)) == 1
+
+
+def test_what_is_said_of_a_message(world: World, sqs: Any, url: str) -> None:
+    begun = world.clock.now_ms()
+    sqs.send_message(
+        QueueUrl=url,
+        MessageBody="hello",
+        MessageGroupId="group",
+        MessageSystemAttributes={
+            "AWSTraceHeader": {"DataType": "String", "StringValue": "Root=1-5e-7"}
+        },
+    )
+    world.clock.pass_seconds(2)
+    (message,) = receive(sqs, url, MessageSystemAttributeNames=["All"])
+    assert message["Attributes"] == {
+        "SenderId": "shop",
+        "SentTimestamp": str(begun),
+        "ApproximateReceiveCount": "1",
+        "ApproximateFirstReceiveTimestamp": str(begun + 2_000),
+        "AWSTraceHeader": "Root=1-5e-7",
+        "MessageGroupId": "group",
+    }
+    with pytest.raises(ClientError, match="Unknown Attribute"):
+        receive(sqs, url, MessageSystemAttributeNames=["Colour"])
+
+
+ATTRIBUTES = {
+    "n-1.x": {"DataType": "Number", "StringValue": "1"},
+    "b": {"DataType": "Binary", "BinaryValue": b"\0\1"},
+    "kind.of": {"DataType": "String.json", "StringValue": "{}"},
+}
+
+
+def test_attributes_come_back_with_names_types_and_digest(sqs: Any, url: str) -> None:
+    some = {name: ATTRIBUTES[name] for name in ("n-1.x", "b")}
+    sent = sqs.send_message(QueueUrl=url, MessageBody="hello", MessageAttributes=some)
+    assert sent["MD5OfMessageAttributes"] == "9826482dd098c680385bb6736547e946"
+    (message,) = receive(sqs, url, MessageAttributeNames=["All"])
+    assert message["MessageAttributes"] == some
+    assert message["MD5OfMessageAttributes"] == "9826482dd098c680385bb6736547e946"
+
+
+@pytest.mark.parametrize(
+    ("asked", "found"),
+    [
+        ([], set()),
+        (["All"], set(ATTRIBUTES)),
+        ([".*"], set(ATTRIBUTES)),
+        (["b"], {"b"}),
+        (["kind.*", "nothing"], {"kind.of"}),
+        (["n-1.*", "b"], {"n-1.x", "b"}),
+        (["nothing"], set()),
+    ],
+)
+def test_a_receiver_gets_the_attributes_that_it_asks_for(
+    sqs: Any, url: str, asked: list[str], found: set[str]
+) -> None:
+    sqs.send_message(QueueUrl=url, MessageBody="hello", MessageAttributes=ATTRIBUTES)
+    (message,) = receive(sqs, url, MessageAttributeNames=asked)
+    assert set(message.get("MessageAttributes", {})) == found
+    assert ("MD5OfMessageAttributes" in message) == bool(found)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("a b", {"DataType": "String", "StringValue": "x"}),
+        ("AWS.x", {"DataType": "String", "StringValue": "x"}),
+        ("a..b", {"DataType": "String", "StringValue": "x"}),
+        (".a", {"DataType": "String", "StringValue": "x"}),
+        ("a", {"DataType": "Text", "StringValue": "x"}),
+        ("a", {"DataType": "String", "StringValue": ""}),
+        ("a", {"DataType": "", "StringValue": "x"}),
+        ("a", {"DataType": "Number", "StringValue": "one"}),
+        ("a", {"DataType": "Binary", "StringValue": "x"}),
+        ("a", {"DataType": "String", "StringValue": "x" * 1_025}),
+        ("a" * 65, {"DataType": "String", "StringValue": "x"}),
+        ("a", {"DataType": "String", "StringValue": "\x01"}),
+    ],
+)
+def test_attributes_that_are_none_are_refused(
+    sqs: Any, url: str, name: str, value: dict[str, str]
+) -> None:
+    with pytest.raises(ClientError) as refused:
+        sqs.send_message(QueueUrl=url, MessageBody="x", MessageAttributes={name: value})
+    code = refused.value.response["Error"]["Code"]
+    assert code in ("InvalidParameterValue", "InvalidMessageContents")
+    entry = {"Id": "1", "MessageBody": "x", "MessageAttributes": {name: value}}
+    batch = sqs.send_message_batch(QueueUrl=url, Entries=[entry, {"Id": "2", "MessageBody": "y"}])
+    (failed,) = batch["Failed"]
+    assert (failed["Id"], failed["SenderFault"], failed["Code"]) == ("1", True, code)
+    assert [each["Body"] for each in receive_all(sqs, url)] == ["y"]
+
+
+def test_more_than_ten_attributes_are_refused(sqs: Any, url: str) -> None:
+    def given(count: int) -> dict[str, Any]:
+        return {f"a{n}": {"DataType": "String", "StringValue": "x"} for n in range(count)}
+
+    sqs.send_message(QueueUrl=url, MessageBody="x", MessageAttributes=given(10))
+    with pytest.raises(ClientError, match="exceeds the allowed maximum"):
+        sqs.send_message(QueueUrl=url, MessageBody="x", MessageAttributes=given(11))
+    typed = {**given(9), "n": {"DataType": "Number", "StringValue": "1"}}
+    with pytest.raises(ClientError, match="types other than String"):
+        sqs.send_message(QueueUrl=url, MessageBody="x", MessageAttributes=typed)
+
+
+@pytest.mark.parametrize(
+    "body", ["tab\tand\r\nline", "  ", "ü漢字😀", "\ue000\ufffd", "a" * 262_144]
+)
+def test_bodies_come_back_as_they_were(sqs: Any, url: str, body: str) -> None:
+    sent = sqs.send_message(QueueUrl=url, MessageBody=body)
+    assert sent["MD5OfMessageBody"] == hashlib.md5(body.encode()).hexdigest()
+    (message,) = receive(sqs, url)
+    assert message["Body"] == body
+
+
+@pytest.mark.parametrize("body", ["\0", "a\x08", "\x1f", "\ufffe", "\uffff"])
+def test_characters_that_no_message_has_are_refused(sqs: Any, url: str, body: str) -> None:
+    with pytest.raises(sqs.exceptions.InvalidMessageContents):
+        sqs.send_message(QueueUrl=url, MessageBody=body)
+
+
+def test_an_empty_body_is_refused(sqs: Any, url: str) -> None:
+    with pytest.raises(ClientError, match="MissingParameter"):
+        sqs.send_message(QueueUrl=url, MessageBody="")
+
+
+def test_a_body_over_the_queues_limit_is_refused(sqs: Any, url: str) -> None:
+    for body in ("a" * 262_145, "ü" * 131_073):
+        with pytest.raises(ClientError, match="must be shorter than 262144 bytes") as refused:
+            sqs.send_message(QueueUrl=url, MessageBody=body)
+        assert refused.value.response["Error"]["Code"] == "InvalidParameterValue"
+    attribute = {"a": {"DataType": "String", "StringValue": "x"}}
+    with pytest.raises(ClientError, match="must be shorter"):
+        sqs.send_message(QueueUrl=url, MessageBody="a" * 262_144, MessageAttributes=attribute)
+
+
+def test_messages_of_a_mebibyte_pass_where_the_queue_takes_them(sqs: Any) -> None:
+    largest = {"MaximumMessageSize": "1048576"}
+    url = sqs.create_queue(QueueName="large", Attributes=largest)["QueueUrl"]
+    body = "<ü&>" * 209_715
+    sqs.send_message(QueueUrl=url, MessageBody=body)
+    (message,) = receive(sqs, url)
+    assert message["Body"] == body
+    with pytest.raises(sqs.exceptions.BatchRequestTooLong):
+        sqs.send_message_batch(
+            QueueUrl=url,
+            Entries=[{"Id": str(n), "MessageBody": "a" * 600_000} for n in range(2)],
+        )
+
+
+def test_a_batch_is_settled_entry_by_entry(sqs: Any, url: str) -> None:
+    entries = [
+        {"Id": "good", "MessageBody": "1"},
+        {"Id": "odd", "MessageBody": "\0"},
+        {"Id": "late", "MessageBody": "2", "DelaySeconds": 901},
+        {"Id": "large", "MessageBody": "a" * 262_145},
+        {"Id": "fine", "MessageBody": "3", "MessageAttributes": ATTRIBUTES},
+    ]
+    answer = sqs.send_message_batch(QueueUrl=url, Entries=entries)
+    assert {each["Id"] for each in answer["Successful"]} == {"good", "fine"}
+    codes = {each["Id"]: each["Code"] for each in answer["Failed"]}
+    assert codes == {
+        "odd": "InvalidMessageContents",
+        "late": "InvalidParameterValue",
+        "large": "InvalidParameterValue",
+    }
+    assert all(each["SenderFault"] for each in answer["Failed"])
+    assert sorted(each["Body"] for each in receive_all(sqs, url)) == ["1", "3"]
+
+
+@pytest.mark.parametrize(
+    ("entries", "code"),
+    [
+        ([], "EmptyBatchRequest"),
+        ([{"Id": str(n)} for n in range(11)], "TooManyEntriesInBatchRequest"),
+        ([{"Id": "1"}, {"Id": "1"}], "BatchEntryIdsNotDistinct"),
+        ([{"Id": "a b"}], "InvalidBatchEntryId"),
+        ([{"Id": "x" * 81}], "InvalidBatchEntryId"),
+    ],
+)
+def test_a_batch_of_a_wrong_shape_is_refused_whole(
+    sqs: Any, url: str, entries: list[dict[str, Any]], code: str
+) -> None:
+    calls: dict[Any, dict[str, Any]] = {
+        sqs.send_message_batch: {"MessageBody": "x"},
+        sqs.delete_message_batch: {"ReceiptHandle": "x"},
+        sqs.change_message_visibility_batch: {"ReceiptHandle": "x", "VisibilityTimeout": 1},
+    }
+    for call, more in calls.items():
+        with pytest.raises(ClientError) as refused:
+            call(QueueUrl=url, Entries=[{**each, **more} for each in entries])
+        told = refused.value.response["Error"]["Code"]
+        assert told == f"AWS.SimpleQueueService.{code}"
+    assert receive(sqs, url) == []
+
+
+def test_deletes_of_a_batch(world: World, sqs: Any, url: str) -> None:
+    for number in range(3):
+        sqs.send_message(QueueUrl=url, MessageBody=str(number))
+    held = receive_all(sqs, url)
+    entries = [{"Id": f"m{n}", "ReceiptHandle": m["ReceiptHandle"]} for n, m in enumerate(held)]
+    bad = {"Id": "bad", "ReceiptHandle": "no handle"}
+    answer = sqs.delete_message_batch(QueueUrl=url, Entries=[*entries, bad])
+    assert [each["Id"] for each in answer["Successful"]] == ["m0", "m1", "m2"]
+    (failed,) = answer["Failed"]
+    assert (failed["Id"], failed["Code"]) == ("bad", "ReceiptHandleIsInvalid")
+    # Once more: it is as in SQS.
+    assert len(sqs.delete_message_batch(QueueUrl=url, Entries=entries)["Successful"]) == 3
+    world.clock.pass_seconds(60)
+    assert receive(sqs, url) == []
+
+
+def test_the_visibility_of_a_message_is_changed(world: World, sqs: Any, url: str) -> None:
+    sqs.send_message(QueueUrl=url, MessageBody="x")
+    (held,) = receive(sqs, url)
+    named = {"QueueUrl": url, "ReceiptHandle": held["ReceiptHandle"]}
+    sqs.change_message_visibility(**named, VisibilityTimeout=100)
+    world.clock.pass_seconds(99)
+    assert receive(sqs, url) == []
+    sqs.change_message_visibility(**named, VisibilityTimeout=0)
+    (again,) = receive(sqs, url)
+    with pytest.raises(sqs.exceptions.MessageNotInflight):
+        sqs.change_message_visibility(**named, VisibilityTimeout=5)
+    with pytest.raises(sqs.exceptions.ReceiptHandleIsInvalid):
+        sqs.change_message_visibility(QueueUrl=url, ReceiptHandle="x", VisibilityTimeout=5)
+    with pytest.raises(ClientError, match="InvalidParameterValue"):
+        sqs.change_message_visibility(
+            QueueUrl=url, ReceiptHandle=again["ReceiptHandle"], VisibilityTimeout=43_201
+        )
+
+
+def test_visibilities_of_a_batch(world: World, sqs: Any, url: str) -> None:
+    for number in range(2):
+        sqs.send_message(QueueUrl=url, MessageBody=str(number))
+    first, second = receive_all(sqs, url)
+    sqs.delete_message(QueueUrl=url, ReceiptHandle=second["ReceiptHandle"])
+    answer = sqs.change_message_visibility_batch(
+        QueueUrl=url,
+        Entries=[
+            {"Id": "held", "ReceiptHandle": first["ReceiptHandle"], "VisibilityTimeout": 0},
+            {"Id": "gone", "ReceiptHandle": second["ReceiptHandle"], "VisibilityTimeout": 1},
+            {"Id": "long", "ReceiptHandle": first["ReceiptHandle"], "VisibilityTimeout": 50_000},
+            {"Id": "none", "ReceiptHandle": "x", "VisibilityTimeout": 1},
+        ],
+    )
+    assert answer["Successful"] == [{"Id": "held"}]
+    assert {each["Id"]: each["Code"] for each in answer["Failed"]} == {
+        "gone": "AWS.SimpleQueueService.MessageNotInflight",
+        "long": "InvalidParameterValue",
+        "none": "ReceiptHandleIsInvalid",
+    }
+    assert len(receive(sqs, url)) == 1
+
+
+def test_a_receive_that_hides_for_no_time_leaves_the_message_to_others(sqs: Any, url: str) -> None:
+    sqs.send_message(QueueUrl=url, MessageBody="x")
+    assert len(receive(sqs, url, VisibilityTimeout=0)) == 1
+    assert len(receive(sqs, url, VisibilityTimeout=60)) == 1
+    assert receive(sqs, url) == []
+
+
+def test_delays_of_messages_and_of_the_queue(world: World, sqs: Any) -> None:
+    url = sqs.create_queue(QueueName="slow", Attributes={"DelaySeconds": "5"})["QueueUrl"]
+    for body, given in {
+        "queue": {},
+        "own": {"DelaySeconds": 10},
+        "none": {"DelaySeconds": 0},
+    }.items():
+        sqs.send_message(QueueUrl=url, MessageBody=body, **given)
+    found = []
+    for seconds in (0, 5, 5):
+        world.clock.pass_seconds(seconds)
+        found.append([each["Body"] for each in receive_all(sqs, url)])
+    assert found[0] == ["none"]
+    assert "queue" in found[1] + found[2]
+    assert [body for bodies in found for body in bodies].count("own") == 1
+
+
+def test_the_wait_is_the_calls_or_the_queues(world: World, sqs: Any) -> None:
+    longest = {"ReceiveMessageWaitTimeSeconds": "7"}
+    url = sqs.create_queue(QueueName="patient", Attributes=longest)["QueueUrl"]
+
+    def waited(**given: Any) -> float:
+        begun = world.clock.now_ms()
+        assert receive(sqs, url, **given) == []
+        return (world.clock.now_ms() - begun) / 1000
+
+    assert waited() == pytest.approx(7, abs=0.2)
+    assert waited(WaitTimeSeconds=3) == pytest.approx(3, abs=0.2)
+    assert waited(WaitTimeSeconds=0) == 0
+
+
+@pytest.mark.parametrize("given", [{"most": 0}, {"most": 11}, {"WaitTimeSeconds": 21}])
+def test_receives_out_of_range_are_refused(sqs: Any, url: str, given: dict[str, int]) -> None:
+    with pytest.raises(ClientError, match="InvalidParameterValue"):
+        receive(sqs, url, **given)
+
+
+def test_dead_letters_move_and_tell_their_source(world: World, sqs: Any, url: str) -> None:
+    dead = sqs.create_queue(QueueName="dead")["QueueUrl"]
+    sqs.set_queue_attributes(QueueUrl=url, Attributes=redrive_policy("dead", 2))
+    sent = sqs.send_message(QueueUrl=url, MessageBody="bad", MessageAttributes=ATTRIBUTES)
+    for _ in range(2):
+        assert len(receive(sqs, url)) == 1
+        world.clock.pass_seconds(31)
+    assert receive(sqs, url) == []
+    (message,) = receive(sqs, dead, AttributeNames=["All"], MessageAttributeNames=["All"])
+    assert message["MessageId"] == sent["MessageId"]
+    assert message["Attributes"]["DeadLetterQueueSourceArn"] == arn("orders")
+    assert message["MessageAttributes"] == ATTRIBUTES
+
+
+def test_native_programs_and_boto3_share_a_queue(sqs: Any, url: str, shop: Client) -> None:
+    shop.send("orders", "native", attributes={"region": "eu", "raw": {"base64": "AQ=="}})
+    (message,) = receive(sqs, url, MessageAttributeNames=["All"])
+    assert message["Body"] == "native"
+    assert message["MessageAttributes"] == {
+        "region": {"DataType": "String", "StringValue": "eu"},
+        "raw": {"DataType": "Binary", "BinaryValue": b"\1"},
+    }
+    sqs.send_message(QueueUrl=url, MessageBody="theirs", MessageAttributes=ATTRIBUTES)
+    (received,) = shop.receive("orders")
+    assert received["body"] == "theirs"
+    assert received["attributes"]["b"] == {"base64": "AAE="}
+    data = {"messages": [{"body_base64": "AAE="}]}
+    assert shop.post("/queues/orders/messages", data).status == 201
+    (shown,) = receive(sqs, url)
+    assert shown["Body"] == "AAE="
+    assert shown["MD5OfBody"] == hashlib.md5(b"AAE=").hexdigest()
+
+
+def test_the_bill_is_that_of_native_calls(world: World, sqs: Any, shop: Client) -> None:
+    assert shop.put("/queues/shared", {"partitions": 1}).status == 201
+    url = sqs.get_queue_url(QueueName="shared")["QueueUrl"]
+
+    def units(call: Any) -> tuple[float, float]:
+        before = world.engine.capacity()
+        call()
+        after = world.engine.capacity()
+        return tuple(after[n] - before[n] for n in ("write_units", "read_units"))
+
+    found: list[Message] = []
+    for _ in range(2):  # the second time caches are warm
+        ours = [
+            units(lambda: shop.send("shared", "hello")),
+            units(lambda: found.extend(shop.receive("shared", 10))),
+            units(
+                lambda: shop.post(
+                    "/queues/shared/messages/delete", {"receipts": [found.pop()["receipt"]]}
+                )
+            ),
+        ]
+        theirs = [
+            units(lambda: sqs.send_message(QueueUrl=url, MessageBody="hello")),
+            units(lambda: found.extend(receive(sqs, url, WaitTimeSeconds=0))),
+            units(
+                lambda: sqs.delete_message(QueueUrl=url, ReceiptHandle=found.pop()["ReceiptHandle"])
+            ),
+        ]
+    assert theirs == ours
+    assert sum(write for write, _ in theirs) == 3
+
+
+def test_json_in_a_body_is_text(sqs: Any, url: str) -> None:
+    body = json.dumps({"a": ["ü", None, 1.5]})
+    sqs.send_message(QueueUrl=url, MessageBody=body)
+    assert receive(sqs, url)[0]["Body"] == body

@@ -1,0 +1,332 @@
+"""boto3's calls on queues, unmodified: done as in SQS, or refused in its words."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+from tests.dialects.conftest import REGION, URL, MakeKey, client_of
+
+from cirrusmq_local.testing import Client, World
+
+
+def each(*acts: Callable[..., Any]) -> Sequence[Callable[..., Any]]:
+    """Calls that shall have the same outcome."""
+    return acts
+
+
+def arn(name: str) -> str:
+    return f"arn:aws:sqs:{REGION}:shop:{name}"
+
+
+def attributes(sqs: Any, url: str, *names: str) -> dict[str, str]:
+    answer = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=list(names) or ["All"])
+    found: dict[str, str] = answer.get("Attributes", {})
+    return found
+
+
+def redrive_policy(name: str, count: object = 3) -> dict[str, str]:
+    policy = {"deadLetterTargetArn": arn(name), "maxReceiveCount": count}
+    return {"RedrivePolicy": json.dumps(policy)}
+
+
+@pytest.fixture
+def url(sqs: Any) -> str:
+    made: str = sqs.create_queue(QueueName="orders")["QueueUrl"]
+    return made
+
+
+def test_a_queue_has_the_defaults_of_sqs(sqs: Any, url: str, shop: Client) -> None:
+    assert url == f"{URL}/shop/orders"
+    shown = attributes(sqs, url)
+    assert {name: shown[name] for name in shown if not name.endswith("Timestamp")} == {
+        "ApproximateNumberOfMessages": "0",
+        "ApproximateNumberOfMessagesDelayed": "0",
+        "ApproximateNumberOfMessagesNotVisible": "0",
+        "DelaySeconds": "0",
+        "MaximumMessageSize": "262144",
+        "MessageRetentionPeriod": "345600",
+        "QueueArn": arn("orders"),
+        "ReceiveMessageWaitTimeSeconds": "0",
+        "SqsManagedSseEnabled": "true",
+        "VisibilityTimeout": "30",
+    }
+    assert shop.get("/queues/orders").json["max_message_bytes"] == 262_144
+
+
+def test_a_queue_that_exists_is_found_by_what_is_given(sqs: Any) -> None:
+    given = {"VisibilityTimeout": "60", "DelaySeconds": "5"}
+    first = sqs.create_queue(QueueName="orders", Attributes=given)["QueueUrl"]
+    assert sqs.create_queue(QueueName="orders", Attributes=given)["QueueUrl"] == first
+    assert sqs.create_queue(QueueName="orders")["QueueUrl"] == first
+    with pytest.raises(sqs.exceptions.QueueNameExists) as refused:
+        sqs.create_queue(QueueName="orders", Attributes={"VisibilityTimeout": "61"})
+    assert refused.value.response["Error"]["Code"] == "QueueAlreadyExists"
+    # A native queue is found likewise.
+    assert attributes(sqs, first, "VisibilityTimeout") == {"VisibilityTimeout": "60"}
+
+
+@pytest.mark.parametrize(
+    "name", ["", "a b", "a.b", ".fifo", "x" * 81, "1st", "_a", "x" * 65, "a/b", "ä"]
+)
+def test_names_that_no_queue_has_are_refused(sqs: Any, name: str) -> None:
+    with pytest.raises(ClientError) as refused:
+        sqs.create_queue(QueueName=name)
+    assert refused.value.response["Error"]["Code"] in ("InvalidParameterValue", "MissingParameter")
+    assert "QueueUrls" not in sqs.list_queues()
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("DelaySeconds", "901"),
+        ("DelaySeconds", "-1"),
+        ("DelaySeconds", "1.5"),
+        ("MaximumMessageSize", "1023"),
+        ("MaximumMessageSize", "1048577"),
+        ("MessageRetentionPeriod", "59"),
+        ("MessageRetentionPeriod", "1209601"),
+        ("ReceiveMessageWaitTimeSeconds", "21"),
+        ("VisibilityTimeout", "43201"),
+        ("VisibilityTimeout", "0"),
+        ("VisibilityTimeout", "half"),
+        ("RedrivePolicy", "no json"),
+        ("RedrivePolicy", "[]"),
+        ("RedrivePolicy", '{"deadLetterTargetArn": "arn:aws:sqs:x:shop:dlq"}'),
+        (
+            "RedrivePolicy",
+            '{"deadLetterTargetArn": "arn:aws:sqs:x:shop:dlq", "maxReceiveCount": 0}',
+        ),
+        (
+            "RedrivePolicy",
+            '{"deadLetterTargetArn": "arn:aws:sqs:x:shop:dlq", "maxReceiveCount": 1001}',
+        ),
+    ],
+)
+def test_values_out_of_range_are_refused_and_nothing_is_made(
+    sqs: Any, url: str, name: str, value: str
+) -> None:
+    for call in each(
+        lambda: sqs.create_queue(QueueName="other", Attributes={name: value}),
+        lambda: sqs.set_queue_attributes(QueueUrl=url, Attributes={name: value}),
+    ):
+        with pytest.raises(ClientError) as refused:
+            call()
+        assert refused.value.response["Error"]["Code"] == "InvalidAttributeValue"
+    assert sqs.list_queues()["QueueUrls"] == [url]
+    assert attributes(sqs, url, "VisibilityTimeout") == {"VisibilityTimeout": "30"}
+
+
+def test_attributes_that_do_not_exist_are_refused(sqs: Any, url: str) -> None:
+    with pytest.raises(sqs.exceptions.InvalidAttributeName):
+        sqs.set_queue_attributes(QueueUrl=url, Attributes={"Colour": "red"})
+    with pytest.raises(sqs.exceptions.InvalidAttributeName):
+        attributes(sqs, url, "Colour")
+
+
+def test_attributes_change_and_the_others_stay(sqs: Any, url: str) -> None:
+    sqs.set_queue_attributes(
+        QueueUrl=url, Attributes={"VisibilityTimeout": "9", "ReceiveMessageWaitTimeSeconds": "3"}
+    )
+    shown = attributes(
+        sqs, url, "VisibilityTimeout", "ReceiveMessageWaitTimeSeconds", "DelaySeconds"
+    )
+    assert shown == {
+        "VisibilityTimeout": "9",
+        "ReceiveMessageWaitTimeSeconds": "3",
+        "DelaySeconds": "0",
+    }
+
+
+def test_no_attributes_are_asked_for(sqs: Any, url: str) -> None:
+    assert "Attributes" not in sqs.get_queue_attributes(QueueUrl=url)
+
+
+def test_encryption_is_taken_without_effect_and_a_policy_refused(sqs: Any, url: str) -> None:
+    given = {"KmsMasterKeyId": "alias/aws/sqs", "SqsManagedSseEnabled": "true"}
+    sqs.set_queue_attributes(QueueUrl=url, Attributes=given)
+    with pytest.raises(sqs.exceptions.UnsupportedOperation):
+        sqs.set_queue_attributes(QueueUrl=url, Attributes={"Policy": '{"Statement": []}'})
+    with pytest.raises(sqs.exceptions.UnsupportedOperation):
+        sqs.add_permission(QueueUrl=url, Label="a", AWSAccountIds=["1"], Actions=["*"])
+    with pytest.raises(sqs.exceptions.UnsupportedOperation):
+        sqs.remove_permission(QueueUrl=url, Label="a")
+
+
+def test_dead_letters_are_set_shown_and_unset(sqs: Any, url: str, shop: Client) -> None:
+    dead = sqs.create_queue(QueueName="dead")["QueueUrl"]
+    sqs.set_queue_attributes(QueueUrl=url, Attributes=redrive_policy("dead", "3"))
+    shown = json.loads(attributes(sqs, url, "RedrivePolicy")["RedrivePolicy"])
+    assert shown == {"deadLetterTargetArn": arn("dead"), "maxReceiveCount": 3}
+    assert shop.get("/queues/orders").json["dead_letter"]["max_receives"] == 3
+    assert sqs.list_dead_letter_source_queues(QueueUrl=dead)["queueUrls"] == [url]
+    with pytest.raises(ClientError, match="dead-letter queue"):
+        sqs.delete_queue(QueueUrl=dead)
+    sqs.set_queue_attributes(QueueUrl=url, Attributes={"RedrivePolicy": ""})
+    assert attributes(sqs, url, "RedrivePolicy") == {}
+    assert sqs.list_dead_letter_source_queues(QueueUrl=dead).get("queueUrls", []) == []
+
+
+def test_an_age_of_dead_letters_that_was_set_natively_is_kept(
+    sqs: Any, url: str, shop: Client
+) -> None:
+    sqs.create_queue(QueueName="dead")
+    dead_letter = {"queue": "dead", "max_age_seconds": 600}
+    shop.patch("/queues/orders", {"dead_letter": dead_letter})
+    assert attributes(sqs, url, "RedrivePolicy") == {}
+    sqs.set_queue_attributes(QueueUrl=url, Attributes=redrive_policy("dead"))
+    shown = shop.get("/queues/orders").json["dead_letter"]
+    assert shown == {**dead_letter, "max_receives": 3}
+
+
+def test_a_dead_letter_queue_must_exist_and_be_ones_own(sqs: Any, url: str) -> None:
+    for call in each(
+        lambda policy: sqs.set_queue_attributes(QueueUrl=url, Attributes=policy),
+        lambda policy: sqs.create_queue(QueueName="new", Attributes=policy),
+    ):
+        with pytest.raises(ClientError, match="Dead letter target does not exist") as refused:
+            call(redrive_policy("nowhere"))
+        assert refused.value.response["Error"]["Code"] == "InvalidParameterValue"
+        other = {"RedrivePolicy": redrive_policy("x")["RedrivePolicy"].replace(":shop:", ":bob:")}
+        with pytest.raises(sqs.exceptions.InvalidAttributeValue):
+            call(other)
+
+
+def test_pages_of_sources_of_dead_letters(sqs: Any) -> None:
+    dead = sqs.create_queue(QueueName="dead")["QueueUrl"]
+    for number in range(3):
+        sqs.create_queue(QueueName=f"q{number}", Attributes=redrive_policy("dead"))
+    pages = sqs.get_paginator("list_dead_letter_source_queues").paginate(
+        QueueUrl=dead, PaginationConfig={"PageSize": 2}
+    )
+    found = [page["queueUrls"] for page in pages]
+    assert [len(page) for page in found] == [2, 1]
+    assert [url for page in found for url in page] == [
+        f"{URL}/shop/q{number}" for number in range(3)
+    ]
+
+
+def test_queues_are_listed_by_the_beginnings_of_their_names(sqs: Any) -> None:
+    assert "QueueUrls" not in sqs.list_queues()
+    names = ["a1", "a2", "b.fifo", "b1"]
+    for name in names:
+        more = {"FifoQueue": "true"} if name.endswith(".fifo") else {}
+        sqs.create_queue(QueueName=name, Attributes=more)
+
+    def listed(**given: Any) -> list[str]:
+        urls = sqs.list_queues(**given).get("QueueUrls", [])
+        return sorted(url.rpartition("/")[2] for url in urls)
+
+    assert listed() == names
+    assert listed(QueueNamePrefix="") == names
+    assert listed(QueueNamePrefix="a") == ["a1", "a2"]
+    assert listed(QueueNamePrefix="b.fifo") == ["b.fifo"]
+    assert listed(QueueNamePrefix="b.x") == []
+
+
+def test_pages_of_queues(sqs: Any) -> None:
+    for number in range(5):
+        sqs.create_queue(QueueName=f"q{number}")
+    pages = list(sqs.get_paginator("list_queues").paginate(PaginationConfig={"PageSize": 2}))
+    assert [len(page["QueueUrls"]) for page in pages] == [2, 2, 1]
+    assert "NextToken" not in sqs.list_queues()
+    with pytest.raises(ClientError):
+        sqs.list_queues(MaxResults=2, NextToken="forged")
+    with pytest.raises(ClientError):
+        sqs.list_queues(MaxResults=1001)
+
+
+def test_the_url_of_a_queue_by_its_name(sqs: Any, url: str) -> None:
+    assert sqs.get_queue_url(QueueName="orders")["QueueUrl"] == url
+    own = sqs.get_queue_url(QueueName="orders", QueueOwnerAWSAccountId="123456789012")
+    assert own["QueueUrl"] == url
+    with pytest.raises(sqs.exceptions.QueueDoesNotExist) as refused:
+        sqs.get_queue_url(QueueName="nowhere")
+    error = refused.value.response["Error"]
+    assert error["Code"] == "AWS.SimpleQueueService.NonExistentQueue"
+    assert error["Message"] == "The specified queue does not exist."
+
+
+def test_a_url_of_aws_that_is_in_a_programs_settings_is_ones_own_queue(sqs: Any, url: str) -> None:
+    theirs = "https://sqs.eu-central-1.amazonaws.com/123456789012/orders"
+    sent = sqs.send_message(QueueUrl=theirs, MessageBody="hello")
+    (message,) = sqs.receive_message(QueueUrl=url)["Messages"]
+    assert message["MessageId"] == sent["MessageId"]
+
+
+def test_a_deleted_queue_is_gone_and_its_name_free_at_once(sqs: Any, url: str) -> None:
+    sqs.send_message(QueueUrl=url, MessageBody="lost")
+    sqs.delete_queue(QueueUrl=url)
+    for call in each(
+        lambda: sqs.delete_queue(QueueUrl=url),
+        lambda: sqs.send_message(QueueUrl=url, MessageBody="x"),
+        lambda: sqs.receive_message(QueueUrl=url),
+        lambda: attributes(sqs, url),
+        lambda: sqs.set_queue_attributes(QueueUrl=url, Attributes={"DelaySeconds": "1"}),
+    ):
+        with pytest.raises(sqs.exceptions.QueueDoesNotExist):
+            call()
+    assert sqs.create_queue(QueueName="orders")["QueueUrl"] == url
+    assert "Messages" not in sqs.receive_message(QueueUrl=url)
+
+
+def test_a_purged_queue_is_empty(world: World, sqs: Any, url: str) -> None:
+    for number in range(5):
+        sqs.send_message(QueueUrl=url, MessageBody=str(number))
+    (held,) = sqs.receive_message(QueueUrl=url)["Messages"]
+    sqs.purge_queue(QueueUrl=url)
+    sqs.purge_queue(QueueUrl=url)  # there is no wait of 60 s
+    world.settle()
+    assert "Messages" not in sqs.receive_message(QueueUrl=url)
+    assert attributes(sqs, url, "ApproximateNumberOfMessages") == {
+        "ApproximateNumberOfMessages": "0"
+    }
+    sqs.send_message(QueueUrl=url, MessageBody="new")
+    assert sqs.receive_message(QueueUrl=url)["Messages"][0]["Body"] == "new"
+    assert held["Body"] != "new"
+
+
+def test_tags_are_labels(sqs: Any, shop: Client) -> None:
+    url = sqs.create_queue(QueueName="orders", tags={"team": "shop"})["QueueUrl"]
+    sqs.tag_queue(QueueUrl=url, Tags={"team": "books", "stage": "test"})
+    assert sqs.list_queue_tags(QueueUrl=url)["Tags"] == {"team": "books", "stage": "test"}
+    assert shop.get("/queues/orders").json["labels"] == {"team": "books", "stage": "test"}
+    sqs.untag_queue(QueueUrl=url, TagKeys=["team", "nowhere"])
+    assert sqs.list_queue_tags(QueueUrl=url)["Tags"] == {"stage": "test"}
+    sqs.untag_queue(QueueUrl=url, TagKeys=["stage"])
+    assert sqs.list_queue_tags(QueueUrl=url).get("Tags", {}) == {}
+    with pytest.raises(ClientError, match="at most 10 tags"):
+        sqs.tag_queue(QueueUrl=url, Tags={str(number): "x" for number in range(11)})
+
+
+def test_counts_tell_active_delayed_and_inactive_messages(sqs: Any, url: str) -> None:
+    for delay in (0, 0, 0, 60):
+        sqs.send_message(QueueUrl=url, MessageBody="x", DelaySeconds=delay)
+    sqs.receive_message(QueueUrl=url)
+    names = ("", "NotVisible", "Delayed")
+    shown = attributes(sqs, url, *(f"ApproximateNumberOfMessages{name}" for name in names))
+    assert list(shown.values()) == ["2", "1", "1"]
+
+
+def test_another_accounts_queue_needs_a_grant(world: World, url: str, make_key: MakeKey) -> None:
+    bob = client_of(world, make_key("bob"))
+    for call in each(
+        lambda: bob.send_message(QueueUrl=url, MessageBody="x"),
+        lambda: bob.get_queue_url(QueueName="orders", QueueOwnerAWSAccountId="shop"),
+    ):
+        with pytest.raises(ClientError, match="AccessDenied"):
+            call()
+    shop = world.client("shop")
+    assert shop.put("/queues/orders/grants/bob", {"permission": "send"}).status == 200
+    assert bob.get_queue_url(QueueName="orders", QueueOwnerAWSAccountId="shop")["QueueUrl"] == url
+    bob.send_message(QueueUrl=url, MessageBody="x")
+    for call in each(
+        lambda: bob.receive_message(QueueUrl=url),
+        lambda: bob.delete_queue(QueueUrl=url),
+        lambda: attributes(bob, url),
+    ):
+        with pytest.raises(ClientError, match="AccessDenied"):
+            call()
