@@ -26,6 +26,7 @@ _QUERY_CODES = {
 _COMMON = frozenset(
     {
         *("AccessDenied", "IncompleteSignature", "InternalFailure", "InvalidAction"),
+        "MissingAction",
         *("InvalidClientTokenId", "InvalidParameterValue", "MissingAuthenticationToken"),
         *("MissingParameter", "SerializationException", "ServiceUnavailable"),
         "SignatureDoesNotMatch",

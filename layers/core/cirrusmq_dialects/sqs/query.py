@@ -1,0 +1,216 @@
+"""The query protocol, of SDKs from before 2023: forms in, XML out; members as in JSON."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+from urllib.parse import parse_qsl
+
+from cirrusmq_dialects.calling import Answer
+from cirrusmq_dialects.sqs.errors import SqsError
+from cirrusmq_dialects.sqs.reading import Members
+
+NAMESPACE = "http://queue.amazonaws.com/doc/2012-11-05/"
+_FIELDS = 2_000
+"""Of a form: ten messages with ten attributes each have 800."""
+_DEPTH = 8
+_HEAD = '<?xml version="1.0"?>'
+
+
+class _Map(NamedTuple):
+    """A map in a form: `Attribute.1.Name=…&Attribute.1.Value=…`."""
+
+    member: str
+    key: str
+    value: str
+
+
+_LISTS = {
+    "ActionName": "Actions",
+    "AWSAccountId": "AWSAccountIds",
+    "AttributeName": "AttributeNames",
+    "MessageAttributeName": "MessageAttributeNames",
+    "MessageSystemAttributeName": "MessageSystemAttributeNames",
+    "TagKey": "TagKeys",
+}
+_ENTRIES = frozenset(
+    {
+        "ChangeMessageVisibilityBatchRequestEntry",
+        "DeleteMessageBatchRequestEntry",
+        "SendMessageBatchRequestEntry",
+    }
+)
+_MAPS = {
+    "Attribute": _Map("Attributes", "Name", "Value"),
+    "MessageAttribute": _Map("MessageAttributes", "Name", "Value"),
+    "MessageSystemAttribute": _Map("MessageSystemAttributes", "Name", "Value"),
+    "Tag": _Map("Tags", "Key", "Value"),
+}
+_ELEMENTS = {
+    "Messages": "Message",
+    "QueueUrls": "QueueUrl",
+    "queueUrls": "QueueUrl",
+    "Results": "ListMessageMoveTasksResultEntry",
+    "Failed": "BatchResultErrorEntry",
+}
+"""Of a list each value is an element of this name."""
+_PAIRS = {
+    "Attributes": ("Attribute", "Name", "Value"),
+    "MessageAttributes": ("MessageAttribute", "Name", "Value"),
+    "Tags": ("Tag", "Key", "Value"),
+}
+_WITHOUT_RESULT = frozenset(
+    {
+        *("AddPermission", "ChangeMessageVisibility", "DeleteMessage", "DeleteQueue"),
+        *("PurgeQueue", "RemovePermission", "SetQueueAttributes", "TagQueue", "UntagQueue"),
+    }
+)
+_ESCAPED = {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "\r": "&#xD;"}
+_ESCAPE = re.compile('[&<>"\r]')
+_NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def read(body: bytes) -> tuple[str, Members]:
+    """The action of a form, and its members as the JSON protocol has them."""
+    try:
+        form = parse_qsl(
+            body.decode(), keep_blank_values=True, max_num_fields=_FIELDS, errors="strict"
+        )
+    except ValueError as error:
+        raise SqsError("InvalidParameterValue", "The body is not a form in UTF-8.") from error
+    tree: dict[str, Any] = {}
+    for name, value in form:
+        _put(tree, name.split("."), value)
+    action = tree.pop("Action", None)
+    if not isinstance(action, str) or not action:
+        raise SqsError("MissingAction", "The request must contain the parameter Action.")
+    members = _members(tree)
+    if action == "CreateQueue" and "Tags" in members:
+        members["tags"] = members.pop("Tags")
+    return action, members
+
+
+def _put(tree: dict[str, Any], path: list[str], value: str) -> None:
+    if len(path) > _DEPTH:
+        raise SqsError("InvalidParameterValue", "The name of a parameter has too many parts.")
+    for step in path[:-1]:
+        inner = tree.setdefault(step, {})
+        if not isinstance(inner, dict):
+            raise SqsError("InvalidParameterValue", f"Parameter {step[:80]} is given twice.")
+        tree = inner
+    if isinstance(tree.get(path[-1]), dict):
+        raise SqsError("InvalidParameterValue", f"Parameter {path[-1][:80]} is given twice.")
+    tree[path[-1]] = value
+
+
+def _members(tree: Mapping[str, Any]) -> dict[str, Any]:
+    members: dict[str, Any] = {}
+    for name, held in tree.items():
+        if name in _LISTS:
+            members[_LISTS[name]] = list(_listed(held))
+        elif name in _ENTRIES:
+            members["Entries"] = [_members(each) for each in _structures(held)]
+        elif name in _MAPS:
+            members[_MAPS[name].member] = _mapped(held, _MAPS[name])
+        else:
+            members[name] = held
+    return members
+
+
+def _listed(held: Any) -> Iterator[Any]:
+    """The values of `Name.1`, `Name.2` …, or of `Name.member.1` …, by their numbers."""
+    if not isinstance(held, dict):
+        yield held
+        return
+    numbered = held.get("member", held)
+    if not isinstance(numbered, dict):
+        yield numbered
+        return
+    yield from (numbered[number] for number in sorted(numbered, key=_number))
+
+
+def _number(text: str) -> tuple[int, str]:
+    return (int(text) if text.isascii() and text.isdigit() and len(text) < 8 else 0), text
+
+
+def _structures(held: Any) -> list[dict[str, Any]]:
+    found = list(_listed(held))
+    if not all(isinstance(each, dict) for each in found):
+        raise SqsError("InvalidParameterValue", "The entries of a batch must be structures.")
+    return found
+
+
+def _mapped(held: Any, shape: _Map) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for each in _structures(held):
+        name = each.get(shape.key)
+        if not isinstance(name, str):
+            raise SqsError("MissingParameter", f"A {shape.key} is missing in {shape.member}.")
+        found[name] = each.get(shape.value, "")
+    return found
+
+
+def write(action: str, result: Mapping[str, Any], request_id: str) -> Answer:
+    """What a call answers."""
+    content = ""
+    if action not in _WITHOUT_RESULT:
+        content = _element(f"{action}Result", "".join(_written(action, result)))
+    told = f"<ResponseMetadata><RequestId>{request_id}</RequestId></ResponseMetadata>"
+    text = f'{_HEAD}<{action}Response xmlns="{NAMESPACE}">{content}{told}</{action}Response>'
+    return Answer(200, _headers(request_id), text.encode())
+
+
+def write_error(error: SqsError, request_id: str) -> Answer:
+    """What a refused call answers."""
+    fault = "Sender" if error.is_senders else "Receiver"
+    told = (
+        f"<Error><Type>{fault}</Type><Code>{error.query_code}</Code>"
+        f"<Message>{_text(error.message)}</Message><Detail/></Error>"
+        f"<RequestId>{request_id}</RequestId>"
+    )
+    text = f'{_HEAD}<ErrorResponse xmlns="{NAMESPACE}">{told}</ErrorResponse>'
+    return Answer(error.status, _headers(request_id), text.encode())
+
+
+def _written(action: str, members: Mapping[str, Any]) -> Iterator[str]:
+    for name, held in members.items():
+        match held:
+            case dict() if name in _PAIRS:
+                yield from _pairs(action, held, *_PAIRS[name])
+            case dict():
+                yield _element(name, "".join(_written(action, held)))
+            case list():
+                element = f"{action}ResultEntry" if name == "Successful" else _ELEMENTS[name]
+                yield from _each(action, held, element)
+            case bool():
+                yield _element(name, str(held).lower())
+            case _:
+                yield _element(name, _text(str(held)))
+
+
+def _each(action: str, listed: Iterable[Any], element: str) -> Iterator[str]:
+    for each in listed:
+        inner = "".join(_written(action, each)) if isinstance(each, dict) else _text(str(each))
+        yield _element(element, inner)
+
+
+def _pairs(
+    action: str, held: Mapping[str, Any], element: str, key: str, value: str
+) -> Iterator[str]:
+    for name, each in held.items():
+        inner = "".join(_written(action, each)) if isinstance(each, dict) else _text(each)
+        yield _element(element, _element(key, _text(name)) + _element(value, inner))
+
+
+def _element(name: str, inner: str) -> str:
+    return f"<{name}>{inner}</{name}>"
+
+
+def _text(value: str) -> str:
+    """A text in XML; a character that XML cannot carry, of a native sender, is U+FFFD."""
+    return _ESCAPE.sub(lambda found: _ESCAPED[found[0]], _NO_XML.sub("\ufffd", value))
+
+
+def _headers(request_id: str) -> dict[str, str]:
+    return {"Content-Type": "text/xml", "x-amzn-RequestId": request_id}
