@@ -20,6 +20,7 @@ VENV := .venv
 SAM_VENV := .venv-sam
 CHECKOV_VENV := .venv-checkov
 MUTANTS_VENV := .venv-mutants
+NODE_SDKS := .node
 BIN := $(VENV)/bin
 PIP := -m pip --disable-pip-version-check --no-input install --quiet --no-deps
 SOURCES := $(wildcard layers functions infra tests spark_emr)
@@ -65,8 +66,15 @@ $(VENV)/.installed: infra/requirements.lock pyproject.toml
 	@touch $@
 
 # The SAM command line and checkov, for the tests of the templates.
-tools: $(SAM_VENV)/.installed $(CHECKOV_VENV)/.installed
+tools: $(SAM_VENV)/.installed $(CHECKOV_VENV)/.installed $(NODE_SDKS)/.tried
 	@:
+
+# SDKs for Node, where that is found and its registry answers; their tests are skipped elsewhere.
+$(NODE_SDKS)/.tried: tests/dialects/node/package-lock.json
+	@mkdir -p $(NODE_SDKS) && cp tests/dialects/node/package*.json $(NODE_SDKS)
+	@cd $(NODE_SDKS) && npm ci --ignore-scripts --no-audit --no-fund --silent \
+		|| echo "without npm, or its registry, the SDKs for Node are not tried"
+	@touch $@
 
 # They pull boto3 below what the product uses, each to another place. Little of them is imported, so
 # that only this is compiled, when it is.
@@ -158,5 +166,5 @@ report: install ## the newest billing and backlog reports of the running service
 	@$(BIN)/cirrusmq report backlog
 
 clean: ## remove what was made here, but not the service's data
-	@rm -rf $(VENV) $(SAM_VENV) $(CHECKOV_VENV) $(MUTANTS_VENV) .aws-sam build .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info
+	@rm -rf $(VENV) $(SAM_VENV) $(CHECKOV_VENV) $(MUTANTS_VENV) $(NODE_SDKS) .aws-sam build .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info
 	@find $(SOURCES) -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
 import uuid
+from pathlib import Path
 from typing import Any
 
 import boto3
@@ -78,3 +81,35 @@ def test_the_key_is_good_after_a_restart_and_the_port_can_be_left_closed(start: 
         aws_secret_access_key=held["signing_key"]["secret"],
     )
     assert client.list_queues()["ResponseMetadata"]["HTTPStatusCode"] == 200
+
+
+NODE, SDKS = shutil.which("node"), Path(__file__).parents[2] / ".node"
+
+
+@pytest.mark.skipif(
+    NODE is None or not (SDKS / "node_modules/@aws-sdk/client-sqs").exists(),
+    reason="Node or its SDK of SQS is missing: make tools",
+)
+def test_the_sdk_for_javascript_works_too(running: dict[str, Any], tmp_path: Path) -> None:
+    """It checks the digest of every message."""
+    shutil.copy(Path(__file__).parent / "node/sqs_client.mjs", tmp_path)
+    (tmp_path / "node_modules").symlink_to(SDKS / "node_modules")
+    key = running["signing_key"]
+    named = f"js-{uuid.uuid4().hex}"
+    assert NODE is not None
+    run = subprocess.run(
+        [
+            NODE,
+            "sqs_client.mjs",
+            running["dialect_url"],
+            key["access_key_id"],
+            key["secret"],
+            named,
+        ],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert run.stdout == "done\n", run.stderr
