@@ -22,6 +22,7 @@ TRACE, ONCE = "$trace", "$once"
 TRACE_HEADER = "AWSTraceHeader"
 _ATTRIBUTES = 10
 _NOT_ALLOWED = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_PLAIN = b"\t\n\r" + bytes(range(0x20, 0x80))
 _TYPE = re.compile(r"(?=.{1,256}\Z)(String|Number|Binary)(\.[A-Za-z0-9_.-]+)?", re.ASCII)
 _NAME = re.compile(r"(?=.{1,256}\Z)[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*", re.ASCII)
 _RESERVED = ("aws.", "amazon.")
@@ -56,9 +57,9 @@ class Content(msgspec.Struct, frozen=True, kw_only=True):
         }
         return {"body": self.body, "attributes": shown} if shown else {"body": self.body}
 
-    def digests(self) -> dict[str, str]:
-        """The MD5s by which an SDK checks what was stored."""
-        found = {"MD5OfMessageBody": md5(self.body.encode())}
+    def digests(self, body_md5: str | None) -> dict[str, str]:
+        """The MD5s by which an SDK checks what was stored; `body_md5`: of the body, if known."""
+        found = {"MD5OfMessageBody": body_md5 or md5(self.body.encode())}
         if self.attributes:
             found["MD5OfMessageAttributes"] = attributes_md5(self.attributes)
         if self.trace is not None:
@@ -72,7 +73,7 @@ def read_content(members: Members) -> Content:
     body = text(members, "MessageBody")
     if not body:
         raise missing("MessageBody")
-    odd = _NOT_ALLOWED.search(body)
+    odd = None if _is_plain(body) else _NOT_ALLOWED.search(body)
     if odd is not None:
         raise SqsError(
             "InvalidMessageContents",
@@ -144,6 +145,11 @@ def attributes_md5(attributes: Mapping[str, Typed]) -> str:
 def md5(content: bytes) -> str:
     """The MD5 of bytes, in hexadecimal digits."""
     return hashlib.md5(content, usedforsecurity=False).hexdigest()
+
+
+def _is_plain(body: str) -> bool:
+    """Whether it has allowed ASCII characters alone: quicker to see than with an expression."""
+    return body.isascii() and not body.encode().translate(None, _PLAIN)
 
 
 def _fits(name: str, wanted: str) -> bool:

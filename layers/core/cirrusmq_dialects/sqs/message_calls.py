@@ -241,7 +241,9 @@ def change_message_visibility_batch(asked: Asked) -> Result:
 def _sent(draft: _Draft, sent: Any) -> Result:
     if isinstance(sent, CirrusMQError):
         raise sent
-    shown: Result = {"MessageId": sent.id, **draft.content.digests()}
+    # A duplicate is answered the first one's, whose body may be another.
+    known = None if "deduplication_id" in draft.native else sent.body_md5
+    shown: Result = {"MessageId": sent.id, **draft.content.digests(known)}
     return shown if sent.order is None else {**shown, "SequenceNumber": _digits(sent.order)}
 
 

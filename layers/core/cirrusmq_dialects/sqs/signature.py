@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import calendar
 import hashlib
 import hmac
 import re
-import time
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from urllib.parse import quote
 
 import msgspec
 
 ALGORITHM = "AWS4-HMAC-SHA256"
 _SERVICE, _END = "sqs", "aws4_request"
-_TIME = re.compile(r"\d{8}T\d{6}Z", re.ASCII)
+_TIME = re.compile(r"(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z", re.ASCII)
 _REGION = re.compile(r"[A-Za-z0-9-]{1,64}", re.ASCII)
 _SIGNATURE = re.compile(r"[0-9a-f]{64}", re.ASCII)
 _NEEDED = frozenset({"host", "x-amz-date"})
@@ -29,11 +28,8 @@ class Signed(msgspec.Struct, frozen=True, kw_only=True):
     time: str
     headers: tuple[str, ...]
     signature: str
-
-    @property
-    def seconds(self) -> int:
-        """The time of the signature, since the epoch."""
-        return calendar.timegm(time.strptime(self.time, "%Y%m%dT%H%M%SZ"))
+    seconds: int
+    """The time of the signature, since the epoch."""
 
 
 def read(headers: Mapping[str, str]) -> Signed | None:
@@ -44,29 +40,42 @@ def read(headers: Mapping[str, str]) -> Signed | None:
     if algorithm != ALGORITHM or len(scope) != 5:
         return None
     key_id, date, region, service, end = scope
-    signed = Signed(
-        key_id=key_id,
-        date=date,
-        region=region,
-        time=headers.get("x-amz-date", ""),
-        headers=tuple(parts.get("SignedHeaders", "").split(";")),
-        signature=parts.get("Signature", ""),
-    )
+    names = parts.get("SignedHeaders", "").split(";")
+    at, given = headers.get("x-amz-date", ""), parts.get("Signature", "")
+    seconds = _seconds(at)
     complete = (
         (service, end) == (_SERVICE, _END)
         and _REGION.fullmatch(region)
-        and _TIME.fullmatch(signed.time)
-        and signed.time.startswith(f"{date}T")
-        and set(signed.headers) >= _NEEDED
-        and len(set(signed.headers)) == len(signed.headers)
-        and all(name in headers for name in signed.headers)
-        and _SIGNATURE.fullmatch(signed.signature)
+        and seconds is not None
+        and at.startswith(f"{date}T")
+        and _NEEDED.issubset(names)
+        and len(set(names)) == len(names)
+        and all(name in headers for name in names)
+        and _SIGNATURE.fullmatch(given)
     )
+    if not complete or seconds is None:
+        return None
+    return Signed(
+        key_id=key_id,
+        date=date,
+        region=region,
+        time=at,
+        headers=tuple(names),
+        signature=given,
+        seconds=seconds,
+    )
+
+
+def _seconds(text: str) -> int | None:
+    """The time in `20261121T194227Z`, since the epoch; None where it is none."""
+    found = _TIME.fullmatch(text)
+    if found is None:
+        return None
+    year, month, day, hour, minute, second = map(int, found.groups())
     try:
-        _ = signed.seconds if complete else 0
+        return int(datetime(year, month, day, hour, minute, second, tzinfo=UTC).timestamp())
     except ValueError:
         return None
-    return signed if complete else None
 
 
 def text_to_sign(
