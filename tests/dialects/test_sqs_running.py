@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
+import sys
 import uuid
 from pathlib import Path
 from typing import Any
@@ -81,6 +83,30 @@ def test_the_key_is_good_after_a_restart_and_the_port_can_be_left_closed(start: 
         aws_secret_access_key=held["signing_key"]["secret"],
     )
     assert client.list_queues()["ResponseMetadata"]["HTTPStatusCode"] == 200
+
+
+def test_the_example_runs_with_another_endpoint_and_key_in_its_environment(
+    running: dict[str, Any],
+) -> None:
+    """As the manual has it; no line of the program names the service."""
+    run = subprocess.run(
+        [sys.executable, Path(__file__).parent / "examples/orders.py"],
+        env={
+            **{name: held for name, held in os.environ.items() if "AWS" not in name},
+            "AWS_ENDPOINT_URL_SQS": running["dialect_url"],
+            "AWS_ACCESS_KEY_ID": running["signing_key"]["access_key_id"],
+            "AWS_SECRET_ACCESS_KEY": running["signing_key"]["secret"],
+            "AWS_DEFAULT_REGION": REGION,
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert run.returncode == 0, run.stderr
+    told = run.stdout.splitlines()
+    assert [line.startswith("sent Msg-") for line in told[:2]] == [True, True]
+    assert sorted(told[2:]) == ["got 2 coffee", "got 2 tea"]
 
 
 NODE, SDKS = shutil.which("node"), Path(__file__).parents[2] / ".node"
