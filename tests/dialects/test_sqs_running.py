@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import socket
 import subprocess
 import sys
 import uuid
@@ -83,6 +84,16 @@ def test_the_key_is_good_after_a_restart_and_the_port_can_be_left_closed(start: 
         aws_secret_access_key=held["signing_key"]["secret"],
     )
     assert client.list_queues()["ResponseMetadata"]["HTTPStatusCode"] == 200
+
+
+def test_without_a_free_port_behind_its_own_it_says_so_and_goes_on(start: Start) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as next_one:
+        port = next_one.getsockname()[1]
+        up = start("--port", str(port - 1))
+        if not up.ready:  # that one is in use as well
+            pytest.skip(up.errors())
+        assert "dialect_url" not in up.connection()
+        assert f"port {port} is in use; take a --dialect-port" in up.end()[2]
 
 
 def test_the_example_runs_with_another_endpoint_and_key_in_its_environment(

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from tests.infra.tools import TEMPLATES
 
-from cirrusmq_local.cloud.template import Function, Template, load
+from cirrusmq_local.cloud.template import ALL_DIALECTS, Function, Template, load
 
 SET_BY_LAMBDA = {"AWS_REGION", "AWS_LAMBDA_INITIALIZATION_TYPE"}
 SET_BY_THE_LOCAL_STACK = {"REPORTS_FOLDER"}
@@ -50,7 +50,7 @@ def given(template: Template) -> set[str]:
 
 
 def test_what_is_read_is_set_and_what_is_set_is_read(root: Path, read: set[str]) -> None:
-    template = load(root / "template.yaml", {"Dialects": "sqs"})
+    template = load(root / "template.yaml", {"Dialects": ALL_DIALECTS})
     own = {name for name in given(template) if not name.startswith("POWERTOOLS_")}
     assert own == read - SET_BY_LAMBDA - SET_BY_THE_LOCAL_STACK
     assert {"DIRECTORY_TABLE", "PUSH_FUNCTION", "REPORTS_BUCKET"} <= own

@@ -13,7 +13,7 @@ from tests.infra.tools import TEMPLATES, run_tool
 from cirrusmq.base import limits
 from cirrusmq.invoking import batch, slots
 from cirrusmq_local.cloud.cloudformation import StackTemplate
-from cirrusmq_local.cloud.template import Template, load
+from cirrusmq_local.cloud.template import ALL_DIALECTS, Template, load
 from pins import pinned, pins, requirements
 
 TABLES = ("Directory", "Messages", "Usage")
@@ -291,6 +291,6 @@ def test_every_function_has_its_folder(template: Template) -> None:
 
 
 def test_every_folder_is_deployed(root: Path) -> None:
-    template = load(root / "template.yaml", {"Dialects": "sqs"})
+    template = load(root / "template.yaml", {"Dialects": ALL_DIALECTS})
     folders = {path.parent.name for path in (root / "functions").glob("*/app.py")}
     assert folders == {function.folder.name for function in template.functions}

@@ -39,6 +39,7 @@ from cirrusmq_local.cloud.schedules import Repeater
 from cirrusmq_local.cloud.sealing import SealingKey
 from cirrusmq_local.cloud.tables import table_specs
 from cirrusmq_local.cloud.template import (
+    ALL_DIALECTS,
     API,
     DIALECT_API,
     TEMPLATE,
@@ -63,7 +64,6 @@ from cirrusmq_local.stack.surroundings import allow_many_connections, set_enviro
 from cirrusmq_local.stack.trouble import Trouble
 from cirrusmq_local.stack.upkeep import UPKEEP_SECONDS, Upkeep
 
-ALL_DIALECTS = "sqs"
 TOLD_AHEAD_MS = 2_000
 """A client's `attempt` of its own clock is refused where the stack's time is further ahead."""
 _log = logging.getLogger(__name__)

@@ -41,6 +41,7 @@ from cirrusmq_local.cloud.routing import Router
 from cirrusmq_local.cloud.sealing import GuardedSealing, SealingKey
 from cirrusmq_local.cloud.tables import table_specs
 from cirrusmq_local.cloud.template import (
+    ALL_DIALECTS,
     API,
     DIALECT_API,
     TEMPLATE,
@@ -386,5 +387,5 @@ class Client:
 
 @cache
 def _functions(direct_urls: bool) -> tuple[Template, dict[str, tuple[Function, Handler]]]:
-    template = load(TEMPLATE, {"DirectUrls": str(direct_urls).lower(), "Dialects": "sqs"})
+    template = load(TEMPLATE, {"DirectUrls": str(direct_urls).lower(), "Dialects": ALL_DIALECTS})
     return template, {each.name: (each, load_handler(each)) for each in template.functions}
