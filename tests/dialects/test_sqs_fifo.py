@@ -199,10 +199,18 @@ def test_what_a_fifo_message_lacks_or_cannot_have_is_told(sqs: Any, url: str) ->
     ):
         with pytest.raises(ClientError, match="InvalidParameterValue"):
             sqs.send_message(QueueUrl=url, **{**good, **wrong})
+    # In a batch it refuses all of them, as in SQS; a delay its own entry alone.
+    for lacks in ("MessageGroupId", "MessageDeduplicationId"):
+        lacking = {name: held for name, held in good.items() if name != lacks}
+        with pytest.raises(ClientError, match=lacks):
+            sqs.send_message_batch(
+                QueueUrl=url, Entries=[{"Id": "1", **good}, {"Id": "2", **lacking}]
+            )
+    assert receive(sqs, url) == []
     batch = sqs.send_message_batch(
-        QueueUrl=url, Entries=[{"Id": "1", "MessageBody": "x"}, {"Id": "2", **good}]
+        QueueUrl=url, Entries=[{"Id": "1", **good, "DelaySeconds": 5}, {"Id": "2", **good}]
     )
-    assert [each["Code"] for each in batch["Failed"]] == ["MissingParameter"]
+    assert [each["Code"] for each in batch["Failed"]] == ["InvalidParameterValue"]
     assert [each["Id"] for each in batch["Successful"]] == ["2"]
 
 

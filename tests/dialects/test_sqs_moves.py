@@ -61,6 +61,19 @@ def test_they_may_go_to_another_queue(world: World, sqs: Any, dead: str) -> None
     assert len(receive_all(sqs, other)) == 3
 
 
+def test_a_task_whose_target_is_deleted_fails_and_is_still_listed(
+    world: World, sqs: Any, dead: str
+) -> None:
+    other = sqs.create_queue(QueueName="other")["QueueUrl"]
+    sqs.start_message_move_task(SourceArn=arn("dead"), DestinationArn=arn("other"))
+    sqs.delete_queue(QueueUrl=other)
+    world.settle()
+    task = only(sqs)
+    assert task["Status"] != "RUNNING"
+    assert task["DestinationArn"] == arn("other")
+    assert len(receive_all(sqs, dead)) == 3
+
+
 def test_a_cancelled_task_moves_nothing_more(
     world: World, sqs: Any, dead: str, shop: Client
 ) -> None:

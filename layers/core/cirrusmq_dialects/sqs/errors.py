@@ -65,9 +65,10 @@ NO_QUEUE = "The specified queue does not exist."
 class SqsError(Exception):
     """A refusal, by the name of its shape."""
 
-    def __init__(self, shape: str, message: str) -> None:
+    def __init__(self, shape: str, message: str, *, whole: bool = False) -> None:
+        """`whole`: of one entry, it refuses the whole batch."""
         super().__init__(message)
-        self.shape, self.message = shape, message
+        self.shape, self.message, self.whole = shape, message, whole
 
     @property
     def status(self) -> int:
@@ -99,9 +100,10 @@ def of_contract(error: CirrusMQError, *, attributes: bool = False) -> SqsError:
     return SqsError(_OF_CONTRACT.get(error.code, shape), error.detail)
 
 
-def missing(name: str) -> SqsError:
+def missing(name: str, *, whole: bool = False) -> SqsError:
     """A parameter that the action needs."""
-    return SqsError("MissingParameter", f"The request must contain the parameter {name}.")
+    text = f"The request must contain the parameter {name}."
+    return SqsError("MissingParameter", text, whole=whole)
 
 
 def invalid(name: str, value: object, reason: str) -> SqsError:

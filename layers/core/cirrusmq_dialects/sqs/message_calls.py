@@ -82,7 +82,7 @@ class _Draft:
     def _join(self, queue: Queue, group: str | None, once: str | None, delay: int | None) -> None:
         """The rules of FIFO queues."""
         if group is None:
-            raise missing("MessageGroupId")
+            raise missing("MessageGroupId", whole=True)
         if delay:
             raise _not_of_type("DelaySeconds", delay)
         if once is None and shapes.fifo_attribute(queue, "ContentBasedDeduplication") == "true":
@@ -92,6 +92,7 @@ class _Draft:
                 "InvalidParameterValue",
                 "The queue should either have ContentBasedDeduplication enabled or"
                 " MessageDeduplicationId provided explicitly",
+                whole=True,
             )
         if once is not None:
             if shapes.fifo_attribute(queue, "DeduplicationScope") == "messageGroup":
@@ -118,6 +119,8 @@ def send_message_batch(asked: Asked) -> Result:
         try:
             drafts[entry["Id"]] = _Draft(queue, entry)
         except SqsError as error:
+            if error.whole:
+                raise
             failed.append(_failure(entry["Id"], error))
     size = sum(draft.content.size_bytes for draft in drafts.values())
     most = min(BATCH_BYTES, asked.core.settings.batch_bytes)

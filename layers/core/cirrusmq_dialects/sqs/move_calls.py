@@ -14,7 +14,7 @@ from cirrusmq.queues.operations import CANCELLED, Operation
 from cirrusmq.queues.queues import dead_letter_sources, get_queue
 from cirrusmq_dialects.sqs.asking import MANAGE, SHOW, Asked
 from cirrusmq_dialects.sqs.errors import SqsError
-from cirrusmq_dialects.sqs.names import arn, ref_in_arn, shown_name
+from cirrusmq_dialects.sqs.names import FIFO, arn, ref_in_arn, shown_name
 from cirrusmq_dialects.sqs.reading import integer, needed_text, text
 
 Result: TypeAlias = dict[str, Any]
@@ -98,8 +98,7 @@ def _shown(asked: Asked, queue: Queue, task: Operation) -> Result:
         "StartedTimestamp": task.started_ms,
     }
     if task.details.get("to"):
-        target = get_queue(core, queue.account, task.details["to"])
-        shown["DestinationArn"] = arn(asked.region, queue.account, shown_name(target))
+        shown["DestinationArn"] = arn(asked.region, queue.account, _target_name(queue, task))
     if task.state == "running":
         waiting = count(core, queue_source(queue, core.now_ms())).active
         shown["TaskHandle"] = task.id
@@ -107,6 +106,12 @@ def _shown(asked: Asked, queue: Queue, task: Operation) -> Result:
     elif shown["Status"] == "FAILED" and task.detail:
         shown["FailureReason"] = task.detail
     return shown
+
+
+def _target_name(queue: Queue, task: Operation) -> str:
+    """The queue that takes the messages; it may be gone by now. Order goes on in a FIFO queue."""
+    name: str = task.details["to"]
+    return name.removesuffix("_fifo") + FIFO if queue.attributes.ordered else name
 
 
 def _status(task: Operation) -> str:

@@ -1,0 +1,132 @@
+"""Behaviours of SQS that other implementations of it test, and that clients may rely on."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+from tests.dialects.test_sqs_messages import receive, receive_all
+from tests.dialects.test_sqs_queues import attributes, redrive_policy
+
+from cirrusmq_local.testing import World
+
+
+@pytest.fixture
+def url(sqs: Any) -> str:
+    made: str = sqs.create_queue(QueueName="orders")["QueueUrl"]
+    return made
+
+
+def test_a_handle_deletes_after_its_timeout_until_the_message_is_received_again(
+    world: World, sqs: Any, url: str
+) -> None:
+    sqs.send_message(QueueUrl=url, MessageBody="x")
+    (held,) = receive(sqs, url, VisibilityTimeout=1)
+    world.clock.pass_seconds(2)
+    sqs.delete_message(QueueUrl=url, ReceiptHandle=held["ReceiptHandle"])
+    world.clock.pass_seconds(60)
+    assert receive(sqs, url) == []
+
+
+def test_a_changed_visibility_is_of_one_receive_alone(world: World, sqs: Any, url: str) -> None:
+    sqs.send_message(QueueUrl=url, MessageBody="x")
+    (held,) = receive(sqs, url)
+    sqs.change_message_visibility(
+        QueueUrl=url, ReceiptHandle=held["ReceiptHandle"], VisibilityTimeout=2
+    )
+    world.clock.pass_seconds(3)
+    assert len(receive(sqs, url)) == 1
+    world.clock.pass_seconds(29)
+    assert receive(sqs, url) == []
+    world.clock.pass_seconds(1)
+    assert len(receive(sqs, url)) == 1
+
+
+def test_receives_that_hide_for_no_time_count_towards_dead_letters(
+    world: World, sqs: Any, url: str
+) -> None:
+    dead = sqs.create_queue(QueueName="dead")["QueueUrl"]
+    sqs.set_queue_attributes(QueueUrl=url, Attributes=redrive_policy("dead", 1))
+    sqs.send_message(QueueUrl=url, MessageBody="x")
+    assert len(receive(sqs, url, VisibilityTimeout=0)) == 1
+    assert receive(sqs, url, VisibilityTimeout=0, WaitTimeSeconds=1) == []
+    assert attributes(sqs, dead, "ApproximateNumberOfMessages") == {
+        "ApproximateNumberOfMessages": "1"
+    }
+
+
+def test_a_purge_takes_messages_in_flight_and_delayed_ones(
+    world: World, sqs: Any, url: str
+) -> None:
+    sqs.send_message(QueueUrl=url, MessageBody="held")
+    assert len(receive(sqs, url)) == 1
+    sqs.send_message(QueueUrl=url, MessageBody="late", DelaySeconds=10)
+    sqs.purge_queue(QueueUrl=url)
+    world.settle()
+    world.clock.pass_seconds(60)
+    assert receive_all(sqs, url) == []
+
+
+def test_a_queue_is_found_after_its_attributes_changed_by_the_new_ones(sqs: Any) -> None:
+    first = sqs.create_queue(QueueName="q", Attributes={"DelaySeconds": "1"})["QueueUrl"]
+    sqs.set_queue_attributes(QueueUrl=first, Attributes={"DelaySeconds": "2"})
+    assert sqs.create_queue(QueueName="q", Attributes={"DelaySeconds": "2"})["QueueUrl"] == first
+    with pytest.raises(sqs.exceptions.QueueNameExists):
+        sqs.create_queue(QueueName="q", Attributes={"DelaySeconds": "1"})
+
+
+def test_messages_end_with_the_retention(world: World, sqs: Any) -> None:
+    short = {"MessageRetentionPeriod": "60"}
+    url = sqs.create_queue(QueueName="short", Attributes=short)["QueueUrl"]
+    sqs.send_message(QueueUrl=url, MessageBody="x")
+    world.clock.pass_seconds(61)
+    assert receive(sqs, url) == []
+
+
+def test_keys_of_tags_differ_by_case_and_values_may_be_empty(sqs: Any, url: str) -> None:
+    tags = {"MyTag": "value1", "mytag": "value2", "empty": ""}
+    sqs.tag_queue(QueueUrl=url, Tags=tags)
+    assert sqs.list_queue_tags(QueueUrl=url)["Tags"] == tags
+
+
+def test_a_message_at_the_limit_with_its_attributes_passes_and_one_byte_more_does_not(
+    sqs: Any, url: str
+) -> None:
+    sqs.set_queue_attributes(QueueUrl=url, Attributes={"MaximumMessageSize": "1024"})
+    given = {"k": {"DataType": "String", "StringValue": "x"}}
+    body = "a" * (1_024 - len("k" + "String" + "x"))
+    sqs.send_message(QueueUrl=url, MessageBody=body, MessageAttributes=given)
+    with pytest.raises(ClientError, match="must be shorter than 1024 bytes"):
+        sqs.send_message(QueueUrl=url, MessageBody=body + "a", MessageAttributes=given)
+
+
+def test_two_clients_that_create_one_queue_at_once_both_get_it(
+    running: dict[str, Any], running_sqs: Any
+) -> None:
+    name, found = "at-once", []
+
+    def create() -> None:
+        found.append(running_sqs.create_queue(QueueName=name)["QueueUrl"])
+
+    threads = [threading.Thread(target=create) for _ in range(8)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    assert len(found) == 8
+    assert len(set(found)) == 1
+
+
+def test_a_receive_that_waits_gets_what_comes_meanwhile(running_sqs: Any) -> None:
+    url = running_sqs.create_queue(
+        QueueName="patient", Attributes={"ReceiveMessageWaitTimeSeconds": "10"}
+    )["QueueUrl"]
+    sender = threading.Timer(
+        1.0, lambda: running_sqs.send_message(QueueUrl=url, MessageBody="at last")
+    )
+    sender.start()
+    (message,) = running_sqs.receive_message(QueueUrl=url)["Messages"]
+    sender.join()
+    assert message["Body"] == "at last"
