@@ -150,3 +150,10 @@ def test_the_sdk_for_javascript_works_too(running: dict[str, Any], tmp_path: Pat
         timeout=60,
     )
     assert run.stdout == "done\n", run.stderr
+
+
+def test_the_page_shows_the_example(pytestconfig: pytest.Config) -> None:
+    program = (Path(__file__).parent / "examples/orders.py").read_text("utf-8")
+    _, _, code = program.partition("from __future__ import annotations\n\n")
+    page = (pytestconfig.rootpath / "infra/coming-from-sqs.md").read_text("utf-8")
+    assert f"```python\n{code}```" in page
