@@ -73,6 +73,7 @@ tools: $(SAM_VENV)/.installed $(CHECKOV_VENV)/.installed $(NODE_SDKS)/.tried
 $(NODE_SDKS)/.tried: tests/dialects/node/package-lock.json
 	@mkdir -p $(NODE_SDKS) && cp tests/dialects/node/package*.json $(NODE_SDKS)
 	@cd $(NODE_SDKS) && npm ci --ignore-scripts --no-audit --no-fund --silent \
+			--fetch-retries 0 --fetch-timeout 20000 \
 		|| echo "without npm, or its registry, the SDKs for Node are not tried"
 	@touch $@
 
