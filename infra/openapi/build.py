@@ -75,7 +75,7 @@ _QUERY_TEXTS = {
     "after": "a time, or the cursor of the last answer",
     "account": "another account, for an admin key",
     "receiver": "one of the queue's receivers; without it, the queue itself",
-    "group": "the message's group, in an ordered queue: bounds the search to it",
+    "group": "the message's group, in an ordered or a fair queue: bounds the search to it",
 }
 _QUERY_TIMES = {"from": "first month's time", "to": "last month's time", "at": "not after this"}
 _MEDIA = "application/json"

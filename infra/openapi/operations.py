@@ -257,7 +257,7 @@ _MESSAGES = {
     f"DELETE {QUEUE}/messages/{{id}}": Operation(
         tag="Messages",
         summary="Cancel a message that was not received; from a receiver, if one is named",
-        query=("receiver",),
+        query=("receiver", "group"),
         problems=("MessageNotFound", "ReceiverNotFound", "Conflict"),
     ),
     f"PATCH {QUEUE}/messages/{{id}}": Operation(
@@ -268,7 +268,7 @@ _MESSAGES = {
             "from now": {"delay_seconds": 600},
             "at a time": {"deliver_at": "2026-11-20T08:00:00.000Z"},
         },
-        query=("receiver",),
+        query=("receiver", "group"),
         problems=("MessageNotFound", "ReceiverNotFound", "Conflict"),
     ),
     **_of_messages(QUEUE, "Messages"),

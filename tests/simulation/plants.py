@@ -143,7 +143,11 @@ def moved_parcels_leave_no_tombstone(patch: pytest.MonkeyPatch) -> None:
 @plant()
 def what_was_just_sent_is_not_looked_for(patch: pytest.MonkeyPatch) -> None:
     """A receive that looks meanwhile ends without it."""
-    patch.setattr(search, "until_key", lambda source, now_ms: until_key(source, now_ms - 8_000))
+    patch.setattr(
+        search,
+        "until_key",
+        lambda source, now_ms, *prefix: until_key(source, now_ms - 8_000, *prefix),
+    )
 
 
 @plant()

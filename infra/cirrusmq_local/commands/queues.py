@@ -29,6 +29,7 @@ from cirrusmq_local.commands.following import follow
 _COLUMNS = (
     "name",
     "ordered",
+    "fair",
     "message_retention_seconds",
     "visibility_timeout_seconds",
     "created_at",
@@ -41,6 +42,7 @@ OfSubscription = Annotated[str | None, typer.Option(help="Dead letters of this s
 OlderThan = Annotated[int | None, typer.Option(help="Dead for so many seconds.", min=0)]
 YoungerThan = Annotated[int | None, typer.Option(help="Dead for fewer seconds.", min=0)]
 MessageId = Annotated[str, typer.Argument(help="Msg-…")]
+Group = Annotated[str | None, typer.Option(help="Its group, in an ordered or a fair queue.")]
 ReceiverName = Annotated[str, typer.Argument(help="The receiver's name.")]
 Receiver = Annotated[str | None, typer.Option(help="An independent receiver.")]
 queues = typer.Typer(no_args_is_help=True, help="Make, show and change queues.")
@@ -48,10 +50,14 @@ queues = typer.Typer(no_args_is_help=True, help="Make, show and change queues.")
 
 @queues.command("create")
 def create(
-    name: Queue, attribute: Attributes = None, as_json: Json = False, data: Data = DATA
+    name: Queue,
+    attribute: Attributes = None,
+    fair: Annotated[bool, typer.Option("--fair", help="Each group has its turn.")] = False,
+    as_json: Json = False,
+    data: Data = DATA,
 ) -> None:
     """Make a queue, or see that it is there with exactly these attributes."""
-    attributes = read_attributes(attribute)
+    attributes = read_attributes(attribute) | ({"fair": True} if fair else {})
     print_record(connect(data).create_queue(name, attributes), as_json)
 
 
@@ -75,7 +81,7 @@ def show_message(
     name: Queue,
     message_id: MessageId,
     receiver: Receiver = None,
-    group: Annotated[str | None, typer.Option(help="Its group, in an ordered queue.")] = None,
+    group: Group = None,
     body: Annotated[bool, typer.Option("--body", help="With its body.")] = False,
     as_json: Json = False,
     data: Data = DATA,
@@ -87,10 +93,14 @@ def show_message(
 
 @queues.command("cancel")
 def cancel(
-    name: Queue, message_id: MessageId, receiver: Receiver = None, data: Data = DATA
+    name: Queue,
+    message_id: MessageId,
+    receiver: Receiver = None,
+    group: Group = None,
+    data: Data = DATA,
 ) -> None:
     """Take back a message that nobody has received, by its id."""
-    connect(data).cancel(SourceQueue(name, receiver), message_id)
+    connect(data).cancel(SourceQueue(name, receiver), message_id, group=group)
 
 
 @queues.command("reschedule")
@@ -102,6 +112,7 @@ def reschedule(
         str | None, typer.Option(help="When: 2026-11-20T08:00:00Z, or 1795161600 (unix).")
     ] = None,
     receiver: Receiver = None,
+    group: Group = None,
     as_json: Json = False,
     data: Data = DATA,
 ) -> None:
@@ -111,6 +122,7 @@ def reschedule(
         message_id,
         delay_seconds=delay_seconds,
         deliver_at=None if deliver_at is None else read_moment(deliver_at),
+        group=group,
     )
     print_record(found, as_json)
 

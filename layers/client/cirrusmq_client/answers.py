@@ -358,6 +358,7 @@ class QueueAttributes(TypedDict):
     dead_letter: DeadLetter | None
     retry: dict[str, Any] | None
     ordered: bool
+    fair: bool
     partitions: int
     invoke: Invoke | None
     description: str | None

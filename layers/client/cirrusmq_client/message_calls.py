@@ -117,7 +117,7 @@ class MessageCalls(Calls):
     ) -> Steps[FoundMessage]:
         """A message's state by its id, and its body if wanted; MessageNotFound.
 
-        `group`: in an ordered queue, bounds the search to that.
+        `group`: in an ordered or a fair queue, bounds the search to that.
         """
         source = Queue(queue) if isinstance(queue, str) else queue
         shown = yield from self._get(
@@ -129,14 +129,17 @@ class MessageCalls(Calls):
         return cast(FoundMessage, shown)
 
     @driven
-    def cancel(self, queue: str | Queue, message_id: str) -> Steps[None]:
+    def cancel(
+        self, queue: str | Queue, message_id: str, *, group: str | None = None
+    ) -> Steps[None]:
         """Take back a message that nobody has received. Conflict: it was; or MessageNotFound.
 
-        From a receiver's messages where `queue` names one, else from the queue's own.
+        From a receiver's messages where `queue` names one, else from the queue's own. `group`: as
+        of `look_up`, in a fair queue.
         """
         source = Queue(queue) if isinstance(queue, str) else queue
         path = f"{source.path}/messages/{part(message_id)}"
-        yield from self._call("DELETE", path, query=_of_receiver(source))
+        yield from self._call("DELETE", path, query=_of(source, group))
 
     @driven
     def reschedule(
@@ -146,11 +149,13 @@ class MessageCalls(Calls):
         *,
         delay_seconds: int | None = None,
         deliver_at: datetime | str | float | None = None,
+        group: str | None = None,
     ) -> Steps[FoundMessage]:
         """Let a message that nobody has received be active so many seconds from now, or at a time.
 
         A number is in seconds since the epoch. A call that is repeated because its answer was lost
         counts `delay_seconds` from its last try. Conflict: it was received; or MessageNotFound.
+        `group`: as of `look_up`, in a fair queue.
         """
         source = Queue(queue) if isinstance(queue, str) else queue
         body: dict[str, Any] = {}
@@ -159,7 +164,7 @@ class MessageCalls(Calls):
         if deliver_at is not None:
             body["deliver_at"] = to_moment(deliver_at)
         path = f"{source.path}/messages/{part(message_id)}"
-        reply = yield from self._call("PATCH", path, body, query=_of_receiver(source))
+        reply = yield from self._call("PATCH", path, body, query=_of(source, group))
         return cast(FoundMessage, reply.json)
 
     @driven
@@ -282,8 +287,9 @@ def _wanted(
     return source.path + "/messages/receive", body, longest
 
 
-def _of_receiver(queue: Queue) -> dict[str, str] | None:
-    return None if queue.receiver is None else {"receiver": queue.receiver}
+def _of(queue: Queue, group: str | None) -> dict[str, str] | None:
+    asked = {"receiver": queue.receiver, "group": group}
+    return {name: text for name, text in asked.items() if text is not None} or None
 
 
 def _messages(reply: Reply) -> list[Received]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import zlib
 from collections.abc import Hashable, Iterator, Sequence
 from typing import Any
 
@@ -14,7 +15,13 @@ from cirrusmq.model.message import Message, pack
 from cirrusmq.model.parcel import Parcel, message_id, sort_key, where_differing
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import ConditionFailed
-from cirrusmq.sending.parcels import fits, group_partition, in_own_group, ordered_sort_key
+from cirrusmq.sending.parcels import (
+    fits,
+    group_partition,
+    group_prefix,
+    in_own_group,
+    ordered_sort_key,
+)
 from cirrusmq.storage.parcels import parcel_item, put_unless_sent
 
 
@@ -29,7 +36,7 @@ class Share(msgspec.Struct, frozen=True, kw_only=True):
     """The messages' numbers in their send."""
     parcel_id: str
     partition: int
-    """The parcels' partition, unless the reader is ordered."""
+    """The parcels' partition, unless the reader is ordered or fair."""
     log: str
     """`<id>#<partition>` of the log that has the record."""
     sent_ms: int
@@ -44,6 +51,8 @@ class Share(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the reader is ordered, and the record from a time when none was: its messages are
     before all that have numbers, in the order of the log."""
     group_partitions: int
+    fair: bool = False
+    """Whether the reader is fair: its parcels are group by group, too."""
     inline: bool
     """Whether small messages travel in the parcels, so that the log need not be read."""
     log_is_own: bool
@@ -62,6 +71,8 @@ def parcels_of(share: Share) -> Iterator[Parcel]:
         lot: Hashable = share.available_ms[place]
         if share.sequences is not None:
             lot = (_group(share, place), share.sequences[place])
+        elif share.fair:
+            lot = (share.messages[place].group or "", share.available_ms[place])
         together.setdefault(lot, []).append(place)
     for places in together.values():
         parcel = _parcel(share, places)
@@ -115,6 +126,10 @@ def _parcel(share: Share, places: Sequence[int]) -> Parcel:
         # In the order of the log, also where one is for later: its group waits for it.
         published = sort_key(share.sent_ms + share.skew_ms, share.parcel_id)
         key = f"{number}.{published}" if share.unnumbered else number
+    elif share.fair:
+        prefix = group_prefix(share.messages[first].group)
+        partition = zlib.crc32(prefix.encode()) % share.group_partitions
+        key = prefix + key
     positions = tuple(share.positions[place] for place in places)
     own = tuple(share.visibility_seconds[place] for place in places)
     found_by_itself = share.log_is_own and share.log.endswith(f"#{partition}")

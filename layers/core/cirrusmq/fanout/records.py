@@ -103,6 +103,7 @@ def _shares(record: Item, receivers: Sequence[Receiver]) -> Iterator[Share]:
             visibility_seconds=header.visibility_seconds,
             sequences=header.sequences,
             group_partitions=header.partitions,
+            fair=header.fair,
             inline=False,
             log_is_own=True,
             object_days=object_days(record),

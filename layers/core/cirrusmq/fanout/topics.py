@@ -189,6 +189,8 @@ def _queue_share(queue: Queue, record: TopicRecord, delivery: Delivery) -> Share
     return replace(
         share,
         partition=queue.partition_of(record.send_id),
+        group_partitions=queue.partitions_at(ulid.time_of(record.send_id)),
+        fair=queue.attributes.fair,
         invokes=queue.attributes.invoke is not None,
     )
 

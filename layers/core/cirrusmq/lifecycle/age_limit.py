@@ -33,12 +33,13 @@ from cirrusmq.storage.parcels import (
     read_parcel,
     ttl_seconds,
 )
-from cirrusmq.storage.scan import LAST_KEY, from_key, scan_pages
+from cirrusmq.storage.scan import LAST_KEY, pages_by_group, scan_pages
 
 A = TypeVar("A")
 HOLD_MS = 60_000
 _TOGETHER = 64
 _FEW = 4
+_GROUPS_PARCELS = 20
 _LAG_MS = 60_000
 """A parcel whose key is no more than that behind its sending is found late by no more."""
 _STATE = "~"
@@ -71,7 +72,11 @@ def give_up_aged(
         if core.now_ms() >= deadline_ms:
             return False
     for parcels in _between(
-        core, source, partition, from_key(core, source, now_ms), now_ms - limit_ms
+        core,
+        source,
+        partition,
+        source.query_from_ms(now_ms, core.clock.scale),
+        now_ms - limit_ms,
     ):
         _give_up_all(core, source, parcels)
         if core.now_ms() >= deadline_ms:
@@ -130,14 +135,15 @@ def _pass(
         # A parcel that was re-keyed before has no note, and a key that is ahead by its wait.
         seen_ms, until_ms = now_ms - limit_ms, now_ms + LONGEST_WAIT_MS
     passed = state.limit_ms != limit_ms
-    for parcels in _between(core, source, partition, f"{seen_ms:013d}", until_ms):
+    for parcels in _between(core, source, partition, seen_ms, until_ms):
         late = [each for each in parcels if each.key_ms - each.sent_ms > _LAG_MS]
         _give_up_all(core, source, late)
         _each(core, lambda each: _note(core, source, each, limit_ms), late)
         passed = passed or bool(parcels)
         if core.now_ms() >= deadline_ms:
             # A change of the limit is passed from its beginning until it was passed whole.
-            if parcels and state.limit_ms == limit_ms:
+            # In a fair source each group has keys of all times, and is passed whole, too.
+            if parcels and state.limit_ms == limit_ms and not source.fair:
                 _write_state(core, source, partition, {"seen_ms": parcels[-1].key_ms})
             return False
     if passed:
@@ -147,16 +153,23 @@ def _pass(
 
 
 def _between(
-    core: Core, source: Source, partition: int, start: str, until_ms: int
+    core: Core, source: Source, partition: int, start_ms: int, until_ms: int
 ) -> Iterator[Sequence[Parcel]]:
-    """The parcels with keys from `start` to `until_ms`, some at a time."""
+    """The parcels with keys from `start_ms` to `until_ms`, some at a time; group by group."""
     pk = partition_key(PARCELS, source.id, partition)
-    until = f"{max(0, until_ms):013d}{LAST_KEY}"
-    if until <= start:
+    if until_ms < start_ms:
         return
-    for page in scan_pages(core, pk, start, until):
-        for first in range(0, len(page.parcels), _TOGETHER):
-            yield page.parcels[first : first + _TOGETHER]
+    for prefix in _prefixes(core, pk) if source.fair else ("",):
+        until = f"{prefix}{until_ms:013d}{LAST_KEY}"
+        for page in scan_pages(core, pk, f"{prefix}{start_ms:013d}", until):
+            for first in range(0, len(page.parcels), _TOGETHER):
+                yield page.parcels[first : first + _TOGETHER]
+
+
+def _prefixes(core: Core, pk: str) -> Iterator[str]:
+    """What the keys of each group of a fair partition begin with."""
+    for page in pages_by_group(core, pk, _GROUPS_PARCELS):
+        yield from dict.fromkeys(parcel.key_prefix for parcel in page.parcels)
 
 
 def _note(core: Core, source: Source, parcel: Parcel, limit_ms: int) -> None:

@@ -27,6 +27,7 @@ DROPPED = -3
 CANCELLED = -4
 """A `visible_ms` that says: cancelled by its sender, before it was received."""
 _MARK_BYTES = 5
+_HASH_CHARACTERS = 24
 _MESSAGE_ID = re.compile(r"Msg-([0-7][0-9A-HJKMNP-TV-Z]{25})([0-9A-F])", re.ASCII)
 
 
@@ -37,7 +38,8 @@ class Parcel(msgspec.Struct, frozen=True, kw_only=True):
     """Id of the queue, receiver or subscription that has the messages."""
     partition: int
     sort_key: str
-    """`<available at, 13 digits of ms>#<parcel id>`; in ordered sources by group and sequence."""
+    """`<available at, 13 digits of ms>#<parcel id>`, in fair sources behind `<hash of the group>#`;
+    in ordered sources by group and sequence."""
     parcel_id: str
     """The send's id. `.<position>` behind it: re-keyed in its source, with the first message of
     this position; and `.<time>` behind that: a message put into another queue by itself."""
@@ -93,6 +95,11 @@ class Parcel(msgspec.Struct, frozen=True, kw_only=True):
     def key_ms(self) -> int:
         """The time in its key, in an unordered source."""
         return key_ms(self.sort_key)
+
+    @property
+    def key_prefix(self) -> str:
+        """Its group's part of the key, in a fair source; empty in a plain one."""
+        return key_prefix(self.sort_key)
 
     @property
     def first_key(self) -> bool:
@@ -202,9 +209,20 @@ def sort_key(available_ms: int, parcel_id: str) -> str:
     return f"{available_ms:013d}#{parcel_id}"
 
 
+def key_prefix(sort_key: str) -> str:
+    """The group's part of the sort key of a parcel of a fair source; empty in a plain one."""
+    grouped = sort_key[_HASH_CHARACTERS : _HASH_CHARACTERS + 1] == "#"
+    return sort_key[: _HASH_CHARACTERS + 1] if grouped else ""
+
+
+def key_in_group(sort_key: str) -> str:
+    """The sort key of a parcel of an unordered source without the group's part."""
+    return sort_key[len(key_prefix(sort_key)) :]
+
+
 def key_ms(sort_key: str) -> int:
     """The time in the sort key of a parcel of an unordered source."""
-    return int(sort_key[:13])
+    return int(key_in_group(sort_key)[:13])
 
 
 def lone_parcel_id(send_id: str, position: int, now_ms: int, came_from: str) -> str:

@@ -71,6 +71,7 @@ class QueueAttributes(msgspec.Struct, frozen=True, kw_only=True):
     dead_letter: DeadLetter | None = None
     retry: RetryJson | None = None
     ordered: bool = False
+    fair: bool = False
     partitions: int = limits.PARTITIONS_DEFAULT
     invoke: Invoke | None = None
     description: str | None = None
@@ -96,6 +97,7 @@ class QueueInput(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     dead_letter: DeadLetterInput | UnsetType | None = UNSET
     retry: RetryJson | UnsetType | None = UNSET
     ordered: bool | UnsetType = UNSET
+    fair: bool | UnsetType = UNSET
     partitions: Annotated[int, integer(limits.PARTITIONS)] | UnsetType = UNSET
     invoke: InvokeInput | UnsetType | None = UNSET
     description: _Description | UnsetType | None = UNSET
@@ -146,18 +148,21 @@ class Queue(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         since_ms = self.log_since_ms
         return 0 if since_ms is None else since_ms + limits.LOG_UNSURE_MS
 
-    def partition_of(self, send_id: str) -> int:
-        """The partition of a send in an unordered queue.
+    def partition_of(self, send_id: str, prefix: str = "") -> int:
+        """The partition of a send in an unordered queue; in a fair one, of a group's `prefix`.
 
         A send repeated after the partitions grew must look in the first one's partition, so the
         number in force at the time inside the send's id decides.
         """
-        begun_ms = ulid.time_of(send_id)
+        return zlib.crc32((prefix or send_id).encode()) % self.partitions_at(ulid.time_of(send_id))
+
+    def partitions_at(self, begun_ms: int) -> int:
+        """The number of partitions for sends begun at that time."""
         partitions = self.attributes.partitions
         for until_ms, earlier in reversed(self.earlier_partitions):
             if begun_ms < until_ms:
                 partitions = earlier
-        return zlib.crc32(send_id.encode()) % partitions
+        return partitions
 
     def earlier_delays_of(self, begun_ms: int) -> set[int]:
         """Delays, in seconds, that a send begun at that time may have found in force."""
@@ -190,6 +195,8 @@ def change_attributes(queue: Queue, given: QueueInput, now_ms: int) -> Queue:
     after = _checked(_over(before, given))
     if after.ordered != before.ordered:
         raise InvalidParameter("ordered", "is fixed when the queue is created")
+    if after.fair != before.fair:
+        raise InvalidParameter("fair", "is fixed when the queue is created")
     if after.ordered and after.partitions != before.partitions:
         raise InvalidParameter("partitions", "are fixed in an ordered queue")
     if after.partitions < before.partitions:
@@ -226,6 +233,8 @@ def _given(given: msgspec.Struct) -> dict[str, Any]:
 
 
 def _checked(attributes: QueueAttributes) -> QueueAttributes:
+    if attributes.fair and attributes.ordered:
+        raise InvalidParameter("fair", "is not allowed in an ordered queue")
     retention = attributes.message_retention_seconds
     if attributes.delay_seconds >= retention:
         raise InvalidParameter(

@@ -26,6 +26,8 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
     """The queue or topic with the log of bodies that do not fit into a parcel."""
     partitions: int
     ordered: bool
+    fair: bool = False
+    """Whether each group has its turn."""
     visibility_timeout_seconds: int
     receive_wait_seconds: float
     retry: RetryPolicy | None
@@ -87,6 +89,11 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
     def archives(self) -> bool:
         """Whether deleted messages may have to be kept."""
         return bool(self.rewind_seconds or self.backlog_before_ms)
+
+    @property
+    def grouped(self) -> bool:
+        """Whether keys are group by group, and not of all messages in order of their times."""
+        return self.ordered or self.fair
 
     @property
     def traced(self) -> bool:
@@ -155,6 +162,7 @@ def queue_source(queue: Queue, now_ms: int) -> Source:
         log_id=queue.id,
         partitions=attributes.partitions,
         ordered=attributes.ordered,
+        fair=attributes.fair,
         visibility_timeout_seconds=attributes.visibility_timeout_seconds,
         receive_wait_seconds=attributes.receive_wait_seconds,
         retry=queue.retry,

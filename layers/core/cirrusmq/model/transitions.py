@@ -253,7 +253,7 @@ def under_key(
 
     return replace(
         parcel,
-        sort_key=sort_key(key_ms, parcel_id),
+        sort_key=parcel.key_prefix + sort_key(key_ms, parcel_id),
         parcel_id=parcel_id,
         visible_ms=(due_ms,) * len(places),
         waits_ms=(0,) * len(places) if parcel.waits_ms else (),

@@ -150,7 +150,7 @@ class _Redriving:
         for pk, behind in remaining(partitions, operation.progress):
             now_ms = core.now_ms()
             start, until = from_key(core, source, now_ms), until_key(source, now_ms)
-            if self._filter is not None and not source.ordered:
+            if self._filter is not None and not source.grouped:
                 start = max(start, self._filter.from_key(operation.started_ms))
             pages = scan_pages(core, pk, start, until, behind=behind)
             for parcels, reached in portions(pages, sort_key):

@@ -8,7 +8,7 @@ the number of messages, and a look at both ends of its partitions gives their st
                                       ^ found by       ^ now
                                         bisecting
 
-In an ordered source keys follow groups, and the messages counted are a fair sample of the rest.
+In an ordered or fair source keys follow groups, and the messages counted are a sample of the rest.
 """
 
 from __future__ import annotations
@@ -160,7 +160,7 @@ class _Looked:
         """
         pk = self._seen_and_unfinished()
         far: list[Parcel] = []
-        if pk and not self._source.ordered and self._budget.pays(_KEPT_BACK_UNITS - 1):
+        if pk and not self._source.grouped and self._budget.pays(_KEPT_BACK_UNITS - 1):
             far = self._at_the_far_end(pk)
         if not pk or not far:
             kept = max(1, self._counts.kept)

@@ -31,15 +31,20 @@ class Batch(msgspec.Struct):
     claims: list[Claim] = []
     count: int = 0
     bytes: int = 0
+    most: int = 0
+    """As many messages as may be reserved now: all that are wanted, or up to a group's share."""
     refused: Unavailable | None = None
     """The store's refusal of a claim or a page, if there was one."""
     too_large: int = 0
     """Bytes of the first message that is not reserved since no answer to this receive holds it."""
 
+    def __post_init__(self) -> None:
+        self.most = self.wanted.most
+
     def reserve(self, parcel: Parcel, places: Sequence[int]) -> list[int]:
         """The first of `places` that still fit into the answer; they count as taken from now."""
         chosen: list[int] = []
-        for place in places[: self.wanted.most - self.count]:
+        for place in places[: self.most - self.count]:
             size = parcel.answer_bytes(place)
             if self.bytes + size > self.wanted.answer_bytes and (chosen or self.count):
                 break
@@ -76,4 +81,4 @@ class Batch(msgspec.Struct):
     @property
     def full(self) -> bool:
         """Whether nothing more is wanted."""
-        return self.count >= self.wanted.most or self.bytes >= self.wanted.answer_bytes
+        return self.count >= self.most or self.bytes >= self.wanted.answer_bytes

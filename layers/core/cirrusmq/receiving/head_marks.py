@@ -30,35 +30,35 @@ costs half a unit, a write that is refused a whole one."""
 _TRIES = 3
 
 
-def begin(core: Core, pk: str) -> Approach:
+def begin(core: Core, head: str) -> Approach:
     """How a look into a partition should begin that is known to be crowded."""
     now_ms = core.now_ms()
-    known = _read(core, pk, now_ms)
-    return Approach() if known.mark is None else _begin(core, pk, known, known.mark, now_ms)
+    known = _read(core, head, now_ms)
+    return Approach() if known.mark is None else _begin(core, head, known, known.mark, now_ms)
 
 
-def meet(core: Core, pk: str, approach: Approach) -> Approach:
+def meet(core: Core, head: str, approach: Approach) -> Approach:
     """The next step of a look that has read for more than a unit and found nothing to claim."""
     now_ms = core.now_ms()
     if approach.role != "none" or approach.place == "young":
         return approach
     if approach.place == "before":
-        return _look_at_young(core, pk, approach.mark, now_ms)
+        return _look_at_young(core, head, approach.mark, now_ms)
     if approach.place == "cursor":
         mark = approach.mark
         leased = None
         if now_ms >= mark.lease_ms:
-            leased = _write(core, pk, mark, head_mark.go_on_with_pass(mark, now_ms), now_ms)
+            leased = _write(core, head, mark, head_mark.go_on_with_pass(mark, now_ms), now_ms)
         if leased is not None:
             return Approach(start=mark.cursor, place="cursor", role="pass", mark=leased)
-        return _begin_beyond(core, pk, _latest(core, pk) or mark, 1.0, now_ms)
-    known = _read(core, pk, now_ms)
+        return _begin_beyond(core, head, _latest(core, head) or mark, 1.0, now_ms)
+    known = _read(core, head, now_ms)
     if known.mark is not None:
-        return _begin(core, pk, known, known.mark, now_ms)
-    return _begin_pass(core, pk, Mark(), now_ms) or approach
+        return _begin(core, head, known, known.mark, now_ms)
+    return _begin_pass(core, head, Mark(), now_ms) or approach
 
 
-def tell(core: Core, pk: str, approach: Approach, stretch: Stretch) -> None:
+def tell(core: Core, head: str, approach: Approach, stretch: Stretch) -> None:
     """Write down what a look found, if it is the one to do so."""
     seen, now_ms = approach.mark, stretch.begun_ms
     mark: Mark | None = seen
@@ -74,94 +74,94 @@ def tell(core: Core, pk: str, approach: Approach, stretch: Stretch) -> None:
             if mark.lease_ms != seen.lease_ms:
                 return  # it took so long that another receiver continues the pass
             after = head_mark.after_pass(mark, approach.start, stretch)
-        if after is None and _remove(core, pk, mark, now_ms):
+        if after is None and _remove(core, head, mark, now_ms):
             return
-        if after is not None and _write(core, pk, mark, after, now_ms) is not None:
+        if after is not None and _write(core, head, mark, after, now_ms) is not None:
             return
-        mark = _latest(core, pk)
+        mark = _latest(core, head)
 
 
-def _begin(core: Core, pk: str, known: KnownMark, mark: Mark, now_ms: int) -> Approach:
+def _begin(core: Core, head: str, known: KnownMark, mark: Mark, now_ms: int) -> Approach:
     if head_mark.due(mark, now_ms, known.jitter) and now_ms >= mark.lease_ms:
-        begun = _begin_pass(core, pk, mark, now_ms)
+        begun = _begin_pass(core, head, mark, now_ms)
         if begun is not None:
             return begun
-        mark = _latest(core, pk) or mark
+        mark = _latest(core, head) or mark
     if mark.cursor:
         return Approach(start=mark.cursor, place="cursor", mark=mark)
-    return _begin_beyond(core, pk, mark, known.jitter, now_ms)
+    return _begin_beyond(core, head, mark, known.jitter, now_ms)
 
 
-def _begin_pass(core: Core, pk: str, mark: Mark, now_ms: int) -> Approach | None:
+def _begin_pass(core: Core, head: str, mark: Mark, now_ms: int) -> Approach | None:
     """Take the lease of a pass from the beginning; None where another receiver has it."""
-    leased = _write(core, pk, mark, head_mark.begin_pass(mark, now_ms), now_ms)
+    leased = _write(core, head, mark, head_mark.begin_pass(mark, now_ms), now_ms)
     return None if leased is None else Approach(role="pass", mark=leased)
 
 
-def _begin_beyond(core: Core, pk: str, mark: Mark, jitter: float, now_ms: int) -> Approach:
+def _begin_beyond(core: Core, head: str, mark: Mark, jitter: float, now_ms: int) -> Approach:
     if not mark.young:
         return Approach(start=mark.before, place="before", mark=mark)
     if head_mark.young_due(mark, now_ms, jitter):
-        return _look_at_young(core, pk, mark, now_ms)
+        return _look_at_young(core, head, mark, now_ms)
     return Approach(start=mark.beyond(now_ms), place="young", mark=mark)
 
 
-def _look_at_young(core: Core, pk: str, mark: Mark, now_ms: int) -> Approach:
+def _look_at_young(core: Core, head: str, mark: Mark, now_ms: int) -> Approach:
     """Take the lease of the part behind `before`, or begin at the end of another's look."""
-    leased = _write(core, pk, mark, head_mark.look_at_young(mark, now_ms), now_ms)
+    leased = _write(core, head, mark, head_mark.look_at_young(mark, now_ms), now_ms)
     if leased is not None:
         return Approach(start=leased.before, place="before", role="young", mark=leased)
-    mark = _latest(core, pk) or mark
+    mark = _latest(core, head) or mark
     return Approach(start=mark.beyond(now_ms), place="young", mark=mark)
 
 
-def _read(core: Core, pk: str, now_ms: int) -> KnownMark:
-    known = core.hints.known_mark(pk)
+def _read(core: Core, head: str, now_ms: int) -> KnownMark:
+    known = core.hints.known_mark(head)
     if known is not None:
         mark = known.mark
         due = mark is not None and head_mark.anything_due(mark, now_ms)
         if 0 <= now_ms - known.read_ms <= (_FRESH_MS if due else _CACHED_MS):
             return known
-    place = mark_place(pk)
+    place = mark_place(head)
     try:
         found = core.store.get_many(core.tables.messages, [place], consistent=False)
     except Unavailable:
         return known or KnownMark(None, now_ms, 0.0)
-    return _know(core, pk, found.get(place), now_ms)
+    return _know(core, head, found.get(place), now_ms)
 
 
-def _know(core: Core, pk: str, met: Item | Mark | None, now_ms: int) -> KnownMark:
+def _know(core: Core, head: str, met: Item | Mark | None, now_ms: int) -> KnownMark:
     mark = met if met is None or isinstance(met, Mark) else read_mark(met)
-    return core.hints.know(pk, KnownMark(mark, now_ms, core.random.random()))
+    return core.hints.know(head, KnownMark(mark, now_ms, core.random.random()))
 
 
-def _latest(core: Core, pk: str) -> Mark | None:
+def _latest(core: Core, head: str) -> Mark | None:
     """The mark as this environment last read it, or met it with a write."""
-    known = core.hints.known_mark(pk)
+    known = core.hints.known_mark(head)
     return None if known is None else known.mark
 
 
-def _write(core: Core, pk: str, seen: Mark, after: Mark, now_ms: int) -> Mark | None:
+def _write(core: Core, head: str, seen: Mark, after: Mark, now_ms: int) -> Mark | None:
     """Put a mark over the one seen; None where another is stored, or the store refuses."""
     after = replace(after, version=seen.version + 1)
     try:
-        core.store.write("PutItem", put_mark(core.tables.messages, pk, after, now_ms))
+        core.store.write("PutItem", put_mark(core.tables.messages, head, after, now_ms))
     except ConditionFailed as failed:
-        met = _know(core, pk, failed.item, now_ms).mark
+        met = _know(core, head, failed.item, now_ms).mark
         return after if met == after else None  # our own, sent twice
     except Unavailable:
         return None
-    _know(core, pk, after, now_ms)
+    _know(core, head, after, now_ms)
     return after
 
 
-def _remove(core: Core, pk: str, seen: Mark, now_ms: int) -> bool:
+def _remove(core: Core, head: str, seen: Mark, now_ms: int) -> bool:
     try:
-        core.store.write("DeleteItem", delete_mark(core.tables.messages, pk, seen.version))
+        core.store.write("DeleteItem", delete_mark(core.tables.messages, head, seen.version))
     except ConditionFailed as failed:
-        _know(core, pk, failed.item, now_ms)
+        _know(core, head, failed.item, now_ms)
         return False
     except Unavailable:
         return True  # it ends by itself
-    _know(core, pk, None, now_ms)
+    _know(core, head, None, now_ms)
     return True

@@ -7,10 +7,14 @@ else. It is looked for behind its first key, and then from the end of its partit
 whose due time was changed has a note of its present key:
 
     first key ──> as far as half the units go        ... not read ...        <── the rest ── end
+
+In a fair source all that is of the message's group, which the caller should name; else every group
+is looked at, as far as the units go.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal, TypeAlias
 
@@ -25,7 +29,7 @@ from cirrusmq.model.parcel import CANCELLED, Parcel, send_and_position, sort_key
 from cirrusmq.model.queue import Queue
 from cirrusmq.model.source import Source
 from cirrusmq.runtime.core import Core
-from cirrusmq.sending.parcels import group_hash, group_partition
+from cirrusmq.sending.parcels import group_hash, group_partition, queue_prefix
 from cirrusmq.storage.bisection import Budget
 from cirrusmq.storage.parcels import PARCELS, partition_key, read_parcel
 from cirrusmq.storage.place_notes import read_place
@@ -60,7 +64,7 @@ def look_up(
 ) -> Found:
     """The message in a queue's default source, or in one of its receivers.
 
-    `group`: its group, where the source is ordered, which bounds the search to that. Raises
+    `group`: its group, where the source is ordered or fair, which bounds the search to that. Raises
     MessageNotFound where it is not there, or not found within `LOOKUP_UNITS`.
     """
     parcel, place = locate(core, queue, source, message_id, group=group)
@@ -93,11 +97,13 @@ def locate(
         raise MessageNotFound
     send_id, position = known
     budget = Budget(LOOKUP_UNITS)
-    parcels = (
-        _in_groups(core, source, group, budget)
-        if source.ordered
-        else _by_time(core, queue, source, send_id, position, budget)
-    )
+    if source.ordered:
+        parcels = _in_groups(core, source, group, budget)
+    else:
+        prefix = queue_prefix(queue, group)
+        parcels = _by_time(core, queue, source, send_id, position, prefix, budget)
+        if source.fair and group is None:
+            parcels = itertools.chain(parcels, _in_groups(core, source, None, budget))
     for parcel in parcels:
         if parcel.send_id != send_id or not source.keeps(parcel):
             continue
@@ -122,29 +128,38 @@ def _state(parcel: Parcel, place: int, now_ms: int) -> State:
 
 
 def _by_time(
-    core: Core, queue: Queue, source: Source, send_id: str, position: int, budget: Budget
+    core: Core,
+    queue: Queue,
+    source: Source,
+    send_id: str,
+    position: int,
+    prefix: str,
+    budget: Budget,
 ) -> Iterator[Parcel]:
-    """Parcels of an unordered source in which the message may be, the likeliest first."""
+    """Parcels of an unordered source in which the message may be, the likeliest first.
+
+    In a fair one, of the group with this `prefix`.
+    """
     begun_ms = ulid.time_of(send_id)
     attributes, own = queue.attributes, delay_in(send_id)
     delays = [attributes.delay_seconds, *(seconds for _, seconds in queue.earlier_delays)]
-    firsts = [sort_key(begun_ms + each * 1000, send_id) for each in dict.fromkeys(delays)]
-    partition = queue.partition_of(send_id)
+    firsts = [prefix + sort_key(begun_ms + each * 1000, send_id) for each in dict.fromkeys(delays)]
+    partition = queue.partition_of(send_id, prefix)
     # A queue that has grown has messages where fewer partitions put them.
     others = [each for each in range(source.partitions) if each != partition]
     pks = [partition_key(PARCELS, source.id, each) for each in (partition, *others)]
     keys = [(pk, first) for pk in pks for first in firsts][:_FIRST_KEYS]
-    carried = [] if own is None else [(pks[0], sort_key(begun_ms + own * 1000, send_id))]
+    carried = [] if own is None else [(pks[0], prefix + sort_key(begun_ms + own * 1000, send_id))]
     yield from _at(core, carried, budget)
     yield from _at(core, keys[: len(firsts)], budget)
     budget.spend(1)
     noted = read_place(core, source.id, send_id, position)
     yield from _at(core, [noted] if noted else [], budget)
     yield from _at(core, keys[len(firsts) :], budget)
-    from_ms = f"{begun_ms:013d}"
-    yield from near_both_ends(core, pks[0], (from_ms, LAST_KEY), budget)
+    from_ms, end = f"{prefix}{begun_ms:013d}", f"{prefix}{LAST_KEY}"
+    yield from near_both_ends(core, pks[0], (from_ms, end), budget)
     for pk in pks[1:]:
-        yield from _pages(core, pk, from_ms, LAST_KEY, budget)
+        yield from _pages(core, pk, from_ms, end, budget)
 
 
 def near_both_ends(
@@ -166,7 +181,8 @@ def _at(core: Core, keys: Sequence[tuple[str, str]], budget: Budget) -> Iterable
 
 
 def _in_groups(core: Core, source: Source, group: str | None, budget: Budget) -> Iterator[Parcel]:
-    """Parcels of an ordered source: of one group, else of all, as far as the units go."""
+    """Parcels of a source with groups: of an ordered one's group, else of all, as far as the units
+    go."""
     if group is not None:
         pk = partition_key(PARCELS, source.id, group_partition(group, source.partitions))
         prefix = group_hash(group)

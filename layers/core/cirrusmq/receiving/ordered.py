@@ -27,10 +27,9 @@ from cirrusmq.receiving.cleanup import Budget
 from cirrusmq.receiving.filling import Batch, Wanted
 from cirrusmq.runtime.core import Core
 from cirrusmq.storage.parcels import PARCELS, Page, partition_key
-from cirrusmq.storage.scan import LAST_KEY, read_page
+from cirrusmq.storage.scan import FIRST_KEY, LAST_KEY, read_page
 
 _logger = logging.getLogger(__name__)
-_FIRST_KEY = "!"
 _FEWEST_PER_PAGE = 4
 """Half a read unit pays for so many: a parcel has at most 1 KiB."""
 _FIRST_PAGE = 8
@@ -61,13 +60,13 @@ def take_from_groups(
     free: list[str] = []
     try:
         if partition not in walk.reached:
-            free, _ = _free_groups(core, source, pages.read(_FIRST_KEY, LAST_KEY), "")
+            free, _ = _free_groups(core, source, pages.read(FIRST_KEY, LAST_KEY), "")
             if pages.behind is None:  # these are all groups of the partition
                 _take_of(core, source, pages, free, batch)
                 return batch.claimed()
         _look_around(core, source, pages, walk.reached.pop(partition, walk.start), batch)
         if walk.units_left <= 0:
-            walk.reached[partition] = pages.behind or _FIRST_KEY
+            walk.reached[partition] = pages.behind or FIRST_KEY
         if not batch.claims:  # the only messages may be in front of the look's start
             _take_of(core, source, pages, free, batch)
     except Unavailable as error:  # of a page, when something may have been claimed already
@@ -134,12 +133,12 @@ def _take_of(core: Core, source: Source, pages: _Pages, free: list[str], batch: 
     first = next((group for group in free if group >= pages.start), free[0])
     _take_between(core, source, pages, first, LAST_KEY, batch)
     if not batch.full and free[0] < first:
-        _take_between(core, source, pages, _FIRST_KEY, first, batch)
+        _take_between(core, source, pages, FIRST_KEY, first, batch)
 
 
 def _look_around(core: Core, source: Source, pages: _Pages, begin: str, batch: Batch) -> None:
     """Look at the groups from `begin` around, and take from the first free one on."""
-    for after, until in ((begin, LAST_KEY), (_FIRST_KEY, begin)):
+    for after, until in ((begin, LAST_KEY), (FIRST_KEY, begin)):
         free = after if pages.consistent else _find_free(core, source, pages, after, until)
         if free is not None:
             _take_between(core, source, pages, free, until, batch)

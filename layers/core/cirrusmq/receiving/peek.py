@@ -207,7 +207,7 @@ class _Walk:
         self._budget = Budget(PEEK_UNITS)
         self._until = until_key(source, now_ms)
         self._from = from_key(core, source, now_ms) or "!"
-        if wanted is not None and not source.ordered:
+        if wanted is not None and not source.grouped:
             self._from = max(self._from, wanted.from_key(now_ms))
         self.at = place
         """Where the parcel is that was answered last."""

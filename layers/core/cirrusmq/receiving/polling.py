@@ -35,8 +35,11 @@ FIRST_PARTITIONS = 160
 LONG_WAIT_SECONDS = 10.0
 LEAST_WAIT_SECONDS = 1.0
 """A shorter wait does not look at wake-ups: senders ask once a second whether somebody waits."""
-UNITS_PER_SECOND = 20
-"""A look that cost more than an idle one is followed by a pause that makes up for it."""
+UNITS_PER_SECOND, FAIR_UNITS_PER_SECOND = 20, 6
+"""A look that cost more than an idle one is followed by a pause that makes up for it. In a fair
+source a poll costs no more than an idle one, however many groups are in flight."""
+IDLE_UNITS = 0.5
+"""Of a look at a partition without messages."""
 
 _MOMENT_SECONDS = 0.000_5
 
@@ -60,7 +63,8 @@ def pause_seconds(source: Source, wait_seconds: float, units: float) -> float:
     left = _looks(source, wait_seconds) - whole
     a_second = min(source.partitions / ROUND_SECONDS, left / POLL_SECONDS)
     pause = 1 / a_second if a_second > 0 else LONGEST_PAUSE_SECONDS
-    return max(min(pause, LONGEST_PAUSE_SECONDS), units / UNITS_PER_SECOND)
+    paid_a_second = FAIR_UNITS_PER_SECOND if source.fair else UNITS_PER_SECOND
+    return max(min(pause, LONGEST_PAUSE_SECONDS), units / paid_a_second)
 
 
 class Turns:

@@ -27,7 +27,7 @@ from cirrusmq.runtime.core import Core
 from cirrusmq.settlement.settle import ReceiptText
 
 LOOK_UNITS = 8.0
-"""Most read units of a look at the groups of an ordered source."""
+"""Most read units of a look at the groups of an ordered or a fair source."""
 PARTITION_UNITS = 1.0
 """Of them, the units of a look at one partition, at least, with any number of partitions."""
 
@@ -191,10 +191,10 @@ class _Looking:
     def __init__(self, core: Core, wanted: Wanted, chance: Chance) -> None:
         self._core, self._wanted, self._chance = core, wanted, chance
         self._walks: dict[str, Walk] = {}
-        """Those through the groups of an ordered source, and of its former ones, by their ids."""
+        """Those through the groups of a source that has them, and of its former ones, by id."""
         self._turn = 0
         self.last_units = 0.0
-        """Read units of the last look at an ordered source; 0 elsewhere."""
+        """Read units of the last look at the groups of a source; 0 elsewhere."""
 
     def at_first(self, source: Source, count: int) -> list[Received]:
         """Look at the first partitions, in the receive's order; behind them the turns begin."""
@@ -237,16 +237,23 @@ class _Looking:
                 if received:
                     return received
         self.last_units = self._units - before
+        if source.fair:  # the first look at all partitions is no dearer where they are idle
+            self.last_units -= polling.IDLE_UNITS * (len(partitions) - 1)
         if refused is not None:
             raise refused
         return []
 
     def _take(self, source: Source, partition: int, units: float) -> list[Claim]:
-        if not source.ordered:
+        if not source.grouped:
             return take_from_partition(self._core, source, partition, self._wanted)
         walk = self._walks.setdefault(source.id, Walk(self._chance.ring_start))
         walk.units_left = units
-        return take_from_groups(self._core, source, partition, self._wanted, walk)
+        if source.ordered:
+            return take_from_groups(self._core, source, partition, self._wanted, walk)
+        # Few queues are fair: the others' cold starts do without.
+        from cirrusmq.receiving.fair import take_in_turn
+
+        return take_in_turn(self._core, source, partition, self._wanted, walk)
 
     @property
     def _units(self) -> float:

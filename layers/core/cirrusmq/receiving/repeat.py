@@ -14,23 +14,27 @@ A small partition is read whole. In a large one first deliveries are in the orde
 The place is found by bisecting, half a unit for each step. Messages that were given back stand
 among others than those they were sent with, on either side of it: unless there are as many as are
 wanted behind it, those before it are looked at as well.
+
+A fair partition is read group by group, each like a partition: the first receive began at a group
+that its environment alone knew.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from cirrusmq.model.parcel import Parcel
+from cirrusmq.model.parcel import Parcel, key_prefix
 from cirrusmq.model.receipt import same_draw
 from cirrusmq.model.source import Source
 from cirrusmq.receiving.claim import Claim, NonceOf
 from cirrusmq.receiving.filling import Batch, Wanted
 from cirrusmq.receiving.randomness import Chance
+from cirrusmq.receiving.search import Head
 from cirrusmq.receiving.wake_ups import partitions_woken_since
 from cirrusmq.runtime.core import Core
 from cirrusmq.storage.bisection import Budget, first_time
 from cirrusmq.storage.parcels import PARCELS, partition_key
-from cirrusmq.storage.scan import LAST_KEY, from_key, until_key
+from cirrusmq.storage.scan import FIRST_KEY, LAST_KEY, behind_group, from_key, until_key
 
 REPEAT_UNITS = 46.0
 """Of looking, in all sources of a group; the rest of 50 is left to the attributes."""
@@ -64,8 +68,10 @@ def _held_in(
         if source.ordered:
             parcels = _around(core, pk, chance.ring_start, budget)
             held = _held_in_groups(source, parcels, chance.nonce_of, core.now_ms())
+        elif source.fair:
+            held = _held_by_turns(core, source, pk, chance, wanted.most, budget)
         else:
-            held = _held_in_partition(core, source, pk, chance, wanted.most, budget)
+            held = _held_behind(core, source, Head(pk), chance, wanted.most, budget)
         if claims := _cut(held, wanted):
             return claims
         if not budget.pays():
@@ -73,23 +79,44 @@ def _held_in(
     return []
 
 
-def _held_in_partition(
+def _held_by_turns(
     core: Core, source: Source, pk: str, chance: Chance, most: int, budget: Budget
-) -> Iterable[Claim]:
-    now_ms, nonce_of = core.now_ms(), chance.nonce_of
+) -> list[Claim]:
+    """Of a fair partition's groups, from the first one on, as far as they can be paid for."""
+    now_ms = core.now_ms()
+    found: list[Claim] = []
+    after: str | None = FIRST_KEY
+    while after is not None and budget.pays():
+        page = budget.read(core, pk, after, LAST_KEY, _HEAD_PARCELS, consistent=True)
+        cut = None if page.more_after is None else key_prefix(page.more_after)
+        whole = [parcel for parcel in page.parcels if parcel.key_prefix != cut]
+        found += _held(source, whole, chance.nonce_of, now_ms)
+        if cut is not None and budget.pays():
+            found += _held_behind(core, source, Head(pk, cut), chance, most, budget)
+        if sum(len(claim.places) for claim in found) >= most:
+            break
+        after = behind_group(page)
+    return found
+
+
+def _held_behind(
+    core: Core, source: Source, head: Head, chance: Chance, most: int, budget: Budget
+) -> list[Claim]:
+    now_ms, nonce_of, pk, prefix = core.now_ms(), chance.nonce_of, head.pk, head.prefix
     # The first receive may have had a clock ahead of ours, and got what is behind our own end:
     #
     #     its clock  12:00:02   key + 2 s ahead of the sender ──> received
     #     our clock  12:00:00   until 12:00:02                    not read, without the skew
-    start, until = from_key(core, source, now_ms), until_key(source, now_ms + core.skew_ms)
+    start = from_key(core, source, now_ms, prefix)
+    until = until_key(source, now_ms + core.skew_ms, prefix)
     if until <= start:
         return []
-    head = budget.read(core, pk, start, until, _HEAD_PARCELS, consistent=True)
-    found = _held(source, head.parcels, nonce_of, now_ms)
-    if head.more_after is None:
+    first = budget.read(core, pk, start, until, _HEAD_PARCELS, consistent=True)
+    found = _held(source, first.parcels, nonce_of, now_ms)
+    if first.more_after is None:
         return found
     if found:
-        more = _pages(core, pk, head.more_after, until, budget, _UNITS_AFTER)
+        more = _pages(core, pk, first.more_after, until, budget, _UNITS_AFTER)
         return [*found, *_held(source, more, nonce_of, now_ms)]
 
     def since(parcel: Parcel) -> bool:
@@ -98,12 +125,12 @@ def _held_in_partition(
             max(parcel.first_received_ms) >= chance.begun_ms - _EARLIER_MS
         )
 
-    place = first_time(core, pk, (head.more_after, until), since, budget)
+    place = first_time(core, pk, (first.more_after, until), since, budget, prefix)
     after = _pages(core, pk, place, until, budget, _UNITS_AFTER)
     found = _held(source, after, nonce_of, now_ms)
-    if place <= head.more_after or sum(len(claim.places) for claim in found) >= most:
+    if place <= first.more_after or sum(len(claim.places) for claim in found) >= most:
         return found  # else the place is in the head, of which all was read
-    before = _pages(core, pk, place, head.more_after, budget, _UNITS_BEFORE, backwards=True)
+    before = _pages(core, pk, place, first.more_after, budget, _UNITS_BEFORE, backwards=True)
     return [*reversed(_held(source, before, nonce_of, now_ms)), *found]
 
 

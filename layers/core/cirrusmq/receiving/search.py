@@ -1,8 +1,10 @@
-"""Looking for messages to claim in a partition of an unordered source, past those in flight."""
+"""Looking for messages to claim behind a head of an unordered source, past those in flight."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+
+import msgspec
 
 from cirrusmq.lifecycle.dead_letter_policy import dead_letter_reason, gives_up_any
 from cirrusmq.model import head_mark
@@ -15,10 +17,23 @@ from cirrusmq.runtime.core import Core
 from cirrusmq.storage.parcels import Page
 from cirrusmq.storage.scan import from_key, read_page, until_key
 
-_FEWEST_PER_PAGE = 10
+FEWEST_PER_PAGE = 10
 _FEW_AT_CLEAR_HEAD = 4
 """For a receive of one message, where the last look found one in the first parcel: half a unit."""
 _MOST_PER_PAGE = 2_000
+
+
+class Head(msgspec.Struct, frozen=True):
+    """Where receiving begins: in a partition, in a fair source in each of its groups."""
+
+    pk: str
+    prefix: str = ""
+    """The group's part of the keys; empty in a plain source."""
+
+    @property
+    def name(self) -> str:
+        """By which its mark and its hints are known."""
+        return f"{self.pk}#{self.prefix[:-1]}" if self.prefix else self.pk
 
 
 def receivable_places(source: Source, parcel: Parcel, now_ms: int) -> list[int]:
@@ -40,48 +55,61 @@ def takeable_places(
 
 
 def pages_with_something(
-    core: Core, source: Source, pk: str, most: int, gives_up: Callable[[], bool]
+    core: Core,
+    source: Source,
+    head: Head,
+    most: int,
+    gives_up: Callable[[], bool],
+    read: Page | None = None,
+    pay: Callable[[float], object] = float,
 ) -> Iterator[list[Parcel]]:
     """Pages of parcels, from the first one on that has a message to claim.
 
     Parcels before it are in flight, or are to be tidied up, which is remembered. Pages grow, so
     that a long stretch in flight takes few calls. The first one is small where one message is
     wanted and the last look had nothing to pass: each parcel read takes CPU time, taken or not.
+
+    `read`: a page from the head on that was read before; `pay` is told the units of all others.
     """
-    now_ms = core.now_ms()
-    skip = _Skip(core, pk, now_ms)
-    behind = skip.start
-    start, exclusive = max(from_key(core, source, now_ms), behind), bool(behind)
-    until, limit = until_key(source, now_ms), max(_FEWEST_PER_PAGE, most)
-    if most == 1 and core.hints.clear(pk, now_ms):
+    now_ms, pk = core.now_ms(), head.pk
+    skip = _Skip(core, head.name, now_ms)
+    behind, from_ = skip.start, from_key(core, source, now_ms, head.prefix)
+    start, exclusive = max(from_, behind), bool(behind)
+    until, limit = until_key(source, now_ms, head.prefix), max(FEWEST_PER_PAGE, most)
+    if most == 1 and core.hints.clear(head.name, now_ms):
         limit = _FEW_AT_CLEAR_HEAD
-    first = True
+    first, page = True, None if behind else read
     # Other clocks may be ahead: no query may begin behind its own end.
     while start < until:
-        page = read_page(core, pk, start, until, limit, from_exclusive=exclusive, consistent=False)
+        if page is None:
+            page = read_page(
+                core, pk, start, until, limit, from_exclusive=exclusive, consistent=False
+            )
+            pay(page.units)
         hopeful = [
             parcel for parcel in page.parcels if takeable_places(source, parcel, now_ms, gives_up)
         ]
-        core.hints.remember_chores(pk, _chores(core, source, page.parcels, now_ms, gives_up))
+        core.hints.remember_chores(pk, chores(core, source, page.parcels, now_ms, gives_up))
         if first and page.parcels:
             # What is taken of several now will be before what is looked for next.
             clear = most == 1 and not behind and hopeful[:1] == page.parcels[:1]
-            core.hints.note_first(pk, clear=clear)
+            core.hints.note_first(head.name, clear=clear)
         start, exclusive, first = skip.pass_page(page, hopeful), True, False
         if hopeful:
             yield hopeful
         if not start:
             break
+        start, page = max(start, from_), None
         limit = min(4 * limit, _MOST_PER_PAGE)
 
 
 class _Skip:
     """The parts of a head that one look need not read, by its mark and by the hints."""
 
-    def __init__(self, core: Core, pk: str, now_ms: int) -> None:
-        self._core, self._pk, self._now_ms = core, pk, now_ms
-        crowded = core.hints.crowded(pk, now_ms)
-        self._approach = head_marks.begin(core, pk) if crowded else Approach()
+    def __init__(self, core: Core, head: str, now_ms: int) -> None:
+        self._core, self._head, self._now_ms = core, head, now_ms
+        crowded = core.hints.crowded(head, now_ms)
+        self._approach = head_marks.begin(core, head) if crowded else Approach()
         self._stretch: Stretch | None = Stretch(now_ms)
         """Nothing to take so far; None when something was found, or the end was reached."""
 
@@ -91,7 +119,7 @@ class _Skip:
         approach = self._approach
         if approach.role != "none" or approach.place not in ("before", "young"):
             return approach.start
-        return self._core.hints.seen(self._pk, approach.start, self._now_ms)
+        return self._core.hints.seen(self._head, approach.start, self._now_ms)
 
     def pass_page(self, page: Page, hopeful: list[Parcel]) -> str:
         """The key to continue behind after a page; empty at the end."""
@@ -103,23 +131,24 @@ class _Skip:
             self._tell(stretch)
             self._stretch = None
         elif stretch.units > head_mark.FREE_UNITS:
-            self._core.hints.crowd(self._pk, self._now_ms)
-            self._approach = head_marks.meet(self._core, self._pk, self._approach)
+            self._core.hints.crowd(self._head, self._now_ms)
+            self._approach = head_marks.meet(self._core, self._head, self._approach)
             if (further := self.start) > behind:
                 self._stretch = Stretch(self._now_ms)
                 return further
         return behind
 
     def _tell(self, stretch: Stretch) -> None:
-        core, pk, approach = self._core, self._pk, self._approach
-        head_marks.tell(core, pk, approach, stretch)
+        core, head, approach = self._core, self._head, self._approach
+        head_marks.tell(core, head, approach, stretch)
         if approach.place in ("before", "young") and stretch.end:
-            core.hints.see(pk, approach.start, stretch.end, stretch.begun_ms, head_mark.YOUNG_MS)
+            core.hints.see(head, approach.start, stretch.end, stretch.begun_ms, head_mark.YOUNG_MS)
 
 
-def _chores(
+def chores(
     core: Core, source: Source, parcels: list[Parcel], now_ms: int, gives_up: Callable[[], bool]
 ) -> list[Parcel]:
+    """Those of the parcels that should be tidied up."""
     return [
         parcel
         for parcel in parcels

@@ -13,7 +13,7 @@ from cirrusmq.model.source import Source
 from cirrusmq.receiving import cleanup
 from cirrusmq.receiving.claim import Claim, try_claim
 from cirrusmq.receiving.filling import Batch, Wanted
-from cirrusmq.receiving.search import pages_with_something, takeable_places
+from cirrusmq.receiving.search import Head, pages_with_something, takeable_places
 from cirrusmq.runtime.core import Core
 from cirrusmq.storage.parcels import PARCELS, partition_key
 
@@ -23,15 +23,15 @@ def take_from_partition(core: Core, source: Source, partition: int, wanted: Want
     batch = Batch(wanted)
     pk = partition_key(PARCELS, source.id, partition)
     gives_up = cache(lambda: dead_letters.has_place(core, source))
-    for parcels in pages_with_something(core, source, pk, wanted.most, gives_up):
-        left = deque(_spread(core, pk, parcels))
+    for parcels in pages_with_something(core, source, Head(pk), wanted.most, gives_up):
+        left = deque(spread(core, pk, parcels))
         changed: list[Parcel] = []
         while left and not batch.full:
-            plans = _plan(core, source, left, batch, gives_up)
-            changed += _claim_all(core, source, pk, plans, batch)
+            plans = plan(core, source, left, batch, gives_up)
+            changed += claim_all(core, source, pk, plans, batch)
         # Once more, for parcels of which a faster receiver may have left some messages.
-        again = _plan(core, source, deque(changed), batch, gives_up)
-        _claim_all(core, source, pk, again, batch)
+        again = plan(core, source, deque(changed), batch, gives_up)
+        claim_all(core, source, pk, again, batch)
         if batch.claims or batch.too_large:
             break
     if batch.refused is None:
@@ -39,14 +39,14 @@ def take_from_partition(core: Core, source: Source, partition: int, wanted: Want
     return batch.claimed()
 
 
-def _spread(core: Core, pk: str, parcels: list[Parcel]) -> list[Parcel]:
+def spread(core: Core, pk: str, parcels: list[Parcel]) -> list[Parcel]:
     """In order, unless other receivers take from the same head: then shuffled."""
     if core.hints.contended(pk, core.now_ms()):
         core.random.shuffle(parcels)
     return parcels
 
 
-def _plan(
+def plan(
     core: Core,
     source: Source,
     left: deque[Parcel],
@@ -64,7 +64,7 @@ def _plan(
     return plans
 
 
-def _claim_all(
+def claim_all(
     core: Core,
     source: Source,
     pk: str,

@@ -62,15 +62,18 @@ class RescheduleRequest(msgspec.Struct, forbid_unknown_fields=True, frozen=True)
     ) = msgspec.UNSET
 
 
-def cancel(core: Core, queue: Queue, source: Source, message_id: str) -> None:
+def cancel(
+    core: Core, queue: Queue, source: Source, message_id: str, group: str | None = None
+) -> None:
     """Take a message out of a source before it is received; one write unit.
 
-    That it was cancelled before is success. Raises MessageNotFound as a look-up does, and Conflict
-    where it was received.
+    `group`: its group, where the source is fair, which bounds the search to that. That it was
+    cancelled before is success. Raises MessageNotFound as a look-up does, and Conflict where it was
+    received.
     """
     _check_unordered(source, "cancelled")
     for _ in range(_TRIES):
-        parcel, place = locate(core, queue, source, message_id)
+        parcel, place = locate(core, queue, source, message_id, group=group)
         if not parcel.live(place):
             return
         _check_unreceived(parcel, place)
@@ -88,7 +91,12 @@ def cancel(core: Core, queue: Queue, source: Source, message_id: str) -> None:
 
 
 def reschedule(
-    core: Core, queue: Queue, source: Source, message_id: str, request: RescheduleRequest
+    core: Core,
+    queue: Queue,
+    source: Source,
+    message_id: str,
+    request: RescheduleRequest,
+    group: str | None = None,
 ) -> Found:
     """Let a message that was never received be active from another time on.
 
@@ -99,7 +107,7 @@ def reschedule(
     if isinstance(request.delay_seconds, UnsetType) == isinstance(request.deliver_at, UnsetType):
         raise InvalidParameter("delay_seconds", "or deliver_at is needed, and not both")
     for tried in range(_TRIES):
-        parcel, place = locate(core, queue, source, message_id)
+        parcel, place = locate(core, queue, source, message_id, group=group)
         if not parcel.live(place):
             raise MessageNotFound
         _check_unreceived(parcel, place)

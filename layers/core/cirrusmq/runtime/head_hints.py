@@ -51,10 +51,15 @@ class _Head(msgspec.Struct):
     chores: dict[str, Parcel] = {}
     chores_from_ms: int = 0
     ages_from_ms: int = 0
+    turn: str = ""
+    small: bool = True
 
 
 class Hints:
-    """Hints by partition key (`Q#<source id>#<partition>`); safe to share between threads."""
+    """Hints by partition key (`Q#<source id>#<partition>`), and by the names of groups' heads.
+
+    Safe to share between threads.
+    """
 
     def __init__(self) -> None:
         self._heads: defaultdict[str, _Head] = defaultdict(_Head)
@@ -123,6 +128,26 @@ class Hints:
             seen = self._heads[pk].seen
         known = now_ms < seen.until_ms and seen.start <= start
         return max(start, seen.end) if known else start
+
+    def take_turn(self, pk: str, prefix: str) -> None:
+        """A group of a fair partition is served: the next look begins behind it."""
+        with self._lock:
+            self._heads[pk].turn = prefix
+
+    def turn(self, pk: str) -> str:
+        """The group that was served last; empty where none was yet."""
+        with self._lock:
+            return self._heads[pk].turn
+
+    def note_size(self, pk: str, *, small: bool) -> None:
+        """Whether a fair partition was read whole with one page, or could have been."""
+        with self._lock:
+            self._heads[pk].small = small
+
+    def small(self, pk: str) -> bool:
+        """Whether to read a fair partition from its beginning: yes, where nothing is known."""
+        with self._lock:
+            return self._heads[pk].small
 
     def may_move(self, pk: str, now_ms: int) -> bool:
         """Whether one more give-back of this second may move; a True counts as one."""

@@ -58,6 +58,8 @@ class LogHeader(msgspec.Struct, frozen=True, array_like=True):
     """How many the queue had."""
     dead_letter: dict[str, Any] | None = None
     """The note of its source in a dead letter, which is alone in its record."""
+    fair: bool = False
+    """Whether the queue is, and its receivers with it."""
 
 
 class Items(msgspec.Struct, frozen=True, kw_only=True):
@@ -84,6 +86,16 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True):
 def group_hash(group: str) -> str:
     """24 hex digits for a group: short, and never the same for two groups in practice."""
     return hashlib.blake2b(group.encode(), digest_size=12).hexdigest()
+
+
+def group_prefix(group: str | None) -> str:
+    """The group's part of the keys of a fair source; messages without a group have one together."""
+    return f"{group_hash(group or '')}#"
+
+
+def queue_prefix(queue: Queue, group: str | None) -> str:
+    """What keys of the queue begin with for messages of a group; empty unless it is fair."""
+    return group_prefix(group) if queue.attributes.fair else ""
 
 
 def group_partition(group: str, partitions: int) -> int:
@@ -187,17 +199,17 @@ class _Lot(msgspec.Struct, frozen=True, kw_only=True):
 def _unordered_lots(
     queue: Queue, entries: Sequence[Entry], parcel_id: str, skew_ms: int
 ) -> list[_Lot]:
-    partition = queue.partition_of(parcel_id[: ulid.CHARACTERS])
-    together: dict[int, list[Entry]] = {}
+    together: dict[tuple[str, int], list[Entry]] = {}
     for entry in entries:
-        together.setdefault(entry.available_ms, []).append(entry)
+        prefix = queue_prefix(queue, entry.message.group)
+        together.setdefault((prefix, entry.available_ms), []).append(entry)
     return [
         _Lot(
-            partition=partition,
-            sort_key=sort_key(available_ms + skew_ms, parcel_id),
+            partition=queue.partition_of(parcel_id[: ulid.CHARACTERS], prefix),
+            sort_key=prefix + sort_key(available_ms + skew_ms, parcel_id),
             entries=tuple(held),
         )
-        for available_ms, held in together.items()
+        for (prefix, available_ms), held in together.items()
     ]
 
 
@@ -314,5 +326,6 @@ def _header(
         positions=tuple(entry.position for entry in entries),
         partitions=queue.attributes.partitions,
         dead_letter=origin.dead_letter if origin else None,
+        fair=queue.attributes.fair,
     )
     return msgspec.msgpack.encode(header)

@@ -32,7 +32,7 @@ from cirrusmq.sending.batch import (
 from cirrusmq.sending.deduplication import Earlier, Stored
 from cirrusmq.sending.late import under_present_keys
 from cirrusmq.sending.objects import Placed, place_messages
-from cirrusmq.sending.parcels import Entry, Items, items_for
+from cirrusmq.sending.parcels import Entry, Items, items_for, queue_prefix
 from cirrusmq.sending.wake_ups import wake_receivers
 from cirrusmq.sending.writes import find_with_earlier_delay, is_leftover, store_items
 from cirrusmq.storage import counters
@@ -229,7 +229,8 @@ def _write(sending: _Send, drafts: Mapping[int, _Draft]) -> Mapping[int, _Result
     core, queue = sending.core, sending.queue
     messages = {place: draft.message for place, draft in drafts.items()}
     met = {place for place, draft in drafts.items() if not draft.own_delay}
-    earlier = find_with_earlier_delay(core, queue, sending.id, sending.begun_ms) if met else None
+    prefixes = dict.fromkeys(queue_prefix(queue, messages[place].group) for place in sorted(met))
+    earlier = find_with_earlier_delay(core, queue, sending.id, sending.begun_ms, prefixes)
     if earlier is not None:
         return _decided(sending, messages, earlier, met)
     items = _items(sending, drafts)

@@ -9,7 +9,7 @@ parcels.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from cirrusmq.base.errors import Unavailable
@@ -51,9 +51,9 @@ def store_items(core: Core, queue: Queue, items: Items) -> Earlier | None:
 
 
 def find_with_earlier_delay(
-    core: Core, queue: Queue, send_id: str, begun_ms: int
+    core: Core, queue: Queue, send_id: str, begun_ms: int, prefixes: Iterable[str]
 ) -> Earlier | None:
-    """This very send, if it was stored before the queue's delay changed.
+    """This very send, if it was stored before the queue's delay changed: of groups' `prefixes`.
 
         a client      send (attempt) ──> answer lost ............. the same send again
         the queue     delay 0: stored at the attempt's time ...... delay 5: another key
@@ -63,13 +63,16 @@ def find_with_earlier_delay(
     delays = queue.earlier_delays_of(begun_ms) - {queue.attributes.delay_seconds}
     if not delays:
         return None
-    pk = partition_key(PARCELS, queue.id, queue.partition_of(send_id))
-    for seconds in delays:
-        key = sort_key(begun_ms + seconds * 1000, send_id)
-        item = core.store.get(core.tables.messages, pk, key)
-        if item is not None and int(item["t"]["N"]) > queue.purged_ms:
-            return Earlier(int(item["t"]["N"]), (item,))
-    return None
+    stored = []
+    for prefix in prefixes:
+        pk = partition_key(PARCELS, queue.id, queue.partition_of(send_id, prefix))
+        for seconds in delays:
+            key = prefix + sort_key(begun_ms + seconds * 1000, send_id)
+            item = core.store.get(core.tables.messages, pk, key)
+            if item is not None and int(item["t"]["N"]) > queue.purged_ms:
+                stored.append(item)
+                break
+    return Earlier(int(stored[0]["t"]["N"]), tuple(stored)) if stored else None
 
 
 def is_leftover(item: Item) -> bool:

@@ -17,7 +17,7 @@ from msgspec import Meta
 
 from cirrusmq.base.errors import Unavailable
 from cirrusmq.lifecycle import tombstones
-from cirrusmq.model.parcel import DELETED
+from cirrusmq.model.parcel import DELETED, key_in_group
 from cirrusmq.model.receipt import lease_end_ms
 from cirrusmq.model.source import kept_until
 from cirrusmq.model.transitions import changed, deleted
@@ -144,7 +144,7 @@ def _applied_before(core: Core, failed: ConditionFailed, held: Held) -> bool:
         return False
     if failed.item is None:
         purged = f"{held.source.purged_ms:013d}~"
-        standing = held.source.ordered or held.receipt.sort_key > purged
+        standing = held.source.ordered or key_in_group(held.receipt.sort_key) > purged
         return standing and _took_parcel(core, failed, held)
     parcel = read_parcel(failed.item)
     place = held.receipt.place

@@ -16,7 +16,7 @@ from cirrusmq.base import limits
 from cirrusmq.base.errors import Unavailable
 from cirrusmq.lifecycle.dead_letters import dead_letter_queue
 from cirrusmq.lifecycle.rekey import rekey, rekeyed, turn_ms
-from cirrusmq.model.parcel import Parcel, key_ms
+from cirrusmq.model.parcel import Parcel, key_in_group, key_ms
 from cirrusmq.model.source import Source
 from cirrusmq.runtime.core import Core
 from cirrusmq.storage.parcels import PARCELS, partition_key
@@ -48,7 +48,7 @@ class InPlace(msgspec.Struct, frozen=True):
 
 def stays(source: Source, sort_key: str, wait_ms: int, now_ms: int) -> bool:
     """Whether giving a message back in place is as good as moving it."""
-    if source.ordered or not sort_key[:13].isdecimal():
+    if source.ordered or not key_in_group(sort_key)[:13].isdecimal():
         return True  # of a forged receipt, which the write in place refuses
     fresh = now_ms - key_ms(sort_key) < limits.FRESH_KEY_MS
     return fresh and wait_ms < limits.FRESH_KEY_MS

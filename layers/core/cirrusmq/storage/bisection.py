@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from cirrusmq.model.parcel import Parcel
+from cirrusmq.model.parcel import Parcel, key_in_group
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import key
 from cirrusmq.storage.parcels import Page, page_request, read_parcel
@@ -70,8 +70,11 @@ def first_time(
     between: tuple[str, str],
     begun: Callable[[Parcel], bool],
     budget: Budget,
+    prefix: str = "",
 ) -> str:
     """A key right before the first parcel for which `begun` is true, between two keys of times.
+
+    `prefix`: what these keys begin with, in a fair source.
 
     `begun` is false at first and true from there on, but for re-keyed parcels, which are left out:
     they are among others than those with which they were sent.
@@ -79,18 +82,18 @@ def first_time(
     low, high = map(key_time, between)
     while high - low > _NEAR_MS and budget.pays(0.5):
         middle = (low + high) // 2
-        after, until = f"{middle:013d}", f"{high:013d}"
+        after, until = f"{prefix}{middle:013d}", f"{prefix}{high:013d}"
         page = budget.read(core, pk, after, until, _STEP_PARCELS, consistent=False)
         if not page.parcels or any(begun(each) for each in page.parcels if not _rekeyed(each)):
             high = middle
         else:
             low = max(middle, key_time(page.parcels[-1].sort_key))
-    return f"{low:013d}"
+    return f"{prefix}{low:013d}"
 
 
 def key_time(sort_key: str) -> int:
     """Milliseconds in a key of an unordered source, or in a bound of such keys."""
-    return int(sort_key.partition("#")[0].rstrip(LAST_KEY))
+    return int(key_in_group(sort_key).partition("#")[0].rstrip(LAST_KEY))
 
 
 def _rekeyed(parcel: Parcel) -> bool:

@@ -1,6 +1,7 @@
 """Marks of heads in the Messages table: between values and items, and the writes that change them.
 
-pk `H#<source id>#<partition>`, sk `H`; the fields of `model.head_mark.Mark` under one letter each.
+pk `H#<source id>#<partition>`, sk `H`, in fair sources `H#<hash of the group>`; the fields of
+`model.head_mark.Mark` under one letter each.
 """
 
 from __future__ import annotations
@@ -15,9 +16,10 @@ _KEPT_MS = 3_600_000
 _SORT_KEY = "H"
 
 
-def mark_place(parcels_pk: str) -> tuple[str, str]:
-    """Key of the mark of a partition of parcels (`Q#<source id>#<partition>`)."""
-    return HEAD_MARKS + parcels_pk[1:], _SORT_KEY
+def mark_place(head: str) -> tuple[str, str]:
+    """Key of a head's mark: `Q#<source id>#<partition>`, and `#<hash>` of its group behind it."""
+    _, source_id, partition, *group = head.split("#")
+    return f"{HEAD_MARKS}#{source_id}#{partition}", "#".join([_SORT_KEY, *group])
 
 
 def read_mark(item: Item) -> Mark:
@@ -35,10 +37,10 @@ def read_mark(item: Item) -> Mark:
     )
 
 
-def put_mark(table: str, parcels_pk: str, mark: Mark, now_ms: int) -> dict[str, Any]:
+def put_mark(table: str, head: str, mark: Mark, now_ms: int) -> dict[str, Any]:
     """A put of `mark` over the version before it; over none, if it is the first."""
     item: Item = {
-        **key(*mark_place(parcels_pk)),
+        **key(*mark_place(head)),
         "b": {"S": mark.before},
         "u": {"N": str(mark.until_ms)},
         "c": {"N": str(mark.begun_ms)},
@@ -54,9 +56,9 @@ def put_mark(table: str, parcels_pk: str, mark: Mark, now_ms: int) -> dict[str, 
     return request if mark.version == 1 else request | _over(mark.version - 1)
 
 
-def delete_mark(table: str, parcels_pk: str, version: int) -> dict[str, Any]:
+def delete_mark(table: str, head: str, version: int) -> dict[str, Any]:
     """A deletion of that version."""
-    return {"TableName": table, "Key": key(*mark_place(parcels_pk)), **_over(version)}
+    return {"TableName": table, "Key": key(*mark_place(head)), **_over(version)}
 
 
 def _over(version: int) -> dict[str, Any]:

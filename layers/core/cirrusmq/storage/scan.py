@@ -7,12 +7,14 @@ from collections.abc import Callable, Iterable, Iterator
 import msgspec
 
 from cirrusmq.base import limits
-from cirrusmq.model.parcel import Parcel
+from cirrusmq.model.parcel import Parcel, key_prefix
 from cirrusmq.model.source import Source
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import key
 from cirrusmq.storage.parcels import PARCELS, Page, page_request, partition_key, read_parcel
 
+FIRST_KEY = "!"
+"""Sorts before every sort key of a parcel."""
 LAST_KEY = "~"
 """Sorts behind every sort key of a parcel."""
 _PORTION = 20
@@ -37,23 +39,23 @@ def read_page(
     return Page([read_parcel(item) for item in items], more_after, units)
 
 
-def until_key(source: Source, now_ms: int) -> str:
-    """Behind the key of everything that could be received by now.
+def until_key(source: Source, now_ms: int, prefix: str = "") -> str:
+    """Behind the key of everything that could be received by now, in a fair source of one group.
 
     A send's key has the time of its attempt, which a client's clock may put ahead. Where a group is
     rewound, this may be before all keys.
     """
-    if source.ordered:
+    if source.grouped and not prefix:
         return LAST_KEY
-    until = f"{now_ms + limits.ATTEMPT_AHEAD_MS:013d}{LAST_KEY}"
+    until = f"{prefix}{now_ms + limits.ATTEMPT_AHEAD_MS:013d}{LAST_KEY}"
     return until if source.frontier is None else min(until, source.frontier)
 
 
-def from_key(core: Core, source: Source, now_ms: int) -> str:
-    """Before the key of everything that can still be received."""
-    if source.ordered:
+def from_key(core: Core, source: Source, now_ms: int, prefix: str = "") -> str:
+    """Before the key of everything that can still be received, in a fair source of one group."""
+    if source.grouped and not prefix:
         return ""
-    return f"{source.query_from_ms(now_ms, core.clock.scale):013d}"
+    return f"{prefix}{source.query_from_ms(now_ms, core.clock.scale):013d}"
 
 
 def scan_partition(
@@ -76,13 +78,30 @@ def scan_pages(
 
     `behind`: a key that an earlier scan had reached.
     """
-    after, exclusive = (behind, True) if behind else (start or "!", False)
+    after, exclusive = (behind, True) if behind else (start or FIRST_KEY, False)
     while True:
         page = read_page(core, pk, after, until, None, from_exclusive=exclusive)
         yield page
         if page.more_after is None:
             return
         after, exclusive = page.more_after, True
+
+
+def pages_by_group(core: Core, pk: str, limit: int) -> Iterator[Page]:
+    """Pages of a fair partition, eventually consistent: first parcels of each of its groups.
+
+    Each page begins behind the last group of the one before, of which it may have a part.
+    """
+    after: str | None = FIRST_KEY
+    while after is not None:
+        page = read_page(core, pk, after, LAST_KEY, limit, from_exclusive=True, consistent=False)
+        yield page
+        after = behind_group(page)
+
+
+def behind_group(page: Page) -> str | None:
+    """The key to continue behind for the groups that follow the last one of a page; None: none."""
+    return None if page.more_after is None else f"{key_prefix(page.more_after)}{LAST_KEY}"
 
 
 def portions(

@@ -30,6 +30,7 @@ class QueueAttributes(Body):
     dead_letter: DeadLetter | None
     retry: dict[str, Any] | None
     ordered: bool
+    fair: bool
     partitions: int
     invoke: Invoke | None
     description: str | None

@@ -68,10 +68,9 @@ def look_up_in_queue(request: Request) -> Ok[FoundMessage]:
     message_id = _message_id(request)
     core, query = request.core, request.query
     queue = find_queue(core, request.caller, request.path("queue"), "receive")
-    body, group = read_flag(query, "body"), query.get("group")
+    body = read_flag(query, "body")
     source = source_named(core, queue, query.get("receiver"))
-    if group is not None and not source.ordered:
-        raise InvalidParameter("group", "is allowed only in an ordered queue")
+    group = _group(request, source)
     found = look_up(core, queue, source, message_id, group=group, body=body)
     return Ok(FoundMessage.of(found))
 
@@ -81,7 +80,7 @@ def cancel_in_queue(request: Request) -> NoContent:
     from cirrusmq.receiving.unreceived import cancel
 
     message_id, (queue, source) = _message_id(request), _sent_to(request)
-    cancel(request.core, queue, source, message_id)
+    cancel(request.core, queue, source, message_id, _group(request, source))
     return NoContent()
 
 
@@ -91,8 +90,17 @@ def reschedule_in_queue(request: Request) -> Ok[FoundMessage]:
 
     message_id, (queue, source) = _message_id(request), _sent_to(request)
     body = request.body(RescheduleRequest)
-    found = reschedule(request.core, queue, source, message_id, body)
+    group = _group(request, source)
+    found = reschedule(request.core, queue, source, message_id, body, group)
     return Ok(FoundMessage.of(found))
+
+
+def _group(request: Request, source: Source) -> str | None:
+    """The group of the message in the path, if the caller names it."""
+    group = request.query.get("group")
+    if group is not None and not source.grouped:
+        raise InvalidParameter("group", "is allowed only in an ordered or a fair queue")
+    return group
 
 
 def _message_id(request: Request) -> str:

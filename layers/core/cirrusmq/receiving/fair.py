@@ -1,0 +1,228 @@
+"""Taking from the groups of a partition of a fair source, each in its turn.
+
+Keys are group by group, and within a group in order of when they are due, as in a plain partition.
+The groups are a ring. A look begins behind the group at which the last one of its environment
+ended, so that each group that has something to claim is served before any is served again:
+
+    groups      a   b   c (100,000 wait)   d   e   f
+    receives    ├── 1 ──────────────┤      ├── 2 ───  and on with a
+
+A receive takes a quarter of what it wants from a group, rounded up; what is missing when it has
+been all around is shared out among those that have more. Small groups are read several to a page.
+A group that has nothing to claim on its page, and more behind it, is searched as the head of a
+plain partition is, with a mark of its own; the next page begins behind the group, however long it
+is. What is due later ends the look at a group, since keys have the due time.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from functools import cache
+from itertools import groupby
+
+from cirrusmq.base.errors import Unavailable
+from cirrusmq.lifecycle import dead_letters
+from cirrusmq.model.parcel import Parcel
+from cirrusmq.model.source import Source
+from cirrusmq.receiving import cleanup
+from cirrusmq.receiving.claim import Claim
+from cirrusmq.receiving.filling import Batch, Wanted
+from cirrusmq.receiving.ordered import Walk
+from cirrusmq.receiving.search import (
+    FEWEST_PER_PAGE,
+    Head,
+    chores,
+    pages_with_something,
+    takeable_places,
+)
+from cirrusmq.receiving.unordered import claim_all, plan, spread
+from cirrusmq.runtime.core import Core
+from cirrusmq.storage.parcels import PARCELS, Page, partition_key
+from cirrusmq.storage.scan import FIRST_KEY, LAST_KEY, behind_group, read_page, until_key
+
+_SHARES = 4
+"""A receive takes from so many groups, if there are as many."""
+_FEW, _MOST_PER_PAGE = 4, 80
+"""Half a read unit pays for a few parcels; a receive of one message begins with those."""
+_SEARCH_UNITS = 1.0
+"""Of those that a look has, what a search in one group takes at most."""
+_Lot = deque[Parcel]
+"""Parcels of one group, each with messages to claim."""
+
+
+def take_in_turn(
+    core: Core, source: Source, partition: int, wanted: Wanted, walk: Walk
+) -> list[Claim]:
+    """Claim up to the wanted number of messages, from each group no more than its share at first.
+
+    As many read units as `walk` has left, and those of the last page or search.
+    """
+    batch = Batch(wanted)
+    pk = partition_key(PARCELS, source.id, partition)
+    gives_up = cache(lambda: dead_letters.has_place(core, source))
+    ring = _Ring(core, source, pk, wanted.most, walk, gives_up)
+    try:
+        while not batch.claims and (lots := ring.lots()):
+            _take_from(core, source, pk, lots, batch, gives_up)
+    except Unavailable as error:  # of a page, when something may have been claimed already
+        batch.refused = error
+    if batch.refused is None:
+        cleanup.do_some(core, source, pk)
+    return batch.claimed()
+
+
+def share_of(most: int) -> int:
+    """How many messages of a group a receive takes at first."""
+    return -(-most // _SHARES)
+
+
+def quotas(counts: list[int], most: int) -> list[int]:
+    """How many messages to take of groups that have so many: their shares, then what is left."""
+    share = share_of(most)
+    taken = [0] * len(counts)
+    while most and taken != counts:
+        for number, count in enumerate(counts):
+            more = min(share, count - taken[number], most)
+            taken[number] += more
+            most -= more
+    return taken
+
+
+def _take_from(
+    core: Core,
+    source: Source,
+    pk: str,
+    lots: list[_Lot],
+    batch: Batch,
+    gives_up: Callable[[], bool],
+) -> None:
+    """Claim parcels of all lots side by side, until the batch is full or nothing is left."""
+    changed: list[Parcel] = []
+    while any(lots) and not batch.full:
+        now_ms, most = core.now_ms(), batch.wanted.most - batch.count
+        counts = [_count(source, lot, now_ms, most, gives_up) for lot in lots]
+        plans = []
+        for lot, quota in zip(lots, quotas(counts, most), strict=True):
+            batch.most = batch.count + quota
+            plans += plan(core, source, lot, batch, gives_up)
+        batch.most = batch.wanted.most
+        if not plans:
+            break
+        changed += claim_all(core, source, pk, plans, batch)
+    # Once more, for parcels of which a faster receiver may have left some messages.
+    again = plan(core, source, deque(changed), batch, gives_up)
+    claim_all(core, source, pk, again, batch)
+
+
+def _count(source: Source, lot: _Lot, now_ms: int, most: int, gives_up: Callable[[], bool]) -> int:
+    """The messages of a lot, as far as a receive wants them."""
+    places = (len(takeable_places(source, parcel, now_ms, gives_up)) for parcel in lot)
+    return min(most, sum(places))
+
+
+class _Ring:
+    """The groups of a partition, from the one behind the last turn around."""
+
+    def __init__(
+        self,
+        core: Core,
+        source: Source,
+        pk: str,
+        most: int,
+        walk: Walk,
+        gives_up: Callable[[], bool],
+    ) -> None:
+        self._core, self._source, self._pk, self._most = core, source, pk, most
+        self._walk, self._gives_up = walk, gives_up
+        self._now_ms = core.now_ms()
+        self._around = self._groups()
+
+    def lots(self) -> list[_Lot]:
+        """The next groups with messages to claim: as many as are enough, or can be paid for."""
+        lots: list[_Lot] = []
+        first, last, count = "", "", 0
+        for prefix, page in self._around:
+            hopeful = self._hopeful(prefix, page)
+            if hopeful:
+                first = first or prefix
+                lots.append(deque(spread(self._core, self._pk, hopeful)))
+                found = _count(self._source, lots[-1], self._now_ms, self._most, self._gives_up)
+                count += min(share_of(self._most), found)
+            last = prefix
+            if count >= self._most:
+                break
+        else:
+            # All are among the lots: another one shall be the first of the next receive.
+            last = last if self._walk.units_left <= 0 else first
+        if last:
+            self._core.hints.take_turn(self._pk, last)
+        return lots
+
+    def _hopeful(self, prefix: str, page: Page) -> list[Parcel]:
+        """The first parcels of a group that have messages to claim."""
+        core, source, now_ms = self._core, self._source, self._now_ms
+        hopeful = [
+            parcel
+            for parcel in page.parcels
+            if takeable_places(source, parcel, now_ms, self._gives_up)
+        ]
+        if hopeful or page.more_after is None:
+            some = chores(core, source, page.parcels, now_ms, self._gives_up)
+            core.hints.remember_chores(self._pk, some)
+            return hopeful
+        head, left = Head(self._pk, prefix), self._walk.units_left
+        pages = pages_with_something(
+            core, source, head, self._most, self._gives_up, page, self._pay
+        )
+        hopeful = next(pages, [])
+        # It may be a long search, that its mark spares all others: the ring goes on all the same.
+        self._walk.units_left = max(self._walk.units_left, left - _SEARCH_UNITS)
+        return hopeful
+
+    def _groups(self) -> Iterator[tuple[str, Page]]:
+        """The groups, each with its first parcels; `more_after` where there may be more.
+
+        A partition that was small when it was last read is read from its beginning, whole.
+        """
+        hints, pk, read = self._core.hints, self._pk, 0
+        few = limit = _FEW if self._most == 1 else max(FEWEST_PER_PAGE, self._most)
+        turn = (hints.turn(pk) or self._walk.start) + LAST_KEY
+        if hints.small(pk):
+            page = self._read(FIRST_KEY, LAST_KEY, limit)
+            if page.more_after is None:
+                groups = list(self._by_group(page))
+                yield from (each for each in groups if each[0] > turn)
+                yield from (each for each in groups if each[0] <= turn)
+                return
+            hints.note_size(pk, small=False)
+        for begin, until in ((turn, LAST_KEY), (FIRST_KEY, turn)):
+            after: str | None = begin
+            while after is not None and after < until:
+                if read and self._walk.units_left <= 0:
+                    return
+                page = self._read(after, until, limit)
+                yield from self._by_group(page)
+                after = behind_group(page)
+                if page.parcels:
+                    limit, read = min(2 * limit, _MOST_PER_PAGE), read + len(page.parcels)
+        hints.note_size(pk, small=read < few)
+
+    def _read(self, after: str, until: str, limit: int) -> Page:
+        page = read_page(
+            self._core, self._pk, after, until, limit, from_exclusive=True, consistent=False
+        )
+        self._pay(page.units)
+        return page
+
+    def _by_group(self, page: Page) -> Iterator[tuple[str, Page]]:
+        for prefix, parcels in groupby(page.parcels, lambda parcel: parcel.key_prefix):
+            held = list(parcels)
+            last = held[-1].sort_key
+            ends = last != page.more_after or last > until_key(self._source, self._now_ms, prefix)
+            units = page.units * len(held) / len(page.parcels)
+            yield prefix, Page(held, None if ends else last, units)
+
+    def _pay(self, units: float) -> None:
+        self._walk.units += units
+        self._walk.units_left -= units
