@@ -37,6 +37,7 @@ class Receiver:
         self._place = cast.place
         self._poisoned = scenario.poisoned
         self._gives_up = not scenario.rewound
+        self._takes = (1,) if scenario.poisoned else scenario.takes
         self._attempted, self._repeats = scenario.attempted, scenario.repeats
         self._client = Client(cast.name)
         self._had: list[Delivery] = []
@@ -63,7 +64,7 @@ class Receiver:
 
     def _receive(self, draw: Random, carried: list[Delivery]) -> list[Delivery]:
         given: dict[str, Any] = {
-            "max": 1 if self._poisoned else draw.choice((1, 2, 4, 16)),
+            "max": self._takes[0] if len(self._takes) == 1 else draw.choice(self._takes),
             "timeout": draw.choice(_TIMEOUTS),
             "wait": draw.choice((0, 0, 0.3, 2)),
         }

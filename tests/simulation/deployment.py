@@ -176,7 +176,7 @@ class Deployment:
         fleet, function = self._fleets[role], functions()[role]
         environment = fleet.take(name)
         environment.client, environment.under_way = client, call
-        call.skew_ms = environment.skew_ms
+        call.environment, call.skew_ms = environment.name, environment.skew_ms
         environment.allow_until(self.stage.now_ms() + 1_000 * function.timeout_seconds)
         context = Context(environment, function, "{}.{}.{}".format(*name))
         context.less_ms = less_ms

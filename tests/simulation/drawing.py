@@ -15,6 +15,8 @@ from tests.simulation.scenario import (
     DELAYED_SEEDS,
     EARLY,
     EARLY_SEEDS,
+    FAIR,
+    FAIR_SEEDS,
     FLOW,
     FLOW_SEEDS,
     HALF,
@@ -69,6 +71,8 @@ def draw_scenario(seed: int) -> Scenario:
     """The scenario of a seed."""
     if seed >= EARLY_SEEDS:
         return _early_scenario(random.Random(f"early {seed}"))
+    if seed >= FAIR_SEEDS:
+        return _fair_scenario(random.Random(f"fair {seed}"))
     if seed >= DELAYED_SEEDS:
         return _delayed_scenario(random.Random(f"delayed {seed}"))
     if seed >= FLOW_SEEDS:
@@ -298,6 +302,38 @@ def _early_scenario(draw: random.Random) -> Scenario:
         deduplication=0,
     )
     return _in_objects(draw, scenario) if draw.random() < 0.2 else scenario
+
+
+def _fair_scenario(draw: random.Random) -> Scenario:
+    """A fair queue with several groups, one of which sends most; or the copies of a topic there."""
+    kind = draw.choice(("plain", "plain", "retries", "dead", "rewinding", "receivers", "pull"))
+    tenants = (*("loud",) * draw.choice((3, 6, 12)), "red", "blue", "green", None)
+    takes = draw.choice(((1,), (1, 2), (1, 2, 4, 16)))
+    if kind == "pull":
+        scenario = _topic_scenario(draw, kind)
+        orders = scenario.queues["orders"] | {"fair": True}
+        queues = scenario.queues | {"orders": orders}
+        return replace(scenario, family=FAIR, queues=queues, tenants=tenants, takes=takes)
+    orders = _attributes(draw, kind) | {"fair": True}
+    if kind == "plain" and draw.random() < 0.5:
+        orders["visibility_timeout_seconds"] = 30
+    steps = {"sender": draw.choice((4, 7)), "receiver": draw.choice((8, 14))}
+    cast = [
+        replace(each, steps=steps.get(each.part, each.steps)) for each in _cast(draw, kind, orders)
+    ]
+    scenario = Scenario(
+        family=FAIR,
+        queues={"dead": {"partitions": 1, "fair": draw.random() < 0.5}, "orders": orders},
+        receivers=("audit",) if kind == "receivers" else (),
+        cast=tuple(cast),
+        pause_ms=draw.choice((0, 300, 1_500, 4_000)),
+        big_bodies=draw.random() < 0.2,
+        attempts=draw.choice((0.3, 0.8)),
+        deduplication=draw.choice((0, 0, 0.3)),
+        tenants=tenants,
+        takes=takes,
+    )
+    return _in_objects(draw, scenario) if draw.random() < 0.15 else scenario
 
 
 def _half_scenario(seed: int) -> Scenario:

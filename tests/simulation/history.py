@@ -28,6 +28,8 @@ class Call:
     ended_ms: int = 1 << 60
     outcome: Outcome = "running"
     answer: Any = None
+    environment: str = ""
+    """The name of the environment that worked on it."""
     skew_ms: int = 0
     """How far the clock of the environment that worked on it was ahead of the true time."""
     deleted: list[int | str] | None = None

@@ -62,6 +62,8 @@ class Sender:
                 message["body"] += PADDING
             if scenario.grouped:
                 message["group"] = draw.choice(GROUPS)
+            elif scenario.tenants and (tenant := draw.choice(scenario.tenants)):
+                message["group"] = tenant
             if self._topic:
                 tags = draw.choice(([], ["a"], ["a", "b"], ["b"]))
                 message["tags"] = ["a"] if deduplicated else tags

@@ -70,6 +70,10 @@ class Scenario:
     """In how many of a hundred calls of the bucket something fails, at least."""
     attempted: float = 0.3
     """The share of receives with an attempt."""
+    takes: tuple[int, ...] = (1, 2, 4, 16)
+    """How many messages a receive may ask for."""
+    tenants: tuple[str | None, ...] = ()
+    """The groups that senders draw from, where `orders` is fair."""
     repeats: float = 0.2
     """The share of receives with an attempt that are repeated though they were answered."""
 
@@ -128,6 +132,8 @@ CANCELLED = "cancelled"
 EARLY = "early receivers"
 """The family whose queue gets a receiver that begins with the earliest message; its seeds are
 `EARLY_SEEDS` and above."""
+FAIR = "fair"
+"""The family whose queue is fair; its seeds are `FAIR_SEEDS` and above."""
 HALF_SEEDS = 1_000_000
 REWOUND_SEEDS = 2_000_000
 CANCELLED_SEEDS = 3_000_000
@@ -139,6 +145,7 @@ DELAYED = "delayed"
 and above."""
 DELAYED_SEEDS = 5_000_000
 EARLY_SEEDS = 7_000_000
+FAIR_SEEDS = 6_000_000
 ORDERS, DEAD = Place("orders"), Place("dead")
 LATE = Place("orders/late")
 NEWS = Place("news", topic=True)

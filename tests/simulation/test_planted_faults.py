@@ -10,6 +10,7 @@ from tests.simulation import (
     cloud_plants,
     delayed_plants,
     early_plants,
+    fair_plants,
     flow_plants,
     group_plants,
     half_plants,
@@ -29,6 +30,8 @@ from tests.simulation.scenario import (
     DELAYED_SEEDS,
     EARLY,
     EARLY_SEEDS,
+    FAIR,
+    FAIR_SEEDS,
     FLOW,
     FLOW_SEEDS,
     HALF,
@@ -104,6 +107,7 @@ _FIRST = {
     FLOW: FLOW_SEEDS,
     DELAYED: DELAYED_SEEDS,
     EARLY: EARLY_SEEDS,
+    FAIR: FAIR_SEEDS,
 }
 """Family -> its first seed, where it has seeds of its own."""
 
@@ -144,6 +148,7 @@ def test_the_planted_faults_are_there() -> None:
     assert trigger_plants.__doc__
     assert group_plants.__doc__
     assert early_plants.__doc__
+    assert fair_plants.__doc__
 
 
 @pytest.mark.parametrize("fault", PLANTS)

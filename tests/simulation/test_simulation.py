@@ -13,6 +13,7 @@ from tests.simulation.scenario import (
     CANCELLED_SEEDS,
     DELAYED_SEEDS,
     EARLY_SEEDS,
+    FAIR_SEEDS,
     FLOW_SEEDS,
     HALF_SEEDS,
     REWOUND_SEEDS,
@@ -105,6 +106,17 @@ def test_every_promise_of_early_receivers_is_kept(first: int) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("first", range(EARLY_SEEDS + 50, EARLY_SEEDS + 1_050, 250))
 def test_every_promise_of_early_receivers_is_kept_for_long(first: int) -> None:
+    _check(range(first, first + 250))
+
+
+@pytest.mark.parametrize("first", range(FAIR_SEEDS, FAIR_SEEDS + 50, SEEDS_PER_TEST))
+def test_every_promise_of_fair_queues_is_kept(first: int) -> None:
+    _check(range(first, first + SEEDS_PER_TEST))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("first", range(FAIR_SEEDS + 50, FAIR_SEEDS + 1_050, 250))
+def test_every_promise_of_fair_queues_is_kept_for_long(first: int) -> None:
     _check(range(first, first + 250))
 
 

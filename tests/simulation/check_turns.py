@@ -1,0 +1,68 @@
+"""Fair queues: while a message of a group waits, no environment serves another one again and again.
+
+    sent, due, seen by all ──── the wait ──── its first delivery
+    environment ~1      loud        loud        loud     ← passed over: its ring has gone around
+
+An environment that a fault met, or whose answer is not known, may have had its turn for the group.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from tests.simulation.history import Call, Violation
+from tests.simulation.places import Delivery
+from tests.simulation.scenario import Scenario
+from tests.simulation.tracks import Book
+
+from cirrusmq.model.receipt import decode
+
+SEEN_MS = 5_000
+"""A message is seen so long after it is due: clocks differ, and marks hide it for a while."""
+LONGEST_DELAY_MS = 3_000
+"""That a sender gives a message."""
+MOST_TURNS = 2
+"""Of another group with one environment: the one that it had just begun, and the next."""
+
+
+def check_turns(scenario: Scenario, book: Book) -> Iterator[Violation]:
+    """Each first delivery against the receives that other groups had meanwhile."""
+    if book.by_kind["change"]:
+        return  # the delay is not known
+    delay_ms = 1_000 * scenario.queues["orders"].get("delay_seconds", 0)
+    calls = [call for call in book.by_kind["receive"] if call.place == "orders"]
+    for call in calls:
+        for delivery in call.answer if call.known else ():
+            if delivery.count == 1 and delivery.dead is None:
+                due_ms = delivery.sent_ms + max(delay_ms, LONGEST_DELAY_MS) + SEEN_MS
+                yield from _wait_of(delivery, due_ms, calls)
+
+
+def _wait_of(waiting: Delivery, due_ms: int, calls: list[Call]) -> Iterator[Violation]:
+    partition = _partition(waiting)
+    turns: Counter[tuple[str, str | None]] = Counter()
+    for call in calls:
+        if call.begun_ms <= due_ms or call.begun >= waiting.call.begun:
+            continue
+        of_partition = [
+            each.group
+            for each in (call.answer if call.known else ())
+            if _partition(each) == partition
+        ]
+        if not call.known or call.disturbed or waiting.group in of_partition:
+            for key in [key for key in turns if key[0] == call.environment]:
+                del turns[key]
+            continue
+        for group in dict.fromkeys(of_partition):
+            turns[call.environment, group] += 1
+            if turns[call.environment, group] > MOST_TURNS:
+                text = f"{group} was served {MOST_TURNS + 1} times before {waiting.label}"
+                yield Violation(f"{text} of {waiting.group}", (call, waiting.call))
+                return
+
+
+def _partition(delivery: Delivery) -> int:
+    receipt = decode(delivery.receipt)
+    assert receipt is not None
+    return receipt.partition

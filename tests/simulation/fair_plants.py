@@ -1,0 +1,63 @@
+"""Faults planted into fair queues: into the ring of their groups, and into the groups' keys."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+from tests.simulation.plants import plant
+from tests.simulation.scenario import FAIR
+
+from cirrusmq.lifecycle import rekey
+from cirrusmq.model import transitions
+from cirrusmq.model.parcel import key_in_group
+from cirrusmq.receiving import fair
+from cirrusmq.runtime.head_hints import Hints
+from cirrusmq.sending import parcels
+from cirrusmq.storage.scan import FIRST_KEY, LAST_KEY
+
+
+@plant(FAIR)
+def the_ring_does_not_go_on(patch: pytest.MonkeyPatch) -> None:
+    """Each look begins at the first group, whichever was served last."""
+    patch.setattr(Hints, "turn", lambda *_: FIRST_KEY)
+
+
+@plant(FAIR)
+def the_ring_ends_at_its_last_group(patch: pytest.MonkeyPatch) -> None:
+    """The groups in front of the last turn are not looked at."""
+    patch.setattr(fair, "FIRST_KEY", LAST_KEY)
+    patch.setattr(Hints, "small", lambda *_: False)
+
+
+@plant(FAIR)
+def a_send_that_is_repeated_is_of_another_group(patch: pytest.MonkeyPatch) -> None:
+    """Its key is free, so that it is stored twice."""
+    calls: list[str | None] = []
+
+    def prefix(queue: Any, group: str | None) -> str:
+        if not queue.attributes.fair:
+            return ""
+        calls.append(group)
+        return parcels.group_prefix(f"{group}{calls.count(group) % 2}")
+
+    patch.setattr(parcels, "queue_prefix", prefix)
+
+
+@plant(FAIR)
+def what_moves_leaves_its_group(patch: pytest.MonkeyPatch) -> None:
+    """What is given back is found under no group's keys."""
+    under_key = transitions.under_key
+
+    def alone(*args: Any) -> Any:
+        moved = under_key(*args)
+        return replace(moved, sort_key=f"{'~' * 24}#{key_in_group(moved.sort_key)}")
+
+    patch.setattr(rekey, "under_key", alone)
+
+
+@plant(FAIR)
+def a_page_is_all_that_a_group_has(patch: pytest.MonkeyPatch) -> None:
+    """What is behind the first parcels of a group, while those are held, is not looked for."""
+    patch.setattr(fair, "pages_with_something", lambda *_: iter(()))
