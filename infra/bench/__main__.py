@@ -6,7 +6,7 @@ import logging
 import sys
 import time
 
-from .counted import busy_partition, charts, cost, growth, heat, polls, units
+from .counted import busy_partition, charts, cost, fair, growth, heat, polls, units
 from .measured import (
     backlog_cpu,
     call_cpu,
@@ -37,6 +37,7 @@ BY_NAME_ALONE = {
     "heat": heat.run,
     "charts": charts.run,
     "busy_partition": busy_partition.run,
+    "fair": fair.run,
     "backlog_cpu": backlog_cpu.run,
     "cold": cold.run,
     "memory": memory.run,

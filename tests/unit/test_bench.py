@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from functools import cache
 from itertools import pairwise
+from statistics import median
 from xml.etree import ElementTree
 
 import pytest
 
 from bench.__main__ import main
-from bench.counted import cost, heat, reads
+from bench.counted import cost, fair, heat, reads
 from bench.counted.designs import (
     AWS_SAMPLE,
     HIDDEN_UNTIL_FILTER,
@@ -298,6 +299,16 @@ def test_an_unknown_part_is_refused_with_the_names_of_all(
     monkeypatch.setattr("sys.argv", ["bench", "speed"])
     assert main() == 2
     assert "units" in capsys.readouterr().err
+
+
+# --- fair queues
+
+
+def test_quiet_groups_wait_no_longer_beside_a_noisy_one() -> None:
+    alone, beside = (fair.dwell(fair.Setting(True, backlog, 10, 2)) for backlog in (0, 800))
+    assert beside.received > 0.9 * len(beside.seconds)
+    assert median(beside.seconds) <= 1.2 * median(alone.seconds)
+    assert beside.noisy > 100
 
 
 # --- the hottest keys

@@ -95,7 +95,7 @@ def delays(partitions: int, skew_ms: int, trials: int) -> Iterator[Delay]:
     Every second send has an `attempt`, as those of the client library have.
     """
     world, client = _polled(partitions)
-    sender = _environment(world, skew_ms)
+    sender = environment(world, skew_ms)
     draw = Random(partitions)
     for number in range(trials):
         attempt = ulid.encode(0, draw.randbytes(10))[10:] if number % 2 else None
@@ -120,7 +120,8 @@ class _SkewedClock:
         self._clock.pass_seconds(seconds)
 
 
-def _environment(world: World, skew_ms: int) -> Core:
+def environment(world: World, skew_ms: int) -> Core:
+    """The core of another environment, with caches, hints and a clock of its own."""
     clock = _SkewedClock(world.clock, skew_ms)
     cache = Cache(clock, CACHE_MS, shared=False)
     return replace(world.core, clock=clock, cache=cache, hints=Hints(), wake_ups=WakeUpMemory())

@@ -30,6 +30,7 @@ from .lives import (
 from .reads import ENOUGH, receive_units
 from .rewinds import early_rows, rewind_rows
 from .shares import share_rows
+from .turns import turn_rows
 
 _S3 = ("Put", "Get", "Copy")
 
@@ -46,6 +47,7 @@ def run() -> None:
     _show_shares()
     _show_halves()
     _show_rewinds()
+    _show_turns()
 
 
 def _show_lives() -> None:
@@ -228,6 +230,12 @@ def _show_rewinds() -> None:
     show("Rewinding a group, over all tables, messages of 100 bytes", heads, rewind_rows())
     heads = ["a receiver of a queue with one partition", "write units", "read units"]
     show("A receiver from the beginning, messages of 100 bytes", heads, early_rows())
+
+
+def _show_turns() -> None:
+    """The units of fair queues."""
+    heads = ["a fair queue of 4 partitions", "write units", "read units"]
+    show("Fair queues, messages of 100 bytes", heads, turn_rows())
 
 
 def _read(world: World, call: Callable[[], Any]) -> float:

@@ -8,7 +8,8 @@ The words that it is written in, and the file that defines each:
     parcel          the delivery state of those messages             model/parcel.py
     transition      a step in a message's life, and all there are    model/transitions.py
     source          a queue, a receiver of one, or a subscription    model/source.py
-    head            where the receiving of a partition begins        receiving/unordered.py
+    head            where the receiving of a partition begins        receiving/search.py
+    ring            the groups of a fair partition, in turns         receiving/fair.py
     head mark       how far a head need not be read, for all         model/head_mark.py
     hint            the same, for one execution environment          runtime/head_hints.py
     wake-up         tells receivers which partition to look at       model/wake_up.py

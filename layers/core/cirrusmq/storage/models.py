@@ -4,12 +4,14 @@
 | --- | --- | --- | --- |
 | Directory | `A#<account>` … | kind and name | `DirectoryItem`: accounts, keys, queues, grants … |
 | Messages | `Q#<source id>#<partition>` | `<available at>#<parcel id>` | `ParcelItem` |
+| Messages | `Q#…` of a fair queue | `<hash of group>#<available at>#<parcel id>` | `ParcelItem` |
 | Messages | `R#<source id>#<partition>` | `<sent at>#<sort key>` | `ParcelItem`, archived |
 | Messages | `L#<queue id>#<partition>` | `<send time>#<record id>` | `LogItem`, also of topics |
 | Messages | `L#<topic id>#<partition>` | `<send time>#<send id>` | `m`: is under that id, or |
 | | | | `a`: shown here again, is under that id |
 | Messages | `A#<source id>#<partition>` | `<sent + max age>#<sort key>` | a re-keyed parcel's age |
 | Messages | `H#<source id>#<partition>` | `H` | the mark of a partition's head |
+| Messages | `H#<source id>#<partition>` | `H#<hash of group>` | that of a group of a fair queue |
 | Messages | `W#<queue id>` | `<time>#<partition>#…` | a wake-up: `cirrusmq.storage.wake_ups` |
 | Messages | `M#<source id>#<send id>` | number in the send | `cirrusmq.storage.place_notes` |
 | Messages | `D#<queue id>#<hash>` | `D` | `DeduplicationItem` |

@@ -1,0 +1,68 @@
+"""Units of fair queues: of sends and receives, by how many groups there are."""
+
+from __future__ import annotations
+
+from cirrusmq_local.testing.world import Client, World
+
+from .hands import units_of
+
+POLL_SECONDS = 20
+
+
+def turn_rows() -> list[tuple[str, float, float]]:
+    """(call, write units, read units) over all tables; attributes are at hand. 4 partitions."""
+    rows = [
+        ("send one message of 100 bytes", *_sent(1, 1)),
+        ("send 16 of one group", *_sent(16, 1)),
+        ("send 16 of 16 groups", *_sent(16, 16)),
+        ("receive 16 of one group, sent together", *_received(16, 1)),
+        ("receive 16, of four groups or more", *_received(16, 100)),
+    ]
+    for groups in (1, 100, 1_000):
+        rows.append((f"receive one, {groups:,} groups wait", *_received(1, groups)))
+    for groups in (0, 1, 100, 1_000):
+        rows.append((f"a poll of {POLL_SECONDS} s, {groups:,} groups in flight", *_polled(groups)))
+    return rows
+
+
+def _sent(count: int, groups: int) -> tuple[float, float]:
+    world, alice = _queue()
+    messages = [{"body": "x" * 100, "group": f"g{n % groups}"} for n in range(count)]
+    body = {"messages": messages}
+    alice.post("/queues/work/messages", body)
+    return units_of(world, lambda: alice.post("/queues/work/messages", body))
+
+
+def _received(most: int, groups: int) -> tuple[float, float]:
+    """The mean of four receives of so many messages."""
+    world, alice = _queue()
+    for number in range(max(8, groups)):
+        alice.send("work", *["x" * 100] * 16, group=f"g{number % groups}")
+    world.clock.pass_seconds(5)
+    alice.receive("work", most)
+
+    def receive() -> None:
+        for _ in range(4):
+            if len(alice.receive("work", most)) != most:
+                raise RuntimeError("a receive got less than there is")
+
+    written, read = units_of(world, receive)
+    return written / 4, read / 4
+
+
+def _polled(groups: int) -> tuple[float, float]:
+    """A poll that gets nothing, while each group has a message in flight."""
+    world, alice = _queue()
+    for number in range(groups):
+        alice.send("work", "x" * 100, group=f"g{number}")
+    while alice.receive("work"):
+        pass
+    world.clock.pass_seconds(5)
+    return units_of(world, lambda: alice.receive("work", 1, wait_seconds=POLL_SECONDS))
+
+
+def _queue() -> tuple[World, Client]:
+    world = World(seed=1)
+    alice = world.client("alice")
+    alice.put("/queues/work", {"fair": True, "visibility_timeout_seconds": 43_200})
+    return world, alice
