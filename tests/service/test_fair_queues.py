@@ -183,6 +183,84 @@ class TestAttributes:
         assert make_queue("plain").patch(fair=True).code == "InvalidParameter"
 
 
+class TestInFlight:
+    def test_a_group_has_no_more_in_flight_than_it_may(
+        self, world: World, make_queue: MakeQueue
+    ) -> None:
+        queue = make_queue("orders", fair=True, partitions=1, max_in_flight=5)
+        for _ in range(40):
+            queue.send("x", group="limited")
+        queue.send(*("x" * 16), group="in one parcel")
+        queue.send("x", group="small")
+
+        held = queue.receive_all()
+
+        assert Counter(groups(held)) == {"limited": 5, "in one parcel": 5, "small": 1}
+        assert queue.receive(1) == []
+
+    def test_what_is_over_it_waits_in_its_order(self, world: World, make_queue: MakeQueue) -> None:
+        queue = make_queue("orders", fair=True, partitions=1, max_in_flight=2)
+        for number in range(12):
+            queue.send(f"{number:02}", group="limited")
+            world.clock.pass_seconds(0.01)
+        got: list[str] = []
+        while held := queue.receive():
+            assert len(held) == 2
+            got += [message["body"] for message in held]
+            queue.delete(*held)
+        assert got == [f"{number:02}" for number in range(12)]
+
+    def test_leases_that_end_make_room(self, world: World, make_queue: MakeQueue) -> None:
+        queue = make_queue("orders", fair=True, partitions=1, max_in_flight=3)
+        for _ in range(9):
+            queue.send("x", group="limited")
+        assert len(queue.receive(2)) == 2
+        given = queue.receive()
+        assert len(given) == 1
+        queue.give_back(*given)
+        assert len(queue.receive()) == 1
+        world.clock.pass_seconds(31)
+        assert len(queue.receive_all()) == 3
+
+    def test_it_is_changed_at_any_time(self, make_queue: MakeQueue) -> None:
+        queue = make_queue("orders", fair=True, partitions=1)
+        fill(queue, "one", 64)
+        assert queue.show()["max_in_flight"] is None
+        assert len(queue.receive()) == 16
+        assert queue.patch(max_in_flight=20).json["max_in_flight"] == 20
+        assert len(queue.receive_all()) == 4
+        assert queue.patch(max_in_flight=None).status == 200
+        assert len(queue.receive_all()) == 44
+
+    def test_a_receiver_has_the_limit_for_itself(self, world: World, make_queue: MakeQueue) -> None:
+        queue = make_queue("orders", fair=True, partitions=1, max_in_flight=2)
+        queue.add_receiver("audit")
+        fill(queue, "one", 16)
+        world.settle()
+        assert len(queue.receive()) == len(queue.receive(receiver="audit")) == 2
+
+    @pytest.mark.parametrize(("most", "fair"), [(0, True), (257, True), (8, False)])
+    def test_what_it_may_not_be_is_refused(self, alice: Client, most: int, fair: bool) -> None:
+        reply = alice.put("/queues/orders", {"fair": fair, "max_in_flight": most})
+        assert (reply.code, reply.json["parameter"]) == ("InvalidParameter", "max_in_flight")
+
+    @pytest.mark.parametrize("held", [5, 256])
+    def test_a_group_at_its_limit_costs_what_reading_it_does(
+        self, make_queue: MakeQueue, held: int
+    ) -> None:
+        queue = make_queue("orders", fair=True, partitions=1, max_in_flight=held)
+        for _ in range(held + 40):
+            queue.send("x" * 100, group="limited")
+        assert len(queue.receive_all()) == held
+        look = partial(
+            queue.client.post, f"{queue.path}/messages/receive", {"max": 1, "wait_seconds": 0}
+        )
+        look()
+        reply, units = read_units(queue.client.world, look)
+        assert reply.json["messages"] == []
+        assert units <= 2 + held / 16
+
+
 class TestRepetitions:
     def messages(self) -> list[dict[str, Any]]:
         return [{"body": str(n), "group": f"g{n % 3}"} for n in range(9)]

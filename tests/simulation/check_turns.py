@@ -4,6 +4,10 @@
     environment ~1      loud        loud        loud     ← passed over: its ring has gone around
 
 An environment that a fault met, or whose answer is not known, may have had its turn for the group.
+
+Where a group may have so many in flight, no receive adds to those that others surely hold:
+
+    lease      held ──── 5 s ──── a receive of the group ──── 5 s ──── its end
 """
 
 from __future__ import annotations
@@ -28,8 +32,8 @@ MOST_TURNS = 2
 
 def check_turns(scenario: Scenario, book: Book) -> Iterator[Violation]:
     """Each first delivery against the receives that other groups had meanwhile."""
-    if book.by_kind["change"]:
-        return  # the delay is not known
+    if book.by_kind["change"] or "max_in_flight" in scenario.queues["orders"]:
+        return  # the delay is not known, or a group is passed over with reason
     delay_ms = 1_000 * scenario.queues["orders"].get("delay_seconds", 0)
     calls = [call for call in book.by_kind["receive"] if call.place == "orders"]
     for call in calls:
@@ -59,6 +63,36 @@ def _wait_of(waiting: Delivery, due_ms: int, calls: list[Call]) -> Iterator[Viol
             if turns[call.environment, group] > MOST_TURNS:
                 text = f"{group} was served {MOST_TURNS + 1} times before {waiting.label}"
                 yield Violation(f"{text} of {waiting.group}", (call, waiting.call))
+                return
+
+
+def check_in_flight(scenario: Scenario, book: Book) -> Iterator[Violation]:
+    """Each receive against what its groups had in flight when it began."""
+    most = scenario.queues["orders"].get("max_in_flight")
+    if most is None or book.by_kind["change"]:
+        return
+    held: list[tuple[Delivery, int]] = []
+    """(delivery, the moment from which it may be free)"""
+    for (reader, _), track in book.tracks.items():
+        for delivery in track.deliveries if reader == "orders" else ():
+            acts = (act.call.begun for act in track.acts if act.delivery is delivery)
+            held.append((delivery, min(acts, default=1 << 60)))
+    for call in book.by_kind["receive"]:
+        if call.place != "orders" or not call.known:
+            continue
+        for group, partition in {(each.group, _partition(each)) for each in call.answer}:
+            there = {
+                other.id
+                for other, free in held
+                if (other.group, _partition(other)) == (group, partition)
+                and other.call.ended_ms + SEEN_MS < call.begun_ms
+                and other.visible_ms > call.ended_ms + SEEN_MS
+                and free > call.ended
+            }
+            added = {each.id for each in call.answer if each.group == group} - there
+            if added and len(there | added) > most:
+                text = f"{group} had {len(there)} in flight and got {len(added)} more"
+                yield Violation(f"{text}: {most} are allowed", (call,))
                 return
 
 

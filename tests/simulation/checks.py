@@ -17,7 +17,7 @@ from tests.simulation.check_order import check_order
 from tests.simulation.check_pushes import check_pushes
 from tests.simulation.check_repeats import check_repeats
 from tests.simulation.check_rewinds import check_rewinds
-from tests.simulation.check_turns import check_turns
+from tests.simulation.check_turns import check_in_flight, check_turns
 from tests.simulation.deployment import Deployment
 from tests.simulation.draining import Drain
 from tests.simulation.history import Violation
@@ -53,6 +53,7 @@ def _violations(scenario: Scenario, deployment: Deployment, drain: Drain) -> Ite
             yield from check_order(book, reader, most_receives)
     if orders.get("fair"):
         yield from check_turns(scenario, book)
+        yield from check_in_flight(scenario, book)
     yield from check_rewinds(scenario, book, drain)
     if scenario.subscriptions.get("group", {}).get("ordered") and not scenario.rewound:
         yield from check_order(book, "news/group", 1 << 30)

@@ -317,6 +317,8 @@ def _fair_scenario(draw: random.Random) -> Scenario:
     orders = _attributes(draw, kind) | {"fair": True}
     if kind == "plain" and draw.random() < 0.5:
         orders["visibility_timeout_seconds"] = 30
+    if draw.random() < 0.3:
+        orders["max_in_flight"] = draw.choice((1, 2, 4))
     steps = {"sender": draw.choice((4, 7)), "receiver": draw.choice((8, 14))}
     cast = [
         replace(each, steps=steps.get(each.part, each.steps)) for each in _cast(draw, kind, orders)

@@ -20,6 +20,8 @@ def turn_rows() -> list[tuple[str, float, float]]:
     ]
     for groups in (1, 100, 1_000):
         rows.append((f"receive one, {groups:,} groups wait", *_received(1, groups)))
+    for most in (16, 256):
+        rows.append((f"look at a group that has its {most} in flight", *_looked(most)))
     for groups in (0, 1, 100, 1_000):
         rows.append((f"a poll of {POLL_SECONDS} s, {groups:,} groups in flight", *_polled(groups)))
     return rows
@@ -50,6 +52,18 @@ def _received(most: int, groups: int) -> tuple[float, float]:
     return written / 4, read / 4
 
 
+def _looked(most: int) -> tuple[float, float]:
+    """A receive that gets nothing of a group at its limit."""
+    world, alice = _queue(max_in_flight=most)
+    for _ in range(most + 16):
+        alice.send("work", "x" * 100, group="limited")
+    while alice.receive("work"):
+        pass
+    world.clock.pass_seconds(5)
+    alice.receive("work", 1)
+    return units_of(world, lambda: alice.receive("work", 1))
+
+
 def _polled(groups: int) -> tuple[float, float]:
     """A poll that gets nothing, while each group has a message in flight."""
     world, alice = _queue()
@@ -61,8 +75,8 @@ def _polled(groups: int) -> tuple[float, float]:
     return units_of(world, lambda: alice.receive("work", 1, wait_seconds=POLL_SECONDS))
 
 
-def _queue() -> tuple[World, Client]:
+def _queue(**attributes: int) -> tuple[World, Client]:
     world = World(seed=1)
     alice = world.client("alice")
-    alice.put("/queues/work", {"fair": True, "visibility_timeout_seconds": 43_200})
+    alice.put("/queues/work", {"fair": True, "visibility_timeout_seconds": 43_200, **attributes})
     return world, alice

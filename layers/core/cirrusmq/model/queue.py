@@ -72,6 +72,7 @@ class QueueAttributes(msgspec.Struct, frozen=True, kw_only=True):
     retry: RetryJson | None = None
     ordered: bool = False
     fair: bool = False
+    max_in_flight: int | None = None
     partitions: int = limits.PARTITIONS_DEFAULT
     invoke: Invoke | None = None
     description: str | None = None
@@ -98,6 +99,7 @@ class QueueInput(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     retry: RetryJson | UnsetType | None = UNSET
     ordered: bool | UnsetType = UNSET
     fair: bool | UnsetType = UNSET
+    max_in_flight: Annotated[int, integer(limits.MAX_IN_FLIGHT)] | UnsetType | None = UNSET
     partitions: Annotated[int, integer(limits.PARTITIONS)] | UnsetType = UNSET
     invoke: InvokeInput | UnsetType | None = UNSET
     description: _Description | UnsetType | None = UNSET
@@ -235,6 +237,8 @@ def _given(given: msgspec.Struct) -> dict[str, Any]:
 def _checked(attributes: QueueAttributes) -> QueueAttributes:
     if attributes.fair and attributes.ordered:
         raise InvalidParameter("fair", "is not allowed in an ordered queue")
+    if attributes.max_in_flight is not None and not attributes.fair:
+        raise InvalidParameter("max_in_flight", "is of each group of a fair queue: this is none")
     retention = attributes.message_retention_seconds
     if attributes.delay_seconds >= retention:
         raise InvalidParameter(

@@ -28,6 +28,8 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
     ordered: bool
     fair: bool = False
     """Whether each group has its turn."""
+    max_in_flight: int | None = None
+    """How many messages of a group of a fair source may be held, about; None: any number."""
     visibility_timeout_seconds: int
     receive_wait_seconds: float
     retry: RetryPolicy | None
@@ -163,6 +165,7 @@ def queue_source(queue: Queue, now_ms: int) -> Source:
         partitions=attributes.partitions,
         ordered=attributes.ordered,
         fair=attributes.fair,
+        max_in_flight=attributes.max_in_flight,
         visibility_timeout_seconds=attributes.visibility_timeout_seconds,
         receive_wait_seconds=attributes.receive_wait_seconds,
         retry=queue.retry,

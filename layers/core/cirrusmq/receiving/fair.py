@@ -12,6 +12,10 @@ been all around is shared out among those that have more. Small groups are read 
 A group that has nothing to claim on its page, and more behind it, is searched as the head of a
 plain partition is, with a mark of its own; the next page begins behind the group, however long it
 is. What is due later ends the look at a group, since keys have the due time.
+
+Where groups have a limit in flight, the first parcels of a group are read, as many as may be held
+and a few more, and what is held among them counts. So the limit is approximate: looks at the same
+time do not see each other's claims, nor what is held behind those parcels.
 """
 
 from __future__ import annotations
@@ -20,6 +24,8 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from functools import cache
 from itertools import groupby
+
+import msgspec
 
 from cirrusmq.base.errors import Unavailable
 from cirrusmq.lifecycle import dead_letters
@@ -45,10 +51,17 @@ _SHARES = 4
 """A receive takes from so many groups, if there are as many."""
 _FEW, _MOST_PER_PAGE = 4, 80
 """Half a read unit pays for a few parcels; a receive of one message begins with those."""
+_MOST_OF_GROUP = 512
+"""Parcels that are read at most to count what is held; those without messages are among them."""
 _SEARCH_UNITS = 1.0
 """Of those that a look has, what a search in one group takes at most."""
-_Lot = deque[Parcel]
-"""Parcels of one group, each with messages to claim."""
+
+
+class _Lot(msgspec.Struct):
+    """Parcels of one group, each with messages to claim, and how many of these may be."""
+
+    parcels: deque[Parcel]
+    room: int
 
 
 def take_in_turn(
@@ -99,17 +112,21 @@ def _take_from(
 ) -> None:
     """Claim parcels of all lots side by side, until the batch is full or nothing is left."""
     changed: list[Parcel] = []
-    while any(lots) and not batch.full:
+    while any(lot.parcels for lot in lots) and not batch.full:
         now_ms, most = core.now_ms(), batch.wanted.most - batch.count
         counts = [_count(source, lot, now_ms, most, gives_up) for lot in lots]
         plans = []
         for lot, quota in zip(lots, quotas(counts, most), strict=True):
-            batch.most = batch.count + quota
-            plans += plan(core, source, lot, batch, gives_up)
+            before = batch.count
+            batch.most = before + quota
+            plans += plan(core, source, lot.parcels, batch, gives_up)
+            lot.room -= batch.count - before
         batch.most = batch.wanted.most
         if not plans:
             break
         changed += claim_all(core, source, pk, plans, batch)
+    if source.max_in_flight is not None:
+        return
     # Once more, for parcels of which a faster receiver may have left some messages.
     again = plan(core, source, deque(changed), batch, gives_up)
     claim_all(core, source, pk, again, batch)
@@ -117,8 +134,8 @@ def _take_from(
 
 def _count(source: Source, lot: _Lot, now_ms: int, most: int, gives_up: Callable[[], bool]) -> int:
     """The messages of a lot, as far as a receive wants them."""
-    places = (len(takeable_places(source, parcel, now_ms, gives_up)) for parcel in lot)
-    return min(most, sum(places))
+    places = (len(takeable_places(source, parcel, now_ms, gives_up)) for parcel in lot.parcels)
+    return min(most, lot.room, sum(places))
 
 
 class _Ring:
@@ -143,10 +160,12 @@ class _Ring:
         lots: list[_Lot] = []
         first, last, count = "", "", 0
         for prefix, page in self._around:
-            hopeful = self._hopeful(prefix, page)
+            page = self._as_many_as_may_be_held(prefix, page)
+            room = self._room(page)
+            hopeful = self._hopeful(prefix, page) if room > 0 else []
             if hopeful:
                 first = first or prefix
-                lots.append(deque(spread(self._core, self._pk, hopeful)))
+                lots.append(_Lot(deque(spread(self._core, self._pk, hopeful)), room))
                 found = _count(self._source, lots[-1], self._now_ms, self._most, self._gives_up)
                 count += min(share_of(self._most), found)
             last = prefix
@@ -158,6 +177,31 @@ class _Ring:
         if last:
             self._core.hints.take_turn(self._pk, last)
         return lots
+
+    def _as_many_as_may_be_held(self, prefix: str, page: Page) -> Page:
+        """A group's first parcels, of which more are read where its messages in flight count."""
+        most = self._source.max_in_flight
+        while most is not None and page.more_after is not None and self._room(page) > 0:
+            missing = most + FEWEST_PER_PAGE - sum(not each.spent() for each in page.parcels)
+            if missing <= 0 or len(page.parcels) > _MOST_OF_GROUP:
+                break
+            more = self._read(page.more_after, f"{prefix}{LAST_KEY}", missing)
+            parcels, units = [*page.parcels, *more.parcels], page.units + more.units
+            page = Page(parcels, more.more_after, units)
+        return page
+
+    def _room(self, page: Page) -> int:
+        """How many more messages of a group may be held, by its first parcels."""
+        source, now_ms = self._source, self._now_ms
+        if source.max_in_flight is None:
+            return self._most
+        held = (
+            parcel.held(place, now_ms)
+            for parcel in page.parcels
+            if source.keeps(parcel) and now_ms < parcel.expires_ms
+            for place in range(parcel.count)
+        )
+        return source.max_in_flight - sum(held)
 
     def _hopeful(self, prefix: str, page: Page) -> list[Parcel]:
         """The first parcels of a group that have messages to claim."""

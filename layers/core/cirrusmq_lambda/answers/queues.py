@@ -31,6 +31,7 @@ class QueueAttributes(Body):
     retry: dict[str, Any] | None
     ordered: bool
     fair: bool
+    max_in_flight: int | None
     partitions: int
     invoke: Invoke | None
     description: str | None
