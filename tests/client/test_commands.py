@@ -185,6 +185,24 @@ def test_a_message_is_rescheduled_and_cancelled(
         client.cancel(Queue(name, "none"), held.id)
 
 
+def test_a_fair_queue_asks_for_the_group_of_a_message(run_command: Run, client: Client) -> None:
+    name = f"q-{uuid.uuid4().hex}"
+    made = run_command("queue", "create", name, "--fair", "-a", "max_in_flight=2")
+    assert made.returncode == 0, made.stderr
+    shown = client.show_queue(name)
+    assert (shown["fair"], shown["max_in_flight"]) == (True, 2)
+    one, two = client.send(name, [Message("1", group="a"), Message("2", group="b")])
+    put_off = run_command(
+        *("queue", "reschedule", name, one.id, "--delay-seconds", "600", "--group", "a", "--json")
+    )
+    assert json.loads(put_off.stdout)["state"] == "delayed"
+    assert client.look_up(name, one.id, group="a")["state"] == "delayed"
+    assert client.reschedule(name, one.id, delay_seconds=0, group="a")["state"] == "active"
+    assert run_command("queue", "cancel", name, one.id, "--group", "a").returncode == 0
+    client.cancel(name, two.id, group="b")
+    assert client.receive(name, wait_seconds=0) == []
+
+
 def test_a_subscription_is_paused_resumed_and_asked_who_would_get_what(
     run_command: Run, client: Client
 ) -> None:

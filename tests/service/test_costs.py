@@ -102,15 +102,15 @@ def test_an_empty_receive_writes_nothing_and_reads_little(
 class TestParcels:
     """A parcel never exceeds 1 KiB, so that every change of it costs one unit."""
 
-    @pytest.mark.parametrize("ordered", [False, True])
+    @pytest.mark.parametrize("kind", [{}, {"ordered": True}, {"fair": True}])
     @pytest.mark.parametrize("receivers", [0, 1])
     def test_with_16_messages_with_every_field(
-        self, world: World, make_queue: MakeQueue, ordered: bool, receivers: int
+        self, world: World, make_queue: MakeQueue, kind: dict[str, bool], receivers: int
     ) -> None:
-        make_queue("dead", ordered=ordered)
+        make_queue("dead", **kind)
         queue = make_queue(
             "q" * 64,
-            ordered=ordered,
+            **kind,
             partitions=255,
             message_retention_seconds=1_296_000,
             retry={"policy": "custom", "waits": [43_199.999], "jitter": 0.9},
