@@ -28,7 +28,7 @@ def the_ring_does_not_go_on(patch: pytest.MonkeyPatch) -> None:
 def the_ring_ends_at_its_last_group(patch: pytest.MonkeyPatch) -> None:
     """The groups in front of the last turn are not looked at."""
     patch.setattr(fair, "FIRST_KEY", LAST_KEY)
-    patch.setattr(Hints, "small", lambda *_: False)
+    patch.setattr(Hints, "at_once", lambda *_: 0)
 
 
 @plant(FAIR)

@@ -51,6 +51,8 @@ _SHARES = 4
 """A receive takes from so many groups, if there are as many."""
 _FEW, _MOST_PER_PAGE = 4, 80
 """Half a read unit pays for a few parcels; a receive of one message begins with those."""
+_MOST_AT_ONCE = 64
+"""Parcels of a partition that is read from its beginning, while looks there get nothing."""
 _MOST_OF_GROUP = 512
 """Parcels that are read at most to count what is held; those without messages are among them."""
 _SEARCH_UNITS = 1.0
@@ -153,6 +155,9 @@ class _Ring:
         self._core, self._source, self._pk, self._most = core, source, pk, most
         self._walk, self._gives_up = walk, gives_up
         self._now_ms = core.now_ms()
+        self._at_once = core.hints.at_once(pk)
+        self._parcels = 0
+        """Those that were read, of all groups so far."""
         self._around = self._groups()
 
     def lots(self) -> list[_Lot]:
@@ -170,13 +175,23 @@ class _Ring:
                 count += min(share_of(self._most), found)
             last = prefix
             if count >= self._most:
+                if self._at_once > _FEW:
+                    self._core.hints.read_at_once(self._pk, 0)
                 break
         else:
-            # All are among the lots: another one shall be the first of the next receive.
-            last = last if self._walk.units_left <= 0 else first
+            if self._walk.units_left > 0:
+                # All are among the lots: another one shall be the first of the next receive.
+                last = first
+                self._all_was_read(barren=not lots)
         if last:
             self._core.hints.take_turn(self._pk, last)
         return lots
+
+    def _all_was_read(self, *, barren: bool) -> None:
+        """Whether the next look reads the partition at once: it is small, or had nothing to get."""
+        parcels = self._parcels + _FEW if barren else max(_FEW, self._parcels)
+        most = _MOST_AT_ONCE if barren else _FEW
+        self._core.hints.read_at_once(self._pk, parcels if parcels <= most else 0)
 
     def _as_many_as_may_be_held(self, prefix: str, page: Page) -> Page:
         """A group's first parcels, of which more are read where its messages in flight count."""
@@ -227,30 +242,32 @@ class _Ring:
     def _groups(self) -> Iterator[tuple[str, Page]]:
         """The groups, each with its first parcels; `more_after` where there may be more.
 
-        A partition that was small when it was last read is read from its beginning, whole.
+        A small partition is read from its beginning at once, also one of which a look got nothing.
         """
-        hints, pk, read = self._core.hints, self._pk, 0
-        few = limit = _FEW if self._most == 1 else max(FEWEST_PER_PAGE, self._most)
+        hints, pk = self._core.hints, self._pk
+        limit = _FEW if self._most == 1 else max(FEWEST_PER_PAGE, self._most)
         turn = (hints.turn(pk) or self._walk.start) + LAST_KEY
-        if hints.small(pk):
-            page = self._read(FIRST_KEY, LAST_KEY, limit)
+        if self._at_once:
+            page = self._read(FIRST_KEY, LAST_KEY, max(limit, self._at_once))
+            self._parcels = len(page.parcels)
             if page.more_after is None:
                 groups = list(self._by_group(page))
                 yield from (each for each in groups if each[0] > turn)
                 yield from (each for each in groups if each[0] <= turn)
                 return
-            hints.note_size(pk, small=False)
+            hints.read_at_once(pk, 0)
+            self._parcels = 0
         for begin, until in ((turn, LAST_KEY), (FIRST_KEY, turn)):
             after: str | None = begin
             while after is not None and after < until:
-                if read and self._walk.units_left <= 0:
+                if self._parcels and self._walk.units_left <= 0:
                     return
                 page = self._read(after, until, limit)
                 yield from self._by_group(page)
                 after = behind_group(page)
                 if page.parcels:
-                    limit, read = min(2 * limit, _MOST_PER_PAGE), read + len(page.parcels)
-        hints.note_size(pk, small=read < few)
+                    limit = min(4 * limit, _MOST_PER_PAGE)
+                    self._parcels += len(page.parcels)
 
     def _read(self, after: str, until: str, limit: int) -> Page:
         page = read_page(

@@ -52,7 +52,7 @@ class _Head(msgspec.Struct):
     chores_from_ms: int = 0
     ages_from_ms: int = 0
     turn: str = ""
-    small: bool = True
+    at_once: int = 4
 
 
 class Hints:
@@ -139,15 +139,15 @@ class Hints:
         with self._lock:
             return self._heads[pk].turn
 
-    def note_size(self, pk: str, *, small: bool) -> None:
-        """Whether a fair partition was read whole with one page, or could have been."""
+    def read_at_once(self, pk: str, parcels: int) -> None:
+        """How many parcels a fair partition may have to be read whole; 0: it has too many."""
         with self._lock:
-            self._heads[pk].small = small
+            self._heads[pk].at_once = parcels
 
-    def small(self, pk: str) -> bool:
-        """Whether to read a fair partition from its beginning: yes, where nothing is known."""
+    def at_once(self, pk: str) -> int:
+        """The same, as it was noted last: a few, where nothing is known."""
         with self._lock:
-            return self._heads[pk].small
+            return self._heads[pk].at_once
 
     def may_move(self, pk: str, now_ms: int) -> bool:
         """Whether one more give-back of this second may move; a True counts as one."""
