@@ -442,6 +442,17 @@ class TestCopies:
         assert "quiet" in groups(received)
         assert len(queue.receive_all()) == 80
 
+    def test_what_is_published_for_later_comes_then(
+        self, world: World, queue: TestQueue, topic: TestTopic
+    ) -> None:
+        topic.subscribe("all", protocol="queue", endpoint="orders")
+        topic.publish("x", group="later", delay_seconds=30)
+        topic.publish("x", group="now")
+        world.settle()
+        assert groups(queue.receive_all(visibility_timeout_seconds=600)) == ["now"]
+        world.clock.pass_seconds(30)
+        assert groups(queue.receive_all()) == ["later"]
+
     def test_bodies_in_objects_come_with_their_groups(self, world: World) -> None:
         kept = World(bodies_in_s3_from=1)
         alice = kept.client("alice", admin=True)
