@@ -430,6 +430,21 @@ class TestCopies:
         assert "quiet" in groups(received)
         assert len(queue.receive_all(receiver="audit")) == 99
 
+    def test_a_receiver_from_the_beginning_has_the_backlog_in_its_groups(
+        self, world: World, queue: TestQueue
+    ) -> None:
+        fill(queue, "loud", 64)
+        queue.send("x", group="moved")
+        queue.send("x", group="quiet")
+        world.clock.pass_seconds(5)
+        held = queue.receive_all()
+        queue.give_back(*(each for each in held if each["group"] == "moved"), delay_seconds=60)
+        queue.add_receiver("audit", start="earliest")
+        received = [m for _ in range(4) for m in queue.receive(1, receiver="audit")]
+        assert {"loud", "moved", "quiet"} <= set(groups(received))
+        assert len(queue.receive_all(receiver="audit")) == 62
+        assert all(len(item["sk"]["S"].split("#")[0]) == 24 for item in parcels(world))
+
     def test_what_is_published_has_the_turn_of_its_group(
         self, world: World, queue: TestQueue, topic: TestTopic
     ) -> None:

@@ -94,7 +94,8 @@ def copy_for(
     as_sent = ordered or "." not in parcel.parcel_id
     sort_key = parcel.sort_key
     if not as_sent:
-        sort_key = f"{parcel.sent_ms:013d}#{parcel.key_ms:013d}#{parcel.parcel_id}"
+        key = f"{parcel.sent_ms:013d}#{parcel.key_ms:013d}#{parcel.parcel_id}"
+        sort_key = parcel.key_prefix + key
     count = len(places)
     picked = under_key(parcel, places, parcel.sent_ms, parcel.sent_ms, None)
     return replace(

@@ -48,7 +48,8 @@ def until_key(source: Source, now_ms: int, prefix: str = "") -> str:
     if source.grouped and not prefix:
         return LAST_KEY
     until = f"{prefix}{now_ms + limits.ATTEMPT_AHEAD_MS:013d}{LAST_KEY}"
-    return until if source.frontier is None else min(until, source.frontier)
+    # A frontier is a key of the log: within a group each parcel is asked whether it is withheld.
+    return until if source.frontier is None or prefix else min(until, source.frontier)
 
 
 def from_key(core: Core, source: Source, now_ms: int, prefix: str = "") -> str:
