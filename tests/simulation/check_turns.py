@@ -49,6 +49,8 @@ def _wait_of(waiting: Delivery, due_ms: int, calls: list[Call]) -> Iterator[Viol
     for call in calls:
         if call.begun_ms <= due_ms or call.begun >= waiting.call.begun:
             continue
+        if "repeat" in call.given:
+            continue  # it may answer what an earlier one had
         of_partition = [
             each.group
             for each in (call.answer if call.known else ())

@@ -54,7 +54,7 @@ LAST_FOUND_BY = {
     "a_move_does_not_look_at_its_source": 41,
     "a_move_writes_the_arrival_first": 25,
     "a_new_generation_signs_at_once": 420,
-    "a_page_is_all_that_a_group_has": 6000029,
+    "a_page_is_all_that_a_group_has": 6000034,
     "a_purge_removes_whatever_has_the_key": 1729,
     "a_push_takes_the_lease_of_a_subscription_that_retries": 401,
     "a_rewinds_time_goes_before_a_groups_order": 2001006,
