@@ -155,3 +155,17 @@ def test_what_could_be_rewound_is_gauged_until_rewinding_is_turned_off(
     queue.patch(rewind_seconds=0)
 
     assert gauged(world) == on
+
+
+def test_what_was_deleted_beside_live_messages_is_counted_and_gauged(
+    world: World, make_queue: MakeQueue
+) -> None:
+    queue = make_queue(rewind_seconds=86_400)
+    queue.send(*(str(number) for number in range(16)))
+    world.settle()
+    queue.delete(*queue.receive(16)[:15])
+    world.settle()
+    assert queue.counts()["rewindable"] == 15
+    assert read_kept(world.core, queue.show()["id"]).rewindable == 15
+    assert gauged(world)["queue:orders rewindable"] == 5 * 15
+

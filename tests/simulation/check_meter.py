@@ -18,15 +18,15 @@ MOST_PER_RECEIVE = 16
 
 
 def check_counters(deployment: Deployment) -> Iterator[Violation]:
-    """Counters equal the store: messages not deleted, their bytes, messages to rewind."""
+    """Counters equal the store: messages not deleted, their bytes, and deleted ones."""
     held: Counter[tuple[str, str]] = Counter()
     for item in scan(deployment.engine, deployment.tables.messages):
         kind, source_id, _ = (item["pk"]["S"] + "##").split("#", 3)[:3]
         if kind not in (PARCELS, ARCHIVE):
             continue
         parcel = read_parcel(item)
+        held[source_id, "rewindable"] += parcel.visible_ms.count(DELETED)
         if kind == ARCHIVE:
-            held[source_id, "rewindable"] += parcel.visible_ms.count(DELETED)
             continue
         live = [place for place in range(parcel.count) if parcel.live(place)]
         held[source_id, "messages"] += len(live)

@@ -76,7 +76,7 @@ def test_posts_are_counted_beside_deliveries() -> None:
     after = parcel(1, source_id="url", receives=(3,), visible_ms=(DELETED,))
     assert folded(change(before, after)) == (
         {UsageKey("url", "delivered", MINUTE): Usage(1, 100, 3)},
-        {"url": Kept(messages=-1, bytes=-100)},
+        {"url": Kept(messages=-1, bytes=-100, rewindable=1)},
     )
 
 
@@ -84,6 +84,16 @@ def test_an_archived_parcel_can_be_rewound_and_is_billed_nowhere() -> None:
     archived = archive_item(parcel(2, visible_ms=(DELETED, NOW_MS)), NOW_MS)
     assert folded(record(None, archived)) == ({}, {"queue": Kept(rewindable=1)})
     assert folded(record(archived, None, by_ttl=True)) == ({}, {"queue": Kept(rewindable=-1)})
+
+
+def test_a_message_deleted_beside_others_can_be_rewound_like_an_archived_one() -> None:
+    whole = parcel(2, visible_ms=(NOW_MS, NOW_MS))
+    half = parcel(2, visible_ms=(DELETED, NOW_MS))
+    spent = archive_item(parcel(2, visible_ms=(DELETED, DELETED)), NOW_MS)
+    _, steps = folded(change(whole, half))
+    assert steps == {"queue": Kept(messages=-1, bytes=-100, rewindable=1)}
+    _, steps = folded(change(half, None), record(None, spent))
+    assert steps == {"queue": Kept(messages=-1, bytes=-100, rewindable=1)}
 
 
 def test_a_publish_is_billed_once_to_its_topic_which_keeps_nothing() -> None:

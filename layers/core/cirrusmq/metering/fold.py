@@ -99,10 +99,8 @@ def _change(record: StreamRecord) -> Change:
 
 
 def _step(change: Change, *, archived: bool) -> Kept:
-    if archived:
-        return Kept(rewindable=rewindable(change))
-    messages, size = kept(change)
-    return Kept(messages, size)
+    messages, size = (0, 0) if archived else kept(change)
+    return Kept(messages, size, rewindable(change))
 
 
 def _billed(change: Change, resource: Resource) -> Iterator[Event]:

@@ -83,7 +83,9 @@ def _write_gauge(core: Core, counter: Counter, hour: int) -> None:
 
 
 def _rewinds(core: Core, resource: Resource) -> bool:
-    """Whether deleted messages can be rewound now; the archive may hold some from before."""
+    """Whether deleted messages can be rewound now; some may be there from before."""
+    if resource.kind not in ("queue", "receiver"):
+        return False
     queue_name, _, _ = resource.name.partition("/")  # a receiver's name has its queue's before it
     try:
         return get_queue(core, resource.account, queue_name).attributes.rewind_seconds > 0

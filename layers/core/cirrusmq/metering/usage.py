@@ -119,7 +119,11 @@ def kept(change: Change) -> tuple[int, int]:
 
 
 def rewindable(change: Change) -> int:
-    """How the messages of an archived parcel that can be rewound change."""
+    """How the deleted messages of a parcel that can be rewound change.
+
+    They are in the archive, or still in their parcel because other messages of it are not deleted.
+    Whether the queue rewinds is not known here; who reads the sum asks.
+    """
     return _deleted(change.after) - _deleted(change.before)
 
 
