@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,7 +10,7 @@ from functools import reduce
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
-from cirrusmq_reports import outputs
+from cirrusmq_reports.backlog_history import TREND_PART, plan_history
 from cirrusmq_reports.backlog_page import render_backlog
 from cirrusmq_reports.backlog_summary import backlog_summaries
 from cirrusmq_reports.command import (
@@ -22,17 +21,17 @@ from cirrusmq_reports.command import (
     materialize,
     named_failures,
     open_exports,
-    open_output,
+    open_outputs,
     place_argument,
     time_argument,
 )
 from cirrusmq_reports.errors import BadInput
-from cirrusmq_reports.files import Files
 from cirrusmq_reports.manifests import Export, check_no_gap
+from cirrusmq_reports.publication import Outputs
 from cirrusmq_reports.records import Reader
 from cirrusmq_reports.schemas import DIRECTORY, MESSAGES
 from cirrusmq_reports.session import without_rows
-from cirrusmq_reports.times import compact_time, iso_day
+from cirrusmq_reports.times import iso_day, iso_time
 from cirrusmq_reports.transforms.counts_by_age import counts_by_age
 from cirrusmq_reports.transforms.current_items import current_items
 from cirrusmq_reports.transforms.figures_by_resource import figures_by_resource
@@ -41,6 +40,9 @@ from cirrusmq_reports.transforms.named_figures import named_figures
 from cirrusmq_reports.transforms.resource_names import resource_names
 from cirrusmq_reports.transforms.trends import with_trends
 
+REPORT = "backlog"
+BACKLOG_TABLE, TREND_TABLE = "backlog", "backlog_trend"
+TREND_SCHEMA = "id STRING, at_ms BIGINT, messages BIGINT"
 TIMES_SHOWN = 24
 _NAMES_SCHEMA = "id STRING, account STRING, kind STRING, name STRING"
 
@@ -115,40 +117,48 @@ def _report(options: Namespace, session: Session) -> None:
     exports = open_exports(options.exports, session)
     directories = open_exports(options.directories, session)
     points = plan_points(exports, options.at)
-    output, files = open_output(options.output, session, outputs.BACKLOG, outputs.BACKLOG)
-    spark = session()
-    readers: list[Reader] = []
-    names = _names(spark, directories, readers)
-    frames = [_figures(spark, point, names, readers) for point in points]
-    current = materialize(reduce(DataFrame.unionByName, frames), readers)
-    try:
-        with named_failures(readers):
-            _write(spark, files, output, current, points, options.history)
-    finally:
-        current.unpersist()
+    with open_outputs(options.output, session, REPORT, BACKLOG_TABLE, TREND_TABLE) as outputs:
+        spark = session()
+        readers: list[Reader] = []
+        names = _names(spark, directories, readers)
+        frames = [_figures(spark, point, names, readers) for point in points]
+        current = materialize(reduce(DataFrame.unionByName, frames), readers)
+        try:
+            with named_failures(readers):
+                _write(spark, outputs, current, points, options.history)
+        finally:
+            spark.catalog.clearCache()
 
 
 def _write(
-    spark: SparkSession,
-    files: Files,
-    output: str,
-    current: DataFrame,
-    points: Sequence[Point],
-    most: int,
+    spark: SparkSession, outputs: Outputs, current: DataFrame, points: Sequence[Point], most: int
 ) -> None:
-    """Everything is worked out first, then written: a failure before that replaces nothing."""
-    folder, at_ms = f"{output}/{outputs.BACKLOG}", points[-1].at_ms
-    known = outputs.read_partitions(spark, files, folder, _stored_schema(current)).where(
-        ~sf.col("at_ms").isin([point.at_ms for point in points])
-    )
-    history = current.unionByName(known.select(current.columns))
-    rows = [row.asDict() for row in with_trends(history, at_ms, most).collect()]
-    accounts = outputs.summarized_accounts(files, output, outputs.BACKLOG)
-    summaries = backlog_summaries(rows, accounts, at_ms, time.time_ns() // 1_000_000)
+    """Everything is worked out first, then written, then published."""
+    at_ms, times_ms = points[-1].at_ms, [point.at_ms for point in points]
+    published = outputs.published
+    known_ms = [int(time_ms) for time_ms in published.state.get("times_ms", ())]
+    history = plan_history(published.of(BACKLOG_TABLE).values(), known_ms, times_ms, most)
+    repeated = sf.col("at_ms").isin(times_ms)
+    earlier = outputs.read(spark, history.rewritten, _stored_schema(current)).where(~repeated)
+    known = outputs.read(spark, published.of(TREND_TABLE).values(), TREND_SCHEMA).where(~repeated)
+    kept = sf.col("active") + sf.col("inactive") + sf.col("delayed")
+    now = current.select("id", "at_ms", kept.alias("messages"))
+    times = known.unionByName(now).where(sf.col("at_ms").isin(list(history.times_ms))).persist()
+    newest = current.where(sf.col("at_ms") == at_ms)
+    rows = [row.asDict() for row in with_trends(newest, times, at_ms, most).collect()]
+    accounts = outputs.summarized_accounts()
+    summaries = backlog_summaries(rows, accounts, at_ms, outputs.generated_ms)
     page = render_backlog(summaries, at_ms)
-    reports = outputs.reports(files, output, outputs.BACKLOG, summaries, page)
-    outputs.write_partitions(current, folder, "day", "at")
-    files.replace(reports)
+    in_month = sf.substring("day", 1, 7) == history.month
+    part = sf.when(in_month, sf.col("day")).otherwise(sf.substring("day", 1, 7))
+    rewritten = current.unionByName(earlier.select(current.columns)).withColumn("kept_in", part)
+    written = [
+        *outputs.write(rewritten, BACKLOG_TABLE, "kept_in"),
+        *outputs.write(times.withColumn("kept_in", sf.lit(TREND_PART)), TREND_TABLE, "kept_in"),
+    ]
+    outputs.write_documents(summaries, page)
+    state = {"at": iso_time(at_ms), "times_ms": list(history.times_ms)}
+    outputs.publish(state, [*history.kept, *written])
 
 
 def _figures(
@@ -161,8 +171,8 @@ def _figures(
     return figures.withColumns(
         {
             "at_ms": sf.lit(point.at_ms).cast("bigint"),
+            "at": sf.timestamp_millis(sf.lit(point.at_ms)),
             "day": sf.lit(iso_day(point.at_ms)),
-            "at": sf.lit(compact_time(point.at_ms)),
         }
     )
 

@@ -3,61 +3,53 @@
 from __future__ import annotations
 
 import sys
-import time
 from argparse import ArgumentParser, Namespace
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
-from cirrusmq_reports import outputs
 from cirrusmq_reports.billing_page import render_billing
-from cirrusmq_reports.billing_summary import billing_summaries
+from cirrusmq_reports.billing_plan import Plan, State, first_ms, plan_bill
+from cirrusmq_reports.billing_summary import billing_summaries, invoices_as_csv
 from cirrusmq_reports.command import (
     Session,
     add_common_arguments,
+    days_argument,
     exit_code,
     materialize,
     named_failures,
     open_exports,
-    open_output,
+    open_outputs,
     place_argument,
 )
 from cirrusmq_reports.errors import BadInput
-from cirrusmq_reports.files import Files, open_files
-from cirrusmq_reports.manifests import Export, check_no_gap
+from cirrusmq_reports.files import open_files
+from cirrusmq_reports.manifests import Export
+from cirrusmq_reports.publication import Outputs, Part
 from cirrusmq_reports.rate_card import RateCard, read_rate_card
 from cirrusmq_reports.records import Reader
 from cirrusmq_reports.schemas import USAGE
-from cirrusmq_reports.times import DAY_MS, iso_day, iso_month, iso_time, parse_time
+from cirrusmq_reports.times import iso_day, iso_month
+from cirrusmq_reports.transforms.billed_volumes import billed_volumes
 from cirrusmq_reports.transforms.charged_usage import USAGE_SCHEMA, charged_usage
 from cirrusmq_reports.transforms.daily_charges import daily_charges
 from cirrusmq_reports.transforms.invoice_lines import INVOICE_SCHEMA, invoice_lines
+from cirrusmq_reports.transforms.open_usage import OPEN_USAGE, open_usage
 from cirrusmq_reports.transforms.usage_by_hour import usage_by_hour
 from cirrusmq_reports.transforms.usage_entries import usage_entries
 from cirrusmq_reports.transforms.usage_records import usage_records
 
 REPORT = "billing"
-USAGE_LIVES_DAYS = 40
-REPORT_DAYS_MOST = 400
+USAGE_TABLE, LINES_TABLE = "usage", "invoice_lines"
+CLOSE_DAYS = 3
 
 
 def run(arguments: Sequence[str], session: Session) -> int:
     """Run the job; its exit code."""
     options = _parser().parse_args(arguments)
     return exit_code(lambda: _report(options, session))
-
-
-def whole_since_ms(exports: Sequence[Export]) -> int:
-    """From when on the exports show every usage record, or could not have shown more.
-
-    Before that, TTL has begun to remove records, or no window of changes reaches back::
-
-        day   | 1 | 2 | 3 | …                    | 41 |
-                 ^ 40 days before the export          ^ export
-                   so day 1 is no longer whole, day 2 is
-    """
-    return min(map(_since_ms, exports))
 
 
 def _parser() -> ArgumentParser:
@@ -68,103 +60,116 @@ def _parser() -> ArgumentParser:
     parser.add_argument(
         "--rate-card", type=place_argument, required=True, metavar="FILE", help="prices, as YAML"
     )
+    parser.add_argument(
+        "--close-days",
+        type=days_argument,
+        default=CLOSE_DAYS,
+        metavar="DAYS",
+        help="an invoice closes so many days after its month; what comes later is a correction",
+    )
+    parser.add_argument(
+        "--accept-gaps",
+        action="store_true",
+        help="bill also where no export shows the use of some days, and say so in the report",
+    )
     return parser
 
 
 def _report(options: Namespace, session: Session) -> None:
     card = _read_card(options.rate_card, session)
     exports = open_exports(options.exports, session)
-    check_no_gap([(_since_ms(export), export) for export in exports])
-    to_ms = max(export.at_ms for export in exports)
-    output, files = open_output(
-        options.output, session, REPORT, outputs.USAGE, outputs.INVOICE_LINES
-    )
-    spark = session()
-    reader = Reader(spark, USAGE)
-    entries = usage_entries(usage_records(reader, exports))
-    current = materialize(charged_usage(usage_by_hour(entries), card, to_ms), [reader])
-    try:
-        with named_failures([reader]):
-            _write(spark, files, output, current, card, exports)
-    finally:
-        current.unpersist()
+    with open_outputs(options.output, session, REPORT, USAGE_TABLE, LINES_TABLE) as outputs:
+        plan = plan_bill(
+            exports,
+            State.of(outputs.published.state),
+            options.close_days,
+            accept_gaps=options.accept_gaps,
+        )
+        for gap in plan.after.gaps:
+            print(f"the use of {gap.days} is missing: no export shows it", file=sys.stderr)
+        bill = _Bill(session(), outputs, plan, card, options.close_days)
+        bill.make(exports)
 
 
-def _write(
-    spark: SparkSession,
-    files: Files,
-    output: str,
-    current: DataFrame,
-    card: RateCard,
-    exports: Sequence[Export],
-) -> None:
-    """Everything is worked out first, then written: a failure before that replaces nothing."""
-    usage_folder = f"{output}/{outputs.USAGE}"
-    lines_folder = f"{output}/{outputs.INVOICE_LINES}"
-    shown = {str(row["day"]) for row in current.select("day").distinct().collect()}
-    months = {day[:7] for day in shown}
-    to_ms = max(export.at_ms for export in exports)
-    known = outputs.read_partitions(spark, files, usage_folder, USAGE_SCHEMA)
-    billed = shown & outputs.partition_values(files, usage_folder)
-    left = _begun_before(billed, whole_since_ms(exports)) | _known_better(billed, known, to_ms)
-    for day in sorted(left):
-        print(f"{day} stays as it was: the exports show only a part of it", file=sys.stderr)
-    replaced = current.where(~sf.col("day").isin(*left)) if left else current
-    # An invoice is of its whole month: the days not replaced are read from earlier reports. None
-    # of them is overwritten below, so that they can still be read then.
-    same_months = sf.substring("day", 1, 7).isin(*months)
-    others = known.where(same_months & ~sf.col("day").isin(*(shown - left)))
-    usage = replaced.unionByName(others)
-    lines = invoice_lines(usage, card)
-    earlier = outputs.read_partitions(spark, files, lines_folder, INVOICE_SCHEMA)
-    to_ms = max([to_ms, *_shown_to_ms(others).values()])
-    from_ms = _first_ms(to_ms, months | outputs.partition_values(files, lines_folder))
-    recent = sf.col("month") >= iso_month(from_ms)
-    reported = lines.unionByName(earlier.where(recent & ~sf.col("month").isin(*months)))
-    rows = [row.asDict() for row in reported.collect()]
-    daily = [row.asDict() for row in daily_charges(usage).collect()]
-    summaries = billing_summaries(rows, from_ms, to_ms, time.time_ns() // 1_000_000, card.decimals)
-    page = render_billing(summaries, daily, f"{iso_time(from_ms)} to {iso_time(to_ms)}")
-    reports = outputs.reports(files, output, REPORT, summaries, page)
-    outputs.write_partitions(lines, lines_folder, "month")
-    outputs.write_partitions(replaced, usage_folder, "day")
-    files.replace(reports)
+@dataclass(frozen=True)
+class _Bill:
+    """One run: everything is worked out first, then written, then published."""
 
+    spark: SparkSession
+    outputs: Outputs
+    plan: Plan
+    card: RateCard
+    close_days: int
 
-def _begun_before(days: Collection[str], since_ms: int) -> set[str]:
-    """Those of the days of which the exports do not show the beginning any more."""
-    return {day for day in days if parse_time(day) < since_ms}
+    def make(self, exports: Sequence[Export]) -> None:
+        reader = Reader(self.spark, USAGE)
+        entries = usage_entries(usage_records(reader, exports))
+        shown_to = sf.lit(self.plan.to_ms).cast("bigint")
+        hourly = usage_by_hour(entries, self.close_days).withColumn("shown_to_ms", shown_to)
+        shown = materialize(hourly, [reader])
+        try:
+            with named_failures([reader]):
+                self._write(self._open_usage(shown).persist())
+        finally:
+            self.spark.catalog.clearCache()
 
+    def _open_usage(self, shown: DataFrame) -> DataFrame:
+        """The usage of all open months, charged."""
+        earlier = self._earlier(self.plan.earliest_month)
+        days = {str(row["day"]) for row in shown.select("day").distinct().collect()}
+        ends = earlier.where(sf.col("day").isin(*days)) if days else earlier.limit(0)
+        known = ends.groupBy("day").agg(sf.max("shown_to_ms").alias("shown_to_ms")).collect()
+        known_to_ms = {str(row["day"]): int(row["shown_to_ms"]) for row in known}
+        last = iso_day(self.plan.to_ms)
+        reach = self.plan.reach(known_to_ms, known_to_ms.get(last, 0))
+        for day in sorted({*reach.kept_days} & days):
+            print(f"{day} stays as it was: the exports show only a part of it", file=sys.stderr)
+        columns = [*OPEN_USAGE, "shown_to_ms"]
+        usage = open_usage(shown.select(columns), earlier.select(columns), reach)
+        return charged_usage(usage, billed_volumes(self._closed(earlier)), self.card)
 
-def _known_better(days: Collection[str], known: DataFrame, to_ms: int) -> set[str]:
-    """Those of the days that the exports end within, billed already from exports that reach on."""
-    cut = {day for day in days if to_ms < parse_time(day) + DAY_MS}
-    shown_to = _shown_to_ms(known.where(sf.col("day").isin(*cut))) if cut else {}
-    return {day for day, shown_to_ms in shown_to.items() if to_ms < shown_to_ms}
+    def _write(self, usage: DataFrame) -> None:
+        outputs, state = self.outputs, self.plan.after
+        lines = invoice_lines(usage, self.card.decimals).persist()
+        closed_lines = self._closed_parts(LINES_TABLE)
+        months = {part.part for part in closed_lines}
+        months |= {str(row["month"]) for row in lines.select("month").distinct().collect()}
+        from_ms = first_ms(state.to_ms, months)
+        recent = [part for part in closed_lines if part.part >= iso_month(from_ms)]
+        reported = lines.unionByName(outputs.read(self.spark, recent, INVOICE_SCHEMA))
+        rows = [row.asDict() for row in reported.collect()]
+        closed = self._closed(self._earlier(self.plan.earliest_month))
+        daily = daily_charges(usage.unionByName(closed)).collect()
+        summaries = billing_summaries(
+            rows,
+            state,
+            from_ms,
+            outputs.generated_ms,
+            decimals=self.card.decimals,
+            close_days=self.close_days,
+        )
+        page = render_billing(summaries, [row.asDict() for row in daily], from_ms, state)
+        written = [
+            *outputs.write(usage, USAGE_TABLE, "month"),
+            *outputs.write(lines, LINES_TABLE, "month"),
+        ]
+        outputs.write_documents(summaries, page, dict(invoices_as_csv(summaries)))
+        kept = [*self._closed_parts(USAGE_TABLE), *closed_lines]
+        outputs.publish(state.as_dict(), [*kept, *written])
 
+    def _earlier(self, month: str) -> DataFrame:
+        """The usage of earlier reports, from a month on."""
+        parts = self.outputs.published.of(USAGE_TABLE)
+        chosen = [part for name, part in parts.items() if name >= month]
+        return self.outputs.read(self.spark, chosen, USAGE_SCHEMA)
 
-def _shown_to_ms(usage: DataFrame) -> dict[str, int]:
-    """Day → the end of the exports that it was billed from."""
-    days = usage.groupBy("day").agg(sf.max("shown_to_ms").alias("shown_to_ms")).collect()
-    return {row["day"]: row["shown_to_ms"] for row in days}
+    def _closed_parts(self, table: str) -> list[Part]:
+        parts = self.outputs.published.of(table)
+        closed = self.plan.before.closed_through
+        return [part for name, part in parts.items() if name <= closed]
 
-
-def _since_ms(export: Export) -> int:
-    """From when on an export shows the records that were written."""
-    if export.since_ms is not None:
-        return export.since_ms
-    return export.at_ms - USAGE_LIVES_DAYS * DAY_MS
-
-
-def _first_ms(to_ms: int, months: Collection[str]) -> int:
-    """The report's begin: that of the oldest month that began in the last 400 days."""
-    oldest_ms = to_ms - REPORT_DAYS_MOST * DAY_MS
-    starts = [start for start in map(_month_ms, months) if start >= oldest_ms]
-    return min(starts, default=parse_time(iso_day(to_ms)))
-
-
-def _month_ms(month: str) -> int:
-    return parse_time(f"{month}-01")
+    def _closed(self, usage: DataFrame) -> DataFrame:
+        return usage.where(sf.col("month") <= self.plan.before.closed_through)
 
 
 def _read_card(path: str, session: Session) -> RateCard:

@@ -7,44 +7,70 @@ from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
+from cirrusmq_reports.billing_plan import State
 from cirrusmq_reports.charts import HALF, show_number, stacked_columns, stacked_rows
-from cirrusmq_reports.page import folded, nothing, render_page, section, side_by_side, table, tiles
+from cirrusmq_reports.page import (
+    folded,
+    nothing,
+    render_page,
+    section,
+    side_by_side,
+    table,
+    tiles,
+    warning,
+)
+from cirrusmq_reports.times import iso_time
 
 _DAYS_SHOWN, _KINDS_SHOWN, _ROWS_SHOWN = 40, 7, 12
+_GAUGES = ("kept", "rewindable")
 
 Row = Mapping[str, Any]
 
 
 def render_billing(
-    summaries: Mapping[str, Mapping[str, Any]], daily: Sequence[Row], period: str
+    summaries: Mapping[str, Mapping[str, Any]], daily: Sequence[Row], from_ms: int, state: State
 ) -> str:
     """The page about all accounts; `daily` has the columns of `daily_charges`."""
     title = "Billing"
+    period = f"{iso_time(from_ms)} to {iso_time(state.to_ms)}; days and months are of UTC"
+    missing = [
+        warning(f"The use of {gap.days} is missing: no export shows it.") for gap in state.gaps
+    ]
     if not summaries:
-        return render_page(title, period, [nothing("The exports hold no usage.")])
+        return render_page(title, period, [*missing, nothing("The exports hold no usage.")])
     invoices = [
         (account, invoice)
         for account, summary in summaries.items()
         for invoice in summary["invoices"]
     ]
-    currency = invoices[0][1]["currency"]
+    currencies = sorted({invoice["currency"] for _, invoice in invoices})
+    parts = [*missing]
+    for currency in currencies:
+        own = [entry for entry in invoices if entry[1]["currency"] == currency]
+        parts += _currency(currency, own, [row for row in daily if row["currency"] == currency])
+    parts.append(section("Operations by day", _by_day(daily, "count", without=_GAUGES)))
+    parts.append(section("Invoices", _invoices(invoices)))
+    return render_page(title, period, parts)
+
+
+def _currency(
+    currency: str, invoices: Sequence[tuple[str, Mapping[str, Any]]], daily: Sequence[Row]
+) -> list[str]:
+    """The charts of one currency."""
     lines = [line for _, invoice in invoices for line in invoice["lines"]]
     resources = [
         (f"{account} · {line['resource']}", line["kind"], Decimal(line["amount"]))
         for account, invoice in invoices
         for line in invoice["lines"]
     ]
-    parts = [
+    return [
         tiles(_totals(invoices, lines)),
         section(f"Charges by day ({currency})", _by_day(daily, "charge")),
-        section("Operations by day", _by_day(daily, "count", without=("kept", "rewindable"))),
         side_by_side(
             section(f"Accounts ({currency})", _by_account(invoices)),
             section(f"Dearest resources ({currency})", _dearest(resources)),
         ),
-        section("Invoices", _invoices(invoices)),
     ]
-    return render_page(title, period, parts)
 
 
 def _totals(
@@ -53,7 +79,7 @@ def _totals(
     total = sum((Decimal(invoice["total"]) for _, invoice in invoices), Decimal(0))
     counted = {
         kind: sum(line["count"] for line in lines if line["kind"] == kind)
-        for kind in ("sent", "received", "deleted", "published", "delivered")
+        for kind in ("sent", "received", "deleted", "published", "delivered", "attempted")
     }
     return [
         (f"{invoices[0][1]['currency']}, {len(invoices)} invoices", f"{total:,}"),
@@ -104,19 +130,21 @@ def _invoices(invoices: Sequence[tuple[str, Mapping[str, Any]]]) -> str:
             (
                 line["resource"],
                 line["kind"],
+                f"correction of {line['correction']}" if line["correction"] else "",
                 show_number(line["count"]),
                 show_number(line["bytes"]),
                 line["amount"],
             )
             for line in invoice["lines"]
         ]
-        rows.append(("total", "", "", "", invoice["total"]))
-        heads = ("resource", "kind", "count", "bytes", "amount")
+        rows.append(("total", "", "", "", "", invoice["total"]))
+        heads = ("resource", "kind", "", "count", "bytes", "amount")
+        state = "closed" if invoice["closed"] else f"open until {invoice['closes_at'][:10]}"
         shown.append(
             folded(
-                f"{invoice['month']} · {account}",
+                f"{invoice['month']} · {account} · {state}",
                 f"{invoice['total']} {invoice['currency']}",
-                table(heads, rows, texts=2, summed=True),
+                table(heads, rows, texts=3, summed=True),
             )
         )
     return "".join(shown)

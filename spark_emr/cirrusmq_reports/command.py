@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from argparse import ArgumentParser, ArgumentTypeError
@@ -13,17 +14,19 @@ from pyspark.errors import PySparkException
 from pyspark.logger import PySparkLogger
 from pyspark.sql import DataFrame, SparkSession
 
-from cirrusmq_reports import outputs
 from cirrusmq_reports.diagnosis import explain, find_bad_record, find_miscount
 from cirrusmq_reports.errors import BadInput
-from cirrusmq_reports.files import Files, open_files
+from cirrusmq_reports.files import open_files
 from cirrusmq_reports.manifests import Export, check_data_files, read_exports
+from cirrusmq_reports.publication import Outputs
 from cirrusmq_reports.records import Reader
 from cirrusmq_reports.times import parse_moment
 
 SUCCEEDED, REFUSED = 0, 2
 _COUNT_MOST = 10_000
+_DAYS_MOST = 27
 
+_NO_ROOM = os.strerror(errno.ENOSPC)
 _QUERY_LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 
 Session = Callable[[], SparkSession]
@@ -43,6 +46,10 @@ def exit_code(job: Callable[[], None]) -> int:
         if error.filename is None:
             raise
         return _refuse(f"{error.filename2 or error.filename}: {error.strerror}")
+    except (PySparkException, Py4JJavaError) as error:
+        if _NO_ROOM not in str(error):
+            raise
+        return _refuse(f"{_NO_ROOM}: nothing is replaced")
     return SUCCEEDED
 
 
@@ -89,6 +96,13 @@ def count_argument(text: str) -> int:
     return int(text)
 
 
+def days_argument(text: str) -> int:
+    """An option that is a number of days within a month."""
+    if not text.isascii() or not text.isdigit() or int(text) > _DAYS_MOST:
+        raise ArgumentTypeError(f"{text} is not a number of days from 0 to {_DAYS_MOST}")
+    return int(text)
+
+
 def time_argument(text: str) -> int:
     """A time option's epoch milliseconds."""
     try:
@@ -107,15 +121,18 @@ def open_exports(folders: Sequence[str], session: Session) -> list[Export]:
     return exports
 
 
-def open_output(folder: str, session: Session, report: str, *sets: str) -> tuple[str, Files]:
-    """The output folder, without a slash at its end, and the files that write there.
+@contextmanager
+def open_outputs(folder: str, session: Session, report: str, *tables: str) -> Iterator[Outputs]:
+    """The outputs of a report; what a run that fails has written is removed.
 
     Raises BadInput: a file is in the place of a folder that a report needs, or the reverse.
     """
-    output = folder.rstrip("/")
-    files = open_files(output, session)
-    outputs.check_places(files, output, report, sets)
-    return output, files
+    outputs = Outputs(open_files(folder, session), folder, report, tables)
+    try:
+        yield outputs
+    except BaseException:
+        outputs.discard()
+        raise
 
 
 @contextmanager

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
+import shutil
 import stat
 import uuid
 from base64 import b64encode
@@ -38,8 +39,14 @@ class Files(Protocol):
     def digests(self, paths: Iterable[str]) -> dict[str, str]:
         """The MD5 digest of each data file, in base64."""
 
-    def replace(self, contents: Mapping[str, bytes]) -> None:
-        """Write files so that a reader sees the old or the new content of each, never a part."""
+    def write(self, contents: Mapping[str, bytes]) -> None:
+        """Write files that are not there yet."""
+
+    def replace(self, path: str, content: bytes) -> None:
+        """Write a file so that a reader sees its old or its new content, never a part."""
+
+    def remove(self, folder: str) -> None:
+        """Remove a folder with all that is in it, if it is there."""
 
 
 class LocalFiles:
@@ -64,19 +71,25 @@ class LocalFiles:
         """The MD5 digest of each data file: here the driver is all the machines there are."""
         return {path: _digest(path) for path in paths}
 
-    def replace(self, contents: Mapping[str, bytes]) -> None:
-        """Write them all beside their places first, so that a full disk replaces none."""
-        made: dict[str, str] = {}
+    def write(self, contents: Mapping[str, bytes]) -> None:
+        """Write files that are not there yet."""
+        for path, content in contents.items():
+            Path(path).parent.mkdir(parents=True, exist_ok=True)
+            Path(path).write_bytes(content)
+
+    def replace(self, path: str, content: bytes) -> None:
+        """Write it beside its place, then rename it."""
+        making = Path(f"{path}.{uuid.uuid4().hex}{_MAKING}")
         try:
-            for path, content in contents.items():
-                Path(path).parent.mkdir(parents=True, exist_ok=True)
-                made[path] = f"{path}.{uuid.uuid4().hex}{_MAKING}"
-                Path(made[path]).write_bytes(content)
-            for path, making in made.items():
-                os.replace(making, path)
+            self.write({str(making): content})
+            os.replace(making, path)
         finally:
-            for making in made.values():
-                Path(making).unlink(missing_ok=True)
+            making.unlink(missing_ok=True)
+
+    def remove(self, folder: str) -> None:
+        """Remove a folder with all that is in it, if it is there."""
+        if Path(folder).is_dir():
+            shutil.rmtree(folder)
 
 
 class HadoopFiles:
@@ -120,17 +133,28 @@ class HadoopFiles:
         digests = frame.select("path", sf.base64(sf.unhex(sf.md5("content"))).alias("digest"))
         return {found[row["path"]]: row["digest"] for row in digests.toLocalIterator()}
 
-    def replace(self, contents: Mapping[str, bytes]) -> None:
-        """Objects appear whole when they are closed; on a disk a rename does that."""
+    def write(self, contents: Mapping[str, bytes]) -> None:
+        """Write files that are not there yet."""
         for path, content in contents.items():
-            system, place = self._open(path)
-            if system.getScheme().startswith("s3"):
-                self._write(system, place, content)
-                continue
-            making = place.suffix(f".{uuid.uuid4().hex}{_MAKING}")
-            self._write(system, making, content)
-            system.delete(place, False)
-            system.rename(making, place)
+            self._write(*self._open(path), content)
+
+    def replace(self, path: str, content: bytes) -> None:
+        """An object appears whole when it is closed; elsewhere a rename does that."""
+        system, place = self._open(path)
+        if system.getScheme().startswith("s3"):
+            self._write(system, place, content)
+            return
+        making = place.suffix(f".{uuid.uuid4().hex}{_MAKING}")
+        self._write(system, making, content)
+        hadoop = self._hadoop()
+        overwriting = self._gateway().new_array(hadoop.Options.Rename, 1)
+        overwriting[0] = hadoop.Options.Rename.OVERWRITE
+        hadoop.FileContext.getFileContext(system.getUri()).rename(making, place, overwriting)
+
+    def remove(self, folder: str) -> None:
+        """Remove a folder with all that is in it, if it is there."""
+        system, place = self._open(folder)
+        system.delete(place, True)
 
     def _write(self, system: Any, place: Any, content: bytes) -> None:
         stream = system.create(place, True)
@@ -149,12 +173,16 @@ class HadoopFiles:
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
         return str(status.getPath().toString())
 
+    def _gateway(self) -> Any:
+        return self._session().sparkContext._gateway
+
+    def _hadoop(self) -> Any:
+        return self._gateway().jvm.org.apache.hadoop.fs
+
     def _open(self, path: str) -> tuple[Any, Any]:
-        session = self._session()
-        hadoop = session.sparkContext._jvm.org.apache.hadoop.fs  # type: ignore[union-attr]
-        settings = session._jsparkSession.sessionState().newHadoopConf()
+        settings = self._session()._jsparkSession.sessionState().newHadoopConf()
         try:
-            place = hadoop.Path(path)
+            place = self._hadoop().Path(path)
             return place.getFileSystem(settings), place
         except Py4JJavaError as error:
             raise BadInput(f"{path}: {error.java_exception.toString()}") from None

@@ -32,6 +32,7 @@ th,td{padding:5px 10px;text-align:right;border-bottom:1px solid var(--line);whit
 th.t,td.t{text-align:left}tr.sum td{font-weight:600}
 details{margin-top:8px}summary{cursor:pointer;padding:4px 0}summary b{float:right}
 .none{color:var(--soft)}
+.warn{border-left:4px solid #d6455d;background:var(--paper);padding:8px 14px}
 """
 _PALETTE = (
     "#2f6fde", "#12a594", "#e5a000", "#d6455d", "#7c5cd6", "#5b8c2a", "#c2689f", "#7a8797",
@@ -92,6 +93,11 @@ def folded(title: str, value: str, content: str) -> str:
 def nothing(text: str) -> str:
     """The text in place of a table or chart that has nothing to show."""
     return f'<p class="none">{escape(text)}</p>'
+
+
+def warning(text: str) -> str:
+    """A sentence that must be seen."""
+    return f'<p class="warn">{escape(text)}</p>'
 
 
 def _cells(tag: str, values: Sequence[str], texts: int) -> str:

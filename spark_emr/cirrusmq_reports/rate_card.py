@@ -1,106 +1,179 @@
-"""The rate card: prices by kind of use.
-
-EMR's Python has no YAML reader, and a job's zip has nothing but these modules. A card needs two
-levels of `name: value`, and only those are read here, strictly: the card stays one file that
-people edit, without a converted copy that could differ from it.
-"""
+"""The rate card: dated prices by kind of use, in tiers, with free allowances and discounts."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from itertools import pairwise
 
+from cirrusmq_reports.card_text import Value, read_card_text
 from cirrusmq_reports.errors import BadInput
+from cirrusmq_reports.times import iso_day, parse_time
 
 OPERATIONS = (
-    "sent", "received", "deleted", "expired", "dead_lettered", "published", "delivered", "dropped",
-    "rewound",
+    "sent", "received", "deleted", "expired", "dead_lettered", "published", "delivered",
+    "attempted", "dropped", "rewound",
 )  # fmt: skip
 KEPT, REWINDABLE = "kept", "rewindable"
 """Kinds of the hourly gauges: each record is one hour of so many messages and bytes."""
+KINDS = (*OPERATIONS, KEPT, REWINDABLE)
 
 MILLION = Decimal(1_000_000)
 GIGABYTE = Decimal(1_000_000_000)
 
-_LINE = re.compile(r"(?P<indent> *)(?P<name>[a-z_]+):(?: +(?P<value>[A-Za-z0-9.]+))?")
+_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _PRICE = re.compile(r"[0-9]{1,5}(\.[0-9]{1,6})?")
 _CURRENCY = re.compile(r"[A-Z]{3}")
+_DECIMALS = re.compile("[0-6]")
+_VOLUME = re.compile(r"[1-9][0-9]{0,14}")
+_PERCENT = re.compile(r"([0-9]{1,2}(\.[0-9]{1,2})?|100)")
+_PRICE_MEANING = "a price below 100000 with at most six decimals"
+
+
+@dataclass(frozen=True, slots=True)
+class Tier:
+    """The price of what an account uses of a kind in a month beyond `above`."""
+
+    above: int
+    """Messages; bytes and hours of what is kept."""
+    price: Decimal
+    """Of one message; of one byte and hour."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prices:
+    """The prices from a day on, until later ones begin."""
+
+    from_ms: int
+    currency: str
+    tiers: Mapping[str, Sequence[Tier]]
+    """Kind → its tiers, the first of them from 0."""
+    discounts: Mapping[str, Decimal]
+    """Account → the part of its charges that it does not pay, from 0 to 1."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RateCard:
-    """Prices by kind; a kind without a price is an error, not free."""
+    """All dated prices; a kind without a price is an error, not free."""
 
     path: str
-    currency: str
     decimals: int
     """Places that an invoice's line is rounded to."""
-    per_message: Mapping[str, Decimal]
-    """Kind → price of one message (of one message and hour, for gauges)."""
-    per_byte: Mapping[str, Decimal]
-    """Kind → price of one byte (of one byte and hour, for gauges)."""
+    prices: Sequence[Prices]
+    """The earliest first."""
 
 
 def read_rate_card(path: str, text: str) -> RateCard:
     """The card in `text`; `path` is for errors. Raises BadInput."""
-    levels = _read_levels(path, text)
-    card = levels.pop("", {})
-    operations = levels.pop("per_million_operations", {})
-    for name in levels:
-        raise BadInput(f"{path}: {name} is not known")
-    currency = _take(path, card, "currency", _CURRENCY, "three capital letters")
-    decimals = _take(path, card, "decimals", re.compile("[0-6]"), "a number from 0 to 6")
-    kept = _take_price(path, card, "per_gigabyte_hour_kept")
-    rewindable = _take_price(path, card, "per_million_rewindable_hours")
-    prices = {kind: _take_price(path, operations, kind) / MILLION for kind in OPERATIONS}
-    for name in (*card, *operations):
-        raise BadInput(f"{path}: {name} is not known")
-    return RateCard(
-        path=path,
+    card = _Section(path, "", read_card_text(path, text))
+    decimals = card.word("decimals", _DECIMALS, "a number from 0 to 6")
+    prices = [_read_prices(section) for section in card.sections("prices")]
+    card.end()
+    for earlier, later in pairwise(prices):
+        day = iso_day(later.from_ms)
+        if later.from_ms <= earlier.from_ms:
+            raise BadInput(f"{path}: prices: {day} is not after the day of the prices before it")
+        if later.currency != earlier.currency and not day.endswith("-01"):
+            raise BadInput(f"{path}: prices: {day}: the currency changes within a month")
+    return RateCard(path=path, decimals=int(decimals), prices=prices)
+
+
+class _Section:
+    """A mapping of the card; every name in it must be taken."""
+
+    def __init__(self, path: str, place: str, content: Value) -> None:
+        if not isinstance(content, dict):
+            raise BadInput(f"{path}: {place.rstrip(': ')}: not a mapping of names")
+        self._path, self._place, self._content = path, place, dict(content)
+
+    @property
+    def names(self) -> list[str]:
+        return list(self._content)
+
+    def word(self, name: str, pattern: re.Pattern[str], meaning: str) -> str:
+        value = self._take(name)
+        if not isinstance(value, str) or not pattern.fullmatch(value):
+            shown = value if isinstance(value, str) else "it"
+            raise self.error(f"{name}: {shown} is not {meaning}")
+        return value
+
+    def section(self, name: str, *, optional: bool = False) -> _Section:
+        if optional and name not in self._content:
+            return _Section(self._path, "", {})
+        return _Section(self._path, f"{self._place}{name}: ", self._take(name))
+
+    def sections(self, name: str) -> list[_Section]:
+        value = self._take(name)
+        if not isinstance(value, list):
+            raise self.error(f"{name}: not a list")
+        return [_Section(self._path, f"{self._place}{name}: ", each) for each in value]
+
+    def end(self) -> None:
+        for name in self._content:
+            raise self.error(f"{name} is not known")
+
+    def error(self, message: str) -> BadInput:
+        return BadInput(f"{self._path}: {self._place}{message}")
+
+    def _take(self, name: str) -> Value:
+        if name not in self._content:
+            raise self.error(f"{name} is missing")
+        return self._content.pop(name)
+
+
+def _read_prices(section: _Section) -> Prices:
+    from_ms = _read_day(section)
+    currency = section.word("currency", _CURRENCY, "three capital letters")
+    operations = section.section("per_million_operations")
+    first = {kind: _read_price(operations, kind) for kind in OPERATIONS}
+    operations.end()
+    first[KEPT] = _read_price(section, "per_gigabyte_hour_kept")
+    first[REWINDABLE] = _read_price(section, "per_million_rewindable_hours")
+    free = section.section("free_each_month", optional=True)
+    higher = section.section("tiers", optional=True)
+    tiers = {kind: _read_tiers(kind, first[kind], free, higher) for kind in KINDS}
+    free.end()
+    higher.end()
+    discounts = section.section("discount_percent", optional=True)
+    percents = {
+        account: Decimal(discounts.word(account, _PERCENT, "a percentage with two decimals"))
+        for account in discounts.names
+    }
+    section.end()
+    return Prices(
+        from_ms=from_ms,
         currency=currency,
-        decimals=int(decimals),
-        per_message={**prices, KEPT: Decimal(0), REWINDABLE: rewindable / MILLION},
-        per_byte={**dict.fromkeys((*OPERATIONS, REWINDABLE), Decimal(0)), KEPT: kept / GIGABYTE},
+        tiers=tiers,
+        discounts={account: percent / 100 for account, percent in percents.items()},
     )
 
 
-def _read_levels(path: str, text: str) -> dict[str, dict[str, str]]:
-    """Name of the level ("" for the first) → its names and values, as text."""
-    levels: dict[str, dict[str, str]] = {"": {}}
-    level = ""
-    for number, line in enumerate(text.splitlines(), 1):
-        content = line.partition("#")[0].rstrip()
-        if not content:
-            continue
-        match = _LINE.fullmatch(content)
-        if match is None or len(match["indent"]) not in (0, 2):
-            raise BadInput(f"{path}: line {number}: not `name: value`: {content}")
-        name, value = match["name"], match["value"]
-        if not match["indent"]:
-            level = "" if value else name
-        elif not level or value is None:
-            raise BadInput(f"{path}: line {number}: does not belong here: {content}")
-        if name in levels or name in levels.get(level, {}):
-            raise BadInput(f"{path}: line {number}: {name} stands here twice")
-        if value is None:
-            levels[name] = {}
-        else:
-            levels[level][name] = value
-    return levels
+def _read_day(section: _Section) -> int:
+    day = section.word("from", _DATE, "a day such as 2026-01-31")
+    try:
+        return parse_time(day)
+    except ValueError:
+        raise section.error(f"from: {day} is not a day") from None
 
 
-def _take_price(path: str, values: dict[str, str], name: str) -> Decimal:
-    return Decimal(_take(path, values, name, _PRICE, "a price below 100000 with six decimals"))
+def _read_tiers(kind: str, price: Decimal, free: _Section, higher: _Section) -> list[Tier]:
+    size, lot = (int(GIGABYTE), GIGABYTE) if kind == KEPT else (1, MILLION)
+    tiers = [Tier(0, price / lot)]
+    if kind in free.names:
+        allowance = int(free.word(kind, _VOLUME, "a whole number")) * size
+        tiers = [Tier(0, Decimal(0)), Tier(allowance, price / lot)]
+    if kind not in higher.names:
+        return tiers
+    for step in higher.sections(kind):
+        above = int(step.word("above", _VOLUME, "a whole number")) * size
+        if above <= tiers[-1].above:
+            raise step.error(f"above: {above // size} is not above the tier before it")
+        tiers.append(Tier(above, _read_price(step, "price") / lot))
+        step.end()
+    return tiers
 
 
-def _take(
-    path: str, values: dict[str, str], name: str, pattern: re.Pattern[str], meaning: str
-) -> str:
-    value = values.pop(name, None)
-    if value is None:
-        raise BadInput(f"{path}: {name} is missing")
-    if not pattern.fullmatch(value):
-        raise BadInput(f"{path}: {name}: {value} is not {meaning}")
-    return value
+def _read_price(section: _Section, name: str) -> Decimal:
+    return Decimal(section.word(name, _PRICE, _PRICE_MEANING))

@@ -101,6 +101,8 @@ def _not_a_number(name: str) -> str:
     return f"try_cast(item.{name}.N AS BIGINT) IS NULL"
 
 
+USAGE_LIVES_DAYS = 40
+"""From the writing of a usage record to its `expires_at`."""
 LAST_MINUTE = 4_223_371_679
 """The last minute of the year 9999, since 1970."""
 _LARGEST = 10**15

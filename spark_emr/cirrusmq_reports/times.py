@@ -42,6 +42,28 @@ def iso_month(at_ms: int) -> str:
     return f"{_utc(at_ms):%Y-%m}"
 
 
+def next_month(month: str) -> str:
+    """`2027-01` of `2026-12`."""
+    year, number = map(int, month.split("-"))
+    return f"{year + number // 12:04d}-{number % 12 + 1:02d}"
+
+
+def month_ms(month: str) -> int:
+    """When a month begins."""
+    return parse_time(f"{month}-01")
+
+
+def closes_ms(month: str, close_days: int) -> int:
+    """When a month's invoices close: so many days after its end."""
+    return month_ms(next_month(month)) + close_days * DAY_MS
+
+
+def days_between(from_ms: int, to_ms: int) -> list[str]:
+    """The days that a stretch of time touches."""
+    first_ms = from_ms - from_ms % DAY_MS
+    return [iso_day(at_ms) for at_ms in range(first_ms, to_ms, DAY_MS)]
+
+
 def compact_time(at_ms: int) -> str:
     """`20261120T080000123Z`: a time that can be part of a path, and sorts."""
     return f"{_utc(at_ms):%Y%m%dT%H%M%S}{at_ms % 1000:03d}Z"

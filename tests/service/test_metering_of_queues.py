@@ -168,4 +168,3 @@ def test_what_was_deleted_beside_live_messages_is_counted_and_gauged(
     assert queue.counts()["rewindable"] == 15
     assert read_kept(world.core, queue.show()["id"]).rewindable == 15
     assert gauged(world)["queue:orders rewindable"] == 5 * 15
-

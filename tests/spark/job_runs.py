@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import io
+import json
 from collections.abc import Callable, Sequence
 from contextlib import redirect_stderr
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from cirrusmq_reports import backlog_command, billing_command
 
@@ -37,8 +39,14 @@ class Jobs:
     def __init__(self, session: Callable[[], SparkSession]) -> None:
         self.session = session
 
-    def bill(self, output: Path | str, exports: Sequence[Path | str]) -> Ended:
-        arguments = [*_exports(exports), "--rate-card", str(RATE_CARD), "--output", str(output)]
+    def bill(
+        self,
+        output: Path | str,
+        exports: Sequence[Path | str],
+        *more: str,
+        card: Path = RATE_CARD,
+    ) -> Ended:
+        arguments = [*_exports(exports), "--rate-card", str(card), "--output", str(output), *more]
         return self._run(billing_command.run, arguments)
 
     def report_backlog(
@@ -69,6 +77,38 @@ def fingerprints(folder: Path) -> dict[str, str]:
         for path in sorted(folder.rglob("*"))
         if path.is_file()
     }
+
+
+def run_of(output: Path, report: str) -> Path:
+    """The folder of the run that the report's pointer names."""
+    line, *_ = (output / f"current/{report}.json").read_text().splitlines()
+    return output / "runs" / report / json.loads(line)["run"]
+
+
+def page_in(output: Path, report: str) -> Path:
+    """The report's current page."""
+    return run_of(output, report) / f"{report}.html"
+
+
+def summaries_in(output: Path, report: str) -> dict[str, Any]:
+    """Account -> its current summary."""
+    found = run_of(output, report).glob("summaries/*.json")
+    return {path.stem: json.loads(path.read_text()) for path in sorted(found)}
+
+
+def rows_in(output: Path, table: str) -> DataFrame:
+    """The rows of the parts of a table that the pointers name."""
+    parts = [
+        entry
+        for pointer in (output / "current").glob("*.json")
+        for entry in map(json.loads, pointer.read_text().splitlines()[1:])
+        if entry["table"] == table
+    ]
+    folders = [f"{output}/tables/{table}/{each['run']}/part={each['part']}" for each in parts]
+    session = SparkSession.active()
+    rows = session.read.parquet(*folders)
+    assert rows.count() == sum(entry["rows"] for entry in parts)
+    return rows
 
 
 def _exports(folders: Sequence[Path | str]) -> list[str]:

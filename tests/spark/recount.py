@@ -96,8 +96,8 @@ Usage = Counter[tuple[str, str, str, int]]
 
 
 def recount_usage(items: Iterable[Item]) -> dict[str, Usage]:
-    """Counts, bytes and attempts by (account, resource, kind, hour since 1970)."""
-    sums: dict[str, Usage] = {"count": Counter(), "bytes": Counter(), "attempts": Counter()}
+    """Counts and bytes by (account, resource, kind, hour since 1970), none where both are 0."""
+    sums: dict[str, Usage] = {"count": Counter(), "bytes": Counter()}
     seen = set()
     for item in items:
         key = (item["pk"]["S"], item["sk"]["S"])
@@ -109,13 +109,21 @@ def recount_usage(items: Iterable[Item]) -> dict[str, Usage]:
             hour = int(values["minute"]) // 60
             place = (values["account"], values["resource"], values["kind"], hour)
             for name, sums_of_name in sums.items():
-                sums_of_name[place] += int(values.get(name, 0))
-    return sums
+                sums_of_name[place] += int(values[name])
+            if "attempts" in values:
+                posts = (values["account"], values["resource"], "attempted", hour)
+                sums["count"][posts] += int(values["attempts"])
+                sums["bytes"][posts] += 0
+    empty = {place for place in sums["count"] if not any(sums[name][place] for name in sums)}
+    return {
+        name: Counter({place: n for place, n in counted.items() if place not in empty})
+        for name, counted in sums.items()
+    }
 
 
 def recount_amount(kind: str, count: int, size: int, card_file: Path) -> str:
     """An invoice line's amount, by the shipped rate card as PyYAML reads it."""
-    card = yaml.load(card_file.read_text(), yaml.BaseLoader)
+    (card,) = yaml.load(card_file.read_text(), yaml.BaseLoader)["prices"]
     if kind == "kept":
         exact = Decimal(size) * Decimal(card["per_gigabyte_hour_kept"]) / 10**9
     elif kind == "rewindable":

@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
-from tests.spark.job_runs import Ended, Jobs
+from tests.spark.job_runs import Ended, Jobs, page_in, rows_in, summaries_in
 from tests.spark.recount import Backlog, in_ranges, items_of, recount_backlog
 
 from export_writer import ExportWriter
@@ -28,9 +27,9 @@ def succeed(ended: Ended) -> None:
 
 def resources_in(output: Path) -> dict[tuple[str, str], dict[str, Any]]:
     return {
-        (path.stem, resource["name"]): resource
-        for path in (output / "summaries/backlog").glob("*.json")
-        for resource in json.loads(path.read_text())["resources"]
+        (account, resource["name"]): resource
+        for account, summary in summaries_in(output, "backlog").items()
+        for resource in summary["resources"]
     }
 
 
@@ -144,9 +143,7 @@ def parcel(identity: str, sent_ms: int, count: int = 1) -> str:
     )
 
 
-def test_trends_reach_over_exports_and_earlier_reports(
-    tmp_path: Path, spark: SparkSession, jobs: Jobs
-) -> None:
+def test_trends_reach_over_exports_and_earlier_reports(tmp_path: Path, jobs: Jobs) -> None:
     start_ms = AT_MS - 3 * HOUR_MS
     exports = [
         export_of(
@@ -168,7 +165,7 @@ def test_trends_reach_over_exports_and_earlier_reports(
     succeed(jobs.report_backlog(output, exports[3:], [], "--history", "2"))
     shown = resources_in(output)["(unknown)", "shrinks"]["backlog_by_time"]
     assert [point["messages"] for point in shown] == [9, 6]
-    rows = spark.read.parquet(str(output / "backlog")).collect()
+    rows = rows_in(output, "backlog").collect()
     assert len({(row["at_ms"], row["id"]) for row in rows}) == len(rows) == 8
 
 
@@ -178,7 +175,7 @@ def test_an_empty_export_gives_an_empty_report(tmp_path: Path, jobs: Jobs) -> No
     assert resources_in(output)
     succeed(jobs.report_backlog(output, [export_of(tmp_path / "2", AT_MS + 1, [])]))
     assert resources_in(output) == {}, "what an account had is not what it has"
-    assert "no messages" in (output / "backlog.html").read_text()
+    assert "no messages" in page_in(output, "backlog").read_text()
 
 
 def test_a_parcel_of_no_messages_is_nothing_in_its_queue(tmp_path: Path, jobs: Jobs) -> None:
@@ -194,7 +191,7 @@ def test_a_name_that_stands_twice_doubles_nothing(tmp_path: Path, jobs: Jobs) ->
     queue = Resource("q", "acme", "queue", "orders", 4, 1, False, False, False)
     names = directory_export(tmp_path, AT_MS, [queue, queue])
     succeed(jobs.report_backlog(tmp_path, [export], [names]))
-    report = json.loads((tmp_path / "summaries/backlog/acme.json").read_text())
+    report = summaries_in(tmp_path, "backlog")["acme"]
     assert [resource["active"] for resource in report["resources"]] == [1]
 
 

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
-from tests.spark.job_runs import RATE_CARD, Ended, Jobs
+from tests.spark.job_runs import RATE_CARD, Ended, Jobs, page_in, rows_in, summaries_in
 from tests.spark.recount import Item, items_of, recount_amount, recount_usage
 
 from export_writer import ExportWriter
@@ -28,27 +27,21 @@ def succeed(ended: Ended) -> None:
     assert (ended.code, ended.errors) == (0, "")
 
 
-def summaries_in(output: Path) -> dict[str, Any]:
-    return {
-        path.stem: json.loads(path.read_text())
-        for path in (output / "summaries/billing").glob("*.json")
-    }
-
-
 def invoices_in(output: Path) -> dict[str, Any]:
-    return {account: summary["invoices"] for account, summary in summaries_in(output).items()}
+    summaries = summaries_in(output, "billing")
+    return {account: summary["invoices"] for account, summary in summaries.items()}
 
 
-def assert_equals_recount(spark: SparkSession, output: Path, items: Iterable[Item]) -> None:
+def assert_equals_recount(output: Path, items: Iterable[Item]) -> None:
     """Every hour of the Parquet files, and every line of the invoices."""
     sums = recount_usage(items)
-    rows = spark.read.parquet(str(output / "usage")).collect()
+    rows = rows_in(output, "usage").collect()
     hours = {
         (row["account"], row["resource"], row["kind"], int(row["hour"].timestamp()) // 3600): row
         for row in rows
     }
     assert len(rows) == len(hours) == len(sums["count"])
-    for name in ("count", "bytes", "attempts"):
+    for name in ("count", "bytes"):
         assert {place: row[name] for place, row in hours.items()} == dict(sums[name])
     months: dict[tuple[str, ...], Counter[str]] = {}
     for (account, resource, kind, _), row in hours.items():
@@ -64,6 +57,7 @@ def assert_equals_recount(spark: SparkSession, output: Path, items: Iterable[Ite
         place: {
             "resource": place[2],
             "kind": place[3],
+            "correction": None,
             "count": sums_of_line["count"],
             "bytes": sums_of_line["bytes"],
             "amount": recount_amount(
@@ -74,24 +68,24 @@ def assert_equals_recount(spark: SparkSession, output: Path, items: Iterable[Ite
     }
 
 
-def test_the_job_equals_a_plain_recount(tmp_path: Path, spark: SparkSession, jobs: Jobs) -> None:
+def test_the_job_equals_a_plain_recount(tmp_path: Path, jobs: Jobs) -> None:
     export = make_usage().export(tmp_path)
     succeed(jobs.bill(tmp_path / "out", [export]))
-    assert_equals_recount(spark, tmp_path / "out", items_of(export))
-    for summary in summaries_in(tmp_path / "out").values():
-        assert set(summary) == {"from", "to", "generated_at", "invoices"}
+    assert_equals_recount(tmp_path / "out", items_of(export))
+    for summary in summaries_in(tmp_path / "out", "billing").values():
+        assert set(summary) == {"from", "to", "generated_at", "time_zone", "gaps", "invoices"}
+        assert (summary["time_zone"], summary["gaps"]) == ("UTC", [])
         assert summary["from"] == "2026-10-01T00:00:00.000Z"
         assert summary["to"] == "2026-11-20T08:00:00.000Z"
         assert [invoice["month"] for invoice in summary["invoices"]] == ["2026-10", "2026-11"]
         for invoice in summary["invoices"]:
-            assert set(invoice) == {"month", "currency", "lines", "total"}
+            assert set(invoice) == {"month", "currency", "closed", "closes_at", "lines", "total"}
+            assert invoice["closed"] == (invoice["month"] == "2026-10")
             total = sum(Decimal(line["amount"]) for line in invoice["lines"])
             assert (invoice["total"], invoice["currency"]) == (str(total), "USD")
 
 
-def test_order_copies_and_repetitions_change_no_total(
-    tmp_path: Path, spark: SparkSession, jobs: Jobs
-) -> None:
+def test_order_copies_and_repetitions_change_no_total(tmp_path: Path, jobs: Jobs) -> None:
     usage = make_usage()
     plain = usage.export(tmp_path / "plain")
     items = [f'{{"Item":{item}}}' for item in usage.items()]
@@ -107,14 +101,14 @@ def test_order_copies_and_repetitions_change_no_total(
     odd = writer.finish()
     output = tmp_path / "out"
     succeed(jobs.bill(output, [odd, plain, odd]))
-    assert_equals_recount(spark, output, items_of(plain))
+    assert_equals_recount(output, items_of(plain))
     before = invoices_in(output)
     succeed(jobs.bill(output, [plain]))
-    assert_equals_recount(spark, output, items_of(plain))
+    assert_equals_recount(output, items_of(plain))
     assert invoices_in(output) == before
 
 
-def test_overlapping_windows_count_once(tmp_path: Path, spark: SparkSession, jobs: Jobs) -> None:
+def test_overlapping_windows_count_once(tmp_path: Path, jobs: Jobs) -> None:
     written = list(make_usage().written())
     cut_ms = AT_MS - 2 * DAY_MS
     full = ExportWriter(root=tmp_path, table="Usage", at_ms=cut_ms)
@@ -130,7 +124,7 @@ def test_overlapping_windows_count_once(tmp_path: Path, spark: SparkSession, job
         exports.append(window.finish())
     succeed(jobs.bill(tmp_path / "out", exports))
     everything = (json.loads(item) for item, _ in written)
-    assert_equals_recount(spark, tmp_path / "out", everything)
+    assert_equals_recount(tmp_path / "out", everything)
 
 
 def usage_item(key: str, count: int, at_ms: int, kind: str = "sent") -> str:
@@ -150,40 +144,34 @@ def export_of(root: Path, at_ms: int, items: Iterable[str]) -> Path:
     return writer.finish()
 
 
-def counts_by_day(spark: SparkSession, output: Path) -> dict[str, int]:
-    rows = spark.read.parquet(str(output / "usage")).collect()
+def counts_by_day(output: Path) -> dict[str, int]:
+    rows = rows_in(output, "usage").collect()
     counts: Counter[str] = Counter()
     for row in rows:
         counts[row["day"]] += row["count"]
     return dict(counts)
 
 
-def test_the_newest_write_of_a_record_counts(
-    tmp_path: Path, spark: SparkSession, jobs: Jobs
-) -> None:
+def test_the_newest_write_of_a_record_counts(tmp_path: Path, jobs: Jobs) -> None:
     old, new = usage_item("a", 5, AT_MS - HOUR_MS), usage_item("a", 8, AT_MS - HOUR_MS)
     full = export_of(tmp_path, AT_MS, [old, usage_item("b", 100, AT_MS - HOUR_MS)])
     window = ExportWriter(root=tmp_path, table="Usage", at_ms=AT_MS + HOUR_MS, since_ms=AT_MS)
     window.write_file([change(new, AT_MS + 5, old=old)])
     succeed(jobs.bill(tmp_path / "out", [window.finish(), full]))
-    assert counts_by_day(spark, tmp_path / "out") == {"2026-11-20": 108}
+    assert counts_by_day(tmp_path / "out") == {"2026-11-20": 108}
 
 
-def test_ttl_unbills_nothing_but_a_withdrawal_does(
-    tmp_path: Path, spark: SparkSession, jobs: Jobs
-) -> None:
+def test_ttl_unbills_nothing_but_a_withdrawal_does(tmp_path: Path, jobs: Jobs) -> None:
     lived, withdrawn = usage_item("a", 5, AT_MS), usage_item("b", 70, AT_MS)
     full = export_of(tmp_path, AT_MS, [lived, withdrawn])
     late_ms = AT_MS + 40 * DAY_MS + HOUR_MS
     window = ExportWriter(root=tmp_path, table="Usage", at_ms=late_ms + 1, since_ms=AT_MS)
     window.write_file([removal(lived, late_ms), removal(withdrawn, AT_MS + HOUR_MS)])
     succeed(jobs.bill(tmp_path / "out", [full, window.finish()]))
-    assert counts_by_day(spark, tmp_path / "out") == {"2026-11-20": 5}
+    assert counts_by_day(tmp_path / "out") == {"2026-11-20": 5}
 
 
-def test_a_day_that_ttl_has_begun_to_remove_is_not_replaced(
-    tmp_path: Path, spark: SparkSession, jobs: Jobs
-) -> None:
+def test_a_day_that_ttl_has_begun_to_remove_is_not_replaced(tmp_path: Path, jobs: Jobs) -> None:
     items = [usage_item("a", 5, AT_MS), usage_item("b", 6, AT_MS + HOUR_MS)]
     first = export_of(tmp_path / "1", AT_MS + DAY_MS, items)
     output = tmp_path / "out"
@@ -194,7 +182,7 @@ def test_a_day_that_ttl_has_begun_to_remove_is_not_replaced(
     ended = jobs.bill(output, [later])
     assert ended.code == 0
     assert "2026-11-20 stays as it was" in ended.message
-    assert counts_by_day(spark, output) == {"2026-11-20": 11, "2026-12-30": 9}
+    assert counts_by_day(output) == {"2026-11-20": 11, "2026-12-30": 9}
     assert [invoice["month"] for invoice in invoices_in(output)["acme"]] == ["2026-11", "2026-12"]
     assert invoices_in(output)["acme"][0]["lines"][0]["count"] == 11
 
@@ -233,19 +221,17 @@ def test_a_time_that_no_export_shows_is_refused(tmp_path: Path, jobs_without_spa
         assert "to 2026-11-21T00:00" in ended.message
 
 
-def test_windows_alone_are_billed(tmp_path: Path, spark: SparkSession, jobs: Jobs) -> None:
+def test_windows_alone_are_billed(tmp_path: Path, jobs: Jobs) -> None:
     middle_ms = MIDNIGHT_MS + 12 * HOUR_MS
     windows = [
         window_of(tmp_path, MIDNIGHT_MS, middle_ms),
         window_of(tmp_path, middle_ms, MIDNIGHT_MS + DAY_MS),
     ]
     succeed(jobs.bill(tmp_path / "out", windows))
-    assert counts_by_day(spark, tmp_path / "out") == {"2026-11-20": 40}
+    assert counts_by_day(tmp_path / "out") == {"2026-11-20": 40}
 
 
-def test_an_older_export_takes_nothing_from_a_day_billed_later(
-    tmp_path: Path, spark: SparkSession, jobs: Jobs
-) -> None:
+def test_an_older_export_takes_nothing_from_a_day_billed_later(tmp_path: Path, jobs: Jobs) -> None:
     output = tmp_path / "out"
     whole = {"2026-11-20": 40, "2026-11-21": 40, "2026-11-22": 40}
     succeed(jobs.bill(output, [full_of(tmp_path, MIDNIGHT_MS + 4 * DAY_MS)]))
@@ -257,22 +243,22 @@ def test_an_older_export_takes_nothing_from_a_day_billed_later(
         ended = jobs.bill(output, [older])
         assert ended.code == 0
         assert "2026-11-21 stays as it was" in ended.message
-        assert counts_by_day(spark, output) == whole
+        assert counts_by_day(output) == whole
         assert invoices_in(output) == invoices
-        assert summaries_in(output)["acme"]["to"] == "2026-11-24T00:00:00.000Z"
+        assert summaries_in(output, "billing")["acme"]["to"] == "2026-11-24T00:00:00.000Z"
 
 
-def test_a_newer_export_completes_a_day(tmp_path: Path, spark: SparkSession, jobs: Jobs) -> None:
+def test_a_newer_export_completes_a_day(tmp_path: Path, jobs: Jobs) -> None:
     output = tmp_path / "out"
     for hours, count in ((7, 20), (7, 20), (13, 30), (24, 40)):
         succeed(jobs.bill(output, [full_of(tmp_path, MIDNIGHT_MS + hours * HOUR_MS)]))
-        assert counts_by_day(spark, output) == {"2026-11-20": count}
+        assert counts_by_day(output) == {"2026-11-20": count}
 
 
 def test_an_empty_export_gives_an_empty_report(tmp_path: Path, jobs: Jobs) -> None:
     succeed(jobs.bill(tmp_path / "out", [export_of(tmp_path, AT_MS, [])]))
-    assert summaries_in(tmp_path / "out") == {}
-    assert "no usage" in (tmp_path / "out/billing.html").read_text()
+    assert summaries_in(tmp_path / "out", "billing") == {}
+    assert "no usage" in page_in(tmp_path / "out", "billing").read_text()
 
 
 def test_a_kind_without_a_price_is_refused(tmp_path: Path, jobs: Jobs) -> None:
@@ -284,10 +270,8 @@ def test_a_kind_without_a_price_is_refused(tmp_path: Path, jobs: Jobs) -> None:
 
 
 @pytest.mark.long
-def test_a_million_records_equal_a_plain_recount(
-    tmp_path: Path, spark: SparkSession, jobs: Jobs
-) -> None:
+def test_a_million_records_equal_a_plain_recount(tmp_path: Path, jobs: Jobs) -> None:
     usage = Usage(seed=11, records=1_000_000, at_ms=AT_MS, days=35)
     export = usage.export(tmp_path)
     succeed(jobs.bill(tmp_path / "out", [export, export]))
-    assert_equals_recount(spark, tmp_path / "out", items_of(export))
+    assert_equals_recount(tmp_path / "out", items_of(export))

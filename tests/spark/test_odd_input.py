@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
-from tests.spark.job_runs import RATE_CARD, Jobs, fingerprints
+from tests.spark.job_runs import RATE_CARD, Jobs, fingerprints, page_in, summaries_in
 
 from cirrusmq_reports import billing_command
 from cirrusmq_reports.files import HadoopFiles
@@ -172,7 +172,7 @@ def test_an_export_is_found_from_the_folder_above(
     monkeypatch.chdir(tmp_path)
     ended = jobs.bill("out", [f"AWSDynamoDB/{usage_export.name}"])
     assert (ended.code, ended.errors) == (0, "")
-    assert (tmp_path / "out/billing.html").exists()
+    assert page_in(tmp_path / "out", "billing").exists()
 
 
 # Records
@@ -267,7 +267,9 @@ def test_a_file_system_that_is_not_there(
 # Output folders
 
 
-@pytest.mark.parametrize("place", ["", "usage", "invoice_lines", "summaries", "summaries/billing"])
+@pytest.mark.parametrize(
+    "place", ["", "current", "tables", "tables/usage", "tables/invoice_lines", "runs/billing"]
+)
 def test_a_file_where_a_folder_is_needed(
     tmp_path: Path, jobs_without_spark: Jobs, usage_export: Path, place: str
 ) -> None:
@@ -278,23 +280,29 @@ def test_a_file_where_a_folder_is_needed(
     assert_refused(ended.code, ended.message, f"{blocked}: a file")
 
 
-@pytest.mark.parametrize(
-    "place", ["billing.html", "invoice_lines/month=foo", "usage/day=2026-13-01", "usage/other=1"]
-)
-def test_a_folder_that_is_not_the_reports(
-    tmp_path: Path, jobs_without_spark: Jobs, usage_export: Path, place: str
+def test_a_folder_in_place_of_the_pointer(
+    tmp_path: Path, jobs_without_spark: Jobs, usage_export: Path
 ) -> None:
-    (tmp_path / "out" / place).mkdir(parents=True)
-    ended = jobs_without_spark.bill(tmp_path / "out", [usage_export])
-    assert_refused(ended.code, ended.message, f"{tmp_path}/out/{place}: ")
-
-
-def test_what_cannot_be_written_is_refused_before_anything_is(tmp_path: Path, jobs: Jobs) -> None:
-    output = tmp_path / "out"
-    blocked = output / "summaries/billing/acme.json"
+    blocked = tmp_path / "out/current/billing.json"
     blocked.mkdir(parents=True)
-    ended = jobs.bill(output, [export_of(tmp_path / "1", usage_item("a"))])
+    ended = jobs_without_spark.bill(tmp_path / "out", [usage_export])
     assert_refused(ended.code, ended.message, f"{blocked}: a folder")
+    assert fingerprints(tmp_path / "out") == {}
+
+
+@pytest.mark.parametrize("content", ["", "{}", "[]", "{oops", '{"run": "r"}\n{"table": "usage"}'])
+def test_a_damaged_pointer(
+    tmp_path: Path, jobs_without_spark: Jobs, usage_export: Path, content: str
+) -> None:
+    pointer = tmp_path / "out/current/billing.json"
+    pointer.parent.mkdir(parents=True)
+    pointer.write_text(content)
+    ended = jobs_without_spark.bill(tmp_path / "out", [usage_export])
+    assert_refused(ended.code, ended.message, f"{pointer}: not a pointer to reports")
+
+
+def test_an_account_whose_name_is_none(tmp_path: Path, jobs: Jobs) -> None:
+    output = tmp_path / "out"
     nameless = export_of(tmp_path / "2", usage_item("a", account="é" * 60))
     ended = jobs.bill(output, [nameless])
     assert_refused(ended.code, ended.message, "2/AWSDynamoDB/", "no account's name")
@@ -304,12 +312,14 @@ def test_what_cannot_be_written_is_refused_before_anything_is(tmp_path: Path, jo
 def test_a_damaged_file_of_an_earlier_report(
     tmp_path: Path, jobs: Jobs, messages_export: Path
 ) -> None:
-    damaged = tmp_path / "out/backlog/day=2026-11-19/at=x/p.parquet"
-    damaged.parent.mkdir(parents=True)
+    output = tmp_path / "out"
+    assert jobs.report_backlog(output, [messages_export]).code == 0
+    (damaged,) = output.glob("tables/backlog/*/part=*/*.parquet")
     damaged.write_bytes(b"x")
-    ended = jobs.report_backlog(tmp_path / "out", [messages_export])
+    before = fingerprints(output)
+    ended = jobs.report_backlog(output, [messages_export])
     assert_refused(ended.code, ended.message, str(damaged))
-    assert list(fingerprints(tmp_path / "out")) == ["backlog/day=2026-11-19/at=x/p.parquet"]
+    assert fingerprints(output) == before
 
 
 def test_an_earlier_time_does_not_change_which_export_is_reported(
@@ -328,8 +338,7 @@ def test_an_earlier_time_does_not_change_which_export_is_reported(
 
 
 def figures_in(output: Path) -> list[Any]:
-    paths = sorted((output / "summaries/backlog").glob("*.json"))
-    answers = [json.loads(path.read_text()) for path in paths]
+    answers = summaries_in(output, "backlog").values()
     return [(answer["at"], answer["resources"]) for answer in answers]
 
 

@@ -14,6 +14,7 @@ import pytest
 
 from cirrusmq_reports.backlog_page import render_backlog, show_bytes, show_seconds
 from cirrusmq_reports.billing_page import render_billing
+from cirrusmq_reports.billing_plan import Gap, State
 from cirrusmq_reports.figures import RECEIVE_RANGES, SIZE_RANGES
 
 AT_MS = 1_795_161_600_000
@@ -69,18 +70,49 @@ def backlog_page() -> str:
     return render_backlog({"acme": summary}, AT_MS)
 
 
+def invoice(month: str, currency: str, *, closed: bool) -> dict[str, Any]:
+    line = {"resource": "queue:<i>", "kind": "sent", "count": 5, "bytes": 6, "amount": "0.07"}
+    corrected = {**line, "correction": "2026-09", "count": 17}
+    return {
+        "month": month,
+        "currency": currency,
+        "closed": closed,
+        "closes_at": "2026-12-04T00:00:00.000Z",
+        "lines": [{**line, "correction": None}, corrected],
+        "total": "0.14",
+    }
+
+
 @pytest.fixture
 def billing_page() -> str:
-    line = {"resource": "queue:<i>", "kind": "sent", "count": 5, "bytes": 6, "amount": "0.07"}
-    invoice = {"month": "2026-11", "currency": "USD", "lines": [line], "total": "0.07"}
     daily = [
-        {"day": f"2026-11-{day:02}", "account": "acme", "kind": "sent", "count": day, "charge": 0.1}
+        {
+            "day": f"2026-11-{day:02}",
+            "account": "acme",
+            "kind": "sent",
+            "currency": "USD" if day < 10 else "CNY",
+            "count": day,
+            "charge": 0.1,
+        }
         for day in range(1, 20)
     ]
-    return render_billing({"acme": {"invoices": [invoice]}}, daily, "November")
+    invoices = [invoice("2026-10", "USD", closed=True), invoice("2026-11", "CNY", closed=False)]
+    state = State(to_ms=AT_MS, gaps=[Gap(AT_MS - 5 * 86_400_000, AT_MS - 4 * 86_400_000)])
+    return render_billing({"acme": {"invoices": invoices}}, daily, AT_MS, state)
 
 
-@pytest.mark.parametrize(("name", "charts"), [("backlog_page", 5), ("billing_page", 4)])
+def test_the_page_says_what_an_invoice_is(billing_page: str) -> None:
+    text = re.sub(r"<[^>]+>", "|", billing_page)
+    assert "2026-11-20T08:00:00.000Z; days and months are of UTC" in text
+    assert "2026-10 · acme · closed" in text
+    assert "2026-11 · acme · open until 2026-12-04" in text
+    assert "correction of 2026-09" in text
+    assert "The use of 2026-11-15 to 2026-11-16 is missing" in text
+    assert "Charges by day (CNY)" in text
+    assert "Charges by day (USD)" in text
+
+
+@pytest.mark.parametrize(("name", "charts"), [("backlog_page", 5), ("billing_page", 7)])
 def test_a_page_is_whole_by_itself(name: str, charts: int, request: pytest.FixtureRequest) -> None:
     page: str = request.getfixturevalue(name)
     parser = Balanced()
@@ -102,7 +134,7 @@ def test_a_page_is_whole_by_itself(name: str, charts: int, request: pytest.Fixtu
     assert "<i>" not in re.sub(r'<i class="c\d">', "", page)
 
 
-@pytest.mark.parametrize(("name", "charts"), [("backlog_page", 5), ("billing_page", 4)])
+@pytest.mark.parametrize(("name", "charts"), [("backlog_page", 5), ("billing_page", 7)])
 def test_a_browser_shows_the_charts(
     name: str, charts: int, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:

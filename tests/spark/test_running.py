@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import errno
 import os
 import subprocess
 import sys
@@ -11,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
-from tests.spark.job_runs import REPOSITORY, Jobs, fingerprints
+from tests.spark.job_runs import REPOSITORY, Jobs, fingerprints, summaries_in
 
 import local_run
 from cirrusmq_reports.files import HadoopFiles, LocalFiles
@@ -122,14 +123,17 @@ def test_hadoops_file_systems_serve_as_well_as_the_disk(
     output = tmp_path / "out"
     ended = jobs.report_backlog(output.as_uri(), [export.as_uri()], [names.as_uri()])
     assert (ended.code, ended.errors) == (0, "")
-    assert len(list(output.glob("summaries/backlog/*.json"))) == 5
+    assert len(summaries_in(output, "backlog")) == 5
     files, data = HadoopFiles(lambda: spark), sorted((export / "data").iterdir())
     digests = files.digests([path.as_uri() for path in data])
     on_disk = LocalFiles().digests(map(str, data))
     assert {path.as_uri(): on_disk[str(path)] for path in data} == digests
-    files.replace({f"{output.as_uri()}/page.html": b"once"})
-    files.replace({f"{output.as_uri()}/page.html": b"twice"})
-    assert files.read(f"{output.as_uri()}/page.html") == b"twice"
+    files.replace(f"{output.as_uri()}/pointer.json", b"once")
+    files.replace(f"{output.as_uri()}/pointer.json", b"twice")
+    assert files.read(f"{output.as_uri()}/pointer.json") == b"twice"
+    files.write({f"{output.as_uri()}/deep/in/file": b"x"})
+    files.remove(f"{output.as_uri()}/deep")
+    assert not (output / "deep").exists()
     assert files.names(f"{tmp_path.as_uri()}/none") == []
     damaged = data[1]
     damaged.write_bytes(damaged.read_bytes()[:-1])
@@ -140,10 +144,16 @@ def test_hadoops_file_systems_serve_as_well_as_the_disk(
     assert (missing.code, damaged.name in missing.message) == (2, True)
 
 
-def test_files_that_cannot_all_be_written_replace_none(tmp_path: Path) -> None:
+def test_a_pointer_that_cannot_be_written_is_as_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "a").write_text("old")
-    (tmp_path / "in the way").write_text("")
     before = fingerprints(tmp_path)
-    with pytest.raises(OSError, match="in the way"):
-        LocalFiles().replace({str(tmp_path / "a"): b"new", str(tmp_path / "in the way/b"): b"new"})
+
+    def fail(self: Path, content: bytes) -> int:
+        raise OSError(errno.ENOSPC, "no room", str(self))
+
+    monkeypatch.setattr(Path, "write_bytes", fail)
+    with pytest.raises(OSError, match="no room"):
+        LocalFiles().replace(str(tmp_path / "a"), b"new")
     assert fingerprints(tmp_path) == before

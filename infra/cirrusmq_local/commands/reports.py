@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, TypeAlias
 
 import typer
@@ -14,7 +15,7 @@ from cirrusmq_local.commands.console import print_json, print_listing, print_tab
 reports = typer.Typer(no_args_is_help=True, help="Bills and backlogs.")
 Make: TypeAlias = Annotated[bool, typer.Option(help="Run the job, where it can run here.")]
 _WAITING = ("name", "kind", "active", "inactive", "delayed", "dead", "oldest_age_seconds")
-_LINES = ("resource", "kind", "count", "bytes", "amount")
+_LINES = ("resource", "kind", "correction", "count", "bytes", "amount")
 
 
 @reports.command("billing")
@@ -27,16 +28,20 @@ def billing(
 ) -> None:
     """Show the newest bills of the account; on one machine they are made now."""
     client = connect(data)
-    _make(client, "billing", make)
+    page = _make(client, "billing", make)
     report = client.report_billing(since, until)
     if as_json:
         print_json(report)
         return
-    print(f"{report['from']} to {report['to']}, made {report['generated_at']}")
+    print(f"{report['from']} to {report['to']} (UTC), made {report['generated_at']}")
+    for gap in report["gaps"]:
+        print(f"missing: the use from {gap['from']} to {gap['to']}, which no export shows")
     for invoice in report["invoices"]:
         rows = [[line.get(column) for column in _LINES] for line in invoice["lines"]]
-        title = f"{invoice['month']}: {invoice['total']} {invoice['currency']}"
+        state = "closed" if invoice["closed"] else "open"
+        title = f"{invoice['month']}: {invoice['total']} {invoice['currency']}, {state}"
         print_table(_LINES, rows, title=title)
+    _tell(page)
 
 
 @reports.command("backlog")
@@ -48,21 +53,27 @@ def backlog(
 ) -> None:
     """Show the newest backlog report; on one machine it is made now."""
     client = connect(data)
-    _make(client, "backlog", make)
+    page = _make(client, "backlog", make)
     report = client.report_backlog(at)
     if as_json:
         print_json(report)
         return
     print(f"at {report['at']}, made {report['generated_at']}")
     print_listing(report["resources"], _WAITING, as_json, "nothing was waiting")
+    _tell(page)
 
 
-def _make(client: Client, report: str, wanted: bool) -> None:
+def _tell(page: Path | None) -> None:
+    if page is not None:
+        print(f"the page: {page}")
+
+
+def _make(client: Client, report: str, wanted: bool) -> Path | None:
     if not wanted:
-        return
+        return None
     from cirrusmq_local.stack.report_run import ReportFailedError, make_report
 
     try:
-        make_report(client, report)
+        return make_report(client, report)
     except ReportFailedError:
         raise typer.Exit(1) from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -19,8 +20,8 @@ class ReportFailedError(Exception):
     """The job failed; it has said why."""
 
 
-def make_report(client: Client, report: str) -> bool:
-    """Make a report anew; False where the service is no stack on this machine.
+def make_report(client: Client, report: str) -> Path | None:
+    """Make a report anew; its page, or None where the service is no stack on this machine.
 
     Raises ReportFailedError.
     """
@@ -29,14 +30,16 @@ def make_report(client: Client, report: str) -> bool:
         client.call("POST", "/local/run/meter")
         answer = client.call("POST", "/local/export")
     except NotFound:
-        return False
+        return None
     exports: Mapping[str, str] = answer["exports"]
     # The stack serves the reports beside its exports.
     output = Path(exports["Usage"]).parents[_levels(exports["Usage"])] / "reports"
     done = subprocess.run([sys.executable, *_command(report, exports, output)], check=False)
     if done.returncode:
         raise ReportFailedError
-    return True
+    pointer = (output / "current" / f"{report}.json").read_text()
+    run = json.loads(pointer.partition("\n")[0])["run"]
+    return output / "runs" / report / run / f"{report}.html"
 
 
 def _command(report: str, exports: Mapping[str, str], output: Path) -> list[str]:

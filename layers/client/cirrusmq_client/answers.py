@@ -605,11 +605,17 @@ class MessageTrace(TypedDict):
     """with `body=true`: as it was published"""
 
 
+BillingGap = TypedDict("BillingGap", {"from": "str", "to": "str"})
+"""A time whose use is in no invoice, for no export shows it."""
+
+
 class InvoiceLine(TypedDict):
     """The use of one resource, of one kind."""
 
     resource: str
     kind: str
+    correction: str | None
+    """the closed month that the use is of; null: the invoice's own"""
     count: int
     bytes: int
     amount: str
@@ -617,10 +623,13 @@ class InvoiceLine(TypedDict):
 
 
 class Invoice(TypedDict):
-    """A month of an account."""
+    """A month of an account, in one currency."""
 
     month: str
     currency: str
+    closed: bool
+    """nothing of it changes any more"""
+    closes_at: str
     lines: list[InvoiceLine]
     total: str
     """a decimal number"""
@@ -628,7 +637,14 @@ class Invoice(TypedDict):
 
 BillingReport = TypedDict(
     "BillingReport",
-    {"from": "str", "to": "str", "generated_at": "str", "invoices": "list[Invoice]"},
+    {
+        "from": "str",
+        "to": "str",
+        "generated_at": "str",
+        "time_zone": "Literal['UTC']",
+        "gaps": "list[BillingGap]",
+        "invoices": "list[Invoice]",
+    },
 )
 """The newest finished billing of the account."""
 

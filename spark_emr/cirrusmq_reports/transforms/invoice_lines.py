@@ -5,33 +5,31 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
-from cirrusmq_reports.rate_card import RateCard
-
 INVOICE_SCHEMA = (
-    "account STRING, resource STRING, kind STRING, count BIGINT, bytes BIGINT, attempts BIGINT, "
-    "amount DECIMAL(38,6), currency STRING, month STRING"
+    "account STRING, month STRING, currency STRING, resource STRING, kind STRING, "
+    "correction STRING, count BIGINT, bytes BIGINT, amount DECIMAL(38,6)"
 )
 
 
-def invoice_lines(usage: DataFrame, card: RateCard) -> DataFrame:
-    """The columns of INVOICE_SCHEMA: a line an account, month, resource and kind.
+def invoice_lines(usage: DataFrame, decimals: int) -> DataFrame:
+    """The columns of INVOICE_SCHEMA: a line an account, month, currency, resource and kind.
 
-    Here, and nowhere before, an amount is rounded: half up, to the card's places.
+    `correction` is the month of the use where that was closed already, else null. Here, and
+    nowhere before, an amount is rounded: half up.
     """
+    used = sf.substring("day", 1, 7)
+    correction = sf.when(used != sf.col("month"), used)
     monthly = usage.groupBy(
-        "account", "resource", "kind", sf.substring("day", 1, 7).alias("month")
-    ).agg(
-        *[sf.sum(name).alias(name) for name in ("count", "bytes", "attempts")],
-        sf.sum("charge").alias("charge"),
-    )
+        "account", "month", "currency", "resource", "kind", correction.alias("correction")
+    ).agg(*[sf.sum(name).alias(name) for name in ("count", "bytes", "charge")])
     return monthly.select(
         "account",
+        "month",
+        "currency",
         "resource",
         "kind",
+        "correction",
         "count",
         "bytes",
-        "attempts",
-        sf.round("charge", card.decimals).cast("DECIMAL(38,6)").alias("amount"),
-        sf.lit(card.currency).alias("currency"),
-        "month",
+        sf.round("charge", decimals).cast("DECIMAL(38,6)").alias("amount"),
     )

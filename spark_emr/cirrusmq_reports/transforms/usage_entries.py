@@ -6,19 +6,24 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
 from cirrusmq_reports.columns import refuse, whole
-from cirrusmq_reports.schemas import LAST_MINUTE
+from cirrusmq_reports.schemas import LAST_MINUTE, USAGE_LIVES_DAYS
+from cirrusmq_reports.times import DAY_MS
 
 
 def usage_entries(items: DataFrame) -> DataFrame:
     """Column `item` of Usage → one row an entry of a usage record.
 
-    Columns `account`, `resource`, `kind`, `minute`, `count`, `bytes`, `attempts`.
+    Columns `account`, `resource`, `kind`, `minute`, `count`, `bytes`, `attempts`, `written_ms`.
     Counters, which are in the same table, are left out.
     """
     records = items.where(sf.substring("item.pk.S", 1, 2) == "U#")
     lacking = sf.col("item.records.L").isNull() | whole("item.expires_at").isNull()
     sound = records.where(refuse(lacking))
-    entries = sound.select(sf.explode("item.records.L").alias("entry")).select("entry.M.*")
+    written_ms = whole("item.expires_at") * 1000 - USAGE_LIVES_DAYS * DAY_MS
+    exploded = sound.select(
+        written_ms.alias("written_ms"), sf.explode("item.records.L").alias("entry")
+    )
+    entries = exploded.select("written_ms", "entry.M.*")
     countable = entries.where(
         refuse(sf.expr("attempts IS NOT NULL AND try_cast(attempts.N AS BIGINT) IS NULL"))
     )
@@ -30,6 +35,7 @@ def usage_entries(items: DataFrame) -> DataFrame:
         whole("count").alias("count"),
         whole("bytes").alias("bytes"),
         sf.coalesce(whole("attempts"), sf.lit(0)).alias("attempts"),
+        "written_ms",
     )
     return rows.where(refuse(sf.expr(_LACKING)))
 

@@ -18,6 +18,12 @@ BILLING_DAYS = 400
 _DAY_MS = 86_400_000
 
 
+class _Pointer(msgspec.Struct):
+    """The first line of the pointer to a report's newest run."""
+
+    run: str
+
+
 def billing(
     core: Core, account: str, start: str | None = None, end: str | None = None
 ) -> dict[str, Any]:
@@ -53,7 +59,13 @@ def backlog(core: Core, account: str, at: str | None = None) -> dict[str, Any]:
 
 
 def _read(core: Core, report: str, account: str) -> dict[str, Any]:
-    content = core.read_report(f"summaries/{report}/{quote(account, safe='')}.json")
+    """The account's summary, of the run that the report's pointer names."""
+    pointer = core.read_report(f"current/{report}.json")
+    if pointer is None:
+        raise ReportNotFound
+    run = decode_json(pointer.partition(b"\n")[0], _Pointer).run
+    name = f"runs/{report}/{run}/summaries/{quote(account, safe='')}.json"
+    content = core.read_report(name)
     if content is None:
         raise ReportNotFound
     return decode_json(content, dict[str, Any])

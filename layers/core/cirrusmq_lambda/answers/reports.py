@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
 import msgspec
 from msgspec import Meta
@@ -15,18 +15,30 @@ class InvoiceLine(Body):
 
     resource: str
     kind: str
+    correction: Annotated[
+        str | None, Meta(description="the closed month that the use is of; null: the invoice's own")
+    ]
     count: int
     bytes: int
     amount: Annotated[str, Meta(description="a decimal number")]
 
 
 class Invoice(Body):
-    """A month of an account."""
+    """A month of an account, in one currency."""
 
     month: str
     currency: str
+    closed: Annotated[bool, Meta(description="nothing of it changes any more")]
+    closes_at: Time
     lines: list[InvoiceLine]
     total: Annotated[str, Meta(description="a decimal number")]
+
+
+class BillingGap(msgspec.Struct, rename={"start": "from", "end": "to"}, kw_only=True):
+    """A time whose use is in no invoice, for no export shows it."""
+
+    start: Time
+    end: Time
 
 
 class BillingReport(msgspec.Struct, rename={"start": "from", "end": "to"}, kw_only=True):
@@ -35,6 +47,8 @@ class BillingReport(msgspec.Struct, rename={"start": "from", "end": "to"}, kw_on
     start: Time
     end: Time
     generated_at: Time
+    time_zone: Annotated[Literal["UTC"], Meta(description="of days and months")]
+    gaps: list[BillingGap]
     invoices: list[Invoice]
 
     @classmethod
@@ -44,6 +58,8 @@ class BillingReport(msgspec.Struct, rename={"start": "from", "end": "to"}, kw_on
             start=report["from"],
             end=report["to"],
             generated_at=report["generated_at"],
+            time_zone=report["time_zone"],
+            gaps=[BillingGap(start=gap["from"], end=gap["to"]) for gap in report["gaps"]],
             invoices=report["invoices"],
         )
 

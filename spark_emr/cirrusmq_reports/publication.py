@@ -1,0 +1,210 @@
+"""All outputs of a run, or none: a run writes into folders of its own, then moves one pointer.
+
+```
+current/billing.json, current/backlog.json    the pointers
+tables/<table>/<run>/part=2026-11/*.parquet    rows, by the table's parts: months, or days
+runs/<report>/<run>/summaries/<account>.json   the answer of GET /reports/<report>
+runs/<report>/<run>/<report>.html              for a person to look at
+runs/billing/<run>/invoices/2026-11/<account>-USD.csv
+```
+
+A pointer has the run's state in its first line, then a line for each part of a table with the run
+that wrote it: a part that did not change stays where it is. Whatever fails before the pointer is
+replaced leaves files that nobody reads; a later run removes them::
+
+    run 1   writes its folders ──> pointer: run 1
+    run 2   writes its folders ── disk full              (readers: run 1)
+    run 3   writes its folders ──> pointer: run 3, and parts of run 1
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import time
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
+from typing import Any
+from urllib.parse import quote, unquote
+
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
+
+from cirrusmq_reports.errors import BadInput
+from cirrusmq_reports.files import Files, escape_pattern
+from cirrusmq_reports.session import without_rows
+from cirrusmq_reports.times import DAY_MS, compact_time
+
+CURRENT, TABLES, RUNS = "current", "tables", "runs"
+_SUMMARIES, _INVOICES = "summaries", "invoices"
+_PART = "part"
+_NAME_SAFE = "()"
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of a table, and the run that wrote it."""
+
+    table: str
+    part: str
+    """`2026-11` or `2026-11-20`."""
+    run: str
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """What a pointer names; nothing before the first run."""
+
+    run: str = ""
+    state: Mapping[str, Any] = field(default_factory=dict)
+    parts: Sequence[Part] = ()
+
+    def of(self, table: str) -> dict[str, Part]:
+        """The parts of a table by their names."""
+        return {each.part: each for each in self.parts if each.table == table}
+
+
+class Outputs:
+    """An output folder, the outputs of one report in it, and a run that makes new ones."""
+
+    def __init__(self, files: Files, folder: str, report: str, tables: Sequence[str]) -> None:
+        self.files, self.folder, self.report = files, folder.rstrip("/"), report
+        self._tables, self._moving = tables, False
+        now_ms = time.time_ns() // 1_000_000
+        self.generated_ms = now_ms
+        self.run = f"{compact_time(now_ms)}-{uuid.uuid4().hex[:8]}"
+        self._check_places()
+        self.published = self._read_pointer()
+
+    @property
+    def _pointer(self) -> str:
+        return f"{self.folder}/{CURRENT}/{self.report}.json"
+
+    def read(self, session: SparkSession, parts: Iterable[Part], schema: str) -> DataFrame:
+        """The rows of these parts, which are of one table."""
+        folders = [escape_pattern(self._part_folder(each)) for each in parts if each.rows]
+        if not folders:
+            return without_rows(session, schema)
+        return session.read.schema(schema).parquet(*folders)
+
+    def write(self, frame: DataFrame, table: str, part: str) -> list[Part]:
+        """Write the rows, whose column `part` names their part, and read them back.
+
+        Raises OSError if not as many are read as were written.
+        """
+        folder = f"{self.folder}/{TABLES}/{table}/{self.run}"
+        expected = _count(frame.withColumn(_PART, sf.col(part)))
+        if not expected:
+            return []
+        rows = frame.withColumns({"run": sf.lit(self.run), _PART: sf.col(part)})
+        rows.repartition(_PART).write.partitionBy(_PART).parquet(folder, mode="errorifexists")
+        written = frame.sparkSession.read.parquet(escape_pattern(folder))
+        if _count(written) != expected:
+            raise OSError(errno.EIO, "not all rows that were written are read back", folder)
+        return [Part(table, name, self.run, count) for name, count in sorted(expected.items())]
+
+    def write_documents(
+        self, summaries: Mapping[str, Any], page: str, invoices: Mapping[str, str] | None = None
+    ) -> None:
+        """Write an account's summaries, the page, and invoices by `<month>/<name>`."""
+        home = f"{self.folder}/{RUNS}/{self.report}/{self.run}"
+        contents = {
+            f"{home}/{_SUMMARIES}/{_file_name(account)}.json": json.dumps(summary, indent=1)
+            for account, summary in summaries.items()
+        }
+        for name, text in (invoices or {}).items():
+            contents[f"{home}/{_INVOICES}/{name}.csv"] = text
+        contents[f"{home}/{self.report}.html"] = page
+        self.files.write({path: text.encode() for path, text in contents.items()})
+        for folder in {path.rpartition("/")[0] for path in contents}:
+            named = {path for path in contents if path.rpartition("/")[0] == folder}
+            if not named <= {f"{folder}/{name}" for name in self.files.names(folder)}:
+                raise OSError(errno.EIO, "not all files that were written are there", folder)
+
+    def publish(self, state: Mapping[str, Any], parts: Iterable[Part]) -> None:
+        """Make this run's outputs the current ones; then remove runs that nobody reads."""
+        kept = sorted(parts, key=lambda part: (part.table, part.part))
+        lines = [{"report": self.report, "run": self.run, **state}]
+        lines += [{"report": self.report, **asdict(part)} for part in kept]
+        text = "".join(f"{json.dumps(line)}\n" for line in lines)
+        self._moving = True
+        self.files.replace(self._pointer, text.encode())
+        with suppress(OSError, Py4JJavaError):  # a later run tries again
+            self._remove_old({self.run, self.published.run, *(part.run for part in kept)})
+
+    def discard(self) -> None:
+        """Remove what a run that failed has written, as far as that can be done.
+
+        Nothing once its pointer was on the way: the answer may be lost, and readers follow it.
+        """
+        for home in () if self._moving else self._homes():
+            with suppress(OSError, Py4JJavaError):
+                self.files.remove(f"{home}/{self.run}")
+
+    def summarized_accounts(self) -> set[str]:
+        """The accounts that the current run has summaries of."""
+        home = f"{self.folder}/{RUNS}/{self.report}/{self.published.run}/{_SUMMARIES}"
+        names = self.files.names(home) if self.published.run else []
+        return {unquote(name.removesuffix(".json")) for name in names if name.endswith(".json")}
+
+    def _homes(self) -> list[str]:
+        """The folders that have a folder of each run."""
+        tables = [f"{self.folder}/{TABLES}/{table}" for table in self._tables]
+        return [*tables, f"{self.folder}/{RUNS}/{self.report}"]
+
+    def _part_folder(self, part: Part) -> str:
+        return f"{self.folder}/{TABLES}/{part.table}/{part.run}/{_PART}={part.part}"
+
+    def _remove_old(self, kept: set[str]) -> None:
+        """Folders of runs that no pointer names; not of the last day, which may be at work.
+
+        The runs of the pointer before this one stay too: a reader may just have read it.
+        """
+        begun = compact_time(self.generated_ms - DAY_MS)
+        kept = kept | {part.run for part in self.published.parts}
+        for home in self._homes():
+            for run in self.files.names(home):
+                if run not in kept and run < begun:
+                    self.files.remove(f"{home}/{run}")
+
+    def _check_places(self) -> None:
+        """Raise BadInput if a file or folder blocks a path that a run is going to write.
+
+        To be called first: a run that cannot be published need not be worked out.
+        """
+        above = [f"{self.folder}/{name}" for name in (CURRENT, TABLES, RUNS)]
+        for path in (self.folder, *above, *self._homes()):
+            if self.files.is_folder(path) is False:
+                raise BadInput(f"{path}: a file, where the reports need a folder")
+        if self.files.is_folder(self._pointer):
+            raise BadInput(f"{self._pointer}: a folder, where the reports need a file")
+
+    def _read_pointer(self) -> Published:
+        try:
+            text = self.files.read(self._pointer).decode()
+        except FileNotFoundError:
+            return Published()
+        try:
+            state, *lines = map(json.loads, text.splitlines())
+            parts = [Part(*(line[name] for name in Part.__slots__)) for line in lines]
+            return Published(str(state["run"]), state, parts)
+        except (ValueError, KeyError, TypeError):
+            raise BadInput(f"{self._pointer}: not a pointer to reports") from None
+
+
+def summary_path(run: str, report: str, account: str) -> str:
+    """The path of an account's summary below the output folder."""
+    return f"{RUNS}/{report}/{run}/{_SUMMARIES}/{_file_name(account)}.json"
+
+
+def _file_name(account: str) -> str:
+    return quote(account, safe=_NAME_SAFE)
+
+
+def _count(frame: DataFrame) -> dict[str, int]:
+    rows = frame.groupBy(_PART).count().collect()
+    return {str(row[_PART]): int(row["count"]) for row in rows}

@@ -1,0 +1,42 @@
+"""Small frames for the tests of transforms."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+Values = dict[str, Any]
+
+
+def at(text: str) -> datetime:
+    """`2026-11-05 12:00` as a time of UTC."""
+    return datetime.fromisoformat(text).replace(tzinfo=UTC)
+
+
+def ms(text: str) -> int:
+    """The same in milliseconds."""
+    return round(at(text).timestamp() * 1000)
+
+
+def frame(spark: SparkSession, schema: str, rows: Iterable[Values]) -> DataFrame:
+    """A frame with these columns; what a row leaves out is null."""
+    empty = spark.createDataFrame([], schema)
+    listed = [tuple(row.get(name) for name in empty.columns) for row in rows]
+    return spark.createDataFrame(listed, empty.schema)
+
+
+def rows_of(rows: DataFrame, *columns: str) -> set[tuple[Any, ...]]:
+    """The rows, each as a tuple of these columns; a time as text."""
+    listed = [tuple(map(_shown, row)) for row in rows.select(*columns).collect()]
+    assert len(listed) == len(set(listed)), listed
+    return set(listed)
+
+
+def _shown(value: Any) -> Any:
+    # PySpark answers times of the machine's own zone.
+    if isinstance(value, datetime):
+        return f"{value.astimezone(UTC):%Y-%m-%d %H:%M}"
+    return value
