@@ -50,6 +50,16 @@ class Resource:
         """Its entry in the Directory table."""
         return json.dumps({"account": self.account, "kind": self.kind, "name": self.name})
 
+    @property
+    def queue(self) -> str:
+        """The name of its queue, if it is one or a receiver of one."""
+        return self.name.partition("/")[0]
+
+    @property
+    def rewind_seconds(self) -> int:
+        """How long messages can be rewound after they were sent."""
+        return self.retention_ms // 2_000 if self.rewinds else 0
+
 
 @dataclass(frozen=True)
 class Messages:
@@ -257,6 +267,22 @@ def directory_export(root: Path, at_ms: int, resources: Sequence[Resource]) -> P
         f'{{"Item":{{"pk":{{"S":"I#3"}},"sk":{{"S":"topic0000000"}},'
         f'"document":{{"S":{json.dumps(topic)}}}}}}}'
     )
-    records.append('{"Item":{"pk":{"S":"A#acme"},"sk":{"S":"queue#orders"},"version":{"N":"1"}}}')
+    records += [queue_record(each) for each in resources if each.kind != "subscription"]
     writer.write_file(records)
     return writer.finish()
+
+
+def queue_record(resource: Resource, **settings: int) -> str:
+    """The Directory's record of a queue, or of a receiver's queue, with its settings."""
+    document = {
+        "id": resource.id,
+        "account": resource.account,
+        "name": resource.queue,
+        "attributes": {"rewind_seconds": resource.rewind_seconds, "partitions": 4},
+        "purged_ms": 0,
+        "rewind_floor_ms": 0,
+        **settings,
+    }
+    text = json.dumps(json.dumps(document))
+    place = f'"pk":{{"S":"A#{resource.account}"}},"sk":{{"S":"queue#{resource.queue.lower()}"}}'
+    return f'{{"Item":{{{place},"document":{{"S":{text}}},"version":{{"N":"1"}}}}}}'

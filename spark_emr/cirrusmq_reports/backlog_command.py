@@ -29,7 +29,7 @@ from cirrusmq_reports.errors import BadInput
 from cirrusmq_reports.manifests import Export, check_no_gap
 from cirrusmq_reports.publication import Outputs
 from cirrusmq_reports.records import Reader
-from cirrusmq_reports.schemas import DIRECTORY, MESSAGES
+from cirrusmq_reports.schemas import DIRECTORY, MESSAGES, MESSAGES_WITH_DELETIONS
 from cirrusmq_reports.session import without_rows
 from cirrusmq_reports.times import iso_day, iso_time
 from cirrusmq_reports.transforms.counts_by_age import counts_by_age
@@ -37,14 +37,13 @@ from cirrusmq_reports.transforms.current_items import current_items
 from cirrusmq_reports.transforms.figures_by_resource import figures_by_resource
 from cirrusmq_reports.transforms.messages import messages
 from cirrusmq_reports.transforms.named_figures import named_figures
-from cirrusmq_reports.transforms.resource_names import resource_names
+from cirrusmq_reports.transforms.resource_names import NAMES_SCHEMA, resource_names
 from cirrusmq_reports.transforms.trends import with_trends
 
 REPORT = "backlog"
 BACKLOG_TABLE, TREND_TABLE = "backlog", "backlog_trend"
 TREND_SCHEMA = "id STRING, at_ms BIGINT, messages BIGINT"
 TIMES_SHOWN = 24
-_NAMES_SCHEMA = "id STRING, account STRING, kind STRING, name STRING"
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +120,8 @@ def _report(options: Namespace, session: Session) -> None:
         spark = session()
         readers: list[Reader] = []
         names = _names(spark, directories, readers)
-        frames = [_figures(spark, point, names, readers) for point in points]
+        named = bool(directories)
+        frames = [_figures(spark, point, names, readers, named=named) for point in points]
         current = materialize(reduce(DataFrame.unionByName, frames), readers)
         try:
             with named_failures(readers):
@@ -162,11 +162,11 @@ def _write(
 
 
 def _figures(
-    spark: SparkSession, point: Point, names: DataFrame, readers: list[Reader]
+    spark: SparkSession, point: Point, names: DataFrame, readers: list[Reader], *, named: bool
 ) -> DataFrame:
-    readers.append(Reader(spark, MESSAGES))
+    readers.append(Reader(spark, MESSAGES_WITH_DELETIONS if named else MESSAGES))
     items = current_items(readers[-1], point.base, point.later)
-    counts = counts_by_age(messages(items), point.at_ms)
+    counts = counts_by_age(messages(items, names if named else None), point.at_ms)
     figures = named_figures(figures_by_resource(counts, point.at_ms), names)
     return figures.withColumns(
         {
@@ -179,10 +179,10 @@ def _figures(
 
 def _names(spark: SparkSession, exports: Sequence[Export], readers: list[Reader]) -> DataFrame:
     if not exports:
-        return without_rows(spark, _NAMES_SCHEMA)
+        return without_rows(spark, NAMES_SCHEMA)
     newest = plan_points(exports, None)[-1]
     readers.append(Reader(spark, DIRECTORY))
-    return resource_names(current_items(readers[-1], newest.base, newest.later))
+    return resource_names(current_items(readers[-1], newest.base, newest.later)).persist()
 
 
 def _stored_schema(frame: DataFrame) -> str:

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from cirrusmq_reports.billing_page import render_billing
-from cirrusmq_reports.billing_plan import Plan, State, first_ms, plan_bill
-from cirrusmq_reports.billing_summary import billing_summaries, invoices_as_csv
+from cirrusmq_reports.billing_plan import REPORT_DAYS_MOST, Plan, State, first_ms, plan_bill
+from cirrusmq_reports.billing_summary import (
+    Figures,
+    billing_summaries,
+    invoices_as_csv,
+    total_forecasts,
+)
 from cirrusmq_reports.command import (
     Session,
     add_common_arguments,
@@ -31,12 +38,14 @@ from cirrusmq_reports.publication import Outputs, Part
 from cirrusmq_reports.rate_card import RateCard, read_rate_card
 from cirrusmq_reports.records import Reader
 from cirrusmq_reports.schemas import USAGE
-from cirrusmq_reports.times import iso_day, iso_month
+from cirrusmq_reports.times import DAY_MS, iso_day, iso_month
 from cirrusmq_reports.transforms.billed_volumes import billed_volumes
 from cirrusmq_reports.transforms.charged_usage import USAGE_SCHEMA, charged_usage
 from cirrusmq_reports.transforms.daily_charges import daily_charges
 from cirrusmq_reports.transforms.invoice_lines import INVOICE_SCHEMA, invoice_lines
+from cirrusmq_reports.transforms.month_so_far import month_so_far
 from cirrusmq_reports.transforms.open_usage import OPEN_USAGE, open_usage
+from cirrusmq_reports.transforms.unusual_hours import unusual_hours
 from cirrusmq_reports.transforms.usage_by_hour import usage_by_hour
 from cirrusmq_reports.transforms.usage_entries import usage_entries
 from cirrusmq_reports.transforms.usage_records import usage_records
@@ -103,7 +112,7 @@ class _Bill:
 
     def make(self, exports: Sequence[Export]) -> None:
         reader = Reader(self.spark, USAGE)
-        entries = usage_entries(usage_records(reader, exports))
+        entries = usage_entries(usage_records(reader, exports), self.plan.to_ms)
         shown_to = sf.lit(self.plan.to_ms).cast("bigint")
         hourly = usage_by_hour(entries, self.close_days).withColumn("shown_to_ms", shown_to)
         shown = materialize(hourly, [reader])
@@ -132,23 +141,21 @@ class _Bill:
         outputs, state = self.outputs, self.plan.after
         lines = invoice_lines(usage, self.card.decimals).persist()
         closed_lines = self._closed_parts(LINES_TABLE)
-        months = {part.part for part in closed_lines}
-        months |= {str(row["month"]) for row in lines.select("month").distinct().collect()}
-        from_ms = first_ms(state.to_ms, months)
-        recent = [part for part in closed_lines if part.part >= iso_month(from_ms)]
+        earliest = iso_month(state.to_ms - REPORT_DAYS_MOST * DAY_MS)
+        recent = [part for part in closed_lines if part.part >= earliest]
         reported = lines.unionByName(outputs.read(self.spark, recent, INVOICE_SCHEMA))
-        rows = [row.asDict() for row in reported.collect()]
         closed = self._closed(self._earlier(self.plan.earliest_month))
-        daily = daily_charges(usage.unionByName(closed)).collect()
+        figures = self._figures(reported, usage.unionByName(closed))
+        from_ms = first_ms(state.to_ms, {line["month"] for line in figures.lines})
         summaries = billing_summaries(
-            rows,
+            figures,
             state,
             from_ms,
             outputs.generated_ms,
             decimals=self.card.decimals,
             close_days=self.close_days,
         )
-        page = render_billing(summaries, [row.asDict() for row in daily], from_ms, state)
+        page = render_billing(summaries, figures.daily, from_ms, state)
         written = [
             *outputs.write(usage, USAGE_TABLE, "month"),
             *outputs.write(lines, LINES_TABLE, "month"),
@@ -156,6 +163,20 @@ class _Bill:
         outputs.write_documents(summaries, page, dict(invoices_as_csv(summaries)))
         kept = [*self._closed_parts(USAGE_TABLE), *closed_lines]
         outputs.publish(state.as_dict(), [*kept, *written])
+        # Lines of the job's log that filters make metrics of.
+        print(json.dumps({"unusual_hours": len(figures.unusual)}))
+        for currency, total in sorted(total_forecasts(summaries).items()):
+            print(json.dumps({"currency": currency, "forecast": float(total)}))
+
+    def _figures(self, lines: DataFrame, usage: DataFrame) -> Figures:
+        to_ms = self.plan.after.to_ms
+        unusual = unusual_hours(usage, to_ms).withColumn("hour_ms", sf.unix_millis("hour"))
+        return Figures(
+            lines=_rows(lines),
+            so_far=_rows(month_so_far(usage, to_ms)),
+            unusual=_rows(unusual.drop("hour").orderBy("account", "hour_ms", "resource", "kind")),
+            daily=_rows(daily_charges(usage)),
+        )
 
     def _earlier(self, month: str) -> DataFrame:
         """The usage of earlier reports, from a month on."""
@@ -170,6 +191,10 @@ class _Bill:
 
     def _closed(self, usage: DataFrame) -> DataFrame:
         return usage.where(sf.col("month") <= self.plan.before.closed_through)
+
+
+def _rows(frame: DataFrame) -> list[dict[str, Any]]:
+    return [row.asDict() for row in frame.collect()]
 
 
 def _read_card(path: str, session: Session) -> RateCard:

@@ -20,6 +20,7 @@ from cirrusmq_reports.page import (
     warning,
 )
 from cirrusmq_reports.times import iso_time
+from cirrusmq_reports.transforms.unusual_hours import RULE
 
 _DAYS_SHOWN, _KINDS_SHOWN, _ROWS_SHOWN = 40, 7, 12
 _GAUGES = ("kept", "rewindable")
@@ -48,9 +49,26 @@ def render_billing(
     for currency in currencies:
         own = [entry for entry in invoices if entry[1]["currency"] == currency]
         parts += _currency(currency, own, [row for row in daily if row["currency"] == currency])
+    parts.append(section("Unusual hours", _unusual(summaries)))
     parts.append(section("Operations by day", _by_day(daily, "count", without=_GAUGES)))
     parts.append(section("Invoices", _invoices(invoices)))
     return render_page(title, period, parts)
+
+
+def _unusual(summaries: Mapping[str, Mapping[str, Any]]) -> str:
+    rows = [
+        (
+            f"{account} · {hour['resource']}",
+            hour["kind"],
+            f"{hour['hour'][:10]} {hour['hour'][11:16]}",
+            show_number(hour["count"]),
+            show_number(hour["usual_most"]),
+        )
+        for account, summary in summaries.items()
+        for hour in summary["unusual"]
+    ]
+    heads = ("resource", "kind", "hour", "count", "busiest hour before")
+    return nothing(RULE) + (table(heads, rows, texts=3) if rows else nothing("None."))
 
 
 def _currency(
@@ -81,8 +99,11 @@ def _totals(
         kind: sum(line["count"] for line in lines if line["kind"] == kind)
         for kind in ("sent", "received", "deleted", "published", "delivered", "attempted")
     }
+    forecasts = [Decimal(each["forecast"]) for _, each in invoices if each["forecast"]]
+    currency = invoices[0][1]["currency"]
     return [
-        (f"{invoices[0][1]['currency']}, {len(invoices)} invoices", f"{total:,}"),
+        (f"{currency}, {len(invoices)} invoices", f"{total:,}"),
+        (f"{currency} at this month's end, if each day is like the last", f"{sum(forecasts):,}"),
         *[(kind, show_number(count)) for kind, count in counted.items()],
     ]
 

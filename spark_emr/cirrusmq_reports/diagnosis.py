@@ -12,7 +12,7 @@ from pyspark.sql import functions as sf
 from cirrusmq_reports.columns import BAD_RECORD, SAID
 from cirrusmq_reports.errors import BadInput
 from cirrusmq_reports.manifests import Export
-from cirrusmq_reports.records import Reader
+from cirrusmq_reports.records import LINE_BYTES_MOST, Reader
 
 _FILE = re.compile(r"\[FAILED_READ_FILE[.\w]*\] Encountered error while reading file (\S+?)\.? ")
 _MALFORMED = "Malformed records are detected in record parsing"
@@ -63,7 +63,8 @@ def find_miscount(readers: Iterable[Reader]) -> BadInput | None:
                 count = counts.get(file.name, 0)
                 if count != file.items:
                     return BadInput(
-                        f"{file.path}: {count} items, but the manifest says {file.items}"
+                        f"{file.path}: {count} items, but the manifest says {file.items}; "
+                        f"lines above {LINE_BYTES_MOST >> 20} MB are not read"
                     )
     return None
 

@@ -49,6 +49,7 @@ class Export:
 
     folder: str
     table: str
+    """The ARN of the table."""
     at_ms: int
     """The time whose state it shows; of an incremental one, the end of its window."""
     since_ms: int | None
@@ -75,7 +76,9 @@ def read_exports(files: Files, folders: Sequence[str]) -> list[Export]:
     ordered = sorted(exports.values(), key=lambda export: (export.at_ms, not export.full))
     tables = {export.table for export in ordered}
     if len(tables) > 1:
-        raise BadInput(f"the exports are of different tables: {', '.join(sorted(tables))}")
+        names = {table.rpartition("/")[2] for table in tables}
+        shown = sorted(names if len(names) == len(tables) else tables)
+        raise BadInput(f"the exports are of different tables: {', '.join(shown)}")
     return ordered
 
 
@@ -128,7 +131,7 @@ def _read_export(files: Files, folder: str) -> Export:
     try:
         export = Export(
             folder=folder,
-            table=_text(summary, "tableArn").rpartition("/")[2],
+            table=_text(summary, "tableArn"),
             at_ms=_time(summary, "exportToTime" if incremental else "exportTime"),
             since_ms=_time(summary, "exportFromTime") if incremental else None,
             files=tuple(_read_listing(files, folder, summary.get("s3Prefix"))),

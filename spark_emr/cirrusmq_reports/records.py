@@ -24,6 +24,10 @@ MICROS = 1_000
 _WRITTEN = "Metadata.WriteTimestampMicros"
 _LINE = "line_as_it_stands"
 _SHOWN_CHARACTERS = 80
+LINE_BYTES_MOST = 16 << 20
+"""Of a record; an item has at most 400 KB. A longer line would have to fit into memory whole."""
+# Hadoop passes over a longer line without keeping it: the file then lacks a record.
+_LINES = {"mapreduce.input.linerecordreader.line.maxlength": str(LINE_BYTES_MOST)}
 _STRICT_JSON: Mapping[str, Any] = {"allowSingleQuotes": False, "allowNonNumericNumbers": False}
 
 
@@ -105,11 +109,15 @@ class Reader:
     def first_bad_line(self, export: Export, file: DataFile) -> str | None:
         """A record that cannot be parsed, as in the file: `record 8: {"Item":{"pk"`."""
         kept = StructType([*self._record(export).fields, StructField(_LINE, StringType())])
-        records = self.session.read.schema(kept).json(
-            escape_pattern(file.path),
-            mode="PERMISSIVE",
-            columnNameOfCorruptRecord=_LINE,
-            **_STRICT_JSON,
+        records = (
+            self.session.read.schema(kept)
+            .options(**_LINES)
+            .json(
+                escape_pattern(file.path),
+                mode="PERMISSIVE",
+                columnNameOfCorruptRecord=_LINE,
+                **_STRICT_JSON,
+            )
         )
         # Before the filter, so that it counts; a compressed file is one part, in order. All
         # columns stay: a column that is not asked for is not parsed, so no fault is found in it.
@@ -155,7 +163,8 @@ class Reader:
     def _read(self, files: Iterable[DataFile], record: StructType) -> DataFrame:
         # No inference, no silent nulls; native code from the file to the columns.
         paths = [escape_pattern(file.path) for file in files]
-        return self.session.read.schema(record).json(paths, mode="FAILFAST", **_STRICT_JSON)
+        reader = self.session.read.schema(record).options(**_LINES)
+        return reader.json(paths, mode="FAILFAST", **_STRICT_JSON)
 
     def _wrong(self, *, all_faults: bool = False) -> Column:
         conditions = self.schema.all_faults if all_faults else self.schema.refused

@@ -7,9 +7,15 @@ An attribute is a struct with one field, named by its type: `{"S": "text"}`, `{"
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from pyspark.sql.types import ArrayType, DataType, StringType, StructField, StructType
+
+from cirrusmq_reports.keys import IS_PARCEL, MALFORMED_PARCEL
+
+
+def _of_another_table(name: str, condition: str) -> dict[str, str]:
+    return {f"it is no item of the table {name}": condition}
 
 
 def _struct(**fields: DataType) -> StructType:
@@ -107,13 +113,21 @@ LAST_MINUTE = 4_223_371_679
 """The last minute of the year 9999, since 1970."""
 _LARGEST = 10**15
 """As milliseconds far beyond any message's time; thousands of such numbers can be added up."""
-_IS_PARCEL = "substring(item.pk.S, 1, 2) IN ('Q#', 'R#')"
 _IS_USAGE = "substring(item.pk.S, 1, 2) = 'U#'"
+_KIND = "substring(item.pk.S, 1, 2)"
+_THREE_PARTS = "item.pk.S LIKE '%#%#%'"
+"""Tables use some letters alike, but not with as many parts."""
+_IS_QUEUE = "substring(item.pk.S, 1, 2) = 'A#' AND substring(item.sk.S, 1, 6) = 'queue#'"
 _IS_RESOURCE = "substring(item.pk.S, 1, 2) = 'I#'"
 _IS_ACCOUNT = r"RLIKE '^[A-Za-z][A-Za-z0-9_-]{0,63}\\z'"
 """The grammar of account names. Spark reads a value that is no JSON string as its text."""
 DOCUMENT = "account STRING, kind STRING, name STRING"
 """The fields read of a resource's document in Directory."""
+QUEUE_DOCUMENT = (
+    "id STRING, account STRING, name STRING, purged_ms BIGINT, rewind_floor_ms BIGINT, "
+    "attributes STRUCT<rewind_seconds: BIGINT>"
+)
+"""The fields read of a queue's document in Directory."""
 _DOCUMENT = f"from_json(item.document.S, '{DOCUMENT}', map('allowSingleQuotes', 'false'))"
 
 MESSAGES = TableSchema(
@@ -134,27 +148,34 @@ MESSAGES = TableSchema(
     faults={
         **{
             f"{name} is not a list of whole numbers": (
-                f"{_IS_PARCEL} AND (item.{name} IS NULL OR {_not_numbers(name)})"
+                f"{IS_PARCEL} AND (item.{name} IS NULL OR {_not_numbers(name)})"
             )
             for name in ("v", "r", "z")
         },
-        "w is not a list of whole numbers": f"{_IS_PARCEL} AND {_not_numbers('w')}",
+        "w is not a list of whole numbers": f"{IS_PARCEL} AND {_not_numbers('w')}",
         "v, r and z differ in length": (
-            f"{_IS_PARCEL} AND (size(item.v.L) != size(item.r.L) "
+            f"{IS_PARCEL} AND (size(item.v.L) != size(item.r.L) "
             "OR size(item.v.L) != size(item.z.L))"
         ),
-        "w and v differ in length": f"{_IS_PARCEL} AND size(item.w.L) != size(item.v.L)",
+        "w and v differ in length": f"{IS_PARCEL} AND size(item.w.L) != size(item.v.L)",
         **{
-            f"{name} is not a whole number": f"{_IS_PARCEL} AND {_not_a_number(name)}"
+            f"{name} is not a whole number": f"{IS_PARCEL} AND {_not_a_number(name)}"
             for name in ("t", "x", "expires_at")
         },
         "probe_sent is not a whole number": (
             f"item.state.S = 'retrying' AND {_not_a_number('probe_sent')}"
         ),
+        "its key is not that of a parcel": MALFORMED_PARCEL,
+        **{
+            f"a number of {name} is negative": (
+                f"{IS_PARCEL} AND exists(item.{name}.L, entry -> try_cast(entry.N AS BIGINT) < 0)"
+            )
+            for name in ("r", "z")
+        },
         # Looked for only after a sum has overflowed.
         **{
             f"a number of {name} is too large": (
-                f"{_IS_PARCEL} AND exists(item.{name}.L, entry -> {_too_large('entry')})"
+                f"{IS_PARCEL} AND exists(item.{name}.L, entry -> {_too_large('entry')})"
             )
             for name in ("v", "w", "z")
         },
@@ -163,7 +184,21 @@ MESSAGES = TableSchema(
             for name in ("t", "x", "expires_at", "probe_sent")
         },
     },
+    wrong_values=_of_another_table(
+        "Messages",
+        f"{_KIND} IN ('U#', 'C#', 'I#', 'K#', 'G#') OR {_KIND} = 'A#' AND NOT {_THREE_PARTS}",
+    ),
 )
+MESSAGES_WITH_DELETIONS = replace(
+    MESSAGES,
+    item=StructType([*MESSAGES.item.fields, StructField("f", _NUMBERS)]),
+    faults={
+        **MESSAGES.faults,
+        "f is not a list of whole numbers": f"{IS_PARCEL} AND {_not_numbers('f')}",
+        "f and v differ in length": f"{IS_PARCEL} AND size(item.f.L) != size(item.v.L)",
+    },
+)
+"""With the times of deletions, which tell what can be rewound where the Directory is known too."""
 
 USAGE = TableSchema(
     item=_struct(
@@ -198,6 +233,11 @@ USAGE = TableSchema(
         "expires_at is not a whole number": f"{_IS_USAGE} AND {_not_a_number('expires_at')}",
     },
     wrong_values={
+        **_of_another_table(
+            "Usage",
+            f"{_KIND} IN ('Q#', 'R#', 'L#', 'S#', 'D#', 'N#', 'H#', 'M#', 'P#', 'F#', 'W#', "
+            "'A#', 'I#', 'K#', 'G#')",
+        ),
         "account of a record is no account's name": (
             f"exists(item.records.L, entry -> NOT entry.M.account.S {_IS_ACCOUNT})"
         ),
@@ -205,8 +245,12 @@ USAGE = TableSchema(
 )
 
 DIRECTORY = TableSchema(
-    item=_struct(pk=_TEXT, sk=_TEXT, document=_TEXT),
+    item=_struct(pk=_TEXT, sk=_TEXT, document=_TEXT, expires_at=_NUMBER),
     faults={
+        "a queue's document has no id and rewind_seconds": (
+            f"{_IS_QUEUE} AND exists(array(from_json(item.document.S, '{QUEUE_DOCUMENT}')), "
+            "document -> document.id IS NULL OR document.attributes.rewind_seconds IS NULL)"
+        ),
         "document is missing": f"{_IS_RESOURCE} AND item.document IS NULL",
         "document is not JSON with account, kind and name": (
             f"{_IS_RESOURCE} AND exists(array({_DOCUMENT}), document -> "
@@ -214,5 +258,10 @@ DIRECTORY = TableSchema(
             "OR document.kind IS NULL OR document.name IS NULL)"
         ),
     },
+    wrong_values=_of_another_table(
+        "Directory",
+        f"{_KIND} IN ('U#', 'C#', 'R#', 'L#', 'S#', 'D#', 'N#', 'H#', 'M#', 'P#', 'F#', 'W#') "
+        f"OR {_KIND} IN ('A#', 'Q#') AND {_THREE_PARTS}",
+    ),
     filtered_first=True,
 )

@@ -228,9 +228,9 @@ def test_a_report_that_no_answer_holds_is_refused_and_a_part_of_it_is_not(
     lines = [{"resource": f"queue:{number:064d}", "kind": "sent"} for number in range(35_000)]
     invoices = [{"month": month, "lines": lines} for month in ("2026-10", "2026-11")]
     start, end = "2026-10-01T00:00:00.000Z", "2026-11-30T00:00:00.000Z"
-    report = {"from": start, "to": end, "generated_at": end, "time_zone": "UTC", "gaps": []}
-    content = json.dumps({**report, "invoices": invoices}).encode()
-    world.reports["current/billing.json"] = b'{"run": "r1"}\n{"table": "usage"}\n'
+    report = {"from": start, "to": end, "generated_at": end, "time_zone": "UTC"}
+    content = json.dumps({**report, "gaps": [], "unusual": [], "invoices": invoices}).encode()
+    world.reports["current/billing.json"] = b'{"run": "r1"}\n{"dataset": "usage"}\n'
     world.reports["runs/billing/r1/summaries/alice.json"] = content
 
     refused = alice.get("/reports/billing")

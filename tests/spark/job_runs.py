@@ -82,7 +82,7 @@ def fingerprints(folder: Path) -> dict[str, str]:
 def run_of(output: Path, report: str) -> Path:
     """The folder of the run that the report's pointer names."""
     line, *_ = (output / f"current/{report}.json").read_text().splitlines()
-    return output / "runs" / report / json.loads(line)["run"]
+    return output / "runs" / report / str(json.loads(line)["run"])
 
 
 def page_in(output: Path, report: str) -> Path:
@@ -102,12 +102,12 @@ def rows_in(output: Path, table: str) -> DataFrame:
         entry
         for pointer in (output / "current").glob("*.json")
         for entry in map(json.loads, pointer.read_text().splitlines()[1:])
-        if entry["table"] == table
+        if entry["dataset"] == table
     ]
     folders = [f"{output}/tables/{table}/{each['run']}/part={each['part']}" for each in parts]
     session = SparkSession.active()
     rows = session.read.parquet(*folders)
-    assert rows.count() == sum(entry["rows"] for entry in parts)
+    assert rows.count() == sum(entry["row_count"] for entry in parts)
     return rows
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from decimal import ROUND_HALF_UP, Decimal
 from pathlib import Path
@@ -42,8 +42,10 @@ class Backlog:
     probe_age_seconds: int | None = None
 
 
-def recount_backlog(items: Iterable[Item], at_ms: int) -> dict[str, Backlog]:
-    """Resource id → its figures."""
+def recount_backlog(
+    items: Iterable[Item], at_ms: int, rewind_ms: Mapping[str, int] | None = None
+) -> dict[str, Backlog]:
+    """Resource id → its figures; `rewind_ms` of resources, if the Directory told it."""
     resources: dict[str, Backlog] = defaultdict(Backlog)
     for item in items:
         kind, _, rest = item["pk"]["S"].partition("#")
@@ -57,11 +59,9 @@ def recount_backlog(items: Iterable[Item], at_ms: int) -> dict[str, Backlog]:
         numbers = {name: [int(n["N"]) for n in item[name]["L"]] for name in ("v", "r", "z")}
         waits = [int(n["N"]) for n in item["w"]["L"]] if "w" in item else [0] * len(numbers["v"])
         for v, w, r, z in zip(numbers["v"], waits, numbers["r"], numbers["z"], strict=True):
-            if kind == "R":
-                kept_until_ms = int(item["expires_at"]["N"]) * 1000
-                resource.counts["rewindable"] += v == 0 and kept_until_ms > at_ms
-                continue
-            if v <= 0:
+            if v == 0:
+                resource.counts["rewindable"] += _rewindable(item, at_ms, identity, rewind_ms)
+            if v <= 0 or kind == "R":
                 continue
             if int(item["x"]["N"]) <= at_ms:
                 resource.counts["expired"] += 1
@@ -79,6 +79,14 @@ def recount_backlog(items: Iterable[Item], at_ms: int) -> dict[str, Backlog]:
             resource.sizes.append(z)
             resource.partitions[int(partition)] += 1
     return resources
+
+
+def _rewindable(item: Item, at_ms: int, identity: str, rewind_ms: Mapping[str, int] | None) -> bool:
+    if rewind_ms is None:
+        return item["pk"]["S"].startswith("R#") and int(item["expires_at"]["N"]) * 1000 > at_ms
+    window = rewind_ms.get(identity, 0)
+    until_ms = min(int(item["t"]["N"]) + window, int(item["x"]["N"]))
+    return window > 0 and until_ms > at_ms
 
 
 def in_ranges(values: Iterable[int], labels: Iterable[str]) -> dict[str, int]:

@@ -73,13 +73,29 @@ def test_the_job_equals_a_plain_recount(tmp_path: Path, jobs: Jobs) -> None:
     succeed(jobs.bill(tmp_path / "out", [export]))
     assert_equals_recount(tmp_path / "out", items_of(export))
     for summary in summaries_in(tmp_path / "out", "billing").values():
-        assert set(summary) == {"from", "to", "generated_at", "time_zone", "gaps", "invoices"}
+        assert set(summary) == {
+            "from",
+            "to",
+            "generated_at",
+            "time_zone",
+            "gaps",
+            "invoices",
+            "unusual",
+        }
         assert (summary["time_zone"], summary["gaps"]) == ("UTC", [])
         assert summary["from"] == "2026-10-01T00:00:00.000Z"
         assert summary["to"] == "2026-11-20T08:00:00.000Z"
         assert [invoice["month"] for invoice in summary["invoices"]] == ["2026-10", "2026-11"]
         for invoice in summary["invoices"]:
-            assert set(invoice) == {"month", "currency", "closed", "closes_at", "lines", "total"}
+            assert set(invoice) == {
+                "month",
+                "currency",
+                "closed",
+                "closes_at",
+                "forecast",
+                "lines",
+                "total",
+            }
             assert invoice["closed"] == (invoice["month"] == "2026-10")
             total = sum(Decimal(line["amount"]) for line in invoice["lines"])
             assert (invoice["total"], invoice["currency"]) == (str(total), "USD")

@@ -290,7 +290,7 @@ def test_a_folder_in_place_of_the_pointer(
     assert fingerprints(tmp_path / "out") == {}
 
 
-@pytest.mark.parametrize("content", ["", "{}", "[]", "{oops", '{"run": "r"}\n{"table": "usage"}'])
+@pytest.mark.parametrize("content", ["", "{}", "[]", "{oops", '{"run": "r"}\n{"dataset": "usage"}'])
 def test_a_damaged_pointer(
     tmp_path: Path, jobs_without_spark: Jobs, usage_export: Path, content: str
 ) -> None:

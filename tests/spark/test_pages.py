@@ -78,6 +78,7 @@ def invoice(month: str, currency: str, *, closed: bool) -> dict[str, Any]:
         "currency": currency,
         "closed": closed,
         "closes_at": "2026-12-04T00:00:00.000Z",
+        "forecast": None if closed else "1234.56",
         "lines": [{**line, "correction": None}, corrected],
         "total": "0.14",
     }
@@ -97,8 +98,15 @@ def billing_page() -> str:
         for day in range(1, 20)
     ]
     invoices = [invoice("2026-10", "USD", closed=True), invoice("2026-11", "CNY", closed=False)]
+    hour = {
+        "hour": "2026-11-20T07:00:00.000Z",
+        "resource": "queue:<i>",
+        "kind": "sent",
+        "count": 5_001,
+        "usual_most": 1_600,
+    }
     state = State(to_ms=AT_MS, gaps=[Gap(AT_MS - 5 * 86_400_000, AT_MS - 4 * 86_400_000)])
-    return render_billing({"acme": {"invoices": invoices}}, daily, AT_MS, state)
+    return render_billing({"acme": {"invoices": invoices, "unusual": [hour]}}, daily, AT_MS, state)
 
 
 def test_the_page_says_what_an_invoice_is(billing_page: str) -> None:
@@ -108,6 +116,11 @@ def test_the_page_says_what_an_invoice_is(billing_page: str) -> None:
     assert "2026-11 · acme · open until 2026-12-04" in text
     assert "correction of 2026-09" in text
     assert "The use of 2026-11-15 to 2026-11-16 is missing" in text
+    assert "1,234.56||CNY at this month's end, if each day is like the last" in text.replace(
+        "&#x27;", "'"
+    )
+    assert "more than 3 times those of the busiest hour" in text
+    assert "2026-11-20 07:00||5,001||1,600" in text
     assert "Charges by day (CNY)" in text
     assert "Charges by day (USD)" in text
 

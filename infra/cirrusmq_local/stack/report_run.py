@@ -34,11 +34,12 @@ def make_report(client: Client, report: str) -> Path | None:
     exports: Mapping[str, str] = answer["exports"]
     # The stack serves the reports beside its exports.
     output = Path(exports["Usage"]).parents[_levels(exports["Usage"])] / "reports"
-    done = subprocess.run([sys.executable, *_command(report, exports, output)], check=False)
+    command = [sys.executable, *_command(report, exports, output)]
+    done = subprocess.run(command, stdout=subprocess.DEVNULL, check=False)
     if done.returncode:
         raise ReportFailedError
     pointer = (output / "current" / f"{report}.json").read_text()
-    run = json.loads(pointer.partition("\n")[0])["run"]
+    run = str(json.loads(pointer.partition("\n")[0])["run"])
     return output / "runs" / report / run / f"{report}.html"
 
 

@@ -630,9 +630,22 @@ class Invoice(TypedDict):
     closed: bool
     """nothing of it changes any more"""
     closes_at: str
+    forecast: str | None
+    """of the running month: its total if each day is like the last one"""
     lines: list[InvoiceLine]
     total: str
     """a decimal number"""
+
+
+class UnusualHour(TypedDict):
+    """An hour of the last day with far more use than any of the four weeks before."""
+
+    hour: str
+    resource: str
+    kind: str
+    count: int
+    usual_most: int
+    """of the busiest hour before"""
 
 
 BillingReport = TypedDict(
@@ -644,6 +657,7 @@ BillingReport = TypedDict(
         "time_zone": "Literal['UTC']",
         "gaps": "list[BillingGap]",
         "invoices": "list[Invoice]",
+        "unusual": "list[UnusualHour]",
     },
 )
 """The newest finished billing of the account."""

@@ -9,8 +9,8 @@ A message is one entry of a parcel's lists. At time T it is, if `v` > 0 (live):
 | delayed | never received, `v` > T |
 | inactive | otherwise: held by a receiver, or waiting for its retry |
 
-*Kept* are the last three. Of the archive, entries with `v` = 0 are rewindable until the item's
-`expires_at`. Dead are kept messages of a dead-letter queue; they are active or inactive too.
+*Kept* are the last three. Entries with `v` = 0 are rewindable until `rewind_until_ms`. Dead are
+kept messages of a dead-letter queue; they are active or inactive too.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def counts_by_age(messages: DataFrame, at_ms: int) -> DataFrame:
     states = states.withColumn("seconds", sf.when(sf.col("kept"), seconds))
     kept, visible = sf.col("kept"), sf.col("v")
     delayed = kept & (sf.col("r") == 0) & (visible > at)
-    rewindable = sf.col("archived") & (visible == 0) & (sf.col("kept_until_ms") > at)
+    rewindable = (visible == 0) & (sf.col("rewind_until_ms") > at)
     return states.groupBy("key", _age_bucket().alias("age")).agg(
         count_where(kept).alias("kept"),
         count_where(kept & (visible + sf.col("w") <= at)).alias("active"),

@@ -5,7 +5,9 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
+from cirrusmq_reports.columns import refuse
 from cirrusmq_reports.figures import COUNTS, FIGURES, PERCENTILES, RECEIVE_COLUMNS, SIZE_COLUMNS
+from cirrusmq_reports.keys import WELL_FORMED, partition_of_key, resource_of_key
 
 
 def figures_by_resource(counts: DataFrame, at_ms: int) -> DataFrame:
@@ -15,11 +17,12 @@ def figures_by_resource(counts: DataFrame, at_ms: int) -> DataFrame:
     rows are not sorted by age for three numbers.
     """
     ages = sf.collect_list(sf.when(sf.col("kept") > 0, sf.struct("age", "kept")))
-    by_partition = counts.groupBy("key").agg(*_sums(), ages.alias("ages"))
+    sums = counts.groupBy("key").agg(*_sums(), ages.alias("ages"))
+    by_partition = sums.where(refuse(~sf.expr(WELL_FORMED)))
     parts = by_partition.select(
         "*",
-        sf.substring_index(sf.substring_index("key", "#", 2), "#", -1).alias("id"),
-        sf.struct("kept", (-_partition()).alias("place")).alias("heat"),
+        resource_of_key().alias("id"),
+        sf.struct("kept", (-partition_of_key()).alias("place")).alias("heat"),
     )
     by_resource = parts.groupBy("id").agg(
         *_sums(),
@@ -50,12 +53,6 @@ def _percentile(percent: int) -> Column:
                 'age', IF((sum.seen + entry.kept) * 100 >= kept * {percent}, entry.age, NULL)))
         ).age"""
     )
-
-
-def _partition() -> Column:
-    """The number at the end of a key; of a schedule's there is none."""
-    number = sf.substring_index("key", "#", -1).try_cast("int")
-    return sf.when(~sf.col("key").startswith("S#"), number)
 
 
 def _sums() -> list[Column]:

@@ -6,18 +6,23 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
 from cirrusmq_reports.columns import refuse, whole
+from cirrusmq_reports.keys import ARCHIVED, PARCEL, counting_key, resource_of_key
 
 
-def messages(items: DataFrame) -> DataFrame:
+def messages(items: DataFrame, resources: DataFrame | None = None) -> DataFrame:
     """One row a message: `key` of its partition, `v`, `w`, `r`, `z`, and its parcel's times in ms.
+
+    `rewind_until_ms`: if it was deleted, until when it can be rewound; null if it cannot. With
+    `resources` (columns of `resource_names`) their settings decide that, and what was deleted with
+    its queue, or purged, is left out; else only what is in the archive can be rewound.
 
     A retry schedule is a row without `v`, with `retrying` and `probe_sent_ms`: one reading serves
     both.
     """
     parcels = items.select("item.*").select(
-        _key().alias("key"),
-        sf.substring("pk.S", 1, 1).isin("Q", "R").alias("is_parcel"),
-        (sf.substring("pk.S", 1, 1) == "R").alias("archived"),
+        counting_key().alias("key"),
+        sf.substring("pk.S", 1, 2).isin(PARCEL, ARCHIVED).alias("is_parcel"),
+        (sf.substring("pk.S", 1, 2) == ARCHIVED).alias("archived"),
         sf.col("d").isNotNull().alias("is_dead"),
         whole("t").alias("sent_ms"),
         whole("x").alias("expires_ms"),
@@ -28,8 +33,18 @@ def messages(items: DataFrame) -> DataFrame:
         sf.col("w.L").alias("waits"),
         sf.col("r.L").alias("receives"),
         sf.col("z.L").alias("sizes"),
+        *([] if resources is None else [sf.col("f.L").alias("firsts")]),
     )
     sound = parcels.where("key IS NOT NULL").where(refuse(sf.expr(_UNEQUAL_LISTS)))
+    if resources is None:
+        until = sf.when(sf.col("archived"), sf.col("kept_until_ms"))
+        sound = sound.withColumn("rewind_until_ms", until)
+        rewind_until = sf.col("rewind_until_ms")
+    else:
+        sound = _with_settings(sound, resources)
+        # A deleted message has the time of its deletion in the place of its first receive.
+        since = _entry("firsts") > sf.col("rewind_floor_ms")
+        rewind_until = sf.when(since, sf.col("rewind_until_ms"))
     entries = sound.select("*", sf.posexplode_outer("visible").alias("place", "entry"))
     numbers = entries.select(
         "key",
@@ -40,6 +55,7 @@ def messages(items: DataFrame) -> DataFrame:
         "sent_ms",
         "expires_ms",
         "kept_until_ms",
+        rewind_until.alias("rewind_until_ms"),
         "retrying",
         "probe_sent_ms",
         whole("entry").alias("v"),
@@ -57,17 +73,19 @@ _UNEQUAL_LISTS = (
 _LACKING = (
     # A parcel of no messages has one row, without a place: nothing to count, nothing lacking.
     "is_parcel AND ((v IS NULL OR w IS NULL OR r IS NULL OR z IS NULL) AND place IS NOT NULL "
-    "OR sent_ms IS NULL OR expires_ms IS NULL OR kept_until_ms IS NULL) "
+    "OR r < 0 OR z < 0 OR sent_ms IS NULL OR expires_ms IS NULL OR kept_until_ms IS NULL) "
     "OR (retrying AND probe_sent_ms IS NULL)"
 )
 
 
-def _key() -> Column:
-    """The unit of counting: a partition of a resource, or a subscription's delivery state."""
-    kind = sf.substring("pk.S", 1, 2)
-    return sf.when(kind.isin("Q#", "R#"), sf.col("pk.S")).when(
-        kind == "S#", sf.concat(sf.lit("S#"), sf.col("sk.S"))
-    )
+def _with_settings(parcels: DataFrame, resources: DataFrame) -> DataFrame:
+    """The parcels that are still their resource's, with `rewind_until_ms`, `rewind_floor_ms`."""
+    settings = resources.select("id", "deleted", "rewind_ms", "rewind_floor_ms", "purged_ms")
+    known = parcels.withColumn("id", resource_of_key()).join(sf.broadcast(settings), "id", "left")
+    gone = sf.col("deleted") | (sf.col("sent_ms") <= sf.col("purged_ms"))
+    until = sf.least(sf.col("sent_ms") + sf.col("rewind_ms"), "expires_ms")
+    kept = known.where(~sf.coalesce(gone, sf.lit(False)))
+    return kept.withColumn("rewind_until_ms", sf.when(sf.col("rewind_ms") > 0, until))
 
 
 def _entry(name: str) -> Column:

@@ -15,8 +15,9 @@ def named_figures(figures: DataFrame, names: DataFrame) -> DataFrame:
     """Columns `account`, `kind`, `name`, `id`, FIGURES.
 
     Named resources without items have zeros; items of resources without a name show their id.
+    Deleted resources are left out, also where messages of theirs are still to be removed.
     """
-    rows = figures.join(_holders(names), "id", "full")
+    rows = figures.join(_holders(names), "id", "full").where("deleted IS NULL OR NOT deleted")
     zero = (*COUNTS, *RECEIVE_COLUMNS, *SIZE_COLUMNS)
     return rows.select(
         sf.coalesce("account", sf.lit(UNKNOWN)).alias("account"),

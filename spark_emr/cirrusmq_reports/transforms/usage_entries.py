@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
-from cirrusmq_reports.columns import refuse, whole
+from cirrusmq_reports.columns import refuse, refuse_saying, whole
 from cirrusmq_reports.schemas import LAST_MINUTE, USAGE_LIVES_DAYS
-from cirrusmq_reports.times import DAY_MS
+from cirrusmq_reports.times import DAY_MS, iso_time
 
 
-def usage_entries(items: DataFrame) -> DataFrame:
+def usage_entries(items: DataFrame, to_ms: int) -> DataFrame:
     """Column `item` of Usage → one row an entry of a usage record.
 
     Columns `account`, `resource`, `kind`, `minute`, `count`, `bytes`, `attempts`, `written_ms`.
-    Counters, which are in the same table, are left out.
+    Counters, which are in the same table, are left out. `to_ms` is the end of the exports: they
+    can show no use after it.
     """
     records = items.where(sf.substring("item.pk.S", 1, 2) == "U#")
     lacking = sf.col("item.records.L").isNull() | whole("item.expires_at").isNull()
@@ -37,7 +38,17 @@ def usage_entries(items: DataFrame) -> DataFrame:
         sf.coalesce(whole("attempts"), sf.lit(0)).alias("attempts"),
         "written_ms",
     )
-    return rows.where(refuse(sf.expr(_LACKING)))
+    later = sf.when(sf.col("minute") * 60_000 > to_ms, _after(to_ms).cast("boolean"))
+    return rows.where(refuse(sf.expr(_LACKING))).where(sf.coalesce(later, sf.lit(True)))
+
+
+def _after(to_ms: int) -> Column:
+    minute = sf.date_format(sf.timestamp_seconds(sf.col("minute") * 60), "yyyy-MM-dd HH:mm")
+    words = (
+        sf.lit("usage of"), "account", "resource", "kind", sf.lit("at"), minute,
+        sf.lit(f"is after {iso_time(to_ms)}, the end of the exports"),
+    )  # fmt: skip
+    return refuse_saying(sf.concat_ws(" ", *words))
 
 
 _LACKING = (

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import json
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
+
+from cirrusmq_reports.schemas import TableSchema
 
 Values = dict[str, Any]
 
@@ -40,3 +44,14 @@ def _shown(value: Any) -> Any:
     if isinstance(value, datetime):
         return f"{value.astimezone(UTC):%Y-%m-%d %H:%M}"
     return value
+
+
+def items(spark: SparkSession, schema: TableSchema, *documents: Mapping[str, Any]) -> DataFrame:
+    """Column `item`, as the reader of exports makes it of these items in DynamoDB's JSON."""
+    texts = spark.createDataFrame([(json.dumps(each),) for each in documents], "text STRING")
+    return texts.select(sf.from_json("text", schema.item).alias("item"))
+
+
+def numbers(*values: int) -> dict[str, Any]:
+    """An attribute that is a list of numbers."""
+    return {"L": [{"N": str(value)} for value in values]}

@@ -30,6 +30,10 @@ class Invoice(Body):
     currency: str
     closed: Annotated[bool, Meta(description="nothing of it changes any more")]
     closes_at: Time
+    forecast: Annotated[
+        str | None,
+        Meta(description="of the running month: its total if each day is like the last one"),
+    ]
     lines: list[InvoiceLine]
     total: Annotated[str, Meta(description="a decimal number")]
 
@@ -41,6 +45,16 @@ class BillingGap(msgspec.Struct, rename={"start": "from", "end": "to"}, kw_only=
     end: Time
 
 
+class UnusualHour(Body):
+    """An hour of the last day with far more use than any of the four weeks before."""
+
+    hour: Time
+    resource: str
+    kind: str
+    count: int
+    usual_most: Annotated[int, Meta(description="of the busiest hour before")]
+
+
 class BillingReport(msgspec.Struct, rename={"start": "from", "end": "to"}, kw_only=True):
     """The newest finished billing of the account."""
 
@@ -50,6 +64,7 @@ class BillingReport(msgspec.Struct, rename={"start": "from", "end": "to"}, kw_on
     time_zone: Annotated[Literal["UTC"], Meta(description="of days and months")]
     gaps: list[BillingGap]
     invoices: list[Invoice]
+    unusual: list[UnusualHour]
 
     @classmethod
     def of(cls, report: dict[str, Any]) -> Self:
@@ -61,6 +76,7 @@ class BillingReport(msgspec.Struct, rename={"start": "from", "end": "to"}, kw_on
             time_zone=report["time_zone"],
             gaps=[BillingGap(start=gap["from"], end=gap["to"]) for gap in report["gaps"]],
             invoices=report["invoices"],
+            unusual=report["unusual"],
         )
 
 

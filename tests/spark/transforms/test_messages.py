@@ -1,0 +1,106 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+from tests.spark.transforms.frames import frame, items, numbers, rows_of
+
+from cirrusmq_reports.schemas import MESSAGES, MESSAGES_WITH_DELETIONS
+from cirrusmq_reports.transforms.messages import messages
+from cirrusmq_reports.transforms.resource_names import NAMES_SCHEMA
+
+SENT, EXPIRES = 1_000_000, 9_000_000
+
+
+def parcel(pk: str, *visible: int, **more: Any) -> dict[str, Any]:
+    count = len(visible)
+    item = {
+        "pk": {"S": pk},
+        "sk": {"S": "1#p"},
+        "v": numbers(*visible),
+        "r": numbers(*range(count)),
+        "z": numbers(*[7] * count),
+        "f": numbers(*[SENT + 5] * count),
+        "t": {"N": str(SENT)},
+        "x": {"N": str(EXPIRES)},
+        "expires_at": {"N": "8000"},
+    }
+    return item | more
+
+
+def test_each_message_of_a_parcel_is_a_row(spark: SparkSession) -> None:
+    rows = messages(
+        items(
+            spark,
+            MESSAGES,
+            parcel("Q#q#3", 5, 0, w=numbers(60, 70)),
+            parcel("R#q#1", 0, d={"B": "eA=="}),
+            parcel("Q#q#2"),
+        )
+    )
+    found = rows_of(rows, "key", "place", "v", "w", "r", "archived", "is_dead", "rewind_until_ms")
+    assert found == {
+        ("Q#q#3", 0, 5, 60, 0, False, False, None),
+        ("Q#q#3", 1, 0, 70, 1, False, False, None),
+        ("R#q#1", 0, 0, 0, 0, True, True, 8_000_000),
+        ("Q#q#2", None, None, 0, None, False, False, None),
+    }
+
+
+def test_a_delivery_state_has_no_message_and_other_items_have_no_row(spark: SparkSession) -> None:
+    state = {"pk": {"S": "S#3"}, "sk": {"S": "sub"}, "state": {"S": "retrying"}}
+    rows = messages(
+        items(
+            spark,
+            MESSAGES,
+            state | {"probe_sent": {"N": "17"}},
+            {"pk": {"S": "L#q#0"}, "sk": {"S": "1#x"}},
+            {"pk": {"S": "D#q#0"}, "sk": {"S": "D"}},
+        )
+    )
+    assert rows_of(rows, "key", "retrying", "probe_sent_ms", "v") == {("S#sub", True, 17, None)}
+
+
+def test_the_queues_settings_say_what_can_be_rewound(spark: SparkSession) -> None:
+    settings = {"account": "acme", "kind": "queue", "name": "n", "deleted": False, "purged_ms": 0}
+    resources = frame(
+        spark,
+        NAMES_SCHEMA,
+        [
+            settings | {"id": "on", "rewind_ms": 600, "rewind_floor_ms": 0},
+            settings | {"id": "floor", "rewind_ms": 600, "rewind_floor_ms": SENT + 5},
+            settings | {"id": "off", "rewind_ms": 0, "rewind_floor_ms": 0},
+            settings | {"id": "long", "rewind_ms": 10**9, "rewind_floor_ms": 0},
+            settings | {"id": "gone", "rewind_ms": 600, "rewind_floor_ms": 0, "deleted": True},
+            settings | {"id": "purged", "rewind_ms": 600, "rewind_floor_ms": 0, "purged_ms": SENT},
+        ],
+    )
+    names = ("on", "floor", "off", "long", "gone", "purged", "unknown")
+    parcels = items(spark, MESSAGES_WITH_DELETIONS, *[parcel(f"Q#{name}#0", 0) for name in names])
+    assert rows_of(messages(parcels, resources), "key", "rewind_until_ms") == {
+        ("Q#on#0", SENT + 600),
+        ("Q#floor#0", None),
+        ("Q#off#0", None),
+        ("Q#long#0", EXPIRES),
+        ("Q#unknown#0", None),
+    }
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"r": numbers(1)},
+        {"w": numbers(1)},
+        {"z": numbers(1, -1)},
+        {"r": numbers(-1, 1)},
+        {"t": {"N": "x"}},
+        {"v": {"L": [{"N": "1"}, {"S": "1"}]}},
+    ],
+)
+def test_a_parcel_that_lacks_something_is_an_error(
+    spark: SparkSession, more: dict[str, Any]
+) -> None:
+    rows = messages(items(spark, MESSAGES, parcel("Q#q#0", 5, 6) | more))
+    with pytest.raises(Exception, match="BAD_RECORD"):
+        rows.collect()
