@@ -12,7 +12,6 @@ CONFIGURATION: Mapping[str, str] = {
     # A figure's meaning must not depend on the cluster's defaults.
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.ansi.enabled": "true",
-    "spark.sql.sources.partitionOverwriteMode": "dynamic",
     "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
     # A file that cannot be read is an error, never fewer items.
     "spark.sql.files.ignoreCorruptFiles": "false",

@@ -1,7 +1,8 @@
 """The services of the reports' state machine, at the border of their APIs: exports, jobs, a bucket.
 
 moto's interpreter runs the machine; it has neither the `.sync` of EMR Serverless nor the turning of
-a request's JSON into the bytes of an object, so both are added here as Step Functions does them.
+a request's JSON into the bytes of an object and of those into text, so they are added here as Step
+Functions does them.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from urllib.parse import unquote
 
 import pytest
 from botocore.exceptions import ClientError
+from botocore.response import StreamingBody
 from moto.stepfunctions.parser.api import HistoryEventType, TaskFailedEventDetails
 from moto.stepfunctions.parser.asl.component.common.error_name.custom_error_name import (
     CustomErrorName,
@@ -59,9 +61,9 @@ from moto.stepfunctions.parser.asl.utils.boto_client import boto_client_for
 EXPORT_ID = "01700000000000-0123abcd"
 
 
-def export_arn(table: str) -> str:
+def export_arn(table: str, export_id: str = EXPORT_ID) -> str:
     """The ARN of a table's export, as DynamoDB forms it."""
-    return f"arn:aws:dynamodb:local:000000000000:table/{table}/export/{EXPORT_ID}"
+    return f"arn:aws:dynamodb:local:000000000000:table/{table}/export/{export_id}"
 
 
 @dataclass
@@ -75,6 +77,12 @@ class Services:
     refusing: dict[str, list[int]] = field(default_factory=dict)
     """Operation -> HTTP statuses that its next calls get."""
     calls: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+    export_id: str = EXPORT_ID
+    """Of the exports that are asked for."""
+    items: int = 5
+    """Of each table."""
+    objects: dict[str, bytes] = field(default_factory=dict)
+    """What was put, and can be read, by bucket and key."""
     waits: list[float] = field(default_factory=list)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -97,15 +105,21 @@ class Services:
             }
             return 200, known[operation](asked)
 
+    def read(self, path: str) -> bytes | None:
+        """The object at a path; None where there is none."""
+        with self._lock:
+            self.calls.append(("GetObject", {"path": path}))
+            return self.objects.get(path)
+
     def _export(self, asked: dict[str, Any]) -> dict[str, Any]:
-        arn = export_arn(asked["TableArn"].removesuffix(".Arn"))
+        arn = export_arn(asked["TableArn"].removesuffix(".Arn"), self.export_id)
         return {"ExportDescription": {"ExportArn": arn, "ExportStatus": "IN_PROGRESS"}}
 
     def _describe(self, asked: dict[str, Any]) -> dict[str, Any]:
         told = _next(
             self.exporting, asked["ExportArn"].split("/")[1], {"ExportStatus": "COMPLETED"}
         )
-        description = {"ExportArn": asked["ExportArn"], "ExportTime": 1_700_000_000, **told}
+        description = {"ExportArn": asked["ExportArn"], "ItemCount": self.items, **told}
         return {"ExportDescription": description}
 
     def _start(self, asked: dict[str, Any]) -> dict[str, Any]:
@@ -134,7 +148,11 @@ def serve(services: Services, patch: pytest.MonkeyPatch) -> Iterator[None]:
             self._tell(*services.answer(target, asked))
 
         def do_GET(self) -> None:
-            _, _, application, _, run = self.path.split("?")[0].split("/")
+            path = unquote(self.path.split("?")[0])
+            if path.startswith("/PipelineBucket/"):
+                self._tell_object(services.read(path))
+                return
+            _, _, application, _, run = path.split("/")
             self._tell(
                 *services.answer("GetJobRun", {"applicationId": application, "jobRunId": run})
             )
@@ -143,7 +161,17 @@ def serve(services: Services, patch: pytest.MonkeyPatch) -> Iterator[None]:
             body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
             asked = {"path": unquote(self.path), "body": json.loads(body)}
             status, _ = services.answer("PutObject", asked)
+            services.objects[asked["path"].split("?")[0]] = body
             self._tell(status, None)
+
+        def _tell_object(self, content: bytes | None) -> None:
+            missing = b"<Error><Code>NoSuchKey</Code><Message>none</Message></Error>"
+            self.send_response(404 if content is None else 200)
+            body = missing if content is None else content
+            self.send_header("Content-Length", str(len(body)))
+            self.send_header("x-amzn-RequestId", "1")
+            self.end_headers()
+            self.wfile.write(body)
 
         def _tell(self, status: int, answer: dict[str, Any] | None) -> None:
             body = b"" if answer is None else json.dumps(answer).encode()
@@ -167,6 +195,7 @@ def serve(services: Services, patch: pytest.MonkeyPatch) -> Iterator[None]:
     patch.setattr(retrier_decl, "time", SimpleNamespace(sleep=lambda seconds: None))
     patch.setattr(unsupported, "_SUPPORTED_INTEGRATION_PATTERNS", {ResourceCondition.Sync})
     patch.setattr(StateTaskServiceAwsSdk, "_normalise_parameters", _as_the_api_takes_them)
+    patch.setattr(StateTaskServiceAwsSdk, "_normalise_response", _with_objects_as_text)
     patch.setattr(StateTaskServiceUnsupported, "_normalise_parameters", _as_the_api_takes_them)
     patch.setattr(StateTaskServiceUnsupported, "_from_error", _as_a_failed_task)
     patch.setattr(StateTaskServiceUnsupported, "_eval_integration_pattern", _follow_run)
@@ -189,6 +218,12 @@ def _as_the_api_takes_them(task: Any, parameters: dict[str, Any], *_: Any, **__:
     task._to_boto_request(
         parameters, client.meta.service_model.operation_model(operation).input_shape
     )
+
+
+def _with_objects_as_text(task: Any, response: dict[str, Any], *_: Any, **__: Any) -> None:
+    for name, value in response.items():
+        if isinstance(value, StreamingBody):
+            response[name] = value.read().decode()
 
 
 def _follow_run(task: Any, *, env: Any, resource_runtime_part: Any, **_: Any) -> None:

@@ -24,6 +24,7 @@ STARS_BY_DESIGN = {
     ("JobRole", "FindLogs"),
     # Alarms are encrypted; the key's policy means "this key", as above.
     ("Key", "AlarmsOfThisAccount"),
+    ("Key", "JobsOfThisAccount"),
     # Deployment groups of this stack, whose names CloudFormation makes.
     ("PreTraffic", "Report"),
     # Exports and runs get their ids when they start.

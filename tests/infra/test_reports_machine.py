@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -34,12 +35,12 @@ class Machine:
                 if state["Type"] == "Task":
                     state["TimeoutSeconds"] = 1
 
-    def run(self, name: str = "night-1") -> Any:
+    def run(self, name: str = "night-1", at: str | None = None) -> Any:
         interpretation = executions._import_interpreter().Interpretation(
             json.dumps(self.definition),
             machine_arn=ARN,
             arn=f"{ARN.replace('stateMachine', 'execution')}:{name}",
-            given={},
+            given={} if at is None else {"at": at},
             run=lambda function, event: pytest.fail(f"{function} is no part of this"),
             clock=ManualClock(),
         )
@@ -89,7 +90,7 @@ def test_jobs_start_when_the_last_export_has_ended(machine: Machine) -> None:
     assert max(i for i, name in enumerate(names) if name == "DescribeExport") < names.index(
         "StartJobRun"
     )
-    assert names.index("PutObject") == len(names) - 1
+    assert names[-1] == "PutObject"
     # One wait for each look at an export, a minute long.
     assert machine.services.waits == [60] * names.count("DescribeExport") == [60] * 5
 
@@ -120,7 +121,7 @@ def arguments(asked: dict[str, Any]) -> list[str]:
 
 def test_what_was_made_from_what_is_recorded_beside_the_reports(machine: Machine) -> None:
     machine.run("night-7")
-    (record,) = machine.services.of("PutObject")
+    _, record = machine.services.of("PutObject")
     assert record["path"].split("?")[0] == "/ReportsBucket/runs/night-7.json"
     assert record["body"]["reports"] == ["billing", "backlog"]
     assert {name: each["folder"] for name, each in record["body"]["exports"].items()} == {
@@ -184,7 +185,7 @@ def test_a_job_that_failed_is_named_and_the_other_report_is_made(
     assert ending.error == f"JobFailed: The {broken} job, run run-{broken}: FAILED: exit code 2"
     followed = {each["jobRunId"] for each in machine.services.of("GetJobRun")}
     assert followed == {"run-billing", "run-backlog"}
-    assert machine.services.of("PutObject") == [], f"{whole} alone is no complete run"
+    assert machine.services.of("PutObject") == [kept_chain(machine)], f"{whole} alone is no run"
 
 
 def test_a_job_that_cannot_be_started_is_told_with_the_reason(machine: Machine) -> None:
@@ -193,7 +194,7 @@ def test_a_job_that_cannot_be_started_is_told_with_the_reason(machine: Machine) 
     assert ending.status == "FAILED"
     assert "The billing job: " in ending.error
     assert "slow down" in ending.error
-    assert machine.services.of("PutObject") == []
+    assert machine.services.of("PutObject") == [kept_chain(machine)]
 
 
 def test_a_job_that_does_not_end_is_given_up(machine: Machine) -> None:
@@ -202,4 +203,97 @@ def test_a_job_that_does_not_end_is_given_up(machine: Machine) -> None:
     ending = machine.run()
     assert ending.status == "FAILED"
     assert ending.error == "ReportFailed: The backlog job: JobTimedOut: no end within 130 minutes"
-    assert machine.services.of("PutObject") == []
+    assert machine.services.of("PutObject") == [kept_chain(machine)]
+
+
+def kept_chain(machine: Machine) -> dict[str, Any]:
+    """The request that keeps the exports for the next night."""
+    (request,) = (each for each in machine.services.of("PutObject") if "chain" in each["path"])
+    return request
+
+
+def nights(machine: Machine, count: int, first: int = 1) -> list[list[str]]:
+    """What each night exports, table by table: the days of the window, or `whole`."""
+    made = []
+    for night in range(first, first + count):
+        machine.services.calls.clear()
+        machine.services.export_id = f"0170000000000{night}-aa"
+        ending = machine.run(f"night-{night}", at=f"2026-11-{night:02}T01:30:00Z")
+        assert ending.status == "SUCCEEDED", ending.error
+        asked = machine.services.of("ExportTableToPointInTime")
+        made.append([window(each) for each in sorted(asked, key=lambda each: each["TableArn"])])
+    return made
+
+
+def window(asked: dict[str, Any]) -> str:
+    if asked["ExportType"] == "FULL_EXPORT":
+        assert "IncrementalExportSpecification" not in asked
+        return f"whole {day(asked['ExportTime'])}"
+    wanted = asked["IncrementalExportSpecification"]
+    assert wanted["ExportViewType"] == "NEW_AND_OLD_IMAGES"
+    return f"{day(wanted['ExportFromTime'])} to {day(wanted['ExportToTime'])}"
+
+
+def day(time: Any) -> str:
+    moment = datetime.fromtimestamp(time, UTC) if isinstance(time, int | float) else time
+    return str(moment)[8:10]
+
+
+def test_a_whole_export_a_week_and_windows_between(machine: Machine) -> None:
+    made = nights(machine, 9)
+    assert [each[0] for each in made] == [
+        "whole 01", "01 to 02", "02 to 03", "03 to 04", "04 to 05", "05 to 06", "06 to 07",
+        "whole 08", "08 to 09",
+    ]  # fmt: skip
+    assert all(len(set(each)) == 1 and len(each) == 3 for each in made)
+
+
+def test_jobs_read_the_whole_export_and_every_window_after_it(machine: Machine) -> None:
+    nights(machine, 3)
+    folders = [
+        f"s3://PipelineBucket/exports/{{}}/AWSDynamoDB/0170000000000{night}-aa"
+        for night in (1, 2, 3)
+    ]
+    options = billing_command._parser().parse_args(arguments(machine.job("billing")))
+    assert options.exports == [folder.format("usage") for folder in folders]
+    options = backlog_command._parser().parse_args(arguments(machine.job("backlog")))
+    assert options.exports == [folder.format("messages") for folder in folders]
+    assert options.directories == [folder.format("directory") for folder in folders]
+
+
+def test_a_window_that_is_refused_is_a_whole_export(machine: Machine) -> None:
+    nights(machine, 2)
+    machine.services.calls.clear()
+    machine.services.refusing["ExportTableToPointInTime"] = [400] * 15
+    ending = machine.run("night-9", at="2026-11-09T01:30:00Z")
+    assert ending.status == "SUCCEEDED", ending.error
+    assert {window(each) for each in machine.services.of("ExportTableToPointInTime")[-3:]} == {
+        "whole 09"
+    }
+    assert json.loads(machine.services.objects["/PipelineBucket/chain.json"])["nights"] == 0
+
+
+@pytest.mark.parametrize(("items", "executors"), [(5, 2), (20_000_000, 8), (200_000_000, 16)])
+def test_jobs_are_as_large_as_the_last_whole_export(
+    machine: Machine, items: int, executors: int
+) -> None:
+    machine.services.items = items
+    nights(machine, 1)
+    machine.services.items = 7
+    nights(machine, 2, first=2)
+    for job in ("billing", "backlog"):
+        parameters = machine.job(job)["jobDriver"]["sparkSubmit"]["sparkSubmitParameters"]
+        assert f"spark.dynamicAllocation.maxExecutors={executors} " in parameters
+
+
+def test_a_job_is_tagged_and_tried_twice_and_its_pages_are_encrypted(machine: Machine) -> None:
+    machine.run()
+    for job in ("billing", "backlog"):
+        asked = machine.job(job)
+        assert asked["retryPolicy"] == {"maxAttempts": 2}
+        assert set(asked["tags"]) == {"stage", "account", "report"}
+        monitoring = asked["configurationOverrides"]["monitoringConfiguration"]
+        assert monitoring["managedPersistenceMonitoringConfiguration"] == {
+            "enabled": True,
+            "encryptionKeyArn": "Key.Arn",
+        }
