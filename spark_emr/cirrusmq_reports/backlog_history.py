@@ -18,7 +18,7 @@ _DAY_LETTERS = len("2026-11-20")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class History:
-    """What a run rewrites of the backlog table, and which times later trends read."""
+    """The parts of the backlog table that a run rewrites, and the times that trends read."""
 
     month: str
     """The month that has a part for each day."""

@@ -1,4 +1,4 @@
-"""What a run of billing has to do: gaps in what the exports show, days and months to replace."""
+"""The plan of a run of billing: gaps between exports, days and months to replace."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Gap(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class State:
-    """What the current invoices were made from."""
+    """The exports that the current invoices were made from."""
 
     to_ms: int = 0
     """The end of the exports; 0 before the first run."""

@@ -62,7 +62,7 @@ class _Reader:
             raise self._error(line, f"does not belong here: {line.text}")
 
     def _inside(self, above: _Line) -> Value:
-        """What is indented under a name without a value."""
+        """The block that is indented under a name without a value."""
         if self._place == len(self._lines) or self._lines[self._place].indent <= above.indent:
             raise self._error(above, f"nothing follows: {above.text}")
         first = self._lines[self._place]

@@ -9,7 +9,7 @@ runs/billing/<run>/invoices/2026-11/<account>-USD.csv
 ```
 
 A pointer has the run's state in its first line, then a line for each part of a table with the run
-that wrote it: a part that did not change stays where it is. Whatever fails before the pointer is
+that wrote it: a part that did not change stays where it is. A failure before the pointer is
 replaced leaves files that nobody reads; a later run removes them::
 
     run 1   writes its folders ──> pointer: run 1
@@ -57,7 +57,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """What a pointer names; nothing before the first run."""
+    """The parts that a pointer names; none before the first run."""
 
     run: str = ""
     state: Mapping[str, Any] = field(default_factory=dict)

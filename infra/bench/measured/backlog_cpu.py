@@ -146,7 +146,7 @@ def _reported(output: Path) -> Figures:
             row["hottest_partition"],
             row["hottest_partition_share"],
         ]
-        for path in output.glob("summaries/backlog/*.json")
+        for path in output.glob("runs/backlog/*/summaries/*.json")
         for row in json.loads(path.read_text())["resources"]
     }
 

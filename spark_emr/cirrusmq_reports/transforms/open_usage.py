@@ -31,7 +31,7 @@ class Reach:
 def open_usage(shown: DataFrame, earlier: DataFrame, reach: Reach) -> DataFrame:
     """The columns OPEN_USAGE and `shown_to_ms`, of months after `closed_through`.
 
-    Days that the exports show replace those of earlier reports. Where a closed month would have
+    Days that the exports show replace those of earlier reports. If a closed month would have
     changed by that, the difference is usage of the open month::
 
         closed   queue:q sent Nov 5, 12:00    100        (stays)
