@@ -21,7 +21,7 @@ AT_MS = 1_795_161_600_000  # 2026-11-20T08:00:00Z
 HOUR_MS, DAY_MS = 3_600_000, 86_400_000
 TABLES = REPOSITORY / "spark_emr/tables.sql"
 README = REPOSITORY / "spark_emr/README.md"
-TYPES = {"STRING": "VARCHAR", "INT": "INTEGER", "TIMESTAMP": "TIMESTAMP WITH TIME ZONE"}
+TYPES = {"STRING": "VARCHAR", "INT": "INTEGER"}
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +44,6 @@ def reports(tmp_path_factory: pytest.TempPathFactory, spark: Any) -> Path:
 def database(reports: Path, monkeypatch: pytest.MonkeyPatch) -> duckdb.DuckDBPyConnection:
     monkeypatch.chdir(reports)
     connection = duckdb.connect()
-    connection.execute("SET timezone = 'UTC'")
     connection.execute(TABLES.read_text())
     return connection
 
