@@ -168,6 +168,7 @@ def subscriber() -> Iterator[Subscriber]:
         yield made
 
 
+@pytest.mark.long
 def test_the_invoice_equals_the_ledger_of_the_calls(
     tmp_path: Path, start: Start, jobs: Jobs, subscriber: Subscriber
 ) -> None:
