@@ -11,9 +11,9 @@ from typing import Any
 
 import duckdb
 import pytest
-from cfnlint.decode import cfn_yaml  # type: ignore[import-untyped]
 from tests.spark.job_runs import REPOSITORY, Jobs, rows_in, summaries_in
 
+from cirrusmq_local.cloud.cloudformation import read
 from synthetic_messages import Messages, directory_export
 from synthetic_usage import Usage
 
@@ -79,7 +79,7 @@ def test_the_readmes_query_runs(database: duckdb.DuckDBPyConnection) -> None:
 
 
 def glue_tables() -> dict[str, dict[str, Any]]:
-    template = cfn_yaml.load(str(REPOSITORY / "infra/reports/template.yaml"))
+    template = read(REPOSITORY / "infra/reports/template.yaml")
     return {
         held["Properties"]["TableInput"]["Name"]: held["Properties"]["TableInput"]
         for held in template["Resources"].values()
