@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from cirrusmq.base.decoding import decode_json
 from cirrusmq.base.limits import LABELS
 from cirrusmq.model.queue import Queue, QueueAttributes
 from cirrusmq.queues.counts import Counts
@@ -116,7 +117,7 @@ def _read_redrive(
     if not value:
         return None
     try:
-        policy = msgspec.json.decode(value, type=RedrivePolicy)
+        policy = decode_json(value, RedrivePolicy)
         count = int(policy.maxReceiveCount)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, ValueError) as error:
         raise _invalid("RedrivePolicy") from error
