@@ -201,11 +201,6 @@ class Outputs:
             raise BadInput(f"{self._pointer}: not a pointer to reports") from None
 
 
-def summary_path(run: str, report: str, account: str) -> str:
-    """The path of an account's summary below the output folder."""
-    return f"{RUNS}/{report}/{run}/{_SUMMARIES}/{_file_name(account)}.json"
-
-
 def _file_name(account: str) -> str:
     return quote(account, safe=_NAME_SAFE)
 

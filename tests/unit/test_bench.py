@@ -36,6 +36,7 @@ from bench.counted.lives import (
 )
 from bench.drawing import svg
 from bench.measured import calls
+from cirrusmq_local.commands import prices
 
 KB = 1_024
 
@@ -154,7 +155,7 @@ def test_a_push_takes_more_calls_where_there_is_more_to_post() -> None:
     one = cost.pushed_usage(SINGLE_1_KB, (0, 0), metered=0)
     waiting = (5 * cost.PUSH_MS + 15 * cost.SHARING_MS + 300 * cost.POSTING_MS) / 1_000
     alone = (cost.PUSH_MS + 19 * cost.SHARING_MS) / 1_000
-    assert usage.gb_seconds - one.gb_seconds == pytest.approx((waiting - alone) * cost.PUSH_GB)
+    assert usage.gb_seconds - one.gb_seconds == pytest.approx((waiting - alone) * prices.PUSH_GB)
 
 
 def test_a_batch_of_1_mb_is_pushed_by_as_many_calls_as_one_of_16_kb() -> None:

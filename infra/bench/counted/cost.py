@@ -55,8 +55,6 @@ FANNING_MS = 3
 """Assumed: so much longer for each further parcel that fan_out puts: its CPU time (`push_cpu`)."""
 PUT_MS, GET_MS = 30, 20
 """Assumed: that calls with an object take longer, the writing one and the reading one."""
-CALL_GB, HOT_GB, PUSH_GB = 0.5, 0.25, 0.25
-"""Of functions behind the API, of the two that are called for each message, and of push."""
 USED_AT_BEST = 0.7
 """Of provisioned capacity: the share that auto scaling aims at, which no whole day reaches."""
 USED_IN_A_DAY = (0.45, 0.6)
@@ -188,11 +186,11 @@ def _usage(
     objects = objects or Requests()
     puts = objects["PutObject"] + objects["CopyObject"]
     gets = objects["GetObject"]
-    seconds = (calls + fan_outs + meters) * CALL_MS / 1_000 * CALL_GB
-    seconds += fan_outs * (SUBSCRIPTIONS - 1) * FANNING_MS / 1_000 * CALL_GB
-    seconds += (sends * SEND_MS + receives * receive_ms) / 1_000 * HOT_GB
-    put_gb = HOT_GB if sends else CALL_GB
-    seconds += puts * PUT_MS / 1_000 * put_gb + gets * GET_MS / 1_000 * HOT_GB
+    seconds = (calls + fan_outs + meters) * CALL_MS / 1_000 * prices.CALL_GB
+    seconds += fan_outs * (SUBSCRIPTIONS - 1) * FANNING_MS / 1_000 * prices.CALL_GB
+    seconds += (sends * SEND_MS + receives * receive_ms) / 1_000 * prices.HOT_GB
+    put_gb = prices.HOT_GB if sends else prices.CALL_GB
+    seconds += puts * PUT_MS / 1_000 * put_gb + gets * GET_MS / 1_000 * prices.HOT_GB
     push_ms = pushes * PUSH_MS + (pushed - pushes) * SHARING_MS
     push_ms += pushed * (workload.count - 1) * POSTING_MS
     return Usage(
@@ -201,7 +199,7 @@ def _usage(
         read_units=units[1],
         calls=calls + sends + receives,
         invocations=fan_outs + meters + pushes,
-        gb_seconds=seconds + push_ms / 1_000 * PUSH_GB,
+        gb_seconds=seconds + push_ms / 1_000 * prices.PUSH_GB,
         puts=puts,
         gets=gets,
     )

@@ -16,9 +16,8 @@ from .polls import POLL_SECONDS, idle_units
 MONTH_SECONDS = 30 * 86_400
 MEMORY_GB = {"512 MB": 0.5, "256 MB": 0.25}
 PARTITIONS = 4
-CALL_SECONDS, FAN_OUT_GB, HOT_GB = 0.025, 0.5, 0.25
-"""Assumed of each call of ours, beside the time for which `push` waits for the function; the
-latter memory is that of a send and of a push."""
+CALL_SECONDS = 0.025
+"""Assumed of each call of ours, beside the time for which `push` waits for the function."""
 HANDLER_SECONDS = (0.1, 1.0)
 """How long the function may take for a batch."""
 
@@ -51,7 +50,7 @@ def handed_dollars(workload: Workload, handler_seconds: float) -> dict[str, floa
     time is not among them.
     """
     write_units, read_units = handed_life(workload, PARTITIONS)
-    gb_seconds = CALL_SECONDS * (FAN_OUT_GB + 2 * HOT_GB)
+    gb_seconds = CALL_SECONDS * (prices.CALL_GB + prices.HOT_GB + prices.PUSH_GB)
     lines = {
         "writes": write_units * prices.WRITE_UNITS_PER_MILLION,
         "reads": read_units * prices.READ_UNITS_PER_MILLION,
@@ -59,7 +58,7 @@ def handed_dollars(workload: Workload, handler_seconds: float) -> dict[str, floa
         "Lambda calls": 3 * prices.LAMBDA_REQUESTS_PER_MILLION,
         "Lambda time": gb_seconds * prices.LAMBDA_GB_SECOND * prices.MILLION,
         "waiting for the function": handler_seconds
-        * HOT_GB
+        * prices.PUSH_GB
         * prices.LAMBDA_GB_SECOND
         * prices.MILLION,
     }

@@ -10,8 +10,6 @@ from typing import Any
 from cirrusmq_local.commands import prices
 from cirrusmq_local.commands.load import Outcome, make_body
 
-DELETE_GB, HOT_GB = 0.5, 0.25
-"""Memory of the functions, as the template gives it."""
 SEND_BYTES = 4_194_304
 """At most in one send or publish, and of one message."""
 URLS = {"http": {"endpoint": "http://127.0.0.1:9/"}}
@@ -117,7 +115,9 @@ def dollars(outcome: Outcome, units: tuple[float, float], partitions: int) -> di
     calls = outcome.calls
     made = sum(len(each.seconds) + len(each.failed) for each in calls.values())
     seconds = {kind: sum(each.seconds) for kind, each in calls.items()}
-    gb_seconds = seconds["delete"] * DELETE_GB + (seconds["send"] + seconds["receive"]) * HOT_GB
+    gb_seconds = (
+        seconds["delete"] * prices.CALL_GB + (seconds["send"] + seconds["receive"]) * prices.HOT_GB
+    )
     reads = outcome.sent * units[1] + outcome.empty_receives * partitions * LOOK_UNITS
     amounts = {
         "writes": outcome.sent * units[0] * prices.WRITE_UNITS_PER_MILLION,

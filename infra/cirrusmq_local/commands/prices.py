@@ -20,6 +20,9 @@ READ_UNIT_HOUR = 0.00013
 HTTP_API_PER_MILLION = 1.00
 LAMBDA_REQUESTS_PER_MILLION = 0.20
 LAMBDA_GB_SECOND = 0.0000133334
+CALL_GB, HOT_GB, PUSH_GB = 0.5, 0.25, 0.25
+"""Memory of our functions, as the template gives it: of those behind the API and at the stream, of
+`send` and `receive` among them, and of `push`."""
 
 SNAPSHOT_GB_SECOND = 0.0000015046
 """Of a version's memory while it is published (SnapStart for Python)."""

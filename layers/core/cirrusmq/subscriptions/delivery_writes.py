@@ -59,15 +59,7 @@ def note_late(core: Core, subscription_id: str) -> None:
     look:    reads the state ── reads the partitions ───────────── clean = k ? no: late
     fan-out:                       puts a parcel before k ── late + 1, no clean
     """
-    request = {
-        "TableName": core.tables.messages,
-        "Key": state_key(subscription_id),
-        "UpdateExpression": "ADD late :one REMOVE clean",
-        "ConditionExpression": "attribute_exists(pk)",
-        "ExpressionAttributeValues": {":one": {"N": "1"}},
-    }
-    with contextlib.suppress(ConditionFailed):  # the subscription was deleted
-        core.store.write("UpdateItem", request)
+    _note(core, subscription_id, "ADD late :one REMOVE clean")
 
 
 def note_delayed(core: Core, subscription_id: str) -> None:
@@ -76,10 +68,14 @@ def note_delayed(core: Core, subscription_id: str) -> None:
     A:  holds ── looks: nothing ─────────────────── release? delays has changed: looks again
     fan-out:                     puts m ── delays + 1
     """
+    _note(core, subscription_id, "ADD delays :one")
+
+
+def _note(core: Core, subscription_id: str, expression: str) -> None:
     request = {
         "TableName": core.tables.messages,
         "Key": state_key(subscription_id),
-        "UpdateExpression": "ADD delays :one",
+        "UpdateExpression": expression,
         "ConditionExpression": "attribute_exists(pk)",
         "ExpressionAttributeValues": {":one": {"N": "1"}},
     }

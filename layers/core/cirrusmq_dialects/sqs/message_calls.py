@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping
-from typing import Any, TypeAlias
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias, TypeVar
 
 from msgspec.structs import replace
 
@@ -40,6 +40,7 @@ from cirrusmq_dialects.sqs.names import FIFO, arn, shown_name
 from cirrusmq_dialects.sqs.reading import Members, entries, integer, needed_text, text, texts
 
 Result: TypeAlias = dict[str, Any]
+T = TypeVar("T")
 BATCH_BYTES = 1_048_576
 _DELAY, _VISIBILITY, _WAIT = (0, 900), (0, 43_200), (0, 20)
 _ANSWER_SECONDS = 2
@@ -113,15 +114,7 @@ def send_message_batch(asked: Asked) -> Result:
     """Send up to 10 messages, each for itself."""
     queue = asked.find(SEND)
     listed = entries(asked.members, "SendMessageBatchRequestEntry")
-    drafts: dict[str, _Draft] = {}
-    failed: list[Result] = []
-    for entry in listed:
-        try:
-            drafts[entry["Id"]] = _Draft(queue, entry)
-        except SqsError as error:
-            if error.whole:
-                raise
-            failed.append(_failure(entry["Id"], error))
+    drafts, failed = _read_each(listed, lambda entry: _Draft(queue, entry))
     size = sum(draft.content.size_bytes for draft in drafts.values())
     most = min(BATCH_BYTES, asked.core.settings.batch_bytes)
     if size > most:
@@ -191,7 +184,7 @@ def delete_message_batch(asked: Asked) -> Result:
     """End messages, each for itself."""
     queue = asked.find(RECEIVE)
     listed = entries(asked.members, "DeleteMessageBatchRequestEntry")
-    handles, failed = _handles(listed)
+    handles, failed = _read_each(listed, _handle)
     results = {}
     if handles:
         found = list(dict.fromkeys(handles.values()))
@@ -220,14 +213,8 @@ def change_message_visibility_batch(asked: Asked) -> Result:
     """Hide messages for longer or shorter, each for itself."""
     queue = asked.find(RECEIVE)
     listed = entries(asked.members, "ChangeMessageVisibilityBatchRequestEntry")
-    seconds: dict[str, int] = {}
-    failed: list[Result] = []
-    for entry in listed:
-        try:
-            seconds[entry["Id"]] = _seconds(entry)
-        except SqsError as error:
-            failed.append(_failure(entry["Id"], error))
-    handles, unread = _handles([entry for entry in listed if entry["Id"] in seconds])
+    seconds, failed = _read_each(listed, _seconds)
+    handles, unread = _read_each([entry for entry in listed if entry["Id"] in seconds], _handle)
     results = _hold(asked, queue, {held: seconds[name] for name, held in handles.items()})
     done: list[Result] = []
     for name, handle in handles.items():
@@ -327,16 +314,20 @@ def _handle(members: Members) -> str:
     return handle
 
 
-def _handles(listed: list[Members]) -> tuple[dict[str, str], list[Result]]:
-    """The receipts of entries by their ids, and the failures of those that have none."""
-    handles: dict[str, str] = {}
-    failed = []
+def _read_each(
+    listed: list[Members], read: Callable[[Members], T]
+) -> tuple[dict[str, T], list[Result]]:
+    """What is read of entries, by their ids, and the failures of those that are refused."""
+    found: dict[str, T] = {}
+    failed: list[Result] = []
     for entry in listed:
         try:
-            handles[entry["Id"]] = _handle(entry)
+            found[entry["Id"]] = read(entry)
         except SqsError as error:
+            if error.whole:
+                raise
             failed.append(_failure(entry["Id"], error))
-    return handles, failed
+    return found, failed
 
 
 def _seconds(members: Members) -> int:
