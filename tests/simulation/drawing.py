@@ -3,29 +3,24 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 from tests.simulation.places import Place
 from tests.simulation.scenario import (
     CANCELLED,
-    CANCELLED_SEEDS,
     DEAD,
     DELAYED,
-    DELAYED_SEEDS,
     EARLY,
-    EARLY_SEEDS,
     FAIR,
-    FAIR_SEEDS,
+    FIRST_SEEDS,
     FLOW,
-    FLOW_SEEDS,
     HALF,
-    HALF_SEEDS,
     LATE,
     NEWS,
     ORDERS,
     REWOUND,
-    REWOUND_SEEDS,
     TRIGGERS,
     Cast,
     Scenario,
@@ -69,20 +64,9 @@ _MINUTE_MS = 60_000
 
 def draw_scenario(seed: int) -> Scenario:
     """The scenario of a seed."""
-    if seed >= EARLY_SEEDS:
-        return _early_scenario(random.Random(f"early {seed}"))
-    if seed >= FAIR_SEEDS:
-        return _fair_scenario(random.Random(f"fair {seed}"))
-    if seed >= DELAYED_SEEDS:
-        return _delayed_scenario(random.Random(f"delayed {seed}"))
-    if seed >= FLOW_SEEDS:
-        return _flow_scenario(random.Random(f"flow {seed}"))
-    if seed >= CANCELLED_SEEDS:
-        return _cancelled_scenario(random.Random(f"cancelled {seed}"))
-    if seed >= REWOUND_SEEDS:
-        return _rewound_scenario(random.Random(f"rewound {seed}"))
-    if seed >= HALF_SEEDS:
-        return _half_scenario(seed)
+    for family, first in reversed(FIRST_SEEDS.items()):
+        if seed >= first:
+            return _OWN_FAMILIES[family](random.Random(f"{family.split()[0]} {seed}"))
     scenario = _special_scenario(seed)
     draw = random.Random(f"objects {seed}")
     if draw.random() < _IN_OBJECTS and not scenario.in_flight:
@@ -338,9 +322,8 @@ def _fair_scenario(draw: random.Random) -> Scenario:
     return _in_objects(draw, scenario) if draw.random() < 0.15 else scenario
 
 
-def _half_scenario(seed: int) -> Scenario:
+def _half_scenario(draw: random.Random) -> Scenario:
     """A topic's queue and group, whose producers prepare, die, and are asked for."""
-    draw = random.Random(f"half {seed}")
     orders: dict[str, Any] = {"message_retention_seconds": 345_600, "partitions": 1}
     if draw.random() < 0.3:
         orders["ordered"] = True
@@ -544,3 +527,14 @@ def _cast(draw: random.Random, family: str, orders: dict[str, Any]) -> list[Cast
     cast.append(Cast("sweeper", "sweeper", ORDERS, draw.choice((1, 3))))
     cast.append(Cast("meter", "meter", ORDERS, 0))
     return cast
+
+
+_OWN_FAMILIES: dict[str, Callable[[random.Random], Scenario]] = {
+    HALF: _half_scenario,
+    REWOUND: _rewound_scenario,
+    CANCELLED: _cancelled_scenario,
+    FLOW: _flow_scenario,
+    DELAYED: _delayed_scenario,
+    FAIR: _fair_scenario,
+    EARLY: _early_scenario,
+}

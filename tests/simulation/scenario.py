@@ -121,31 +121,31 @@ PURGED = "purged"
 OBJECTS = "objects"
 """The scenarios of any family in which messages are in the bucket."""
 REWOUND = "rewound groups"
-"""The family whose groups are rewound, or begin with what was before; its seeds are `REWOUND_SEEDS`
-and above."""
+"""The family whose groups are rewound, or begin with what was before."""
 TRIGGERS = "triggers"
 """The family whose queues or groups name a function."""
 HALF = "half"
-"""The family whose producers publish by half messages; its seeds are `HALF_SEEDS` and above."""
+"""The family whose producers publish by half messages."""
 CANCELLED = "cancelled"
-"""The family whose senders cancel and reschedule; its seeds are `CANCELLED_SEEDS` and above."""
+"""The family whose senders cancel and reschedule."""
 EARLY = "early receivers"
-"""The family whose queue gets a receiver that begins with the earliest message; its seeds are
-`EARLY_SEEDS` and above."""
+"""The family whose queue gets a receiver that begins with the earliest message."""
 FAIR = "fair"
-"""The family whose queue is fair; its seeds are `FAIR_SEEDS` and above."""
-HALF_SEEDS = 1_000_000
-REWOUND_SEEDS = 2_000_000
-CANCELLED_SEEDS = 3_000_000
+"""The family whose queue is fair."""
 FLOW = "flow"
-"""The family of URLs with a rate; its seeds are `FLOW_SEEDS` and above."""
-FLOW_SEEDS = 4_000_000
+"""The family of URLs with a rate."""
 DELAYED = "delayed"
-"""The family of messages that are published to be delivered later; its seeds are `DELAYED_SEEDS`
-and above."""
-DELAYED_SEEDS = 5_000_000
-EARLY_SEEDS = 7_000_000
-FAIR_SEEDS = 6_000_000
+"""The family of messages that are published to be delivered later."""
+FIRST_SEEDS = {
+    HALF: 1_000_000,
+    REWOUND: 2_000_000,
+    CANCELLED: 3_000_000,
+    FLOW: 4_000_000,
+    DELAYED: 5_000_000,
+    FAIR: 6_000_000,
+    EARLY: 7_000_000,
+}
+"""Of the families that have seeds of their own, each up to the first one of the next."""
 ORDERS, DEAD = Place("orders"), Place("dead")
 LATE = Place("orders/late")
 NEWS = Place("news", topic=True)

@@ -23,22 +23,7 @@ from tests.simulation.checks import RAISED
 from tests.simulation.drawing import draw_scenario
 from tests.simulation.history import Violation
 from tests.simulation.plants import PLANTS
-from tests.simulation.scenario import (
-    CANCELLED,
-    CANCELLED_SEEDS,
-    DELAYED,
-    DELAYED_SEEDS,
-    EARLY,
-    EARLY_SEEDS,
-    FAIR,
-    FAIR_SEEDS,
-    FLOW,
-    FLOW_SEEDS,
-    HALF,
-    HALF_SEEDS,
-    REWOUND,
-    REWOUND_SEEDS,
-)
+from tests.simulation.scenario import FIRST_SEEDS
 from tests.simulation.shrinking import shrink, tell
 from tests.simulation.simulation import play
 
@@ -106,23 +91,11 @@ _FAULTS = [
 ]
 
 
-_FIRST = {
-    HALF: HALF_SEEDS,
-    REWOUND: REWOUND_SEEDS,
-    CANCELLED: CANCELLED_SEEDS,
-    FLOW: FLOW_SEEDS,
-    DELAYED: DELAYED_SEEDS,
-    EARLY: EARLY_SEEDS,
-    FAIR: FAIR_SEEDS,
-}
-"""Family -> its first seed, where it has seeds of its own."""
-
-
 def _seeds(fault: str) -> Iterator[int]:
     plant = PLANTS[fault]
     if fault in LAST_FOUND_BY:
         yield LAST_FOUND_BY[fault]
-    seed, found = max((_FIRST.get(kind, 0) for kind in plant.kinds), default=0), 0
+    seed, found = max((FIRST_SEEDS.get(kind, 0) for kind in plant.kinds), default=0), 0
     while found < (MOST_SEEDS_OF_RARE if plant.rare else MOST_SEEDS):
         if not plant.kinds or draw_scenario(seed).kinds.intersection(plant.kinds):
             found += 1

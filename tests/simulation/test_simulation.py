@@ -9,15 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.simulation.scenario import (
-    CANCELLED_SEEDS,
-    DELAYED_SEEDS,
-    EARLY_SEEDS,
-    FAIR_SEEDS,
-    FLOW_SEEDS,
-    HALF_SEEDS,
-    REWOUND_SEEDS,
-)
+from tests.simulation.scenario import FIRST_SEEDS
 from tests.simulation.shrinking import shrink, tell
 from tests.simulation.simulation import Run, play
 
@@ -43,80 +35,19 @@ def test_every_promise_is_kept_for_long(first: int) -> None:
     _check(range(first, first + 250))
 
 
-@pytest.mark.parametrize("first", range(HALF_SEEDS, HALF_SEEDS + 50, SEEDS_PER_TEST))
-def test_every_promise_of_half_messages_is_kept(first: int) -> None:
+@pytest.mark.parametrize(
+    "first",
+    [first + more for first in FIRST_SEEDS.values() for more in range(0, 50, SEEDS_PER_TEST)],
+)
+def test_every_promise_of_a_family_with_seeds_of_its_own_is_kept(first: int) -> None:
     _check(range(first, first + SEEDS_PER_TEST))
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("first", range(HALF_SEEDS + 50, HALF_SEEDS + 1_050, 250))
-def test_every_promise_of_half_messages_is_kept_for_long(first: int) -> None:
-    _check(range(first, first + 250))
-
-
-@pytest.mark.parametrize("first", range(REWOUND_SEEDS, REWOUND_SEEDS + 50, SEEDS_PER_TEST))
-def test_every_promise_of_rewound_groups_is_kept(first: int) -> None:
-    _check(range(first, first + SEEDS_PER_TEST))
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("first", range(REWOUND_SEEDS + 50, REWOUND_SEEDS + 1_050, 250))
-def test_every_promise_of_rewound_groups_is_kept_for_long(first: int) -> None:
-    _check(range(first, first + 250))
-
-
-@pytest.mark.parametrize("first", range(CANCELLED_SEEDS, CANCELLED_SEEDS + 50, SEEDS_PER_TEST))
-def test_every_promise_of_cancelled_messages_is_kept(first: int) -> None:
-    _check(range(first, first + SEEDS_PER_TEST))
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("first", range(CANCELLED_SEEDS + 50, CANCELLED_SEEDS + 1_050, 250))
-def test_every_promise_of_cancelled_messages_is_kept_for_long(first: int) -> None:
-    _check(range(first, first + 250))
-
-
-@pytest.mark.parametrize("first", range(FLOW_SEEDS, FLOW_SEEDS + 50, SEEDS_PER_TEST))
-def test_no_url_gets_more_than_its_rate(first: int) -> None:
-    _check(range(first, first + SEEDS_PER_TEST))
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("first", range(FLOW_SEEDS + 50, FLOW_SEEDS + 1_050, 250))
-def test_no_url_gets_more_than_its_rate_for_long(first: int) -> None:
-    _check(range(first, first + 250))
-
-
-@pytest.mark.parametrize("first", range(DELAYED_SEEDS, DELAYED_SEEDS + 50, SEEDS_PER_TEST))
-def test_every_promise_of_delayed_publishing_is_kept(first: int) -> None:
-    _check(range(first, first + SEEDS_PER_TEST))
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("first", range(DELAYED_SEEDS + 50, DELAYED_SEEDS + 1_050, 250))
-def test_every_promise_of_delayed_publishing_is_kept_for_long(first: int) -> None:
-    _check(range(first, first + 250))
-
-
-@pytest.mark.parametrize("first", range(EARLY_SEEDS, EARLY_SEEDS + 50, SEEDS_PER_TEST))
-def test_every_promise_of_early_receivers_is_kept(first: int) -> None:
-    _check(range(first, first + SEEDS_PER_TEST))
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("first", range(EARLY_SEEDS + 50, EARLY_SEEDS + 1_050, 250))
-def test_every_promise_of_early_receivers_is_kept_for_long(first: int) -> None:
-    _check(range(first, first + 250))
-
-
-@pytest.mark.parametrize("first", range(FAIR_SEEDS, FAIR_SEEDS + 50, SEEDS_PER_TEST))
-def test_every_promise_of_fair_queues_is_kept(first: int) -> None:
-    _check(range(first, first + SEEDS_PER_TEST))
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("first", range(FAIR_SEEDS + 50, FAIR_SEEDS + 1_050, 250))
-def test_every_promise_of_fair_queues_is_kept_for_long(first: int) -> None:
+@pytest.mark.parametrize(
+    "first", [first + more for first in FIRST_SEEDS.values() for more in range(50, 1_050, 250)]
+)
+def test_every_promise_of_a_family_with_seeds_of_its_own_is_kept_for_long(first: int) -> None:
     _check(range(first, first + 250))
 
 
