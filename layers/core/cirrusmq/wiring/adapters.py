@@ -200,10 +200,9 @@ class Unprocessed:
         self._client.delete_message(QueueUrl=os.environ["UNPROCESSED_QUEUE"], ReceiptHandle=handle)
 
 
-def _patient_client(session: botocore.session.Session, service: str) -> Any:
-    """A client of which a call may be repeated once: few calls need it, and none without it."""
-    limits = Config(connect_timeout=2, read_timeout=5, retries={"total_max_attempts": 2})
-    return session.create_client(service, config=limits)
+def _patience() -> Config:
+    """Of a client of which a call may be repeated once: few calls need it, and none without it."""
+    return Config(connect_timeout=2, read_timeout=5, retries={"total_max_attempts": 2})
 
 
 class SecretDocument:
@@ -214,7 +213,7 @@ class SecretDocument:
 
     @cached_property
     def _client(self) -> Any:
-        return _patient_client(self._session, "secretsmanager")
+        return self._session.create_client("secretsmanager", config=_patience())
 
     def __call__(self) -> str:
         answer = self._client.get_secret_value(SecretId=os.environ["SECRET_ARN"])
@@ -233,7 +232,7 @@ class KeySealing:
 
     @cached_property
     def _client(self) -> Any:
-        return _patient_client(self._session, "kms")
+        return self._session.create_client("kms", config=_patience())
 
     def seal(self, key_id: str, secret: str) -> bytes:
         """The secret, encrypted; Unavailable."""
