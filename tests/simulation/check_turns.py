@@ -77,7 +77,10 @@ def check_in_flight(scenario: Scenario, book: Book) -> Iterator[Violation]:
     """(delivery, the moment from which it may be free)"""
     for (reader, _), track in book.tracks.items():
         for delivery in track.deliveries if reader == "orders" else ():
-            acts = (act.call.begun for act in track.acts if act.delivery is delivery)
+            # A repeated receive answers the receipt of the first one.
+            acts = (
+                act.call.begun for act in track.acts if act.delivery.receipt == delivery.receipt
+            )
             held.append((delivery, min(acts, default=1 << 60)))
     for call in book.by_kind["receive"]:
         if call.place != "orders" or not call.known:

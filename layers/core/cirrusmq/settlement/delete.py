@@ -164,7 +164,8 @@ def _took_parcel(core: Core, failed: ConditionFailed, held: Held) -> bool:
 
     Nobody else removes it while the lease lasts, by any clock. After its end, which its holder may
     have put off, the answer is that the receipt is stale: a message may come again whose delete was
-    refused, but never one whose delete was answered.
+    refused, but never one whose delete was answered. A holder that gave the message back and then
+    deletes it all the same may be told that it did.
     """
     return failed.repeated and core.now_ms() + core.skew_ms < lease_end_ms(held.receipt.nonce)
 
