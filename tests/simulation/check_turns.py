@@ -36,9 +36,13 @@ def check_turns(scenario: Scenario, book: Book) -> Iterator[Violation]:
         return  # the delay is not known, or a group is passed over with reason
     delay_ms = 1_000 * scenario.queues["orders"].get("delay_seconds", 0)
     calls = [call for call in book.by_kind["receive"] if call.place == "orders"]
+    seen: set[str] = set()
+    """A message that was rewound waits anew, from a time that is not known."""
     for call in calls:
         for delivery in call.answer if call.known else ():
-            if delivery.count == 1 and delivery.dead is None:
+            first = delivery.id not in seen
+            seen.add(delivery.id)
+            if first and delivery.count == 1 and delivery.dead is None:
                 due_ms = delivery.sent_ms + max(delay_ms, LONGEST_DELAY_MS) + SEEN_MS
                 yield from _wait_of(delivery, due_ms, calls)
 
