@@ -110,6 +110,7 @@ def test_each_type_is_made_and_deleted(stack: Stack, acme: Client) -> None:
         ("Audit", "Receiver", {"Queue": "orders", "Name": "audit"}),
         ("Partner", "Grant", {"Queue": "orders", "To": "partner", "Permission": "send"}),
         ("Sales", "Topic", {"Name": "sales", "Attributes": {"partitions": "3"}}),
+        ("Press", "TopicGrant", {"Topic": "sales", "To": "press", "Permission": "subscribe"}),
         (
             "Billing",
             "Subscription",
@@ -141,6 +142,7 @@ def test_each_type_is_made_and_deleted(stack: Stack, acme: Client) -> None:
     assert acme.get("/queues/orders/receivers/audit").status == 200
     assert acme.get("/queues/orders/grants/partner").json["permission"] == "send"
     assert acme.get("/topics/sales").json["partitions"] == 3
+    assert acme.get("/topics/sales/grants/press").json["permission"] == "subscribe"
     assert acme.get("/topics/sales/subscriptions/group").json["ordered"] is True
     assert acme.get("/topics/sales/subscriptions/billing").json["endpoint"] == "orders"
     for logical_id in reversed(made):
@@ -256,6 +258,8 @@ def test_updates_of_the_other_types_change_them_in_place(stack: Stack, acme: Cli
     made = stack.create("Group", "Subscription", **group, Attributes={"protocol": "pull"})
     grant = {"Queue": "orders", "To": "partner"}
     granted = stack.create("Grant", "Grant", **grant, Permission="send")
+    press = {"Topic": "sales", "To": "press"}
+    shared = stack.create("Press", "TopicGrant", **press, Permission="info")
     audit = {"Queue": "orders", "Name": "audit"}
     receiver = stack.create("Audit", "Receiver", **audit)
     for answer, physical_id in (
@@ -272,12 +276,14 @@ def test_updates_of_the_other_types_change_them_in_place(stack: Stack, acme: Cli
             made,
         ),
         (stack.ask("Update", "Grant", "Grant", granted, **grant, Permission="info"), granted),
+        (stack.ask("Update", "Press", "TopicGrant", shared, **press, Permission="full"), shared),
         (stack.ask("Update", "Audit", "Receiver", receiver, **audit), receiver),
     ):
         assert (answer["Status"], answer["PhysicalResourceId"]) == ("SUCCESS", physical_id)
     assert acme.get("/topics/sales").json["description"] is None
     assert acme.get("/topics/sales/subscriptions/group").json["filter"] == {"tags": ["paid"]}
     assert acme.get("/queues/orders/grants/partner").json["permission"] == "info"
+    assert acme.get("/topics/sales/grants/press").json["permission"] == "full"
     fixed = {"start": "earliest"}
     answer = stack.ask("Update", "Audit", "Receiver", receiver, **audit, Attributes=fixed)
     assert answer["Status"] == "FAILED"

@@ -19,9 +19,9 @@ from typing import Literal, NamedTuple, TypeAlias, get_args
 
 from cirrusmq.base.names import new_id
 
-Kind: TypeAlias = Literal["queue", "topic", "receiver", "subscription", "grant"]
+Kind: TypeAlias = Literal["queue", "topic", "receiver", "subscription", "grant", "topic_grant"]
 _KINDS: tuple[Kind, ...] = get_args(Kind)
-_NESTED = ("receiver", "subscription", "grant")
+_NESTED = ("receiver", "subscription", "grant", "topic_grant")
 _REMEMBERED = 32
 """Ids that a name keeps of earlier names; CloudFormation takes 1,024 characters."""
 
@@ -36,7 +36,7 @@ class Place(NamedTuple):
 
     def __str__(self) -> str:
         within = f"{self.parent}/" if self.parent else ""
-        return f"{self.kind} {within}{self.name}"
+        return f"{self.kind.replace('_', ' ')} {within}{self.name}"
 
 
 class Identity(NamedTuple):

@@ -10,14 +10,14 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 from msgspec import field
 
-from cirrusmq.access.grants import Permission
+from cirrusmq.access.grants import Permission, TopicPermission
 from cirrusmq.base.errors import InvalidParameter
 from cirrusmq.base.names import ACCOUNT_NAME, check_name
 from cirrusmq.base.shapes import convert_texts
 from cirrusmq.model.queue import QueueInput, ReceiverInput
 from cirrusmq.model.topic import SubscriptionInput, TopicInput
 from cirrusmq_lambda.custom_resources.identity import Place
-from cirrusmq_lambda.routes.access import GrantRequest
+from cirrusmq_lambda.routes.access import GrantRequest, TopicGrantRequest
 
 
 class CustomRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -115,12 +115,30 @@ class GrantProperties(_Properties, frozen=True, kw_only=True):
         return Place(self.account, "grant", self.to, self.queue)
 
 
+class TopicGrantProperties(_Properties, frozen=True, kw_only=True):
+    """Of `Custom::CirrusMQTopicGrant`: `To` is the account that may use the topic."""
+
+    topic: str
+    to: str
+    permission: TopicPermission
+
+    @property
+    def attributes(self) -> TopicGrantRequest:
+        """The grant's body, as a call over HTTP has it."""
+        return TopicGrantRequest(permission=self.permission)
+
+    @property
+    def place(self) -> Place:
+        return Place(self.account, "topic_grant", self.to, self.topic)
+
+
 Properties: TypeAlias = (
     QueueProperties
     | TopicProperties
     | ReceiverProperties
     | SubscriptionProperties
     | GrantProperties
+    | TopicGrantProperties
 )
 TYPES: dict[str, type[Properties]] = {
     "Custom::CirrusMQQueue": QueueProperties,
@@ -128,6 +146,7 @@ TYPES: dict[str, type[Properties]] = {
     "Custom::CirrusMQReceiver": ReceiverProperties,
     "Custom::CirrusMQSubscription": SubscriptionProperties,
     "Custom::CirrusMQGrant": GrantProperties,
+    "Custom::CirrusMQTopicGrant": TopicGrantProperties,
 }
 
 

@@ -28,7 +28,7 @@ from cirrusmq.storage import counters
 from cirrusmq.subscriptions import management, subscriptions, topics
 from cirrusmq.subscriptions.state import read_state
 from cirrusmq_lambda.custom_resources.identity import Place
-from cirrusmq_lambda.routes.access import GrantRequest
+from cirrusmq_lambda.routes.access import GrantRequest, TopicGrantRequest
 
 T = TypeVar("T")
 
@@ -125,33 +125,53 @@ class ReceiverResource(Resource):
 
 
 class GrantResource(Resource):
-    """A grant; it has no id, and is known by its queue's."""
+    """A grant on a queue; it has no id, and is known by its queue's."""
 
     has_own_id = False
 
     def find(self) -> str | None:
-        granted = _found(self._granted)
-        return granted.queue_id if granted else None
+        return self._holder().id if _found(self._granted) else None
 
-    def create(self, resource_id: str, given: GrantRequest) -> str:
-        queue = self._queue()
-        granted = _found(self._granted)
+    def create(self, resource_id: str, given: GrantRequest | TopicGrantRequest) -> str:
+        holder_id, granted = self._holder().id, _found(self._granted)
         if granted is not None and granted.permission != given.permission:
             raise AlreadyExists(f"account {self.place.name} has another permission already")
-        grants.put_grant(self.core, queue, self.place.name, given.permission)
-        return queue.id
+        self.change(given)
+        return holder_id
 
-    def change(self, given: GrantRequest) -> None:
+    def change(self, given: Any) -> None:
         grants.put_grant(self.core, self._queue(), self.place.name, given.permission)
 
     def delete(self) -> None:
         grants.delete_grant(self.core, self._queue(), self.place.name)
 
-    def _granted(self) -> grants.Grant:
+    def _granted(self) -> grants.Grant | grants.TopicGrant:
         return grants.get_grant(self.core, self._queue(), self.place.name)
+
+    def _holder(self) -> Queue | Topic:
+        return self._queue()
 
     def _queue(self) -> Queue:
         return queues.find_queue(self.core, self.place.account, self.place.parent).value
+
+
+class TopicGrantResource(GrantResource):
+    """A grant on a topic."""
+
+    def change(self, given: Any) -> None:
+        grants.put_topic_grant(self.core, self._topic(), self.place.name, given.permission)
+
+    def delete(self) -> None:
+        grants.delete_topic_grant(self.core, self._topic(), self.place.name)
+
+    def _granted(self) -> grants.TopicGrant:
+        return grants.get_topic_grant(self.core, self._topic(), self.place.name)
+
+    def _holder(self) -> Topic:
+        return self._topic()
+
+    def _topic(self) -> Topic:
+        return topics.find_topic(self.core, self.place.account, self.place.parent).value
 
 
 class TopicResource(Resource):
@@ -223,6 +243,7 @@ _KINDS: dict[str, type[Resource]] = {
     "grant": GrantResource,
     "topic": TopicResource,
     "subscription": SubscriptionResource,
+    "topic_grant": TopicGrantResource,
 }
 
 
