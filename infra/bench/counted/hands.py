@@ -19,6 +19,8 @@ def hands_rows() -> list[tuple[str, float, float]]:
         (f"retry now, each of {WAITING} that fail again", *_retried(500)),
         (f"retry now, each of {WAITING} that are taken", *_retried(204)),
         ("match a message", *_matched()),
+        (f"publish {WAITING} to a URL, and post them", *_posted()),
+        (f"publish {WAITING} to it, and post them at its rate of 4 a second", *_posted(rate=4)),
         ("publish to a URL for later, and post it then", *_delayed()),
         ("look a message up that has not moved", *_looked_up(moved=False)),
         ("and with its body, of 3,000 bytes", *_looked_up(moved=False, size=3_000)),
@@ -151,6 +153,18 @@ def _retried(status: int) -> tuple[float, float]:
     return written / WAITING, read / WAITING
 
 
+def _posted(**attributes: int) -> tuple[float, float]:
+    """Of all messages, from their publishing on; a poster waits where there is a rate."""
+    world, alice = with_url(**attributes)
+    posted, began = len(world.posts), world.clock.now_ms()
+    used = units_of(world, lambda: _publish(world, alice, WAITING))
+    if len(world.posts) != posted + WAITING:
+        raise RuntimeError(f"{len(world.posts) - posted} of {WAITING} were posted")
+    if attributes and world.clock.now_ms() - began < 1_000 * (WAITING / attributes["rate"] - 1):
+        raise RuntimeError("they were posted faster than the rate allows")
+    return used
+
+
 def _delayed() -> tuple[float, float]:
     """Of one message, from its publishing to the end of the execution that posts it."""
     world, alice = with_url()
@@ -179,13 +193,14 @@ def _matched() -> tuple[float, float]:
     return units_of(alice.world, lambda: _checked(alice, "/topics/news/match", body))
 
 
-def with_url() -> tuple[World, Client]:
+def with_url(**attributes: int) -> tuple[World, Client]:
     """A world with a topic and one URL, whose failing messages do not hold others back."""
     world = World()
     alice = world.client("alice")
     alice.put("/topics/news")
     url = {"protocol": "http", "endpoint": "http://127.0.0.1:9/"}
-    alice.put("/topics/news/subscriptions/web", url | {"retry": {"policy": "http_unordered"}})
+    given = url | {"retry": {"policy": "http_unordered"}} | attributes
+    alice.put("/topics/news/subscriptions/web", given)
     alice.get("/topics/news/subscriptions/web")
     return world, alice
 
