@@ -14,6 +14,7 @@ from .measured import (
     client,
     cold,
     delay,
+    dialect_cpu,
     imports,
     isolation,
     memory,
@@ -43,6 +44,7 @@ BY_NAME_ALONE = {
     "memory": memory.run,
     "call_cpu": call_cpu.run,
     "push_cpu": push_cpu.run,
+    "dialect_cpu": dialect_cpu.run,
 }
 """They take longer."""
 PARTS = DEFAULT | BY_NAME_ALONE

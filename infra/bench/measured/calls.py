@@ -115,7 +115,9 @@ def measure(row: Row, runs: int = RUNS) -> Measured:
 
 
 @dataclass(frozen=True)
-class _Context:
+class Context:
+    """An invocation that has half a minute left."""
+
     aws_request_id: str = "00000000-0000-0000-0000-000000000000"
 
     def get_remaining_time_in_millis(self) -> int:
@@ -142,6 +144,13 @@ class Service:
         """Send so many messages in a call."""
         self._timed("send", {"messages": [bodies.text(_SIZE) for _ in range(count)]})
 
+    def life(self, count: int) -> dict[str, float]:
+        """CPU seconds of each call in the life of so many messages, sent together."""
+        messages = [bodies.text(_SIZE) for _ in range(count)]
+        sent, _, _ = self._timed("send", {"messages": messages})
+        received, deleted, _ = self._take(count)
+        return {"send": sent, "receive": received, "delete": deleted}
+
     def produce(self, row: Row) -> tuple[float, int]:
         """CPU seconds and store calls of a send; the queue is as long afterwards."""
         messages = [bodies.text(_SIZE) for _ in range(row.of)]
@@ -153,9 +162,11 @@ class Service:
         """CPU seconds and store calls of a receive and a delete."""
         for _ in range(row.sends):
             self.send(row.of)
-        return self._take(row.sends * row.of)
+        received, deleted, calls = self._take(row.sends * row.of)
+        return received + deleted, calls
 
-    def _take(self, count: int) -> tuple[float, int]:
+    def _take(self, count: int) -> tuple[float, float, int]:
+        """CPU seconds of a receive and of a delete, and the store calls of both."""
         # What was sent in one millisecond is in the order of random ids.
         self.world.clock.pass_seconds(0.001)
         asked = {"max": count, "wait_seconds": 0}
@@ -163,7 +174,7 @@ class Service:
         receipts = [message["receipt"] for message in received["messages"]]
         delete, deletes, gone = self._timed("delete", {"receipts": receipts})
         assert len(gone["deleted"]) == count
-        return receive + delete, reads + deletes
+        return receive, delete, reads + deletes
 
     def _timed(self, name: str, body: Any) -> tuple[float, int, Any]:
         """CPU seconds, store calls and answer of a call."""
@@ -172,7 +183,7 @@ class Service:
         before = self._calls()
         with bootstrap.serving(self.world.core):
             began = time.process_time()
-            answer = self._handlers[name](event, _Context())
+            answer = self._handlers[name](event, Context())
             took = time.process_time() - began
         assert answer["statusCode"] in (200, 201), answer["body"]
         return took, self._calls() - before, msgspec.json.decode(answer["body"])
