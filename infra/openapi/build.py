@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
+from msgspec import NODEFAULT
+from msgspec.structs import FieldInfo
 
 from cirrusmq import __version__
 from cirrusmq.base.limits import (
@@ -15,12 +17,17 @@ from cirrusmq.base.limits import (
     PAGE_ENTRIES,
     PAGE_ENTRIES_DEFAULT,
 )
+from cirrusmq.model.queue import QueueAttributes, QueueInput
+from cirrusmq.model.topic import Subscription, SubscriptionInput, TopicAttributes, TopicInput
 from cirrusmq_lambda import problems
 from cirrusmq_lambda.answers.body import Problem, Time
 from cirrusmq_lambda.http import Route
 
 from .operations import OPERATIONS, Operation
+from .policies import filter_schema, retry_schema
 from .routes import Declared, answers_of
+from .webhooks import schemas as webhook_schemas
+from .webhooks import webhooks
 
 _DESCRIPTION = """\
 Queues and topics over HTTP. A call shows an access key as `Authorization: Bearer <id>:<secret>`;
@@ -28,16 +35,8 @@ names are those of the key's account, another account's queue is `{account}:{que
 `{account}:{topic}`, by a grant. Unknown fields are refused. Times are RFC 3339 in UTC with
 milliseconds, durations are seconds.
 
-A `filter` has `sql`, one of `tags`, `tag_expression` and `binding_keys`, or both, which must hold
-then. In SQL `TAGS = 'a'` is true where `a` is one of the message's tags; `<>`, IN and NOT IN
-likewise.
-
-A URL is posted to with `content_format` `json`: `TopicOwner`, `topicName`, `subscriptionName`,
-`msgId`, `msgBody`, `publishTime`, `bodyEncoding` (`base64`, of bytes), `msgAttributes` (a value of
-bytes is `{"base64": ...}`) and `msgTags`. With `simplified` the body is the message's own; each
-attribute is a header `x-cmq-attribute-<name>`. Its value and the tags in `x-cmq-message-tag` have
-`%XX` for all but visible ASCII, for `%` and for `,`. These headers have at most 4,096 bytes of
-names and values; `x-cmq-attributes-left-out` counts the attributes beyond that.
+A URL is posted to as `webhooks` says, by the subscription's `content_format`. In headers,
+attributes and tags have `%XX` for all but visible ASCII, for `%` and for `,`.
 
 A request has at most 1 MiB of JSON; one that brings messages 25 MiB, gzipped where that is over
 6,291,556 bytes: `Content-Encoding: gzip`, `Content-Type: application/octet-stream`. An answer has
@@ -78,6 +77,12 @@ _QUERY_TEXTS = {
     "group": "the message's group, in an ordered or a fair queue: bounds the search to it",
 }
 _QUERY_TIMES = {"from": "first month's time", "to": "last month's time", "at": "not after this"}
+_MADE: dict[type, type] = {
+    QueueInput: QueueAttributes,
+    TopicInput: TopicAttributes,
+    SubscriptionInput: Subscription,
+}
+"""Attributes as a caller gives them, and as they are when they are made."""
 _MEDIA = "application/json"
 _PROBLEM_MEDIA = "application/problem+json"
 _RETRY_AFTER = "Retry-After"
@@ -106,8 +111,9 @@ def build(routes: Mapping[str, Route]) -> dict[str, Any]:
         "tags": [{"name": name, "description": text} for name, text in _TAGS.items()],
         "security": [{"access_key": []}],
         "paths": paths,
+        "webhooks": webhooks(),
         "components": {
-            "schemas": dict(sorted(components.items())),
+            "schemas": dict(sorted(_completed(components).items())),
             "headers": {
                 _RETRY_AFTER: {
                     "description": "Seconds after which the call may be made again.",
@@ -123,6 +129,51 @@ def build(routes: Mapping[str, Route]) -> dict[str, Any]:
             },
         },
     }
+
+
+def _completed(components: dict[str, Any]) -> dict[str, Any]:
+    """The schemas with what the structs leave to the model, and with defaults.
+
+    A struct of attributes that a caller gives stands for a PUT, where an absent one has its
+    default, and for a PATCH, where it stays as it is: `QueueInput` and `QueueInputChange`.
+    """
+    completed = components | webhook_schemas()
+    completed |= {"RetryPolicy": retry_schema(), "Filter": filter_schema()}
+    for schema in components.values():
+        for name, ref in (("retry", "RetryPolicy"), ("filter", "Filter")):
+            for each in _objects(schema.get("properties", {}).get(name, {})):
+                del each["type"]
+                each["$ref"] = f"#/components/schemas/{ref}"
+    for given, made in _MADE.items():
+        change = components[given.__name__]
+        completed[_change_of(given)] = change | {"title": _change_of(given)}
+        properties = {name: dict(held) for name, held in change["properties"].items()}
+        for field in msgspec.structs.fields(made):
+            described, default = properties.get(field.name), _default(field)
+            if described is None or default is NODEFAULT:
+                continue
+            if default is not None or {"type": "null"} in described.get("anyOf", ()):
+                described["default"] = default
+        completed[given.__name__] = change | {"properties": properties}
+    return completed
+
+
+def _objects(schema: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """The places in a property's schema that are any object."""
+    for each in (schema, *schema.get("anyOf", ())):
+        if each == {"type": "object"}:
+            yield each
+
+
+def _default(field: FieldInfo) -> Any:
+    """The default of a field, as JSON has it; NODEFAULT where there is none."""
+    if field.default_factory is not NODEFAULT:
+        return msgspec.to_builtins(field.default_factory())
+    return field.default
+
+
+def _change_of(given: type) -> str:
+    return f"{given.__name__}Change"
 
 
 def _place(key: str) -> tuple[int, str, int]:
@@ -154,7 +205,7 @@ def _operation(key: str, route: Route) -> dict[str, Any]:
         | _problems(path, operation),
     }
     if operation.body is not None:
-        described["requestBody"] = _body(operation)
+        described["requestBody"] = _body(operation, changes=method == "PATCH")
     if operation.needs_key is None:
         described["security"] = [{"access_key": []}, {}]
     elif not operation.needs_key:
@@ -201,9 +252,11 @@ def _query(name: str, path: str) -> dict[str, Any]:
     return {"name": name, "in": "query", "description": text, "schema": schema}
 
 
-def _body(operation: Operation) -> dict[str, Any]:
+def _body(operation: Operation, *, changes: bool) -> dict[str, Any]:
     assert operation.body is not None
     media: dict[str, Any] = {"schema": _reference(operation.body)}
+    if changes and operation.body in _MADE:
+        media["schema"] = {"$ref": f"#/components/schemas/{_change_of(operation.body)}"}
     if operation.examples:
         media["examples"] = {
             name.replace(" ", "-"): {"summary": name, "value": value}
