@@ -37,9 +37,9 @@ unexport PYTHONDONTWRITEBYTECODE
 # A virtual environment holds absolute paths: one that was made in another folder (a copied
 # checkout) is made anew, whatever its stamp says.
 MADE_AT := made-at
-elsewhere = $(if $(filter $(CURDIR),$(shell cat $(1)/$(MADE_AT) 2>/dev/null)),,$(1)/.installed)
-.PHONY: $(call elsewhere,$(VENV)) $(call elsewhere,$(SAM_VENV)) $(call elsewhere,$(CHECKOV_VENV))
-.PHONY: $(call elsewhere,$(MUTANTS_VENV))
+elsewhere = $(if $(filter $(CURDIR),$(shell cat $(1)/$(MADE_AT) 2>/dev/null)),,$(1)/$(2))
+.PHONY: $(call elsewhere,$(VENV),.up) $(call elsewhere,$(SAM_VENV),.installed)
+.PHONY: $(call elsewhere,$(CHECKOV_VENV),.installed) $(call elsewhere,$(MUTANTS_VENV),.installed)
 
 define make_venv
 @$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
@@ -56,14 +56,26 @@ endef
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-install: $(VENV)/.installed ## the virtual environment, from the lock file
+install: $(VENV)/.installed ## the virtual environment with all packages, from the lock file
 
-$(VENV)/.installed: infra/requirements.lock pyproject.toml
+# What the service needs to run, a tenth of all; reports add Spark, and tests the rest. Python compiles
+# what is imported when it is.
+$(VENV)/.up: infra/requirements-up.lock pyproject.toml
 	$(call make_venv,$(VENV))
+	@echo "installing the packages of infra/requirements-up.lock"
+	@$(BIN)/python $(PIP) --no-compile --require-hashes -r infra/requirements-up.lock
+	@$(BIN)/python $(PIP) --no-compile --no-build-isolation -e .
+	@touch $@
+
+$(VENV)/.reports: $(VENV)/.up infra/requirements-reports.lock
+	@echo "installing the packages of infra/requirements-reports.lock"
+	@$(BIN)/python $(PIP) --no-compile --require-hashes -r infra/requirements-reports.lock
+	@touch $@
+
+$(VENV)/.installed: $(VENV)/.up infra/requirements.lock
 	@echo "installing the packages of infra/requirements.lock"
 	@$(BIN)/python $(PIP) --require-hashes -r infra/requirements.lock
-	@$(BIN)/python $(PIP) --no-build-isolation -e .
-	@touch $@
+	@touch $@ $(VENV)/.reports
 
 # The SAM command line and checkov, for the tests of the templates.
 tools: $(SAM_VENV)/.installed $(CHECKOV_VENV)/.installed $(NODE_SDKS)/.tried
@@ -97,7 +109,7 @@ $(MUTANTS_VENV)/.installed: infra/requirements-mutants.lock
 	@$(MUTANTS_VENV)/bin/python $(PIP) --require-hashes -r infra/requirements-mutants.lock
 	@touch $@
 
-up: install ## start the service on this machine
+up: $(VENV)/.up ## start the service on this machine
 	@$(BIN)/cirrusmq up --host $(HOST) --port $(PORT) --data $(DATA) --time-scale $(SCALE) --environments $(ENVIRONMENTS)
 
 # Packages come, and sources are checked, side by side: each takes one core.
@@ -162,7 +174,7 @@ openapi: install ## the document of the HTTP contract and the client's types, an
 bench: install ## units, cost, growth, throughput and delay beside other queues; PARTS=...
 	@$(BIN)/python -m infra.bench $(PARTS)
 
-report: install ## the newest billing and backlog reports of the running service
+report: $(VENV)/.reports ## the newest billing and backlog reports of the running service
 	@$(BIN)/cirrusmq report billing
 	@$(BIN)/cirrusmq report backlog
 

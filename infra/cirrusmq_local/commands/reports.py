@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, TypeAlias
 
@@ -73,6 +75,9 @@ def _make(client: Client, report: str, wanted: bool) -> Path | None:
         return None
     from cirrusmq_local.stack.report_run import ReportFailedError, make_report
 
+    if find_spec("pyspark") is None:
+        print("reports are made by Spark, which is not installed: make report", file=sys.stderr)
+        raise typer.Exit(1)
     try:
         return make_report(client, report)
     except ReportFailedError:

