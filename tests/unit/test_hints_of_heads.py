@@ -184,3 +184,15 @@ def test_ages_are_looked_at_once_a_second_and_not_after_a_refusal() -> None:
 
     assert not hints.may_look_at_ages(PK, 11_499)
     assert hints.may_look_at_ages(PK, 11_500)
+
+
+def test_a_fair_partition_remembers_its_last_turn_and_how_much_may_be_read_at_once() -> None:
+    hints = Hints()
+    few = hints.at_once(PK)
+    assert (hints.turn(PK), few > 0) == ("", True)
+
+    hints.take_turn(PK, "3f#")
+    hints.read_at_once(PK, 0)
+
+    assert (hints.turn(PK), hints.at_once(PK)) == ("3f#", 0)
+    assert (hints.turn(OTHER), hints.at_once(OTHER)) == ("", few)

@@ -15,6 +15,7 @@ from cirrusmq.model.parcel import (
     MOVED,
     lone_parcel_id,
     message_id,
+    order_number,
     send_and_position,
     sort_key,
     tombstone_until,
@@ -173,3 +174,12 @@ def test_a_text_that_is_no_messages_id_names_none(text: str) -> None:
 def test_a_messages_id_ends_with_its_number_as_one_hex_digit() -> None:
     assert message_id(SEND_ID, 0) == f"Msg-{SEND_ID}0"
     assert message_id(SEND_ID, 15) == f"Msg-{SEND_ID}F"
+
+
+def test_an_ordered_message_is_numbered_by_its_send_and_its_place_there() -> None:
+    numbers = [
+        order_number(f"3f9a#{sequence:016d}", place)
+        for sequence in (1, 2)
+        for place in range(limits.BATCH_MESSAGES)
+    ]
+    assert numbers == list(range(16, 48))

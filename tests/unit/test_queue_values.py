@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.unit.parcels import NOW_MS
 
-from cirrusmq.base import ulid
+from cirrusmq.base import limits, ulid
 from cirrusmq.base.errors import InUse, InvalidParameter
 from cirrusmq.model.invoke import Invoke, InvokeInput
 from cirrusmq.model.queue import (
@@ -273,3 +273,20 @@ def test_the_default_receiver_of_a_queue_is_the_queue() -> None:
     )
     assert whole.retry is not None
     assert whole.retry.policy == "unordered"
+
+
+def test_the_default_receiver_of_a_fair_queue_has_its_limit() -> None:
+    fair = queue(attributes=QueueAttributes(fair=True, max_in_flight=3))
+    made = queue_source(fair, NOW_MS)
+    assert (made.fair, made.max_in_flight, made.grouped) == (True, 3, True)
+
+
+@pytest.mark.parametrize(
+    ("log_since_ms", "readers", "before_ms"),
+    [(None, ["Op-1"], 0), (NOW_MS, [], 0), (NOW_MS, ["Op-1"], NOW_MS + limits.LOG_UNSURE_MS)],
+)
+def test_its_backlog_is_kept_while_a_new_receiver_is_given_it(
+    log_since_ms: int | None, readers: list[str], before_ms: int
+) -> None:
+    whole = queue(log_since_ms=log_since_ms, backlog_readers=readers)
+    assert queue_source(whole, NOW_MS).backlog_before_ms == before_ms

@@ -15,7 +15,7 @@ from cirrusmq.base.errors import (
     RequestTooLarge,
 )
 from cirrusmq.base.limits import REQUEST_BYTES, REQUEST_TEXTS
-from cirrusmq.base.shapes import convert_texts, decode, integer
+from cirrusmq.base.shapes import convert_texts, decode, integer, read_values
 
 COUNT = msgspec.Meta(ge=1, le=16, description="an integer from 1 to 16")
 WORD = msgspec.Meta(max_length=3, description="a text of at most 3 characters")
@@ -279,3 +279,16 @@ def test_a_text_that_does_not_fit_is_named_with_what_would(
     with pytest.raises(InvalidParameter) as refused:
         convert_texts(given, Texts)
     assert refused.value.detail == expected
+
+
+def test_values_that_were_not_json_keep_to_the_same_ranges() -> None:
+    assert read_values({"needed": "x", "count": 16}, Shape) == Shape(needed="x", count=16)
+    for given, expected in (
+        ({"needed": "x", "count": 17}, "count: must be an integer from 1 to 16"),
+        ({"needed": "x", "count": "16"}, "count: must be an integer from 1 to 16"),
+        ({"needed": "x", "part": {"word": "long"}}, "part.word: must be a text of at most 3"),
+        ({}, "needed: this field is needed"),
+    ):
+        with pytest.raises(InvalidParameter) as refused:
+            read_values(given, Shape)
+        assert refused.value.detail.startswith(expected)

@@ -246,7 +246,17 @@ def test_a_url_has_as_many_partitions_as_its_subscription_was_made_with() -> Non
 
 def test_how_much_is_posted_at_once_is_of_urls_and_may_change() -> None:
     assert "max_in_flight" not in subscription("pull").attributes()
-    assert subscription("http").attributes()["max_in_flight"] == 16
+    assert subscription("http", endpoint="https://a.example/").attributes() == {
+        "protocol": "http",
+        "endpoint": "https://a.example/",
+        "filter": None,
+        "retry": None,
+        "content_format": "json",
+        "dead_letter_queue": None,
+        "max_in_flight": 16,
+        "rate": None,
+        "ordered": False,
+    }
     changed = over(subscription("http"), SubscriptionInput(max_in_flight=256))
     assert changed.attributes()["max_in_flight"] == 256
     for protocol in ("pull", "queue"):
