@@ -14,8 +14,11 @@ from tests.simulation.shrinking import shrink, tell
 from tests.simulation.simulation import Run, play
 
 SEEDS_PER_TEST = 25
-SEEDS = 300
-LONG_SEEDS = 10_000
+SEEDS = 100
+SEEDS_PER_LONG_TEST = 250
+LONG_SEEDS = 10_250
+FAMILY_SEEDS_PER_LONG_TEST = 205
+FAMILY_LONG_SEEDS = 1_025
 
 
 def _check(seeds: range) -> None:
@@ -30,25 +33,29 @@ def test_every_promise_is_kept(first: int) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("first", range(SEEDS, SEEDS + LONG_SEEDS, 250))
+@pytest.mark.parametrize("first", range(SEEDS, SEEDS + LONG_SEEDS, SEEDS_PER_LONG_TEST))
 def test_every_promise_is_kept_for_long(first: int) -> None:
-    _check(range(first, first + 250))
+    _check(range(first, first + SEEDS_PER_LONG_TEST))
 
 
-@pytest.mark.parametrize(
-    "first",
-    [first + more for first in FIRST_SEEDS.values() for more in range(0, 50, SEEDS_PER_TEST)],
-)
+@pytest.mark.parametrize("first", FIRST_SEEDS.values())
 def test_every_promise_of_a_family_with_seeds_of_its_own_is_kept(first: int) -> None:
     _check(range(first, first + SEEDS_PER_TEST))
 
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    "first", [first + more for first in FIRST_SEEDS.values() for more in range(50, 1_050, 250)]
+    "first",
+    [
+        first + more
+        for first in FIRST_SEEDS.values()
+        for more in range(
+            SEEDS_PER_TEST, SEEDS_PER_TEST + FAMILY_LONG_SEEDS, FAMILY_SEEDS_PER_LONG_TEST
+        )
+    ],
 )
 def test_every_promise_of_a_family_with_seeds_of_its_own_is_kept_for_long(first: int) -> None:
-    _check(range(first, first + 250))
+    _check(range(first, first + FAMILY_SEEDS_PER_LONG_TEST))
 
 
 def _digest(run: Run) -> str:
