@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -116,10 +117,16 @@ def run(root: Path, function: str, code: str, **environment: str) -> Any:
     return json.loads(ended.stdout)
 
 
+@cache
+def loaded(root: Path, function: str) -> Any:
+    """LOADED of a function as in the cloud, for all tests that look at it."""
+    return run(root, function, LOADED, **LAMBDA)
+
+
 @pytest.mark.parametrize("function", ["send", "receive", "delete", "publish", "push", "sweep"])
 def test_a_function_loads_its_client_and_opens_nothing(root: Path, function: str) -> None:
     """So the first call finds it, and a snapshot of the environment holds no connection."""
-    told = run(root, function, LOADED, **LAMBDA)
+    told = loaded(root, function)
     assert (told["clients"], told["cores"]) == (1, 1)
     assert told["opened"] == []
     assert told["threads"] == 1
@@ -136,10 +143,10 @@ def test_on_one_machine_loading_makes_nothing(root: Path) -> None:
 
 @pytest.mark.parametrize("function", HOT)
 def test_a_hot_function_loads_nothing_that_few_of_its_calls_need(root: Path, function: str) -> None:
-    modules = run(root, function, LOADED, **LAMBDA)["modules"]
-    loaded = {name.removeprefix("cirrusmq.") for name in modules}
-    packages = {name.partition(".")[0] for name in loaded}
-    assert not RARELY_NEEDED & loaded
+    modules = loaded(root, function)["modules"]
+    names = {name.removeprefix("cirrusmq.") for name in modules}
+    packages = {name.partition(".")[0] for name in names}
+    assert not RARELY_NEEDED & names
     assert not OTHERS_PACKAGES & packages
     assert {"botocore", "storage", "runtime"} <= packages
 
@@ -149,7 +156,7 @@ def test_the_routes_of_a_hot_function_are_compiled_with_the_layer(
     root: Path, function: str
 ) -> None:
     """Each cold start compiles anew the code that a function has in its own folder."""
-    homes = run(root, function, LOADED, **LAMBDA)["routes"]
+    homes = loaded(root, function)["routes"]
     assert homes
     assert all(home.startswith("cirrusmq_lambda.routes.") for home in homes)
 
@@ -157,7 +164,7 @@ def test_the_routes_of_a_hot_function_are_compiled_with_the_layer(
 @pytest.mark.parametrize("function", HOT)
 def test_libraries_are_imported_before_our_own_modules(root: Path, function: str) -> None:
     """Deep down in the imports of ours they take longer: see `cirrusmq_lambda.loading`."""
-    modules = run(root, function, LOADED, **LAMBDA)["modules"]
+    modules = loaded(root, function)["modules"]
     first_of_ours = next(place for place, name in enumerate(modules) if name == "cirrusmq")
     for library in ("urllib3", "botocore.session", "msgspec"):
         assert modules.index(library) < first_of_ours
