@@ -22,12 +22,13 @@ CHECKOV_VENV := .venv-checkov
 MUTANTS_VENV := .venv-mutants
 NODE_SDKS := .node
 BIN := $(VENV)/bin
-PIP := -m pip --disable-pip-version-check --no-input install --quiet --no-deps
+PIP := -m pip --disable-pip-version-check --no-input install --quiet --no-deps --no-compile
 SOURCES := $(wildcard layers functions infra tests spark_emr)
 
 ON := --no-print-directory ASKED="$(ASKED)"
 
-# The lock files are complete, so that pip has nothing to resolve (--no-deps above).
+# The lock files are complete, so that pip has nothing to resolve (--no-deps above). Much of the
+# packages is never imported: a module is compiled when it is (--no-compile).
 
 # An activated environment or search path must not decide what is checked here.
 unexport VIRTUAL_ENV PYTHONPATH PYTHONHOME
@@ -58,18 +59,17 @@ help: ## this list
 
 install: $(VENV)/.installed ## the virtual environment with all packages, from the lock file
 
-# What the service needs to run, a tenth of all; reports add Spark, and tests the rest. Python compiles
-# what is imported when it is.
+# What the service needs to run, a tenth of all; reports add Spark, and tests the rest.
 $(VENV)/.up: infra/requirements-up.lock pyproject.toml
 	$(call make_venv,$(VENV))
 	@echo "installing the packages of infra/requirements-up.lock"
-	@$(BIN)/python $(PIP) --no-compile --require-hashes -r infra/requirements-up.lock
-	@$(BIN)/python $(PIP) --no-compile --no-build-isolation -e .
+	@$(BIN)/python $(PIP) --require-hashes -r infra/requirements-up.lock
+	@$(BIN)/python $(PIP) --no-build-isolation -e .
 	@touch $@
 
 $(VENV)/.reports: $(VENV)/.up infra/requirements-reports.lock
 	@echo "installing the packages of infra/requirements-reports.lock"
-	@$(BIN)/python $(PIP) --no-compile --require-hashes -r infra/requirements-reports.lock
+	@$(BIN)/python $(PIP) --require-hashes -r infra/requirements-reports.lock
 	@touch $@
 
 $(VENV)/.installed: $(VENV)/.up infra/requirements.lock
@@ -89,18 +89,17 @@ $(NODE_SDKS)/.tried: tests/dialects/node/package-lock.json
 		|| echo "without npm, or its registry, the SDKs for Node are not tried"
 	@touch $@
 
-# They pull boto3 below what the product uses, each to another place. Little of them is imported, so
-# that only this is compiled, when it is.
+# They pull boto3 below what the product uses, each to another place.
 $(SAM_VENV)/.installed: infra/requirements-sam.lock
 	$(call make_venv,$(SAM_VENV))
 	@echo "installing the packages of infra/requirements-sam.lock"
-	@$(SAM_VENV)/bin/python $(PIP) --no-compile --require-hashes -r infra/requirements-sam.lock
+	@$(SAM_VENV)/bin/python $(PIP) --require-hashes -r infra/requirements-sam.lock
 	@touch $@
 
 $(CHECKOV_VENV)/.installed: infra/requirements-checkov.lock
 	$(call make_venv,$(CHECKOV_VENV))
 	@echo "installing the packages of infra/requirements-checkov.lock"
-	@$(CHECKOV_VENV)/bin/python $(PIP) --no-compile --require-hashes -r infra/requirements-checkov.lock
+	@$(CHECKOV_VENV)/bin/python $(PIP) --require-hashes -r infra/requirements-checkov.lock
 	@touch $@
 
 $(MUTANTS_VENV)/.installed: infra/requirements-mutants.lock
