@@ -134,10 +134,11 @@ compiled: install
 		|| { cat build/collected.txt; exit 1; }
 
 # The reports' tests run beside the others, in a process of their own: PySpark leaves sockets to the
-# garbage collector, whose warnings would fail tests that have no part in them.
+# garbage collector, whose warnings would fail tests that have no part in them. Those that are to run
+# alone wait for most of their time: two at a time, each has a core.
 pytest: install tools ## the tests alone
 	@$(MAKE) $(ON) --jobs 2 pytest-spark pytest-others
-	@$(BIN)/python -m pytest -m "alone and not long" tests/client tests/local
+	@$(BIN)/python -m pytest -n 2 --dist worksteal -m "alone and not long" tests/client tests/local
 
 pytest-spark:
 	@mkdir -p build
