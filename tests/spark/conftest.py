@@ -26,14 +26,26 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"))
 
 
+JAVA = (
+    # Many short jobs: compiling them well would take longer than they do.
+    "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC "
+    # With that compiler alone there is room for 48 MB of code. Spark fills it: code would be thrown
+    # away and made anew.
+    "-XX:ReservedCodeCacheSize=256m "
+    # Memory that grows in small steps is looked through at each.
+    "-Xms1g -Xmn512m -XX:MetaspaceSize=256m"
+)
+
+
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     prepare_java()
     settings = {
         "spark.master": "local[2]",
         "spark.sql.shuffle.partitions": "2",
-        # Many short jobs: compiling them well would take longer than they do.
-        "spark.driver.defaultJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        "spark.driver.defaultJavaOptions": JAVA,
+        # Nobody looks at plans here.
+        "spark.sql.ui.explainMode": "simple",
     }
     session = make_session("tests", LOCAL_CONFIGURATION | settings)
     yield session
