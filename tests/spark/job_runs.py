@@ -60,6 +60,11 @@ class Jobs:
         arguments = [*_exports(exports), *named, "--output", str(output), *more]
         return self._run(backlog_command.run, arguments)
 
+    def start(self, entry_point: str, arguments: Sequence[str]) -> Ended:
+        """Run a job as its starter names it: `billing_job.py` or `backlog_job.py`."""
+        job = {"billing_job.py": billing_command.run, "backlog_job.py": backlog_command.run}
+        return self._run(job[entry_point], arguments)
+
     def _run(
         self,
         job: Callable[[Sequence[str], Callable[[], SparkSession]], int],
