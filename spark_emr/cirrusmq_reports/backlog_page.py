@@ -10,11 +10,13 @@ from cirrusmq_reports.page import nothing, render_page, section, side_by_side, t
 from cirrusmq_reports.times import iso_time
 
 NO_FIGURE = "—"
+NO_MESSAGES = "No messages are kept."
 
 _LABEL_LETTERS = 8
 _ROWS_SHOWN, _LINES_SHOWN, _TABLE_ROWS = 16, 6, 200
 _STATES = ("active", "inactive", "delayed")
-_AGES = ("p50_age_seconds", "p95_age_seconds", "p99_age_seconds", "oldest_age_seconds")
+_P95 = "p95_age_seconds"
+_AGES = ("p50_age_seconds", _P95, "p99_age_seconds", "oldest_age_seconds")
 
 Resource = Mapping[str, Any]
 
@@ -96,7 +98,7 @@ def _history(resources: Sequence[Resource]) -> str:
         (
             _label(row),
             show_number(_messages(row)),
-            NO_FIGURE if row["growth_per_hour"] is None else f"{row['growth_per_hour']:+,.0f}",
+            _growth(row["growth_per_hour"]),
             NO_FIGURE if row["hours_to_drain"] is None else f"{row['hours_to_drain']:,.1f} h",
         )
         for row in shown
@@ -105,9 +107,17 @@ def _history(resources: Sequence[Resource]) -> str:
     return lines(labels, series, title="Messages kept over time") + table(heads, rows)
 
 
+def _growth(per_hour: float | None) -> str:
+    if per_hour is None:
+        return NO_FIGURE
+    return f"{per_hour:+,.0f}" if abs(per_hour) >= 10 else f"{per_hour:+.1f}"
+
+
 def _histogram(resources: Sequence[Resource], name: str, unit: str) -> str:
     ranges = list(resources[0][name])
     counts = [sum(row[name][label] for row in resources) for label in ranges]
+    if not any(counts):
+        return nothing(NO_MESSAGES)
     labels = [_short_range(label) for label in ranges]
     return stacked_columns(labels, {unit: counts}, title=f"Messages by {name}", width=HALF)
 
@@ -120,8 +130,10 @@ def _short_range(label: str) -> str:
 
 def _ages(resources: Sequence[Resource]) -> str:
     rows = [(_label(row), *[show_seconds(row[age]) for age in _AGES]) for row in resources]
-    p95 = [(_label(row), [(row["p95_age_seconds"] or 0) / 3_600]) for row in resources]
-    chart = stacked_rows(p95, ["p95"], title="Hours that 95 % are younger than", unit=" h")
+    p95 = [(_label(row), [row[_P95]]) for row in resources if row[_P95] is not None]
+    if not p95:
+        return nothing(NO_MESSAGES)
+    chart = stacked_rows(p95, ["p95"], title="Age that 95 % are younger than", show=show_seconds)
     return chart + table(("resource", "p50", "p95", "p99", "oldest"), rows)
 
 

@@ -23,6 +23,8 @@ from cirrusmq_reports.times import iso_time
 from cirrusmq_reports.transforms.unusual_hours import RULE
 
 _DAYS_SHOWN, _KINDS_SHOWN, _ROWS_SHOWN = 40, 7, 12
+_OTHERS = "others"
+_NO_AMOUNT = "No line of an invoice reaches the smallest amount."
 _GAUGES = ("kept", "rewindable")
 
 Row = Mapping[str, Any]
@@ -45,12 +47,14 @@ def render_billing(
         for invoice in summary["invoices"]
     ]
     currencies = sorted({invoice["currency"] for _, invoice in invoices})
+    kinds = _largest_kinds(daily)
     parts = [*missing]
     for currency in currencies:
         own = [entry for entry in invoices if entry[1]["currency"] == currency]
-        parts += _currency(currency, own, [row for row in daily if row["currency"] == currency])
+        charged = [row for row in daily if row["currency"] == currency]
+        parts += _currency(currency, own, charged, kinds)
     parts.append(section("Unusual hours", _unusual(summaries)))
-    parts.append(section("Operations by day", _by_day(daily, "count", without=_GAUGES)))
+    parts.append(section("Operations by day", _by_day(daily, kinds, "count", without=_GAUGES)))
     parts.append(section("Invoices", _invoices(invoices)))
     return render_page(title, period, parts)
 
@@ -72,7 +76,10 @@ def _unusual(summaries: Mapping[str, Mapping[str, Any]]) -> str:
 
 
 def _currency(
-    currency: str, invoices: Sequence[tuple[str, Mapping[str, Any]]], daily: Sequence[Row]
+    currency: str,
+    invoices: Sequence[tuple[str, Mapping[str, Any]]],
+    daily: Sequence[Row],
+    kinds: Sequence[str],
 ) -> list[str]:
     """The charts of one currency."""
     lines = [line for _, invoice in invoices for line in invoice["lines"]]
@@ -83,10 +90,10 @@ def _currency(
     ]
     return [
         tiles(_totals(invoices, lines)),
-        section(f"Charges by day ({currency})", _by_day(daily, "charge")),
+        section(f"Charges by day ({currency})", _by_day(daily, kinds, "charge")),
         side_by_side(
             section(f"Accounts ({currency})", _by_account(invoices)),
-            section(f"Dearest resources ({currency})", _dearest(resources)),
+            section(f"Dearest resources ({currency})", _dearest(resources, kinds)),
         ),
     ]
 
@@ -108,19 +115,25 @@ def _totals(
     ]
 
 
-def _by_day(daily: Sequence[Row], figure: str, without: Iterable[str] = ()) -> str:
-    days = sorted({row["day"] for row in daily})[-_DAYS_SHOWN:]
-    sums: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(int))
+def _largest_kinds(daily: Sequence[Row]) -> list[str]:
+    """The kinds with a colour of their own, the same in every chart: the dearest, then the most."""
+    sums: dict[str, tuple[float, int]] = defaultdict(lambda: (0.0, 0))
     for row in daily:
-        if row["kind"] not in without:
-            sums[row["kind"]][row["day"]] += (
-                int(row[figure]) if figure == "count" else float(row[figure])
-            )
-    kinds = sorted(sums, key=lambda kind: -sum(sums[kind].values()))
-    series = {kind: [sums[kind][day] for day in days] for kind in kinds[:_KINDS_SHOWN]}
-    if kinds[_KINDS_SHOWN:]:
-        others = kinds[_KINDS_SHOWN:]
-        series["others"] = [sum(sums[kind][day] for kind in others) for day in days]
+        charge, count = sums[row["kind"]]
+        sums[row["kind"]] = charge + float(row["charge"]), count + int(row["count"])
+    return sorted(sums, key=lambda kind: (*(-sum_ for sum_ in sums[kind]), kind))[:_KINDS_SHOWN]
+
+
+def _by_day(
+    daily: Sequence[Row], kinds: Sequence[str], figure: str, without: Iterable[str] = ()
+) -> str:
+    days = sorted({row["day"] for row in daily})[-_DAYS_SHOWN:]
+    number = int if figure == "count" else float
+    series = {kind: [number(0)] * len(days) for kind in (*kinds, _OTHERS)}
+    for row in daily:
+        if row["kind"] not in without and row["day"] in days:
+            kind = row["kind"] if row["kind"] in kinds else _OTHERS
+            series[kind][days.index(row["day"])] += number(row[figure])
     return stacked_columns([day[5:] for day in days], series, title=f"{figure} by day and kind")
 
 
@@ -129,19 +142,24 @@ def _by_account(invoices: Sequence[tuple[str, Mapping[str, Any]]]) -> str:
     for account, invoice in invoices:
         totals[account] += Decimal(invoice["total"])
     dearest = sorted(totals.items(), key=lambda entry: -entry[1])[:_ROWS_SHOWN]
-    rows = [(account, [float(total)]) for account, total in dearest]
+    rows = [(account, [float(total)]) for account, total in dearest if total]
+    if not rows:
+        return nothing(_NO_AMOUNT)
     return stacked_rows(rows, ["total"], title="Totals of accounts", width=HALF)
 
 
-def _dearest(resources: Sequence[tuple[str, str, Decimal]]) -> str:
-    kinds = sorted({kind for _, kind, _ in resources})
-    sums: dict[str, dict[str, Decimal]] = defaultdict(lambda: defaultdict(Decimal))
+def _dearest(resources: Sequence[tuple[str, str, Decimal]], kinds: Sequence[str]) -> str:
+    shown = (*kinds, _OTHERS)
+    sums: dict[str, dict[str, Decimal]] = defaultdict(lambda: dict.fromkeys(shown, Decimal(0)))
     for name, kind, amount in resources:
-        sums[name][kind] += amount
+        sums[name][kind if kind in kinds else _OTHERS] += amount
     dearest = sorted(sums.items(), key=lambda entry: -sum(entry[1].values()))[:_ROWS_SHOWN]
-    used = [kind for kind in kinds if any(amounts[kind] for _, amounts in dearest)]
-    rows = [(name, [float(amounts[kind]) for kind in used]) for name, amounts in dearest]
-    return stacked_rows(rows, used, title="Charges of resources by kind", width=HALF)
+    rows = [
+        (name, [float(each) for each in of.values()]) for name, of in dearest if any(of.values())
+    ]
+    if not rows:
+        return nothing(_NO_AMOUNT)
+    return stacked_rows(rows, shown, title="Charges of resources by kind", width=HALF)
 
 
 def _invoices(invoices: Sequence[tuple[str, Mapping[str, Any]]]) -> str:

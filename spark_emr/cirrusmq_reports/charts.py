@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
+from typing import Any
 
-WIDE, HALF = 720, 440
+WIDE, HALF = 960, 440
 """Widths of charts: text is as large in both where each has its place on the page."""
 
 _HEIGHT = 220
@@ -13,7 +14,10 @@ _LEFT, _BOTTOM, _TOP = 64, 26, 10
 _ROW_HEIGHT, _LABEL_WIDTH, _VALUE_WIDTH = 24, 190, 76
 _COLORS = 8
 _LETTER_WIDTH = 7.0
+_SHRUNK = 0.8
+"""How small a drawing may get before it is scrolled."""
 _ROUND = (1, 1.2, 1.6, 2, 2.4, 3, 4, 5, 6, 8, 10)
+_CENT, _THOUSANDTH = 0.01, 0.001
 
 
 def color_class(place: int) -> str:
@@ -26,7 +30,7 @@ def stacked_columns(
 ) -> str:
     """One column a label, the series stacked in order."""
     heights = [sum(values[place] for values in series.values()) for place in range(len(labels))]
-    top = _nice_top(max(heights, default=0))
+    top = _nice_top(heights)
     slot = (width - _LEFT) / max(1, len(labels))
     column = min(slot * 0.72, 44.0)
     parts = [_grid(top, width)]
@@ -41,13 +45,12 @@ def stacked_columns(
             parts.append(_rectangle(x, y, column, height, color_class(number), hint))
         if place % max(1, -(-len(labels) // 12)) == 0:
             parts.append(_label_below(x + column / 2, label, width))
-    drawing = _svg(width, _HEIGHT, title, parts)
-    return drawing + (_legend(list(series)) if len(series) > 1 else "")
+    return _svg(width, _HEIGHT, title, parts) + _legend(series.items())
 
 
 def lines(labels: Sequence[str], series: Mapping[str, Sequence[float]], *, title: str) -> str:
     """One line a series over evenly spaced labels."""
-    top = _nice_top(max((max(values) for values in series.values()), default=0))
+    top = _nice_top([value for values in series.values() for value in values])
     step = (WIDE - _LEFT - 20) / max(1, len(labels) - 1)
     parts = [_grid(top, WIDE)]
     for number, (name, values) in enumerate(series.items()):
@@ -66,7 +69,7 @@ def lines(labels: Sequence[str], series: Mapping[str, Sequence[float]], *, title
     for place, label in enumerate(labels):
         if place % max(1, -(-len(labels) // 8)) == 0:
             parts.append(_label_below(_LEFT + 10 + step * place, label, WIDE))
-    return _svg(WIDE, _HEIGHT, title, parts) + _legend(list(series))
+    return _svg(WIDE, _HEIGHT, title, parts) + _legend((name, [1]) for name in series)
 
 
 def stacked_rows(
@@ -74,10 +77,11 @@ def stacked_rows(
     names: Sequence[str],
     *,
     title: str,
-    unit: str = "",
+    show: Callable[[Any], str] | None = None,
     width: int = WIDE,
 ) -> str:
-    """One bar a row, with its label on the left and its sum on the right."""
+    """One bar a row, with its label on the left and its sum on the right, as `show` has it."""
+    show = show or show_number
     most = max((sum(values) for _, values in rows), default=0) or 1
     room = width - _LABEL_WIDTH - _VALUE_WIDTH
     parts = []
@@ -88,17 +92,20 @@ def stacked_rows(
             length = room * max(0.0, value) / most
             if length <= 0:
                 continue
-            hint = f"{label} · {names[number]}: {show_number(value)}{unit}"
+            hint = f"{label} · {names[number]}: {show(value)}"
             parts.append(_rectangle(x, y, length, _ROW_HEIGHT - 8, color_class(number), hint))
             x += length
-        parts.append(_text(x + 6, y + 12, f"{show_number(sum(values))}{unit}", "start"))
+        parts.append(_text(x + 6, y + 12, show(sum(values)), "start"))
     drawing = _svg(width, max(1, len(rows)) * _ROW_HEIGHT + 4, title, parts)
-    return drawing + (_legend(names) if len(names) > 1 else "")
+    shown = [(name, [values[place] for _, values in rows]) for place, name in enumerate(names)]
+    return drawing + _legend(shown)
 
 
 def show_number(value: float) -> str:
-    """The number with thousands apart; one that is not a count has two places."""
-    return f"{value:,}" if isinstance(value, int) else f"{value:,.2f}"
+    """The number with thousands apart; one that is not a count has two places, or what it takes."""
+    if isinstance(value, int):
+        return f"{value:,}"
+    return _plain(float(f"{value:.2g}")) if 0 < abs(value) < _CENT else f"{value:,.2f}"
 
 
 def _grid(top: float, width: int) -> str:
@@ -121,19 +128,30 @@ def _scaled(value: float, top: float) -> float:
     return max(0.0, value) / top * (_HEIGHT - _BOTTOM - _TOP)
 
 
-def _nice_top(most: float) -> float:
-    """The first round number, four quarters of which are short ones, that is not below `most`."""
+def _nice_top(heights: Sequence[float]) -> float:
+    """The first round number that is not below them, with four quarters that are short.
+
+    Quarters of counts are whole.
+    """
+    most = max(heights, default=0)
+    whole = all(isinstance(height, int) for height in heights)
     if most <= 0:
-        return 1
+        return 4 if whole else 1
     power = 10.0 ** (len(f"{int(most)}") - 1) if most >= 1 else 10.0 ** int(f"{most:e}"[-3:])
-    return next(factor * power for factor in _ROUND if factor * power >= most)
+    tops = [factor * times * power for times in (1, 10) for factor in _ROUND]
+    return next(top for top in tops if top >= most and not (whole and top % 4))
 
 
 def _short_number(value: float) -> str:
     for size, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if value >= size:
             return f"{value / size:g}{letter}"
-    return f"{value:g}"
+    return f"{value * 1e6:g}µ" if 0 < value < _THOUSANDTH else f"{value:g}"
+
+
+def _plain(value: float) -> str:
+    """Without an exponent."""
+    return f"{value:.15f}".rstrip("0").rstrip(".")
 
 
 def _shortened(label: str) -> str:
@@ -151,16 +169,22 @@ def _text(x: float, y: float, text: str, anchor: str) -> str:
     return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(text)}</text>'
 
 
-def _legend(names: Sequence[str]) -> str:
+def _legend(series: Iterable[tuple[str, Sequence[float]]]) -> str:
+    """The names that have something to show, none where there is a single series."""
+    named = [(place, name, values) for place, (name, values) in enumerate(series)]
+    if len(named) < 2:
+        return ""
     entries = "".join(
         f'<li><i class="{color_class(place)}"></i>{escape(name)}</li>'
-        for place, name in enumerate(names)
+        for place, name, values in named
+        if any(values)
     )
     return f'<ul class="legend">{entries}</ul>'
 
 
 def _svg(width: int, height: int, title: str, parts: Sequence[str]) -> str:
     return (
-        f'<svg viewBox="0 0 {width} {height}" role="img" aria-label="{escape(title)}">'
-        f"<title>{escape(title)}</title>{''.join(parts)}</svg>"
+        f'<div class="chart"><svg viewBox="0 0 {width} {height}" role="img" '
+        f'style="min-width:{round(width * _SHRUNK)}px" aria-label="{escape(title)}">'
+        f"<title>{escape(title)}</title>{''.join(parts)}</svg></div>"
     )

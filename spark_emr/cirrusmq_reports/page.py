@@ -14,12 +14,14 @@ body{margin:0;background:var(--ground);color:var(--ink);font:15px/1.5 system-ui,
 main{max-width:1120px;margin:0 auto;padding:32px 24px 64px}
 h1{font-size:26px;margin:0}h2{font-size:17px;margin:0 0 12px}
 .sub{color:var(--soft);margin:4px 0 24px}
-.tiles{display:grid;grid-template-columns:repeat(auto-fit,minmax(130px,1fr));gap:12px}
+.tiles{display:grid;grid-template-columns:repeat(auto-fit,minmax(max(152px,22%),1fr));gap:12px}
 .tile,section{background:var(--paper);border:1px solid var(--line);border-radius:10px}
-.tile{padding:14px 16px}.tile b{display:block;font-size:22px;font-variant-numeric:tabular-nums}
+.tile{padding:14px 16px}.tile b{display:block;font-size:20px;font-variant-numeric:tabular-nums;
+overflow-wrap:anywhere}
 .tile span{color:var(--soft);font-size:13px}
-.two{display:grid;grid-template-columns:repeat(auto-fit,minmax(460px,1fr));gap:16px}
-section{padding:18px 20px;margin-top:16px;overflow-x:auto}
+.two{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(460px,100%),1fr));gap:16px}
+section{padding:18px 20px;margin-top:16px;overflow-x:auto;min-width:0}
+.two section{margin-top:0}.two{margin-top:16px}.chart{overflow-x:auto}
 svg{width:100%;height:auto;display:block}svg text{font-size:11px;fill:var(--soft)}
 .grid{stroke:var(--line)}.line{fill:none!important;stroke-width:2}
 .legend{display:flex;flex-wrap:wrap;gap:4px 16px;list-style:none;margin:10px 0 0;padding:0;
@@ -30,7 +32,9 @@ margin-top:12px}
 th{color:var(--soft);font-weight:500}
 th,td{padding:5px 10px;text-align:right;border-bottom:1px solid var(--line);white-space:nowrap}
 th.t,td.t{text-align:left}tr.sum td{font-weight:600}
-details{margin-top:8px}summary{cursor:pointer;padding:4px 0}summary b{float:right}
+td.t{white-space:normal}td.t:first-child{min-width:150px}
+details{margin-top:8px}summary{cursor:pointer;padding:4px 0;overflow:hidden}
+summary b{float:right;padding-left:12px}
 .none{color:var(--soft)}
 .warn{border-left:4px solid #d6455d;background:var(--paper);padding:8px 14px}
 """

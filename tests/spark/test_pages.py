@@ -15,6 +15,7 @@ import pytest
 from cirrusmq_reports.backlog_page import render_backlog, show_bytes, show_seconds
 from cirrusmq_reports.billing_page import render_billing
 from cirrusmq_reports.billing_plan import Gap, State
+from cirrusmq_reports.charts import lines, show_number, stacked_columns, stacked_rows
 from cirrusmq_reports.figures import RECEIVE_RANGES, SIZE_RANGES
 
 AT_MS = 1_795_161_600_000
@@ -174,3 +175,68 @@ def test_sizes_and_times_are_shown_in_fitting_units() -> None:
     shown = [show_seconds(seconds) for seconds in (None, 5, 65, 4_000, 100_000)]
     assert shown == ["—", "5 s", "1 min", "1 h 6 min", "1 d 3 h"]
     assert [show_bytes(size) for size in (12, 1_500, 2.5e9)] == ["12 B", "1.5 kB", "2.5 GB"]
+
+
+def texts(drawing: str) -> list[str]:
+    return re.findall(r"<text[^>]*>([^<]*)</text>", drawing)
+
+
+@pytest.mark.parametrize("most", [*range(1, 130), 999, 1_001, 12_345, 1_000_001])
+def test_an_axis_of_counts_has_whole_numbers_and_room_for_the_largest(most: int) -> None:
+    for drawing in (
+        stacked_columns(["a"], {"x": [most - 1], "y": [1]}, title="columns"),
+        lines(["a", "b"], {"x": [most, 0]}, title="lines"),
+    ):
+        letters = {"k": 1_000, "M": 1_000_000}
+        ticks = [
+            float(text.rstrip("kM")) * letters.get(text[-1], 1)
+            for text in texts(drawing)
+            if text[0].isdigit()
+        ]
+        assert len(ticks) == 5
+        assert all(tick == int(tick) for tick in ticks), ticks
+        assert most <= ticks[-1] <= 4 * most
+
+
+def test_small_amounts_are_not_shown_as_none() -> None:
+    assert [show_number(value) for value in (5, 1_234.5, 0.0, 0.004, 0.0000012)] == [
+        "5", "1,234.50", "0.00", "0.004", "0.0000012",
+    ]  # fmt: skip
+    drawing = stacked_columns(["a"], {"x": [0.0000037]}, title="charges")
+    assert texts(drawing) == ["0", "1µ", "2µ", "3µ", "4µ", "a"]
+
+
+def test_a_legend_names_what_is_shown_in_the_colour_of_its_place() -> None:
+    drawing = stacked_rows([("q", [3, 0, 2])], ["sent", "received", "deleted"], title="rows")
+    assert re.findall(r'<i class="(c\d)"></i>(\w+)', drawing) == [("c0", "sent"), ("c2", "deleted")]
+
+
+def test_a_kind_has_the_same_colour_in_every_chart_and_nothing_is_charged_no_bar() -> None:
+    daily = [
+        {"day": "2026-11-01", "account": "acme", "kind": kind, "currency": "USD", "count": count,
+         "charge": charge}
+        for kind, count, charge in (("sent", 9, 0.1), ("kept", 1, 3.0), ("deleted", 99, 0.2))
+    ]  # fmt: skip
+    lines_of = [
+        {"resource": f"queue:{kind}", "kind": kind, "count": 1, "bytes": 1, "amount": amount,
+         "correction": None}
+        for kind, amount in (("sent", "0.10"), ("kept", "3.00"), ("deleted", "0.00"))
+    ]  # fmt: skip
+    one = {**invoice("2026-11", "USD", closed=False), "lines": lines_of, "total": "3.10"}
+    summaries = {"acme": {"invoices": [one], "unusual": []}}
+    page = render_billing(summaries, daily, AT_MS, State(to_ms=AT_MS))
+    legends = [
+        dict(re.findall(r'<i class="(c\d)"></i>(\w+)', legend))
+        for legend in re.findall(r'<ul class="legend">.*?</ul>', page)
+    ]
+    assert legends == [
+        {"c0": "kept", "c1": "deleted", "c2": "sent"},
+        {"c0": "kept", "c2": "sent"},
+        {"c1": "deleted", "c2": "sent"},
+    ]
+    assert "queue:deleted" not in "".join(re.findall(r"<svg.*?</svg>", page))
+    free = {**one, "lines": lines_of[2:], "total": "0.00"}
+    page = render_billing(
+        {"acme": {"invoices": [free], "unusual": []}}, daily, AT_MS, State(to_ms=AT_MS)
+    )
+    assert page.count("No line of an invoice reaches the smallest amount.") == 2
