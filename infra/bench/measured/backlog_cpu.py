@@ -2,13 +2,14 @@
 
     python -m infra.bench backlog_cpu                                   250,000 and 500,000 items
     python -m infra.bench.measured.backlog_cpu --items 250000 2000000   the full size, ten minutes
+    python -m infra.bench.measured.backlog_cpu --items 1000000 2000000 4000000 8000000
 
 Spark and DuckDB must agree on every figure of every resource, else there is no measurement.
 
 The job's figure is everything that it does: checksums, reading, counting, Parquet, pages. *Cold*
 has the start of Python and Java in it; *warm* is a second pass in the same session. DuckDB's is
 the query alone, without checksums, the better of two passes. Every measurement has a process of
-its own.
+its own. Memory is the largest that Python and Java have had resident, in all passes.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ AT_MS = 1_795_161_600_000
 SEED = 1
 PASSES = 3
 ITEMS = (250_000, 500_000)
-WARM_GOAL, COLD_GOAL = 1.0, 2.5
+WARM_GOAL, COLD_GOAL, MEMORY_GOAL_MB = 0.90, 1.8, 1_500
 
 Figures: TypeAlias = dict[str, list[Any]]
 """A resource's id → the figures that `duckdb_backlog` names."""
@@ -86,6 +87,7 @@ def _compare(export: Path, items: int) -> dict[str, Any]:
         "cold": results["spark"]["cpu_seconds"][0],
         "warm": min(results["spark"]["cpu_seconds"][1:]),
         "duckdb": min(results["duckdb"]["cpu_seconds"]),
+        "resident": results["spark"]["resident_megabytes"],
     }
 
 
@@ -131,7 +133,8 @@ def measure_spark(export: Path) -> dict[str, Any]:
             cpu_seconds.append(after - before)
             before = after
             figures = _reported(Path(output))
-    return {"cpu_seconds": cpu_seconds, "figures": figures}
+    resident = _most_resident_megabytes(os.getpid()) + _most_resident_megabytes(java[0])
+    return {"cpu_seconds": cpu_seconds, "figures": figures, "resident_megabytes": resident}
 
 
 def _reported(output: Path) -> Figures:
@@ -176,12 +179,12 @@ _MEASURES = {"spark": measure_spark, "duckdb": measure_duckdb}
 def _print_table(rows: list[dict[str, Any]]) -> None:
     heads = (
         "items", "MB gz", "cold", "warm", "DuckDB", "cold / DuckDB", "warm / DuckDB",
-        "warm µs/item",
+        "warm µs/item", "MB resident",
     )  # fmt: skip
     figures = ("items", "megabytes", "cold", "warm", "duckdb")
     show(
         f"CPU seconds of the backlog job (goals at two million items: cold {COLD_GOAL}, "
-        f"warm {WARM_GOAL} times DuckDB's)",
+        f"warm {WARM_GOAL} times DuckDB's, {MEMORY_GOAL_MB} MB)",
         heads,
         [
             (
@@ -189,6 +192,7 @@ def _print_table(rows: list[dict[str, Any]]) -> None:
                 row["cold"] / row["duckdb"],
                 row["warm"] / row["duckdb"],
                 row["warm"] / row["items"] * 1e6,
+                row["resident"],
             )
             for row in rows
         ],
@@ -204,6 +208,13 @@ def _cpu_seconds_of(process: int) -> float:
     """User and system time of a running process, from the kernel's table of processes."""
     fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def _most_resident_megabytes(process: int) -> float:
+    """The most memory that a running process has had resident."""
+    status = Path(f"/proc/{process}/status").read_text()
+    (kilobytes,) = (line.split()[1] for line in status.splitlines() if line.startswith("VmHWM:"))
+    return int(kilobytes) * 1024 / 1e6
 
 
 if __name__ == "__main__":
