@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from cirrusmq_dialects.sqs import message_calls, move_calls, queue_calls
+from cirrusmq_dialects.sqs import move_calls, queue_calls, send_calls, settle_calls
 from cirrusmq_dialects.sqs.asking import Asked
 
 ACTIONS: dict[str, Callable[[Asked], dict[str, Any]]] = {
     "AddPermission": queue_calls.refuse_permissions,
     "CancelMessageMoveTask": move_calls.cancel_message_move_task,
-    "ChangeMessageVisibility": message_calls.change_message_visibility,
-    "ChangeMessageVisibilityBatch": message_calls.change_message_visibility_batch,
+    "ChangeMessageVisibility": settle_calls.change_message_visibility,
+    "ChangeMessageVisibilityBatch": settle_calls.change_message_visibility_batch,
     "CreateQueue": queue_calls.create_queue,
-    "DeleteMessage": message_calls.delete_message,
-    "DeleteMessageBatch": message_calls.delete_message_batch,
+    "DeleteMessage": settle_calls.delete_message,
+    "DeleteMessageBatch": settle_calls.delete_message_batch,
     "DeleteQueue": queue_calls.delete_queue,
     "GetQueueAttributes": queue_calls.get_queue_attributes,
     "GetQueueUrl": queue_calls.get_queue_url,
@@ -24,10 +24,10 @@ ACTIONS: dict[str, Callable[[Asked], dict[str, Any]]] = {
     "ListQueueTags": queue_calls.list_queue_tags,
     "ListQueues": queue_calls.list_queues,
     "PurgeQueue": queue_calls.purge_queue,
-    "ReceiveMessage": message_calls.receive_message,
+    "ReceiveMessage": settle_calls.receive_message,
     "RemovePermission": queue_calls.refuse_permissions,
-    "SendMessage": message_calls.send_message,
-    "SendMessageBatch": message_calls.send_message_batch,
+    "SendMessage": send_calls.send_message,
+    "SendMessageBatch": send_calls.send_message_batch,
     "SetQueueAttributes": queue_calls.set_queue_attributes,
     "StartMessageMoveTask": move_calls.start_message_move_task,
     "TagQueue": queue_calls.tag_queue,

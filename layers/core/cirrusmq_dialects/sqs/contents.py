@@ -147,6 +147,16 @@ def md5(content: bytes) -> str:
     return hashlib.md5(content, usedforsecurity=False).hexdigest()
 
 
+def digits(order: int) -> str:
+    """A SequenceNumber."""
+    return f"{order:020d}"
+
+
+def content_id(body: str) -> str:
+    """The deduplication id of a body."""
+    return hashlib.sha256(body.encode()).hexdigest()
+
+
 def _is_plain(body: str) -> bool:
     """Whether it has allowed ASCII characters alone: quicker to see than with an expression."""
     return body.isascii() and not body.encode().translate(None, _PLAIN)

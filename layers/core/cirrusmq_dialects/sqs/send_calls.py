@@ -1,0 +1,164 @@
+"""Calls that send messages."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+from cirrusmq.base import limits
+from cirrusmq.base.errors import CirrusMQError
+from cirrusmq.base.shapes import read_values
+from cirrusmq.model.queue import Queue
+from cirrusmq.sending.send import SendRequest, send
+from cirrusmq_dialects.sqs import attributes as shapes
+from cirrusmq_dialects.sqs.asking import SEND, Asked
+from cirrusmq_dialects.sqs.batches import batch, failure, read_each
+from cirrusmq_dialects.sqs.contents import (
+    Content,
+    content_id,
+    digits,
+    read_content,
+)
+from cirrusmq_dialects.sqs.errors import SqsError, invalid, missing, of_contract
+from cirrusmq_dialects.sqs.names import FIFO, shown_name
+from cirrusmq_dialects.sqs.reading import Members, entries, integer, text
+
+Result: TypeAlias = dict[str, Any]
+BATCH_BYTES = 1_048_576
+_DELAY = (0, 900)
+_KEY = re.compile(r"[!-~]{1,128}", re.ASCII)
+
+
+class _Draft:
+    """A message of a request, checked as far as it can be alone."""
+
+    def __init__(self, queue: Queue, members: Members) -> None:
+        self.content = content = read_content(members)
+        group, once = _key(members, "MessageGroupId"), _key(members, "MessageDeduplicationId")
+        delay = integer(members, "DelaySeconds", _DELAY)
+        most = queue.attributes.max_message_bytes
+        if content.size_bytes > most:
+            raise SqsError(
+                "InvalidParameterValue",
+                "One or more parameters are invalid. Reason: Message must be shorter than"
+                f" {most} bytes.",
+            )
+        self.native = content.native(once)
+        _check_attributes(content, self.native.get("attributes", {}))
+        if queue.attributes.ordered:
+            self._join(queue, group, once, delay)
+        elif once is not None:
+            raise _not_of_type("MessageDeduplicationId", once)
+        elif delay is not None:
+            self.native["delay_seconds"] = delay
+        if group is not None:
+            self.native["group"] = group
+
+    def _join(self, queue: Queue, group: str | None, once: str | None, delay: int | None) -> None:
+        """The rules of FIFO queues."""
+        if group is None:
+            raise missing("MessageGroupId", whole=True)
+        if delay:
+            raise _not_of_type("DelaySeconds", delay)
+        if once is None and shapes.fifo_attribute(queue, "ContentBasedDeduplication") == "true":
+            once = content_id(self.content.body)
+        if once is None and shown_name(queue).endswith(FIFO):
+            raise SqsError(
+                "InvalidParameterValue",
+                "The queue should either have ContentBasedDeduplication enabled or"
+                " MessageDeduplicationId provided explicitly",
+                whole=True,
+            )
+        if once is not None:
+            if shapes.fifo_attribute(queue, "DeduplicationScope") == "messageGroup":
+                once = hashlib.sha256(f"{group}\n{once}".encode()).hexdigest()
+            self.native["deduplication_id"] = once
+
+
+def send_message(asked: Asked) -> Result:
+    """Send a message."""
+    queue = asked.find(SEND)
+    draft = _Draft(queue, asked.members)
+    request = read_values({"messages": [draft.native]}, SendRequest)
+    (sent,) = send(asked.core, queue, request)
+    return _sent(draft, sent)
+
+
+def send_message_batch(asked: Asked) -> Result:
+    """Send up to 10 messages, each for itself."""
+    queue = asked.find(SEND)
+    listed = entries(asked.members, "SendMessageBatchRequestEntry")
+    drafts, failed = read_each(listed, lambda entry: _Draft(queue, entry))
+    size = sum(draft.content.size_bytes for draft in drafts.values())
+    most = min(BATCH_BYTES, asked.core.settings.batch_bytes)
+    if size > most:
+        raise SqsError(
+            "BatchRequestTooLong",
+            f"Batch requests cannot be longer than {most} bytes. You have sent {size} bytes.",
+        )
+    done: list[Result] = []
+    if drafts:
+        natives = [draft.native for draft in drafts.values()]
+        request = read_values({"messages": natives, "atomic": False}, SendRequest)
+        for (name, draft), sent in zip(
+            drafts.items(), send(asked.core, queue, request), strict=True
+        ):
+            if isinstance(sent, CirrusMQError):
+                failed.append(failure(name, of_contract(sent)))
+            else:
+                done.append({"Id": name, **_sent(draft, sent)})
+    return batch(done, failed)
+
+
+def _sent(draft: _Draft, sent: Any) -> Result:
+    if isinstance(sent, CirrusMQError):
+        raise sent
+    # A duplicate is answered the first one's, whose body may be another.
+    known = None if "deduplication_id" in draft.native else sent.body_md5
+    shown: Result = {"MessageId": sent.id, **draft.content.digests(known)}
+    return shown if sent.order is None else {**shown, "SequenceNumber": digits(sent.order)}
+
+
+def _key(members: Members, name: str) -> str | None:
+    value = text(members, name)
+    if value is not None and not _KEY.fullmatch(value):
+        raise SqsError(
+            "InvalidParameterValue",
+            f"{name} can only include alphanumeric and punctuation characters. 1 to 128 in length",
+        )
+    return value
+
+
+def _check_attributes(content: Content, kept: Mapping[str, Any]) -> None:
+    """Of the core's limits those that are below SQS's."""
+    if len(kept) > limits.ATTRIBUTES:
+        raise SqsError(
+            "InvalidParameterValue",
+            f"A message has at most {limits.ATTRIBUTES} attributes here; types other than String"
+            " and Binary take one, as do a trace header and a deduplication id.",
+        )
+    if any(len(name) > 64 for name in kept):
+        raise SqsError(
+            "InvalidParameterValue",
+            "Names of message attributes have at most 64 characters here; those other than letters,"
+            " digits and underscores count as three.",
+        )
+    for name, (_, value) in content.attributes.items():
+        if len(value.encode() if isinstance(value, str) else value) > limits.ATTRIBUTE_BYTES:
+            raise SqsError(
+                "InvalidParameterValue",
+                f"The value of message attribute {name[:80]} has more than"
+                f" {limits.ATTRIBUTE_BYTES:,} bytes, the most here.",
+            )
+    if any(isinstance(v, str) and len(v.encode()) > limits.ATTRIBUTE_BYTES for v in kept.values()):
+        raise SqsError(
+            "InvalidParameterValue",
+            "The types of the message attributes, or its trace header, are too long for here.",
+        )
+
+
+def _not_of_type(name: str, value: object) -> SqsError:
+    reason = "The request includes a parameter that is not valid for this queue type."
+    return invalid(name, value, reason)
