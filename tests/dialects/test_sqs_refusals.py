@@ -309,7 +309,6 @@ def test_a_path_of_nobody_is_not_found(world: World) -> None:
     for method, path in (
         ("GET", "/"),
         ("POST", "/"),
-        ("POST", "/v2/index.php"),
         ("PUT", "/queues/a"),
     ):
         assert call(world, method, URL + path, {}, b"").status == 404

@@ -154,7 +154,8 @@ def test_every_fault_of_the_contract_has_a_shape_and_a_code(
         ("POST", "/", {"x-amz-target": "AmazonSQS.SendMessage"}, "sqs"),
         ("POST", "/", {"x-amz-target": "DynamoDB_20120810.GetItem"}, None),
         ("GET", "/", {"x-amz-target": "AmazonSQS.SendMessage"}, None),
-        ("POST", "/v2/index.php", {"content-type": "application/x-www-form-urlencoded"}, None),
+        ("POST", "/v2/index.php", {"content-type": "application/x-www-form-urlencoded"}, "cmq"),
+        ("GET", "/v2/index.php", {}, "cmq"),
         ("POST", "/topics/t/messages", {"content-type": "text/xml"}, None),
         (
             "POST",

@@ -299,6 +299,7 @@ def test_nobody_scans_or_drops_a_table(resources: dict[str, Any]) -> None:
 def test_functions_are_invoked_only_where_that_is_needed(resources: dict[str, Any]) -> None:
     assert targets_of(resources, "lambda:InvokeFunction") == {
         ("Manage", "Replay.Arn:live"),
+        ("Dialects", PUSH),
         ("Dialects", "Replay.Arn:live"),
         ("Sweep", "Replay.Arn:live"),
         ("Replay", REPLAY),

@@ -8,6 +8,15 @@ from cirrusmq_dialects.calling import Call
 from cirrusmq_lambda import audit, observability
 
 
+class Progress:
+    """How far a call is, for the audit's line."""
+
+    action = ""
+    resource = ""
+    caller: Caller | None = None
+    key_id: str | None = None
+
+
 def told(call: Call, action: str, error: Exception) -> CirrusMQError:
     """The error as the caller is told of it; an unexpected one is logged."""
     if isinstance(error, CirrusMQError):

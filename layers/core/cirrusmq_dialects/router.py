@@ -12,14 +12,18 @@ from cirrusmq.wiring import bootstrap
 from cirrusmq_dialects.calling import Context, read_call
 from cirrusmq_lambda import problems
 
+_CMQ_PATH = "/v2/index.php"
 FORM = "application/x-www-form-urlencoded"
 
 
 def dialect_of(method: str, path: str, headers: Mapping[str, str]) -> str | None:
     """The name of the dialect that a call is in; None where it is in none.
 
-    SQS is called by a header, or, by clients from before 2023, with a signed form, at any path.
+    CMQ has one path. SQS is called by a header, or, by clients from before 2023, with a signed
+    form, at any path.
     """
+    if path == _CMQ_PATH:
+        return "cmq"
     if method == "POST":
         if headers.get("x-amz-target", "").startswith("AmazonSQS."):
             return "sqs"

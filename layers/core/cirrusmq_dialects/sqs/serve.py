@@ -62,18 +62,9 @@ def _protocol(call: Call) -> Protocol:
     )
 
 
-class _Progress:
-    """How far a call is, for the audit's line."""
-
-    action = ""
-    resource = ""
-    caller: Caller | None = None
-    key_id: str | None = None
-
-
 def serve(call: Call) -> dict[str, Any]:
     """Answer a call."""
-    protocol, progress = _protocol(call), _Progress()
+    protocol, progress = _protocol(call), reporting.Progress()
     code = "Ok"
     try:
         answer = give(call, _answer(call, protocol, progress))
@@ -93,7 +84,7 @@ def serve(call: Call) -> dict[str, Any]:
     return answer
 
 
-def _answer(call: Call, protocol: Protocol, progress: _Progress) -> Answer:
+def _answer(call: Call, protocol: Protocol, progress: reporting.Progress) -> Answer:
     signed = _signed(call)
     progress.key_id = signed.key_id
     progress.caller = caller = _authenticate(call, signed)

@@ -1,0 +1,31 @@
+"""Bodies of messages, checked as CMQ checks them, and shown as it shows them."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Sequence
+
+from cirrusmq.model.message import Message
+from cirrusmq_dialects.cmq.errors import CmqError
+
+LARGEST_BYTES = 262_144
+"""Of a message, and of a batch of them; a request has at most four times as much."""
+
+
+def check_bodies(bodies: Sequence[str]) -> Sequence[str]:
+    """The bodies of a request's messages; refused where one is empty, or all are too large."""
+    if not all(bodies):
+        raise CmqError(4000, 10120, "message body can't be empty")
+    if len(bodies) > 1:
+        size = sum(len(body.encode()) for body in bodies)
+        if size > LARGEST_BYTES:
+            text = f"total message size exceed {LARGEST_BYTES} bytes: {size}"
+            raise CmqError(4470, 10300, text)
+    return bodies
+
+
+def shown_body(message: Message) -> str:
+    """A body as CMQ shows it: bytes of the core's own senders as base64."""
+    if isinstance(message.body, str):
+        return message.body
+    return base64.b64encode(message.body).decode()

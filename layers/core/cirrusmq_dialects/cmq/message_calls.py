@@ -1,0 +1,129 @@
+"""Calls on messages of queues."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from cirrusmq.base.errors import CirrusMQError
+from cirrusmq.base.limits import BATCH_MESSAGES, DELAY_SECONDS
+from cirrusmq.base.shapes import read_values
+from cirrusmq.model.source import Source
+from cirrusmq.queues.receivers import source_named, source_with_id
+from cirrusmq.receiving.receive import Received, ReceiveRequest, begin, take
+from cirrusmq.sending.send import SendRequest, send
+from cirrusmq.settlement.delete import delete_what_can_be
+from cirrusmq_dialects.cmq.asking import RECEIVE, SEND, Asked, Result
+from cirrusmq_dialects.cmq.bodies import check_bodies, shown_body
+from cirrusmq_dialects.cmq.errors import CmqError, of_contract
+from cirrusmq_dialects.cmq.reading import (
+    integer,
+    needed,
+    needed_integer,
+    needed_numbered,
+)
+
+_WAIT, _MOST = (0, 30), (1, BATCH_MESSAGES)
+_SOME_FAILED = (6010, 10150, "delete message partially failed")
+_ALL_FAILED = (6020, 10290, "batch delete message failed")
+_ANSWER_SECONDS = 2
+"""Kept back from the call's time, for the last look and the way back."""
+
+
+def send_message(asked: Asked) -> Result:
+    """Send a message."""
+    (message_id,) = _send(asked, [asked.params.get("msgBody", "")])
+    return {"msgId": message_id}
+
+
+def batch_send_message(asked: Asked) -> Result:
+    """Send up to 16 messages, all of them or none."""
+    bodies = needed_numbered(asked.params, "msgBody")
+    return {"msgList": [{"msgId": each} for each in _send(asked, bodies)]}
+
+
+def receive_message(asked: Asked) -> Result:
+    """Receive a message; none is an error."""
+    return _receive(asked, 1)[0]
+
+
+def batch_receive_message(asked: Asked) -> Result:
+    """Receive up to 16 messages; none is an error."""
+    return {"msgInfoList": _receive(asked, needed_integer(asked.params, "numOfMsg", _MOST))}
+
+
+def delete_message(asked: Asked) -> Result:
+    """End a message."""
+    (result,) = _delete(asked, [needed(asked.params, "receiptHandle")]).values()
+    if isinstance(result, CirrusMQError):
+        raise result
+    return {}
+
+
+def batch_delete_message(asked: Asked) -> Result:
+    """End messages, each for itself."""
+    results = _delete(asked, needed_numbered(asked.params, "receiptHandle"))
+    failed = [
+        {**_told(result), "receiptHandle": handle}
+        for handle, result in results.items()
+        if isinstance(result, CirrusMQError)
+    ]
+    if not failed:
+        return {}
+    some = len(failed) < len(results)
+    code, module, text = _SOME_FAILED if some else _ALL_FAILED
+    raise CmqError(code, module, text, errorList=failed)
+
+
+def _told(error: CirrusMQError) -> Result:
+    shown = of_contract(error, "BatchDeleteMessage")
+    return {"code": shown.code, "message": shown.message}
+
+
+def _send(asked: Asked, bodies: Sequence[str]) -> list[str]:
+    queue = asked.queue(SEND)
+    check_bodies(bodies)
+    delay = integer(asked.params, "delaySeconds", DELAY_SECONDS)
+    message: Result = {}
+    # An SDK says 0 with every message, and an ordered queue takes no delay at all.
+    if delay or (delay is not None and queue.attributes.delay_seconds):
+        message["delay_seconds"] = delay
+    given = {"messages": [{"body": body, **message} for body in bodies]}
+    sent: Any = send(asked.core, queue, read_values(given, SendRequest))
+    return [each.id for each in sent]
+
+
+def _receive(asked: Asked, most: int) -> list[Result]:
+    wait = integer(asked.params, "pollingWaitSeconds", _WAIT)
+    given: Result = {"max": most} if wait is None else {"max": most, "wait_seconds": wait}
+
+    def find() -> Source:
+        return source_named(asked.core, asked.queue(RECEIVE), None)
+
+    begun = begin(asked.core, find, asked.caller, read_values(given, ReceiveRequest))
+    left = asked.call.left_seconds() - _ANSWER_SECONDS
+    received = take(asked.core, begun, asked.caller, left)
+    if not received:
+        raise CmqError(7000, 10200, "no message")
+    return [_shown(each) for each in received]
+
+
+def _shown(each: Received) -> Result:
+    parcel, place = each.parcel, each.place
+    return {
+        "msgBody": shown_body(each.message),
+        "msgId": parcel.message_id(place),
+        "receiptHandle": each.receipt,
+        "enqueueTime": parcel.sent_ms // 1000,
+        "nextVisibleTime": parcel.visible_ms[place] // 1000,
+        "dequeueCount": parcel.receives[place],
+        "firstDequeueTime": parcel.first_received_ms[place] // 1000,
+    }
+
+
+def _delete(asked: Asked, handles: Sequence[str]) -> Mapping[str, CirrusMQError | int]:
+    queue = asked.queue(RECEIVE)
+    distinct = list(dict.fromkeys(handles))
+    return delete_what_can_be(
+        asked.core, distinct, lambda source_id: source_with_id(asked.core, queue, source_id)
+    )

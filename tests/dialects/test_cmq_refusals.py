@@ -1,0 +1,324 @@
+"""CMQ's calls that are refused: keys, signatures, rights, odd requests."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import json
+import logging
+import random
+import time
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+from msgspec.structs import replace
+from tests.dialects.conftest import URL, Key, MakeKey, call
+
+from cirrusmq.access.scopes import Listed, Scope
+from cirrusmq.base.errors import Unavailable
+from cirrusmq_dialects.cmq import calls
+from cirrusmq_lambda import audit
+from cirrusmq_local.testing import Reply, World
+
+PATH = "/v2/index.php"
+
+
+def params_of(key: Key, action: str, **given: Any) -> dict[str, str]:
+    """The parameters of a call, without its signature."""
+    made = {
+        "Action": action,
+        "SecretId": key.id,
+        "Timestamp": str(int(time.time())),
+        "Nonce": "7",
+        "SignatureMethod": "HmacSHA256",
+        "Region": "gz",
+    }
+    return {**made, **{name: str(value) for name, value in given.items()}}
+
+
+def sign(key: Key, params: dict[str, str], method: str = "POST") -> dict[str, str]:
+    """The parameters with their signature: a client of these tests' own."""
+    pairs = sorted(params.items())
+    text = f"{method}127.0.0.1:8081{PATH}?" + "&".join(
+        f"{name.replace('_', '.')}={value}" for name, value in pairs
+    )
+    kind = hashlib.sha256 if params.get("SignatureMethod") == "HmacSHA256" else hashlib.sha1
+    made = hmac.new(key.secret.encode(), text.encode(), kind).digest()
+    return {**params, "Signature": base64.b64encode(made).decode()}
+
+
+def send(world: World, params: dict[str, str], method: str = "POST") -> dict[str, Any]:
+    """What the service answers."""
+    form = urlencode(params)
+    query = f"?{form}" if method == "GET" else ""
+    reply = call(world, method, URL + PATH + query, {}, b"" if query else form.encode())
+    return told(reply)
+
+
+def told(reply: Reply) -> dict[str, Any]:
+    """Of any answer: JSON of status 200 with its three members."""
+    assert reply.status == 200, reply.text
+    found: dict[str, Any] = json.loads(reply.text)
+    assert isinstance(found["code"], int)
+    assert found["requestId"]
+    if found["code"]:
+        assert found["message"].startswith("(")
+    return found
+
+
+def act(world: World, key: Key, action: str, **given: Any) -> dict[str, Any]:
+    return send(world, sign(key, params_of(key, action, **given)))
+
+
+def refused(answer: dict[str, Any]) -> tuple[int, int]:
+    """Code and module."""
+    return answer["code"], int(answer["message"][1:].partition(")")[0])
+
+
+def test_a_signed_call_is_answered(world: World, key: Key) -> None:
+    assert act(world, key, "CreateQueue", queueName="orders")["code"] == 0
+    get = sign(key, params_of(key, "ListQueue"), "GET")
+    assert send(world, get, "GET")["totalCount"] == 1
+    # As an SDK repeats it on a new connection: what the query had is the body.
+    reply = call(world, "GET", URL + PATH, {}, urlencode(get).encode())
+    assert told(reply)["totalCount"] == 1
+
+
+@pytest.mark.parametrize("method", ["POST", "GET"])
+def test_no_forged_parameter_is_accepted(world: World, key: Key, method: str) -> None:
+    good = sign(key, params_of(key, "ListQueue", searchWord="a"), method)
+    assert send(world, good, method)["code"] == 0
+    for name in good:
+        altered = {**good, name: good[name][:-1] + ("1" if good[name][-1] != "1" else "2")}
+        assert send(world, altered, method)["code"] == 4100, name
+        without = {each: value for each, value in good.items() if each != name}
+        assert send(world, without, method)["code"] in (4000, 4100), name
+    assert send(world, {**good, "more": "1"}, method)["code"] == 4100
+    other = "GET" if method == "POST" else "POST"
+    assert send(world, good, other)["code"] == 4100
+    form = urlencode(good)
+    query = f"?{form}" if method == "GET" else ""
+    headers = {"host": "127.0.0.1:9999"}
+    reply = call(world, method, URL + PATH + query, headers, b"" if query else form.encode())
+    assert refused(told(reply)) == (4100, 10030)
+
+
+def test_keys_that_cannot_sign_are_unknown(world: World, key: Key) -> None:
+    wrong = Key(world, "shop")
+    wrong.secret = "wrong"
+    assert refused(act(world, wrong, "ListQueue")) == (4100, 10030)
+    wrong.id = "AKID" + "x" * 32
+    assert refused(act(world, wrong, "ListQueue")) == (4100, 10270)
+    for odd in ("ü", "a b", "x" * 200, "K#1"):
+        wrong.id = odd
+        assert refused(act(world, wrong, "ListQueue")) == (4100, 10270)
+    native = world.client("shop")
+    made = native.post("/keys", {}).json
+    wrong.id, wrong.secret = made["access_key_id"], made["secret"]
+    assert refused(act(world, wrong, "ListQueue")) == (4100, 10270)
+
+
+def test_a_signature_is_good_for_fifteen_minutes(world: World, key: Key) -> None:
+    now = int(time.time())
+    for seconds, code in ((-1_000, 4100), (-800, 0), (800, 0), (1_000, 4100)):
+        params = params_of(key, "ListQueue")
+        params["Timestamp"] = str(now + seconds)
+        assert send(world, sign(key, params))["code"] == code
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "module"),
+    [
+        ("Timestamp", "", 10360),
+        ("Timestamp", "x", 10360),
+        ("Timestamp", "1e9", 10360),
+        ("Nonce", "0", 10350),
+        ("Nonce", "-1", 10350),
+        ("Nonce", str(2**63), 10350),
+        ("Nonce", "x", 10360),
+        ("SecretId", "", 10390),
+        ("Action", "", 10390),
+        ("Action", "NoAction", 10430),
+        ("Action", "sendMessage", 10430),
+    ],
+)
+def test_common_parameters_that_cannot_be_are_refused(
+    world: World, key: Key, name: str, value: str, module: int
+) -> None:
+    params = {**params_of(key, "ListQueue"), name: value}
+    assert refused(send(world, sign(key, params))) == (4000, module)
+
+
+def test_other_methods_and_too_large_requests_are_refused(world: World, key: Key) -> None:
+    form = urlencode(sign(key, params_of(key, "ListQueue"))).encode()
+    for method in ("PUT", "DELETE", "PATCH"):
+        assert refused(told(call(world, method, URL + PATH, {}, form))) == (4000, 10410)
+    large = form + b"&a=" + b"x" * 1_048_576
+    assert refused(told(call(world, "POST", URL + PATH, {}, large))) == (4000, 10420)
+    assert refused(told(call(world, "POST", URL + PATH, {}, form + b"&Action=x"))) == (4000, 10330)
+    assert refused(told(call(world, "GET", URL + PATH, {}, b""))) == (4000, 10390)
+
+
+_QUEUE = {"queueName": "orders"}
+_TOPIC = {"topicName": "news", "subscriptionName": "readers"}
+ASKED: dict[str, tuple[set[str], dict[str, Any]]] = {
+    "BatchDeleteMessage": ({"receive"}, {**_QUEUE, "receiptHandle.1": "x"}),
+    "BatchPublishMessage": ({"send"}, {**_TOPIC, "msgBody.1": "x"}),
+    "BatchReceiveMessage": ({"receive"}, {**_QUEUE, "numOfMsg": 1}),
+    "BatchSendMessage": ({"send"}, {**_QUEUE, "msgBody.1": "x"}),
+    "ClearSubscriptionFilterTags": ({"manage"}, _TOPIC),
+    "CreateQueue": ({"manage"}, _QUEUE),
+    "CreateTopic": ({"manage"}, _TOPIC),
+    "DeleteMessage": ({"receive"}, {**_QUEUE, "receiptHandle": "x"}),
+    "DeleteQueue": ({"manage"}, _QUEUE),
+    "DeleteTopic": ({"manage"}, _TOPIC),
+    "GetQueueAttributes": ({"send", "receive", "manage"}, _QUEUE),
+    "GetSubscriptionAttributes": ({"send", "receive", "manage"}, _TOPIC),
+    "GetTopicAttributes": ({"send", "receive", "manage"}, _TOPIC),
+    "ListQueue": (set(), {}),
+    "ListSubscriptionByTopic": ({"send", "receive", "manage"}, _TOPIC),
+    "ListTopic": (set(), {}),
+    "PublishMessage": ({"send"}, {**_TOPIC, "msgBody": "x"}),
+    "ReceiveMessage": ({"receive"}, _QUEUE),
+    "RewindQueue": ({"manage"}, {**_QUEUE, "startConsumeTime": 1}),
+    "SendMessage": ({"send"}, {**_QUEUE, "msgBody": "x"}),
+    "SetQueueAttributes": ({"manage"}, {**_QUEUE, "visibilityTimeout": 1}),
+    "SetSubscriptionAttributes": ({"manage"}, {**_TOPIC, "filterTag.1": "a"}),
+    "SetTopicAttributes": ({"manage"}, {**_TOPIC, "maxMsgSize": 2_048}),
+    "Subscribe": ({"manage"}, {**_TOPIC, "protocol": "https", "endpoint": "https://a.example/"}),
+    "Unsubscribe": ({"manage"}, _TOPIC),
+}
+"""Each action with the rights of which one is needed, and parameters."""
+MINE = Listed(queues=("orders",), topics=("news",))
+RIGHTS = {
+    "send": Scope(send=MINE),
+    "receive": Scope(receive=MINE),
+    "manage": Scope(manage=MINE),
+}
+
+
+def test_every_action_has_its_right() -> None:
+    assert set(ASKED) == set(calls.ACTIONS)
+
+
+@pytest.mark.parametrize("action", sorted(ASKED))
+def test_a_key_makes_the_calls_of_its_scope(world: World, make_key: MakeKey, action: str) -> None:
+    needed, given = ASKED[action]
+    owner = make_key("shop")
+    act(world, owner, "CreateQueue", queueName="orders")
+    act(world, owner, "CreateTopic", topicName="news")
+    for right, scope in RIGHTS.items():
+        answer = act(world, make_key("shop", scope=scope), action, **given)
+        without = answer["code"] == 4100 and refused(answer) == (4100, 10030)
+        assert without == (right not in needed), (right, answer)
+
+
+def test_a_queue_that_is_named_needs_a_right_of_its_own(world: World, make_key: MakeKey) -> None:
+    owner, other = make_key("shop"), make_key("shop", scope=RIGHTS["manage"])
+    act(world, owner, "CreateQueue", queueName="dead")
+    act(world, owner, "CreateTopic", topicName="news")
+    policy = json.dumps({"deadLetterQueue": "dead", "policy": 0, "maxReceiveCount": 1})
+    given: dict[str, Any] = {"queueName": "orders", "deadLetterPolicy": policy}
+    assert refused(act(world, other, "CreateQueue", **given)) == (4100, 10030)
+    reader = {**_TOPIC, "protocol": "queue", "endpoint": "dead"}
+    assert refused(act(world, other, "Subscribe", **reader)) == (4100, 10030)
+    assert act(world, owner, "CreateQueue", **given)["code"] == 0
+    assert act(world, owner, "Subscribe", **reader)["code"] == 0
+
+
+ODD: list[Any] = [
+    *("", "x", "ü\0", "-1", "0", "1", "2147483648", "1.5", "1e308", "None", "[]", "{}", "@", " "),
+    *("x" * 10_000, "orders", "news", "\ud7ff", "a:b", "../../x", "http://h/", "queue", "%", "&="),
+]
+NAMES = [
+    *sorted({name for _, given in ASKED.values() for name in given}),
+    *(
+        "msgBody.0",
+        "msgBody.2",
+        "msgTag.1",
+        "msgTag.x",
+        "filterTag.",
+        "bindingKey.1",
+        "delaySeconds",
+    ),
+    *("pollingWaitSeconds", "deadLetterPolicy", "rewindSeconds", "searchWord", "offset", "limit"),
+    *(
+        "notifyStrategy",
+        "notifyContentFormat",
+        "routingKey",
+        "filterType",
+        "maxMsgHeapNum",
+        "Token",
+    ),
+    *("clientRequestId", "UserpollingWaitSeconds", "Region"),
+]
+
+
+@pytest.mark.parametrize("action", sorted(ASKED))
+def test_odd_parameters_are_refused_or_taken_but_never_a_failure_of_ours(
+    world: World, key: Key, action: str
+) -> None:
+    chance = random.Random(action)
+    act(world, key, "CreateQueue", queueName="orders")
+    act(world, key, "CreateTopic", topicName="news")
+    for _ in range(40):
+        given = dict(ASKED[action][1])
+        for name in chance.sample(NAMES, chance.randrange(1, 4)):
+            given[name] = chance.choice(ODD)
+        given["pollingWaitSeconds"] = given.get("pollingWaitSeconds", 0)
+        answer = act(world, key, action, **given)
+        assert answer["code"] != 6000, (given, answer)
+
+
+def test_a_dialect_that_a_deployment_leaves_out_is_not_found(
+    world: World, key: Key, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DIALECTS", "sqs")
+    form = urlencode(sign(key, params_of(key, "ListQueue"))).encode()
+    assert call(world, "POST", URL + PATH, {}, form).status == 404
+
+
+def test_an_account_over_its_rate_is_told_to_wait(world: World, key: Key) -> None:
+    settings = replace(world.core.settings, account_requests_per_second=2)
+    world.core = replace(world.core, settings=settings)
+    codes = {act(world, key, "ListQueue")["code"] for _ in range(20)}
+    assert codes == {0, 4420}
+
+
+def test_a_store_that_fails_is_told_as_an_error_of_the_server(
+    world: World, key: Key, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    act(world, key, "CreateQueue", queueName="orders")
+    act(world, key, "SendMessage", queueName="orders", msgBody="x")
+    for error in (Unavailable(), ZeroDivisionError()):
+
+        def fail(*_: object, raised: Exception = error) -> None:
+            raise raised
+
+        with monkeypatch.context() as patch:
+            patch.setattr(type(world.core.store), "write", fail)
+            answer = act(world, key, "SendMessage", queueName="orders", msgBody="x")
+        assert refused(answer) == (6000, 10050)
+
+
+def test_logs_tell_the_action_and_the_key_but_no_body_and_no_signature(
+    world: World, key: Key, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    act(world, key, "CreateQueue", queueName="orders")
+    made = sign(key, params_of(key, "SendMessage", queueName="orders", msgBody="a secret word"))
+    assert send(world, made)["code"] == 0
+    wrong = Key(world, "shop")
+    secret, wrong.secret = wrong.secret, "wrong"
+    act(world, wrong, "ListQueue")
+    lines = [vars(each) for each in caplog.records if each.name == audit.SERVICE]
+    assert [(each["route"], each["key_id"], each["code"]) for each in lines] == [
+        ("cmq CreateQueue", key.id, "Ok"),
+        ("cmq", wrong.id, "4100/10030"),
+    ]
+    ours = [each for each in caplog.records if not each.name.startswith("boto")]
+    shown = repr([vars(each) for each in ours])
+    for hidden in (key.secret, secret, "a secret word", made["Signature"]):
+        assert hidden not in shown
