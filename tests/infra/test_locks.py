@@ -8,7 +8,8 @@ from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
-from infra.pins import pins
+
+from pins import pins
 
 PARTS = ("up", "reports")
 _RUN = """\
