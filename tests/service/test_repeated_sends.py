@@ -164,6 +164,29 @@ class TestAttempts:
 
         assert len(queue.receive_all()) == 40
 
+    def test_a_repeat_after_the_delay_changed_tells_the_same_duplicates(
+        self, world: World, queue: TestQueue
+    ) -> None:
+        """The first one's messages are found under their key, but some were another's."""
+        queue.try_send([{"body": "earlier", "deduplication_id": "1"}])
+        messages = [
+            {"body": "a", "deduplication_id": "0"},
+            {"body": "b", "deduplication_id": "1"},
+            {"body": "c"},
+            {"body": "d", "deduplication_id": "0"},
+        ]
+        token = attempt(world)
+        first = queue.try_send(messages, attempt=token)
+        world.clock.pass_seconds(1)
+        queue.patch(delay_seconds=5)
+        world.clock.pass_seconds(1)
+        before = world.items()
+
+        second = queue.try_send(messages, attempt=token)
+
+        assert second.json == first.json
+        assert world.items() == before
+
     def test_a_repeat_finds_the_first_after_the_delay_changed(
         self, world: World, queue: TestQueue
     ) -> None:

@@ -117,6 +117,20 @@ def transact(
     return None
 
 
+def check_reminded(core: Core, reminders: Sequence[tuple[str, Item]]) -> None:
+    """Raise Duplicate where a stored send left messages out whose ids others had used before it.
+
+    `reminders`: as that send wrote them, of those among its messages that were no duplicates.
+    """
+    kept: dict[int, Item | None] = {}
+    for place, (_, item) in enumerate(reminders):
+        old = core.store.get(core.tables.messages, item["pk"]["S"], item["sk"]["S"])
+        if old and old["i"] != item["i"] and int(old["t"]["N"]) <= int(item["t"]["N"]):
+            kept[place] = old
+    if found := find_reminded(reminders, kept):
+        raise Duplicate(found)
+
+
 def put_reminders(
     core: Core, reminders: Sequence[tuple[str, Item]], begun_ms: int
 ) -> list[dict[str, Any]]:

@@ -231,12 +231,14 @@ def _write(sending: _Send, drafts: Mapping[int, _Draft]) -> Mapping[int, _Result
     met = {place for place, draft in drafts.items() if not draft.own_delay}
     prefixes = dict.fromkeys(queue_prefix(queue, messages[place].group) for place in sorted(met))
     earlier = find_with_earlier_delay(core, queue, sending.id, sending.begun_ms, prefixes)
+    keys = {place: draft.deduplication_id for place, draft in drafts.items()}
     if earlier is not None:
+        own = stored(sending.id, messages, earlier.sent_ms)
+        deduplication.check_reminded(core, deduplication.reminders(queue.id, keys, own))
         return _decided(sending, messages, earlier, met)
     items = _items(sending, drafts)
     orders = _orders(items) if queue.attributes.ordered else {}
     fresh = stored(sending.id, messages, sending.now_ms, orders)
-    keys = {place: draft.deduplication_id for place, draft in drafts.items()}
     reminders = deduplication.reminders(queue.id, keys, fresh)
     if reminders:
         earlier = deduplication.transact(
