@@ -9,6 +9,7 @@ from tests.service.conftest import TestQueue, to_ms
 from tests.service.topic_crashes import Crashes
 from tests.service.topics import Schedules, TestTopic, log_bodies
 
+from cirrusmq.base import ulid
 from cirrusmq.base.timestamps import format_time
 from cirrusmq_local.testing import Client, Subscriber, World
 
@@ -203,6 +204,19 @@ class TestOnTime:
         assert [10 <= second <= 14 for second, body in seen if body == "soon"] == [True]
         assert [100 <= second <= 104 for second, body in seen if body == "later"] == [True]
         assert log_bodies(reader.log()) == ["now", "soon", "later"]
+
+    def test_readers_see_one_that_is_due_at_the_time_of_its_attempt(
+        self, world: World, topic: TestTopic
+    ) -> None:
+        """The publisher's clock is ahead by the delay, and its record has the key of that time."""
+        reader = topic.subscribe("reader", mode="broadcasting")
+        ahead = ulid.encode(world.clock.now_ms() + 1_000, b"0123456789")
+        messages: list[dict[str, Any]] = [{"body": "now"}, {"body": "soon", "delay_seconds": 1}]
+        for _ in range(2):
+            assert topic.try_publish(messages, attempt=ahead).status == 201
+            world.settle()
+        world.clock.pass_seconds(10)
+        assert sorted(log_bodies(reader.log())) == ["now", "soon"]
 
     def test_a_life_counts_from_publishing(
         self, world: World, topic: TestTopic, subscriber: Subscriber, schedules: Schedules

@@ -157,7 +157,11 @@ def show_delayed(core: Core, item: Item, record: TopicRecord) -> None:
         own_id = new_send_id(core, now_ms)
         if due_ms > now_ms:
             time = ulid.encode(due_ms, bytes(ulid.ENTROPY_BYTES))[:_TIME_CHARACTERS]
-            own_id = time + record.send_id[_TIME_CHARACTERS:]
+            entropy = record.send_id[_TIME_CHARACTERS:]
+            own_id = time + entropy
+            if own_id == record.send_id:
+                # The record's own key: its attempt was made by a clock that is ahead by the delay.
+                own_id = time + entropy[::-1]
         pk, sk = log_key(log, own_id)
         pointer: Item = {
             "pk": {"S": pk},
