@@ -10,9 +10,10 @@ from importlib import import_module
 from typing import Any
 
 import pytest
-from tests.dialects.conftest import URL, Key, call
+from tests.dialects.conftest import URL, Key
+from tests.dialects.connection import Connection
 
-from cirrusmq_local.testing import Reply, World
+from cirrusmq_local.testing import World
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)
@@ -25,45 +26,6 @@ WAYS = [("POST", "sha1"), ("GET", "sha256")]
 """How it can send and sign."""
 _queue, _topic = import_module("cmq.queue"), import_module("cmq.topic")
 _subscription = import_module("cmq.subscription")
-
-
-class Connection:
-    """In the place of the SDK's connection to a host: its calls end in the world."""
-
-    request_length = 0
-
-    def __init__(self, world: World) -> None:
-        self._world = world
-        self.sock = self
-        self.reply: Reply | None = None
-
-    def request(self, method: str, url: str, body: Any, headers: dict[str, str]) -> None:
-        self.reply = call(self._world, method, URL + url, headers, body or b"")
-
-    def getresponse(self) -> Connection:
-        return self
-
-    @property
-    def status(self) -> int:
-        assert self.reply is not None
-        return self.reply.status
-
-    def getheaders(self) -> list[tuple[str, str]]:
-        assert self.reply is not None
-        return list(self.reply.headers.items())
-
-    def read(self) -> bytes:
-        assert self.reply is not None
-        return self.reply.text.encode()
-
-    def settimeout(self, seconds: float) -> None:
-        """Nothing takes long."""
-
-    def setsockopt(self, *option: int) -> None:
-        """It is no socket."""
-
-    def close(self) -> None:
-        """Nothing is open."""
 
 
 def account_of(world: World, key: Key, way: tuple[str, str] = WAYS[0]) -> Any:

@@ -156,7 +156,9 @@ def test_every_fault_of_the_contract_has_a_shape_and_a_code(
         ("GET", "/", {"x-amz-target": "AmazonSQS.SendMessage"}, None),
         ("POST", "/v2/index.php", {"content-type": "application/x-www-form-urlencoded"}, "cmq"),
         ("GET", "/v2/index.php", {}, "cmq"),
-        ("POST", "/topics/t/messages", {"content-type": "text/xml"}, None),
+        ("POST", "/topics/t/messages", {"content-type": "text/xml"}, "aliyun"),
+        ("DELETE", "/topics/t/messages", {}, "aliyun"),
+        ("GET", "/topics/t/messages/1", {}, None),
         (
             "POST",
             "/shop/orders",

@@ -17,7 +17,7 @@ TEMPLATE = Path(__file__).resolve().parents[3] / "template.yaml"
 STACK_NAME = "cirrusmq"
 API, DIALECT_API = "Api", "DialectApi"
 """The HTTP API, and the one for the SDKs of other services, by their names in the templates."""
-ALL_DIALECTS = "cmq,sqs"
+ALL_DIALECTS = "aliyun,cmq,sqs"
 """The value of the parameter `Dialects` that has all of these services."""
 REGION = "local"
 

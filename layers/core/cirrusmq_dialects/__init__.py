@@ -8,5 +8,5 @@ core decides, keeps no state of its own, and no line of the core knows that ther
     signing.py      key id and signature -> Caller; the window of time
     reporting.py    the audit's lines, and those of unexpected errors
     typed_attributes.py   names and types of attributes that the core has no place for
-    cmq/ sqs/       signature, reading, writing, errors: pure, bytes and values; calls on the core
+    aliyun/ cmq/ sqs/   signature, reading, writing, errors: pure values; calls on the core
 """

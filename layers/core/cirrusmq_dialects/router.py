@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
@@ -13,14 +14,15 @@ from cirrusmq_dialects.calling import Context, read_call
 from cirrusmq_lambda import problems
 
 _CMQ_PATH = "/v2/index.php"
+_ALIYUN_PATH = re.compile(r"/topics/[^/]+/messages")
 FORM = "application/x-www-form-urlencoded"
 
 
 def dialect_of(method: str, path: str, headers: Mapping[str, str]) -> str | None:
     """The name of the dialect that a call is in; None where it is in none.
 
-    CMQ has one path. SQS is called by a header, or, by clients from before 2023, with a signed
-    form, at any path.
+    CMQ has one path, and Aliyun's calls are at topics' messages. SQS is called by a header, or, by
+    clients from before 2023, with a signed form, at any path.
     """
     if path == _CMQ_PATH:
         return "cmq"
@@ -30,6 +32,8 @@ def dialect_of(method: str, path: str, headers: Mapping[str, str]) -> str | None
         is_form = headers.get("content-type", "").lower().startswith(FORM)
         if is_form and headers.get("authorization", "").startswith("AWS4-HMAC-SHA256"):
             return "sqs"
+    if _ALIYUN_PATH.fullmatch(path):
+        return "aliyun"
     return None
 
 

@@ -1,0 +1,295 @@
+"""Calls of RocketMQ's HTTP protocol that are refused: keys, signatures, rights, odd requests."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import logging
+import random
+import re
+import time
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+from tests.dialects.conftest import URL, Key, MakeKey, call
+
+from cirrusmq.access.scopes import Listed, Scope
+from cirrusmq.base.errors import Unavailable
+from cirrusmq_lambda import audit
+from cirrusmq_local.testing import Client, Reply, World
+
+NEWS = "/topics/news/messages"
+CONSUME = "consumer=GID_shop&numOfMessages=1&ns=I"
+MESSAGE = b"<Message><MessageBody>a secret word</MessageBody></Message>"
+ACK = b"<ReceiptHandles><ReceiptHandle>x</ReceiptHandle></ReceiptHandles>"
+CALLS = [("POST", "ns=I", MESSAGE), ("GET", CONSUME, b""), ("DELETE", "consumer=GID_shop", ACK)]
+
+
+@pytest.fixture(autouse=True)
+def topic(shop: Client) -> None:
+    assert shop.put("/topics/news", {}).status == 201
+
+
+def headers_of(
+    key: Key, method: str, query: str, body: bytes = b"", path: str = NEWS, at: float | None = None
+) -> dict[str, str]:
+    """The headers of a signed call: a client of these tests' own."""
+    moment = time.gmtime(time.time() if at is None else at)
+    given = {"date": time.strftime("%a, %d %b %Y %H:%M:%S GMT", moment)}
+    given["x-mq-version"] = "2015-06-06"
+    if body:
+        given["content-type"] = "text/xml;charset=utf-8"
+        digest = hashlib.md5(body).hexdigest().encode()
+        given["content-md5"] = base64.b64encode(digest).decode()
+    resource = f"{path}?{query}" if query else path
+    text = "\n".join(
+        [
+            method,
+            given.get("content-md5", ""),
+            given.get("content-type", ""),
+            given["date"],
+            f"x-mq-version:2015-06-06\n{resource}",
+        ]
+    )
+    made = hmac.new(key.secret.encode(), text.encode(), hashlib.sha1).digest()
+    return {**given, "authorization": f"MQ {key.id}:{base64.b64encode(made).decode()}"}
+
+
+def send(
+    world: World,
+    headers: dict[str, str],
+    method: str,
+    query: str,
+    body: bytes = b"",
+    path: str = NEWS,
+) -> Reply:
+    """What the service answers."""
+    url = f"{URL}{path}?{query}" if query else URL + path
+    return call(world, method, url, headers, body)
+
+
+def act(
+    world: World, key: Key, method: str, query: str, body: bytes = b"", path: str = NEWS
+) -> Reply:
+    signed = headers_of(key, method, query, body, path)
+    return send(world, signed, method, query, body, path)
+
+
+def code(reply: Reply) -> str:
+    """The code of an error; all have their four elements, and the headers that SDKs look for."""
+    headers = {name.lower(): value for name, value in reply.headers.items()}
+    assert headers["x-mq-request-id"]
+    if reply.status == 204:
+        return ""
+    assert headers["content-type"] == "text/xml;charset=utf-8"
+    if "<Errors" in reply.text or reply.status < 300:
+        return ""
+    for name in ("Message", "RequestId", "HostId"):
+        assert re.search(f"<{name}>[^<]+</{name}>", reply.text), reply.text
+    found = re.search("<Code>([A-Za-z]+)</Code>", reply.text)
+    assert found, reply.text
+    return found[1]
+
+
+def test_signed_calls_are_answered(world: World, key: Key) -> None:
+    statuses = [act(world, key, *each).status for each in CALLS]
+    assert statuses == [201, 404, 404]
+    assert code(act(world, key, *CALLS[1])) == "MessageNotExist"
+
+
+@pytest.mark.parametrize(("method", "query", "body"), CALLS)
+def test_no_forged_part_is_accepted(
+    world: World, key: Key, method: str, query: str, body: bytes
+) -> None:
+    good = headers_of(key, method, query, body)
+    refused = {"SignatureDoesNotMatch", "InvalidAccessKeyId", "InvalidDateHeader", "InvalidDigest"}
+    refused |= {"MissingAuthorizationHeader", "MissingDateHeader", "InvalidAuthorizationHeader"}
+    for name, value in good.items():
+        altered = {**good, name: value[:-1] + ("A" if value[-1] != "A" else "B")}
+        assert code(send(world, altered, method, query, body)) in refused, name
+        without = {each: held for each, held in good.items() if each != name}
+        assert code(send(world, without, method, query, body)) in refused, name
+    for headers, other in (
+        ({**good, "x-mq-more": "1"}, query),
+        (good, f"{query}&more=1"),
+        (good, query.replace("=", "=1", 1)),
+    ):
+        assert code(send(world, headers, method, other, body)) == "SignatureDoesNotMatch"
+    other_path = "/topics/other/messages"
+    assert code(send(world, good, method, query, body, other_path)) == "SignatureDoesNotMatch"
+    if body:
+        assert code(send(world, good, method, query, body + b" ")) == "InvalidDigest"
+    for another in {"POST", "GET", "DELETE", "PUT"} - {method}:
+        assert code(send(world, good, another, query, body)) == "SignatureDoesNotMatch"
+
+
+def test_keys_that_cannot_sign_are_unknown(world: World, key: Key, shop: Client) -> None:
+    wrong = Key(world, "shop")
+    wrong.secret = "wrong"
+    assert code(act(world, wrong, *CALLS[0])) == "SignatureDoesNotMatch"
+    made = shop.post("/keys", {}).json
+    wrong.id, wrong.secret = made["access_key_id"], made["secret"]
+    assert code(act(world, wrong, *CALLS[0])) == "InvalidAccessKeyId"
+    for odd in ("AKID" + "x" * 32, "K#1"):
+        wrong.id = odd
+        assert code(act(world, wrong, *CALLS[0])) == "InvalidAccessKeyId"
+
+
+def test_a_signature_is_good_for_fifteen_minutes(world: World, key: Key) -> None:
+    for seconds, status in ((-1_000, 408), (-800, 201), (800, 201), (1_000, 408)):
+        signed = headers_of(key, *CALLS[0], at=time.time() + seconds)
+        assert send(world, signed, *CALLS[0]).status == status
+
+
+MINE = Listed(topics=("news",))
+
+
+@pytest.mark.parametrize(
+    ("method", "query", "body", "right"),
+    [
+        (*CALLS[0], "send"),
+        (*CALLS[1], "receive"),
+        (*CALLS[2], "receive"),
+        ("GET", f"{CONSUME}&trans=pop", b"", "send"),
+        ("DELETE", "consumer=GID_shop&trans=commit", ACK, "send"),
+    ],
+)
+def test_a_key_makes_the_calls_of_its_scope(
+    world: World, make_key: MakeKey, method: str, query: str, body: bytes, right: str
+) -> None:
+    act(world, make_key("shop"), *CALLS[1])  # makes the group
+    for each in ("send", "receive", "manage"):
+        key = make_key("shop", scope=Scope(**{each: MINE}))
+        reply = act(world, key, method, query, body)
+        assert (code(reply) == "AccessDenied") == (each != right), each
+
+
+def test_a_group_is_made_by_a_key_that_manages(world: World, make_key: MakeKey) -> None:
+    reader = make_key("shop", scope=Scope(receive=MINE))
+    assert code(act(world, reader, *CALLS[1])) == "AccessDenied"
+    both = make_key("shop", scope=Scope(receive=MINE, manage=MINE))
+    assert code(act(world, both, *CALLS[1])) == "MessageNotExist"
+    assert code(act(world, reader, *CALLS[1])) == "MessageNotExist"
+
+
+@pytest.mark.parametrize(
+    ("method", "query", "body", "refusal"),
+    [
+        ("PUT", "", b"", "InvalidArgument"),
+        ("POST", "", b"", "MalformedXML"),
+        ("POST", "", b"<Message/>", "InvalidArgument"),
+        (
+            "POST",
+            "",
+            b"<Message><MessageBody>x</MessageBody><Properties>a</Properties></Message>",
+            "InvalidArgument",
+        ),
+        (
+            "POST",
+            "",
+            b"<Message><MessageBody>x</MessageBody><Properties>a:b:c</Properties></Message>",
+            "InvalidArgument",
+        ),
+        ("GET", "numOfMessages=1", b"", "InvalidArgument"),
+        ("GET", "consumer=GID_shop", b"", "InvalidArgument"),
+        ("GET", "consumer=GID_shop&numOfMessages=x", b"", "InvalidArgument"),
+        ("GET", f"{CONSUME}&waitseconds=-1", b"", "InvalidArgument"),
+        ("GET", f"{CONSUME}&trans=other", b"", "InvalidArgument"),
+        ("GET", f"{CONSUME}&consumer=x", b"", "InvalidQueryString"),
+        ("GET", f"{CONSUME}&tag=%ff", b"", "InvalidQueryString"),
+        ("GET", f"{CONSUME}&tag={'x' * 17}", b"", "InvalidArgument"),
+        ("DELETE", "", ACK, "InvalidArgument"),
+        ("DELETE", "consumer=GID_shop&trans=pop", ACK, "InvalidArgument"),
+        ("DELETE", "consumer=GID_shop", b"", "MissingReceiptHandle"),
+        ("DELETE", "consumer=GID_shop", b"<x/>", "MalformedXML"),
+    ],
+)
+def test_what_cannot_be_is_refused(
+    world: World, key: Key, method: str, query: str, body: bytes, refusal: str
+) -> None:
+    assert code(act(world, key, method, query, body)) == refusal
+
+
+PIECES = [
+    *(b"<", b">", b"/", b"&", b"&amp;", b"&#13;", b"]]>", b"<![CDATA[", b"\xff", b"\0", b" ", b"|"),
+    *(b"<Message>", b"</Message>", b"<MessageBody>", b"</MessageBody>", b"<Properties>a:1|"),
+    *(b"</Properties>", b"<ReceiptHandles>", b"<ReceiptHandle>", b"</ReceiptHandle>", b"x", b":"),
+    *(b"</ReceiptHandles>", b"<?xml version='1.0'?>", b"<!--", b"-->", b"<MessageTag>"),
+]
+NAMES = ["consumer", "numOfMessages", "ns", "tag", "trans", "waitseconds", "x", ""]
+VALUES = ["", "1", "-1", "16", "17", "GID_shop", "order", "pop", "commit", "%7C%7C", "%ff", "*"]
+
+
+def test_odd_requests_are_refused_or_taken_but_never_a_failure_of_ours(
+    world: World, key: Key
+) -> None:
+    chance = random.Random(7)
+    for _ in range(400):
+        method = chance.choice(["POST", "GET", "DELETE"])
+        body = b"".join(chance.choices(PIECES, k=chance.randrange(8)))
+        if chance.random() < 0.5:
+            whole, place = (MESSAGE, 9) if method == "POST" else (ACK, 16)
+            body = whole[:place] + body + whole[place:]
+        pairs = [
+            f"{chance.choice(NAMES)}={chance.choice(VALUES)}" for _ in range(chance.randrange(5))
+        ]
+        query = "&".join([*pairs, *([CONSUME] if chance.random() < 0.5 else [])])
+        if "waitseconds=1" in query:
+            query = query.replace("waitseconds=1", "waitseconds=0")
+        path = chance.choice([NEWS, NEWS, NEWS, "/topics/none/messages", "/topics/-/messages"])
+        reply = act(world, key, method, query, body, path)
+        assert reply.status < 500, (method, query, body, reply.text)
+        assert reply.status < 400 or code(reply) or "<Errors" in reply.text
+
+
+def test_a_dialect_that_a_deployment_leaves_out_is_not_found(
+    world: World, key: Key, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DIALECTS", "sqs")
+    assert "application/problem+json" in str(act(world, key, *CALLS[0]).headers)
+
+
+def test_an_account_over_its_rate_is_told_to_wait(world: World, key: Key) -> None:
+    settings = replace(world.core.settings, account_requests_per_second=2)
+    world.core = replace(world.core, settings=settings)
+    assert "QpsLimitExceeded" in {code(act(world, key, *CALLS[0])) for _ in range(20)}
+
+
+def test_a_store_that_fails_is_told_as_an_error_of_the_server(
+    world: World, key: Key, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    act(world, key, *CALLS[1])
+    assert act(world, key, *CALLS[0]).status == 201
+    for error in (Unavailable(), ZeroDivisionError()):
+
+        def fail(*_: object, raised: Exception = error, **__: object) -> None:
+            raise raised
+
+        with monkeypatch.context() as patch:
+            for name in ("write", "put_if_absent", "transact"):
+                patch.setattr(type(world.core.store), name, fail)
+            reply = act(world, key, *CALLS[0])
+        assert (reply.status, code(reply)) == (500, "InternalError")
+
+
+def test_logs_tell_the_action_and_the_key_but_no_body_and_no_signature(
+    world: World, key: Key, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    act(world, key, *CALLS[1])
+    act(world, key, *CALLS[0])
+    wrong = Key(world, "shop")
+    secret, wrong.secret = wrong.secret, "wrong"
+    act(world, wrong, *CALLS[0])
+    lines = [vars(each) for each in caplog.records if each.name == audit.SERVICE]
+    told: list[tuple[Any, ...]] = [(each["route"], each["key_id"], each["code"]) for each in lines]
+    assert told == [
+        ("aliyun MakeGroup", key.id, "Ok"),
+        ("aliyun", wrong.id, "SignatureDoesNotMatch"),
+    ]
+    ours = [each for each in caplog.records if not each.name.startswith("boto")]
+    shown = repr([vars(each) for each in ours])
+    for hidden in (key.secret, secret, "a secret word"):
+        assert hidden not in shown
