@@ -7,9 +7,13 @@ from typing import Any
 
 import pytest
 from mq_http_sdk.mq_exception import MQServerException
+from msgspec.structs import replace
 from tests.dialects.conftest import Key
 from tests.dialects.mq_sdk import INSTANCE, client_of, message, refusal
 
+from cirrusmq.runtime.cache import Cache
+from cirrusmq.subscriptions.topics import get_topic
+from cirrusmq_dialects.aliyun.groups import make_group
 from cirrusmq_local.testing import Client, World
 
 GROUP = "GID_shop"
@@ -287,6 +291,17 @@ def test_a_group_that_was_half_made_is_finished(world: World, mq: Any, shop: Cli
     assert consumer(mq)
     shop.put("/queues/dlq--news--GID_changed", {"message_retention_seconds": 60})
     assert consumer(mq, "GID_changed")
+
+
+def test_a_consumer_that_begins_with_another_one_elsewhere_finds_its_group(
+    world: World, mq: Any
+) -> None:
+    """An environment remembers for a second which groups there are."""
+    consumer(mq, "GID_other")
+    elsewhere = replace(world.core, cache=Cache(world.core.clock, 1_000, shared=True))
+    topic = get_topic(elsewhere, "shop", "news")
+    make_group(elsewhere, topic, GROUP, None, ordered=False)
+    assert consumer(mq)
 
 
 def test_both_apis_see_the_same_messages(world: World, mq: Any, shop: Client) -> None:

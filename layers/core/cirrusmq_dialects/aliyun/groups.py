@@ -20,6 +20,7 @@ from cirrusmq.model.topic import Subscription, SubscriptionInput, Topic
 from cirrusmq.queues.queues import create_queue, get_queue
 from cirrusmq.runtime.core import Core
 from cirrusmq.storage import counters
+from cirrusmq.storage.directory_keys import subscription_place
 from cirrusmq.subscriptions.subscriptions import get_subscription
 from cirrusmq_dialects.aliyun.errors import invalid
 
@@ -60,6 +61,8 @@ def make_group(core: Core, topic: Topic, name: str, tag: str | None, *, ordered:
     given = {"protocol": "queue", "endpoint": queue.name, "filter": filter_of(tag)}
     with contextlib.suppress(AlreadyExists):
         put_subscription(core, topic, name, read_values(given, SubscriptionInput))
+    # Where another environment made it, a list from before that is remembered here.
+    core.cache.drop(subscription_place(topic.id, ""))
 
 
 def choose_tag(core: Core, topic: Topic, group: Subscription, tag: str | None) -> None:
