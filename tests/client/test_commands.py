@@ -300,6 +300,18 @@ def test_shells_get_completion(run_command: Run, shell: str) -> None:
     assert "queue" in done.stdout
 
 
+def test_shells_complete_the_services_names_and_nothing_without_it(
+    run_command: Run, new_queue: NewQueue
+) -> None:
+    name = new_queue()
+    line = {"COMP_WORDS": f"cirrusmq queue show {name[:12]}", "COMP_CWORD": "3"}
+    done = run_command(**line, _CIRRUSMQ_COMPLETE="complete_bash")
+    assert done.stdout.split() == [name]
+    nowhere = {"CIRRUSMQ_URL": "http://127.0.0.1:1"}
+    down = run_command(**line, **nowhere, _CIRRUSMQ_COMPLETE="complete_bash")
+    assert (down.stdout.strip(), down.stderr) == ("", "")
+
+
 def test_there_is_colour_on_a_terminal_alone(run_command: Run, stack: Any) -> None:
     assert "\x1b" not in run_command("queue", "list").stdout
     ours, theirs = pty.openpty()

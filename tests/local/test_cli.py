@@ -15,6 +15,7 @@ from tests.stack import COMMAND
 from cirrusmq_local.stack.data import DataFolder
 
 QUEUE = "/queues/{queue}"
+SUBSCRIPTION = "/topics/{topic}/subscriptions/{subscription}"
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
@@ -50,6 +51,7 @@ def run(serve: Any, service: Service, tmp_path: Path) -> Run:
         "GET /queues",
         *(f"{method} {QUEUE}" for method in ("PUT", "GET", "DELETE")),
         *(f"POST {QUEUE}/{work}" for work in ("purge", "rewind", "redrive")),
+        *(f"{method} {SUBSCRIPTION}" for method in ("GET", "DELETE")),
         "GET /operations/{id}",
         f"POST {QUEUE}/messages",
         f"POST {QUEUE}/messages/receive",
@@ -150,6 +152,59 @@ def test_at_a_terminal_a_queue_is_deleted_only_after_a_yes(
         os.close(terminal)
     assert asked.returncode == (0 if deleted else 1)
     assert service.asked == ([(f"DELETE {QUEUE}", None)] if deleted else [])
+
+
+WAITING = {"active": 7, "inactive": 2, "delayed": 1}
+
+
+@pytest.mark.parametrize(
+    ("subscription", "lost"),
+    [
+        (
+            {"protocol": "pull", "counts": WAITING},
+            "lose the messages that wait for it (7 active, 2",
+        ),
+        ({"protocol": "queue", "endpoint": "orders"}, "What it delivered to orders stays there"),
+        ({"protocol": "pull", "mode": "broadcasting"}, "The topic's log keeps its messages"),
+    ],
+)
+def test_at_a_terminal_it_is_said_what_a_subscription_would_lose(
+    run: Run, service: Service, tmp_path: Path, subscription: dict[str, Any], lost: str
+) -> None:
+    shown = {"name": "web", "topic": "news", **subscription}
+    service.answers[f"GET {SUBSCRIPTION}"] = [(200, shown)]
+    keyboard, terminal = os.openpty()
+    try:
+        os.write(keyboard, b"n\n")
+        asked = run("unsubscribe", "news", "web", *data(tmp_path), terminal=terminal)
+    finally:
+        os.close(keyboard)
+        os.close(terminal)
+    assert (asked.returncode, lost in " ".join(asked.stdout.split())) == (1, True)
+    assert service.asked == [(f"GET {SUBSCRIPTION}", None)]
+
+
+def test_a_script_unsubscribes_with_one_call(run: Run, service: Service, tmp_path: Path) -> None:
+    service.answers[f"DELETE {SUBSCRIPTION}"] = [(204, None)]
+    assert run("unsubscribe", "news", "web", *data(tmp_path)).returncode == 0
+    assert service.asked == [(f"DELETE {SUBSCRIPTION}", None)]
+
+
+def test_work_may_go_on_by_itself(run: Run, service: Service, tmp_path: Path) -> None:
+    service.answers[f"POST {QUEUE}/purge"] = [(202, {"operation": "Op-1"})]
+    done = run("queue", "purge", "orders", "--no-wait", *data(tmp_path))
+    assert (done.returncode, done.stdout) == (0, "Op-1\n")
+    assert service.asked == [(f"POST {QUEUE}/purge", {})]
+
+
+def test_an_operation_is_shown_or_waited_for(run: Run, service: Service, tmp_path: Path) -> None:
+    running = {"id": "Op-1", "kind": "purge", "state": "running", "done": 3}
+    failed = running | {"state": "failed", "detail": "the queue is gone"}
+    service.answers["GET /operations/{id}"] = [(200, running), (200, running), (200, failed)]
+    shown = run("operation", "show", "Op-1", "--json", *data(tmp_path))
+    assert (shown.returncode, json.loads(shown.stdout)) == (0, running)
+    waited = run("operation", "show", "Op-1", "--wait", *data(tmp_path))
+    assert (waited.returncode, "the queue is gone" in waited.stderr) == (1, True)
 
 
 @pytest.mark.parametrize("options", [(), ("--yes",)])

@@ -4,15 +4,28 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from cirrusmq_client import Queue as SourceQueue
+from cirrusmq_client import Subscription
+from cirrusmq_client.sources import Source as MessageSource
+from cirrusmq_local.commands import completion
 from cirrusmq_local.commands.console import fail
 
-Queue = Annotated[str, typer.Argument(help="The queue's name.")]
-Topic = Annotated[str, typer.Argument(help="The topic's name.")]
+Queue = Annotated[str, typer.Argument(help="The queue's name.", autocompletion=completion.queues)]
+Topic = Annotated[str, typer.Argument(help="The topic's name.", autocompletion=completion.topics)]
+Source = Annotated[
+    str,
+    typer.Argument(
+        metavar="QUEUE|TOPIC/GROUP",
+        help="A queue, or a group that pulls from a topic.",
+        autocompletion=completion.sources,
+    ),
+]
 Data = Annotated[
     Path, typer.Option(help="Folder of the service's connection.json.", readable=False)
 ]
@@ -50,6 +63,23 @@ DATA = Path(".local")
 def read_attributes(texts: list[str] | None) -> dict[str, Any]:
     """`name=value` options, the values in JSON."""
     return {name: _value(value) for name, value in map(_pair, texts or [])}
+
+
+def read_changes(texts: list[str] | None) -> dict[str, Any]:
+    """As `read_attributes`, at least one of them."""
+    if not texts:
+        raise typer.BadParameter("name what to change: -a name=value", param_hint="--attribute")
+    return read_attributes(texts)
+
+
+def read_source(text: str, receiver: str | None = None) -> MessageSource:
+    """A queue, or an independent receiver of it; with a slash, a topic's group."""
+    topic, slash, group = text.partition("/")
+    if not slash:
+        return SourceQueue(text, receiver)
+    if receiver is not None:
+        raise typer.BadParameter("is for queues", param_hint="--receiver")
+    return Subscription(topic, group)
 
 
 def read_texts(texts: list[str] | None) -> dict[str, str | bytes]:
@@ -92,9 +122,14 @@ def check_single(bodies: list[str] | None, deduplication_id: str | None) -> None
         raise typer.BadParameter("needs exactly one body", param_hint="--deduplication-id")
 
 
-def ask(question: str, yes: bool) -> None:
-    """Continue only if the user agrees; without a terminal the command itself is the consent."""
-    if not yes and sys.stdin.isatty() and not typer.confirm(question):
+def ask(question: str | Callable[[], str], yes: bool) -> None:
+    """Continue only if the user agrees; without a terminal the command itself is the consent.
+
+    A question that takes a call to word is worded where it is asked.
+    """
+    if yes or not sys.stdin.isatty():
+        return
+    if not typer.confirm(question if isinstance(question, str) else question()):
         fail("nothing was done")
 
 

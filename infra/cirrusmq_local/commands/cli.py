@@ -12,29 +12,55 @@ from typing import Annotated, Literal
 import typer
 
 from cirrusmq_client import CirrusMQError
-from cirrusmq_local.commands import audit, data, keys, messages, queues, reports, secret, topics
+from cirrusmq_local.commands import (
+    audit,
+    data,
+    grants,
+    keys,
+    messages,
+    operations,
+    publishing,
+    queue_work,
+    queues,
+    receivers,
+    reports,
+    secret,
+    subscriptions,
+    topics,
+)
 from cirrusmq_local.commands.bench import bench
 from cirrusmq_local.commands.calls import hint_for
 from cirrusmq_local.commands.console import fail, tell
 from cirrusmq_local.commands.listen import listen
+from cirrusmq_local.commands.peeking import peek
 from cirrusmq_local.commands.signals import Ending
 
 # The store is durable at each answer, so an end that takes longer than this loses nothing.
 END_SECONDS = 15.0
 
+queue = typer.Typer(no_args_is_help=True, help="Make, show and change queues.")
+for part in (queues.queues, queue_work.work, receivers.receivers, grants.of_queues):
+    queue.add_typer(part)
+topic = typer.Typer(no_args_is_help=True, help="Make, show and change topics.")
+for part in (topics.topics, subscriptions.subscriptions, publishing.matching, grants.of_topics):
+    topic.add_typer(part)
 app = typer.Typer(
     name="cirrusmq",
     help="A message queue and topic service on one machine, and its command line.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
-app.add_typer(queues.queues, name="queue")
+app.add_typer(queue, name="queue")
 app.command("send")(messages.send)
 app.command("receive")(messages.receive)
-app.add_typer(topics.topics, name="topic")
-app.command("publish")(topics.publish)
-app.command("subscribe")(topics.subscribe)
+app.command("peek")(peek)
+app.add_typer(topic, name="topic")
+app.command("publish")(publishing.publish)
+app.command("subscribe")(subscriptions.subscribe)
+app.command("unsubscribe")(subscriptions.unsubscribe)
 app.command("listen")(listen)
+app.add_typer(operations.operations, name="operation")
+app.command("shared")(grants.shared)
 app.add_typer(reports.reports, name="report")
 app.add_typer(data.data, name="data")
 app.add_typer(keys.keys, name="key")

@@ -2,8 +2,29 @@
 
 from __future__ import annotations
 
+from typing import Annotated, TypeAlias
+
+import typer
+
 from cirrusmq_client import Client
 from cirrusmq_local.commands.console import fail, make_progress, print_json, show
+
+Wait: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--wait/--no-wait", help="Show how far it is until it ends; or print its id at once."
+    ),
+]
+
+
+def begun(client: Client, started: str, wait: bool, as_json: bool) -> None:
+    """Show an operation that a call began until it ends; else print its id."""
+    if wait:
+        follow(client, started, as_json)
+    elif as_json:
+        print_json({"operation": started})
+    else:
+        print(started)
 
 
 def follow(client: Client, started: str, as_json: bool) -> None:

@@ -6,11 +6,12 @@ from typing import Annotated, Any
 
 import typer
 
+from cirrusmq_local.commands import completion
 from cirrusmq_local.commands.arguments import DATA, Data, Json, Yes, ask, read_json
 from cirrusmq_local.commands.calls import connect
 from cirrusmq_local.commands.console import print_listing, print_record
 
-KeyId = Annotated[str, typer.Argument(help="The access key's id.")]
+KeyId = Annotated[str, typer.Argument(help="The access key's id.", autocompletion=completion.keys)]
 Account = Annotated[str | None, typer.Option(help="Another account, for an admin key.")]
 _COLUMNS = (
     "access_key_id",

@@ -10,10 +10,18 @@ from typing import Annotated
 
 import typer
 
-from cirrusmq_client import Client, Message, Queue, Received
+from cirrusmq_client import Client, Message, Received
 from cirrusmq_client.batches import split
-from cirrusmq_local.commands import arguments
-from cirrusmq_local.commands.arguments import DATA, Data, Json, check_single, read_texts
+from cirrusmq_client.sources import Source
+from cirrusmq_local.commands import arguments, completion
+from cirrusmq_local.commands.arguments import (
+    DATA,
+    Data,
+    Json,
+    check_single,
+    read_source,
+    read_texts,
+)
 from cirrusmq_local.commands.calls import connect
 from cirrusmq_local.commands.console import print_json, show
 
@@ -52,33 +60,43 @@ def send(
 
 
 def receive(
-    queue: arguments.Queue,
+    source: arguments.Source,
     most: Annotated[int, typer.Option("--max", help="At most so many.", min=1, max=16)] = 1,
     wait_seconds: Annotated[
         float | None, typer.Option(help="Wait so long for one.", min=0, max=30)
     ] = None,
-    receiver: Annotated[str | None, typer.Option(help="An independent receiver.")] = None,
+    receiver: Annotated[
+        str | None,
+        typer.Option(help="An independent receiver.", autocompletion=completion.receivers),
+    ] = None,
     follow: Annotated[bool, typer.Option(help="Go on until Ctrl-C.")] = False,
     delete: Annotated[bool, typer.Option(help="Delete what was printed.")] = False,
     as_json: Json = False,
     data: Data = DATA,
 ) -> None:
     """Receive messages: one line each. They are delivered again later unless deleted."""
+    wanted = read_source(source, receiver)
     client = connect(data)
-    source = Queue(queue, receiver)
     if not follow:
-        _receive_once(client, source, most, wait_seconds, delete, as_json)
+        _receive_once(client, wanted, most, wait_seconds, delete, as_json)
         return
     waits = FOLLOW_WAIT_SECONDS if wait_seconds is None else wait_seconds
     # Ctrl-C is how following ends, not a failure.
     with contextlib.suppress(KeyboardInterrupt):
         while True:
-            _receive_once(client, source, 16, waits, delete, as_json)
+            _receive_once(client, wanted, 16, waits, delete, as_json)
 
 
 def read_bodies(bodies: list[str] | None) -> Iterable[str]:
     """The bodies of the command, else the lines of standard input as they are read."""
     return bodies or (line.rstrip("\n") for line in sys.stdin)
+
+
+def message_line(message: Received) -> str:
+    """A message in one line; of a dead letter also its reason."""
+    note = message.dead_letter
+    dead = "" if note is None else f"{show(note['reason'])} in {show(note['source_queue'])}  "
+    return f"{message.id}  {message.json['sent_at']}  {dead}{show_body(message)}"
 
 
 def show_body(message: Received) -> str:
@@ -88,7 +106,7 @@ def show_body(message: Received) -> str:
 
 def _receive_once(
     client: Client,
-    source: Queue,
+    source: Source,
     most: int,
     wait_seconds: float | None,
     delete: bool,
@@ -99,8 +117,7 @@ def _receive_once(
         if as_json:
             print_json(dict(message.json))
         else:
-            line = f"{message.id}  {message.json['sent_at']}  {show_body(message)}"
-            print(line, flush=True)
+            print(message_line(message), flush=True)
     if delete and messages:
         outcome = client.delete(source, [message.receipt for message in messages])
         for failed in outcome.failed:

@@ -1,0 +1,31 @@
+"""Counts of the queues in a listing, which has none itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from cirrusmq_client import Client
+from cirrusmq_client.errors import QueueNotFound
+from cirrusmq_local.commands.console import tell
+
+MOST = 100
+"""A count is a call that may read 40 units."""
+_AT_ONCE = 8
+
+
+def with_counts(client: Client, queues: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The queues, the first of them with `counts`; one that is deleted meanwhile has none."""
+
+    def ask(queue: Mapping[str, Any]) -> dict[str, Any]:
+        try:
+            return {**client.show_queue(queue["name"])}
+        except QueueNotFound:
+            return dict(queue)
+
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        counted = list(pool.map(ask, queues[:MOST]))
+    if len(queues) > MOST:
+        tell(f"counts of the first {MOST} of {len(queues)} queues: choose others by --prefix")
+    return counted + [dict(queue) for queue in queues[MOST:]]

@@ -1,0 +1,87 @@
+"""`cirrusmq publish`, and who would get what is published."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from cirrusmq_client import Message
+from cirrusmq_client.batches import split
+from cirrusmq_local.commands import arguments
+from cirrusmq_local.commands.arguments import DATA, Data, Json, Topic, check_single, read_texts
+from cirrusmq_local.commands.calls import connect
+from cirrusmq_local.commands.console import print_json
+from cirrusmq_local.commands.messages import read_bodies
+
+RoutingKey = Annotated[str | None, typer.Option(help="For topics that filter by routing key.")]
+matching = typer.Typer()
+
+
+@matching.command("match")
+def match(
+    name: Topic,
+    body: arguments.Bodies = None,
+    tag: arguments.Tags = None,
+    routing_key: RoutingKey = None,
+    attribute: arguments.MessageAttributes = None,
+    as_json: Json = False,
+    data: Data = DATA,
+) -> None:
+    """Show who would get messages; nothing is published."""
+    attributes = read_texts(attribute)
+    client = connect(data)
+    messages = (
+        Message(text, tags=tag or (), routing_key=routing_key, attributes=attributes)
+        for text in read_bodies(body)
+    )
+    for batch in split(messages):
+        for matched in client.match(name, batch):
+            if as_json:
+                print_json(matched)
+            else:
+                names = [each["name"] for each in matched["subscriptions"]]
+                print(" ".join(names) or "(nobody)", flush=True)
+
+
+def publish(
+    topic: Topic,
+    body: arguments.Bodies = None,
+    tag: arguments.Tags = None,
+    routing_key: RoutingKey = None,
+    attribute: arguments.MessageAttributes = None,
+    group: arguments.Group = None,
+    deduplication_id: arguments.DeduplicationId = None,
+    delay_seconds: Annotated[
+        int | None, typer.Option(help="Delivered so much later, below a day.")
+    ] = None,
+    deliver_at: Annotated[
+        str | None, typer.Option(help="When: 2026-11-20T08:00:00Z, or 1795161600 (unix).")
+    ] = None,
+    as_json: Json = False,
+    data: Data = DATA,
+) -> None:
+    """Publish messages; prints their ids, and how many subscriptions get each."""
+    check_single(body, deduplication_id)
+    attributes = read_texts(attribute)
+    client = connect(data)
+    messages = (
+        Message(
+            text,
+            tags=tag or (),
+            routing_key=routing_key,
+            attributes=attributes,
+            group=group,
+            deduplication_id=deduplication_id,
+            delay_seconds=delay_seconds,
+            deliver_at=None if deliver_at is None else arguments.read_moment(deliver_at),
+        )
+        for text in read_bodies(body)
+    )
+    for batch in split(messages):
+        for published in client.publish(topic, batch):
+            if as_json:
+                print_json(asdict(published))
+            else:
+                print(f"{published.id}  matched {published.matched}", flush=True)

@@ -1,0 +1,105 @@
+"""Long work on queues: purge, rewind, redrive; and the export of messages."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from cirrusmq_local.commands import completion
+from cirrusmq_local.commands.arguments import DATA, Data, Json, Queue, Yes, ask, read_moment
+from cirrusmq_local.commands.calls import connect
+from cirrusmq_local.commands.console import print_json
+from cirrusmq_local.commands.dead_letters import (
+    OfReceiver,
+    OfSubscription,
+    OlderThan,
+    Reason,
+    SourceName,
+    YoungerThan,
+    chosen,
+)
+from cirrusmq_local.commands.following import Wait, begun
+
+work = typer.Typer()
+
+
+@work.command("purge")
+def purge(
+    name: Queue, yes: Yes = False, wait: Wait = True, as_json: Json = False, data: Data = DATA
+) -> None:
+    """Remove every message sent before now."""
+    ask(f"Remove all messages of {name}?", yes)
+    client = connect(data)
+    begun(client, client.purge_queue(name), wait, as_json)
+
+
+@work.command("rewind")
+def rewind(
+    name: Queue,
+    to: Annotated[
+        str, typer.Option(help="Time of sending: 2026-11-20T08:00:00Z, or 1795161600 (unix).")
+    ],
+    wait: Wait = True,
+    as_json: Json = False,
+    data: Data = DATA,
+) -> None:
+    """Make deleted messages that were sent at or after a time active again.
+
+    They come in order of sending in a queue with one partition, and within the groups of an
+    ordered queue; with several partitions in that of each of them.
+    """
+    client = connect(data)
+    begun(client, client.rewind_queue(name, read_moment(to)), wait, as_json)
+
+
+@work.command("export")
+def export(
+    name: Queue,
+    reason: Reason = None,
+    source: SourceName = None,
+    receiver: OfReceiver = None,
+    subscription: OfSubscription = None,
+    older_than: OlderThan = None,
+    younger_than: YoungerThan = None,
+    data: Data = DATA,
+) -> None:
+    """Print active messages, one JSON object a line; none is claimed.
+
+    With an option, only dead letters that it selects.
+    """
+    wanted = chosen(reason, source, receiver, subscription, older_than, younger_than)
+    for message in connect(data).peek_all(name, wanted):
+        print_json(dict(message.json))
+
+
+@work.command("redrive")
+def redrive(
+    name: Queue,
+    to: Annotated[
+        str | None,
+        typer.Option(
+            help="A queue; else back to each message's source.", autocompletion=completion.queues
+        ),
+    ] = None,
+    max_messages: Annotated[int | None, typer.Option(help="At most so many.", min=1)] = None,
+    message_id: Annotated[
+        list[str] | None, typer.Option("--id", help="Only this message. May be repeated.")
+    ] = None,
+    reason: Reason = None,
+    source: SourceName = None,
+    receiver: OfReceiver = None,
+    subscription: OfSubscription = None,
+    older_than: OlderThan = None,
+    younger_than: YoungerThan = None,
+    wait: Wait = True,
+    as_json: Json = False,
+    data: Data = DATA,
+) -> None:
+    """Send a dead-letter queue's messages back, or any queue's to another one with --to."""
+    wanted = chosen(reason, source, receiver, subscription, older_than, younger_than)
+    client = connect(data)
+    started = client.redrive_queue(
+        name, to, max_messages, dead_letter=wanted, ids=message_id or None
+    )
+    begun(client, started, wait, as_json)

@@ -1,0 +1,74 @@
+"""`cirrusmq queue …` of independent receivers."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from cirrusmq_local.commands import completion
+from cirrusmq_local.commands.arguments import (
+    DATA,
+    Data,
+    Json,
+    OnlySql,
+    OnlyTags,
+    Queue,
+    Yes,
+    ask,
+    read_filter,
+)
+from cirrusmq_local.commands.calls import connect
+from cirrusmq_local.commands.console import print_listing, print_record
+from cirrusmq_local.commands.following import follow
+
+ReceiverName = Annotated[
+    str, typer.Argument(help="The receiver's name.", autocompletion=completion.receivers)
+]
+receivers = typer.Typer()
+
+
+@receivers.command("add-receiver")
+def add_receiver(
+    name: Queue,
+    receiver: ReceiverName,
+    start: Annotated[
+        str | None, typer.Option(help="latest, earliest (also what is in the queue), or a time.")
+    ] = None,
+    tag: OnlyTags = None,
+    sql: OnlySql = None,
+    as_json: Json = False,
+    data: Data = DATA,
+) -> None:
+    """Add an independent receiver to a queue, and wait until it has what was sent before."""
+    wanted = {"start": start, "filter": read_filter(tag, None, sql)}
+    attributes = {key: value for key, value in wanted.items() if value is not None}
+    client = connect(data)
+    added = client.create_receiver(name, receiver, attributes)
+    print_record(added, as_json)
+    if "operation" in added and not as_json:
+        follow(client, added["operation"], as_json)
+
+
+@receivers.command("receivers")
+def list_receivers(name: Queue, as_json: Json = False, data: Data = DATA) -> None:
+    """List a queue's independent receivers."""
+    found = list(connect(data).list_receivers(name))
+    print_listing(found, ("name", "start", "starts_at", "created_at"), as_json, "no receivers")
+
+
+@receivers.command("remove-receiver")
+def remove_receiver(
+    name: Queue, receiver: ReceiverName, yes: Yes = False, data: Data = DATA
+) -> None:
+    """Remove a receiver, and the messages that it has not received."""
+    ask(f"Remove receiver {receiver} of {name}?", yes)
+    connect(data).delete_receiver(name, receiver)
+
+
+@receivers.command("receiver")
+def show_receiver(
+    name: Queue, receiver: ReceiverName, as_json: Json = False, data: Data = DATA
+) -> None:
+    """Show a receiver's attributes and counts."""
+    print_record(connect(data).show_receiver(name, receiver), as_json)

@@ -1,0 +1,201 @@
+"""`cirrusmq subscribe`, `cirrusmq unsubscribe`, and `cirrusmq topic …` of subscriptions."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from cirrusmq_client.answers import SubscriptionWithState
+from cirrusmq_local.commands import completion
+from cirrusmq_local.commands.arguments import (
+    DATA,
+    Attributes,
+    Data,
+    Json,
+    OnlySql,
+    OnlyTags,
+    Topic,
+    Yes,
+    ask,
+    read_changes,
+    read_filter,
+    read_json,
+)
+from cirrusmq_local.commands.calls import connect
+from cirrusmq_local.commands.console import print_record
+from cirrusmq_local.commands.following import Wait, begun
+
+Named = Annotated[
+    str, typer.Argument(help="The subscription's name.", autocompletion=completion.subscriptions)
+]
+subscriptions = typer.Typer()
+
+
+@subscriptions.command("show-subscription")
+def show_subscription(
+    name: Topic, subscription: Named, as_json: Json = False, data: Data = DATA
+) -> None:
+    """Show a subscription's attributes, counts and state."""
+    print_record(connect(data).show_subscription(name, subscription), as_json)
+
+
+@subscriptions.command("change-subscription")
+def change_subscription(
+    name: Topic,
+    subscription: Named,
+    attribute: Attributes = None,
+    as_json: Json = False,
+    data: Data = DATA,
+) -> None:
+    """Change some of a subscription's attributes; null unsets one."""
+    changes = read_changes(attribute)
+    print_record(connect(data).change_subscription(name, subscription, changes), as_json)
+
+
+@subscriptions.command("confirm")
+def confirm(
+    name: Topic,
+    subscription: Named,
+    token: Annotated[
+        str | None, typer.Option(help="What the endpoint was sent; else it is sent a new one.")
+    ] = None,
+    data: Data = DATA,
+) -> None:
+    """Confirm the endpoint of a URL."""
+    connect(data).confirm_subscription(name, subscription, token)
+
+
+@subscriptions.command("secret")
+def show_secret(
+    name: Topic,
+    subscription: Annotated[
+        str,
+        typer.Argument(
+            help="The name of a subscription of a URL.", autocompletion=completion.subscriptions
+        ),
+    ],
+    as_json: Json = False,
+    data: Data = DATA,
+) -> None:
+    """Show the secret that signs what a URL gets: a new one since the last turn-over."""
+    shown = {"secret": connect(data).show_signing_secret(name, subscription)}
+    print_record(shown, as_json)
+
+
+@subscriptions.command("pause")
+def pause(name: Topic, subscription: Named, as_json: Json = False, data: Data = DATA) -> None:
+    """Have a subscription's messages wait until it is resumed."""
+    print_record(connect(data).pause_subscription(name, subscription), as_json)
+
+
+@subscriptions.command("resume")
+def resume(name: Topic, subscription: Named, as_json: Json = False, data: Data = DATA) -> None:
+    """Deliver a paused subscription's messages again."""
+    print_record(connect(data).resume_subscription(name, subscription), as_json)
+
+
+@subscriptions.command("retry")
+def retry_now(name: Topic, subscription: Named, data: Data = DATA) -> None:
+    """Post what waits for its retry to a URL now, each message once."""
+    connect(data).retry_now(name, subscription)
+
+
+@subscriptions.command("rewind")
+def rewind(
+    name: Topic,
+    subscription: Named,
+    to: Annotated[str, typer.Option(help="Time of publishing: 2026-11-20T08:00:00Z.")],
+    wait: Wait = True,
+    as_json: Json = False,
+    data: Data = DATA,
+) -> None:
+    """Give a group everything published at or after a time once more."""
+    client = connect(data)
+    begun(client, client.rewind_subscription(name, subscription, to), wait, as_json)
+
+
+def subscribe(
+    topic: Topic,
+    name: Named,
+    queue: Annotated[
+        str | None,
+        typer.Option(help="Deliver to this queue.", autocompletion=completion.queues),
+    ] = None,
+    url: Annotated[str | None, typer.Option(help="Deliver by HTTP to this URL.")] = None,
+    tag: OnlyTags = None,
+    binding_key: Annotated[
+        list[str] | None, typer.Option(help="Only such routing keys. May be repeated.")
+    ] = None,
+    sql: OnlySql = None,
+    broadcasting: Annotated[
+        bool, typer.Option(help="Every consumer gets everything (pull alone).")
+    ] = False,
+    ordered: Annotated[bool, typer.Option(help="Groups keep their order (pull alone).")] = False,
+    start: Annotated[
+        str | None,
+        typer.Option(help="latest, earliest or a time of the last 24 hours (pull alone)."),
+    ] = None,
+    retry: Annotated[str | None, typer.Option(help="The retry policy, in JSON.")] = None,
+    invoke: Annotated[
+        str | None,
+        typer.Option(help='The function that gets the messages: {"function": "…"} (pull alone).'),
+    ] = None,
+    content_format: Annotated[
+        str | None, typer.Option(help="json or simplified (URL alone).")
+    ] = None,
+    max_in_flight: Annotated[
+        int | None, typer.Option(help="How many are posted at the same time (URL alone).")
+    ] = None,
+    rate: Annotated[
+        int | None, typer.Option(help="How many are posted within a second at most (URL alone).")
+    ] = None,
+    dead_letter_queue: Annotated[
+        str | None,
+        typer.Option(help="Where undeliverable messages go.", autocompletion=completion.queues),
+    ] = None,
+    as_json: Json = False,
+    data: Data = DATA,
+) -> None:
+    """Subscribe to a topic: a queue, a URL, or else consumers that pull.
+
+    For a URL the answer holds the secret of its signatures: cirrusmq topic secret shows it again.
+    """
+    if queue is not None and url is not None:
+        raise typer.BadParameter("is for subscriptions without --queue", param_hint="--url")
+    protocol = "queue" if queue is not None else "http" if url is not None else "pull"
+    wanted: dict[str, Any] = {
+        "protocol": protocol,
+        "endpoint": queue or url,
+        "filter": read_filter(tag, binding_key, sql),
+        "mode": "broadcasting" if broadcasting else None,
+        "ordered": ordered or None,
+        "start": start,
+        "retry": read_json("--retry", retry),
+        "invoke": read_json("--invoke", invoke),
+        "content_format": content_format,
+        "max_in_flight": max_in_flight,
+        "rate": rate,
+        "dead_letter_queue": dead_letter_queue,
+    }
+    attributes = {key: value for key, value in wanted.items() if value is not None}
+    print_record(connect(data).create_subscription(topic, name, attributes), as_json)
+
+
+def unsubscribe(topic: Topic, name: Named, yes: Yes = False, data: Data = DATA) -> None:
+    """Delete a subscription, and the messages that wait for it."""
+    client = connect(data)
+    ask(lambda: _question(client.show_subscription(topic, name)), yes)
+    client.delete_subscription(topic, name)
+
+
+def _question(shown: SubscriptionWithState) -> str:
+    """Says what would be lost; a queue's messages stay in it, and a log's in the log."""
+    named = f"Delete the subscription {shown['name']} of {shown['topic']}"
+    if shown["protocol"] == "queue":
+        return f"{named}? What it delivered to {shown.get('endpoint')} stays there."
+    counts = shown.get("counts")
+    if counts is None:
+        return f"{named}? The topic's log keeps its messages."
+    waiting = ", ".join(f"{counts[state]} {state}" for state in ("active", "inactive", "delayed"))
+    return f"{named}, and lose the messages that wait for it ({waiting})?"

@@ -1,0 +1,214 @@
+"""The commands that change attributes, subscriptions and grants, against the running service."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import uuid
+from collections.abc import Callable
+
+import pytest
+
+from cirrusmq_client import Client, Message, Queue, Subscription
+from cirrusmq_client.errors import GrantNotFound, QueueNotFound, SubscriptionNotFound
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+NewQueue = Callable[..., str]
+
+
+@pytest.fixture
+def topic(client: Client) -> str:
+    name = f"t-{uuid.uuid4().hex}"
+    client.create_topic(name)
+    return name
+
+
+def test_a_queue_is_changed_and_a_refusal_is_the_services_own(
+    run_command: Run, client: Client, new_queue: NewQueue
+) -> None:
+    name, dead = new_queue(), new_queue()
+    policy = json.dumps({"queue": dead, "max_receives": 3})
+    done = run_command(
+        *("queue", "change", name, "-a", "visibility_timeout_seconds=60"),
+        *("-a", f"dead_letter={policy}", "--json"),
+    )
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["visibility_timeout_seconds"] == 60
+    assert client.show_queue(name)["dead_letter"] is not None
+    assert run_command("queue", "change", name, "-a", "dead_letter=null").returncode == 0
+    assert client.show_queue(name)["dead_letter"] is None
+    refused = run_command("queue", "change", name, "-a", "visibility_timeout_seconds=0")
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert "visibility_timeout_seconds" in refused.stderr
+    assert refused.stderr.count("\n") == 1
+    assert client.show_queue(name)["visibility_timeout_seconds"] == 60
+
+
+def test_a_topic_and_its_subscriptions_are_changed(
+    run_command: Run, client: Client, topic: str
+) -> None:
+    assert run_command("topic", "change", topic, "-a", "description=news").returncode == 0
+    assert client.show_topic(topic)["description"] == "news"
+    client.create_subscription(topic, "group", {"protocol": "pull"})
+    done = run_command(
+        *("topic", "change-subscription", topic, "group", "-a", 'filter={"tags": ["paid"]}'),
+        "--json",
+    )
+    assert json.loads(done.stdout)["filter"] == {"tags": ["paid"]}
+    shown = json.loads(run_command("topic", "show-subscription", topic, "group", "--json").stdout)
+    assert (shown["filter"], shown["counts"]["active"]) == ({"tags": ["paid"]}, 0)
+    fixed = run_command("topic", "change-subscription", topic, "group", "-a", "ordered=true")
+    assert (fixed.returncode, "ordered" in fixed.stderr) == (1, True)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("queue", "change", "a"),
+        ("topic", "change", "a"),
+        ("topic", "change-subscription", "a", "b"),
+    ],
+)
+def test_a_change_of_nothing_is_wrong_usage(run_command: Run, arguments: tuple[str, ...]) -> None:
+    done = run_command(*arguments)
+    assert (done.returncode, "name=value" in done.stderr) == (2, True)
+
+
+def test_a_subscription_is_deleted(run_command: Run, client: Client, topic: str) -> None:
+    client.create_subscription(topic, "group", {"protocol": "pull"})
+    assert run_command("unsubscribe", topic, "group", "--yes").returncode == 0
+    with pytest.raises(SubscriptionNotFound):
+        client.show_subscription(topic, "group")
+    again = run_command("unsubscribe", topic, "group")
+    assert (again.returncode, "lists its subscriptions" in again.stderr) == (1, True)
+
+
+def test_an_endpoint_is_confirmed_with_its_token_alone(
+    run_command: Run, client: Client, topic: str
+) -> None:
+    client.create_subscription(topic, "web", {"protocol": "http", "endpoint": "http://127.0.0.1:9"})
+    refused = run_command("topic", "confirm", topic, "web", "--token", "wrong")
+    assert (refused.returncode, refused.stderr.count("\n")) == (1, 1)
+
+
+def test_a_queue_is_granted_to_another_account_and_taken_back(
+    run_command: Run, client: Client, new_queue: NewQueue
+) -> None:
+    name, other = new_queue(), f"a-{uuid.uuid4().hex[:20]}"
+    key = client.create_key(other)
+    theirs = {"CIRRUSMQ_ACCESS_KEY_ID": key["access_key_id"], "CIRRUSMQ_SECRET": key["secret"]}
+    assert run_command("shared", **theirs).stdout == "nothing is shared\n"
+    assert run_command("queue", "grants", name).stdout == "no grants\n"
+    wrong = run_command("queue", "grant", name, other, "everything")
+    assert (wrong.returncode, "permission" in wrong.stderr) == (1, True)
+    assert run_command("queue", "grant", name, other, "send").returncode == 0
+    assert json.loads(run_command("queue", "grants", name, "--json").stdout) == [
+        {"account": other, "permission": "send"}
+    ]
+    (found,) = json.loads(run_command("shared", "--json", **theirs).stdout)
+    assert run_command("send", found["queue"], "hello", **theirs).returncode == 0
+    assert [each.text for each in client.receive(name, wait_seconds=5)] == ["hello"]
+    assert run_command("queue", "revoke", name, other, "--yes").returncode == 0
+    with pytest.raises(GrantNotFound):
+        client.show_grant(name, other)
+    again = run_command("queue", "revoke", name, other)
+    assert (again.returncode, "queue grants" in again.stderr) == (1, True)
+
+
+def test_a_topic_is_granted_to_another_account_and_taken_back(
+    run_command: Run, client: Client, topic: str
+) -> None:
+    other = f"a-{uuid.uuid4().hex[:20]}"
+    client.create_key(other)
+    given = json.loads(run_command("topic", "grant", topic, other, "publish", "--json").stdout)
+    assert given == {"account": other, "permission": "publish"}
+    assert other in run_command("topic", "grants", topic).stdout
+    assert run_command("topic", "revoke", topic, other).returncode == 0
+    assert client.list_topic_grants(topic) == []
+
+
+def test_a_receiver_is_shown_with_its_counts(
+    run_command: Run, client: Client, new_queue: NewQueue
+) -> None:
+    name = new_queue()
+    client.create_receiver(name, "copy", {})
+    client.send(name, [Message("hello")])
+    assert len(client.receive(Queue(name, "copy"), wait_seconds=5)) == 1
+    shown = json.loads(run_command("queue", "receiver", name, "copy", "--json").stdout)
+    assert (shown["name"], shown["counts"]["inactive"]) == ("copy", 1)
+
+
+def test_a_group_is_received_from_and_peeked_at(
+    run_command: Run, client: Client, topic: str
+) -> None:
+    client.create_subscription(topic, "group", {"protocol": "pull"})
+    client.publish(topic, [Message("hello")])
+    group = f"{topic}/group"
+    received = run_command("receive", group, "--wait-seconds", "20", "--json")
+    assert json.loads(received.stdout)["body"] == "hello"
+    assert run_command("peek", group).stdout == ""  # it is held
+    client.give_back(Subscription(topic, "group"), [json.loads(received.stdout)["receipt"]], 0)
+    assert run_command("peek", group).stdout.endswith("  hello\n")
+    assert run_command("receive", group, "--delete", "--wait-seconds", "5").returncode == 0
+    assert client.receive(Subscription(topic, "group"), wait_seconds=0) == []
+    wrong = run_command("receive", group, "--receiver", "copy")
+    assert (wrong.returncode, "is for queues" in wrong.stderr) == (2, True)
+
+
+def test_active_messages_are_peeked_at_and_dead_letters_chosen(
+    run_command: Run, client: Client, new_queue: NewQueue
+) -> None:
+    dead = new_queue()
+    name = new_queue(dead_letter={"queue": dead, "max_receives": 5})
+    client.send(name, [Message(str(number)) for number in range(12)])
+    assert len(run_command("peek", name).stdout.splitlines()) == 10
+    whole = run_command("peek", name, "--max", "20", "--json").stdout.splitlines()
+    assert sorted(int(json.loads(line)["body"]) for line in whole) == list(range(12))
+    held = client.receive(name, max_messages=3, wait_seconds=5)
+    client.dead_letter(name, [held[0].receipt], reason="odd")
+    client.dead_letter(name, [held[1].receipt], reason="worse")
+    line = run_command("peek", dead, "--reason", "odd", "--source", name).stdout
+    assert line.startswith(f"{held[0].id}  ")
+    assert line.endswith(f"  odd in {name}  {held[0].text}\n")
+    assert run_command("peek", dead, "--receiver", "copy").stdout == ""
+    assert len(run_command("peek", dead, "--younger-than", "3600").stdout.splitlines()) == 2
+
+
+def test_queues_are_listed_with_their_backlogs(
+    run_command: Run, client: Client, new_queue: NewQueue
+) -> None:
+    full, empty = new_queue(), new_queue()
+    client.send(full, [Message("a"), Message("b")])
+    listed = json.loads(run_command("queue", "list", "--counts", "--json").stdout)
+    counts = {each["name"]: each["counts"]["active"] for each in listed if "counts" in each}
+    assert (counts[full], counts[empty]) == (2, 0)
+    table = run_command("queue", "list", "--counts", "--prefix", full).stdout
+    assert "oldest_active_age_seconds" in table
+    assert "counts" not in json.loads(run_command("queue", "list", "--json").stdout)[0]
+
+
+def test_long_work_may_be_left_alone_and_asked_for_later(
+    run_command: Run, client: Client, new_queue: NewQueue
+) -> None:
+    name = new_queue(rewind_seconds=3600)
+    client.send(name, [Message("a"), Message("b")])
+    started = run_command("queue", "purge", name, "--no-wait").stdout.strip()
+    assert started.startswith("Op-")
+    done = run_command("operation", "show", started, "--wait")
+    assert done.stdout == "purge done, 2 messages\n"
+    shown = json.loads(run_command("operation", "show", started, "--json").stdout)
+    assert (shown["id"], shown["state"]) == (started, "succeeded")
+    (sent,) = client.send(name, [Message("c")])
+    told = run_command("queue", "rewind", name, "--to", sent.sent_at, "--no-wait", "--json")
+    again = json.loads(told.stdout)["operation"]
+    assert run_command("operation", "show", again, "--wait").stdout.startswith("rewind done")
+    gone = run_command("operation", "show", "Op-none")
+    assert (gone.returncode, "no such operation" in gone.stderr) == (1, True)
+
+
+def test_a_queue_that_is_deleted_meanwhile_has_no_counts(client: Client) -> None:
+    from cirrusmq_local.commands.backlogs import with_counts
+
+    with pytest.raises(QueueNotFound):
+        client.show_queue("gone")
+    assert with_counts(client, [{"name": "gone"}]) == [{"name": "gone"}]
