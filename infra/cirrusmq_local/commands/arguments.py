@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -90,6 +91,17 @@ def read_texts(texts: list[str] | None) -> dict[str, str | bytes]:
 def read_moment(text: str) -> str | int:
     """A time, or seconds since the epoch."""
     return int(text) if text.isascii() and text.isdigit() else text
+
+
+def read_time(option: str, text: str) -> datetime:
+    """A time, in UTC where it names no zone; seconds since the epoch, too."""
+    try:
+        if text.isascii() and text.isdigit():
+            return datetime.fromtimestamp(int(text), UTC)
+        moment = datetime.fromisoformat(text)
+    except (ValueError, OverflowError, OSError):
+        raise typer.BadParameter("must be an RFC 3339 time", param_hint=option) from None
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 def read_json(option: str, text: str | None) -> Any:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from cirrusmq_local.commands.arguments import DATA, Json
+from cirrusmq_local.commands.arguments import DATA, Json, read_time
 from cirrusmq_local.commands.console import fail, print_json, show
 
 _SERVICE = "audit"
@@ -39,7 +39,7 @@ def audit(
     log = data / _LOG
     if not log.exists():
         fail(f"{log} is not there: start the service with: cirrusmq up")
-    from_time = None if since is None else _moment(since)
+    from_time = None if since is None else read_time("--since", since)
     for entry in _entries(log, follow=follow):
         wanted = (
             (account is None or entry.get("account") == account)
@@ -50,14 +50,6 @@ def audit(
             print_json({name: entry.get(name) for name in (*_SHOWN, "request_id")})
         elif wanted:
             print("  ".join(show(entry.get(name)) or "-" for name in _SHOWN), flush=True)
-
-
-def _moment(text: str) -> datetime:
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        raise typer.BadParameter("must be an RFC 3339 time", param_hint="--since") from None
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 def _entries(log: Path, *, follow: bool) -> Iterator[dict[str, Any]]:

@@ -34,6 +34,7 @@ from cirrusmq_local.commands.console import fail, tell
 from cirrusmq_local.commands.listen import listen
 from cirrusmq_local.commands.peeking import peek
 from cirrusmq_local.commands.signals import Ending
+from cirrusmq_local.commands.tailing import tail
 
 # The store is durable at each answer, so an end that takes longer than this loses nothing.
 END_SECONDS = 15.0
@@ -54,6 +55,7 @@ app.add_typer(queue, name="queue")
 app.command("send")(messages.send)
 app.command("receive")(messages.receive)
 app.command("peek")(peek)
+app.command("tail")(tail)
 app.add_typer(topic, name="topic")
 app.command("publish")(publishing.publish)
 app.command("subscribe")(subscriptions.subscribe)
