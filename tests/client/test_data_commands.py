@@ -166,6 +166,18 @@ def test_a_plan_in_json_has_every_step(account: Account) -> None:
     assert [step["of"] for step in steps if step["kind"] == "subscription"] == ["sales"] * 3
 
 
+def test_an_apply_in_json_has_the_plan_and_then_what_is_done(account: Account) -> None:
+    text = "version: 1\nqueues: {a: {}}\ntopics: {news: {}}\n"
+    done = account.run("import", "apply", account.write(text), "--json")
+    assert done.returncode == 0, done.stderr
+    plan, *steps = map(json.loads, done.stdout.splitlines())
+    assert [step["action"] for step in plan["steps"]] == ["create", "create"]
+    assert steps == [
+        {"done": {"action": "create", "kind": "queue", "name": "a"}},
+        {"done": {"action": "create", "kind": "topic", "name": "news"}},
+    ]
+
+
 def test_a_service_that_is_not_there_is_told(account: Account, run_command: Run) -> None:
     told = run_command("data", "import", "plan", str(EXAMPLE), CIRRUSMQ_URL="http://127.0.0.1:9")
     assert told.returncode == 1

@@ -17,7 +17,13 @@ from cirrusmq_local.declarations.applying import Stopped, apply_step
 from cirrusmq_local.declarations.document import BadFile
 from cirrusmq_local.declarations.plan import Plan, Step, make_plan
 from cirrusmq_local.declarations.resources import Declared, Place
-from cirrusmq_local.declarations.showing import plan_json, plan_lines, step_line
+from cirrusmq_local.declarations.showing import (
+    place_json,
+    plan_json,
+    plan_lines,
+    step_json,
+    step_line,
+)
 
 BAD_FILE = 2
 CHANGES = 3
@@ -89,17 +95,19 @@ def apply(
         typer.Option(help="File for the signing secrets of new URLs.", dir_okay=False),
     ] = None,
     yes: Yes = False,
+    as_json: Json = False,
     data: Data = DATA,
 ) -> None:
     """Show what is to be done, ask on a terminal, and do it.
 
+    In JSON: a line with the plan, then one for each step that is done.
     Exits with 0 where all is as the file says; 1 where it is not, then it can be repeated; 2 where
     the file is wrong.
     """
     declared = _read(file)
     with _client(data) as client:
         made = _plan(client, file, declared, delete=delete, force=force)
-        _print(made, as_json=False)
+        _print(made, as_json)
         _refuse_conflicts(made)
         if any(map(_makes_secret, made.steps)) and secrets is None:
             fail(
@@ -108,11 +116,11 @@ def apply(
             )
         if made.steps:
             ask(f"Do these {len(made.steps)} steps?", yes)
-            _apply(client, made, force, secrets)
-        _tell_pending(client, declared)
+            _apply(client, made, force, secrets, as_json)
+        _tell_pending(client, declared, as_json)
 
 
-def _apply(client: Client, made: Plan, force: bool, secrets: Path | None) -> None:
+def _apply(client: Client, made: Plan, force: bool, secrets: Path | None, as_json: bool) -> None:
     if secrets is not None:
         _check_writable(secrets)
     for number, step in enumerate(made.steps):
@@ -120,7 +128,10 @@ def _apply(client: Client, made: Plan, force: bool, secrets: Path | None) -> Non
             secret = apply_step(client, step, force=force)
         except Stopped as stopped:
             _tell_stopped(made, number, stopped)
-        print(show(f"done {step_line(step)}"), flush=True)
+        if as_json:
+            print_json({"done": step_json(step)})
+        else:
+            print(show(f"done {step_line(step)}"), flush=True)
         if _makes_secret(step):
             _keep_secret(step.place, secret, secrets)
 
@@ -147,10 +158,14 @@ def _tell_stopped(made: Plan, done: int, stopped: Stopped) -> NoReturn:
     )
 
 
-def _tell_pending(client: Client, declared: dict[Place, Declared]) -> None:
+def _tell_pending(client: Client, declared: dict[Place, Declared], as_json: bool) -> None:
     for place, each in declared.items():
         is_url = place.kind == "subscription" and each.attributes["protocol"] == "http"
-        if is_url and account.is_pending(client, place):
+        if not is_url or not account.is_pending(client, place):
+            continue
+        if as_json:
+            print_json({"pending": place_json(place)})
+        else:
             print(f"pending {show(str(place))}: its endpoint has not confirmed yet", flush=True)
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from cirrusmq_local.declarations.plan import Plan, Step
+from cirrusmq_local.declarations.resources import Place
 
 _SIGNS = {"create": "+", "change": "~", "delete": "-"}
 _NOT_NAMED = 10
@@ -38,28 +39,33 @@ def step_line(step: Step) -> str:
     return f"{_SIGNS[step.action]} {step.place}"
 
 
+def step_json(step: Step) -> dict[str, Any]:
+    """A step that is done, for a program."""
+    return {"action": step.action, **place_json(step.place)}
+
+
 def plan_json(plan: Plan) -> dict[str, Any]:
     """The plan for a program."""
     return {
         "steps": [
             {
                 "action": step.action,
-                **_place(step),
+                **place_json(step.place),
                 "before": dict(step.before),
                 "after": dict(step.after),
             }
             for step in plan.steps
         ],
         "conflicts": [
-            {**_place(conflict), "reason": conflict.reason} for conflict in plan.conflicts
+            {**place_json(conflict.place), "reason": conflict.reason} for conflict in plan.conflicts
         ],
         "unchanged": plan.unchanged,
         "left": [str(place) for place in plan.left],
     }
 
 
-def _place(held: Any) -> dict[str, str]:
-    place = held.place
+def place_json(place: Place) -> dict[str, str]:
+    """A resource, for a program; `of`: the queue or topic that it is of."""
     within = {"of": place.parent} if place.parent else {}
     return {"kind": place.kind, "name": place.name, **within}
 
