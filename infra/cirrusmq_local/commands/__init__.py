@@ -1,6 +1,15 @@
 """The command line: `cirrusmq up`, and the commands of a running service.
 
-It knows the service by HTTP; only `up` and `report` reach into the stack.
+It knows the service by HTTP; only `up`, `report` and `doctor` reach into the stack.
 """
 
 from __future__ import annotations
+
+import sys
+
+if sys.version_info < (3, 11):  # noqa: UP036 - an older one would fail at some import below
+    here = ".".join(map(str, sys.version_info[:2]))
+    sys.exit(
+        f"cirrusmq: Python 3.11 or newer is needed, this is {here}: install one, then make"
+        " PYTHON=<its path> up"
+    )

@@ -31,6 +31,7 @@ from cirrusmq_local.commands import (
 from cirrusmq_local.commands.bench import bench
 from cirrusmq_local.commands.calls import hint_for
 from cirrusmq_local.commands.console import fail, tell
+from cirrusmq_local.commands.doctor import doctor
 from cirrusmq_local.commands.listen import listen
 from cirrusmq_local.commands.peeking import peek
 from cirrusmq_local.commands.signals import Ending
@@ -69,6 +70,7 @@ app.add_typer(keys.keys, name="key")
 app.add_typer(secret.secret, name="secret")
 app.command("audit")(audit.audit)
 app.command("bench")(bench)
+app.command("doctor")(doctor)
 
 
 @app.callback()

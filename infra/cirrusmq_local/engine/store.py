@@ -71,7 +71,7 @@ class Store:
     def prepare(self, create: Callable[[sqlite3.Connection], None]) -> None:
         """Let `create` make the schema, before anything else is done; closed where it fails."""
         try:
-            self._check()
+            check_file(self._writer)
             create(self._writer)
         except BaseException:
             self.close()
@@ -133,19 +133,6 @@ class Store:
         for connection in (*self._readers, self._writer):
             connection.close()
 
-    def _check(self) -> None:
-        """Raises sqlite3.DatabaseError where the file is damaged, as far as that is soon seen."""
-        pages, size = (
-            self._writer.execute(f"PRAGMA {of}").fetchone()[0] for of in ("page_count", "page_size")
-        )
-        if pages * size > CHECKED_BYTES:
-            return
-        (found,) = self._writer.execute("PRAGMA quick_check(1)").fetchone()
-        if found != "ok":
-            error = sqlite3.DatabaseError(found.splitlines()[-1])
-            error.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
-            raise error
-
     def _commit(self, entries: Sequence[Entry]) -> None:
         try:
             with self._telling_failures():
@@ -198,6 +185,20 @@ class Store:
             sequences.update(transaction.sequences)
         self._writer.execute("COMMIT")
         return sequences
+
+
+def check_file(connection: sqlite3.Connection) -> None:
+    """Raises sqlite3.DatabaseError where the file is damaged, as far as that is soon seen."""
+    pages, size = (
+        connection.execute(f"PRAGMA {of}").fetchone()[0] for of in ("page_count", "page_size")
+    )
+    if pages * size > CHECKED_BYTES:
+        return
+    (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+    if found != "ok":
+        error = sqlite3.DatabaseError(found.splitlines()[-1])
+        error.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
+        raise error
 
 
 _FILE_CODES = {

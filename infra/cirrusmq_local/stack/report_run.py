@@ -43,6 +43,15 @@ def make_report(client: Client, report: str) -> Path | None:
     return output / "runs" / report / run / f"{report}.html"
 
 
+def find_java() -> str | None:
+    """The Java that the jobs would take; None where there is none that is new enough."""
+    asked = "import local_run; print(local_run.find_java() or '')"
+    done = subprocess.run(
+        [sys.executable, "-c", asked], cwd=_JOBS, capture_output=True, text=True, check=False
+    )
+    return done.stdout.strip() or None
+
+
 def _command(report: str, exports: Mapping[str, str], output: Path) -> list[str]:
     job = str(_JOBS / f"{report}_job.py")
     if report == "billing":

@@ -21,14 +21,20 @@ class SealingFile:
             write_private(path, secrets.token_hex(KEY_BYTES) + "\n")
         with naming(path):
             path.chmod(0o600)
-            text = path.read_text(encoding="utf-8", errors="replace").strip()
-        try:
-            key = bytes.fromhex(text)
-        except ValueError:
-            key = b""
-        if len(key) != KEY_BYTES:
-            raise DataError(
-                f"{path} is damaged: put its copy back, or remove it: then no signing key that was"
-                " made before is good any more"
-            )
-        self.key = SealingKey(key)
+        self.key = SealingKey(read_key(path))
+
+
+def read_key(path: Path) -> bytes:
+    """The key in a file; DataError where it holds none."""
+    with naming(path):
+        text = path.read_text(encoding="utf-8", errors="replace").strip()
+    try:
+        key = bytes.fromhex(text)
+    except ValueError:
+        key = b""
+    if len(key) != KEY_BYTES:
+        raise DataError(
+            f"{path} is damaged: put its copy back, or remove it: then no signing key that was"
+            " made before is good any more"
+        )
+    return key

@@ -37,6 +37,10 @@ class SecretFile:
             write_private(self._path, written(Generations(key=key)) + "\n")
         engine.execute("DeleteItem", place)
         self._path.chmod(0o600)
+        self.check()
+
+    def check(self) -> None:
+        """DataError where it is damaged."""
         try:
             msgspec.json.decode(self.read(), type=Generations)
         except msgspec.MsgspecError:

@@ -1,0 +1,344 @@
+"""What `cirrusmq doctor` says of services that are wrong in one way each, and of data folders."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import socket
+import sqlite3
+import subprocess
+import sys
+from collections import namedtuple
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from cirrusmq.runtime.secret import Generations, written
+from cirrusmq_client import Connection
+from cirrusmq_local.cloud.tables import table_specs
+from cirrusmq_local.cloud.template import TEMPLATE, load
+from cirrusmq_local.commands import doctor as doctoring
+from cirrusmq_local.commands import machine_checks, service_checks
+from cirrusmq_local.engine import Engine, TableSpec
+from cirrusmq_local.engine.data_errors import DataError
+from cirrusmq_local.stack.data import DataFolder
+from cirrusmq_local.stack.soundness import check_data
+
+Doctor = Callable[..., tuple[int, dict[str, tuple[str, str]]]]
+
+
+def answer(value: Any, status: int = 200) -> Callable[[Any, Any], Any]:
+    return lambda event, _: {"statusCode": status, "body": json.dumps(value)}
+
+
+def health(ahead: timedelta = timedelta(), scale: float = 1.0) -> Callable[[Any, Any], Any]:
+    def tell(event: Any, _: Any) -> Any:
+        now = (datetime.now(UTC) + ahead).isoformat(timespec="milliseconds")
+        told = {"status": "ok", "version": "0.1.0", "time": now, "time_scale": scale}
+        return {"statusCode": 200, "body": json.dumps(told)}
+
+    return tell
+
+
+LISTED = answer({"queues": []})
+
+
+def connect_to(folder: Path, port: int) -> Connection:
+    held = {"url": f"http://127.0.0.1:{port}", "access_key_id": "key", "secret": "hush"}
+    DataFolder(folder).write_connection({**held, "account": "local"})
+    return Connection(**held)
+
+
+@pytest.fixture
+def doctor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Doctor:
+    """Its exit code and findings: `doctor("--port", "9000")["service"] == ("ok", "…")`."""
+    for name in ("CIRRUSMQ_URL", "CIRRUSMQ_ACCESS_KEY_ID", "CIRRUSMQ_SECRET"):
+        monkeypatch.delenv(name, raising=False)
+    # Spark takes seconds to be asked; a test of its own asks it.
+    monkeypatch.setattr(machine_checks, "find_spec", lambda name: None)
+    app = typer.Typer()
+    app.command()(doctoring.doctor)
+
+    def run(*arguments: str, **variables: str) -> Any:
+        options = ["--json", "--data", str(tmp_path), *arguments]
+        done = CliRunner().invoke(app, options, env=variables)
+        assert done.exception is None or isinstance(done.exception, SystemExit)
+        found = json.loads(done.stdout)
+        return done.exit_code, {each["about"]: (each["state"], each["text"]) for each in found}
+
+    return run
+
+
+def test_all_is_well_where_a_service_answers_and_takes_the_key(
+    doctor: Doctor, serve: Any, tmp_path: Path
+) -> None:
+    port = serve({"GET /health": health(), "GET /queues": LISTED}).port
+    connect_to(tmp_path, port)
+    code, found = doctor()
+    assert code == 0
+    assert {about: state for about, (state, _) in found.items()} == {
+        "python": "ok",
+        "service": "ok",
+        "clock": "ok",
+        "key": "ok",
+        "disk": "ok",
+        "reports": "note",
+    }
+    assert found["service"][1] == f"http://127.0.0.1:{port} answers, version 0.1.0"
+    assert "make report" in found["reports"][1]
+
+
+def test_a_line_each_is_printed(
+    serve: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, doctor: Doctor
+) -> None:
+    connect_to(tmp_path, serve({"GET /health": health(), "GET /queues": LISTED}).port)
+    app = typer.Typer()
+    app.command()(doctoring.doctor)
+    lines = CliRunner().invoke(app, ["--data", str(tmp_path)]).stdout.splitlines()
+    assert lines[0].startswith("ok    python   3.")
+    assert [line.split()[0] for line in lines] == ["ok"] * 5 + ["note"]
+
+
+def test_before_the_first_start_the_port_is_looked_at(
+    doctor: Doctor, tmp_path: Path, unused_port: int
+) -> None:
+    code, found = doctor("--port", str(unused_port))
+    assert (code, found["service"][0], found["port"][0]) == (0, "note", "ok")
+    assert "cirrusmq up" in found["service"][1]
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        code, found = doctor("--port", str(other.getsockname()[1]))
+    assert (code, found["port"][0]) == (1, "wrong")
+    assert "taken by another program: cirrusmq up --port" in found["port"][1]
+
+
+def test_nothing_answers(doctor: Doctor, tmp_path: Path, unused_port: int) -> None:
+    connect_to(tmp_path, unused_port)
+    code, found = doctor()
+    assert code == 1
+    state, text = found["service"]
+    assert (state, text.endswith("start it with: cirrusmq up")) == ("wrong", True)
+    assert f"nothing answers at http://127.0.0.1:{unused_port}" in text
+    assert found["data"][0] == "ok"
+    assert "key" not in found
+
+
+@pytest.mark.parametrize("body", [{"hello": "world"}, [], "text", {"time": "noon", "version": "1"}])
+def test_another_program_has_the_port(
+    doctor: Doctor, serve: Any, tmp_path: Path, body: Any
+) -> None:
+    connect_to(tmp_path, serve({"GET /health": answer(body)}).port)
+    code, found = doctor()
+    assert (code, found["service"][0]) == (1, "wrong")
+    assert "another program answers" in found["service"][1]
+
+
+def test_another_program_that_speaks_no_http_has_the_port() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        connection = Connection(
+            url=f"http://127.0.0.1:{listening.getsockname()[1]}", access_key_id="k", secret="s"
+        )
+        service = subprocess.Popen(
+            [sys.executable, "-c", _GREETER, str(listening.fileno())],
+            pass_fds=[listening.fileno()],
+        )
+        found = service_checks.check_service(connection).finding
+        service.kill()
+        service.wait()
+    assert "another program answers" in found.text
+
+
+_GREETER = """
+import socket, sys
+taken, _ = socket.socket(fileno=int(sys.argv[1])).accept()
+taken.sendall(b"220 mail.example.com ESMTP\\r\\n")
+"""
+
+
+def test_a_service_that_hangs_is_said_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(service_checks, "SECONDS", 0.1)
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        url = f"http://127.0.0.1:{listening.getsockname()[1]}"
+        connection = Connection(url=url, access_key_id="k", secret="s")
+        assert "does not answer" in service_checks.check_service(connection).finding.text
+
+
+@pytest.mark.parametrize(
+    ("status", "detail", "state", "expected"),
+    [
+        (401, "The access key is missing or wrong.", "wrong", "missing or wrong"),
+        (401, "the access key has expired", "wrong", "expired"),
+        (403, "its scope", "ok", "scope"),
+        (429, "too many", "wrong", "429"),
+    ],
+)
+def test_a_key_that_is_refused(
+    doctor: Doctor,
+    serve: Any,
+    tmp_path: Path,
+    status: int,
+    detail: str,
+    state: str,
+    expected: str,
+) -> None:
+    refused = answer({"detail": detail}, status)
+    connect_to(tmp_path, serve({"GET /health": health(), "GET /queues": refused}).port)
+    code, found = doctor()
+    assert (code, found["key"][0]) == (1 if state == "wrong" else 0, state)
+    assert expected in found["key"][1]
+    assert status != 401 or "cirrusmq key create" in found["key"][1]
+
+
+@pytest.mark.parametrize(("ahead", "which"), [(3_600, "behind"), (-3_600, "ahead of")])
+def test_a_clock_that_is_far_off(
+    doctor: Doctor, serve: Any, tmp_path: Path, ahead: int, which: str
+) -> None:
+    late = health(timedelta(seconds=ahead))
+    connect_to(tmp_path, serve({"GET /health": late, "GET /queues": LISTED}).port)
+    code, found = doctor()
+    assert (code, found["clock"][0]) == (1, "wrong")
+    assert f"s {which} the service's" in found["clock"][1]
+
+
+def test_a_service_whose_time_runs_faster_is_as_asked(
+    doctor: Doctor, serve: Any, tmp_path: Path
+) -> None:
+    fast = health(timedelta(days=3), scale=60)
+    connect_to(tmp_path, serve({"GET /health": fast, "GET /queues": LISTED}).port)
+    code, found = doctor()
+    assert (code, found["clock"]) == (
+        0,
+        ("ok", "the service's time runs 60 times as fast, as asked"),
+    )
+
+
+def test_half_a_connection_in_the_environment_is_said(doctor: Doctor) -> None:
+    code, found = doctor(CIRRUSMQ_URL="http://127.0.0.1:1")
+    assert (code, found["service"][0]) == (1, "wrong")
+    assert "CIRRUSMQ_SECRET not set" in found["service"][1]
+
+
+def test_what_is_no_url_is_said(doctor: Doctor) -> None:
+    given = {"CIRRUSMQ_ACCESS_KEY_ID": "k", "CIRRUSMQ_SECRET": "s"}
+    code, found = doctor(CIRRUSMQ_URL="nonsense", **given)
+    assert (code, "is not a URL" in found["service"][1]) == (1, True)
+
+
+def test_little_space_is_said_before_there_is_none(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    usage = namedtuple("usage", "free")
+    below = tmp_path / "not" / "there"
+    for free, state in ((5 * 10**9, "ok"), (5 * 10**8, "note"), (5 * 10**7, "wrong")):
+        monkeypatch.setattr(shutil, "disk_usage", lambda place, free=free: usage(free))
+        found = machine_checks.check_disk(below)
+        assert (found.state, str(tmp_path) in found.text) == (state, True)
+
+
+def test_spark_without_a_java_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+    from cirrusmq_local.stack import report_run
+
+    monkeypatch.setattr(machine_checks, "find_spec", lambda name: object())
+    monkeypatch.setattr(report_run, "find_java", lambda: None)
+    found = machine_checks.check_reports()
+    assert (found.state, "JAVA_HOME" in found.text) == ("wrong", True)
+    monkeypatch.setattr(report_run, "find_java", lambda: "/usr/bin/java")
+    assert machine_checks.check_reports().state == "ok"
+
+
+def test_the_java_is_the_one_that_the_jobs_take() -> None:
+    from cirrusmq_local.stack.report_run import find_java
+
+    found = find_java()
+    assert found is not None
+    assert Path(found).name == "java"
+
+
+def test_an_older_python_is_refused_in_one_line() -> None:
+    code = "import sys; sys.version_info = (3, 10, 2); import cirrusmq_local.commands"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr.startswith("cirrusmq: Python 3.11 or newer is needed, this is 3.10:")
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> DataFolder:
+    """A data folder as a service that has ended leaves it."""
+    made = DataFolder(tmp_path / "data")
+    made.path.mkdir()
+    connect_to(made.path, 1)
+    made.clock.write_text('{"now_ms": 1795160000000}')
+    made.secret.write_text(written(Generations(key="ab" * 32)))
+    made.sealing.write_text("ab" * 32)
+    Engine(made.store, table_specs(load(TEMPLATE)), now_ms=lambda: 1_795_160_000_000).close()
+    return made
+
+
+def contents(folder: DataFolder) -> Mapping[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.path.iterdir()}
+
+
+def test_a_whole_folder_is_left_as_it_is(folder: DataFolder) -> None:
+    before = contents(folder)
+    check_data(folder.path)
+    assert contents(folder) == before
+
+
+def test_a_folder_that_a_service_has_open_may_be_looked_at(folder: DataFolder) -> None:
+    running = Engine(folder.store, table_specs(load(TEMPLATE)), now_ms=lambda: 1_795_160_000_000)
+    check_data(folder.path)
+    running.close()
+
+
+@pytest.mark.parametrize(
+    ("name", "damaged"),
+    [
+        ("connection.json", "{"),
+        ("clock.json", '{"now_ms": "noon"}'),
+        ("secret.json", "[]"),
+        ("sealing.key", "xyz"),
+        ("store.sqlite", "not a database, however long this text may be made here"),
+    ],
+)
+def test_a_damaged_file_is_named(folder: DataFolder, name: str, damaged: str) -> None:
+    (folder.path / name).write_text(damaged)
+    before = contents(folder)
+    with pytest.raises(DataError, match=name) as raised:
+        check_data(folder.path)
+    assert "damaged" in str(raised.value)
+    assert "\n" not in str(raised.value)
+    assert contents(folder) == before
+
+
+def test_a_store_of_another_version_is_named(folder: DataFolder) -> None:
+    (table, *_) = table_specs(load(TEMPLATE))
+    with sqlite3.connect(folder.store) as connection:
+        connection.execute(f'ALTER TABLE "items:{table.name}" RENAME COLUMN size TO bytes')
+    connection.close()
+    with pytest.raises(DataError, match="of another version"):
+        check_data(folder.path)
+
+
+def test_a_store_that_lacks_a_table_is_what_a_start_mends(tmp_path: Path) -> None:
+    held = DataFolder(tmp_path)
+    some: list[TableSpec] = table_specs(load(TEMPLATE))[:1]
+    Engine(held.store, some, now_ms=lambda: 1_795_160_000_000).close()
+    check_data(tmp_path)
+
+
+def test_a_damaged_folder_is_said_by_the_command(doctor: Doctor, tmp_path: Path) -> None:
+    (tmp_path / "store.sqlite").write_text("not a database, however long this text may be made")
+    code, found = doctor("--port", "1024")
+    assert (code, found["data"][0]) == (1, "wrong")
+    assert "move the folder away" in found["data"][1]
+
+
+def test_a_file_in_the_folders_place_is_named(tmp_path: Path) -> None:
+    (tmp_path / "data").write_text("")
+    with pytest.raises(DataError, match="a file is where a folder should be"):
+        check_data(tmp_path / "data")
