@@ -10,7 +10,9 @@ Reason = Annotated[str | None, typer.Option(help="Dead letters of this reason.")
 SourceName = Annotated[
     str | None, typer.Option("--source", help="Dead letters of this queue, or topic.")
 ]
-OfReceiver = Annotated[str | None, typer.Option("--receiver", help="Of this receiver of a queue.")]
+OfReceiver = Annotated[
+    str | None, typer.Option("--receiver", help="Dead letters of this receiver.")
+]
 OfSubscription = Annotated[str | None, typer.Option(help="Dead letters of this subscription.")]
 OlderThan = Annotated[int | None, typer.Option(help="Dead for so many seconds.", min=0)]
 YoungerThan = Annotated[int | None, typer.Option(help="Dead for fewer seconds.", min=0)]
