@@ -10,6 +10,7 @@ from typing import Any
 
 import httpx
 import pytest
+from tests.local.scripted_service import QUEUE, SUBSCRIPTION, Run, Service, run_command
 
 from cirrusmq.base.errors import CirrusMQError
 from cirrusmq_local.cloud.clock import ScaledClock
@@ -17,6 +18,7 @@ from cirrusmq_local.cloud.functions import Functions
 from cirrusmq_local.cloud.invocation import Handler
 from cirrusmq_local.cloud.routing import Router
 from cirrusmq_local.cloud.template import Function, Route
+from cirrusmq_local.stack.data import DataFolder
 from cirrusmq_local.stack.gateway import Gateway
 from cirrusmq_local.stack.server import Server
 from cirrusmq_local.testing import Subscriber
@@ -138,3 +140,40 @@ def unused_port() -> int:
 def subscriber() -> Iterator[Subscriber]:
     with Subscriber() as listening:
         yield listening
+
+
+@pytest.fixture
+def service() -> Service:
+    """Answers what a test writes."""
+    return Service()
+
+
+@pytest.fixture
+def run(serve: Any, service: Service, tmp_path: Path) -> Run:
+    """The command line against that service: `run("queue", "list", *data(tmp_path))`."""
+    keys = [
+        "GET /queues",
+        *(f"{method} {QUEUE}" for method in ("PUT", "GET", "DELETE")),
+        *(f"POST {QUEUE}/{work}" for work in ("purge", "rewind", "redrive")),
+        *(f"{method} {SUBSCRIPTION}" for method in ("GET", "DELETE")),
+        "GET /operations/{id}",
+        f"POST {QUEUE}/messages",
+        f"POST {QUEUE}/messages/receive",
+        f"POST {QUEUE}/messages/delete",
+    ]
+    port = serve(dict.fromkeys(keys, service.handle)).port
+    DataFolder(tmp_path).write_connection(
+        {
+            "url": f"http://127.0.0.1:{port}",
+            "account": "local",
+            "access_key_id": "key",
+            "secret": "hush",
+        }
+    )
+
+    def start(
+        *arguments: str, text: str = "", terminal: int | None = None, **variables: str
+    ) -> Any:
+        return run_command(*arguments, folder=tmp_path, text=text, terminal=terminal, **variables)
+
+    return start

@@ -1,0 +1,58 @@
+"""A service whose answers a test writes, and the commands as processes of their own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from tests.stack import COMMAND
+
+QUEUE = "/queues/{queue}"
+SUBSCRIPTION = "/topics/{topic}/subscriptions/{subscription}"
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+
+class Service:
+    """Answers each route key as a test says, and notes the requests."""
+
+    def __init__(self) -> None:
+        self.answers: dict[str, list[tuple[int, Any]]] = {}
+        self.asked: list[tuple[str, Any]] = []
+        self.attempts: list[str] = []
+        self.authorizations: set[str] = set()
+
+    def handle(self, event: Any, context: Any) -> Any:
+        key = event["routeKey"]
+        body = json.loads(event.get("body") or "null")
+        if isinstance(body, dict) and "attempt" in body:
+            self.attempts.append(body.pop("attempt"))
+        self.asked.append((key, body))
+        self.authorizations.add(event["headers"]["authorization"])
+        answers = self.answers[key]
+        status, value = answers.pop(0) if len(answers) > 1 else answers[0]
+        return {"statusCode": status, "body": json.dumps(value) if value is not None else ""}
+
+
+def run_command(
+    *arguments: str, folder: Path, text: str = "", terminal: int | None = None, **variables: str
+) -> subprocess.CompletedProcess[str]:
+    environment = {name: held for name, held in os.environ.items() if "CIRRUSMQ" not in name}
+    return subprocess.run(
+        [COMMAND, *arguments],
+        env=environment | {"COLUMNS": "120", "NO_COLOR": "1"} | variables,
+        cwd=folder,
+        input=text if terminal is None else None,
+        stdin=terminal,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def data(folder: Path) -> tuple[str, str]:
+    return "--data", str(folder)

@@ -1,0 +1,136 @@
+"""Commands that delete or take long, against a service that a test writes; and all in JSON."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer.main
+from tests.local.scripted_service import QUEUE, SUBSCRIPTION, Run, Service, data
+
+from cirrusmq_local.commands.cli import app
+
+
+@pytest.mark.parametrize(("typed", "deleted"), [(b"n\n", False), (b"y\n", True)])
+def test_at_a_terminal_a_queue_is_deleted_only_after_a_yes(
+    run: Run, service: Service, tmp_path: Path, typed: bytes, deleted: bool
+) -> None:
+    service.answers[f"DELETE {QUEUE}"] = [(204, None)]
+    keyboard, terminal = os.openpty()
+    try:
+        os.write(keyboard, typed)
+        asked = run("queue", "delete", "orders", *data(tmp_path), terminal=terminal)
+    finally:
+        os.close(keyboard)
+        os.close(terminal)
+    assert asked.returncode == (0 if deleted else 1)
+    assert service.asked == ([(f"DELETE {QUEUE}", None)] if deleted else [])
+
+
+WAITING = {"active": 7, "inactive": 2, "delayed": 1}
+
+
+@pytest.mark.parametrize(
+    ("subscription", "lost"),
+    [
+        (
+            {"protocol": "pull", "counts": WAITING},
+            "lose the messages that wait for it (7 active, 2",
+        ),
+        ({"protocol": "queue", "endpoint": "orders"}, "What it delivered to orders stays there"),
+        ({"protocol": "pull", "mode": "broadcasting"}, "The topic's log keeps its messages"),
+    ],
+)
+def test_at_a_terminal_it_is_said_what_a_subscription_would_lose(
+    run: Run, service: Service, tmp_path: Path, subscription: dict[str, Any], lost: str
+) -> None:
+    shown = {"name": "web", "topic": "news", **subscription}
+    service.answers[f"GET {SUBSCRIPTION}"] = [(200, shown)]
+    keyboard, terminal = os.openpty()
+    try:
+        os.write(keyboard, b"n\n")
+        asked = run("unsubscribe", "news", "web", *data(tmp_path), terminal=terminal)
+    finally:
+        os.close(keyboard)
+        os.close(terminal)
+    assert (asked.returncode, lost in " ".join(asked.stdout.split())) == (1, True)
+    assert service.asked == [(f"GET {SUBSCRIPTION}", None)]
+
+
+def test_a_script_unsubscribes_with_one_call(run: Run, service: Service, tmp_path: Path) -> None:
+    service.answers[f"DELETE {SUBSCRIPTION}"] = [(204, None)]
+    assert run("unsubscribe", "news", "web", *data(tmp_path)).returncode == 0
+    assert service.asked == [(f"DELETE {SUBSCRIPTION}", None)]
+
+
+def test_work_may_go_on_by_itself(run: Run, service: Service, tmp_path: Path) -> None:
+    service.answers[f"POST {QUEUE}/purge"] = [(202, {"operation": "Op-1"})]
+    done = run("queue", "purge", "orders", "--no-wait", *data(tmp_path))
+    assert (done.returncode, done.stdout) == (0, "Op-1\n")
+    assert service.asked == [(f"POST {QUEUE}/purge", {})]
+
+
+def test_an_operation_is_shown_or_waited_for(run: Run, service: Service, tmp_path: Path) -> None:
+    running = {"id": "Op-1", "kind": "purge", "state": "running", "done": 3}
+    failed = running | {"state": "failed", "detail": "the queue is gone"}
+    service.answers["GET /operations/{id}"] = [(200, running), (200, running), (200, failed)]
+    shown = run("operation", "show", "Op-1", "--json", *data(tmp_path))
+    assert (shown.returncode, json.loads(shown.stdout)) == (0, running)
+    waited = run("operation", "show", "Op-1", "--wait", *data(tmp_path))
+    assert (waited.returncode, "the queue is gone" in waited.stderr) == (1, True)
+
+
+@pytest.mark.parametrize("options", [(), ("--yes",)])
+def test_a_script_is_not_asked(
+    run: Run, service: Service, tmp_path: Path, options: tuple[str, ...]
+) -> None:
+    service.answers[f"DELETE {QUEUE}"] = [(204, None)]
+    done = run("queue", "delete", "orders", *options, *data(tmp_path))
+    assert done.returncode == 0, done.stderr
+    assert service.asked == [(f"DELETE {QUEUE}", None)]
+
+
+def test_long_work_is_followed_to_its_end(run: Run, service: Service, tmp_path: Path) -> None:
+    service.answers[f"POST {QUEUE}/redrive"] = [(202, {"operation": "op/1"})]
+    running = {"id": "op/1", "kind": "redrive", "state": "running", "done": 3}
+    ended = running | {"state": "succeeded", "done": 7}
+    service.answers["GET /operations/{id}"] = [(200, running), (200, running), (200, ended)]
+    done = run("queue", "redrive", "dead", "--max-messages", "7", *data(tmp_path))
+    assert done.returncode == 0, done.stderr
+    assert "7 messages" in done.stdout
+    assert service.asked[0] == (f"POST {QUEUE}/redrive", {"max_messages": 7})
+    assert len(service.asked) == 4
+
+
+def test_work_that_failed_exits_with_1(run: Run, service: Service, tmp_path: Path) -> None:
+    service.answers[f"POST {QUEUE}/rewind"] = [(202, {"operation": "1"})]
+    failed = {"kind": "rewind", "state": "failed", "done": 0, "detail": "the queue is gone"}
+    service.answers["GET /operations/{id}"] = [(200, failed)]
+    done = run("queue", "rewind", "a", "--to", "2026-11-20T08:00:00Z", *data(tmp_path))
+    assert done.returncode == 1
+    assert "the queue is gone" in done.stderr
+    assert service.asked[0][1] == {"to": "2026-11-20T08:00:00Z"}
+
+
+# These print nothing, or what they print is a format already; `up` runs until it is ended.
+WITHOUT_JSON = {
+    *("queue cancel", "queue delete", "queue remove-receiver", "queue revoke"),
+    *("topic confirm", "topic delete", "topic retry", "topic revoke", "unsubscribe", "key delete"),
+    *("queue export", "data export", "up"),
+}
+
+
+def test_every_command_that_shows_data_shows_it_in_json() -> None:
+    def commands(group: Any, path: str = "") -> Iterator[tuple[str, set[str]]]:
+        for name, command in group.commands.items():
+            if hasattr(command, "commands"):
+                yield from commands(command, f"{path}{name} ")
+            else:
+                yield path + name, {each.name for each in command.params}
+
+    found = dict(commands(typer.main.get_command(app)))
+    assert {name for name, options in found.items() if "as_json" not in options} == WITHOUT_JSON
