@@ -35,6 +35,12 @@ JAVA = (
     # Memory that grows in small steps is looked through at each.
     "-Xms1g -Xmn512m -XX:MetaspaceSize=256m"
 )
+PLAIN = {
+    # Queries of a few records end before they are compiled, or planned anew with what was learnt.
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.adaptive.enabled": "false",
+}
 
 
 @pytest.fixture(scope="session")
@@ -47,23 +53,19 @@ def spark() -> Iterator[SparkSession]:
         # Nobody looks at plans here.
         "spark.sql.ui.explainMode": "simple",
     }
-    session = make_session("tests", LOCAL_CONFIGURATION | settings)
+    session = make_session("tests", LOCAL_CONFIGURATION | settings | PLAIN)
     yield session
     session.stop()
 
 
 @pytest.fixture
-def interpreted(spark: SparkSession) -> Iterator[None]:
-    """Spark without compiled queries: for jobs of a few records, which compiling outlasts."""
-    chosen = {
-        "spark.sql.codegen.wholeStage": "false",
-        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-    }
-    for name, value in chosen.items():
-        spark.conf.set(name, value)
-    yield
-    for name in chosen:
+def as_deployed(spark: SparkSession) -> Iterator[None]:
+    """Queries are planned and compiled as in a deployment."""
+    for name in PLAIN:
         spark.conf.unset(name)
+    yield
+    for name, value in PLAIN.items():
+        spark.conf.set(name, value)
 
 
 @pytest.fixture

@@ -76,6 +76,7 @@ def assert_ages(figures: dict[str, Any], ages: list[int]) -> None:
         assert figures[f"p{percent}_age_seconds"] == exact >> dropped << dropped
 
 
+@pytest.mark.usefixtures("as_deployed")
 def test_every_figure_equals_a_plain_recount(tmp_path: Path, jobs: Jobs) -> None:
     messages = make_messages()
     items = [*messages.items_of(0, 3_000), *messages.schedules()]
@@ -180,6 +181,7 @@ def test_trends_reach_over_exports_and_earlier_reports(tmp_path: Path, jobs: Job
     assert len({(row["at_ms"], row["id"]) for row in rows}) == len(rows) == 8
 
 
+@pytest.mark.usefixtures("as_deployed")
 def test_an_empty_export_gives_an_empty_report(tmp_path: Path, jobs: Jobs) -> None:
     output = tmp_path / "out"
     succeed(jobs.report_backlog(output, [export_of(tmp_path / "1", AT_MS, [parcel("q", AT_MS)])]))
@@ -212,6 +214,7 @@ def test_the_time_can_be_chosen(tmp_path: Path, jobs: Jobs) -> None:
     assert resources_in(tmp_path)["(unknown)", "q"]["oldest_age_seconds"] == 2.5 * 3_600
 
 
+@pytest.mark.usefixtures("as_deployed")
 @pytest.mark.long
 def test_two_million_items_equal_a_plain_recount(tmp_path: Path, jobs: Jobs) -> None:
     messages = Messages(seed=2, items=2_000_000, at_ms=AT_MS, resources=400)

@@ -68,6 +68,7 @@ def assert_equals_recount(output: Path, items: Iterable[Item]) -> None:
     }
 
 
+@pytest.mark.usefixtures("as_deployed")
 def test_the_job_equals_a_plain_recount(tmp_path: Path, jobs: Jobs) -> None:
     export = make_usage().export(tmp_path)
     succeed(jobs.bill(tmp_path / "out", [export]))
@@ -271,6 +272,7 @@ def test_a_newer_export_completes_a_day(tmp_path: Path, jobs: Jobs) -> None:
         assert counts_by_day(output) == {"2026-11-20": count}
 
 
+@pytest.mark.usefixtures("as_deployed")
 def test_an_empty_export_gives_an_empty_report(tmp_path: Path, jobs: Jobs) -> None:
     succeed(jobs.bill(tmp_path / "out", [export_of(tmp_path, AT_MS, [])]))
     assert summaries_in(tmp_path / "out", "billing") == {}
@@ -285,6 +287,7 @@ def test_a_kind_without_a_price_is_refused(tmp_path: Path, jobs: Jobs) -> None:
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.usefixtures("as_deployed")
 @pytest.mark.long
 def test_a_million_records_equal_a_plain_recount(tmp_path: Path, jobs: Jobs) -> None:
     usage = Usage(seed=11, records=1_000_000, at_ms=AT_MS, days=35)

@@ -28,11 +28,6 @@ DAY_MS = 86_400_000
 MILLION = 1_000_000
 
 
-@pytest.fixture
-def jobs(jobs: Jobs, interpreted: None) -> Jobs:
-    return jobs
-
-
 def use(key: str, used: str, count: int, written: str | None = None, kind: str = "sent") -> str:
     entry = {
         "account": {"S": "acme"},

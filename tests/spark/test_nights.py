@@ -198,9 +198,7 @@ def rows(output: Path, table: str, columns: Any) -> Rows:
 
 
 @pytest.fixture
-def begin(
-    tmp_path: Path, jobs: Jobs, interpreted: None, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Begin]:
+def begin(tmp_path: Path, jobs: Jobs, monkeypatch: pytest.MonkeyPatch) -> Iterator[Begin]:
     made: list[Month] = []
 
     def begin(after_days: int) -> Month:

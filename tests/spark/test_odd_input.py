@@ -21,11 +21,6 @@ HOUR_MS, DAY_MS = 3_600_000, 86_400_000
 
 
 @pytest.fixture
-def jobs(jobs: Jobs, interpreted: None) -> Jobs:
-    return jobs
-
-
-@pytest.fixture
 def usage_export(tmp_path: Path) -> Path:
     return Usage(seed=1, records=20, at_ms=AT_MS, days=2).export(tmp_path)
 

@@ -20,11 +20,6 @@ AT_MS = 1_795_161_600_000
 
 
 @pytest.fixture
-def jobs(jobs: Jobs, interpreted: None) -> Jobs:
-    return jobs
-
-
-@pytest.fixture
 def usage_export(tmp_path: Path) -> Path:
     return Usage(seed=1, records=60, at_ms=AT_MS, items_in_a_file=30).export(tmp_path)
 

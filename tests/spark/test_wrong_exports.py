@@ -17,11 +17,6 @@ AT_MS = 1_795_161_600_000  # 2026-11-20T08:00:00Z
 
 
 @pytest.fixture
-def jobs(jobs: Jobs, interpreted: None) -> Jobs:
-    return jobs
-
-
-@pytest.fixture
 def exports(tmp_path: Path) -> dict[str, Path]:
     """An export of each table."""
     messages = Messages(seed=1, items=60, at_ms=AT_MS)
