@@ -60,7 +60,11 @@ from cirrusmq_local.stack.recovery import release_posts
 from cirrusmq_local.stack.sealing_file import SealingFile
 from cirrusmq_local.stack.secret_file import SecretFile
 from cirrusmq_local.stack.server import AddressError, Server
-from cirrusmq_local.stack.surroundings import allow_many_connections, set_environment
+from cirrusmq_local.stack.surroundings import (
+    allow_many_connections,
+    set_environment,
+    spare_what_is_loaded,
+)
 from cirrusmq_local.stack.trouble import Trouble
 from cirrusmq_local.stack.upkeep import UPKEEP_SECONDS, Upkeep
 
@@ -192,12 +196,16 @@ class Stack:
         server.start()
         if self._dialects is not None:
             self._dialects.start()
-        self._spawn(self._executions.warm_up)
+        self._spawn(self._warm_up)
         if clock.started_ahead_ms > TOLD_AHEAD_MS:
             self._tell(
                 f"{self._data.path}: its time is {format_time(clock.now_ms())}, ahead of this"
                 " machine's, and goes on from there: for the time of today take another --data"
             )
+
+    def _warm_up(self) -> None:
+        self._executions.warm_up()
+        spare_what_is_loaded()
 
     def _open_engine(self, ending: contextlib.ExitStack) -> Engine:
         self._data.check_store()
