@@ -29,8 +29,8 @@ font-size:13px;color:var(--soft)}
 .legend i{display:inline-block;width:10px;height:10px;border-radius:2px;margin-right:6px}
 table{border-collapse:collapse;width:100%;font-variant-numeric:tabular-nums;font-size:14px;
 margin-top:12px}
-th{color:var(--soft);font-weight:500}
 th,td{padding:5px 10px;text-align:right;border-bottom:1px solid var(--line);white-space:nowrap}
+th{color:var(--soft);font-weight:500;white-space:normal;vertical-align:bottom}
 th.t,td.t{text-align:left}tr.sum td{font-weight:600}
 td.t{white-space:normal}td.t:first-child{min-width:150px}
 details{margin-top:8px}summary{cursor:pointer;padding:4px 0;overflow:hidden}
