@@ -75,7 +75,11 @@ class LocalFiles:
         """Write files that are not there yet."""
         for path, content in contents.items():
             Path(path).parent.mkdir(parents=True, exist_ok=True)
-            Path(path).write_bytes(content)
+            try:
+                Path(path).write_bytes(content)
+            except OSError as error:
+                # On a disk that is full, it is the writing that fails, which names no file.
+                raise OSError(error.errno, error.strerror, path) from error
 
     def replace(self, path: str, content: bytes) -> None:
         """Write it beside its place, then rename it."""

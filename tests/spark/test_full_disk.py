@@ -1,0 +1,155 @@
+"""A disk that is really full, page by page: a small tmpfs, filled up by a ballast file."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from tests.spark.job_runs import Ended, Jobs, fingerprints, page_in, rows_in, run_of, summaries_in
+from tests.spark.transforms.frames import ms
+
+from cirrusmq_reports.files import LocalFiles
+from synthetic_messages import Messages
+from synthetic_usage import Usage
+
+DISK_BYTES = 4 << 20
+NO_ROOM = "No space left on device"
+Run = Callable[[Path], Ended]
+
+
+@dataclass(frozen=True)
+class Disk:
+    """A file system of its own, with as much room as a test leaves."""
+
+    folder: Path
+
+    @property
+    def free_pages(self) -> int:
+        """Pages that can still be written: a file takes whole ones."""
+        return os.statvfs(self.folder).f_bavail
+
+    @property
+    def output(self) -> Path:
+        """The folder for the reports."""
+        return self.folder / "out"
+
+    def leave(self, pages: int | None) -> None:
+        """Fill it up but for so many pages, or not at all."""
+        ballast = self.folder / "ballast"
+        ballast.unlink(missing_ok=True)
+        if pages is not None and self.free_pages > pages:
+            size = (self.free_pages - pages) * os.statvfs(self.folder).f_frsize
+            with ballast.open("wb") as file:
+                os.posix_fallocate(file.fileno(), 0, size)
+            assert self.free_pages == pages
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Disk]:
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={DISK_BYTES}", "tmpfs", str(folder)]
+    mounted = subprocess.run(mount, capture_output=True, text=True, check=False)
+    if mounted.returncode:
+        pytest.skip(f"no file system can be mounted here: {mounted.stderr.strip()}")
+    yield Disk(folder)
+    subprocess.run(["umount", folder], check=True)
+
+
+@pytest.fixture(params=["billing", "backlog"])
+def report(
+    request: pytest.FixtureRequest, tmp_path: Path, jobs: Jobs, interpreted: None
+) -> tuple[str, Run, Run]:
+    """A report's name, its first run, and one over later exports."""
+    early, late = ms("2026-11-20 08:00"), ms("2026-11-21 08:00")
+    if request.param == "billing":
+        bills = [
+            Usage(seed=1, records=20, at_ms=at_ms, days=1, resources=3).export(
+                tmp_path / f"{at_ms}"
+            )
+            for at_ms in (early, late)
+        ]
+        return (
+            "billing",
+            lambda output: jobs.bill(output, bills[:1]),
+            lambda output: jobs.bill(output, bills[1:]),
+        )
+    kept = [
+        Messages(seed=1, items=20, at_ms=at_ms, resources=3).export(tmp_path / str(at_ms))
+        for at_ms in (early, late)
+    ]
+    return (
+        "backlog",
+        lambda output: jobs.report_backlog(output, kept[:1]),
+        lambda output: jobs.report_backlog(output, kept[1:]),
+    )
+
+
+def seen_by_readers(output: Path, name: str) -> object:
+    """All that the pointer leads to."""
+    tables = {"billing": ("usage", "invoice_lines"), "backlog": ("backlog", "backlog_trend")}
+    rows = [sorted(map(repr, rows_in(output, table).collect())) for table in tables[name]]
+    return run_of(output, name), page_in(output, name).read_text(), summaries_in(output, name), rows
+
+
+def check_full(disk: Disk, name: str, run: Run, pages: Iterator[int] | list[int]) -> list[str]:
+    """Run with so much room, which never suffices; the messages."""
+    before, files = seen_by_readers(disk.output, name), fingerprints(disk.output)
+    messages = []
+    for room in pages:
+        disk.leave(room)
+        ended = run(disk.output)
+        if ended.code == 0:
+            break
+        assert (ended.code, NO_ROOM in ended.message) == (2, True), (room, ended)
+        assert seen_by_readers(disk.output, name) == before, room
+        left = fingerprints(disk.output)
+        assert files.items() <= left.items(), room
+        # A pointer may have been on its way: what it names is then not removed.
+        if "current/" not in ended.message:
+            assert left == files, room
+        messages.append(ended.message)
+    return messages
+
+
+def test_a_small_file_that_does_not_fit_is_named_and_the_old_one_stays(disk: Disk) -> None:
+    files, place = LocalFiles(), disk.folder / "current/billing.json"
+    files.replace(str(place), b"old")
+    disk.leave(0)
+    with pytest.raises(OSError, match=NO_ROOM) as refused:
+        files.replace(str(place), b"new")
+    assert str(refused.value.filename).startswith(str(place))
+    assert [(each, each.read_bytes()) for each in place.parent.iterdir()] == [(place, b"old")]
+    disk.leave(1)
+    files.replace(str(place), b"new")
+    assert place.read_bytes() == b"new"
+
+
+def test_a_disk_that_is_full_at_the_first_and_the_last_write_replaces_nothing(
+    disk: Disk, report: tuple[str, Run, Run]
+) -> None:
+    name, first, second = report
+    assert first(disk.output).code == 0
+    free = disk.free_pages
+    assert second(disk.folder / "measured").code == 0
+    taken = free - disk.free_pages
+    messages = check_full(disk, name, second, [0, taken // 2, taken - 1])
+    assert len(messages) == 3
+    disk.leave(None)
+    assert second(disk.output) == Ended(0, "")
+
+
+@pytest.mark.long
+def test_a_disk_that_is_full_at_any_page_replaces_nothing(
+    disk: Disk, report: tuple[str, Run, Run]
+) -> None:
+    name, first, second = report
+    assert first(disk.output).code == 0
+    old = run_of(disk.output, name)
+    messages = check_full(disk, name, second, iter(range(10_000)))
+    assert run_of(disk.output, name) != old
+    assert "current/" in messages[-1], "the pointer is the last to be written"
