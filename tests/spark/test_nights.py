@@ -87,6 +87,8 @@ class Month:
         self.card.write_text(f"{text}{TIERS}{dated.replace('sent: 0.40', 'sent: 9000.00')}")
         self.services = Exporting(self.world, folder / "bucket")
         self.machine = Machine(load(REPOSITORY / "template.yaml"), self.services)
+        self.calls: Counter[tuple[str, str]] = Counter()
+        """Resource and kind → messages, as the answers of calls have them."""
         self.messages: list[Path] = []
         """Whole exports of Messages, one at each night that was reported."""
         for queue in QUEUES:
@@ -124,6 +126,8 @@ class Month:
         if receipts:
             path = f"/queues/{queue}/messages/delete"
             assert self.client.post(path, {"receipts": receipts}).json["failed"] == []
+        counted = {"sent": len(sizes), "received": len(held), "deleted": len(receipts)}
+        self.calls.update({(f"queue:{queue}", kind): count for kind, count in counted.items()})
 
     def report(self, *, jobs_fail: bool = False) -> None:
         """One execution of the machine, and the jobs that it starts."""
@@ -170,6 +174,10 @@ class Month:
         for account, resource, kind, hour, _, _, count, *_ in nightly:
             counted[account, resource, kind, int(hour.timestamp()) // 3_600] += count
         assert counted == recount_usage(items_of(usage))["count"]
+        billed: Counter[tuple[str, str]] = Counter()
+        for (_, resource, kind, _), count in counted.items():
+            billed[resource, kind] += count
+        assert {place: billed[place] for place in self.calls} == dict(self.calls)
         shown, expected = (summaries_in(each, "billing")["acme"] for each in (self.output, once))
         assert shown["invoices"] == expected["invoices"]
         self._compare_backlogs(once)
@@ -219,6 +227,16 @@ def test_a_whole_export_and_its_windows_report_what_one_run_reports(begin: Begin
         month.report(jobs_fail=night == 1)
     assert month.services.made == ["whole", "window", "window"]
     month.compare()
+    # Nothing has expired yet: in a queue is what was sent and not deleted.
+    (summary,) = summaries_in(month.output, "backlog").values()
+    kept = {
+        each["name"]: each["active"] + each["inactive"] + each["delayed"]
+        for each in summary["resources"]
+    }
+    assert kept == {
+        queue: month.calls[f"queue:{queue}", "sent"] - month.calls[f"queue:{queue}", "deleted"]
+        for queue in (*QUEUES, "again")
+    }
 
 
 @pytest.mark.long
