@@ -44,6 +44,8 @@ class Caller:
         self.sent_at: list[str] = []
         """Of messages received in the queue that is rewound."""
         self.published = 0
+        self.dead_letters: dict[str, list[int]] = {}
+        """Queue of a subscription whose URL always fails → sizes of its messages."""
 
     def note(self, resource: str, kind: str, *sizes: int) -> None:
         self.counts[resource, kind] += len(sizes)
@@ -67,13 +69,15 @@ class Caller:
         self.put("/topics/news/subscriptions/box", protocol="queue", endpoint="inbox")
         self.subscribe("well")
 
-    def subscribe(self, name: str) -> None:
-        self.put(
+    def subscribe(self, name: str) -> str:
+        """Subscribe a URL; the queue for its dead letters."""
+        made = self.put(
             f"/topics/news/subscriptions/{name}",
             protocol="http",
             endpoint=self.subscriber.url(name),
             retry={"policy": "custom", "waits": WAITS},
         )
+        return f"queue:dlq-{made['id']}"
 
     def some_bodies(self) -> list[dict[str, str]]:
         sizes = [self.random.choice((1, 40, 900, 5_000)) for _ in range(self.random.randint(1, 5))]
@@ -95,6 +99,8 @@ class Caller:
         self.note("queue:inbox", "sent", *sizes)
         self.note("subscription:news/well", "delivered", *sizes)
         self.published += len(sizes)
+        for dead in self.dead_letters.values():
+            dead += sizes
 
     def receive(self, queue: str, **more: str) -> int:
         answer = self.post(f"/queues/{queue}/messages/receive", max=16, **more)["messages"]
@@ -158,6 +164,7 @@ class Caller:
         for place, (messages, size) in held.items():
             gone = self.counts[place, "deleted"], self.bytes[place, "deleted"]
             held[place] = messages - gone[0], size - gone[1]
+        held |= {place: (len(dead), sum(dead)) for place, dead in self.dead_letters.items()}
         return {place: figures for place, figures in held.items() if any(figures)}
 
     def wait_for_posts(self) -> None:
@@ -199,7 +206,7 @@ def test_the_invoice_equals_the_ledger_of_the_calls(
             stack = start("--time-scale", str(SCALE))
             caller.client = stack.client()
             # A post that is on its way when the stack is killed is counted where it was answered.
-            caller.subscribe("broken")
+            caller.dead_letters[caller.subscribe("broken")] = []
         caller.act()
     caller.rewind()
     caller.wait_for_posts()
