@@ -61,9 +61,7 @@ def disk(tmp_path: Path) -> Iterator[Disk]:
 
 
 @pytest.fixture(params=["billing", "backlog"])
-def report(
-    request: pytest.FixtureRequest, tmp_path: Path, jobs: Jobs, interpreted: None
-) -> tuple[str, Run, Run]:
+def report(request: pytest.FixtureRequest, tmp_path: Path, jobs: Jobs) -> tuple[str, Run, Run]:
     """A report's name, its first run, and one over later exports."""
     early, late = ms("2026-11-20 08:00"), ms("2026-11-21 08:00")
     if request.param == "billing":
