@@ -24,7 +24,7 @@ from cirrusmq_reports.session import make_session
 OLDEST_JAVA = 17
 LOCAL_CONFIGURATION = {
     "spark.master": "local[*]",
-    "spark.driver.memory": "2g",
+    "spark.driver.memory": "1280m",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
     "spark.ui.enabled": "false",
