@@ -15,6 +15,7 @@ class Progress:
     resource = ""
     caller: Caller | None = None
     key_id: str | None = None
+    """The one that the call claims, be it refused or not."""
 
 
 def told(call: Call, action: str, error: Exception) -> CirrusMQError:
@@ -26,20 +27,19 @@ def told(call: Call, action: str, error: Exception) -> CirrusMQError:
     return Unavailable("Something went wrong; the call is in the log.")
 
 
-def note(
-    call: Call, action: str, caller: Caller | None, resource: str, code: str, key_id: str | None
-) -> None:
+def note(call: Call, dialect: str, progress: Progress, code: str) -> None:
     """Write a call that changes something, or is refused for its key, into the audit.
 
-    `action` with its dialect: `sqs CreateQueue`. `key_id`: the one that a refused call claims.
+    Its route is the action with its dialect: `sqs CreateQueue`.
     """
+    caller = progress.caller
     audit.record(
         now_ms=call.core.now_ms(),
         request_id=call.id,
-        route=action,
-        name=resource,
+        route=f"{dialect} {progress.action}".strip(),
+        name=progress.resource,
         code=code,
         account=caller.account if caller else None,
-        key_id=caller.key_id if caller else audit.claimed_key_id(f"{key_id}:"),
+        key_id=caller.key_id if caller else audit.claimed_key_id(f"{progress.key_id}:"),
         source=call.source,
     )

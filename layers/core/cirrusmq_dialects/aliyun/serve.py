@@ -13,7 +13,6 @@ from cirrusmq_dialects.aliyun.calls import Asked
 from cirrusmq_dialects.aliyun.errors import HandleErrors, MqError, invalid, of_contract
 from cirrusmq_dialects.aliyun.reading import check_digest, read_query
 from cirrusmq_dialects.calling import Answer, Call, give
-from cirrusmq_dialects.reporting import Progress
 from cirrusmq_dialects.signing import ExpiredError, authenticate
 
 _CALLS: dict[str, tuple[str, Callable[[Asked], Answer]]] = {
@@ -25,7 +24,7 @@ _CALLS: dict[str, tuple[str, Callable[[Asked], Answer]]] = {
 
 def serve(call: Call) -> dict[str, Any]:
     """Answer a call."""
-    progress = Progress()
+    progress = reporting.Progress()
     code = "Ok"
     try:
         answer = give(call, _answer(call, progress))
@@ -39,18 +38,11 @@ def serve(call: Call) -> dict[str, Any]:
     if progress.action == calls.MAKE_GROUP and code == "MessageNotExist":
         code = "Ok"  # it is made, and there is nothing in it yet
     if progress.action == calls.MAKE_GROUP or answer["statusCode"] == 403:
-        reporting.note(
-            call,
-            f"aliyun {progress.action}".strip(),
-            progress.caller,
-            progress.resource,
-            code,
-            progress.key_id,
-        )
+        reporting.note(call, "aliyun", progress, code)
     return answer
 
 
-def _answer(call: Call, progress: Progress) -> Answer:
+def _answer(call: Call, progress: reporting.Progress) -> Answer:
     progress.key_id, given = signature.read(call.headers)
     progress.caller = caller = _authenticate(call, progress.key_id, given)
     if call.method not in _CALLS:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from collections.abc import Callable, Iterator
+from typing import Any, TypeAlias, TypeVar
 
 import msgspec
 
@@ -23,8 +24,11 @@ SEND: tuple[Right, ...] = ("send",)
 RECEIVE: tuple[Right, ...] = ("receive",)
 MANAGE: tuple[Right, ...] = ("manage",)
 _OFFSET, _LIMIT, _LIMIT_DEFAULT = (0, 1_000_000), (1, 100), 20
-PAGE = 1_000
+_PAGE = 1_000
 """Entries of a listing that are read together."""
+T = TypeVar("T")
+PageOf: TypeAlias = Callable[[Core, str, str, int, str | None], tuple[list[T], str | None]]
+"""A listing of the core, by account, prefix, entries and cursor."""
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,6 +60,15 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
         scope = self.caller.scope
         if scope is not None and scope.manage != "all":
             raise Forbidden("the access key's scope lacks manage on all queues and topics")
+
+    def all_of(self, page_of: PageOf[T]) -> Iterator[T]:
+        """All of the account's queues or topics, page by page."""
+        cursor: str | None = None
+        while True:
+            page, cursor = page_of(self.core, self.caller.account, "", _PAGE, cursor)
+            yield from page
+            if cursor is None:
+                return
 
     def listed(self, name: str, key: str, entries: list[Result]) -> Result:
         """A part of a listing: entries whose `key` has `searchWord` in it, by offset and limit.

@@ -14,7 +14,7 @@ from cirrusmq.queues.queues import create_queue as make_queue
 from cirrusmq.queues.receiver_management import delete_queue as remove_queue
 from cirrusmq.storage import counters
 from cirrusmq_dialects.cmq import queue_attributes as shapes
-from cirrusmq_dialects.cmq.asking import MANAGE, PAGE, SHOW, Asked, Result
+from cirrusmq_dialects.cmq.asking import MANAGE, SHOW, Asked, Result
 from cirrusmq_dialects.cmq.errors import CmqError
 from cirrusmq_dialects.cmq.reading import needed_integer, queue_name
 
@@ -66,13 +66,9 @@ def get_queue_attributes(asked: Asked) -> Result:
 def list_queue(asked: Asked) -> Result:
     """The caller's queues, by name."""
     asked.require_whole_account()
-    entries: list[Result] = []
-    cursor: str | None = None
-    while True:
-        page, cursor = list_queues(asked.core, asked.caller.account, "", PAGE, cursor)
-        entries += [{"queueId": f"queue-{each.id}", "queueName": each.name} for each in page]
-        if cursor is None:
-            return asked.listed("queueList", "queueName", entries)
+    queues = asked.all_of(list_queues)
+    entries = [{"queueId": f"queue-{each.id}", "queueName": each.name} for each in queues]
+    return asked.listed("queueList", "queueName", entries)
 
 
 def delete_queue(asked: Asked) -> Result:

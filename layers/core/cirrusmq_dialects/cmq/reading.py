@@ -107,27 +107,22 @@ def needed_numbered(params: Params, name: str) -> list[str]:
 
 def queue_name(params: Params) -> str:
     """The name in `queueName`."""
-    name = needed(params, "queueName")
-    if not _is_name(name, QUEUE_NAME):
-        raise CmqError(4000, 10020, "queue name format error")
-    return name
+    return _named(params, "queueName", QUEUE_NAME, 10020)
 
 
 def topic_name(params: Params) -> str:
     """The name in `topicName`."""
-    name = needed(params, "topicName")
-    if not _is_name(name, TOPIC_NAME):
-        raise CmqError(4000, 10590, "topic name format error")
-    return name
+    return _named(params, "topicName", TOPIC_NAME, 10590)
 
 
 def subscription_name(params: Params) -> str:
     """The name in `subscriptionName`."""
-    name = needed(params, "subscriptionName")
-    if not _is_name(name, TOPIC_NAME):
-        raise CmqError(4000, 10580, "subscription name format error")
+    return _named(params, "subscriptionName", TOPIC_NAME, 10580)
+
+
+def _named(params: Params, member: str, bounds: tuple[int, int], module: int) -> str:
+    name = needed(params, member)
+    if not bounds[0] <= len(name) <= bounds[1] or _NAME.fullmatch(name) is None:
+        kind = member.removesuffix("Name")
+        raise CmqError(4000, module, f"{kind} name format error")
     return name
-
-
-def _is_name(name: str, bounds: tuple[int, int]) -> bool:
-    return bounds[0] <= len(name) <= bounds[1] and _NAME.fullmatch(name) is not None

@@ -34,14 +34,7 @@ def serve(call: Call) -> dict[str, Any]:
         code = f"{shown.code}/{shown.module}"
         answer = give(call, writing.write_error(shown, call.id, _echoed(params)))
     if progress.action in calls.CHANGES or code.startswith(f"{REFUSED_KEY}/"):
-        reporting.note(
-            call,
-            f"cmq {progress.action}".strip(),
-            progress.caller,
-            progress.resource,
-            code,
-            progress.key_id,
-        )
+        reporting.note(call, "cmq", progress, code)
     return answer
 
 

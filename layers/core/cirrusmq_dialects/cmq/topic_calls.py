@@ -5,14 +5,14 @@ from __future__ import annotations
 from cirrusmq.base.errors import AlreadyExists
 from cirrusmq.base.limits import TOPIC_LIFE_SECONDS
 from cirrusmq.base.shapes import read_values
-from cirrusmq.model.topic import Topic, TopicInput, TopicKind
+from cirrusmq.model.topic import TopicInput, TopicKind
 from cirrusmq.runtime.core import Core
 from cirrusmq.storage.optimistic_locking import Change, change
 from cirrusmq.subscriptions.state import count_topic
 from cirrusmq.subscriptions.subscriptions import list_subscriptions
 from cirrusmq.subscriptions.topics import change_topic, find_topic, list_topics, topic_removal
 from cirrusmq.subscriptions.topics import create_topic as make_topic
-from cirrusmq_dialects.cmq.asking import MANAGE, PAGE, SHOW, Asked, Result
+from cirrusmq_dialects.cmq.asking import MANAGE, SHOW, Asked, Result
 from cirrusmq_dialects.cmq.bodies import LARGEST_BYTES
 from cirrusmq_dialects.cmq.errors import CmqError
 from cirrusmq_dialects.cmq.reading import integer, needed_integer, topic_name
@@ -78,14 +78,9 @@ def get_topic_attributes(asked: Asked) -> Result:
 def list_topic(asked: Asked) -> Result:
     """The caller's topics, by name."""
     asked.require_whole_account()
-    topics: list[Topic] = []
-    cursor: str | None = None
-    while True:
-        page, cursor = list_topics(asked.core, asked.caller.account, "", PAGE, cursor)
-        topics += page
-        if cursor is None:
-            entries = [{"topicId": f"topic-{each.id}", "topicName": each.name} for each in topics]
-            return asked.listed("topicList", "topicName", entries)
+    topics = asked.all_of(list_topics)
+    entries = [{"topicId": f"topic-{each.id}", "topicName": each.name} for each in topics]
+    return asked.listed("topicList", "topicName", entries)
 
 
 def delete_topic(asked: Asked) -> Result:

@@ -73,14 +73,7 @@ def serve(call: Call) -> dict[str, Any]:
         code = shown.shape
         answer = give(call, protocol.write_error(shown, call.id))
     if progress.action in calls.CHANGES or answer["statusCode"] == 403:
-        reporting.note(
-            call,
-            f"sqs {progress.action}".strip(),
-            progress.caller,
-            progress.resource,
-            code,
-            progress.key_id,
-        )
+        reporting.note(call, "sqs", progress, code)
     return answer
 
 
