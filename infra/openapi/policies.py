@@ -48,7 +48,7 @@ def retry_schema() -> dict[str, Any]:
     """Any policy, each with the members that it takes."""
     return {
         "title": "RetryPolicy",
-        "description": _one_line(_RETRY),
+        "description": one_line(_RETRY),
         "oneOf": [_policy(name, defaults) for name, defaults in DEFAULTS.items()],
     }
 
@@ -82,7 +82,7 @@ def filter_schema() -> dict[str, Any]:
             "examples": [["orders.*.paid", "orders.#"]],
         },
         "sql": {
-            "description": f"{_one_line(_SQL)}\n\n```\n{_grammar()}\n```",
+            "description": f"{one_line(_SQL)}\n\n```\n{_grammar()}\n```",
             "type": "string",
             "examples": ["amount >= 100 AND region IN ('eu', 'us')"],
         },
@@ -90,7 +90,7 @@ def filter_schema() -> dict[str, Any]:
     assert set(members) == ALL_MEMBERS
     return {
         "title": "Filter",
-        "description": _one_line(_FILTER),
+        "description": one_line(_FILTER),
         "type": "object",
         "properties": members,
         "additionalProperties": False,
@@ -170,5 +170,6 @@ def _grammar() -> str:
     return textwrap.dedent("\n".join(line for line in lines if line.startswith("    ")))
 
 
-def _one_line(text: str) -> str:
+def one_line(text: str) -> str:
+    """A text without its line breaks."""
     return " ".join(text.split())

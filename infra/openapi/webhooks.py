@@ -13,6 +13,8 @@ from cirrusmq.webhooks.requests import (
     CONTENT_TYPE,
 )
 
+from .policies import one_line
+
 _SIGNED = """\
 Signed as Standard Webhooks has it: `webhook-signature` holds, for each secret in force, `v1,` and
 the base64 of HMAC-SHA256 over `<webhook-id>.<webhook-timestamp>.<body>`; the key is what the base64
@@ -108,15 +110,15 @@ def _post(summary: str, text: str, headers: dict[str, str], schema: Any) -> dict
     return {
         "post": {
             "summary": summary,
-            "description": f"{text} {' '.join(_SIGNED.split())}",
+            "description": f"{text} {one_line(_SIGNED)}",
             "parameters": [
                 {"name": name, "in": "header", "description": told, "schema": _TEXT}
                 for name, told in headers.items()
             ],
             "requestBody": {"required": True, "content": {CONTENT_TYPE: {"schema": schema}}},
             "responses": {
-                "2XX": {"description": " ".join(_TAKEN.split())},
-                "default": {"description": " ".join(_FAILED.split())},
+                "2XX": {"description": one_line(_TAKEN)},
+                "default": {"description": one_line(_FAILED)},
             },
         }
     }
