@@ -201,27 +201,21 @@ def test_the_bill_is_that_of_native_calls(world: World, cmq: Any, shop: Client) 
     assert shop.put("/queues/shared", {"partitions": 1}).status == 201
     queue = cmq.get_queue("shared")
 
-    def units(call: Any) -> tuple[float, float]:
-        before = world.engine.capacity()
-        call()
-        after = world.engine.capacity()
-        return tuple(after[n] - before[n] for n in ("write_units", "read_units"))
-
     found: list[Any] = []
     for _ in range(2):  # the second time caches are warm
         ours = [
-            units(lambda: shop.send("shared", "hello")),
-            units(lambda: found.extend(shop.receive("shared", 1))),
-            units(
+            world.units(lambda: shop.send("shared", "hello")),
+            world.units(lambda: found.extend(shop.receive("shared", 1))),
+            world.units(
                 lambda: shop.post(
                     "/queues/shared/messages/delete", {"receipts": [found.pop()["receipt"]]}
                 )
             ),
         ]
         theirs = [
-            units(lambda: queue.send_message(message("hello"))),
-            units(lambda: found.append(queue.receive_message(0))),
-            units(lambda: queue.delete_message(found.pop().receiptHandle)),
+            world.units(lambda: queue.send_message(message("hello"))),
+            world.units(lambda: found.append(queue.receive_message(0))),
+            world.units(lambda: queue.delete_message(found.pop().receiptHandle)),
         ]
     assert theirs == ours
     assert sum(write for write, _ in theirs) == 3

@@ -323,30 +323,24 @@ def test_the_bill_is_that_of_native_calls(
 ) -> None:
     reader, queue = consumer(mq), f"news--{GROUP}"
 
-    def units(call: Any) -> tuple[float, float]:
-        before = world.engine.capacity()
-        call()
-        after = world.engine.capacity()
-        return tuple(after[n] - before[n] for n in ("write_units", "read_units"))
-
     found: list[Any] = []
     native = {"messages": [{"body": "hello"}]}
     for _ in range(3):  # then caches are warm
-        ours = [units(lambda: shop.post("/topics/news/messages", native))]
+        ours = [world.units(lambda: shop.post("/topics/news/messages", native))]
         world.settle()
         ours += [
-            units(lambda: found.extend(shop.receive(queue, 1, wait_seconds=0))),
-            units(
+            world.units(lambda: found.extend(shop.receive(queue, 1, wait_seconds=0))),
+            world.units(
                 lambda: shop.post(
                     f"/queues/{queue}/messages/delete", {"receipts": [found.pop()["receipt"]]}
                 )
             ),
         ]
-        theirs = [units(lambda: producer.publish_message(message("hello")))]
+        theirs = [world.units(lambda: producer.publish_message(message("hello")))]
         world.settle()
         theirs += [
-            units(lambda: found.extend(reader.consume_message())),
-            units(lambda: reader.ack_message([found.pop().receipt_handle])),
+            world.units(lambda: found.extend(reader.consume_message())),
+            world.units(lambda: reader.ack_message([found.pop().receipt_handle])),
         ]
     assert [write for write, _ in theirs] == [write for write, _ in ours]
     assert sum(read for _, read in theirs) <= sum(read for _, read in ours) + 1.5

@@ -399,27 +399,21 @@ def test_the_bill_is_that_of_native_calls(world: World, sqs: Any, shop: Client) 
     assert shop.put("/queues/shared", {"partitions": 1}).status == 201
     url = sqs.get_queue_url(QueueName="shared")["QueueUrl"]
 
-    def units(call: Any) -> tuple[float, float]:
-        before = world.engine.capacity()
-        call()
-        after = world.engine.capacity()
-        return tuple(after[n] - before[n] for n in ("write_units", "read_units"))
-
     found: list[Message] = []
     for _ in range(2):  # the second time caches are warm
         ours = [
-            units(lambda: shop.send("shared", "hello")),
-            units(lambda: found.extend(shop.receive("shared", 10))),
-            units(
+            world.units(lambda: shop.send("shared", "hello")),
+            world.units(lambda: found.extend(shop.receive("shared", 10))),
+            world.units(
                 lambda: shop.post(
                     "/queues/shared/messages/delete", {"receipts": [found.pop()["receipt"]]}
                 )
             ),
         ]
         theirs = [
-            units(lambda: sqs.send_message(QueueUrl=url, MessageBody="hello")),
-            units(lambda: found.extend(receive(sqs, url, WaitTimeSeconds=0))),
-            units(
+            world.units(lambda: sqs.send_message(QueueUrl=url, MessageBody="hello")),
+            world.units(lambda: found.extend(receive(sqs, url, WaitTimeSeconds=0))),
+            world.units(
                 lambda: sqs.delete_message(QueueUrl=url, ReceiptHandle=found.pop()["ReceiptHandle"])
             ),
         ]

@@ -173,14 +173,11 @@ class TestRate:
             assert max(sum(t <= each < t + 1_000 for each in at) for t in at) <= rate
 
     def test_it_costs_no_units(self, world: World, topic: TestTopic) -> None:
-        used: list[dict[str, float]] = []
+        used: list[tuple[float, float]] = []
         for name, fields in (("plain", {}), ("paced", {"rate": 1})):
             web = topic.subscribe(name, "http", **fields)
             topic.publish("warm")
-            world.engine.reset_capacity()
-            topic.publish("one")
-            found = world.engine.capacity()
-            used.append({kind: found[kind] for kind in ("write_units", "read_units")})
+            used.append(world.units(lambda: topic.publish("one")))
             topic.client.delete(web.path)
         assert used[0] == used[1]
 

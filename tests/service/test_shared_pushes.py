@@ -73,11 +73,7 @@ def test_the_urls_of_a_batch_share_an_invocation_and_cost_no_more_units(
     topic.publish("warm")
     (event,) = fan_out(topic, "one")
     assert sorted(names_in(event)) == NAMES
-    before = world.engine.capacity()
-    world.run("push", event)
-    after = world.engine.capacity()
-    assert after["write_units"] - before["write_units"] == 3 * COUNT
-    assert after["read_units"] - before["read_units"] == COUNT
+    assert world.units(lambda: world.run("push", event)) == (3 * COUNT, COUNT)
     assert all(subscriber.bodies(name) == ["warm", "one"] for name in NAMES)
 
 
@@ -164,10 +160,7 @@ def test_one_that_retries_is_tried_for_once_and_read_from_then_on(
     def cost() -> tuple[float, float]:
         world.invoked.clear()
         (event,) = fan_out(topic, "more")
-        before = world.engine.capacity()
-        world.run("push", event)
-        after = world.engine.capacity()
-        return tuple(after[unit] - before[unit] for unit in ("write_units", "read_units"))
+        return world.units(lambda: world.run("push", event))
 
     assert [cost() for _ in range(3)] == [(1, 0), (0, 1), (0, 1)]
     assert posted(world) == {NAMES[0]: 1}

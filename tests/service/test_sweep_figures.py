@@ -20,9 +20,7 @@ BY_AGE = {"queue": "dead", "max_age_seconds": 300}
 
 
 def read_units(world: World, call: Callable[[], object]) -> float:
-    before = world.engine.capacity()["read_units"]
-    call()
-    return float(world.engine.capacity()["read_units"] - before)
+    return world.units(call)[1]
 
 
 @pytest.fixture

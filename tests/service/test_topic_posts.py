@@ -96,9 +96,7 @@ def test_a_push_reads_no_more_for_what_was_delivered_before(world: World, topic:
     subscriber = world.subscriber()
 
     def read_units() -> float:
-        before = world.engine.capacity()["read_units"]
-        topic.publish("x" * 200)
-        return float(world.engine.capacity()["read_units"] - before)
+        return world.units(lambda: topic.publish("x" * 200))[1]
 
     topic.publish("first")
     first = read_units()

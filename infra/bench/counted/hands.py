@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from cirrusmq_local.testing.world import Client, World
@@ -52,7 +52,7 @@ def _looked_up(*, moved: bool = False, size: int = 100, lost: int = 0) -> tuple[
     if lost:
         path = f"/queues/work/messages/Msg-{'0' * 27}"
     alice.get(path, query)
-    return units_of(world, lambda: alice.get(path, query))
+    return world.units(lambda: alice.get(path, query))
 
 
 def _taken_back(
@@ -67,7 +67,7 @@ def _taken_back(
     for each in before:
         alice.patch(path, {"delay_seconds": each})
     body = None if seconds is None else {"delay_seconds": seconds}
-    return units_of(world, lambda: alice.call(method, path, body))
+    return world.units(lambda: alice.call(method, path, body))
 
 
 def _peeked(waiting: int) -> tuple[float, float]:
@@ -79,7 +79,7 @@ def _peeked(waiting: int) -> tuple[float, float]:
     body: dict[str, Any] = {"max": 16}
     path = "/queues/work/messages/peek"
     body["cursor"] = alice.post(path, body).json["cursor"]
-    return units_of(world, lambda: _checked(alice, path, body))
+    return world.units(lambda: _checked(alice, path, body))
 
 
 def _redriven(*, group: bool = False, ids: int = 0, receipts: int = 0) -> tuple[float, float]:
@@ -115,7 +115,7 @@ def _redriven(*, group: bool = False, ids: int = 0, receipts: int = 0) -> tuple[
             world.run(*world.invoked.popleft())
 
     moved = ids or receipts or WAITING
-    written, read = units_of(world, redrive)
+    written, read = world.units(redrive)
     return written / moved, read / moved
 
 
@@ -130,14 +130,14 @@ def _received(alice: Client, source: str, count: int) -> list[dict[str, Any]]:
 def _of_subscription(measured: list[str], before: list[str] | None = None) -> tuple[float, float]:
     world, alice = with_url()
     _call(world, alice, before or [])
-    return units_of(world, lambda: _call(world, alice, measured))
+    return world.units(lambda: _call(world, alice, measured))
 
 
 def _of_published(before: list[str]) -> tuple[float, float]:
     world, alice = with_url()
     _call(world, alice, before)
     alice.post("/topics/news/match", {"messages": [{"body": "x" * 100}]})
-    return units_of(world, lambda: _publish(world, alice, 1))
+    return world.units(lambda: _publish(world, alice, 1))
 
 
 def _retried(status: int) -> tuple[float, float]:
@@ -147,7 +147,7 @@ def _retried(status: int) -> tuple[float, float]:
     if status == 204:
         world.endpoint = lambda url: None
     posted = len(world.posts)
-    written, read = units_of(world, lambda: _call(world, alice, ["retry"]))
+    written, read = world.units(lambda: _call(world, alice, ["retry"]))
     if len(world.posts) != posted + WAITING:
         raise RuntimeError(f"{len(world.posts) - posted} of {WAITING} were posted")
     return written / WAITING, read / WAITING
@@ -157,7 +157,7 @@ def _posted(**attributes: int) -> tuple[float, float]:
     """Of all messages, from their publishing on; a poster waits where there is a rate."""
     world, alice = with_url(**attributes)
     posted, began = len(world.posts), world.clock.now_ms()
-    used = units_of(world, lambda: _publish(world, alice, WAITING))
+    used = world.units(lambda: _publish(world, alice, WAITING))
     if len(world.posts) != posted + WAITING:
         raise RuntimeError(f"{len(world.posts) - posted} of {WAITING} were posted")
     if attributes and world.clock.now_ms() - began < 1_000 * (WAITING / attributes["rate"] - 1):
@@ -180,7 +180,7 @@ def _delayed() -> tuple[float, float]:
             state = world.run("push", state)
         world.settle()
 
-    used = units_of(world, publish_and_post)
+    used = world.units(publish_and_post)
     if len(world.posts) != posted + 1:
         raise RuntimeError("it was not posted")
     return used
@@ -190,7 +190,7 @@ def _matched() -> tuple[float, float]:
     _, alice = with_url()
     body = {"messages": [{"body": "x" * 100}]}
     alice.post("/topics/news/match", body)
-    return units_of(alice.world, lambda: _checked(alice, "/topics/news/match", body))
+    return alice.world.units(lambda: _checked(alice, "/topics/news/match", body))
 
 
 def with_url(**attributes: int) -> tuple[World, Client]:
@@ -203,14 +203,6 @@ def with_url(**attributes: int) -> tuple[World, Client]:
     alice.put("/topics/news/subscriptions/web", given)
     alice.get("/topics/news/subscriptions/web")
     return world, alice
-
-
-def units_of(world: World, call: Callable[[], object]) -> tuple[float, float]:
-    """(write units, read units) of a call, over all tables."""
-    world.engine.reset_capacity()
-    call()
-    used = world.engine.capacity()
-    return float(used["write_units"]), float(used["read_units"])
 
 
 def _publish(world: World, alice: Client, count: int) -> None:

@@ -298,10 +298,8 @@ def units_of(
     world: World, call: Callable[[], object], objects: Requests | None = None
 ) -> tuple[float, float]:
     """(write units, read units) of a call; its requests to S3 are added to `objects`."""
-    world.engine.reset_capacity()
     before = Counter(world.bucket.requests())
-    call()
+    used = world.units(call)
     if objects is not None:
         objects.update(Counter(world.bucket.requests()) - before)
-    used = world.engine.capacity()
-    return float(used["write_units"]), float(used["read_units"])
+    return used

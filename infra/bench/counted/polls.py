@@ -84,9 +84,7 @@ def idle_units(partitions: int) -> float:
 
 
 def _poll_units(world: World, client: Client) -> float:
-    before = world.engine.capacity()["read_units"]
-    client.receive("work", wait_seconds=POLL_SECONDS)
-    return float(world.engine.capacity()["read_units"] - before)
+    return world.units(lambda: client.receive("work", wait_seconds=POLL_SECONDS))[1]
 
 
 def delays(partitions: int, skew_ms: int, trials: int) -> Iterator[Delay]:

@@ -113,9 +113,7 @@ def sweep_units(idle: int) -> float:
     world.clock.pass_seconds(7_200)
     for _ in range(2):  # counters of idle queues are removed, and the hour's gauges are written
         world.run("sweep")
-    before = world.engine.capacity()["read_units"]
-    world.run("sweep")
-    return float(world.engine.capacity()["read_units"] - before)
+    return world.units(lambda: world.run("sweep"))[1]
 
 
 def _looking(world: World, client: Client) -> float:

@@ -7,8 +7,6 @@ from typing import Any
 from cirrusmq.base.timestamps import format_time
 from cirrusmq_local.testing.world import Client, World
 
-from .hands import units_of
-
 PUBLISHED = 100
 _GROUP = "/topics/news/subscriptions/group"
 
@@ -49,7 +47,7 @@ def _begun(count: int, *, logged: bool = False) -> tuple[float, float]:
         world.clock.pass_seconds(1)
     _send(world, alice, count)
     world.clock.pass_seconds(1)
-    return units_of(world, lambda: _begin(world, alice))
+    return world.units(lambda: _begin(world, alice))
 
 
 def _deleted(*, begun: bool) -> tuple[float, float]:
@@ -59,8 +57,7 @@ def _deleted(*, begun: bool) -> tuple[float, float]:
         _done(alice.put("/queues/orders/receivers/late", {"start": "earliest"}).status, 201)
     messages = alice.post("/queues/orders/messages/receive", {}).json["messages"]
     receipts = {"receipts": [messages[0]["receipt"]]}
-    return units_of(
-        world,
+    return world.units(
         lambda: _done(alice.post("/queues/orders/messages/delete", receipts).json["failed"], []),
     )
 
@@ -88,7 +85,7 @@ def _rewound(count: int) -> tuple[float, float]:
     begun_ms = world.clock.now_ms()
     _publish(world, alice, count)
     world.clock.pass_seconds(5)
-    return units_of(world, lambda: _rewind(world, alice, begun_ms))
+    return world.units(lambda: _rewind(world, alice, begun_ms))
 
 
 def _received(*, rewound: bool, ordered: bool) -> tuple[float, float]:
@@ -101,7 +98,7 @@ def _received(*, rewound: bool, ordered: bool) -> tuple[float, float]:
     held = alice.post(f"{_GROUP}/messages/receive", {"wait_seconds": 0}).json["messages"]
     alice.post(f"{_GROUP}/messages/delete", {"receipts": [held[0]["receipt"]]})
     _publish(world, alice, 1)
-    return units_of(world, lambda: _checked(alice, "receive", {"wait_seconds": 0}))
+    return world.units(lambda: _checked(alice, "receive", {"wait_seconds": 0}))
 
 
 def _with_group(attributes: dict[str, Any]) -> tuple[World, Client]:

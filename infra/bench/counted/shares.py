@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from cirrusmq_local.testing.world import Client, World
 
-from .hands import units_of
-
 MESSAGE = {"messages": [{"body": "x" * 100}]}
 
 
@@ -41,17 +39,17 @@ def _put(world: World, client: Client, path: str, body: object) -> tuple[float, 
         if reply.status >= 300:
             raise RuntimeError(reply.text)
 
-    return units_of(world, call)
+    return world.units(call)
 
 
 def _taken_back() -> tuple[float, float]:
     world, alice, _ = _shared()
     alice.get("/topics/news")
-    return units_of(world, lambda: alice.delete("/topics/news/grants/bob"))
+    return world.units(lambda: alice.delete("/topics/news/grants/bob"))
 
 
 def _published(times: int) -> tuple[float, float]:
     world, _, bob = _shared()
     for _ in range(times - 1):
         bob.post("/topics/alice:news/messages", MESSAGE)
-    return units_of(world, lambda: bob.post("/topics/alice:news/messages", MESSAGE))
+    return world.units(lambda: bob.post("/topics/alice:news/messages", MESSAGE))

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from cirrusmq_local.testing.world import Client, World
 
-from .hands import units_of
-
 POLL_SECONDS = 20
 
 
@@ -32,7 +30,7 @@ def _sent(count: int, groups: int) -> tuple[float, float]:
     messages = [{"body": "x" * 100, "group": f"g{n % groups}"} for n in range(count)]
     body = {"messages": messages}
     alice.post("/queues/work/messages", body)
-    return units_of(world, lambda: alice.post("/queues/work/messages", body))
+    return world.units(lambda: alice.post("/queues/work/messages", body))
 
 
 def _received(most: int, groups: int) -> tuple[float, float]:
@@ -48,7 +46,7 @@ def _received(most: int, groups: int) -> tuple[float, float]:
             if len(alice.receive("work", most)) != most:
                 raise RuntimeError("a receive got less than there is")
 
-    written, read = units_of(world, receive)
+    written, read = world.units(receive)
     return written / 4, read / 4
 
 
@@ -61,7 +59,7 @@ def _looked(most: int) -> tuple[float, float]:
         pass
     world.clock.pass_seconds(5)
     alice.receive("work", 1)
-    return units_of(world, lambda: alice.receive("work", 1))
+    return world.units(lambda: alice.receive("work", 1))
 
 
 def _polled(groups: int) -> tuple[float, float]:
@@ -72,7 +70,7 @@ def _polled(groups: int) -> tuple[float, float]:
     while alice.receive("work"):
         pass
     world.clock.pass_seconds(5)
-    return units_of(world, lambda: alice.receive("work", 1, wait_seconds=POLL_SECONDS))
+    return world.units(lambda: alice.receive("work", 1, wait_seconds=POLL_SECONDS))
 
 
 def _queue(**attributes: int) -> tuple[World, Client]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from cirrusmq_local.testing.world import World
@@ -153,12 +152,12 @@ def _show_reads() -> None:
     alice = world.client("alice")
     alice.put("/queues/work")
     body = "x" * 100
-    first = _read(world, lambda: alice.send("work", body))
-    further = _read(world, lambda: alice.send("work", body))
+    first = world.units(lambda: alice.send("work", body))[1]
+    further = world.units(lambda: alice.send("work", body))[1]
     receipts = [message["receipt"] for message in alice.receive("work")]
-    deleted = _read(
-        world, lambda: alice.post("/queues/work/messages/delete", {"receipts": receipts})
-    )
+    deleted = world.units(
+        lambda: alice.post("/queues/work/messages/delete", {"receipts": receipts})
+    )[1]
     rows: list[tuple[object, ...]] = [
         ("first send after a start: the queue's attributes, its count of messages", first),
         ("any further send", further),
@@ -236,12 +235,6 @@ def _show_turns() -> None:
     """The units of fair queues."""
     heads = ["a fair queue of 4 partitions", "write units", "read units"]
     show("Fair queues, messages of 100 bytes", heads, turn_rows())
-
-
-def _read(world: World, call: Callable[[], Any]) -> float:
-    world.engine.reset_capacity()
-    call()
-    return float(world.engine.capacity()["read_units"])
 
 
 def _show_shares() -> None:

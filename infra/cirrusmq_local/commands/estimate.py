@@ -32,11 +32,9 @@ def life_units(size: int, batch: int, attributes: dict[str, Any]) -> tuple[float
             raise ValueError(reply.json["detail"])
         bodies = [make_body(number, size) for number in range(batch)]
         _live(client, bodies)
-        world.engine.reset_capacity()
-        _live(client, bodies)
-        counted = world.engine.capacity()
+        written, read = world.units(lambda: _live(client, bodies))
         world.engine.close()
-    return float(counted["write_units"]) / batch, float(counted["read_units"]) / batch
+    return written / batch, read / batch
 
 
 def kind_units(size: int, batch: int) -> dict[str, tuple[float, float]]:

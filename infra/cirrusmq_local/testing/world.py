@@ -232,11 +232,17 @@ class World:
             found += answer["Items"]
         return found
 
+    def units(self, call: Callable[[], object]) -> tuple[float, float]:
+        """(write units, read units) that a call consumes, over all tables."""
+        before = self.engine.capacity()
+        call()
+        after = self.engine.capacity()
+        written, read = (after[kind] - before[kind] for kind in ("write_units", "read_units"))
+        return float(written), float(read)
+
     def write_units(self, call: Callable[[], object]) -> float:
         """Write units that a call consumes."""
-        before = self.engine.capacity()["write_units"]
-        call()
-        return float(self.engine.capacity()["write_units"] - before)
+        return self.units(call)[0]
 
     def call(
         self,
