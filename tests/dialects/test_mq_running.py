@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
-import subprocess
-import sys
 import time
 import uuid
 from collections.abc import Callable, Iterator
@@ -18,6 +15,7 @@ from mq_http_sdk.mq_client import MQClient
 from mq_http_sdk.mq_exception import MQServerException
 from tests.dialects.cutter import Cutter
 from tests.dialects.mq_sdk import INSTANCE, message, refusal
+from tests.dialects.programs import check_example, check_node, check_page, needs_node
 
 Connect = Callable[..., Any]
 GROUP = "GID_shop"
@@ -164,63 +162,23 @@ def test_a_request_that_breaks_off_stores_nothing(
     assert refusal(consumer.consume_message, 16, 1) == "MessageNotExist"
 
 
-EXAMPLE = Path(__file__).parent / "examples/mq_orders.py"
-
-
 def test_the_example_runs_with_another_endpoint_and_key_in_its_environment(
-    running: dict[str, Any],
+    running: dict[str, Any], tmp_path: Path
 ) -> None:
     make_topic(running, "orders")
-    run = subprocess.run(
-        [sys.executable, EXAMPLE],
-        env={
-            **os.environ,
-            "MQ_ENDPOINT": running["dialect_url"],
-            "ACCESS_KEY": running["signing_key"]["access_key_id"],
-            "SECRET_KEY": running["signing_key"]["secret"],
-        },
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
-    assert run.returncode == 0, run.stderr
-    told = run.stdout.splitlines()
-    assert [line.startswith("sent Msg-") for line in told[:2]] == [True, True]
-    assert sorted(told[2:]) == ["got 2 coffee", "got 2 tea"]
+    env = {
+        **os.environ,
+        "MQ_ENDPOINT": running["dialect_url"],
+        "ACCESS_KEY": running["signing_key"]["access_key_id"],
+        "SECRET_KEY": running["signing_key"]["secret"],
+    }
+    check_example("mq_orders.py", env, tmp_path, ["got 2 coffee", "got 2 tea"], seconds=120)
 
 
-NODE, SDKS = shutil.which("node"), Path(__file__).parents[2] / ".node"
-
-
-@pytest.mark.skipif(
-    NODE is None or not (SDKS / "node_modules/@aliyunmq/mq-http-sdk").exists(),
-    reason="Node or its SDK of RocketMQ is missing: make tools",
-)
+@needs_node("@aliyunmq/mq-http-sdk")
 def test_the_sdk_for_node_works_too(running: dict[str, Any], topic: str, tmp_path: Path) -> None:
-    shutil.copy(Path(__file__).parent / "node/mq_client.mjs", tmp_path)
-    (tmp_path / "node_modules").symlink_to(SDKS / "node_modules")
-    key = running["signing_key"]
-    assert NODE is not None
-    run = subprocess.run(
-        [
-            NODE,
-            "mq_client.mjs",
-            running["dialect_url"],
-            key["access_key_id"],
-            key["secret"],
-            topic,
-        ],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=180,
-    )
-    assert run.stdout == "done\n", run.stderr
+    check_node("mq_client.mjs", running, topic, tmp_path, seconds=180)
 
 
-def test_the_page_shows_the_example(pytestconfig: pytest.Config) -> None:
-    _, _, code = EXAMPLE.read_text("utf-8").partition("from __future__ import annotations\n\n")
-    page = (pytestconfig.rootpath / "infra/coming-from-rocketmq.md").read_text("utf-8")
-    assert f"```python\n{code}```" in page
+def test_the_page_shows_the_example() -> None:
+    check_page("coming-from-rocketmq.md", "mq_orders.py")

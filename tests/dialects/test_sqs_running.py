@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import os
-import shutil
 import socket
-import subprocess
-import sys
 import uuid
 from pathlib import Path
 from typing import Any
@@ -15,6 +12,7 @@ import boto3
 import pytest
 from botocore.exceptions import ClientError
 from tests.dialects.conftest import REGION
+from tests.dialects.programs import check_example, check_node, check_page, needs_node
 from tests.stack import Start
 
 
@@ -97,63 +95,24 @@ def test_without_a_free_port_behind_its_own_it_says_so_and_goes_on(start: Start)
 
 
 def test_the_example_runs_with_another_endpoint_and_key_in_its_environment(
-    running: dict[str, Any],
+    running: dict[str, Any], tmp_path: Path
 ) -> None:
     """As the manual has it; no line of the program names the service."""
-    run = subprocess.run(
-        [sys.executable, Path(__file__).parent / "examples/orders.py"],
-        env={
-            **{name: held for name, held in os.environ.items() if "AWS" not in name},
-            "AWS_ENDPOINT_URL_SQS": running["dialect_url"],
-            "AWS_ACCESS_KEY_ID": running["signing_key"]["access_key_id"],
-            "AWS_SECRET_ACCESS_KEY": running["signing_key"]["secret"],
-            "AWS_DEFAULT_REGION": REGION,
-        },
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
-    assert run.returncode == 0, run.stderr
-    told = run.stdout.splitlines()
-    assert [line.startswith("sent Msg-") for line in told[:2]] == [True, True]
-    assert sorted(told[2:]) == ["got 2 coffee", "got 2 tea"]
+    env = {
+        **{name: held for name, held in os.environ.items() if "AWS" not in name},
+        "AWS_ENDPOINT_URL_SQS": running["dialect_url"],
+        "AWS_ACCESS_KEY_ID": running["signing_key"]["access_key_id"],
+        "AWS_SECRET_ACCESS_KEY": running["signing_key"]["secret"],
+        "AWS_DEFAULT_REGION": REGION,
+    }
+    check_example("orders.py", env, tmp_path, ["got 2 coffee", "got 2 tea"])
 
 
-NODE, SDKS = shutil.which("node"), Path(__file__).parents[2] / ".node"
-
-
-@pytest.mark.skipif(
-    NODE is None or not (SDKS / "node_modules/@aws-sdk/client-sqs").exists(),
-    reason="Node or its SDK of SQS is missing: make tools",
-)
+@needs_node("@aws-sdk/client-sqs")
 def test_the_sdk_for_javascript_works_too(running: dict[str, Any], tmp_path: Path) -> None:
     """It checks the digest of every message."""
-    shutil.copy(Path(__file__).parent / "node/sqs_client.mjs", tmp_path)
-    (tmp_path / "node_modules").symlink_to(SDKS / "node_modules")
-    key = running["signing_key"]
-    named = f"js-{uuid.uuid4().hex}"
-    assert NODE is not None
-    run = subprocess.run(
-        [
-            NODE,
-            "sqs_client.mjs",
-            running["dialect_url"],
-            key["access_key_id"],
-            key["secret"],
-            named,
-        ],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
-    assert run.stdout == "done\n", run.stderr
+    check_node("sqs_client.mjs", running, f"js-{uuid.uuid4().hex}", tmp_path)
 
 
-def test_the_page_shows_the_example(pytestconfig: pytest.Config) -> None:
-    program = (Path(__file__).parent / "examples/orders.py").read_text("utf-8")
-    _, _, code = program.partition("from __future__ import annotations\n\n")
-    page = (pytestconfig.rootpath / "infra/coming-from-sqs.md").read_text("utf-8")
-    assert f"```python\n{code}```" in page
+def test_the_page_shows_the_example() -> None:
+    check_page("coming-from-sqs.md", "orders.py")
