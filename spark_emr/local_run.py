@@ -19,9 +19,12 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from cirrusmq_reports.command import Session
-from cirrusmq_reports.session import make_session
+from cirrusmq_reports.session import LATE_COMPILATION, make_session
 
 OLDEST_JAVA = 17
+_LOGGING = Path(__file__).with_name("local_log4j2.properties").as_uri()
+QUIET = f"-Dlog4j2.configurationFile={_LOGGING}"
+"""The option of Java that keeps Spark's log to what went wrong."""
 LOCAL_CONFIGURATION = {
     "spark.master": "local[*]",
     "spark.driver.memory": "1280m",
@@ -34,8 +37,7 @@ LOCAL_CONFIGURATION = {
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "100000",
     "spark.python.sql.dataFrameDebugging.enabled": "false",
     # The job itself reports a failure in one line.
-    "spark.driver.extraJavaOptions": ""
-    f"-Dlog4j2.configurationFile={Path(__file__).with_name('local_log4j2.properties').as_uri()}",
+    "spark.driver.extraJavaOptions": f"{LATE_COMPILATION} {QUIET}",
 }
 
 _HERE = Path(__file__).parent

