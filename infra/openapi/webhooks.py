@@ -11,6 +11,7 @@ from cirrusmq.webhooks.requests import (
     ATTRIBUTES_LEFT_OUT,
     CONFIRMATION,
     CONTENT_TYPE,
+    MESSAGE_HEADER_BYTES,
 )
 
 from .policies import one_line
@@ -45,7 +46,7 @@ def webhooks() -> dict[str, Any]:
                 "x-cmq-message-id": "the message's id",
                 "x-cmq-message-tag": "its tags, if it has any, separated by commas",
                 f"{ATTRIBUTE_PREFIX}<name>": "of `simplified`: an attribute; all together have at"
-                f" most {ATTRIBUTE_HEADER_BYTES:,} bytes",
+                f" most {ATTRIBUTE_HEADER_BYTES:,} bytes, with the tags {MESSAGE_HEADER_BYTES:,}",
                 ATTRIBUTES_LEFT_OUT: "of `simplified`: how many attributes did not fit",
             },
             {

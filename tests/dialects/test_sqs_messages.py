@@ -138,7 +138,6 @@ def test_a_receiver_gets_the_attributes_that_it_asks_for(
         ("a", {"DataType": "", "StringValue": "x"}),
         ("a", {"DataType": "Number", "StringValue": "one"}),
         ("a", {"DataType": "Binary", "StringValue": "x"}),
-        ("a", {"DataType": "String", "StringValue": "x" * 1_025}),
         ("a" * 65, {"DataType": "String", "StringValue": "x"}),
         ("a", {"DataType": "String", "StringValue": "\x01"}),
     ],
@@ -164,9 +163,50 @@ def test_more_than_ten_attributes_are_refused(sqs: Any, url: str) -> None:
     sqs.send_message(QueueUrl=url, MessageBody="x", MessageAttributes=given(10))
     with pytest.raises(ClientError, match="exceeds the allowed maximum"):
         sqs.send_message(QueueUrl=url, MessageBody="x", MessageAttributes=given(11))
-    typed = {**given(9), "n": {"DataType": "Number", "StringValue": "1"}}
-    with pytest.raises(ClientError, match="types other than String"):
-        sqs.send_message(QueueUrl=url, MessageBody="x", MessageAttributes=typed)
+
+
+def test_ten_attributes_of_any_type_come_back_beside_a_trace(sqs: Any, url: str) -> None:
+    typed = {f"n.{n}": {"DataType": "Number.int", "StringValue": "1"} for n in range(10)}
+    trace = {"AWSTraceHeader": {"DataType": "String", "StringValue": "Root=1-2-3"}}
+    system = ["AWSTraceHeader"]
+    sqs.send_message(
+        QueueUrl=url, MessageBody="x", MessageAttributes=typed, MessageSystemAttributes=trace
+    )
+    (message,) = receive(
+        sqs, url, MessageAttributeNames=["All"], MessageSystemAttributeNames=system
+    )
+    assert message["MessageAttributes"] == typed
+    assert message["Attributes"] == {"AWSTraceHeader": "Root=1-2-3"}
+
+
+def test_a_message_may_be_all_attributes(sqs: Any, url: str) -> None:
+    room = 262_144 - len("x" + "a" + "String" + "b" + "Binary")
+    given = {
+        "a": {"DataType": "String", "StringValue": "ü" * (room // 4)},
+        "b": {"DataType": "Binary", "BinaryValue": bytes(room - 2 * (room // 4))},
+    }
+    sqs.send_message(QueueUrl=url, MessageBody="x", MessageAttributes=given)
+    (message,) = receive(sqs, url, MessageAttributeNames=["All"])
+    assert message["MessageAttributes"] == given
+    with pytest.raises(ClientError, match="must be shorter than 262144 bytes"):
+        sqs.send_message(QueueUrl=url, MessageBody="xx", MessageAttributes=given)
+
+
+def test_attributes_over_the_bound_of_a_call_are_refused(sqs: Any) -> None:
+    url = sqs.create_queue(QueueName="large", Attributes={"MaximumMessageSize": "1048576"})[
+        "QueueUrl"
+    ]
+    half = {"a": {"DataType": "String", "StringValue": "x" * 131_072}}
+    whole = {**half, "b": {"DataType": "String", "StringValue": "x" * 131_071}}
+    with pytest.raises(ClientError, match="262,144 are the most") as refused:
+        sqs.send_message(QueueUrl=url, MessageBody="x", MessageAttributes=whole)
+    assert refused.value.response["Error"]["Code"] == "InvalidParameterValue"
+    entries = [{"Id": n, "MessageBody": "x", "MessageAttributes": half} for n in "12"]
+    with pytest.raises(sqs.exceptions.BatchRequestTooLong):
+        sqs.send_message_batch(QueueUrl=url, Entries=entries)
+    assert receive(sqs, url) == []
+    sqs.send_message(QueueUrl=url, MessageBody="x" * 262_144, MessageAttributes=half)
+    assert receive(sqs, url, MessageAttributeNames=["All"])[0]["MessageAttributes"] == half
 
 
 @pytest.mark.parametrize(

@@ -316,6 +316,27 @@ class TestOtherWays:
             assert log_bodies(page) == [sent["body"]]
             assert log_bodies(log(after=page["cursor"])) == ["behind"]
 
+    def test_attributes_to_their_bound_are_in_the_record_and_arrive(
+        self, world: World, topic: TestTopic, make_queue: MakeQueue
+    ) -> None:
+        group = topic.subscribe("group")
+        target = make_queue("target", partitions=1)
+        topic.subscribe("to-queue", protocol="queue", endpoint="target")
+        tags = [chr(0x1F300 + n) * 64 for n in range(10)]
+        names = [f"{n:_>64}" for n in range(16)]
+        value = 262_144 // 16 // 16 - 64
+        values = {name: noise(value)["body_base64"] for name in names}
+        attributes = {name: {"base64": held} for name, held in values.items()}
+        sent = [{**noise(20_000), "attributes": attributes, "tags": tags} for _ in range(16)]
+        assert topic.try_publish(sent).status == 201
+        world.settle()
+        (record,) = (item for item in world.items() if "g" in item and "e" in item)
+        assert item_bytes(record) < 400 * UNIT_BYTES
+        for reader in (group, target):
+            found = reader.receive_all()
+            assert [each["attributes"] for each in found] == [attributes] * 16
+            assert [each["tags"] for each in found] == [tags] * 16
+
     def test_a_reader_of_a_log_who_takes_no_gzip_is_told(
         self, world: World, topic: TestTopic
     ) -> None:

@@ -17,7 +17,7 @@ from cirrusmq.model.message import (
     Message,
     MessageInput,
     answer_too_large,
-    check_body_size,
+    check_size,
     pack,
     read_attributes,
     read_body,
@@ -65,10 +65,10 @@ def test_what_is_no_base64_is_refused(text: str) -> None:
 
 
 def test_a_body_of_the_very_limit_is_taken_and_bytes_are_counted() -> None:
-    check_body_size(Message(body="é" * 5), 10, AT)
-    check_body_size(Message(body=b"x" * 10), 10, AT)
+    check_size(Message(body="é" * 5), 10, AT)
+    check_size(Message(body=b"x" * 10), 10, AT)
     with pytest.raises(MessageTooLarge) as refused:
-        check_body_size(Message(body="é" * 5 + "x"), 10, AT)
+        check_size(Message(body="é" * 5 + "x"), 10, AT)
     assert refused.value.parameter == "messages[3].body"
     assert refused.value.detail == (
         "messages[3].body has 11 bytes; max_message_bytes allows 1 to 10"
@@ -83,10 +83,10 @@ def test_attributes_are_text_or_bytes() -> None:
     assert read_attributes(given, AT) == {"a": "1", "$b": b"\xff\0", "_" + "c" * 63: ""}
 
 
-def test_ten_attributes_are_taken_and_one_more_is_not() -> None:
-    most = {f"a{number}": "" for number in range(10)}
+def test_sixteen_attributes_are_taken_and_one_more_is_not() -> None:
+    most = {f"a{number}": "" for number in range(16)}
     assert read_attributes(most, AT) == most
-    expected = "messages[3].attributes: must have at most 10 names"
+    expected = "messages[3].attributes: must have at most 16 names"
     assert refusal(read_attributes, {**most, "more": ""}) == expected
 
 
@@ -103,10 +103,14 @@ def test_of_a_long_name_the_refusal_shows_80_characters() -> None:
     assert shown == "messages[3].attributes." + "a" * 80
 
 
-def test_a_value_of_1024_bytes_is_taken_and_one_byte_more_is_not() -> None:
-    assert read_attributes({"a": "é" * 512}, AT) == {"a": "é" * 512}
-    expected = "messages[3].attributes.a: a value must be 0 to 1024 bytes"
-    assert refusal(read_attributes, {"a": "é" * 512 + "x"}) == expected
+def test_a_value_has_at_most_as_many_bytes_as_a_body() -> None:
+    check_size(Message(body="x", attributes={"a": "é" * 5, "b": b"x" * 10, "c": ""}), 10, AT)
+    with pytest.raises(MessageTooLarge) as refused:
+        check_size(Message(body="x", attributes={"a": "", "b": "é" * 5 + "x"}), 10, AT)
+    assert refused.value.parameter == "messages[3].attributes.b"
+    assert refused.value.detail == (
+        "messages[3].attributes.b has 11 bytes; max_message_bytes allows 0 to 10"
+    )
 
 
 def test_bytes_of_an_attribute_are_base64() -> None:
@@ -117,7 +121,7 @@ def test_bytes_of_an_attribute_are_base64() -> None:
 def test_tags_are_checked_where_they_stand() -> None:
     assert read_tags(["a", "b"], AT) == ("a", "b")
     assert (
-        refusal(read_tags, ["a", ""]) == "messages[3].tags[1]: must have 1 to 16 characters, not 0"
+        refusal(read_tags, ["a", ""]) == "messages[3].tags[1]: must have 1 to 64 characters, not 0"
     )
 
 
@@ -127,6 +131,7 @@ def test_tags_are_checked_where_they_stand() -> None:
 def test_the_size_counts_the_bytes_of_body_names_values_and_tags() -> None:
     message = Message(body="é", attributes={"é": "xx", "b": b"\xff\0\0\0"}, tags=("é", "u"))
     assert message.size_bytes == 2 + (2 + 2) + (1 + 4) + (2 + 1)
+    assert message.attributes_bytes == (2 + 2) + (1 + 4)
 
 
 def test_the_md5_is_that_of_the_bytes() -> None:

@@ -143,6 +143,20 @@ def test_headers_of_attributes_are_bounded_and_say_what_they_leave_out() -> None
     assert len(json.loads(body)["msgAttributes"]) == 10
 
 
+def test_attributes_have_what_long_tags_leave_of_the_headers() -> None:
+    attributes: dict[str, str | bytes] = {f"a{n}": "x" * 1_000 for n in range(4)}
+    few = Message(body="x", attributes=attributes, tags=("t" * 64,) * 10)
+    many = Message(body="x", attributes=attributes, tags=("é" * 64,) * 10)
+    most = Message(body="x", attributes=attributes, tags=("😀" * 64,) * 10)
+    for message, held in ((few, 4), (many, 2), (most, 0)):
+        headers, _ = delivered(message, content_format="simplified")
+        named = [name for name in headers if name.startswith("x-cmq-attribute-")]
+        assert len(named) == held
+        assert headers.get("x-cmq-attributes-left-out", "0") == str(4 - held)
+        tags = headers["x-cmq-message-tag"].split(", ")
+        assert [unquote_to_bytes(tag).decode() for tag in tags] == list(message.tags)
+
+
 def test_a_retry_has_the_same_webhook_id_under_another_request_id() -> None:
     first, _ = delivered(Message(body="x"))
     second, _ = delivered(Message(body="x"), request_id="request-2", now_s=NOW_S + 60)

@@ -13,7 +13,7 @@ REQUEST_BYTES = 1_048_576
 MESSAGES_REQUEST_BYTES = 6 * BATCH_BYTES + REQUEST_BYTES
 """Of a request that does: a body may have six bytes of JSON for each of its own."""
 REQUEST_TEXTS = 5_000
-"""Of names and values in a request of more than `REQUEST_BYTES`; 16 messages have at most 1,100."""
+"""Of names and values in a request of more than `REQUEST_BYTES`; 16 messages have at most 1,300."""
 ANSWER_BYTES = 4_700_000
 """No answer's JSON is larger: as base64, 4 bytes for 3, it leaves room for the rest of the
 6,291,556 bytes beyond which Lambda loses an answer. A receive stops claiming, a page ends before
@@ -53,8 +53,10 @@ DESCRIPTION_CHARACTERS = 256
 LABELS = 10
 LABEL_CHARACTERS = 256
 REASON_CHARACTERS = 256
-ATTRIBUTES = 10
-ATTRIBUTE_BYTES = 1_024
+ATTRIBUTES = 16
+ATTRIBUTES_BYTES = 262_144
+"""Of the names and values of all attributes of a call. Of messages in an object these are in the
+log's record, an item of at most 400 KB, which readers of the stream unpack by the dozen."""
 RECEIPT_CHARACTERS = 2_048
 
 SCOPE_NAMES = 50

@@ -14,7 +14,7 @@ from cirrusmq.base.errors import InvalidFilter, InvalidParameter
 
 TAGS_PER_MESSAGE = 10
 TAGS_PER_FILTER = 10
-TAG_CHARACTERS = 16
+TAG_CHARACTERS = 64
 
 EVERY_TAG = "*"
 TAG_SEPARATOR = "||"
@@ -40,7 +40,7 @@ class TagFilter(msgspec.Struct, frozen=True):
 
 
 def check_tags(tags: object, parameter: str) -> tuple[str, ...]:
-    """The tags of a message, checked: at most 10, each of 1 to 16 characters.
+    """The tags of a message, checked: at most 10, each of 1 to 64 characters.
 
     Raises `InvalidParameter` on `parameter`, or on the place in it of the tag that is at fault.
     """

@@ -8,13 +8,14 @@ import hashlib
 import re
 import zlib
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
+from msgspec import Meta
 
 from cirrusmq.base import limits
 from cirrusmq.base.errors import InvalidParameter, MessageTooLarge
-from cirrusmq.filters.tags import check_tags
+from cirrusmq.filters.tags import TAG_CHARACTERS, TAGS_PER_MESSAGE, check_tags
 
 _ATTRIBUTE_NAME = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]{0,63}", re.ASCII)
 _PLAIN, _DEFLATED = b"\0", b"\1"
@@ -31,6 +32,11 @@ _SAMPLES, _SAMPLE_BYTES = 4, 4_096
 _WORTH = 0.97
 """Where samples of a large message do not get smaller than this part, it is kept as it is."""
 _GZIP_WINDOW_BITS = 31
+_ATTRIBUTES = (
+    f"an object with at most {limits.ATTRIBUTES} names; a value has at most max_message_bytes, all"
+    f" of a call with their names {limits.ATTRIBUTES_BYTES:,}"
+)
+_TAGS = f"an array of at most {TAGS_PER_MESSAGE} texts of 1 to {TAG_CHARACTERS} characters"
 
 
 class Message(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,8 +60,12 @@ class Message(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def size_bytes(self) -> int:
         """Bytes that count towards a batch: body, attributes (names and values) and tags."""
-        attributes = sum(_size(name) + _size(value) for name, value in self.attributes.items())
-        return _size(self.body) + attributes + sum(map(_size, self.tags))
+        return _size(self.body) + self.attributes_bytes + sum(map(_size, self.tags))
+
+    @property
+    def attributes_bytes(self) -> int:
+        """Bytes of the names and values of the attributes."""
+        return sum(_size(name) + _size(value) for name, value in self.attributes.items())
 
     @property
     def answer_percent(self) -> int:
@@ -72,8 +82,8 @@ class MessageInput(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
     body: str | msgspec.UnsetType = msgspec.UNSET
     body_base64: str | msgspec.UnsetType = msgspec.UNSET
-    attributes: dict[str, str | Base64] = {}
-    tags: list[str] = []
+    attributes: Annotated[dict[str, str | Base64], Meta(description=_ATTRIBUTES)] = {}
+    tags: Annotated[list[str], Meta(description=_TAGS)] = []
 
 
 class Base64(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
@@ -111,12 +121,9 @@ def read_attributes(given: Mapping[str, str | Base64], where: str) -> dict[str, 
                 parameter,
                 "an attribute's name must match [A-Za-z_$][A-Za-z0-9_$]{0,63} and not be TAGS",
             )
-        decoded = value if isinstance(value, str) else _from_base64(parameter, value.base64)
-        if _size(decoded) > limits.ATTRIBUTE_BYTES:
-            raise InvalidParameter(
-                parameter, f"a value must be 0 to {limits.ATTRIBUTE_BYTES} bytes"
-            )
-        attributes[name] = decoded
+        attributes[name] = (
+            value if isinstance(value, str) else _from_base64(parameter, value.base64)
+        )
     return attributes
 
 
@@ -126,27 +133,33 @@ def read_tags(given: Sequence[str], where: str) -> tuple[str, ...]:
     return tuple(given)
 
 
-def check_body_size(message: Message, max_bytes: int, where: str) -> None:
-    """Raise MessageTooLarge where the body is over `max_bytes`."""
+def check_size(message: Message, max_bytes: int, where: str) -> None:
+    """Raise MessageTooLarge where the body, or an attribute's value, is over `max_bytes`."""
     size = _size(message.body)
     if size > max_bytes:
-        raise _too_large(where, f"has {size} bytes; max_message_bytes allows 1 to {max_bytes}")
+        text = f"has {size} bytes; max_message_bytes allows 1 to {max_bytes}"
+        raise _too_large(f"{where}.body", text)
+    for name, value in message.attributes.items():
+        size = _size(value)
+        if size > max_bytes:
+            text = f"has {size} bytes; max_message_bytes allows 0 to {max_bytes}"
+            raise _too_large(f"{where}.attributes.{name}", text)
 
 
 def check_answer_size(message: Message, where: str) -> None:
-    """Raise MessageTooLarge where no answer could bring the body, not even gzipped.
+    """Raise MessageTooLarge where no answer could bring the message, not even gzipped.
 
-    Bytes always fit: as base64 they gzip into little more than they are.
+    A body of bytes always fits: as base64 it gzips into little more than it is.
     """
-    if not isinstance(message.body, str) or len(message.body) * 6 <= limits.ANSWER_BYTES // 2:
+    if not isinstance(message.body, str) or message.size_bytes * 6 <= limits.ANSWER_BYTES // 2:
         return
-    shown = msgspec.json.encode(message.body)
+    shown = msgspec.json.encode((message.body, message.attributes))
     if len(shown) <= limits.GZIPPED_ANSWER_BYTES:
         return
     size = len(gzipped(shown, limits.GZIPPED_ANSWER_BYTES))
     if size > limits.GZIPPED_ANSWER_BYTES:
         raise _too_large(
-            where,
+            f"{where}.body",
             f"has {len(shown):,} bytes as JSON, and gzipped {size:,}: an answer takes"
             f" at most {limits.GZIPPED_ANSWER_BYTES:,}; body_base64 would fit",
         )
@@ -159,15 +172,15 @@ def check_event_size(message: Message, where: str) -> None:
     size = answer_bytes(message.size_bytes, message.answer_percent)
     if size > limits.CALLED_BYTES:
         raise _too_large(
-            where,
+            f"{where}.body",
             f"takes {size:,} bytes in the event of the queue's function, which has at"
             f" most {limits.CALLED_BYTES:,}",
         )
 
 
-def _too_large(where: str, text: str) -> MessageTooLarge:
-    error = MessageTooLarge(f"{where}.body {text}")
-    error.parameter = f"{where}.body"
+def _too_large(parameter: str, text: str) -> MessageTooLarge:
+    error = MessageTooLarge(f"{parameter} {text}")
+    error.parameter = parameter
     return error
 
 

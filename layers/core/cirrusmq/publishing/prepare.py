@@ -15,7 +15,7 @@ from cirrusmq.base.errors import InvalidParameter, Unavailable
 from cirrusmq.base.names import check_name
 from cirrusmq.base.request_token import check_attempt
 from cirrusmq.model.half import Half, Terms, first_due_ms, half_partition
-from cirrusmq.model.message import Message, check_body_size, pack
+from cirrusmq.model.message import Message, check_size, pack
 from cirrusmq.model.topic import Topic
 from cirrusmq.publishing.publish import PublishRequest, TransactionInput, read_routing_keys
 from cirrusmq.runtime.core import Core
@@ -58,7 +58,7 @@ def prepare(
     contents = read_contents(request.messages, limits.TABLE_BATCH_BYTES)
     terms = _read_terms(topic, account, request, transaction)
     for place, message in enumerate(contents):
-        check_body_size(message, topic.attributes.max_message_bytes, f"messages[{place}]")
+        check_size(message, topic.attributes.max_message_bytes, f"messages[{place}]")
     half = _place(
         core, topic, _half_id(core, topic, account, request, begun_ms), terms, contents, now_ms
     )

@@ -19,7 +19,7 @@ from cirrusmq.base.errors import CirrusMQError, InvalidParameter
 from cirrusmq.base.request_token import check_attempt
 from cirrusmq.base.shapes import integer
 from cirrusmq.filters.routing import check_routing_key
-from cirrusmq.model.message import Message, check_answer_size, check_body_size
+from cirrusmq.model.message import Message, check_answer_size, check_size
 from cirrusmq.model.parcel import message_id
 from cirrusmq.model.queue import Queue
 from cirrusmq.model.topic import Subscription, Topic
@@ -180,7 +180,7 @@ def _check(
     for place, (message, routing_key) in enumerate(zip(contents, routing_keys, strict=True)):
         given, where = request.messages[place], f"messages[{place}]"
         try:
-            check_body_size(message, topic.attributes.max_message_bytes, where)
+            check_size(message, topic.attributes.max_message_bytes, where)
             check_answer_size(message, where)
             key = deduplication_key(given)
             draft = make_draft(topic, subscriptions, message, routing_key, key)

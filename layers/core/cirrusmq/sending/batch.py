@@ -49,6 +49,12 @@ def read_contents(given: Sequence[BatchMessage], most_bytes: int) -> list[Messag
     total = sum(message.size_bytes for message in contents)
     if total > most_bytes:
         raise BatchTooLarge(f"the batch has {total} bytes; at most {most_bytes} are taken")
+    of_attributes = sum(message.attributes_bytes for message in contents if message.attributes)
+    if of_attributes > limits.ATTRIBUTES_BYTES:
+        raise BatchTooLarge(
+            f"the attributes of the batch have {of_attributes} bytes; at most"
+            f" {limits.ATTRIBUTES_BYTES} are taken"
+        )
     return contents
 
 

@@ -14,7 +14,7 @@ from cirrusmq.base import limits, ulid
 from cirrusmq.base.errors import CirrusMQError, InvalidParameter, LimitExceeded, Unavailable
 from cirrusmq.base.request_token import check_attempt
 from cirrusmq.model.delayed_id import with_delay
-from cirrusmq.model.message import Message, check_answer_size, check_body_size, check_event_size
+from cirrusmq.model.message import Message, check_answer_size, check_event_size, check_size
 from cirrusmq.model.parcel import order_number
 from cirrusmq.model.queue import Queue
 from cirrusmq.runtime.core import Core
@@ -159,7 +159,7 @@ def _check(
 
 def _draft(queue: Queue, given: SendMessage, message: Message, where: str) -> _Draft:
     attributes = queue.attributes
-    check_body_size(message, attributes.max_message_bytes, where)
+    check_size(message, attributes.max_message_bytes, where)
     check_answer_size(message, where)
     if attributes.invoke is not None:
         check_event_size(message, where)

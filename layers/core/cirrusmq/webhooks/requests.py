@@ -20,7 +20,10 @@ CONFIRMATION = "SubscriptionConfirmation"
 ATTRIBUTE_PREFIX = "x-cmq-attribute-"
 ATTRIBUTES_LEFT_OUT = "x-cmq-attributes-left-out"
 ATTRIBUTE_HEADER_BYTES = 4_096
-"""Of the names and values of all headers of attributes, of which there are ten at most."""
+"""Of the names and values of all headers of attributes."""
+MESSAGE_HEADER_BYTES = 6_144
+"""Of these and the tags: attributes have what long tags leave."""
+_TAG_HEADER = "x-cmq-message-tag"
 
 # Visible ASCII but `%`, which begins an escape, and `,`, which ends a tag.
 _PLAIN = "".join(chr(code) for code in range(0x21, 0x7F) if chr(code) not in "%,")
@@ -57,9 +60,10 @@ def delivery(
         **signature.headers(secrets, message_id, now_s, body),
     }
     if message.tags:
-        headers["x-cmq-message-tag"] = ", ".join(map(_escaped, message.tags))
+        headers[_TAG_HEADER] = ", ".join(map(_escaped, message.tags))
     if simplified and message.attributes:
-        headers |= _attribute_headers(message.attributes)
+        left = MESSAGE_HEADER_BYTES - len(headers.get(_TAG_HEADER, ""))
+        headers |= _attribute_headers(message.attributes, min(ATTRIBUTE_HEADER_BYTES, left))
     return headers, body
 
 
@@ -128,14 +132,14 @@ def _json_body(
     return _json(content)
 
 
-def _attribute_headers(attributes: Mapping[str, str | bytes]) -> dict[str, str]:
-    """A header for each attribute, by name, as far as they are within the bound of bytes.
+def _attribute_headers(attributes: Mapping[str, str | bytes], left: int) -> dict[str, str]:
+    """A header for each attribute, by name, as far as they have at most `left` bytes.
 
     Servers refuse requests whose headers are long, most of them beyond 8 KB. What is left out is
     counted, so that a subscriber who needs it takes the JSON format.
     """
     headers: dict[str, str] = {}
-    left, left_out = ATTRIBUTE_HEADER_BYTES, 0
+    left_out = 0
     for name, value in sorted(attributes.items()):
         header, encoded = f"{ATTRIBUTE_PREFIX}{name}", _escaped(value)
         size = len(header) + len(encoded)

@@ -16,7 +16,6 @@ from cirrusmq_dialects.sqs import attributes as shapes
 from cirrusmq_dialects.sqs.asking import SEND, Asked
 from cirrusmq_dialects.sqs.batches import batch, failure, read_each
 from cirrusmq_dialects.sqs.contents import (
-    Content,
     content_id,
     digits,
     read_content,
@@ -46,7 +45,7 @@ class _Draft:
                 f" {most} bytes.",
             )
         self.native = content.native(once)
-        _check_attributes(content, self.native.get("attributes", {}))
+        _check_attributes(self.native.get("attributes", {}))
         if queue.attributes.ordered:
             self._join(queue, group, once, delay)
         elif once is not None:
@@ -131,32 +130,26 @@ def _key(members: Members, name: str) -> str | None:
     return value
 
 
-def _check_attributes(content: Content, kept: Mapping[str, Any]) -> None:
+def _check_attributes(kept: Mapping[str, Any]) -> None:
     """Of the core's limits those that are below SQS's."""
-    if len(kept) > limits.ATTRIBUTES:
-        raise SqsError(
-            "InvalidParameterValue",
-            f"A message has at most {limits.ATTRIBUTES} attributes here; types other than String"
-            " and Binary take one, as do a trace header and a deduplication id.",
-        )
     if any(len(name) > 64 for name in kept):
         raise SqsError(
             "InvalidParameterValue",
             "Names of message attributes have at most 64 characters here; those other than letters,"
             " digits and underscores count as three.",
         )
-    for name, (_, value) in content.attributes.items():
-        if len(value.encode() if isinstance(value, str) else value) > limits.ATTRIBUTE_BYTES:
-            raise SqsError(
-                "InvalidParameterValue",
-                f"The value of message attribute {name[:80]} has more than"
-                f" {limits.ATTRIBUTE_BYTES:,} bytes, the most here.",
-            )
-    if any(isinstance(v, str) and len(v.encode()) > limits.ATTRIBUTE_BYTES for v in kept.values()):
+    size = sum(len(name) + _value_bytes(value) for name, value in kept.items())
+    if size > limits.ATTRIBUTES_BYTES:
         raise SqsError(
             "InvalidParameterValue",
-            "The types of the message attributes, or its trace header, are too long for here.",
+            f"The message attributes have {size:,} bytes; {limits.ATTRIBUTES_BYTES:,} are the most"
+            " here.",
         )
+
+
+def _value_bytes(value: str | dict[str, str]) -> int:
+    """Bytes of a value in a request of the core's, padding of base64 included."""
+    return len(value.encode()) if isinstance(value, str) else 3 * len(value["base64"]) // 4
 
 
 def _not_of_type(name: str, value: object) -> SqsError:

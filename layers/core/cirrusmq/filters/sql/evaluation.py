@@ -25,7 +25,7 @@ Ordering = Callable[[int | Decimal, int | Decimal], bool]
 
 ORDERINGS: Mapping[str, Ordering] = {">": gt, ">=": ge, "<": lt, "<=": le}
 
-# An attribute's value has at most 1,024 bytes; text beyond that is not read as a number.
+# A longer text is not read as a number, which takes time by the square of its digits.
 NUMBER_CHARACTERS = 1_024
 _INTEGER = re.compile(r"[+-]?[0-9]++")
 _DECIMAL = re.compile(r"[+-]?(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][+-]?[0-9]++)?")
