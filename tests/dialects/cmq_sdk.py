@@ -26,6 +26,7 @@ WAYS = [("POST", "sha1"), ("GET", "sha256")]
 """How it can send and sign."""
 _queue, _topic = import_module("cmq.queue"), import_module("cmq.topic")
 _subscription = import_module("cmq.subscription")
+CLASSES = [Account, _queue.Queue, _topic.Topic, _subscription.Subscription]
 
 
 def account_of(world: World, key: Key, way: tuple[str, str] = WAYS[0]) -> Any:

@@ -13,7 +13,7 @@ import pytest
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
-_NODE, _SDKS = shutil.which("node"), ROOT / ".node"
+_NODE, SDKS = shutil.which("node"), ROOT / ".node"
 
 
 def check_example(
@@ -44,7 +44,7 @@ def check_page(page: str, example: str) -> None:
 
 def needs_node(sdk: str) -> pytest.MarkDecorator:
     """Skips a test where Node, or a package for it, is missing."""
-    missing = _NODE is None or not (_SDKS / "node_modules" / sdk).exists()
+    missing = _NODE is None or not (SDKS / "node_modules" / sdk).exists()
     return pytest.mark.skipif(missing, reason=f"Node or {sdk} is missing: make tools")
 
 
@@ -53,7 +53,7 @@ def check_node(
 ) -> None:
     """Run a client for Node, which prints `done` at its end; `name`: what it works on."""
     shutil.copy(HERE / "node" / script, folder)
-    (folder / "node_modules").symlink_to(_SDKS / "node_modules")
+    (folder / "node_modules").symlink_to(SDKS / "node_modules")
     key = running["signing_key"]
     assert _NODE is not None
     run = subprocess.run(

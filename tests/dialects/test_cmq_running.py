@@ -106,6 +106,13 @@ def test_every_call_on_topics(cmq: Any, name: str) -> None:
     queue.delete()
 
 
+def test_a_coded_text_is_refused_since_another_one_is_signed(connect: Connect, name: str) -> None:
+    """The SDK for Python 3 signs `b'...'` then."""
+    queue = connect().get_queue(name)
+    queue.set_encoding(True)
+    assert refusal(queue.send_message, message("x")) == (4100, 10030)
+
+
 def test_a_wrong_key_is_refused(connect: Connect) -> None:
     assert refusal(connect(secret="wrong").list_queue) == (4100, 10030)
 

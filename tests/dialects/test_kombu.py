@@ -68,6 +68,8 @@ def test_a_queue_is_cleared(queue: Any) -> None:
         queue.put(number)
     queue.clear()
     assert queue.qsize() == 0
+    with pytest.raises(queue.Empty):
+        queue.get_nowait()
 
 
 class Worker:

@@ -7,65 +7,28 @@ import random
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
-from xml.etree import ElementTree
 
 import pytest
-from botocore.auth import SigV4Auth
-from botocore.awsrequest import AWSRequest
-from botocore.credentials import Credentials
 from tests.dialects.conftest import URL, Key, call
+from tests.dialects.query import error, found, play, sign, tree
 
 from cirrusmq_dialects.sqs import calls, query, signature
 from cirrusmq_dialects.sqs.errors import SqsError
 from cirrusmq_local.testing import Client, Reply, World
 
-FORM = "application/x-www-form-urlencoded; charset=utf-8"
 RECORDED = json.loads(Path(__file__).with_name("sqs_query_calls.json").read_text("utf-8"))
-"""A place for a handle in them is `HANDLE-0`, for a task `TASK`."""
-NAMES = {"": query.NAMESPACE}
 
 
 def post(world: World, key: Key, body: str, url: str = f"{URL}/") -> Reply:
     """A form as older SDKs send and sign it."""
     content = body.encode()
-    request = AWSRequest("POST", url, {"Content-Type": FORM}, content)
-    SigV4Auth(Credentials(key.id, key.secret), "sqs", "eu-central-1").add_auth(request)
-    headers = {name.lower(): str(value) for name, value in request.headers.items()}
-    return call(world, "POST", url, headers, content)
-
-
-def tree(reply: Reply) -> ElementTree.Element:
-    assert reply.headers["Content-Type"] == "text/xml"
-    return ElementTree.fromstring(reply.text)
-
-
-def found(reply: Reply, path: str) -> list[str]:
-    """The texts of elements."""
-    return [each.text or "" for each in tree(reply).iterfind(path, NAMES)]
-
-
-def error(reply: Reply) -> str:
-    (code,) = found(reply, "Error/Code")
-    assert found(reply, "Error/Type") == ["Sender"]
-    return code
+    return call(world, "POST", url, sign(key.id, key.secret, url, content), content)
 
 
 @pytest.fixture
 def replies(world: World, key: Key) -> dict[str, Reply]:
     """The recorded calls, one after the other; the answer to each."""
-    made: dict[str, Reply] = {}
-    handles: list[str] = []
-    task = ""
-    for recorded in RECORDED["calls"]:
-        body = recorded["body"].replace("TASK", quote(task))
-        for number, handle in enumerate(handles):
-            body = body.replace(f"HANDLE-{number}", quote(handle))
-        made[recorded["call"]] = reply = post(world, key, body, recorded["url"])
-        if recorded["call"] == "receive_message":
-            handles = found(reply, "ReceiveMessageResult/Message/ReceiptHandle")
-        if recorded["call"] == "start_message_move_task":
-            (task,) = found(reply, "StartMessageMoveTaskResult/TaskHandle")
-    return made
+    return play(RECORDED["calls"], lambda body, url: post(world, key, body, url))
 
 
 def test_every_action_was_recorded() -> None:
