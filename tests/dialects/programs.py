@@ -20,6 +20,13 @@ def check_example(
     name: str, env: Mapping[str, str], folder: Path, got: list[str], *, seconds: int = 60
 ) -> None:
     """Run an example, which sends two messages and tells what it gets."""
+    told = run_example(name, env, folder, seconds=seconds)
+    assert [line.startswith("sent Msg-") for line in told[:2]] == [True, True]
+    assert sorted(told[2:]) == got
+
+
+def run_example(name: str, env: Mapping[str, str], folder: Path, *, seconds: int = 60) -> list[str]:
+    """The lines that an example prints."""
     run = subprocess.run(
         [sys.executable, HERE / "examples" / name],
         env=env,
@@ -30,9 +37,7 @@ def check_example(
         timeout=seconds,
     )
     assert run.returncode == 0, run.stderr
-    told = run.stdout.splitlines()
-    assert [line.startswith("sent Msg-") for line in told[:2]] == [True, True]
-    assert sorted(told[2:]) == got
+    return run.stdout.splitlines()
 
 
 def check_page(page: str, example: str) -> None:

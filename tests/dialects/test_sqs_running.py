@@ -12,7 +12,13 @@ import boto3
 import pytest
 from botocore.exceptions import ClientError
 from tests.dialects.conftest import REGION
-from tests.dialects.programs import check_example, check_node, check_page, needs_node
+from tests.dialects.programs import (
+    check_example,
+    check_node,
+    check_page,
+    needs_node,
+    run_example,
+)
 from tests.stack import Start
 
 
@@ -94,18 +100,34 @@ def test_without_a_free_port_behind_its_own_it_says_so_and_goes_on(start: Start)
         assert f"port {port} is in use; take a --dialect-port" in up.end()[2]
 
 
-def test_the_example_runs_with_another_endpoint_and_key_in_its_environment(
-    running: dict[str, Any], tmp_path: Path
-) -> None:
-    """As the manual has it; no line of the program names the service."""
-    env = {
+@pytest.fixture
+def env(running: dict[str, Any]) -> dict[str, str]:
+    """The environment of a program no line of which names the service."""
+    return {
         **{name: held for name, held in os.environ.items() if "AWS" not in name},
         "AWS_ENDPOINT_URL_SQS": running["dialect_url"],
         "AWS_ACCESS_KEY_ID": running["signing_key"]["access_key_id"],
         "AWS_SECRET_ACCESS_KEY": running["signing_key"]["secret"],
         "AWS_DEFAULT_REGION": REGION,
     }
+
+
+def test_the_example_runs_with_another_endpoint_and_key_in_its_environment(
+    env: dict[str, str], tmp_path: Path
+) -> None:
+    """As the manual has it."""
     check_example("orders.py", env, tmp_path, ["got 2 coffee", "got 2 tea"])
+
+
+def test_the_first_steps_of_boto3s_own_guide_run_too(env: dict[str, str], tmp_path: Path) -> None:
+    made, listed, sent, failed, *got = run_example("first_steps.py", env, tmp_path)
+    assert (made, listed, failed) == ("made 1 first-steps", "listed True", "failed None")
+    assert sent.startswith("sent Msg-")
+    assert sorted(got) == [
+        "got with an author by Ada",
+        "got with one as well by Ada",
+        "got without one by None",
+    ]
 
 
 @needs_node("@aws-sdk/client-sqs")

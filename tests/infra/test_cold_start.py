@@ -25,10 +25,11 @@ HOT = ("send", "receive", "delete", "publish")
 # A hot function's modules count in each of its cold starts: `python -m infra.bench cold`.
 OTHERS_PACKAGES = {
     *("aws_lambda_powertools", "boto3", "asyncio", "lark", "multiprocessing", "pickle"),
-    "pynamodb",
+    *("pynamodb", "cirrusmq_dialects"),
     *("fanout", "invoking", "maintenance", "metering", "operations", "push", "webhooks"),
 }
 RARELY_NEEDED = {
+    "access.signing_keys",
     "filters.sql",
     "lifecycle.age_limit",
     "lifecycle.former_sources",
