@@ -8,6 +8,7 @@ the engine needs is in both. RocketMQ's are published to a topic whose group has
 from __future__ import annotations
 
 import gc
+from collections.abc import Callable
 
 from ..drawing.tables import middle, show
 from .dialect_calls import Cmq, Functions, Lives, Native, NativeGroup, RocketMq, Sqs
@@ -19,7 +20,7 @@ _COUNTS = (1, 10)
 
 def run() -> None:
     """Print the tables."""
-    rows = []
+    rows: list[tuple[str | float, ...]] = []
     for count in _COUNTS:
         native, sqs, cmq = _measured(count, Native, Sqs, Cmq)
         for call, ours in native.items():
@@ -38,7 +39,7 @@ def run() -> None:
     show(f"The same of a topic's group, µs (medians of {_RUNS}; ≤ {GOAL})", heads, rows)
 
 
-def _measured(count: int, *kinds: type[Lives]) -> list[dict[str, float]]:
+def _measured(count: int, *kinds: Callable[[Functions], Lives]) -> list[dict[str, float]]:
     """Of each kind the middle microseconds of each call; all in turn, in one service."""
     functions = Functions()
     lives = [kind(functions) for kind in kinds]
