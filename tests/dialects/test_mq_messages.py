@@ -241,7 +241,9 @@ def test_a_wait_for_half_messages_ends_when_one_is_due(world: World, mq: Any) ->
     assert 9_000 <= world.clock.now_ms() - before <= 13_000
 
 
-def test_the_longest_tag_and_as_many_properties_come_back(world: World, mq: Any) -> None:
+def test_the_longest_tag_and_as_many_properties_come_back(
+    world: World, mq: Any, shop: Client
+) -> None:
     tag, properties = "标" * 64, {f"p{number}": "v" * 2_000 for number in range(16)}
     reader = consumer(mq, tag=f"other||{tag}")
     mq.get_producer(INSTANCE, "news").publish_message(message("x", tag, **properties))
@@ -249,6 +251,13 @@ def test_the_longest_tag_and_as_many_properties_come_back(world: World, mq: Any)
     (got,) = reader.consume_message()
     assert got.message_tag == tag
     assert {name: got.get_property(name) for name in properties} == properties
+    # The contract's own limits hold for what its own calls give.
+    (group,) = shop.get("/topics/news/subscriptions").json["subscriptions"]
+    path = f"/topics/news/subscriptions/{group['name']}"
+    longer = {"filter": {"tags": ["x" * 17]}}
+    assert shop.patch(path, longer).code == "InvalidFilter"
+    assert shop.put(f"{path}2", {**longer, "protocol": "pull"}).code == "InvalidFilter"
+    assert shop.get(path).json["filter"] == group["filter"]
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,11 @@ from tests.service.conftest import MakeQueue, Message, TestQueue
 from tests.service.topics import Schedules, TestTopic, log_bodies
 
 from cirrusmq.base import limits
+from cirrusmq.base.shapes import read_values
+from cirrusmq.model.message import OF_SDKS
+from cirrusmq.publishing.publish import PublishRequest, publish
 from cirrusmq.storage.sizes import UNIT_BYTES, item_bytes
+from cirrusmq.subscriptions.topics import get_topic
 from cirrusmq_local.testing import Client, Subscriber, World
 
 LAMBDA_BYTES = 6_291_556
@@ -316,7 +320,7 @@ class TestOtherWays:
             assert log_bodies(page) == [sent["body"]]
             assert log_bodies(log(after=page["cursor"])) == ["behind"]
 
-    def test_attributes_to_their_bound_are_in_the_record_and_arrive(
+    def test_attributes_of_an_sdk_to_their_bound_are_in_the_record_and_arrive(
         self, world: World, topic: TestTopic, make_queue: MakeQueue
     ) -> None:
         group = topic.subscribe("group")
@@ -328,7 +332,8 @@ class TestOtherWays:
         values = {name: noise(value)["body_base64"] for name in names}
         attributes = {name: {"base64": held} for name, held in values.items()}
         sent = [{**noise(20_000), "attributes": attributes, "tags": tags} for _ in range(16)]
-        assert topic.try_publish(sent).status == 201
+        request = read_values({"messages": sent}, PublishRequest)
+        publish(world.core, get_topic(world.core, "alice", topic.name), request, OF_SDKS)
         world.settle()
         (record,) = (item for item in world.items() if "g" in item and "e" in item)
         assert item_bytes(record) < 400 * UNIT_BYTES

@@ -13,6 +13,7 @@ import pytest
 
 from cirrusmq.base.errors import InvalidParameter, MessageTooLarge
 from cirrusmq.model.message import (
+    OF_SDKS,
     Base64,
     Message,
     MessageInput,
@@ -28,9 +29,9 @@ from cirrusmq.model.message import (
 AT = "messages[3]"
 
 
-def refusal(read: Any, *arguments: Any) -> str:
+def refusal(read: Any, *arguments: Any, **others: Any) -> str:
     with pytest.raises(InvalidParameter) as refused:
-        read(*arguments, AT)
+        read(*arguments, AT, **others)
     assert refused.value.detail.startswith(f"{refused.value.parameter}: ")
     return refused.value.detail
 
@@ -83,10 +84,10 @@ def test_attributes_are_text_or_bytes() -> None:
     assert read_attributes(given, AT) == {"a": "1", "$b": b"\xff\0", "_" + "c" * 63: ""}
 
 
-def test_sixteen_attributes_are_taken_and_one_more_is_not() -> None:
-    most = {f"a{number}": "" for number in range(16)}
+def test_ten_attributes_are_taken_and_one_more_is_not() -> None:
+    most = {f"a{number}": "" for number in range(10)}
     assert read_attributes(most, AT) == most
-    expected = "messages[3].attributes: must have at most 16 names"
+    expected = "messages[3].attributes: must have at most 10 names"
     assert refusal(read_attributes, {**most, "more": ""}) == expected
 
 
@@ -101,6 +102,21 @@ def test_a_name_that_a_filter_cannot_write_is_refused(name: str) -> None:
 def test_of_a_long_name_the_refusal_shows_80_characters() -> None:
     shown = refusal(read_attributes, {"a" * 81: "x"}).partition(": ")[0]
     assert shown == "messages[3].attributes." + "a" * 80
+
+
+def test_a_value_of_1024_bytes_is_taken_and_one_byte_more_is_not() -> None:
+    assert read_attributes({"a": "é" * 512}, AT) == {"a": "é" * 512}
+    expected = "messages[3].attributes.a: a value must be 0 to 1024 bytes"
+    assert refusal(read_attributes, {"a": "é" * 512 + "x"}) == expected
+
+
+def test_messages_of_sdks_have_sixteen_attributes_of_any_size_and_longer_tags() -> None:
+    most = {f"a{number}": "x" * 1_025 for number in range(16)}
+    assert read_attributes(most, AT, OF_SDKS) == most
+    assert "at most 16 names" in refusal(read_attributes, {**most, "b": ""}, most=OF_SDKS)
+    assert read_tags(["x" * 64], AT, OF_SDKS) == ("x" * 64,)
+    expected = "messages[3].tags[0]: must have 1 to 64 characters, not 65"
+    assert refusal(read_tags, ["x" * 65], most=OF_SDKS) == expected
 
 
 def test_a_value_has_at_most_as_many_bytes_as_a_body() -> None:
@@ -121,7 +137,7 @@ def test_bytes_of_an_attribute_are_base64() -> None:
 def test_tags_are_checked_where_they_stand() -> None:
     assert read_tags(["a", "b"], AT) == ("a", "b")
     assert (
-        refusal(read_tags, ["a", ""]) == "messages[3].tags[1]: must have 1 to 64 characters, not 0"
+        refusal(read_tags, ["a", ""]) == "messages[3].tags[1]: must have 1 to 16 characters, not 0"
     )
 
 

@@ -17,9 +17,9 @@ DEDUPLICATION_ATTRIBUTE = "cirrusmq_deduplication_id"
 @dataclass(frozen=True, kw_only=True)
 class _Content:
     attributes: Mapping[str, str | bytes] = field(default_factory=dict)
-    """At most 16; a value has at most the queue's or topic's `max_message_bytes`."""
+    """At most 10; values of at most 1,024 bytes."""
     tags: Sequence[str] = ()
-    """At most 10, of 1 to 64 characters."""
+    """At most 10, of 1 to 16 characters."""
     group: str | None = None
     """Messages of a group keep their order, where the queue or subscription is ordered."""
     deduplication_id: str | None = None

@@ -53,7 +53,10 @@ DESCRIPTION_CHARACTERS = 256
 LABELS = 10
 LABEL_CHARACTERS = 256
 REASON_CHARACTERS = 256
-ATTRIBUTES = 16
+ATTRIBUTES = 10
+ATTRIBUTE_BYTES = 1_024
+SDK_ATTRIBUTES = 16
+"""Of a message that an SDK of another service sends: its own, their types and a trace header."""
 ATTRIBUTES_BYTES = 262_144
 """Of the names and values of all attributes of a call. Of messages in an object these are in the
 log's record, an item of at most 400 KB, which readers of the stream unpack by the dozen."""

@@ -9,7 +9,12 @@ import msgspec
 
 from cirrusmq.base.errors import InvalidFilter, InvalidParameter
 from cirrusmq.filters.routing import RoutingFilter, binding_keys_of_list
-from cirrusmq.filters.tags import TagFilter, tags_of_expression, tags_of_list
+from cirrusmq.filters.tags import (
+    TAG_CHARACTERS,
+    TagFilter,
+    tags_of_expression,
+    tags_of_list,
+)
 
 # The source of the filtered messages: a topic of either kind, or a queue's log.
 Source = Literal["tags", "routing_key", "queue"]
@@ -66,13 +71,16 @@ class Both(msgspec.Struct, frozen=True):
 
 
 def compile_filter(
-    filter: Mapping[str, object] | None, kind: Source, parameter: str = "filter"
+    filter: Mapping[str, object] | None,
+    kind: Source,
+    parameter: str = "filter",
+    tag_characters: int = TAG_CHARACTERS,
 ) -> Filter:
     """The filter that a `filter` object describes; None, `{"tags": []}` and `*` let all pass.
 
     `filter`: None or an object with one of `tags`, `tag_expression` and `binding_keys`, of which
     `kind` allows some, with `sql`, or with both: then both must hold. Filters that were written
-    alike are equal.
+    alike are equal. `tag_characters`: the most of a tag.
 
     Raises `InvalidParameter` where it is no such object, and `InvalidFilter` where the member is
     not one for `kind` or its content does not parse or goes beyond a limit.
@@ -85,7 +93,7 @@ def compile_filter(
             expected = " or ".join(MEMBERS[kind])
             raise InvalidFilter(f"{member} is not allowed here: use {expected}", parameter)
     try:
-        filters = [_filter_of(member, value) for member, value in members.items()]
+        filters = [_filter_of(member, value, tag_characters) for member, value in members.items()]
     except InvalidFilter as error:
         raise InvalidFilter(error.detail, parameter) from error
     if len(filters) == 1 or isinstance(filters[0], Everything):
@@ -109,7 +117,7 @@ def _members(filter: object, parameter: str) -> dict[str, object]:
     return {name: filter[name] for name in [*others, *(["sql"] if "sql" in filter else [])]}
 
 
-def _filter_of(member: str, value: object) -> Filter:
+def _filter_of(member: str, value: object, tag_characters: int) -> Filter:
     if member == "sql":
         # A parser that few functions need, and that would slow the start of all.
         from cirrusmq.filters.sql.expression import sql_filter
@@ -118,7 +126,7 @@ def _filter_of(member: str, value: object) -> Filter:
     if member == "binding_keys":
         return RoutingFilter(binding_keys_of_list(value))
     if member == "tags":
-        tags = tags_of_list(value)
+        tags = tags_of_list(value, tag_characters)
         return TagFilter(frozenset(tags), (member, tags)) if tags else Everything()
-    tags = tags_of_expression(value)
+    tags = tags_of_expression(value, tag_characters)
     return TagFilter(frozenset(tags), (member, str(value))) if tags else Everything()

@@ -14,7 +14,9 @@ from cirrusmq.base.errors import InvalidFilter, InvalidParameter
 
 TAGS_PER_MESSAGE = 10
 TAGS_PER_FILTER = 10
-TAG_CHARACTERS = 64
+TAG_CHARACTERS = 16
+LONG_TAG_CHARACTERS = 64
+"""Of a tag that an SDK of another service gives."""
 
 EVERY_TAG = "*"
 TAG_SEPARATOR = "||"
@@ -39,8 +41,8 @@ class TagFilter(msgspec.Struct, frozen=True):
         return {member: value if isinstance(value, str) else list(value)}
 
 
-def check_tags(tags: object, parameter: str) -> tuple[str, ...]:
-    """The tags of a message, checked: at most 10, each of 1 to 64 characters.
+def check_tags(tags: object, parameter: str, characters: int = TAG_CHARACTERS) -> tuple[str, ...]:
+    """The tags of a message, checked: at most 10, each of 1 to `characters`.
 
     Raises `InvalidParameter` on `parameter`, or on the place in it of the tag that is at fault.
     """
@@ -51,26 +53,27 @@ def check_tags(tags: object, parameter: str) -> tuple[str, ...]:
             parameter, f"must have at most {TAGS_PER_MESSAGE} tags, not {len(tags)}"
         )
     for place, tag in enumerate(tags):
-        fault = _fault(tag)
+        fault = _fault(tag, characters)
         if fault is not None:
             raise InvalidParameter(f"{parameter}[{place}]", fault)
     return tuple(tags)
 
 
-def tags_of_list(tags: object) -> tuple[str, ...]:
+def tags_of_list(tags: object, characters: int) -> tuple[str, ...]:
     """The tags of a filter's `tags`; none of them means that there is no filter.
 
-    Raises `InvalidFilter`.
+    `characters`: the most of a tag. Raises `InvalidFilter`.
     """
     if not isinstance(tags, list | tuple):
         raise InvalidFilter("tags: must be a list of strings")
-    return _checked(tags, "tags")
+    return _checked(tags, "tags", characters)
 
 
-def tags_of_expression(expression: object) -> tuple[str, ...]:
+def tags_of_expression(expression: object, characters: int) -> tuple[str, ...]:
     """The tags of a filter's `tag_expression`; none of them (`*`) means that there is no filter.
 
-    Blanks around a tag belong to the notation, not to the tag. Raises `InvalidFilter`.
+    Blanks around a tag belong to the notation, not to the tag. `characters`: the most of a tag.
+    Raises `InvalidFilter`.
     """
     if not isinstance(expression, str):
         raise InvalidFilter("tag_expression: must be a string")
@@ -79,27 +82,27 @@ def tags_of_expression(expression: object) -> tuple[str, ...]:
         return ()
     if EVERY_TAG in parts:
         raise InvalidFilter(f"tag_expression: {EVERY_TAG} must be the only tag")
-    return _checked(parts, "tag_expression")
+    return _checked(parts, "tag_expression", characters)
 
 
-def _checked(tags: Sequence[object], member: str) -> tuple[str, ...]:
+def _checked(tags: Sequence[object], member: str, characters: int) -> tuple[str, ...]:
     if len(tags) > TAGS_PER_FILTER:
         raise InvalidFilter(f"{member}: must have at most {TAGS_PER_FILTER} tags, not {len(tags)}")
     accepted = []
     for position, tag in enumerate(tags, start=1):
-        fault = _fault(tag)
+        fault = _fault(tag, characters)
         if fault is not None:
             raise InvalidFilter(f"{member}: tag {position}: {fault}")
         accepted.append(str(tag))
     return tuple(accepted)
 
 
-def _fault(tag: object) -> str | None:
+def _fault(tag: object, characters: int) -> str | None:
     """The rule that `tag` breaks, None where it breaks none."""
     if not isinstance(tag, str):
         return "must be a string"
-    if not 1 <= len(tag) <= TAG_CHARACTERS:
-        return f"must have 1 to {TAG_CHARACTERS} characters, not {len(tag)}"
+    if not 1 <= len(tag) <= characters:
+        return f"must have 1 to {characters} characters, not {len(tag)}"
     # Tags travel in a header of HTTP deliveries, where a line break would begin another one.
     if any(character < " " or character == "\x7f" for character in tag):
         return "must not have control characters"

@@ -15,7 +15,12 @@ from msgspec import Meta
 
 from cirrusmq.base import limits
 from cirrusmq.base.errors import InvalidParameter, MessageTooLarge
-from cirrusmq.filters.tags import TAG_CHARACTERS, TAGS_PER_MESSAGE, check_tags
+from cirrusmq.filters.tags import (
+    LONG_TAG_CHARACTERS,
+    TAG_CHARACTERS,
+    TAGS_PER_MESSAGE,
+    check_tags,
+)
 
 _ATTRIBUTE_NAME = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]{0,63}", re.ASCII)
 _PLAIN, _DEFLATED = b"\0", b"\1"
@@ -33,10 +38,24 @@ _WORTH = 0.97
 """Where samples of a large message do not get smaller than this part, it is kept as it is."""
 _GZIP_WINDOW_BITS = 31
 _ATTRIBUTES = (
-    f"an object with at most {limits.ATTRIBUTES} names; a value has at most max_message_bytes, all"
-    f" of a call with their names {limits.ATTRIBUTES_BYTES:,}"
+    f"an object with at most {limits.ATTRIBUTES} names; a value has 0 to"
+    f" {limits.ATTRIBUTE_BYTES:,} bytes"
 )
 _TAGS = f"an array of at most {TAGS_PER_MESSAGE} texts of 1 to {TAG_CHARACTERS} characters"
+
+
+class ContentLimits(msgspec.Struct, frozen=True):
+    """What a message may have beside its body."""
+
+    tag_characters: int
+    attributes: int
+    attribute_bytes: int | None
+    """Of a value; None: as many as the body may have."""
+
+
+CONTRACT = ContentLimits(TAG_CHARACTERS, limits.ATTRIBUTES, limits.ATTRIBUTE_BYTES)
+OF_SDKS = ContentLimits(LONG_TAG_CHARACTERS, limits.SDK_ATTRIBUTES, None)
+"""For programs that were written for other services, and rely on what these take."""
 
 
 class Message(msgspec.Struct, frozen=True, kw_only=True):
@@ -107,12 +126,12 @@ def read_body(given: MessageInput, where: str) -> str | bytes:
     return body
 
 
-def read_attributes(given: Mapping[str, str | Base64], where: str) -> dict[str, str | bytes]:
+def read_attributes(
+    given: Mapping[str, str | Base64], where: str, most: ContentLimits = CONTRACT
+) -> dict[str, str | bytes]:
     """Check and decode the attributes of a message found at `where` in the request."""
-    if len(given) > limits.ATTRIBUTES:
-        raise InvalidParameter(
-            f"{where}.attributes", f"must have at most {limits.ATTRIBUTES} names"
-        )
+    if len(given) > most.attributes:
+        raise InvalidParameter(f"{where}.attributes", f"must have at most {most.attributes} names")
     attributes: dict[str, str | bytes] = {}
     for name, value in given.items():
         parameter = f"{where}.attributes.{name[:80]}"
@@ -121,15 +140,16 @@ def read_attributes(given: Mapping[str, str | Base64], where: str) -> dict[str, 
                 parameter,
                 "an attribute's name must match [A-Za-z_$][A-Za-z0-9_$]{0,63} and not be TAGS",
             )
-        attributes[name] = (
-            value if isinstance(value, str) else _from_base64(parameter, value.base64)
-        )
+        decoded = value if isinstance(value, str) else _from_base64(parameter, value.base64)
+        if most.attribute_bytes is not None and _size(decoded) > most.attribute_bytes:
+            raise InvalidParameter(parameter, f"a value must be 0 to {most.attribute_bytes} bytes")
+        attributes[name] = decoded
     return attributes
 
 
-def read_tags(given: Sequence[str], where: str) -> tuple[str, ...]:
+def read_tags(given: Sequence[str], where: str, most: ContentLimits = CONTRACT) -> tuple[str, ...]:
     """Check the tags of a message found at `where` in the request."""
-    check_tags(given, f"{where}.tags")
+    check_tags(given, f"{where}.tags", most.tag_characters)
     return tuple(given)
 
 

@@ -13,6 +13,7 @@ from cirrusmq.base.errors import InvalidParameter
 from cirrusmq.base.names import check_name
 from cirrusmq.base.shapes import integer
 from cirrusmq.filters.selection import Filter, compile_filter
+from cirrusmq.filters.tags import LONG_TAG_CHARACTERS
 from cirrusmq.model.invoke import Invoke, InvokeInput
 from cirrusmq.model.retry import RetryPolicy, parse_retry
 
@@ -211,7 +212,7 @@ class Subscription(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
     def selection(self, kind: TopicKind) -> Filter:
         """Its filter, compiled for the topic's kind."""
-        return compile_filter(self.filter, kind)
+        return compile_filter(self.filter, kind, tag_characters=LONG_TAG_CHARACTERS)
 
     def attributes(self) -> dict[str, Any]:
         """The attributes that a PUT may give."""

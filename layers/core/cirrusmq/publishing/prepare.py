@@ -15,7 +15,7 @@ from cirrusmq.base.errors import InvalidParameter, Unavailable
 from cirrusmq.base.names import check_name
 from cirrusmq.base.request_token import check_attempt
 from cirrusmq.model.half import Half, Terms, first_due_ms, half_partition
-from cirrusmq.model.message import Message, check_size, pack
+from cirrusmq.model.message import CONTRACT, ContentLimits, Message, check_size, pack
 from cirrusmq.model.topic import Topic
 from cirrusmq.publishing.publish import PublishRequest, TransactionInput, read_routing_keys
 from cirrusmq.runtime.core import Core
@@ -43,8 +43,12 @@ def prepare(
     account: str,
     request: PublishRequest,
     transaction: TransactionInput,
+    most: ContentLimits = CONTRACT,
 ) -> Half:
-    """Store all messages of an account's publish, seen by nobody before their commit."""
+    """Store all messages of an account's publish, seen by nobody before their commit.
+
+    `most`: of each message beside its body.
+    """
     now_ms = begun_ms = core.now_ms()
     if not request.atomic:
         raise InvalidParameter("atomic", "must be true with transaction: it is one decision")
@@ -55,7 +59,7 @@ def prepare(
     if not isinstance(request.attempt, UnsetType):
         begun_ms = check_attempt(request.attempt, now_ms, core.clock.scale)
     # Whoever checks gets all of them in one answer.
-    contents = read_contents(request.messages, limits.TABLE_BATCH_BYTES)
+    contents = read_contents(request.messages, limits.TABLE_BATCH_BYTES, most)
     terms = _read_terms(topic, account, request, transaction)
     for place, message in enumerate(contents):
         check_size(message, topic.attributes.max_message_bytes, f"messages[{place}]")

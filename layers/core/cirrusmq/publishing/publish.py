@@ -19,7 +19,13 @@ from cirrusmq.base.errors import CirrusMQError, InvalidParameter
 from cirrusmq.base.request_token import check_attempt
 from cirrusmq.base.shapes import integer
 from cirrusmq.filters.routing import check_routing_key
-from cirrusmq.model.message import Message, check_answer_size, check_size
+from cirrusmq.model.message import (
+    CONTRACT,
+    ContentLimits,
+    Message,
+    check_answer_size,
+    check_size,
+)
 from cirrusmq.model.parcel import message_id
 from cirrusmq.model.queue import Queue
 from cirrusmq.model.topic import Subscription, Topic
@@ -120,12 +126,17 @@ class _Publish(msgspec.Struct, frozen=True, kw_only=True):
     now_ms: int
 
 
-def publish(core: Core, topic: Topic, request: PublishRequest) -> list[Published | CirrusMQError]:
-    """Publish the messages; one result for each, in the order given."""
+def publish(
+    core: Core, topic: Topic, request: PublishRequest, most: ContentLimits = CONTRACT
+) -> list[Published | CirrusMQError]:
+    """Publish the messages; one result for each, in the order given.
+
+    `most`: of each message beside its body.
+    """
     now_ms = begun_ms = core.now_ms()
     if not isinstance(request.attempt, UnsetType):
         begun_ms = check_attempt(request.attempt, now_ms, core.clock.scale)
-    contents = read_contents(request.messages, core.settings.batch_bytes)
+    contents = read_contents(request.messages, core.settings.batch_bytes, most)
     drafts, refused = _check(core, topic, request, contents)
     queues = endpoints(core, drafts.values())
     in_order = any_ordered(drafts.values(), queues, begun_ms)

@@ -13,7 +13,15 @@ from msgspec import UNSET, Meta, UnsetType
 from cirrusmq.base import limits, ulid
 from cirrusmq.base.errors import BatchTooLarge
 from cirrusmq.model.envelope import Described
-from cirrusmq.model.message import Message, MessageInput, read_attributes, read_body, read_tags
+from cirrusmq.model.message import (
+    CONTRACT,
+    ContentLimits,
+    Message,
+    MessageInput,
+    read_attributes,
+    read_body,
+    read_tags,
+)
 from cirrusmq.model.parcel import message_id
 from cirrusmq.runtime.core import Core
 from cirrusmq.sending.deduplication import Duplicate, Stored
@@ -31,8 +39,10 @@ class BatchMessage(MessageInput, forbid_unknown_fields=True, frozen=True):
     deduplication_id: Key | UnsetType = UNSET
 
 
-def read_contents(given: Sequence[BatchMessage], most_bytes: int) -> list[Message]:
-    """The messages of a batch, its count and total checked."""
+def read_contents(
+    given: Sequence[BatchMessage], most_bytes: int, most: ContentLimits = CONTRACT
+) -> list[Message]:
+    """The messages of a batch, its count and total checked; `most`: of each beside its body."""
     if len(given) > limits.BATCH_MESSAGES:
         raise BatchTooLarge(f"a batch has 1 to {limits.BATCH_MESSAGES} messages")
     contents = []
@@ -41,8 +51,8 @@ def read_contents(given: Sequence[BatchMessage], most_bytes: int) -> list[Messag
         contents.append(
             Message(
                 body=read_body(message, where),
-                attributes=read_attributes(message.attributes, where),
-                tags=read_tags(message.tags, where),
+                attributes=read_attributes(message.attributes, where, most),
+                tags=read_tags(message.tags, where, most),
                 group=None if isinstance(message.group, UnsetType) else message.group,
             )
         )

@@ -14,7 +14,14 @@ from cirrusmq.base import limits, ulid
 from cirrusmq.base.errors import CirrusMQError, InvalidParameter, LimitExceeded, Unavailable
 from cirrusmq.base.request_token import check_attempt
 from cirrusmq.model.delayed_id import with_delay
-from cirrusmq.model.message import Message, check_answer_size, check_event_size, check_size
+from cirrusmq.model.message import (
+    CONTRACT,
+    ContentLimits,
+    Message,
+    check_answer_size,
+    check_event_size,
+    check_size,
+)
 from cirrusmq.model.parcel import order_number
 from cirrusmq.model.queue import Queue
 from cirrusmq.runtime.core import Core
@@ -100,15 +107,17 @@ class _Send(msgspec.Struct, frozen=True, kw_only=True):
 _Result: TypeAlias = Stored | CirrusMQError
 
 
-def send(core: Core, queue: Queue, request: SendRequest) -> list[_Result]:
+def send(
+    core: Core, queue: Queue, request: SendRequest, most: ContentLimits = CONTRACT
+) -> list[_Result]:
     """Store the messages; one result for each, in the order sent.
 
     With `atomic` all are stored or an error is raised. Without, a message that its own size,
-    delay or group rules out has its error in the list.
+    delay or group rules out has its error in the list. `most`: of each beside its body.
     """
     now_ms = core.now_ms()
     begun_ms = _check_attempt(queue, request, now_ms, core.clock.scale)
-    contents = read_contents(request.messages, core.settings.batch_bytes)
+    contents = read_contents(request.messages, core.settings.batch_bytes, most)
     drafts, refused = _check(queue, request, contents)
     _check_room(core, queue, len(drafts))
     send_id = _send_id(core, queue, request, begun_ms)

@@ -7,10 +7,13 @@ from collections.abc import Callable
 from typing import Any
 
 import msgspec
+from msgspec import UnsetType
 
 from cirrusmq.base import limits
 from cirrusmq.base.errors import AlreadyExists, InvalidParameter
 from cirrusmq.base.names import check_name, new_id
+from cirrusmq.filters.selection import compile_filter
+from cirrusmq.filters.tags import TAG_CHARACTERS
 from cirrusmq.model.topic import (
     Subscription,
     SubscriptionInput,
@@ -40,16 +43,19 @@ def put_subscription(
     *,
     resource_id: str | None = None,
     made_by: str | None = None,
+    tag_characters: int = TAG_CHARACTERS,
 ) -> tuple[Subscription, bool]:
     """Create a subscription, or find it with these attributes; answers (it, created).
 
     `resource_id`: the id of a new one, never used before; without it one by chance. `made_by`: the
-    account that makes it, where that is not the topic's own.
+    account that makes it, where that is not the topic's own. `tag_characters`: the most of a tag in
+    the filter.
 
     A message published after the answer is later than the subscription by every clock: a publish
     that began before it is not put among those whose order is kept.
     """
     check_name("subscription", name, limits.TOPIC_NAME)
+    _check_tags(topic, given, tag_characters)
     wanted = msgspec.structs.replace(_wanted(core, topic, name, given), made_by=made_by)
     subscription, created, token = change(core, lambda: _creation(core, topic, wanted, resource_id))
     core.wait_until(subscription.created_ms + core.skew_ms)
@@ -86,16 +92,30 @@ def _creation(
 
 
 def change_subscription(
-    core: Core, topic: Topic, name: str, given: SubscriptionInput
+    core: Core,
+    topic: Topic,
+    name: str,
+    given: SubscriptionInput,
+    *,
+    tag_characters: int = TAG_CHARACTERS,
 ) -> Subscription:
-    """Change some attributes, for all members of a group at once."""
+    """Change some attributes, for all members of a group at once.
+
+    `tag_characters`: the most of a tag in a filter that is given; one that stays may have longer.
+    """
     check_name("subscription", name, limits.TOPIC_NAME)
+    _check_tags(topic, given, tag_characters)
 
     def update(before: Subscription) -> Subscription:
         after = checked(over(before, given), topic.attributes.filter)
         return msgspec.structs.replace(after, modified_ms=core.now_ms())
 
     return update_subscription(core, topic.id, name, update)
+
+
+def _check_tags(topic: Topic, given: SubscriptionInput, characters: int) -> None:
+    if not isinstance(given.filter, UnsetType):
+        compile_filter(given.filter, topic.attributes.filter, tag_characters=characters)
 
 
 def update_subscription(

@@ -18,6 +18,7 @@ from cirrusmq.base.errors import (
 from cirrusmq.base.limits import BATCH_MESSAGES
 from cirrusmq.base.shapes import read_values
 from cirrusmq.model import receipt as receipts
+from cirrusmq.model.message import OF_SDKS
 from cirrusmq.model.queue import Queue
 from cirrusmq.model.source import Source
 from cirrusmq.model.topic import Topic
@@ -87,7 +88,7 @@ def publish_message(asked: Asked) -> Answer:
     from cirrusmq.publishing.publish import PublishRequest, publish
 
     request = read_values({"messages": [draft.native]}, PublishRequest)
-    (sent,) = publish(asked.core, topic, request)
+    (sent,) = publish(asked.core, topic, request, OF_SDKS)
     if isinstance(sent, CirrusMQError):
         raise sent
     return writing.published({"MessageId": sent.id, "MessageBodyMD5": draft.md5}, asked.call.id)

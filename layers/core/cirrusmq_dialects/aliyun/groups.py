@@ -15,6 +15,7 @@ from cirrusmq.base.errors import AlreadyExists, SubscriptionNotFound
 from cirrusmq.base.limits import TOPIC_NAME
 from cirrusmq.base.names import check_name
 from cirrusmq.base.shapes import read_values
+from cirrusmq.filters.tags import LONG_TAG_CHARACTERS
 from cirrusmq.model.queue import Queue, QueueInput
 from cirrusmq.model.topic import Subscription, SubscriptionInput, Topic
 from cirrusmq.queues.queues import create_queue, get_queue
@@ -60,7 +61,13 @@ def make_group(core: Core, topic: Topic, name: str, tag: str | None, *, ordered:
     )
     given = {"protocol": "queue", "endpoint": queue.name, "filter": filter_of(tag)}
     with contextlib.suppress(AlreadyExists):
-        put_subscription(core, topic, name, read_values(given, SubscriptionInput))
+        put_subscription(
+            core,
+            topic,
+            name,
+            read_values(given, SubscriptionInput),
+            tag_characters=LONG_TAG_CHARACTERS,
+        )
     # Where another environment made it, a list from before that is remembered here.
     core.cache.drop(subscription_place(topic.id, ""))
 
@@ -73,7 +80,7 @@ def choose_tag(core: Core, topic: Topic, group: Subscription, tag: str | None) -
 
     given = read_values({"filter": filter_of(tag)}, SubscriptionInput)
     with contextlib.suppress(SubscriptionNotFound):
-        change_subscription(core, topic, group.name, given)
+        change_subscription(core, topic, group.name, given, tag_characters=LONG_TAG_CHARACTERS)
 
 
 def filter_of(tag: str | None) -> dict[str, str] | None:

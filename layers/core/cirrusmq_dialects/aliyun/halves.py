@@ -5,6 +5,7 @@ from __future__ import annotations
 from cirrusmq.base.errors import CirrusMQError
 from cirrusmq.base.shapes import read_values
 from cirrusmq.model.half import Half
+from cirrusmq.model.message import OF_SDKS
 from cirrusmq.model.parcel import message_id
 from cirrusmq.model.topic import Topic
 from cirrusmq.publishing.checks import Check, HalfReceiveRequest, receive_halves
@@ -28,7 +29,7 @@ def prepare_half(core: Core, topic: Topic, account: str, draft: Draft) -> Half:
     given = {"messages": [draft.native], "transaction": terms}
     request = read_values(given, PublishRequest)
     assert isinstance(request.transaction, TransactionInput)
-    return prepare(core, topic, account, request, request.transaction)
+    return prepare(core, topic, account, request, request.transaction, OF_SDKS)
 
 
 def half_id(half: Half, place: int = 0) -> str:

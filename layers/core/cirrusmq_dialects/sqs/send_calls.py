@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 from cirrusmq.base import limits
 from cirrusmq.base.errors import CirrusMQError
 from cirrusmq.base.shapes import read_values
+from cirrusmq.model.message import OF_SDKS
 from cirrusmq.model.queue import Queue
 from cirrusmq.sending.send import SendRequest, send
 from cirrusmq_dialects.sqs import attributes as shapes
@@ -81,7 +82,7 @@ def send_message(asked: Asked) -> Result:
     queue = asked.find(SEND)
     draft = _Draft(queue, asked.members)
     request = read_values({"messages": [draft.native]}, SendRequest)
-    (sent,) = send(asked.core, queue, request)
+    (sent,) = send(asked.core, queue, request, OF_SDKS)
     return _sent(draft, sent)
 
 
@@ -102,7 +103,7 @@ def send_message_batch(asked: Asked) -> Result:
         natives = [draft.native for draft in drafts.values()]
         request = read_values({"messages": natives, "atomic": False}, SendRequest)
         for (name, draft), sent in zip(
-            drafts.items(), send(asked.core, queue, request), strict=True
+            drafts.items(), send(asked.core, queue, request, OF_SDKS), strict=True
         ):
             if isinstance(sent, CirrusMQError):
                 failed.append(failure(name, of_contract(sent)))
