@@ -8,8 +8,8 @@ from cirrusmq_lambda.loading import finish_loading
 from cirrusmq.metering.meter import meter
 from cirrusmq.wiring import bootstrap
 from cirrusmq.wiring.attempts import patient
+from cirrusmq_lambda import figures
 from cirrusmq_lambda.http import Context
-from cirrusmq_lambda.observability import MetricUnit, tell
 from cirrusmq_lambda.streams import read_record
 
 
@@ -17,8 +17,7 @@ from cirrusmq_lambda.streams import read_record
 def handler(event: dict[str, Any], context: Context) -> dict[str, Any]:
     records = [read_record(record) for record in event["Records"]]
     counted = meter(bootstrap.service(), records)
-    if counted.dead_letters:
-        tell("DeadLetters", MetricUnit.Count, counted.dead_letters)
+    figures.tell(figures.happened(counted.happened))
     left = event["Records"][counted.records :]
     # The stream delivers again from the first failure on.
     failures = [{"itemIdentifier": record["dynamodb"]["SequenceNumber"]} for record in left[:1]]

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from cirrusmq_lambda.loading import finish_loading
+from cirrusmq.maintenance.backlogs import read_backlogs
 from cirrusmq.maintenance.sweep import sweep
+from cirrusmq.runtime.isolation import apart_from_others
 from cirrusmq.wiring import bootstrap
 from cirrusmq.wiring.attempts import patient
+from cirrusmq_lambda import figures
 from cirrusmq_lambda.http import Context
-from cirrusmq_lambda.observability import MetricUnit, tell
 
 SAVE_MS = 40_000
 """Kept back: a part that is out of time ends what it is at."""
@@ -17,12 +20,20 @@ SAVE_MS = 40_000
 
 @patient()
 def handler(event: dict[str, Any], context: Context) -> None:
-    swept = sweep(bootstrap.service(), context.get_remaining_time_in_millis() - SAVE_MS)
-    tell("StuckSchedules", MetricUnit.Count, swept.stuck)
-    tell("OldestMessageAge", MetricUnit.Seconds, swept.oldest_age_ms // 1000)
+    core = bootstrap.service()
+    swept = sweep(core, context.get_remaining_time_in_millis() - SAVE_MS)
+    told: dict[figures.Figure, float] = {
+        figures.STUCK: swept.stuck,
+        figures.OLDEST: swept.oldest_age_ms // 1000,
+        figures.BEHIND: swept.behind_ms // 1000,
+    }
     if swept.undecided:
-        tell("UndecidedHalfMessages", MetricUnit.Count, swept.undecided)
-    tell("SweepBehind", MetricUnit.Seconds, swept.behind_ms // 1000)
+        told[figures.UNDECIDED] = swept.undecided
+    figures.tell(told)
+    if figures.wanted():
+        with apart_from_others("backlogs could not be read for the figures"):
+            backlogs = read_backlogs(core, int(os.environ.get("MEASURED_BACKLOGS") or 0))
+            figures.tell(figures.kept(backlogs))
 
 
 finish_loading()

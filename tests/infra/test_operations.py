@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import re
-from pathlib import Path
 from typing import Any
 
 import pytest
 
+from cirrusmq_lambda import figures
 from cirrusmq_local.cloud.template import Template
 
 OWN = "CirrusMQ/cirrusmq"
@@ -16,7 +15,6 @@ OWN = "CirrusMQ/cirrusmq"
 HOOK = "CodeDeployHook_cirrusmq"
 DIALECTS = "cirrusmq-dialects"
 """In deployments that have them; its alarms are made with it."""
-TOLD = re.compile(r'\btell\(\s*"(\w+)"')
 # Each of these failures has an alarm, of any name.
 WATCHED = {
     ("AWS/ApiGateway", "5xx"),
@@ -30,14 +28,14 @@ WATCHED = {
     ("AWS/States", "ExecutionsFailed"),
     ("AWS/States", "ExecutionsSucceeded"),
     ("AWS/States", "ExecutionsTimedOut"),
-    (OWN, "Calls"),
-    (OWN, "DeadLetters"),
-    (OWN, "ErrorsLogged"),
-    (OWN, "OldestMessageAge"),
-    (OWN, "Refusals"),
-    (OWN, "StuckSchedules"),
-    (OWN, "SweepBehind"),
-    (OWN, "UndecidedHalfMessages"),
+    (OWN, "cirrusmq_calls_total"),
+    (OWN, "cirrusmq_messages_dead_lettered_total"),
+    (OWN, "cirrusmq_errors_logged_total"),
+    (OWN, "cirrusmq_oldest_message_age_seconds"),
+    (OWN, "cirrusmq_refusals_total"),
+    (OWN, "cirrusmq_stuck_schedules"),
+    (OWN, "cirrusmq_sweep_behind_seconds"),
+    (OWN, "cirrusmq_undecided_half_messages_total"),
 }
 
 
@@ -88,13 +86,8 @@ def test_every_alarm_is_told_and_says_what_it_means(alarms: dict[str, Any]) -> N
 
 
 def test_figures_of_our_own_are_those_that_the_functions_tell(
-    root: Path, resources: dict[str, Any], alarms: dict[str, Any]
+    resources: dict[str, Any], alarms: dict[str, Any]
 ) -> None:
-    told = {
-        name
-        for path in [*root.glob("functions/*/app.py"), *root.glob("layers/core/**/*.py")]
-        for name in TOLD.findall(path.read_text())
-    }
     filtered = {
         made["MetricName"]
         for held in of_type(resources, "AWS::Logs::MetricFilter").values()
@@ -103,9 +96,8 @@ def test_figures_of_our_own_are_those_that_the_functions_tell(
     watched = {
         name for alarm in alarms.values() for space, name, _ in metrics(alarm) if space == OWN
     }
-    assert watched == (told | filtered) - SHOWN_ALONE
-    assert filtered >= SHOWN_ALONE
-    assert not told & filtered
+    assert filtered == SHOWN_ALONE | {figure.name for figure in figures.LOGGED}
+    assert watched <= {figure.name for figure in (*figures.TOLD, *figures.LOGGED)}
 
 
 def test_functions_tell_their_figures_where_the_alarms_look(template: Template) -> None:
@@ -204,8 +196,8 @@ def test_the_dashboard_shows_what_there_is(resources: dict[str, Any], template: 
     assert len({(widget["x"], widget["y"]) for widget in widgets}) == len(widgets)
     for function in template.functions:
         assert f'"{function.name}"' in body or function.name == HOOK
-    for told in ("DeadLetters", "OldestMessageAge", "StuckSchedules", "SweepBehind"):
-        assert f'["{OWN}", "{told}"' in body or f'[".", "{told}"' in body
+    for told in ("messages_dead_lettered_total", "oldest_message_age_seconds", "stuck_schedules"):
+        assert f'"cirrusmq_{told}", {{"stat"' in body
 
 
 def test_calls_are_traced(document: dict[str, Any], resources: dict[str, Any]) -> None:

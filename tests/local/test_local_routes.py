@@ -52,6 +52,7 @@ class Stand:
             folder / "exports",
             {"sweep": lambda: self.ran.append("sweep")},
             self.turn_secret_over,
+            lambda accept: (f"asked for {accept}".encode(), "text/plain"),
             self._verify,
             lambda error, request_id: {"statusCode": 400, "code": error.code},
         )
@@ -179,6 +180,7 @@ def test_an_error_of_a_function_is_told(stand: Stand, tmp_path: Path) -> None:
         tmp_path,
         {"sweep": fail},
         stand.turn_secret_over,
+        lambda accept: (b"", ""),
         stand._verify,
         lambda e, r: {"code": e.detail},
     )

@@ -10,7 +10,19 @@ from tests.service.conftest import MakeQueue
 from tests.service.half import Producers
 from tests.service.topics import Schedules, TestTopic
 
+from cirrusmq_lambda import figures as declared
 from cirrusmq_local.testing import Subscriber, World
+
+STUCK, OLDEST, BEHIND, UNDECIDED = (
+    figure.name for figure in (declared.STUCK, declared.OLDEST, declared.BEHIND, declared.UNDECIDED)
+)
+KEPT, KEPT_BYTES, BACKLOG, LEFT_OUT = (
+    figure.name
+    for figure in (declared.KEPT, declared.KEPT_BYTES, declared.BACKLOG, declared.LEFT_OUT)
+)
+SENT, RECEIVED, DEAD_LETTERED, DELIVERED = (
+    declared.HAPPENED[kind].name for kind in ("sent", "received", "dead_lettered", "delivered")
+)
 
 
 class Figures:
@@ -19,6 +31,7 @@ class Figures:
     def __init__(self, world: World, capsys: pytest.CaptureFixture[str]) -> None:
         self.world = world
         self.capsys = capsys
+        self.units: dict[str, str] = {}
 
     def told(self, role: str) -> dict[str, float]:
         """The figures of one run of a function, or of a reader of the stream."""
@@ -27,15 +40,23 @@ class Figures:
             self.world.run(role)
         else:
             self.world.run_stream(role)
+        return self.logged()
+
+    def logged(self) -> dict[str, float]:
+        """The figures since the last look; one with dimensions has their values before its name."""
         found: dict[str, float] = {}
         for line in self.capsys.readouterr().out.splitlines():
             told: dict[str, Any] = json.loads(line)
+            if "_aws" not in told:
+                continue
             (described,) = told["_aws"]["CloudWatchMetrics"]
             assert described["Namespace"] == "CirrusMQ/test"
-            assert described["Dimensions"] in ([], [[]])
+            (dimensions,) = described["Dimensions"]
+            of = "/".join(told[name] for name in dimensions)
             for metric in described["Metrics"]:
                 (value,) = told[metric["Name"]]
-                found[metric["Name"]] = value
+                self.units[metric["Name"]] = metric["Unit"]
+                found[f"{of} {metric['Name']}".strip()] = value
         return found
 
 
@@ -45,12 +66,15 @@ def figures(
 ) -> Figures:
     monkeypatch.setenv("POWERTOOLS_METRICS_DISABLED", "false")
     monkeypatch.setenv("POWERTOOLS_METRICS_NAMESPACE", "CirrusMQ/test")
+    # As in the deployment, where it is what logs are by.
+    monkeypatch.setenv("POWERTOOLS_SERVICE_NAME", "cirrusmq")
     return Figures(world, capsys)
 
 
 def test_nothing_waits_and_nothing_is_stuck_in_an_empty_deployment(figures: Figures) -> None:
-    expected = {"StuckSchedules": 0, "OldestMessageAge": 0, "SweepBehind": 0}
-    assert figures.told("sweep") == expected
+    told = figures.told("sweep")
+    assert set(told.values()) == {0}
+    assert {STUCK, OLDEST, BEHIND, KEPT, KEPT_BYTES, LEFT_OUT} == told.keys()
 
 
 def test_half_messages_that_nobody_decided_are_counted_once(
@@ -63,8 +87,8 @@ def test_half_messages_that_nobody_decided_are_counted_once(
     assert len(producers.receive(visibility_timeout_seconds=1)) == 2
     world.clock.pass_seconds(2)
 
-    assert figures.told("sweep")["UndecidedHalfMessages"] == 2
-    assert "UndecidedHalfMessages" not in figures.told("sweep")
+    assert figures.told("sweep")[UNDECIDED] == 2
+    assert UNDECIDED not in figures.told("sweep")
 
 
 def test_the_age_is_that_of_the_oldest_message_which_nobody_took(
@@ -77,9 +101,9 @@ def test_the_age_is_that_of_the_oldest_message_which_nobody_took(
     first.send("younger still")
     world.clock.pass_seconds(10)
     world.settle()
-    assert figures.told("sweep")["OldestMessageAge"] == 110
+    assert figures.told("sweep")[OLDEST] == 110
     first.act("delete", *first.receive_all())
-    assert figures.told("sweep")["OldestMessageAge"] == 10
+    assert figures.told("sweep")[OLDEST] == 10
 
 
 @pytest.mark.parametrize("ordered", [False, True])
@@ -91,14 +115,14 @@ def test_what_is_held_or_purged_or_delayed_does_not_wait(
     queue.try_send([{"body": "x", **fields}])
     world.clock.pass_seconds(5)
     world.settle()
-    assert figures.told("sweep")["OldestMessageAge"] == 5
+    assert figures.told("sweep")[OLDEST] == 5
     held = queue.receive()
-    assert figures.told("sweep")["OldestMessageAge"] == 0
+    assert figures.told("sweep")[OLDEST] == 0
     queue.act("give-back", *held)
-    assert figures.told("sweep")["OldestMessageAge"] == 5
+    assert figures.told("sweep")[OLDEST] == 5
     assert queue.client.post(f"{queue.path}/purge").status in (200, 202)
     world.clock.pass_seconds(5)
-    assert figures.told("sweep")["OldestMessageAge"] == 0
+    assert figures.told("sweep")[OLDEST] == 0
 
 
 def test_receivers_and_pull_subscriptions_are_looked_at_too(
@@ -111,15 +135,15 @@ def test_receivers_and_pull_subscriptions_are_looked_at_too(
     world.clock.pass_seconds(7)
     queue.act("delete", *queue.receive_all())
     world.settle()
-    assert figures.told("sweep")["OldestMessageAge"] == 7
+    assert figures.told("sweep")[OLDEST] == 7
     queue.receive_all(receiver="audit")
     pull = topic.subscribe("pull", "pull")
     topic.publish("y")
     world.settle()
     world.clock.pass_seconds(3)
-    assert figures.told("sweep")["OldestMessageAge"] == 3
+    assert figures.told("sweep")[OLDEST] == 3
     pull.receive()
-    assert figures.told("sweep")["OldestMessageAge"] == 0
+    assert figures.told("sweep")[OLDEST] == 0
 
 
 def test_dead_letters_are_told_when_they_are_counted(
@@ -128,9 +152,9 @@ def test_dead_letters_are_told_when_they_are_counted(
     make_queue("dead")
     queue = make_queue("orders", dead_letter={"queue": "dead", "max_receives": 5})
     queue.send("a", "b", "c")
-    assert figures.told("meter") == {}
+    assert figures.told("meter") == {SENT: 3}
     queue.act("dead-letter", *queue.receive_all()[:2])
-    assert figures.told("meter") == {"DeadLetters": 2}
+    assert figures.told("meter") == {RECEIVED: 3, DEAD_LETTERED: 2}
     assert figures.told("meter") == {}
 
 
@@ -145,10 +169,66 @@ def test_a_retry_that_nobody_is_at_is_stuck_until_it_is_started_anew(
     subscriber.down()
     topic.publish("x")
     world.settle()
-    assert figures.told("sweep")["StuckSchedules"] == 0
+    assert figures.told("sweep")[STUCK] == 0
     world.clock.pass_seconds(3_600)
-    assert figures.told("sweep")["StuckSchedules"] == 1
+    assert figures.told("sweep")[STUCK] == 1
     subscriber.up()
     schedules.run_out()
     assert subscriber.times("x")
-    assert figures.told("sweep")["StuckSchedules"] == 0
+    assert figures.told("sweep")[STUCK] == 0
+
+
+def test_the_largest_backlogs_have_a_metric_each_and_the_others_are_counted(
+    world: World, make_queue: MakeQueue, figures: Figures, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number, name in enumerate(("small", "large", "middle")):
+        make_queue(name).send(*["hello"] * (2 + number * 5 % 3))
+    world.settle()
+    sums = {KEPT: 9, KEPT_BYTES: 45}
+    assert figures.told("sweep").items() >= (sums | {LEFT_OUT: 3}).items()
+    monkeypatch.setenv("MEASURED_BACKLOGS", "2")
+    told = figures.told("sweep")
+    assert told.items() >= (sums | {LEFT_OUT: 1}).items()
+    assert {name: value for name, value in told.items() if BACKLOG in name} == {
+        f"alice/queue/large {BACKLOG}": 4,
+        f"alice/queue/middle {BACKLOG}": 3,
+    }
+    assert world.client("alice").delete("/queues/large").status == 204
+    assert f"alice/queue/large {BACKLOG}" not in figures.told("sweep")
+
+
+def test_posts_are_counted_apart_from_what_they_deliver(
+    world: World, topic: TestTopic, subscriber: Subscriber, schedules: Schedules, figures: Figures
+) -> None:
+    topic.subscribe("web", "http", retry={"policy": "backoff"})
+    subscriber.down()
+    topic.publish("x")
+    world.settle()
+    subscriber.up()
+    schedules.run_out()
+    assert len(subscriber.times("x")) == 2
+    told = figures.logged()
+    assert {declared.ATTEMPTS.name: 1, DELIVERED: 1}.items() <= told.items()
+
+
+def test_every_figure_has_the_unit_and_the_name_that_it_is_declared_with(
+    world: World, make_queue: MakeQueue, figures: Figures
+) -> None:
+    make_queue("orders").send("x")
+    figures.told("meter")
+    figures.told("sweep")
+    assert len(figures.units) == 7
+    known = {figure.name: figure.unit for figure in declared.TOLD}
+    assert figures.units.items() <= known.items()
+    assert {unit for name, unit in known.items() if name.endswith("_seconds")} == {"Seconds"}
+
+
+def test_where_nobody_gets_figures_nothing_is_read_for_them(world: World) -> None:
+    world.run("sweep")
+    without = world.units(lambda: world.run("sweep"))[1]
+    declared.send_to(lambda values: None)
+    try:
+        reads = world.units(lambda: world.run("sweep"))[1]
+    finally:
+        declared.send_to(None)
+    assert reads - without == 8  # half a unit for each shard of the counters

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 import uuid
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
@@ -70,11 +71,14 @@ class Gateway:
         body_seconds: float = BODY_SECONDS,
         trouble: Callable[[], str | None] = lambda: None,
         urls: Mapping[str, str] | None = None,
+        note_call: Callable[[str, int, float], None] = lambda function, status, seconds: None,
     ) -> None:
         """`trouble` answers the reason for which calls fail now; None where none is known.
 
-        `urls`: the functions that have a URL of their own, by their names in it.
+        `urls`: the functions that have a URL of their own, by their names in it. `note_call` is
+        told of each answer: the function's folder (empty: none was called), status and seconds.
         """
+        self._note_call = note_call
         self._urls = {f"{URLS}/{name}": function for name, function in (urls or {}).items()}
         self._trouble = trouble
         self._router = router
@@ -88,9 +92,15 @@ class Gateway:
         """Answer one request."""
         request_id = str(uuid.uuid4())
         closing = False
+        began, role = time.monotonic(), ""
         try:
-            body = await self._read_body(scope, receive)
-            answer = await self._call(_request(scope, body), request_id)
+            request = _request(scope, await self._read_body(scope, receive))
+            found = self._find(request, request_id)
+            if found is None:
+                answer = Answer(status=404, headers=[], body=b"")
+            else:
+                role = self._functions.find(found[0]).folder.name
+                answer = await self._call(*found, request_id)
             reason = self._trouble() if answer.status >= 500 else None
             if reason is not None:
                 answer = self._refuse(Unavailable(reason), request_id)
@@ -101,12 +111,11 @@ class Gateway:
             closing = True
             answer = read_answer(self._problems(error, request_id))
         await self._send(answer, request_id, send, closing)
+        self._note_call(role, answer.status, time.monotonic() - began)
 
-    async def _call(self, request: Request, request_id: str) -> Answer:
-        found = self._find(request, request_id)
-        if found is None:
-            return Answer(status=404, headers=[], body=b"")
-        name, event, direct = found
+    async def _call(
+        self, name: str, event: dict[str, Any], direct: bool, request_id: str
+    ) -> Answer:
         running = asyncio.wrap_future(self._functions.call(name, event))
         timeout_seconds = self._functions.find(name).timeout_seconds
         try:

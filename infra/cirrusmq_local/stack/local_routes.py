@@ -1,4 +1,4 @@
-"""`/local/*`: the routes that only a stack on one machine has."""
+"""`/local/*` and `/metrics`: the routes that only a stack on one machine has."""
 
 from __future__ import annotations
 
@@ -32,6 +32,7 @@ ROUTES: Sequence[Route] = [
         ("POST", "/local/export"),
         ("POST", "/local/run/{name}"),
         ("POST", "/local/secret/rotate"),
+        ("GET", "/metrics"),
     )
 ]
 
@@ -63,6 +64,7 @@ class LocalRoutes:
         exports: Path,
         runs: Mapping[str, Callable[[], None]],
         turn_secret_over: Callable[[], Generations],
+        metrics: Callable[[str], tuple[bytes, str]],
         verify: Callable[[str | None], Caller],
         problems: Callable[[CirrusMQError, str], dict[str, Any]],
     ) -> None:
@@ -71,6 +73,7 @@ class LocalRoutes:
         self._exports = exports
         self._runs = runs
         self._turn_secret_over = turn_secret_over
+        self._metrics = metrics
         self._verify = verify
         self._problems = problems
 
@@ -96,6 +99,9 @@ class LocalRoutes:
                 return _json({"exports": self._export(_read_body(event))})
             case "POST /local/secret/rotate":
                 return self._rotate_secret()
+            case "GET /metrics":
+                content, content_type = self._metrics(event["headers"].get("accept", ""))
+                return _text(content.decode(), content_type)
         return self._run(event["pathParameters"]["name"])
 
     def _export(self, body: Mapping[str, Any]) -> dict[str, str]:
@@ -148,8 +154,8 @@ def _read_body(event: dict[str, Any]) -> Mapping[str, Any]:
 
 
 def _json(value: Any) -> dict[str, Any]:
-    return {
-        "statusCode": 200,
-        "headers": {"content-type": "application/json"},
-        "body": json.dumps(value),
-    }
+    return _text(json.dumps(value), "application/json")
+
+
+def _text(text: str, content_type: str) -> dict[str, Any]:
+    return {"statusCode": 200, "headers": {"content-type": content_type}, "body": text}

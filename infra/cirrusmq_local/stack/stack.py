@@ -16,6 +16,7 @@ from cirrusmq.access import keys
 from cirrusmq.base.errors import Unavailable
 from cirrusmq.base.timestamps import format_time
 from cirrusmq.wiring import bootstrap
+from cirrusmq_lambda import figures
 from cirrusmq_lambda.problems import problem
 from cirrusmq_local.bucket import Bucket
 from cirrusmq_local.cloud.aws import make_session
@@ -56,6 +57,7 @@ from cirrusmq_local.stack.gateway import URLS, Gateway
 from cirrusmq_local.stack.introduction import introduce
 from cirrusmq_local.stack.local_routes import FUNCTION_NAME, ROUTES, LocalRoutes
 from cirrusmq_local.stack.logfile import LogFile
+from cirrusmq_local.stack.metrics import Metrics, count_errors
 from cirrusmq_local.stack.recovery import release_posts
 from cirrusmq_local.stack.sealing_file import SealingFile
 from cirrusmq_local.stack.secret_file import SecretFile
@@ -163,6 +165,7 @@ class Stack:
         sealing = SealingFile(self._data.sealing)
         functions = self._load_functions(engine, bucket, sealing.key, ending)
         release_posts(bootstrap.service())
+        self._metrics = self._keep_metrics(engine, ending)
         pumps = self._make_pumps(engine, functions)
         repeaters = [
             Repeater(each, functions.run_in_turn, clock) for each in self._template.schedules
@@ -277,6 +280,13 @@ class Stack:
         self._executions = executions
         return functions
 
+    def _keep_metrics(self, engine: Engine, ending: contextlib.ExitStack) -> Metrics:
+        metrics = Metrics(engine.capacity)
+        ending.callback(count_errors(metrics))
+        figures.send_to(metrics.tell)
+        ending.callback(figures.send_to, None)
+        return metrics
+
     def _open_log(self, path: Path, ending: contextlib.ExitStack) -> LogFile:
         with naming(path):
             log = LogFile(path, failed=self._note_failure)
@@ -308,12 +318,13 @@ class Stack:
             self._data.exports,
             runs,
             lambda: self._secret.turn_over(self._clock.now_ms()),
+            self._metrics.render,
             lambda authorization: keys.verify(bootstrap.service(), authorization),
             problem,
         )
         function = Function(
             name=FUNCTION_NAME,
-            folder=Path(__file__).parent,
+            folder=Path(FUNCTION_NAME),
             handler="",
             timeout_seconds=30,
             memory_mb=128,
@@ -333,6 +344,7 @@ class Stack:
             *(router, functions, self._clock, problem),
             trouble=lambda: self._trouble.reason,
             urls=self._urls(),
+            note_call=self._metrics.note_call,
         )
         server = Server(gateway, self._host, self._port)
         chosen, self._port = self._port, server.port
@@ -352,6 +364,7 @@ class Stack:
         gateway = Gateway(
             *(Router(self._template.routes_of(DIALECT_API)), functions, self._clock, problem),
             trouble=lambda: self._trouble.reason,
+            note_call=self._metrics.note_call,
         )
         port = self._next_port if self._dialect_port is None else self._dialect_port
         try:

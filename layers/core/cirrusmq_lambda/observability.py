@@ -1,4 +1,4 @@
-"""Logs and figures of the functions.
+"""Logs of the functions.
 
 Powertools is imported by the first line that is logged, since most calls of a function log none:
 
@@ -14,11 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from aws_lambda_powertools import Logger
-    from aws_lambda_powertools.metrics import MetricUnit
 
     logger: Logger
 
-__all__ = ["MetricUnit", "logger", "tell"]
+__all__ = ["logger"]
 
 # At DEBUG these write whole requests: messages, and the deployment's secret. So they never do, with
 # any level of the root logger.
@@ -54,18 +53,4 @@ def _make_logger() -> Logger:
 def __getattr__(name: str) -> Any:
     if name == "logger":
         return _make_logger()
-    if name == "MetricUnit":
-        from aws_lambda_powertools.metrics import MetricUnit
-
-        return MetricUnit
     raise AttributeError(name)
-
-
-def tell(name: str, unit: MetricUnit, value: float) -> None:
-    """Log a figure as a metric, for CloudWatch's alarms and the dashboard."""
-    from aws_lambda_powertools.metrics import single_metric
-    from aws_lambda_powertools.metrics.functions import is_metrics_disabled
-
-    if not is_metrics_disabled():
-        with single_metric(name=name, unit=unit, value=value):
-            pass

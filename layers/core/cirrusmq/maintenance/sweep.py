@@ -21,7 +21,7 @@ from cirrusmq.queues import operations
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.isolation import apart_from_others
 from cirrusmq.runtime.store import key
-from cirrusmq.storage.counters import CounterPlace, read_counters
+from cirrusmq.storage.counters import read_all_counters
 from cirrusmq.subscriptions import delivery_state
 
 _ROUNDS = ("sweep", "rounds")
@@ -143,12 +143,7 @@ def _push_on(core: Core, deadline_ms: int, swept: Swept) -> bool:
 
 def _keeping(core: Core) -> set[str]:
     """Ids of all that keeps messages."""
-    keeping: set[str] = set()
-    place: CounterPlace | None = CounterPlace()
-    while place is not None:
-        counters, place = read_counters(core, place)
-        keeping.update(each.resource_id for each in counters if each.kept.messages)
-    return keeping
+    return {each.resource_id for each in read_all_counters(core) if each.kept.messages}
 
 
 def _visit(core: Core, deadline_ms: int, swept: Swept) -> bool:

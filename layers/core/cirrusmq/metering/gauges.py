@@ -5,16 +5,14 @@ Only resources that keep messages have a counter, and are read.
 
 from __future__ import annotations
 
-from cirrusmq.base.decoding import decode_json
 from cirrusmq.base.errors import QueueNotFound
 from cirrusmq.metering.meter import RECORD_SECONDS, usage_entry, usage_place
 from cirrusmq.metering.usage import Usage
 from cirrusmq.queues.queues import get_queue
-from cirrusmq.queues.resources import Resource
+from cirrusmq.queues.resources import Resource, find_existing
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import ConditionFailed, Item, key
 from cirrusmq.storage.counters import Counter, CounterPlace, Kept, walk
-from cirrusmq.storage.directory_keys import resource_place
 
 HOUR_MS = 3_600_000
 _DONE = ("gauges", "done")
@@ -61,10 +59,9 @@ def _note(core: Core, values: dict[str, int | str]) -> None:
 
 def _write_gauge(core: Core, counter: Counter, hour: int) -> None:
     resource_id, kept = counter.resource_id, counter.kept
-    item = core.store.get(core.tables.directory, *resource_place(resource_id))
-    if item is None or "expires_at" in item:  # deleted
+    resource = find_existing(core, resource_id)
+    if resource is None:
         return
-    resource = decode_json(item["document"]["S"], Resource)
     if kept.rewindable and not _rewinds(core, resource):
         kept = kept._replace(rewindable=0)
     entries = _entries(resource, kept, hour)

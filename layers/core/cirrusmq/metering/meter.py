@@ -10,14 +10,14 @@ of that batch; the counters change by the difference, in the same transaction:
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
-from operator import sub
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache, partial
+from operator import add, sub
+from typing import Any, NamedTuple, TypeAlias
 
 from cirrusmq.base.errors import Unavailable
 from cirrusmq.metering.fold import Folded, StreamRecord, fold
-from cirrusmq.metering.usage import Usage
+from cirrusmq.metering.usage import Kind, Usage
 from cirrusmq.queues.resources import Resource, find_resource
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import Item, TransactionRefused, key
@@ -27,25 +27,31 @@ from cirrusmq.storage.shards import shard_key
 RECORD_SECONDS = 40 * 86_400
 _TRIES = 5
 
+Resources: TypeAlias = Callable[[str], Resource]
+"""Finds a resource by its id."""
+
 
 class Metered(NamedTuple):
     """The part of a batch that was counted."""
 
     records: int
     """From the first on."""
-    dead_letters: int
+    happened: Mapping[tuple[Resource, Kind], Usage]
+    """What happened to messages, by resource and kind."""
 
 
 def meter(core: Core, records: Sequence[StreamRecord]) -> Metered:
     """Count a batch, or as much of it as fits into a transaction."""
     if not records:
-        return Metered(0, 0)
-    folded = fold(records, partial(_resource, core))
-    _write(core, records[0].event_id, folded)
-    dead_letters = sum(
-        usage.messages for place, usage in folded.usage.items() if place.kind == "dead_lettered"
-    )
-    return Metered(folded.records, dead_letters)
+        return Metered(0, {})
+    resource_of: Resources = cache(partial(_resource, core))
+    folded = fold(records, resource_of)
+    _write(core, records[0].event_id, folded, resource_of)
+    happened: dict[tuple[Resource, Kind], Usage] = {}
+    for place, usage in folded.usage.items():
+        what = resource_of(place.source_id), place.kind
+        happened[what] = Usage(*map(add, happened.get(what, Usage()), usage))
+    return Metered(folded.records, happened)
 
 
 def _resource(core: Core, source_id: str) -> Resource:
@@ -73,13 +79,13 @@ def usage_place(event_id: str) -> tuple[str, str]:
     return shard_key("U", event_id), event_id
 
 
-def _write(core: Core, event_id: str, folded: Folded) -> None:
+def _write(core: Core, event_id: str, folded: Folded, resource_of: Resources) -> None:
     pk, sk = usage_place(event_id)
     item: Item = {
         **key(pk, sk),
         "records": {
             "L": [
-                usage_entry(_resource(core, place.source_id), place.kind, place.minute, usage)
+                usage_entry(resource_of(place.source_id), place.kind, place.minute, usage)
                 for place, usage in sorted(folded.usage.items())
                 if any(usage)
             ]

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from cirrusmq.base.decoding import decode_json
 from cirrusmq.runtime.core import Core
 from cirrusmq.storage import directory
 from cirrusmq.storage.directory_keys import resource_place
@@ -32,6 +33,14 @@ def expire_resource(core: Core, resource_id: str, resource: Resource) -> dict[st
     """A transaction's write of a deleted resource: its id is known for 60 days more."""
     expires_at = core.now_ms() // 1000 + _KEPT_SECONDS
     return directory.put(core, resource_place(resource_id), resource, expires_at=expires_at)
+
+
+def find_existing(core: Core, resource_id: str) -> Resource | None:
+    """The resource of this id as it is now; None where it was deleted."""
+    item = core.store.get(core.tables.directory, *resource_place(resource_id))
+    if item is None or "expires_at" in item:
+        return None
+    return decode_json(item["document"]["S"], Resource)
 
 
 def find_resource(core: Core, resource_id: str) -> Resource | None:

@@ -14,7 +14,7 @@ it stores its messages.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import msgspec
@@ -123,6 +123,14 @@ def read_counters(core: Core, place: CounterPlace) -> tuple[list[Counter], Count
         return found, CounterPlace(place.shard, last["sk"]["S"])
     following = place.shard + 1
     return found, CounterPlace(following) if following < len(shards) else None
+
+
+def read_all_counters(core: Core) -> Iterator[Counter]:
+    """Every counter, page by page."""
+    place: CounterPlace | None = CounterPlace()
+    while place is not None:
+        counters, place = read_counters(core, place)
+        yield from counters
 
 
 def remove_empty(core: Core, resource_id: str) -> None:

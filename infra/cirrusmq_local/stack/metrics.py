@@ -1,0 +1,209 @@
+"""`GET /metrics`: the figures that functions told, and those of this machine, for Prometheus.
+
+A scrape reads nothing of the store: it shows what was told last, as CloudWatch does. The sweep
+tells once a minute, the meter up to a minute after what it counts.
+"""
+
+from __future__ import annotations
+
+import bisect
+import logging
+import os
+import threading
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from cirrusmq.queues.resources import Resource
+from cirrusmq_lambda import figures
+from cirrusmq_lambda.figures import Figure, Values
+
+if TYPE_CHECKING:
+    from prometheus_client import CollectorRegistry
+    from prometheus_client.core import Metric
+
+MOST_RESOURCES = 1_000
+"""With labels of their own; the others are counted together."""
+OTHERS = Resource(account="", kind="", name="(others)")
+BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+"""Seconds. A receive may wait for 30."""
+
+SECONDS = Figure("cirrusmq_call_seconds", "Time from a call to its answer, waits included.")
+READS = Figure("cirrusmq_read_units_total", "Read units of DynamoDB that calls consumed.")
+WRITES = Figure("cirrusmq_write_units_total", "Write units of DynamoDB that calls consumed.")
+ONE_MACHINE = (SECONDS, READS, WRITES)
+"""In an account AWS itself has these: Latency of AWS/ApiGateway, Consumed…Units of AWS/DynamoDB."""
+
+
+class Metrics:
+    """Keeps figures from the stack's start on. Its methods may be called by any thread.
+
+    `capacity` answers the units consumed so far, as `/local/capacity` does.
+    """
+
+    def __init__(self, capacity: Callable[[], Mapping[str, Any]]) -> None:
+        self._capacity = capacity
+        self._lock = threading.Lock()
+        self._values: dict[Figure, dict[Resource | None, float]] = defaultdict(dict)
+        self._shown: dict[tuple[Figure, Resource | None], float] = {}
+        """Of what only grows: a move between messages takes back what is counted again."""
+        self._resources: set[Resource] = set()
+        """Those with labels of their own in what only grows."""
+        self._calls: dict[tuple[str, int], int] = defaultdict(int)
+        self._durations: dict[str, list[int]] = defaultdict(lambda: [0] * (len(BUCKETS) + 1))
+        self._seconds: dict[str, float] = defaultdict(float)
+        self._errors = 0
+        self._registry: CollectorRegistry | None = None
+
+    def tell(self, values: Values) -> None:
+        """Take figures from a function."""
+        with self._lock:
+            for figure, value in values.items():
+                if figure.counts:
+                    self._add(figure, value)
+                elif isinstance(value, Mapping):
+                    self._values[figure] = dict(value)
+                else:
+                    self._values[figure] = {None: value}
+
+    def note_call(self, function: str, status: int, seconds: float) -> None:
+        """Count a call that was answered; `function`: its folder's name."""
+        with self._lock:
+            self._calls[function, status] += 1
+            self._durations[function][bisect.bisect_left(BUCKETS, seconds)] += 1
+            self._seconds[function] += seconds
+
+    def note_error(self) -> None:
+        """Count an error in a log."""
+        with self._lock:
+            self._errors += 1
+
+    def render(self, accept: str) -> tuple[bytes, str]:
+        """The figures in the format that `accept` asks for, and its content type."""
+        # A twelfth of a second that no start waits for.
+        from prometheus_client import CollectorRegistry, PlatformCollector, ProcessCollector
+        from prometheus_client.exposition import choose_encoder
+
+        if self._registry is None:
+            self._registry = CollectorRegistry()
+            self._registry.register(self)
+            ProcessCollector(registry=self._registry)
+            PlatformCollector(registry=self._registry)
+        encode, content_type = choose_encoder(accept)
+        return encode(self._registry), content_type
+
+    def describe(self) -> Iterable[Metric]:
+        """Nothing: what there is only collecting shows."""
+        return ()
+
+    def collect(self) -> Iterable[Metric]:
+        """All figures now, for `prometheus_client`."""
+        with self._lock:
+            yield from self._told()
+            yield from self._served()
+        units = self._capacity()["by_table"]
+        for figure, kind in ((READS, "read_units"), (WRITES, "write_units")):
+            rows = {(table,): float(each[kind]) for table, each in units.items()}
+            yield _family(figure, ("table",), rows)
+
+    def _add(self, figure: Figure, value: float | Mapping[Resource, float]) -> None:
+        held = self._values[figure]
+        if not isinstance(value, Mapping):
+            held[None] = held.get(None, 0) + value
+            return
+        for resource, number in value.items():
+            place = self._place(resource)
+            held[place] = held.get(place, 0) + number
+
+    def _place(self, resource: Resource) -> Resource:
+        if resource not in self._resources:
+            if len(self._resources) >= MOST_RESOURCES:
+                return OTHERS
+            self._resources.add(resource)
+        return resource
+
+    def _told(self) -> Iterable[Metric]:
+        names = tuple(figures.labels(OTHERS))
+        for figure in figures.TOLD:
+            held = self._held(figure)
+            if figure.by_resource or figure in _BY_RESOURCE:
+                rows = {
+                    tuple(figures.labels(resource).values()): number
+                    for resource, number in held.items()
+                    if resource is not None
+                }
+                yield _family(figure, names, rows)
+            elif held or figure.counts:
+                yield _family(figure, (), {(): held.get(None, 0.0)})
+
+    def _held(self, figure: Figure) -> Mapping[Resource | None, float]:
+        held = self._values.get(figure, {})
+        if not figure.counts:
+            return held
+        for place, number in held.items():
+            self._shown[figure, place] = max(number, self._shown.get((figure, place), 0.0))
+        return {place: self._shown[figure, place] for place in held}
+
+    def _served(self) -> Iterable[Metric]:
+        from prometheus_client.core import HistogramMetricFamily
+
+        calls = {(name, str(status)): float(n) for (name, status), n in self._calls.items()}
+        yield _family(figures.CALLS, ("function", "status"), calls)
+        refused: dict[tuple[str, ...], float] = dict.fromkeys(((name,) for name, _ in calls), 0.0)
+        for (name, status), number in self._calls.items():
+            if 400 <= status < 500 and status != 429:
+                refused[name,] += number
+        yield _family(figures.REFUSALS, ("function",), refused)
+        yield _family(figures.ERRORS, (), {(): float(self._errors)})
+        seconds = HistogramMetricFamily(SECONDS.name, SECONDS.help, labels=["function"])
+        for name, counts in self._durations.items():
+            below, buckets = 0, []
+            for bound, count in zip((*BUCKETS, float("inf")), counts, strict=True):
+                below += count
+                buckets.append(("+Inf" if bound == float("inf") else str(bound), float(below)))
+            seconds.add_metric([name], buckets, self._seconds[name])
+        yield seconds
+
+
+class _ErrorCounter(logging.Handler):
+    """Counts the errors that are logged, each once: also below several loggers."""
+
+    def __init__(self, metrics: Metrics) -> None:
+        super().__init__(logging.ERROR)
+        self._metrics = metrics
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Count it."""
+        if not hasattr(record, "counted"):
+            record.counted = True
+            self._metrics.note_error()
+
+
+def count_errors(metrics: Metrics) -> Callable[[], None]:
+    """Count errors from now on, of functions and of the stack; the result ends that."""
+    counter = _ErrorCounter(metrics)
+    # Powertools keeps the functions' lines from the root's handlers.
+    loggers = logging.root, logging.getLogger(os.environ["POWERTOOLS_SERVICE_NAME"])
+    for logger in loggers:
+        logger.addHandler(counter)
+
+    def end() -> None:
+        for logger in loggers:
+            logger.removeHandler(counter)
+
+    return end
+
+
+_BY_RESOURCE = frozenset((*figures.HAPPENED.values(), figures.ATTEMPTS))
+
+
+def _family(
+    figure: Figure, labels: tuple[str, ...], rows: Mapping[tuple[str, ...], float]
+) -> Metric:
+    from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+
+    kind = CounterMetricFamily if figure.counts else GaugeMetricFamily
+    family = kind(figure.name, figure.help, labels=labels)
+    for values, number in rows.items():
+        family.add_metric(values, number)
+    return family

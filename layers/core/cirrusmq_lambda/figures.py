@@ -1,0 +1,185 @@
+"""The service's figures: their names, and telling them.
+
+A function tells a figure once. In an account that is a line of its log in the embedded metric
+format, which CloudWatch reads; on one machine the stack keeps it for `GET /metrics`. The names are
+the same, and are those that Prometheus asks for: a unit at the end, `_total` for what only grows.
+
+    tell ──┬── in an account ──> a line of the log ──> CloudWatch's metrics
+           └── one machine ────> the stack ──────────> GET /metrics
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Literal, TypeAlias, get_args
+
+import msgspec
+
+from cirrusmq.maintenance.backlogs import Backlogs
+from cirrusmq.metering.usage import Kind, Usage
+from cirrusmq.queues.resources import Resource
+
+Unit: TypeAlias = Literal["Count", "Seconds", "Bytes"]
+
+
+class Figure(msgspec.Struct, frozen=True):
+    """A figure, as CloudWatch and Prometheus know it."""
+
+    name: str
+    help: str
+    unit: Unit = "Count"
+    by_resource: bool = False
+    """Whether CloudWatch, too, has it by account, kind and name: each resource is a metric there,
+    at $0.30 a month."""
+
+    @property
+    def counts(self) -> bool:
+        """Whether it only grows: CloudWatch is told what came to it, Prometheus shows the sum."""
+        return self.name.endswith("_total")
+
+
+_HAPPENED: Mapping[Kind, str] = {
+    "sent": "Messages sent to queues.",
+    "received": "Receipts given for messages: one that comes again is counted again.",
+    "deleted": "Messages deleted by their consumers, or cancelled.",
+    "expired": "Messages that nobody deleted while they lived.",
+    "dead_lettered": "Messages that became dead letters.",
+    "published": "Messages published to topics.",
+    "delivered": "Copies for subscriptions: put into a group, or taken by a URL.",
+    "dropped": "Messages given up where there is no dead-letter queue.",
+    "rewound": "Messages that a rewind brought back.",
+}
+HAPPENED: Mapping[Kind, Figure] = {
+    kind: Figure(f"cirrusmq_messages_{kind}_total", _HAPPENED[kind]) for kind in get_args(Kind)
+}
+"""By the kinds of usage records; up to a minute late, as these are."""
+ATTEMPTS = Figure("cirrusmq_post_attempts_total", "Posts to URLs, those that failed among them.")
+
+OLDEST = Figure(
+    "cirrusmq_oldest_message_age_seconds",
+    "Age of the oldest message that could be received and is not.",
+    "Seconds",
+)
+KEPT = Figure("cirrusmq_kept_messages", "Messages that are stored, in any state.")
+KEPT_BYTES = Figure("cirrusmq_kept_bytes", "Bytes of the messages that are stored.", "Bytes")
+BACKLOG = Figure(
+    "cirrusmq_backlog_messages",
+    "Messages of a queue, receiver or subscription, of those that have the most.",
+    by_resource=True,
+)
+LEFT_OUT = Figure(
+    "cirrusmq_backlogs_left_out",
+    "Queues, receivers and subscriptions with messages that cirrusmq_backlog_messages leaves out.",
+)
+STUCK = Figure("cirrusmq_stuck_schedules", "Subscriptions whose retries had no worker.")
+UNDECIDED = Figure(
+    "cirrusmq_undecided_half_messages_total",
+    "Half messages rolled back because their producers did not decide in time.",
+)
+BEHIND = Figure(
+    "cirrusmq_sweep_behind_seconds",
+    "Time since the part of the sweep that is furthest behind finished.",
+    "Seconds",
+)
+TOLD = (
+    *HAPPENED.values(),
+    *(ATTEMPTS, OLDEST, KEPT, KEPT_BYTES, BACKLOG, LEFT_OUT, STUCK, UNDECIDED, BEHIND),
+)
+"""The figures that functions tell."""
+
+CALLS = Figure("cirrusmq_calls_total", "Calls of the HTTP API.")
+REFUSALS = Figure("cirrusmq_refusals_total", "Calls answered 4xx, but for 429.")
+ERRORS = Figure("cirrusmq_errors_logged_total", "Errors in the functions' logs.")
+LOGGED = (CALLS, REFUSALS, ERRORS)
+"""Figures that are counted in logs: in an account by filters on these (infra/rollouts)."""
+
+Values: TypeAlias = Mapping[Figure, float | Mapping[Resource, float]]
+"""Figures with their values; by resource, all that have one now."""
+Sink: TypeAlias = Callable[[Values], None]
+
+
+def happened(usage: Mapping[tuple[Resource, Kind], Usage]) -> Values:
+    """What happened to messages, as figures."""
+    values: dict[Figure, dict[Resource, float]] = {}
+    for (resource, kind), each in usage.items():
+        for figure, number in ((HAPPENED[kind], each.messages), (ATTEMPTS, each.attempts)):
+            if number:
+                values.setdefault(figure, {})[resource] = number
+    return values
+
+
+def kept(backlogs: Backlogs) -> Values:
+    """What is stored, as figures."""
+    return {
+        KEPT: backlogs.messages,
+        KEPT_BYTES: backlogs.bytes,
+        BACKLOG: backlogs.largest,
+        LEFT_OUT: backlogs.left_out,
+    }
+
+
+class _Telling:
+    sink: Sink | None = None
+
+
+def send_to(sink: Sink | None) -> None:
+    """Have figures go to `sink` instead of into logs; None: into logs again."""
+    _Telling.sink = sink
+
+
+def wanted() -> bool:
+    """Whether anybody gets figures, so that reading for them is worth its units."""
+    if _Telling.sink is not None:
+        return True
+    from aws_lambda_powertools.metrics.functions import is_metrics_disabled
+
+    return not is_metrics_disabled()
+
+
+def tell(values: Values) -> None:
+    """Tell figures, if anybody gets them."""
+    if values and wanted():
+        (_Telling.sink or _log)(values)
+
+
+def _log(values: Values) -> None:
+    """A line with all that have no dimensions, and one for each resource."""
+    _log_line(
+        {
+            figure: sum(value.values()) if isinstance(value, Mapping) else value
+            for figure, value in values.items()
+            if not figure.by_resource
+        },
+        None,
+    )
+    by_resource: dict[Resource, dict[Figure, float]] = {}
+    for figure, value in values.items():
+        if figure.by_resource and isinstance(value, Mapping):
+            for resource, number in value.items():
+                by_resource.setdefault(resource, {})[figure] = number
+    for resource, numbers in by_resource.items():
+        _log_line(numbers, resource)
+
+
+def _log_line(values: Mapping[Figure, float], resource: Resource | None) -> None:
+    # Powertools is imported by the first figure: most functions tell none.
+    from aws_lambda_powertools.metrics.provider.cloudwatch_emf.cloudwatch import (
+        AmazonCloudWatchEMFProvider,
+    )
+
+    if not values:
+        return
+    # A service, which it else takes from the environment, would be a dimension: the alarms, which
+    # name none, would see nothing.
+    line = AmazonCloudWatchEMFProvider(service="")
+    if resource is not None:
+        for name, value in labels(resource).items():
+            line.add_dimension(name, value)
+    for figure, number in values.items():
+        line.add_metric(figure.name, figure.unit, number)
+    line.flush_metrics()
+
+
+def labels(resource: Resource) -> dict[str, str]:
+    """The labels, or dimensions, of a resource's figure."""
+    return {"account": resource.account, "kind": resource.kind, "name": resource.name}
