@@ -29,7 +29,7 @@ import cirrusmq, cirrusmq_dialects, cirrusmq_lambda, cirrusmq_local
 
 for package in (cirrusmq, cirrusmq_dialects, cirrusmq_lambda, cirrusmq_local):
     for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
-        if not module.name.endswith("__main__"):
+        if not module.name.endswith(("__main__", "pytest_plugin")):
             importlib.import_module(module.name)
 
 from cirrusmq_local.stack.stack import Stack

@@ -20,7 +20,7 @@ SHOWN_BY_AWS = {"Latency", "ConsumedReadCapacityUnits", "ConsumedWriteCapacityUn
 
 @pytest.fixture(scope="module")
 def scraped() -> Iterator[set[str]]:
-    """The metrics that a service of one machine shows after its first minute, with samples or none."""
+    """The metrics that a service of one machine shows, those without a sample among them."""
     world = World()
     metrics = Metrics(world.engine.capacity)
     figures.send_to(metrics.tell)

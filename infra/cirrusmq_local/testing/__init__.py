@@ -31,6 +31,13 @@ it, and when the service sleeps: a long poll ends at once. `world.run("sweep")` 
 of the template that a schedule would. Nothing opens a port or a file; one world does not see
 another.
 
+`Service` has a world and the client library's `Client` of it, and gives a handler what a `Consumer`
+would give it; pytest has it as the fixture `cirrusmq`, wherever this package is installed:
+
+    def test_an_order_is_handled(cirrusmq):
+        cirrusmq.client.create_queue("orders")
+        ...  # send; cirrusmq.consume("orders", handle); cirrusmq.pass_seconds(60)
+
 A `Subscriber` also listens by HTTP, for a service that runs (`cirrusmq up`):
 
     with Subscriber() as subscriber:
@@ -48,6 +55,7 @@ from cirrusmq_local.testing.subscriber import Answer, Delivery, Subscriber
 from cirrusmq_local.testing.webhooks import is_signed, read_secret
 
 if TYPE_CHECKING:
+    from cirrusmq_local.testing.service import Service
     from cirrusmq_local.testing.world import Client, Posting, Reply, World
 
 __all__ = [
@@ -58,6 +66,7 @@ __all__ = [
     "ManualClock",
     "Posting",
     "Reply",
+    "Service",
     "Subscriber",
     "World",
     "is_signed",
@@ -69,6 +78,10 @@ def __getattr__(name: str) -> Any:
     """The world takes seconds to import, which `cirrusmq listen` would wait for in vain."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name == "Service":
+        from cirrusmq_local.testing.service import Service
+
+        return Service
     from cirrusmq_local.testing import world
 
     return getattr(world, name)
