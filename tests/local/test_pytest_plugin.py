@@ -69,7 +69,10 @@ def test_a_handler_that_fails_gets_the_message_again_by_the_retry_policy(
     cirrusmq: Service, caplog: pytest.LogCaptureFixture
 ) -> None:
     client = cirrusmq.client
-    client.create_queue("orders", {"retry": {"policy": "custom", "waits": [30, 30]}})
+    client.create_queue("dead")
+    letters = {"queue": "dead", "max_receives": 3}
+    again_after_30_s = {"policy": "custom", "waits": [30, 30]}
+    client.create_queue("orders", {"retry": again_after_30_s, "dead_letter": letters})
     Producer(client).send("orders", "soup")
 
     def fail(message: Received) -> None:

@@ -14,6 +14,7 @@ import typer
 from cirrusmq_client import CirrusMQError
 from cirrusmq_local.commands import (
     audit,
+    background,
     data,
     grants,
     keys,
@@ -31,6 +32,7 @@ from cirrusmq_local.commands import (
 from cirrusmq_local.commands.bench import bench
 from cirrusmq_local.commands.calls import hint_for
 from cirrusmq_local.commands.console import fail, tell
+from cirrusmq_local.commands.definitions import make_definitions, read_definitions
 from cirrusmq_local.commands.doctor import doctor
 from cirrusmq_local.commands.listen import listen
 from cirrusmq_local.commands.peeking import peek
@@ -71,6 +73,8 @@ app.add_typer(secret.secret, name="secret")
 app.command("audit")(audit.audit)
 app.command("bench")(bench)
 app.command("doctor")(doctor)
+app.command("wait")(background.wait)
+app.command("down")(background.down)
 
 
 @app.callback()
@@ -111,8 +115,20 @@ def up(
             " their messages as a Lambda function does. May be repeated."
         ),
     ] = None,
+    definitions: Annotated[
+        Path | None,
+        typer.Option(help="File of queues and topics to make before it is ready.", dir_okay=False),
+    ] = None,
+    wait: Annotated[
+        bool,
+        typer.Option("--wait", help="Start it in the background; return when it is ready."),
+    ] = False,
 ) -> None:
     """Start the whole service on this machine."""
+    if wait:
+        background.start([each for each in sys.argv[1:] if each != "--wait"], data)
+        return
+    declared = None if definitions is None else read_definitions(definitions)
     # The stack takes longer to import than most commands to run.
     from cirrusmq_local.cloud.cloudformation import TemplateError
     from cirrusmq_local.cloud.own_functions import OwnFunctionError, load_own
@@ -143,6 +159,12 @@ def up(
         fail(str(error))
     except TemplateError as error:
         fail(f"template.yaml: {error}")
+    if definitions is not None and declared is not None:
+        try:
+            make_definitions(definitions, declared, data)
+        except SystemExit:
+            stack.stop()
+            raise
     print(f"ready {stack.url}", file=console, flush=True)
     if stack.dialect_url is not None:
         print(f"dialects {stack.dialect_url}", file=console, flush=True)

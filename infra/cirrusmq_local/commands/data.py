@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, NoReturn, TextIO
 
@@ -76,11 +77,11 @@ def plan(
 
     Exits with 0; 1 where something cannot become what the file says; 2 where the file is wrong.
     """
-    declared = _read(file)
+    declared = read_file(file)
     with _client(data) as client:
-        made = _plan(client, file, declared, delete=delete, force=force)
+        made = make_plan_of(client, file, declared, delete=delete, force=force)
     _print(made, as_json)
-    _refuse_conflicts(made)
+    refuse_conflicts(made)
     if exit_code and made.steps:
         raise SystemExit(CHANGES)
 
@@ -104,11 +105,11 @@ def apply(
     Exits with 0 where all is as the file says; 1 where it is not, then it can be repeated; 2 where
     the file is wrong.
     """
-    declared = _read(file)
+    declared = read_file(file)
     with _client(data) as client:
-        made = _plan(client, file, declared, delete=delete, force=force)
+        made = make_plan_of(client, file, declared, delete=delete, force=force)
         _print(made, as_json)
-        _refuse_conflicts(made)
+        refuse_conflicts(made)
         if any(map(_makes_secret, made.steps)) and secrets is None:
             fail(
                 "new URLs get signing secrets, which are told once",
@@ -116,11 +117,25 @@ def apply(
             )
         if made.steps:
             ask(f"Do these {len(made.steps)} steps?", yes)
-            _apply(client, made, force, secrets, as_json)
+            apply_plan(client, made, force, secrets, lambda step: _tell_done(step, as_json))
         _tell_pending(client, declared, as_json)
 
 
-def _apply(client: Client, made: Plan, force: bool, secrets: Path | None, as_json: bool) -> None:
+def _tell_done(step: Step, as_json: bool) -> None:
+    if as_json:
+        print_json({"done": step_json(step)})
+    else:
+        print(show(f"done {step_line(step)}"), flush=True)
+
+
+def apply_plan(
+    client: Client,
+    made: Plan,
+    force: bool,
+    secrets: Path | None,
+    report: Callable[[Step], None],
+) -> None:
+    """Do the steps, and report each; signing secrets go to a file. Exits with 1 where one fails."""
     if secrets is not None:
         _check_writable(secrets)
     for number, step in enumerate(made.steps):
@@ -128,10 +143,7 @@ def _apply(client: Client, made: Plan, force: bool, secrets: Path | None, as_jso
             secret = apply_step(client, step, force=force)
         except Stopped as stopped:
             _tell_stopped(made, number, stopped)
-        if as_json:
-            print_json({"done": step_json(step)})
-        else:
-            print(show(f"done {step_line(step)}"), flush=True)
+        report(step)
         if _makes_secret(step):
             _keep_secret(step.place, secret, secrets)
 
@@ -169,9 +181,15 @@ def _tell_pending(client: Client, declared: dict[Place, Declared], as_json: bool
             print(f"pending {show(str(place))}: its endpoint has not confirmed yet", flush=True)
 
 
-def _plan(
-    client: Client, file: Path, declared: dict[Place, Declared], *, delete: bool, force: bool
+def make_plan_of(
+    client: Client,
+    file: Path,
+    declared: dict[Place, Declared],
+    *,
+    delete: bool = False,
+    force: bool = False,
 ) -> Plan:
+    """The steps to what a file declares."""
     found = account.read_account(client)
     try:
         return make_plan(
@@ -185,7 +203,8 @@ def _plan(
         _refuse_file(file, error)
 
 
-def _read(file: Path) -> dict[Place, Declared]:
+def read_file(file: Path) -> dict[Place, Declared]:
+    """What a file declares; exits with 2 where it is wrong, a line for each fault."""
     try:
         return document.parse(file.read_text(encoding="utf-8"))
     except OSError as error:
@@ -203,7 +222,8 @@ def _refuse_file(file: Path, error: BadFile) -> NoReturn:
     raise SystemExit(BAD_FILE)
 
 
-def _refuse_conflicts(made: Plan) -> None:
+def refuse_conflicts(made: Plan) -> None:
+    """Exit with 1 where something cannot become what the file says."""
     if made.conflicts:
         places = ", ".join(str(conflict.place) for conflict in made.conflicts)
         fail(f"cannot become what the file says: {places}", "the lines with ! say why")

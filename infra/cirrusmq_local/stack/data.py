@@ -110,6 +110,22 @@ class DataFolder:
         write_private(self.connection, json.dumps(connection, indent=2) + "\n")
 
 
+def owner(path: Path) -> int | None:
+    """The process whose stack has a data folder; None where none has, however it ended."""
+    try:
+        held = os.open(path / "lock", os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(held, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        written = os.read(held, 20).decode(errors="replace").strip()
+        return int(written) if written.isdigit() else None
+    finally:
+        os.close(held)
+    return None
+
+
 def read_connection(path: Path) -> dict[str, Any] | None:
     """The connection in a file, or None where there is no such file.
 

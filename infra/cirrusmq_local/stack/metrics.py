@@ -12,7 +12,7 @@ import os
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from cirrusmq.queues.resources import Resource
 from cirrusmq_lambda import figures
@@ -27,6 +27,9 @@ MOST_RESOURCES = 1_000
 OTHERS = Resource(account="", kind="", name="(others)")
 BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 """Seconds. A receive may wait for 30."""
+
+Rows: TypeAlias = Mapping[tuple[str, ...], float]
+"""Values of a figure, by those of its labels."""
 
 SECONDS = Figure("cirrusmq_call_seconds", "Time from a call to its answer, waits included.")
 READS = Figure("cirrusmq_read_units_total", "Read units of DynamoDB that calls consumed.")
@@ -62,7 +65,7 @@ class Metrics:
                 if figure.counts:
                     self._add(figure, value)
                 elif isinstance(value, Mapping):
-                    self._values[figure] = dict(value)
+                    self._values[figure] = {place: each for place, each in value.items()}
                 else:
                     self._values[figure] = {None: value}
 
@@ -103,7 +106,7 @@ class Metrics:
             yield from self._served()
         units = self._capacity()["by_table"]
         for figure, kind in ((READS, "read_units"), (WRITES, "write_units")):
-            rows = {(table,): float(each[kind]) for table, each in units.items()}
+            rows: Rows = {(table,): float(each[kind]) for table, each in units.items()}
             yield _family(figure, ("table",), rows)
 
     def _add(self, figure: Figure, value: float | Mapping[Resource, float]) -> None:
@@ -147,9 +150,9 @@ class Metrics:
     def _served(self) -> Iterable[Metric]:
         from prometheus_client.core import HistogramMetricFamily
 
-        calls = {(name, str(status)): float(n) for (name, status), n in self._calls.items()}
+        calls: Rows = {(name, str(status)): float(n) for (name, status), n in self._calls.items()}
         yield _family(figures.CALLS, ("function", "status"), calls)
-        refused: dict[tuple[str, ...], float] = dict.fromkeys(((name,) for name, _ in calls), 0.0)
+        refused: dict[tuple[str, ...], float] = {(name,): 0.0 for name, _ in self._calls}
         for (name, status), number in self._calls.items():
             if 400 <= status < 500 and status != 429:
                 refused[name,] += number
@@ -197,9 +200,7 @@ def count_errors(metrics: Metrics) -> Callable[[], None]:
 _BY_RESOURCE = frozenset((*figures.HAPPENED.values(), figures.ATTEMPTS))
 
 
-def _family(
-    figure: Figure, labels: tuple[str, ...], rows: Mapping[tuple[str, ...], float]
-) -> Metric:
+def _family(figure: Figure, labels: tuple[str, ...], rows: Rows) -> Metric:
     from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
     kind = CounterMetricFamily if figure.counts else GaugeMetricFamily

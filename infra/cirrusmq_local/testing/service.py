@@ -78,11 +78,11 @@ class Service:
         while len(given) < most:
             size = 1 if upkeep.ordered else min(BATCH, most - len(given))
             messages = self.client.receive(shared, size, wait_seconds=0)
+            if not messages:
+                break
             held = leases.add(messages)
             settler.settle(zip(held, run(handle(messages)), strict=True))
             given += messages
-            if len(messages) < size:
-                break
         return given
 
     def close(self) -> None:
