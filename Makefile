@@ -52,7 +52,7 @@ define make_venv
 endef
 
 .PHONY: help install up test lint hooks types pytest pytest-spark pytest-others pytest-long compiled tools check-long
-.PHONY: mutants template job-zip openapi bench report clean
+.PHONY: mutants template job-zip wheels openapi bench report clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -167,6 +167,10 @@ template: install $(SAM_VENV)/.installed $(CHECKOV_VENV)/.installed ## the templ
 
 job-zip: install ## what the report jobs take along to EMR, into build/jobs
 	@$(BIN)/python -m infra.job_zip build/jobs
+
+wheels: $(VENV)/.up ## the packages cirrusmq-client and cirrusmq, into build/wheels
+	@rm -rf build/wheels
+	@$(BIN)/python -m infra.wheels build/wheels
 
 openapi: install ## the document of the HTTP contract and the client's types, anew
 	@$(BIN)/python -m infra.openapi

@@ -1,4 +1,5 @@
-"""cfn-lint and checkov on the templates as CloudFormation gets them: only reasoned findings."""
+"""cfn-lint and checkov on the templates as CloudFormation gets them, and checkov on the Dockerfile:
+only reasoned findings."""
 
 from __future__ import annotations
 
@@ -59,18 +60,23 @@ def test_cfn_lint_finds_nothing_new(
 
 
 def test_checkov_finds_nothing_new(
-    transformed: list[Path], skips: dict[str, dict[str, Any]]
+    transformed: list[Path], skips: dict[str, dict[str, Any]], root: Path
 ) -> None:
     told = told_by(
         ".venv-checkov/bin/checkov",
-        *("--framework", "cloudformation", "--output", "json"),
+        *("--framework", "cloudformation", "dockerfile", "--output", "json"),
         *("--quiet", "--compact", "--skip-download", "--file"),
-        *transformed,
+        *(*transformed, root / "infra/docker/Dockerfile"),
     )
-    report = json.loads(told)
-    assert report["summary"]["parsing_errors"] == 0
-    assert report["summary"]["passed"] > 200
-    found = [(each["check_id"], each["resource"]) for each in report["results"]["failed_checks"]]
+    reports = {report["check_type"]: report for report in json.loads(told)}
+    assert sum(report["summary"]["parsing_errors"] for report in reports.values()) == 0
+    assert reports["cloudformation"]["summary"]["passed"] > 200
+    assert reports["dockerfile"]["summary"]["passed"] > 20
+    found = [
+        (each["check_id"], each["resource"])
+        for report in reports.values()
+        for each in report["results"]["failed_checks"]
+    ]
     compare(found, {name: skip for name, skip in skips.items() if CHECKOV.match(name)})
 
 

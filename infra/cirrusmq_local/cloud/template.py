@@ -13,7 +13,11 @@ from typing import Any
 from cirrusmq_local.cloud.cloudformation import ACCOUNT_ID, StackTemplate, TemplateError
 from cirrusmq_local.cloud.permissions import Permissions, allowed
 
-TEMPLATE = Path(__file__).resolve().parents[3] / "template.yaml"
+_HERE = Path(__file__).resolve()
+_REPOSITORY, _INSTALLED = _HERE.parents[3], _HERE.parents[2] / "cirrusmq_service"
+ROOT = _REPOSITORY if (_REPOSITORY / "template.yaml").is_file() else _INSTALLED
+"""The folder of the template and of what it names; a wheel has it beside the packages."""
+TEMPLATE = ROOT / "template.yaml"
 STACK_NAME = "cirrusmq"
 API, DIALECT_API = "Api", "DialectApi"
 """The HTTP API, and the one for the SDKs of other services, by their names in the templates."""

@@ -65,7 +65,7 @@ class Metrics:
                 if figure.counts:
                     self._add(figure, value)
                 elif isinstance(value, Mapping):
-                    self._values[figure] = {place: each for place, each in value.items()}
+                    self._values[figure] = dict(value.items())
                 else:
                     self._values[figure] = {None: value}
 

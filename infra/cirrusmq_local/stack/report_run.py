@@ -10,10 +10,10 @@ from pathlib import Path
 
 from cirrusmq_client import Client
 from cirrusmq_client.errors import NotFound
+from cirrusmq_local.cloud.template import ROOT
 
-_ROOT = Path(__file__).resolve().parents[3]
-_JOBS = _ROOT / "spark_emr"
-_RATE_CARD = _ROOT / "infra" / "rate_card.yaml"
+_JOBS = ROOT / "spark_emr"
+_RATE_CARD = ROOT / "infra" / "rate_card.yaml"
 
 
 class ReportFailedError(Exception):

@@ -70,6 +70,8 @@ __all__ = [
     "find_connection",
 ]
 
+__version__ = "0.1.0"
+"""That of the service it was made with."""
 
 _LATER = {
     "AsyncClient": "async_client",

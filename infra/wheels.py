@@ -1,0 +1,59 @@
+"""Builds the packages `cirrusmq-client` and `cirrusmq`, as wheels.
+
+python -m infra.wheels FOLDER
+
+From copies, since a build leaves files beside what it builds, and a later one takes them along. The
+service's wheel also has the template and what that names, beside its packages.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+CLIENT = ROOT / "layers/client"
+_PROJECT = ("pyproject.toml", "README.md", "LICENSE", "layers", "infra")
+_TEMPLATE = (
+    "template.yaml",
+    "functions",
+    "spark_emr",
+    "infra/statemachines",
+    "infra/rate_card.yaml",
+)
+_UNWANTED = shutil.ignore_patterns("__pycache__", "*.egg-info", "build")
+
+
+def build(folder: Path) -> list[Path]:
+    """Build both into a folder; needs setuptools here, and no network."""
+    with tempfile.TemporaryDirectory() as held:
+        client, service = Path(held) / "client", Path(held) / "service"
+        shutil.copytree(CLIENT, client, ignore=_UNWANTED)
+        shutil.copy(ROOT / "LICENSE", client)
+        _copy(_PROJECT, service)
+        nested = (str(path.relative_to(ROOT)) for path in ROOT.glob("infra/*/template.yaml"))
+        _copy((*_TEMPLATE, *nested), service / "infra/cirrusmq_service")
+        pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet", "wheel"]
+        options = ["--no-deps", "--no-build-isolation", "--no-index", "--wheel-dir", str(folder)]
+        subprocess.run([*pip, *options, client, service], check=True)
+    return sorted(folder.glob("*.whl"))
+
+
+def _copy(names: Iterable[str], folder: Path) -> None:
+    """Files and folders of the repository, under the same names."""
+    for name in names:
+        place = folder / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        if (ROOT / name).is_dir():
+            shutil.copytree(ROOT / name, place, ignore=_UNWANTED)
+        else:
+            shutil.copy(ROOT / name, place)
+
+
+if __name__ == "__main__":
+    for wheel in build(Path(sys.argv[1])):
+        print(wheel)

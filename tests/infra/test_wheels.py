@@ -1,0 +1,128 @@
+"""The packages that are built: what they hold, and that they run where the repository is not."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from email.parser import Parser
+from importlib.metadata import packages_distributions
+from pathlib import Path
+from zipfile import ZipFile
+
+import pytest
+
+import cirrusmq
+import cirrusmq_client
+from pins import pins
+from wheels import build
+
+PIP = (sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet")
+_CLIENT = """\
+import sys
+
+class Missing:
+    '''As if nothing but what it depends on were installed.'''
+
+    names = frozenset(sys.argv[1].split(","))
+
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in self.names:
+            raise ModuleNotFoundError(name=name)
+
+sys.meta_path.insert(0, Missing())
+import cirrusmq_client
+from cirrusmq_client import Client, Connection, Consumer, Producer, AsyncClient
+client = Client(Connection(url="http://127.0.0.1:9", access_key_id="a", secret="b"))
+Consumer("orders", print, client=client)
+print(cirrusmq_client.__file__)
+"""
+_SERVICE = """\
+from cirrusmq_local.cloud.template import TEMPLATE
+from cirrusmq_local.commands import cli
+from cirrusmq_local.testing import World
+client = World().client("alice")
+client.put("/queues/orders")
+client.send("orders", "hello")
+assert client.receive("orders")[0]["body"] == "hello"
+assert client.get("/openapi.json").status == 200
+print(cli.__file__, TEMPLATE)
+"""
+
+
+@pytest.fixture(scope="module")
+def wheels(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The wheels by the packages' names, built as `make wheels` does."""
+    return {path.name.partition("-")[0]: path for path in build(tmp_path_factory.mktemp("wheels"))}
+
+
+def described(wheel: Path) -> dict[str, list[str]]:
+    with ZipFile(wheel) as held:
+        (name,) = [each for each in held.namelist() if each.endswith(".dist-info/METADATA")]
+        message = Parser().parsestr(held.read(name).decode())
+    return {field: message.get_all(field, []) for field in message}
+
+
+def run_installed(wheel: Path, folder: Path, code: str, *arguments: str) -> str:
+    """Run a program outside the repository, with the wheel before what is installed here."""
+    site = folder / "site"
+    subprocess.run(
+        [*PIP, "install", "--no-index", "--no-deps", "--target", site, wheel], check=True
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, *arguments],
+        cwd=folder,
+        env={"PYTHONPATH": str(site), "PATH": "/usr/bin:/bin"},
+        capture_output=True,
+        check=False,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr[-2_000:]
+    assert str(site) in done.stdout
+    return done.stdout
+
+
+def test_the_clients_wheel_needs_httpx_alone_and_has_types(
+    wheels: dict[str, Path], root: Path, tmp_path: Path
+) -> None:
+    wheel = wheels["cirrusmq_client"]
+    told = described(wheel)
+    assert told["Name"] == ["cirrusmq-client"]
+    needed = [each for each in told["Requires-Dist"] if "extra ==" not in each]
+    assert needed == ["httpx>=0.28"]
+    with ZipFile(wheel) as held:
+        names = held.namelist()
+    assert "cirrusmq_client/py.typed" in names
+    assert {name.partition("/")[0] for name in names} == {
+        "cirrusmq_client",
+        f"cirrusmq_client-{cirrusmq_client.__version__}.dist-info",
+    }
+    allowed = {*pins((root / "layers/client/requirements.txt").read_text()), "cirrusmq-client"}
+    others = [
+        module
+        for module, distributions in packages_distributions().items()
+        if not {name.lower().replace("_", "-") for name in distributions} & allowed
+        and module != "cirrusmq_client"
+    ]
+    assert {"boto3", "sqlalchemy", "cirrusmq"} <= set(others)
+    run_installed(wheel, tmp_path, _CLIENT, ",".join(others))
+
+
+def test_the_services_wheel_runs_without_the_repository(
+    wheels: dict[str, Path], tmp_path: Path
+) -> None:
+    told = run_installed(wheels["cirrusmq"], tmp_path, _SERVICE)
+    assert told.split()[1] == str(tmp_path / "site/cirrusmq_service/template.yaml")
+    with ZipFile(wheels["cirrusmq"]) as held:
+        entry_points = next(n for n in held.namelist() if n.endswith("entry_points.txt"))
+        assert "cirrusmq = cirrusmq_local.commands.cli:main" in held.read(entry_points).decode()
+
+
+def test_every_package_and_the_changelog_have_one_version(
+    wheels: dict[str, Path], root: Path
+) -> None:
+    assert cirrusmq.__version__ == cirrusmq_client.__version__
+    for wheel in wheels.values():
+        assert described(wheel)["Version"] == [cirrusmq.__version__]
+    headings = re.findall(r"^## \[(.+?)\]", (root / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert headings[:2] == ["Unreleased", cirrusmq.__version__]
