@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from cirrusmq_lambda import figures
-from cirrusmq_local.stack.metrics import ONE_MACHINE, Metrics
+from cirrusmq_local.stack.metrics import MOST_RESOURCES, ONE_MACHINE, Metrics
 from cirrusmq_local.testing import World
 from monitoring.__main__ import made
 
@@ -88,3 +88,11 @@ def test_the_same_names_are_told_on_one_machine_and_in_an_account(scraped: set[s
     told = {figure.name for figure in (*figures.TOLD, *figures.LOGGED)}
     assert own - told == {figure.name for figure in ONE_MACHINE}
     assert told <= own
+
+
+def test_the_manual_lists_every_figure_and_no_other(root: Path) -> None:
+    text = (root / "infra/manual/monitoring.md").read_text()
+    rows = "\n".join(line for line in text.splitlines() if line.startswith("| "))
+    declared = {figure.name for figure in (*figures.TOLD, *figures.LOGGED, *ONE_MACHINE)}
+    assert set(re.findall(r"`(cirrusmq_\w+)`", rows)) == declared
+    assert f"The first {MOST_RESOURCES:,} of these" in text

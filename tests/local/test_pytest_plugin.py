@@ -14,6 +14,7 @@ from cirrusmq_local.testing import Service
 
 pytest_plugins = "pytester"
 EXAMPLE = Path(__file__).parents[1] / "client/examples/test_own_consumer.py"
+MANUAL = Path(__file__).parents[2] / "infra/manual/testing.md"
 
 
 @pytest.fixture
@@ -31,6 +32,8 @@ def test_the_package_names_its_plugin() -> None:
 def test_the_manuals_example_passes_and_each_test_begins_with_nothing(
     here: pytest.Pytester,
 ) -> None:
+    shown = EXAMPLE.read_text().partition("def handle")
+    assert "".join(shown[1:]) in MANUAL.read_text()
     here.makepyfile(
         test_own_consumer=EXAMPLE.read_text(),
         test_empty="""
