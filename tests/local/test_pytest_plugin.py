@@ -13,7 +13,7 @@ from cirrusmq_client import Ack, Batches, Message, Producer, Received, Retry, Su
 from cirrusmq_local.testing import Service
 
 pytest_plugins = "pytester"
-EXAMPLE = Path(__file__).parents[1] / "client/examples/test_own_consumer.py"
+EXAMPLE = Path(__file__).with_name("test_own_consumer.py")
 MANUAL = Path(__file__).parents[2] / "infra/manual/testing.md"
 
 
