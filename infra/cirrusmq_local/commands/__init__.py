@@ -1,6 +1,6 @@
 """The command line: `cirrusmq up`, and the commands of a running service.
 
-It knows the service by HTTP; only `up`, `report` and `doctor` reach into the stack.
+It knows the service by HTTP; only `up`, `down`, `report` and `doctor` reach into the stack.
 """
 
 from __future__ import annotations

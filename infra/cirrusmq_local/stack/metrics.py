@@ -102,8 +102,8 @@ class Metrics:
     def collect(self) -> Iterable[Metric]:
         """All figures now, for `prometheus_client`."""
         with self._lock:
-            yield from self._told()
-            yield from self._served()
+            kept = [*self._told(), *self._served()]
+        yield from kept
         units = self._capacity()["by_table"]
         for figure, kind in ((READS, "read_units"), (WRITES, "write_units")):
             rows: Rows = {(table,): float(each[kind]) for table, each in units.items()}
