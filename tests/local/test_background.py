@@ -68,9 +68,8 @@ def test_a_service_in_the_background_is_ready_with_what_is_defined_and_survives_
     options = ("--port", "0", "--dialect-port", "0", "--definitions", file)
     started = run("up", "--wait", *options)
     assert started.returncode == 0, started.stderr
-    assert started.stdout.splitlines()[-3:] == [
+    assert started.stdout.splitlines()[-2:] == [
         f"process {owner(data)}",
-        f"key {data / 'connection.json'}",
         f"log {data / 'service.log'}",
     ]
     connection = find_connection(data, {})

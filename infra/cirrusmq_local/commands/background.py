@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -20,8 +21,10 @@ from cirrusmq_local.commands.service_checks import check_service
 
 LOG = "service.log"
 """In the data folder: what a service in the background writes to its terminal."""
+READY_FD = "--ready-fd"
+"""The option of `up` by which it gets the end of a pipe; its other end hears when it is ready, or
+has ended."""
 _POLL_SECONDS = 0.05
-_READY = "ready "
 
 Timeout = Annotated[float, typer.Option(help="Seconds after which to give up.", min=0)]
 
@@ -29,8 +32,8 @@ Timeout = Annotated[float, typer.Option(help="Seconds after which to give up.", 
 def start(arguments: Sequence[str], data: Path) -> None:
     """Start `cirrusmq` with these arguments apart from this terminal; returns when it is ready.
 
-    Prints what it printed, its process id, and where its key and its output are. Where it does not
-    start, its own lines and exit code are this command's.
+    Prints what it printed, its process id, and where its output is. Where it does not start, its
+    own lines and exit code are this command's.
     """
     log = data / LOG
     try:
@@ -39,35 +42,38 @@ def start(arguments: Sequence[str], data: Path) -> None:
     except OSError as error:
         fail(f"{error.filename} cannot be written: {error.strerror}")
     before = os.lseek(written, 0, os.SEEK_END)
+    heard, told = os.pipe()
     service = subprocess.Popen(
-        [sys.executable, "-m", "cirrusmq_local.commands", *arguments],
+        [sys.executable, "-m", "cirrusmq_local.commands", *arguments, READY_FD, str(told)],
         stdin=subprocess.DEVNULL,
         stdout=written,
         stderr=written,
+        pass_fds=(told,),
         # Ctrl-C at this terminal, and its end, are not for the service.
         start_new_session=True,
     )
     os.close(written)
-    told = _wait_for_ready(service, log, before)
-    if service.returncode is not None:
-        print(told, end="", file=sys.stderr, flush=True)
-        raise SystemExit(service.returncode or 1)
-    print(told, end="")
-    print(f"process {service.pid}", f"key {data / 'connection.json'}", f"log {log}", sep="\n")
-    sys.stdout.flush()
+    os.close(told)
+    try:
+        ready = os.read(heard, 1)
+    except KeyboardInterrupt:
+        service.terminate()
+        raise
+    with log.open(encoding="utf-8", errors="replace") as held:
+        held.seek(before)
+        lines = held.read()
+    if not ready:
+        print(lines, end="", file=sys.stderr, flush=True)
+        raise SystemExit(service.wait() or 1)
+    print(lines, f"process {service.pid}\nlog {log}", sep="", flush=True)
 
 
-def _wait_for_ready(service: subprocess.Popen[bytes], log: Path, before: int) -> str:
-    """What the service has written when it is ready, or has ended."""
-    while True:
-        ended = service.poll() is not None
-        with log.open(encoding="utf-8", errors="replace") as held:
-            held.seek(before)
-            told = held.read()
-        whole = told[: told.rfind("\n") + 1]
-        if ended or any(line.startswith(_READY) for line in whole.splitlines()):
-            return told if ended else whole
-        time.sleep(_POLL_SECONDS)
+def tell_ready(descriptor: int | None) -> None:
+    """Tell the command that waits for this service, if one does, that it is ready."""
+    if descriptor is not None:
+        with contextlib.suppress(BrokenPipeError):  # that command was ended meanwhile
+            os.write(descriptor, b"\0")
+        os.close(descriptor)
 
 
 def wait(timeout: Timeout = 30.0, data: Data = DATA) -> None:
@@ -96,9 +102,8 @@ def down(timeout: Timeout = 30.0, data: Data = DATA) -> None:
         print(f"no service runs on {data}")
         return
     try:
-        os.kill(process, signal.SIGTERM)
-    except ProcessLookupError:
-        pass
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(process, signal.SIGTERM)
     except PermissionError:
         fail(f"process {process} is another user's")
     until = time.monotonic() + timeout

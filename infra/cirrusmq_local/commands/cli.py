@@ -123,6 +123,7 @@ def up(
         bool,
         typer.Option("--wait", help="Start it in the background; return when it is ready."),
     ] = False,
+    ready_fd: Annotated[int | None, typer.Option(background.READY_FD, hidden=True)] = None,
 ) -> None:
     """Start the whole service on this machine."""
     if wait:
@@ -168,6 +169,7 @@ def up(
     print(f"ready {stack.url}", file=console, flush=True)
     if stack.dialect_url is not None:
         print(f"dialects {stack.dialect_url}", file=console, flush=True)
+    background.tell_ready(ready_fd)
     reason = ending.wait()
     watchdog = threading.Timer(END_SECONDS, os._exit, args=(0 if reason is None else 1,))
     watchdog.daemon = True
