@@ -503,8 +503,8 @@ _SERVICE = {
         summary="This document",
         needs_key=False,
     ),
-    "GET /docs": Operation(tag="Service", summary="A page to try it", needs_key=False),
-    "GET /docs/{asset}": Operation(
+    "GET /docs/api": Operation(tag="Service", summary="A page to try it", needs_key=False),
+    "GET /docs/api/{asset}": Operation(
         tag="Service",
         summary="A file of that page",
         problems=("NotFound",),

@@ -113,7 +113,7 @@ def test_only_what_the_contract_names_works_without_a_key(openapi: dict[str, Any
         if operation.get("security") == [] or {} in operation.get("security", [])
     }
     confirm = "POST /topics/{topic}/subscriptions/{subscription}/confirm"
-    pages = {"GET /health", "GET /openapi.json", "GET /docs", "GET /docs/{asset}"}
+    pages = {"GET /health", "GET /openapi.json", "GET /docs/api", "GET /docs/api/{asset}"}
     assert without == {confirm, *pages}
 
 
@@ -317,7 +317,7 @@ def use_the_rest(call: Checked) -> None:
     assert call("DELETE", "/keys/nobody").status == 404
     assert call("GET", "/reports/billing").status == 404
     assert call("GET", "/reports/backlog").status == 404
-    for path in ("/health", "/openapi.json", "/docs", "/docs/swagger-ui.css", "/endpoints"):
+    for path in ("/health", "/openapi.json", "/docs/api", "/docs/api/swagger-ui.css", "/endpoints"):
         assert call("GET", path).status == 200
     call("DELETE", "/queues/orders/receivers/audit")
     assert call("DELETE", "/queues/failed").status == 409

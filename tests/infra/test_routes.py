@@ -63,9 +63,13 @@ EXPECTED = {
         "GET /endpoints",
         "GET /health",
         "GET /openapi.json",
-        "GET /docs",
-        "GET /docs/{asset}",
+        "GET /docs/api",
+        "GET /docs/api/{asset}",
         "$default",
+    ],
+    "pages": [
+        "GET /",
+        *(f"GET /{site}{below}" for site in ("console", "docs") for below in ("", "/", "/{file+}")),
     ],
 }
 

@@ -14,6 +14,10 @@ KEYS = [
     "POST /queues/{queue}/messages/receive",
     "GET /docs/{asset}",
     "GET /docs/index",
+    "GET /docs/index/{asset}",
+    "GET /docs/{file+}",
+    "GET /pages/",
+    "GET /pages/{file+}",
     "PUT /queues/{queue}/grants/{account}",
     "$default",
 ]
@@ -39,6 +43,11 @@ def router() -> Router:
         ("POST", "/queues/a/messages", "POST /queues/{queue}/messages", {"queue": "a"}),
         ("GET", "/docs/index", "GET /docs/index", {}),
         ("GET", "/docs/x.css", "GET /docs/{asset}", {"asset": "x.css"}),
+        ("GET", "/docs/index/x.css", "GET /docs/index/{asset}", {"asset": "x.css"}),
+        ("GET", "/docs/index/a/b", "GET /docs/{file+}", {"file": "index/a/b"}),
+        ("GET", "/pages/a%2Fb/c//d", "GET /pages/{file+}", {"file": "a/b/c//d"}),
+        ("GET", "/pages/a/", "GET /pages/{file+}", {"file": "a/"}),
+        ("GET", "/pages/", "GET /pages/", {}),
         (
             "PUT",
             "/queues/a/grants/b",
@@ -65,6 +74,10 @@ def test_a_request_finds_its_route(
         ("GET", "/queues/"),
         ("GET", "/queues//"),
         ("GET", "//queues"),
+        ("GET", "/docs/"),
+        ("GET", "/pages"),
+        ("GET", "/pages//a"),
+        ("POST", "/pages/a/b"),
         ("GET", "/"),
         ("GET", "/queues/a/messages"),
         ("POST", "/queues/a/messages/receive/more"),
@@ -101,9 +114,11 @@ def test_one_route_in_two_places_is_refused() -> None:
         Router([make_route("GET /a/{b}"), make_route("GET /a/{c}")])
 
 
-def test_a_greedy_parameter_is_refused() -> None:
+def test_a_greedy_parameter_is_the_last_part_and_there_once() -> None:
     with pytest.raises(TemplateError, match="greedy"):
-        Router([make_route("GET /a/{b+}")])
+        Router([make_route("GET /a/{b+}/c")])
+    with pytest.raises(TemplateError, match="stands twice"):
+        Router([make_route("GET /a/{b+}"), make_route("GET /a/{c+}")])
 
 
 def test_without_a_default_nothing_matches() -> None:

@@ -165,18 +165,18 @@ def test_what_is_no_route_is_told_apart_from_a_wrong_method(shared_stack: Stack)
 
 def test_the_page_to_try_it_needs_nothing_from_outside(shared_stack: Stack) -> None:
     url = shared_stack.url
-    page = httpx.get(url + "/docs", trust_env=False)
+    page = httpx.get(url + "/docs/api", trust_env=False)
     assert (page.status_code, page.headers["content-type"]) == (200, "text/html; charset=utf-8")
     assert "//" not in re.sub(r"(?m)^//.*$", "", page.text)
     assets = re.findall(r'(?:href|src)="([^"]+)"', page.text)
     assert len(assets) == 2
     for asset in assets:
-        found = httpx.get(f"{url}/{asset}", trust_env=False)
+        found = httpx.get(f"{url}/docs/{asset}", trust_env=False)
         assert found.status_code == 200
         assert len(found.content) > 100_000
     document = httpx.get(url + "/openapi.json", trust_env=False).json()
     assert document["openapi"].startswith("3.1.")
-    assert httpx.get(url + "/docs/other.js", trust_env=False).status_code == 404
+    assert httpx.get(url + "/docs/api/other.js", trust_env=False).status_code == 404
 
 
 @pytest.mark.parametrize(

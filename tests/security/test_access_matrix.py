@@ -87,7 +87,7 @@ MAY_ON_TOPIC: dict[str, tuple[str, ...]] = {
 }
 """Call of a topic -> permissions that another account needs one of; for subscriptions that this
 account has made."""
-OPEN = {"GET /health", "GET /openapi.json", "GET /docs", "GET /docs/{asset}"}
+OPEN = {"GET /health", "GET /openapi.json", "GET /docs/api", "GET /docs/api/{asset}"}
 WITH_A_TOKEN = {"POST /topics/{topic}/subscriptions/{subscription}/confirm"}
 CALLERS_OWN = {
     "GET /queues", "GET /topics", "GET /grants", "GET /keys", "POST /keys",

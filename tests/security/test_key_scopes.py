@@ -69,7 +69,7 @@ OF_ACCOUNT = {"GET /queues", "GET /topics", "GET /grants"} | {
 }
 OF_KEYS = {"GET /keys", "POST /keys", "POST /keys/{id}/rotate", "DELETE /keys/{id}"}
 OF_ANY_RIGHT = {"GET /endpoints"}
-OPEN = {"GET /health", "GET /openapi.json", "GET /docs", "GET /docs/{asset}"}
+OPEN = {"GET /health", "GET /openapi.json", "GET /docs/api", "GET /docs/api/{asset}"}
 RIGHTS = ("send", "receive", "manage")
 HERE = {"queues": ["orders", "failed"], "topics": ["news"]}
 ELSEWHERE = {"queues": ["news", "order", "bob:orders"], "topics": ["orders", "new"]}

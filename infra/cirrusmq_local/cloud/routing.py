@@ -26,10 +26,16 @@ class _Node:
     parameter: _Node | None = None
     routes: dict[str, Route] = field(default_factory=dict)
     """By method, for paths that end here."""
+    greedy: dict[str, Route] = field(default_factory=dict)
+    """By method, for paths that have one part or more after this."""
 
 
 class Router:
-    """The routes as a tree of path parts; a static part has precedence over a parameter."""
+    """The routes as a tree of path parts.
+
+    A static part has precedence over a parameter, and that over a greedy one (`{name+}`), which
+    takes the rest of the path.
+    """
 
     def __init__(self, routes: Iterable[Route]) -> None:
         self._root = _Node()
@@ -54,17 +60,23 @@ class Router:
 
     def _add(self, route: Route) -> None:
         node = self._root
-        for part in route.path.split("/")[1:]:
-            if part.endswith("+}"):
-                raise TemplateError(f"{route.key}: a greedy parameter is not understood")
-            if part.startswith("{"):
-                node.parameter = node.parameter or _Node()
-                node = node.parameter
-            else:
-                node = node.static.setdefault(part, _Node())
-        if route.method in node.routes:
+        *above, last = route.path.split("/")[1:]
+        if any(part.endswith("+}") for part in above):
+            raise TemplateError(f"{route.key}: a greedy parameter is the last part")
+        for part in above:
+            node = _below(node, part)
+        routes = node.greedy if last.endswith("+}") else _below(node, last).routes
+        if route.method in routes:
             raise TemplateError(f"{route.key} stands twice in the template")
-        node.routes[route.method] = route
+        routes[route.method] = route
+
+
+def _below(node: _Node, part: str) -> _Node:
+    """The node of a route's next part, which is made where there is none."""
+    if part.startswith("{"):
+        node.parameter = node.parameter or _Node()
+        return node.parameter
+    return node.static.setdefault(part, _Node())
 
 
 def _find(node: _Node, method: str, parts: Sequence[str], values: list[str]) -> Route | None:
@@ -75,14 +87,19 @@ def _find(node: _Node, method: str, parts: Sequence[str], values: list[str]) -> 
         found = _find(node.static[first], method, rest, values)
         if found is not None:
             return found
-    if node.parameter is None or not first:
+    if not first:
         return None
-    values.append(first)
-    found = _find(node.parameter, method, rest, values)
-    if found is None:
+    if node.parameter is not None:
+        values.append(first)
+        found = _find(node.parameter, method, rest, values)
+        if found is not None:
+            return found
         values.pop()
-    return found
+    greedy = node.greedy.get(method) or node.greedy.get("ANY")
+    if greedy is not None:
+        values.append("/".join(parts))
+    return greedy
 
 
 def _names(route: Route) -> list[str]:
-    return [part[1:-1] for part in route.path.split("/") if part.startswith("{")]
+    return [part[1:-1].rstrip("+") for part in route.path.split("/") if part.startswith("{")]

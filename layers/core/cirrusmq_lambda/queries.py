@@ -28,8 +28,8 @@ WITHOUT_KEY = frozenset(
     {
         "GET /health",
         "GET /openapi.json",
-        "GET /docs",
-        "GET /docs/{asset}",
+        "GET /docs/api",
+        "GET /docs/api/{asset}",
         "POST /topics/{topic}/subscriptions/{subscription}/confirm",
     }
 )

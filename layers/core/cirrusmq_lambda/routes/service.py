@@ -22,15 +22,15 @@ _PAGE = """<!doctype html>
 <head>
 <meta charset="utf-8">
 <title>CirrusMQ</title>
-<link rel="stylesheet" href="docs/swagger-ui.css">
+<link rel="stylesheet" href="api/swagger-ui.css">
 </head>
 <body>
 <div id="page"></div>
-<script src="docs/swagger-ui-bundle.js"></script>
+<script src="api/swagger-ui-bundle.js"></script>
 <script>
 // The page knows 3.0 and refuses 3.1 by its number, but shows this document in full.
-fetch("openapi.json").then(answer => answer.json()).then(spec => SwaggerUIBundle({
-  spec: {...spec, openapi: "3.0.3", servers: [{url: new URL(".", location).href.slice(0, -1)}]},
+fetch("../openapi.json").then(answer => answer.json()).then(spec => SwaggerUIBundle({
+  spec: {...spec, openapi: "3.0.3", servers: [{url: new URL("..", location).href.slice(0, -1)}]},
   dom_id: "#page", persistAuthorization: true
 }));
 </script>
@@ -102,7 +102,7 @@ ROUTES: dict[str, Route] = {
     "GET /health": show_health,
     "GET /endpoints": show_endpoints,
     "GET /openapi.json": show_openapi,
-    "GET /docs": show_docs,
-    "GET /docs/{asset}": show_asset,
+    "GET /docs/api": show_docs,
+    "GET /docs/api/{asset}": show_asset,
     "$default": refuse,
 }

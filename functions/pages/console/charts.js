@@ -1,0 +1,108 @@
+// Drawings of figures. Colours are classes, for styles in attributes are forbidden to the page.
+
+import { svg } from "./dom.js";
+import { duration, number, time } from "./format.js";
+import { t } from "./i18n.js";
+
+const WIDE = 640;
+const HIGH = 140;
+
+/** A line of a few dozen values, without axes; `text` says it in words. */
+export function sparkline(values, text) {
+  const width = 96;
+  const high = 20;
+  const most = Math.max(1, ...values);
+  const step = width / Math.max(1, values.length - 1);
+  const points = values.map((value, place) => `${(place * step).toFixed(1)},${(high - 2 - (value / most) * (high - 4)).toFixed(1)}`);
+  return svg(
+    "svg",
+    { class: "sparkline", viewBox: `0 0 ${width} ${high}`, width, height: high, role: "img", "aria-label": text },
+    values.length > 1
+      ? svg("polyline", { points: points.join(" ") })
+      : svg("circle", { cx: width - 3, cy: Number(points[0]?.split(",")[1] ?? high - 2), r: 2 }),
+  );
+}
+
+/** Whole numbers for an axis from 0: at most five, so that none has a fraction. */
+export function wholeTicks(most) {
+  const rough = Math.max(1, most) / 4;
+  const power = 10 ** Math.max(0, Math.floor(Math.log10(rough)));
+  const step = Math.max(1, [1, 2, 5, 10].map((each) => each * power).find((each) => each >= rough));
+  const ticks = [];
+  for (let tick = 0; tick < most + step; tick += step) ticks.push(tick);
+  return ticks;
+}
+
+/** Counts over time. `series`: {name: [[ms, value], …]}; the names have classes line-0, line-1 … */
+export function counts(title, series) {
+  const points = Object.values(series).flat();
+  const times = points.map(([at]) => at);
+  const [from, to] = [Math.min(...times), Math.max(...times)];
+  const ticks = wholeTicks(Math.max(...points.map(([, value]) => value)));
+  const top = ticks[ticks.length - 1];
+  const left = 12 + number(top).length * 7;
+  const x = (at) => left + ((at - from) / Math.max(1, to - from)) * (WIDE - left - 8);
+  const y = (value) => HIGH - 20 - (value / top) * (HIGH - 32);
+  return svg(
+    "svg",
+    { class: "chart", viewBox: `0 0 ${WIDE} ${HIGH}`, role: "img", "aria-label": title },
+    ticks.map((tick) => [
+      svg("line", { class: "grid", x1: left, x2: WIDE - 8, y1: y(tick), y2: y(tick) }),
+      svg("text", { x: left - 6, y: y(tick) + 4, class: "end" }, number(tick)),
+    ]),
+    [[from, ""], [to, "end"]].map(([at, side]) =>
+      svg("text", { x: x(at), y: HIGH - 4, class: side }, time(new Date(at).toISOString())),
+    ),
+    Object.values(series).map((line, place) =>
+      svg("polyline", { class: `line-${place}`, points: line.map(([at, value]) => `${x(at).toFixed(1)},${y(value).toFixed(1)}`).join(" ") }),
+    ),
+  );
+}
+
+/** What the lines of a chart are, by the same classes. */
+export function legend(names) {
+  return names.map((name, place) => [
+    svg("svg", { class: "key", viewBox: "0 0 16 8", width: 16, height: 8, "aria-hidden": "true" },
+      svg("line", { class: `line-${place}`, x1: 0, x2: 16, y1: 4, y2: 4 })),
+    ` ${name}  `,
+  ]);
+}
+
+/** Lengths beside each other: amounts or counts by name. `rows`: [[name, value, shown], …]. */
+export function bars(title, rows) {
+  const row = 24;
+  const most = Math.max(...rows.map(([, value]) => value), 1e-12);
+  return svg(
+    "svg",
+    { class: "chart", viewBox: `0 0 ${WIDE} ${rows.length * row}`, role: "img", "aria-label": title },
+    rows.map(([name, value, shown], place) => [
+      svg("text", { x: 148, y: place * row + 16, class: "end" }, name),
+      svg("rect", { x: 156, y: place * row + 5, height: 14, width: Math.max(value > 0 ? 2 : 0, (value / most) * 340) }),
+      svg("text", { x: 162 + (value / most) * 340, y: place * row + 16 }, shown),
+    ]),
+  );
+}
+
+/**
+ * The ladder of a retry policy: a step for each wait, its height by the logarithm of the wait.
+ * `done`: how many retries were made; the next one is marked.
+ */
+export function ladder(waits, done) {
+  const shown = waits.slice(0, 24);
+  const step = Math.min(56, (WIDE - 8) / shown.length);
+  const largest = Math.log(Math.max(...shown) + 1) || 1;
+  const high = (wait) => 12 + (Math.log(wait + 1) / largest) * 56;
+  const text = t("ladder.text", { waits: shown.map(duration).join(", ") });
+  return svg(
+    "svg",
+    { class: "chart ladder", viewBox: `0 0 ${WIDE} 100`, role: "img", "aria-label": text },
+    shown.map((wait, place) => {
+      const state = place < done ? "done" : place === Math.min(done, shown.length - 1) ? "next" : "";
+      const label = wait >= 3600 ? `${number(wait / 3600)}h` : wait >= 60 ? `${number(wait / 60)}m` : `${number(wait)}s`;
+      return [
+        svg("rect", { class: state, x: 4 + place * step, y: 80 - high(wait), width: step - 3, height: high(wait) }),
+        step > 18 && svg("text", { class: "middle", x: 4 + place * step + (step - 3) / 2, y: 95 }, label),
+      ];
+    }),
+  );
+}

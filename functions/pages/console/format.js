@@ -1,0 +1,63 @@
+// Values as a reader likes them: numbers with separators, ages in two units, times of the day.
+
+import { currentLanguage, t } from "./i18n.js";
+
+export const NOTHING = "–";
+
+/** A whole or fractional number with separators. */
+export function number(value) {
+  if (value === null || value === undefined) return NOTHING;
+  return new Intl.NumberFormat(currentLanguage(), { maximumFractionDigits: 2 }).format(value);
+}
+
+/** A decimal text with its currency: never rounded to nothing. */
+export function amount(text, currency) {
+  const digits = Math.abs(Number(text)) >= 0.01 || Number(text) === 0 ? 2 : 6;
+  const shown = Number(text).toLocaleString(currentLanguage(), {
+    minimumFractionDigits: digits,
+    maximumFractionDigits: digits,
+  });
+  return Number(text) !== 0 && Number(shown) === 0 ? `${text} ${currency}` : `${shown} ${currency}`;
+}
+
+/** `1 h 5 min`: the two largest units of a duration in seconds. */
+export function duration(seconds) {
+  if (seconds === null || seconds === undefined) return NOTHING;
+  const units = [["day", 86400], ["hour", 3600], ["minute", 60], ["second", 1]];
+  const largest = units.findIndex(([, size]) => seconds >= size);
+  if (largest < 0) return `${number(seconds)} ${t("unit.second")}`;
+  let left = seconds;
+  const parts = [];
+  for (const [name, size] of units.slice(largest, largest + 2)) {
+    const count = size === 1 ? Math.round(left * 100) / 100 : Math.floor(left / size);
+    left -= count * size;
+    if (count > 0) parts.push(`${number(count)} ${t(`unit.${name}`)}`);
+  }
+  return parts.join(" ");
+}
+
+/** The time of the service in the reader's zone, with its day unless that is today. */
+export function time(text) {
+  if (!text) return NOTHING;
+  const at = new Date(text);
+  const clock = at.toLocaleTimeString(currentLanguage(), { hour12: false });
+  const today = at.toDateString() === new Date().toDateString();
+  return today ? clock : `${at.toLocaleDateString(currentLanguage())} ${clock}`;
+}
+
+/** A size in bytes. */
+export function bytes(count) {
+  for (const [unit, size] of [["GB", 1e9], ["MB", 1e6], ["kB", 1e3]]) {
+    if (count >= size) return `${(count / size).toFixed(1)} ${unit}`;
+  }
+  return `${number(count)} B`;
+}
+
+/** A value of an attribute on one line. */
+export function plain(value) {
+  if (value === null || value === undefined) return NOTHING;
+  if (typeof value === "boolean") return t(value ? "yes" : "no");
+  if (typeof value === "number") return number(value);
+  if (typeof value === "object") return JSON.stringify(value);
+  return String(value);
+}

@@ -1,0 +1,37 @@
+// The language of the console: the browser's, or the one that was chosen.
+
+import { EN } from "./texts/en.js";
+import { ZH } from "./texts/zh.js";
+
+const CHOSEN = "cirrusmq-language";
+const TEXTS = { en: EN, zh: ZH };
+
+/** The languages by their codes, as they name themselves. */
+export const LANGUAGES = { en: "English", zh: "中文" };
+
+let language = localStorage.getItem(CHOSEN) ?? (navigator.language.startsWith("zh") ? "zh" : "en");
+if (!(language in TEXTS)) language = "en";
+document.documentElement.lang = language;
+
+/** The code of the language in use. */
+export function currentLanguage() {
+  return language;
+}
+
+/** Use a language from the next text on. */
+export function choose(code) {
+  language = code;
+  localStorage.setItem(CHOSEN, code);
+  document.documentElement.lang = code;
+}
+
+/** A text by its key; `{name}` in it is replaced by the value of that name. */
+export function t(key, values = {}) {
+  return TEXTS[language][key].replace(/\{(\w+)\}/g, (whole, name) => values[name] ?? whole);
+}
+
+/** A text by a key that the service decides; the service's own word where there is none. */
+export function translated(prefix, word) {
+  const key = `${prefix}.${word}`;
+  return key in TEXTS[language] ? t(key) : word;
+}

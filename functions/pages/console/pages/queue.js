@@ -1,0 +1,100 @@
+// One queue: its figures now, and a tab for each kind of work.
+
+import { call, get, listAll, queuePath } from "../api.js";
+import { counts, legend } from "../charts.js";
+import { h, replace } from "../dom.js";
+import { attributesForm } from "../forms.js";
+import { duration, number, plain, time } from "../format.js";
+import { remember } from "../history.js";
+import { t } from "../i18n.js";
+import { fieldsOf } from "../schema.js";
+import { button, confirm, facts, section, tabs, tiles } from "../ui.js";
+import { deadLettersTab } from "./queue_dead_letters.js";
+import { messagesTab } from "./queue_messages.js";
+import { receiversTab } from "./queue_receivers.js";
+import { sendTab } from "./queue_send.js";
+import { workTab } from "./queue_work.js";
+import { grantsPanel } from "../grants.js";
+
+const SECONDS = 5;
+const STATES = ["active", "inactive", "delayed"];
+const TABS = {
+  now: nowTab,
+  send: sendTab,
+  messages: messagesTab,
+  dead: deadLettersTab,
+  attributes: attributesTab,
+  receivers: receiversTab,
+  grants: async (queue) => ({ element: await grantsPanel(queuePath(queue.name), "GrantRequest") }),
+  work: workTab,
+};
+
+export async function queuePage(place) {
+  const [name, chosen = "now"] = place.parts;
+  const tab = chosen in TABS ? chosen : "now";
+  const queue = await get(queuePath(name));
+  const made = await TABS[tab](queue, place);
+  const base = `#/queues/${encodeURIComponent(name)}`;
+  const parts = Object.keys(TABS).map((each) => [each, t(`queue.tab.${each}`)]);
+  const element = h("div", {}, tabs(t("queue.parts"), base, parts, tab), made.element);
+  return { ...made, title: queue.name, element };
+}
+
+async function nowTab(queue) {
+  const figures = h("div");
+  const drawn = h("div");
+  const told = h("div");
+  const refresh = async () => {
+    const read = await get(queuePath(queue.name));
+    const held = read.counts;
+    replace(figures, tiles([
+      [t("backlog"), number(held.active)],
+      [t("in_flight"), number(held.inactive)],
+      [t("delayed"), number(held.delayed)],
+      [t("rewindable"), number(held.rewindable)],
+      [t("oldest"), duration(held.oldest_active_age_seconds)],
+    ]));
+    const series = Object.fromEntries(STATES.map((state) =>
+      [t(`counts.${state}`), remember(`queue ${read.id} ${state}`, held[state])]));
+    replace(drawn, h("p", { class: "quiet" }, legend(Object.keys(series))), counts(t("counts.title"), series),
+      h("p", { class: "quiet" }, t("counts.seen_here")));
+    replace(told, summary(read));
+  };
+  const element = h("div", {}, figures, section(t("counts.title"), drawn), section(t("queue.summary"), told), deletion(queue));
+  return { element, refresh, seconds: SECONDS };
+}
+
+function summary(queue) {
+  const { counts: _, name, id, created_at, modified_at, ...attributes } = queue;
+  return facts([
+    ...Object.entries(attributes).map(([key, value]) =>
+      [key, key.endsWith("_seconds") && value !== null ? `${plain(value)} (${duration(value)})` : plain(value)]),
+    ["created_at", time(created_at)],
+    ["modified_at", time(modified_at)],
+    ["id", id],
+  ]);
+}
+
+async function attributesTab(queue, { open }) {
+  const fields = await fieldsOf("QueueInputChange");
+  const send = async (changed, told) => {
+    if (!Object.keys(changed).length) return told.good(t("form.unchanged"));
+    await call("PATCH", queuePath(queue.name), changed);
+    open();
+  };
+  return { element: section(t("queue.tab.attributes"), attributesForm(fields, queue, t("save"), send)) };
+}
+
+function deletion(queue) {
+  const remove = async () => {
+    const { active, inactive, delayed } = (await get(queuePath(queue.name))).counts;
+    const receivers = await listAll(queuePath(queue.name, "/receivers"), "receivers", 100);
+    const text = t("queue.delete.text", { name: queue.name, messages: number(active + inactive + delayed), receivers: receivers.length });
+    if (!(await confirm(t("queue.delete"), text, t("queue.delete.agree", { name: queue.name })))) return;
+    await call("DELETE", queuePath(queue.name));
+    location.hash = "/overview";
+  };
+  const failed = h("div", { role: "alert" });
+  const start = () => remove().catch((error) => replace(failed, h("p", { class: "bad" }, error.message)));
+  return h("div", { class: "end" }, button(t("queue.delete"), start, "danger"), failed);
+}

@@ -1,0 +1,39 @@
+// Subscriptions that fail, are paused or unconfirmed, topic by topic, each with its ladder.
+
+import { get } from "../api.js";
+import { h, replace } from "../dom.js";
+import { t } from "../i18n.js";
+import { retryButtons, retryFigures } from "../retry_actions.js";
+import { readStates, stateBadge } from "../subscriptions.js";
+import { empty, outcome, pager } from "../ui.js";
+
+const TOPICS = 25;
+const SUBSCRIPTIONS = 100;
+const SECONDS = 15;
+
+export async function retriesPage({ query, live }) {
+  const search = h("div");
+  const list = h("div");
+  const place = outcome();
+  const refresh = async () => {
+    const page = await get("/topics", { prefix: query.get("prefix") ?? "", limit: TOPICS, cursor: query.get("cursor") ?? undefined });
+    const { states, left } = await readStates(page.topics.map((topic) => topic.name), SUBSCRIPTIONS);
+    const troubled = states.filter((held) => held.state !== "delivering");
+    if (!search.contains(document.activeElement)) replace(search, pager("/retries", query, page.cursor));
+    if (list.contains(document.activeElement) && document.activeElement.disabled) return;
+    replace(list, troubled.map((held) => card(held, place, live)),
+      !troubled.length && empty(t("retries.none", { subscriptions: states.length })),
+      left > 0 && h("p", { class: "quiet" }, t("subscriptions.left", { left })));
+  };
+  const element = h("div", {}, h("p", { class: "quiet" }, t("retries.text", { topics: TOPICS })), search, place.element, list);
+  return { title: t("nav.retries"), element, refresh, seconds: SECONDS };
+}
+
+function card(held, place, live) {
+  const to = `#/subscriptions/${encodeURIComponent(held.topic)}/${encodeURIComponent(held.name)}`;
+  return h("article", { class: "message", "aria-label": `${held.topic} / ${held.name}` },
+    h("h2", {}, h("a", { href: to }, `${held.topic} / ${held.name}`), " ", stateBadge(held.state)),
+    held.endpoint && h("p", { class: "break" }, held.endpoint),
+    retryFigures(held),
+    retryButtons(held, place, () => live.now()));
+}

@@ -1,0 +1,104 @@
+// One subscription: its state, its ladder, and what can be changed.
+
+import { call, get, post, subscriptionPath as path } from "../api.js";
+import { h, replace } from "../dom.js";
+import { attributesForm, field } from "../forms.js";
+import { duration, number, plain, time } from "../format.js";
+import { t } from "../i18n.js";
+import { follow } from "../progress.js";
+import { retryButtons, retryFigures } from "../retry_actions.js";
+import { fieldsOf } from "../schema.js";
+import { stateBadge } from "../subscriptions.js";
+import { act, button, confirm, facts, outcome, section, showDialog, tiles } from "../ui.js";
+import { receiving } from "./queue_messages.js";
+
+const SECONDS = 5;
+const FIXED = ["protocol", "endpoint", "mode", "ordered", "start"];
+
+export async function subscriptionPage({ parts, live }) {
+  const [topic, name] = parts;
+  const first = await get(path(topic, name));
+  const place = outcome();
+  const figures = h("div");
+  const buttons = h("div");
+  const told = h("div");
+  const refresh = async () => {
+    const held = await get(path(topic, name));
+    replace(figures, tiles([
+      [t("state"), stateBadge(held.state)],
+      ...(held.counts ? [
+        [t("backlog"), number(held.counts.active)],
+        [t("in_flight"), number(held.counts.inactive)],
+        [t("delayed"), number(held.counts.delayed)],
+        [t("oldest"), duration(held.oldest_active_age_seconds)],
+      ] : []),
+    ]), retryFigures(held));
+    if (!buttons.contains(document.activeElement)) replace(buttons, retryButtons(held, place, () => live.now()));
+    replace(told, summary(held));
+  };
+  const pulls = first.protocol === "pull" && first.mode === "clustering";
+  const element = h("div", {},
+    h("p", {}, h("a", { href: `#/topics/${encodeURIComponent(topic)}` }, topic)),
+    section(t("subscription.delivery"), figures, buttons, place.element),
+    pulls && section(t("receive"), receiving(path(topic, name, "/messages"), [""])),
+    pulls && rewinding(topic, name),
+    section(t("queue.summary"), told),
+    await changing(first, live),
+    h("div", { class: "end" }, first.protocol === "http" && secretButton(topic, name, place), removal(first, place)),
+  );
+  return { title: `${topic} / ${name}`, element, refresh, seconds: SECONDS };
+}
+
+function summary(held) {
+  const { counts: _, retry_in_force: __, state: ___, ...attributes } = held;
+  return facts(Object.entries(attributes).map(([key, value]) => [key, key.endsWith("_at") ? time(value) : plain(value)]));
+}
+
+async function changing(held, live) {
+  const all = await fieldsOf("SubscriptionInputChange");
+  const mine = Object.entries(all).filter(([name]) => !FIXED.includes(name) && name in held);
+  const form = attributesForm(Object.fromEntries(mine), held, t("save"), async (changed, told) => {
+    if (!Object.keys(changed).length) return told.good(t("form.unchanged"));
+    Object.assign(held, await call("PATCH", path(held.topic, held.name), changed));
+    told.good(t("done"));
+    await live.now();
+  });
+  return h("details", {}, h("summary", {}, t("subscription.change")), form);
+}
+
+function rewinding(topic, name) {
+  const place = outcome();
+  const progress = h("div");
+  const to = field(t("rewind.to"), { type: "datetime-local", step: 1, required: true });
+  const trigger = h("button", { type: "submit", class: "danger" }, t("rewind"));
+  const onsubmit = (event) => {
+    event.preventDefault();
+    act(trigger, place, async () => {
+      const at = new Date(to.input.value).toISOString();
+      const text = t("rewind.group.confirm", { name: `${topic} / ${name}`, time: time(at) });
+      if (!(await confirm(t("rewind"), text, t("rewind.agree", { name })))) return;
+      const { operation } = await post(path(topic, name, "/rewind"), { to: at });
+      await follow(operation, t("rewind.about", { name, time: time(at) }), progress);
+    });
+  };
+  return section(t("rewind"), h("form", { class: "inline", onsubmit }, to.row, trigger), place.element, progress);
+}
+
+function secretButton(topic, name, place) {
+  const trigger = button(t("subscription.secret"), () => act(trigger, place, async () => {
+    const { secret } = await post(path(topic, name, "/secret"));
+    showDialog(t("subscription.secret"), h("p", {}, t("subscription.secret.text")), h("pre", {}, secret));
+  }));
+  return trigger;
+}
+
+function removal(held, place) {
+  const trigger = button(t("unsubscribe"), () => act(trigger, place, async () => {
+    const waiting = held.counts ? held.counts.active + held.counts.inactive + held.counts.delayed : 0;
+    const text = t("unsubscribe.text", { name: held.name, topic: held.topic, messages: number(waiting) });
+    if (!(await confirm(t("unsubscribe"), text, t("unsubscribe")))) return;
+    await call("DELETE", path(held.topic, held.name));
+    location.hash = `/topics/${encodeURIComponent(held.topic)}`;
+  }), "danger");
+  return trigger;
+}

@@ -1,0 +1,62 @@
+// The ladder of a subscription, and what can be done while it fails.
+
+import { post, subscriptionPath } from "./api.js";
+import { ladder } from "./charts.js";
+import { h } from "./dom.js";
+import { duration, number, time } from "./format.js";
+import { t } from "./i18n.js";
+import { act, button, facts } from "./ui.js";
+
+/** The retry policies whose waits are fixed; `custom` has its own. */
+const FIXED = { backoff: [20], ordered: [1], http_ordered: [60], http_unordered: [300] };
+
+/** The waits of a subscription's retries, in seconds; the last one repeats. */
+export function waitsOf(subscription) {
+  const own = subscription.retry;
+  if (!own) return subscription.retry_in_force?.waits ?? [];
+  if (own.waits) return own.waits;
+  if (own.interval_seconds) return [own.interval_seconds];
+  if (own.policy === "exponential_decay") return Array.from({ length: 10 }, (_, place) => 2 ** place);
+  return FIXED[own.policy] ?? [];
+}
+
+/** The last error, the next attempt and the ladder. */
+export function retryFigures(subscription) {
+  const waits = waitsOf(subscription);
+  const policy = subscription.retry?.policy ?? subscription.retry_in_force?.policy;
+  return h("div", {},
+    facts([
+      policy && [t("retry.policy"), policy],
+      waits.length && [t("retry.waits"), `${waits.slice(0, 10).map(duration).join(", ")}${waits.length > 10 ? " …" : ""}`],
+      subscription.next_attempt_at && [t("next_attempt"), time(subscription.next_attempt_at)],
+      subscription.last_error && [t("last_error"), h("span", { class: "bad" }, subscription.last_error)],
+      subscription.counts && [t("backlog"), number(subscription.counts.active + subscription.counts.inactive + subscription.counts.delayed)],
+    ].filter(Boolean)),
+    waits.length > 0 && ladder(waits, stepOf(subscription, waits)),
+  );
+}
+
+/** Retry now, pause or resume; `changed` is called when one is done. */
+export function retryButtons(subscription, place, changed) {
+  const path = (work) => subscriptionPath(subscription.topic, subscription.name, `/${work}`);
+  const make = (work, kind = "") => {
+    const trigger = button(t(`retry.${work}`), () => act(trigger, place, async () => {
+      await post(path(work));
+      place.good(t(`retry.${work}.done`, { name: subscription.name }));
+      await changed();
+    }), kind);
+    return trigger;
+  };
+  if (subscription.protocol === "queue" || subscription.mode === "broadcasting") return null;
+  return h("div", { class: "buttons" },
+    subscription.protocol === "http" && subscription.state === "retrying" && make("retry", "main"),
+    subscription.paused ? make("resume") : make("pause"));
+}
+
+/** How many steps of the ladder are behind it: by the wait until the next attempt, at the least. */
+function stepOf(subscription, waits) {
+  if (!subscription.next_attempt_at) return -1;
+  const seconds = (new Date(subscription.next_attempt_at) - Date.now()) / 1000;
+  const step = waits.findIndex((wait) => wait >= seconds);
+  return step < 0 ? waits.length - 1 : step;
+}

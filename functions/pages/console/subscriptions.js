@@ -1,0 +1,58 @@
+// Topics with the states of their subscriptions: a call for each, so their number has a bound.
+
+import { Refused, each, get, subscriptionPath, topicPath } from "./api.js";
+import { h } from "./dom.js";
+import { duration, number, time } from "./format.js";
+import { remember } from "./history.js";
+import { t, translated } from "./i18n.js";
+import { badge, table } from "./ui.js";
+import { sparkline } from "./charts.js";
+
+const TONES = { delivering: "good", retrying: "bad", unconfirmed: "waiting", paused: "waiting" };
+
+/** The subscriptions of these topics with their states, failing ones first; at most so many. */
+export async function readStates(topics, most) {
+  const pages = await each(topics, (topic) => get(topicPath(topic, "/subscriptions")));
+  const listed = pages.filter((page) => !(page instanceof Refused)).flatMap((page) => page.subscriptions);
+  const chosen = listed.slice(0, most);
+  const states = await each(chosen, (held) => get(subscriptionPath(held.topic, held.name)));
+  const found = states.filter((state) => !(state instanceof Refused));
+  found.sort((one, other) => rank(one) - rank(other));
+  return { states: found, left: listed.length - chosen.length };
+}
+
+/** A badge for the state of a subscription. */
+export function stateBadge(state) {
+  return badge(translated("state", state), TONES[state] ?? "");
+}
+
+/** A table of subscriptions. */
+export function statesTable(caption, states) {
+  return table(caption, [
+    { head: t("subscription"), cell: (held) => nameLink(held) },
+    { head: t("state"), cell: (held) => stateBadge(held.state) },
+    { head: t("goes_to"), cell: (held) => h("span", { class: "break" }, held.endpoint ?? translated("mode", held.mode ?? held.protocol)) },
+    { head: t("backlog"), number: true, cell: (held) => number(held.counts?.active) },
+    { head: t("in_flight"), number: true, cell: (held) => number(held.counts?.inactive) },
+    { head: t("oldest"), number: true, cell: (held) => duration(held.oldest_active_age_seconds) },
+    { head: t("last_hour"), cell: backlogLine },
+    { head: t("next_attempt"), cell: (held) => time(held.next_attempt_at) },
+    { head: t("last_error"), cell: (held) => held.last_error ?? "" },
+  ], states);
+}
+
+function nameLink(held) {
+  const to = `#/subscriptions/${encodeURIComponent(held.topic)}/${encodeURIComponent(held.name)}`;
+  return h("a", { href: to }, `${held.topic} / ${held.name}`);
+}
+
+function backlogLine(held) {
+  if (!held.counts) return "";
+  const waiting = held.counts.active + held.counts.inactive + held.counts.delayed;
+  const series = remember(`subscription ${held.id}`, waiting).map(([, value]) => value);
+  return sparkline(series, t("sparkline", { least: Math.min(...series), most: Math.max(...series) }));
+}
+
+function rank(held) {
+  return ["retrying", "unconfirmed", "paused", "delivering"].indexOf(held.state);
+}
