@@ -21,6 +21,7 @@ SAM_VENV := .venv-sam
 CHECKOV_VENV := .venv-checkov
 MUTANTS_VENV := .venv-mutants
 NODE_SDKS := .node
+BROWSER := .node/console
 BIN := $(VENV)/bin
 PIP := -m pip --disable-pip-version-check --no-input install --quiet --no-deps --no-compile
 SOURCES := $(wildcard layers functions infra tests spark_emr)
@@ -77,8 +78,8 @@ $(VENV)/.installed: $(VENV)/.up infra/requirements.lock
 	@$(BIN)/python $(PIP) --require-hashes -r infra/requirements.lock
 	@touch $@ $(VENV)/.reports
 
-# The SAM command line and checkov, for the tests of the templates.
-tools: $(SAM_VENV)/.installed $(CHECKOV_VENV)/.installed $(NODE_SDKS)/.tried
+# The SAM command line and checkov, for the tests of the templates; a browser for the console.
+tools: $(SAM_VENV)/.installed $(CHECKOV_VENV)/.installed $(NODE_SDKS)/.tried $(BROWSER)/.tried
 	@:
 
 # SDKs for Node, where that is found and its registry answers; their tests are skipped elsewhere.
@@ -87,6 +88,15 @@ $(NODE_SDKS)/.tried: tests/dialects/node/package-lock.json
 	@cd $(NODE_SDKS) && npm ci --ignore-scripts --no-audit --no-fund --silent \
 			--fetch-retries 0 --fetch-timeout 20000 \
 		|| echo "without npm, or its registry, the SDKs for Node are not tried"
+	@touch $@
+
+# Chromium, where the path has none, and the rules of axe, for the console's tests; which fail where
+# npm is and the browser is not, and are skipped where there is neither.
+$(BROWSER)/.tried: tests/console/node/package-lock.json
+	@mkdir -p $(BROWSER) && cp tests/console/node/*.* $(BROWSER)
+	@cd $(BROWSER) && npm ci --ignore-scripts --no-audit --no-fund --silent \
+			--fetch-retries 0 --fetch-timeout 60000 \
+		|| echo "without npm, or its registry, the console is not tried in a browser"
 	@touch $@
 
 # They pull boto3 below what the product uses, each to another place.

@@ -56,7 +56,8 @@ def in_an_environment(root: Path) -> set[str]:
         for resource in document["Resources"].values()
         if resource["Type"] == "AWS::Serverless::Function"
     ]
-    names = {n for held in holders for n in referred(held["Environment"]["Variables"])}
+    told = [held["Environment"]["Variables"] for held in holders if "Environment" in held]
+    names = set(referred(told))
     conditions = document["Conditions"]
     names |= {n for c in names & conditions.keys() for n in referred(conditions[c])}
     return {name for name in document["Parameters"] if name in names}

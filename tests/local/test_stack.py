@@ -35,7 +35,13 @@ def test_it_says_where_it_answers_and_how_to_connect(shared_stack: Stack) -> Non
 def test_it_ends_cleanly_when_it_is_told_to(start: Start, number: int) -> None:
     up = start()
     assert up.process.stdout is not None
-    assert up.process.stdout.readline() == f"dialects {up.connection()['dialect_url']}\n"
+    told = [up.process.stdout.readline().rstrip("\n") for _ in range(4)]
+    assert told == [
+        f"dialects {up.connection()['dialect_url']}",
+        f"console {up.url}/console/",
+        f"manual {up.url}/docs/",
+        f"key {up.folder / 'connection.json'}",
+    ]
     assert up.end(number) == (0, "", "")
 
 

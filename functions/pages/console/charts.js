@@ -17,15 +17,14 @@ export function sparkline(values, text) {
   return svg(
     "svg",
     { class: "sparkline", viewBox: `0 0 ${width} ${high}`, width, height: high, role: "img", "aria-label": text },
-    values.length > 1
-      ? svg("polyline", { points: points.join(" ") })
-      : svg("circle", { cx: width - 3, cy: Number(points[0]?.split(",")[1] ?? high - 2), r: 2 }),
+    values.length > 1 ? svg("polyline", { points: points.join(" ") }) : svg("circle", { cx: 2, cy: high / 2, r: 2 }),
   );
 }
 
-/** Whole numbers for an axis from 0: at most five, so that none has a fraction. */
-export function wholeTicks(most) {
-  const rough = Math.max(1, most) / 4;
+/** Whole numbers for an axis from 0 to at least 1: at most six, so that none has a fraction. */
+function wholeTicks(largest) {
+  const most = Math.max(1, largest);
+  const rough = most / 4;
   const power = 10 ** Math.max(0, Math.floor(Math.log10(rough)));
   const step = Math.max(1, [1, 2, 5, 10].map((each) => each * power).find((each) => each >= rough));
   const ticks = [];
@@ -50,13 +49,17 @@ export function counts(title, series) {
       svg("line", { class: "grid", x1: left, x2: WIDE - 8, y1: y(tick), y2: y(tick) }),
       svg("text", { x: left - 6, y: y(tick) + 4, class: "end" }, number(tick)),
     ]),
-    [[from, ""], [to, "end"]].map(([at, side]) =>
-      svg("text", { x: x(at), y: HIGH - 4, class: side }, time(new Date(at).toISOString())),
-    ),
-    Object.values(series).map((line, place) =>
-      svg("polyline", { class: `line-${place}`, points: line.map(([at, value]) => `${x(at).toFixed(1)},${y(value).toFixed(1)}`).join(" ") }),
-    ),
+    svg("text", { x: left, y: HIGH - 4 }, time(new Date(from).toISOString())),
+    to > from && svg("text", { x: WIDE - 8, y: HIGH - 4, class: "end" }, time(new Date(to).toISOString())),
+    Object.values(series).map((line, place) => drawn(line, place, x, y)),
   );
+}
+
+/** A line through a series' points; a dot where there is one alone. */
+function drawn(line, place, x, y) {
+  if (line.length === 1) return svg("circle", { class: `dot-${place}`, cx: x(line[0][0]), cy: y(line[0][1]), r: 3 });
+  const points = line.map(([at, value]) => `${x(at).toFixed(1)},${y(value).toFixed(1)}`);
+  return svg("polyline", { class: `line-${place}`, points: points.join(" ") });
 }
 
 /** What the lines of a chart are, by the same classes. */
@@ -85,9 +88,9 @@ export function bars(title, rows) {
 
 /**
  * The ladder of a retry policy: a step for each wait, its height by the logarithm of the wait.
- * `done`: how many retries were made; the next one is marked.
+ * `attempts`: those that were made of a message; the wait that it is in is marked.
  */
-export function ladder(waits, done) {
+export function ladder(waits, attempts = 0) {
   const shown = waits.slice(0, 24);
   const step = Math.min(56, (WIDE - 8) / shown.length);
   const largest = Math.log(Math.max(...shown) + 1) || 1;
@@ -97,12 +100,18 @@ export function ladder(waits, done) {
     "svg",
     { class: "chart ladder", viewBox: `0 0 ${WIDE} 100`, role: "img", "aria-label": text },
     shown.map((wait, place) => {
-      const state = place < done ? "done" : place === Math.min(done, shown.length - 1) ? "next" : "";
-      const label = wait >= 3600 ? `${number(wait / 3600)}h` : wait >= 60 ? `${number(wait / 60)}m` : `${number(wait)}s`;
+      const now = Math.min(attempts, shown.length) - 1;
+      const state = place < now ? "done" : place === now ? "next" : "";
       return [
         svg("rect", { class: state, x: 4 + place * step, y: 80 - high(wait), width: step - 3, height: high(wait) }),
-        step > 18 && svg("text", { class: "middle", x: 4 + place * step + (step - 3) / 2, y: 95 }, label),
+        step > 18 && svg("text", { class: "middle", x: 4 + place * step + (step - 3) / 2, y: 95 }, shortened(wait)),
       ];
     }),
   );
+}
+
+/** A duration in one unit, for the narrow steps of a ladder. */
+function shortened(seconds) {
+  const [size, unit] = [[3600, "h"], [60, "m"], [1, "s"]].find(([each]) => seconds >= each) ?? [1, "s"];
+  return `${number(Math.round((seconds / size) * 10) / 10)}${unit}`;
 }

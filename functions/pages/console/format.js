@@ -42,7 +42,8 @@ export function time(text) {
   const at = new Date(text);
   const clock = at.toLocaleTimeString(currentLanguage(), { hour12: false });
   const today = at.toDateString() === new Date().toDateString();
-  return today ? clock : `${at.toLocaleDateString(currentLanguage())} ${clock}`;
+  // Sweden writes the year first, as the service does.
+  return today ? clock : `${at.toLocaleDateString("sv")} ${clock}`;
 }
 
 /** A size in bytes. */

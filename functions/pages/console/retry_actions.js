@@ -32,7 +32,7 @@ export function retryFigures(subscription) {
       subscription.last_error && [t("last_error"), h("span", { class: "bad" }, subscription.last_error)],
       subscription.counts && [t("backlog"), number(subscription.counts.active + subscription.counts.inactive + subscription.counts.delayed)],
     ].filter(Boolean)),
-    waits.length > 0 && ladder(waits, stepOf(subscription, waits)),
+    waits.length > 0 && ladder(waits),
   );
 }
 
@@ -51,12 +51,4 @@ export function retryButtons(subscription, place, changed) {
   return h("div", { class: "buttons" },
     subscription.protocol === "http" && subscription.state === "retrying" && make("retry", "main"),
     subscription.paused ? make("resume") : make("pause"));
-}
-
-/** How many steps of the ladder are behind it: by the wait until the next attempt, at the least. */
-function stepOf(subscription, waits) {
-  if (!subscription.next_attempt_at) return -1;
-  const seconds = (new Date(subscription.next_attempt_at) - Date.now()) / 1000;
-  const step = waits.findIndex((wait) => wait >= seconds);
-  return step < 0 ? waits.length - 1 : step;
 }

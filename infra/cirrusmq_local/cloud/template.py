@@ -59,9 +59,11 @@ class Function:
     def may(self, action: str, *targets: str, partition: str = "") -> bool:
         """Whether its policies allow an action on a resource, by any of its names.
 
-        One without policies, of the stack or of a test, may do anything.
+        One without policies that is in no template, but of the stack or of a test, may do anything.
         """
-        return not self.permissions or any(
+        if not self.permissions:
+            return not self.logical_id
+        return any(
             partition.startswith(beginning)
             for target in targets
             for beginning in self.permissions.get(target, {}).get(action, ())

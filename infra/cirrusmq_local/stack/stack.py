@@ -131,6 +131,11 @@ class Stack:
         """The URL that it answers the SDKs of other services at; None where it does not."""
         return self._url_at(self._dialects.port) if self._dialects else None
 
+    @property
+    def connection_file(self) -> Path:
+        """The file with the id and the secret of the account's first key."""
+        return self._data.connection
+
     def _url_at(self, port: int) -> str:
         host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self._host, self._host)
         return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

@@ -32,7 +32,7 @@ export async function keysPage() {
 
 function columns(place, draw) {
   return [
-    { head: t("key.id"), cell: (key) => [h("code", {}, key.access_key_id), key.access_key_id === keyId() && badge(t("keys.this"), "good")] },
+    { head: t("key.id"), cell: (key) => [h("code", {}, key.access_key_id), " ", key.access_key_id === keyId() && badge(t("keys.this"), "good")] },
     { head: t("description"), cell: (key) => key.description ?? "" },
     { head: t("keys.rights"), cell: (key) => rights(key) },
     { head: t("keys.last_used"), cell: (key) => (key.last_used_at ? key.last_used_at.slice(0, 10) : t("keys.never")) },

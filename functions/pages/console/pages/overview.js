@@ -51,6 +51,7 @@ function drawQueues(queues, prefix) {
   queues.sort((one, other) => failing(other) - failing(one));
   const sum = (name) => queues.reduce((total, queue) => total + queue.counts[name], 0);
   return [
+    h("p", { class: "quiet" }, t("queues.sums")),
     tiles([
       [t("backlog"), number(sum("active"))],
       [t("in_flight"), number(sum("inactive"))],

@@ -67,8 +67,7 @@ async function nowTab(queue) {
 function summary(queue) {
   const { counts: _, name, id, created_at, modified_at, ...attributes } = queue;
   return facts([
-    ...Object.entries(attributes).map(([key, value]) =>
-      [key, key.endsWith("_seconds") && value !== null ? `${plain(value)} (${duration(value)})` : plain(value)]),
+    ...Object.entries(attributes).map(([key, value]) => [key, key.endsWith("_seconds") ? duration(value) : plain(value)]),
     ["created_at", time(created_at)],
     ["modified_at", time(modified_at)],
     ["id", id],

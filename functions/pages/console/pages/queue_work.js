@@ -35,7 +35,7 @@ function rewind(queue) {
   }
   const place = outcome();
   const progress = h("div");
-  const to = field(t("rewind.to"), { type: "datetime-local", step: 1, required: true, value: local(Date.now() - 3_600_000) });
+  const to = field(t("rewind.to"), { type: "datetime-local", step: 1, required: true, value: local(Date.now() - Math.min(3_600, queue.rewind_seconds / 2) * 1_000) });
   const trigger = h("button", { type: "submit", class: "danger" }, t("rewind"));
   const onsubmit = (event) => {
     event.preventDefault();

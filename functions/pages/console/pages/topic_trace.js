@@ -1,11 +1,13 @@
 // The trace of a message as a timeline: published, handed out, and how it went at each subscription.
 
-import { get, topicPath } from "../api.js";
+import { each, get, subscriptionPath, topicPath } from "../api.js";
+import { ladder } from "../charts.js";
 import { h, replace } from "../dom.js";
 import { field } from "../forms.js";
 import { number, time } from "../format.js";
 import { t, translated } from "../i18n.js";
 import { messageCard } from "../messages.js";
+import { waitsOf } from "../retry_actions.js";
 import { act, badge, outcome, section } from "../ui.js";
 
 const TONES = { delivered: "good", pending: "waiting", retrying: "bad", dead: "bad", discarded: "bad" };
@@ -20,7 +22,10 @@ export async function traceTab(topic, { query, live }) {
   const refresh = async () => {
     if (!wanted) return;
     const trace = await get(topicPath(topic.name, `/messages/${encodeURIComponent(wanted)}`), { body: true });
-    replace(result, timeline(trace), trace.message && messageCard(trace.message));
+    const failing = trace.deliveries.filter((held) => held.state === "retrying");
+    const subscriptions = await each(failing, (held) => get(subscriptionPath(topic.name, held.subscription)));
+    const waits = new Map(failing.map((held, place) => [held.subscription, waitsOf(subscriptions[place])]));
+    replace(result, timeline(trace, waits), trace.message && messageCard(trace.message));
   };
   const onsubmit = (event) => {
     event.preventDefault();
@@ -33,18 +38,20 @@ export async function traceTab(topic, { query, live }) {
   return { element, refresh, seconds: SECONDS };
 }
 
-function timeline(trace) {
+/** `waits`: of the policies of those that are retried, by subscription. */
+function timeline(trace, waits) {
   return h(
     "ol",
     { class: "timeline" },
     h("li", {}, h("strong", {}, t("trace.published")), " ", h("time", {}, time(trace.sent_at))),
     h("li", {}, h("strong", {}, t("trace.fanned_out", { count: trace.deliveries.length }))),
-    trace.deliveries.map((each) => h("li", { class: TONES[each.state] },
-      h("strong", {}, each.subscription), " ", badge(translated("delivery", each.state), TONES[each.state]), " ",
-      t("trace.attempts", { attempts: number(each.attempts) }),
-      each.last_error && h("p", { class: "bad" }, t("last_error"), ": ", each.last_error),
-      each.next_attempt_at && h("p", {}, t("next_attempt"), ": ", h("time", {}, time(each.next_attempt_at))),
-      each.dead_letter_queue && h("p", {}, t("dead.in"), " ",
-        h("a", { href: `#/queues/${encodeURIComponent(each.dead_letter_queue)}/dead` }, each.dead_letter_queue)))),
+    trace.deliveries.map((held) => h("li", { class: TONES[held.state] },
+      h("strong", {}, held.subscription), " ", badge(translated("delivery", held.state), TONES[held.state]), " ",
+      t("trace.attempts", { attempts: number(held.attempts) }),
+      held.last_error && h("p", { class: "bad" }, t("last_error"), ": ", held.last_error),
+      held.next_attempt_at && h("p", {}, t("next_attempt"), ": ", h("time", {}, time(held.next_attempt_at))),
+      waits.get(held.subscription)?.length > 0 && ladder(waits.get(held.subscription), held.attempts),
+      held.dead_letter_queue && h("p", {}, t("dead.in"), " ",
+        h("a", { href: `#/queues/${encodeURIComponent(held.dead_letter_queue)}/dead` }, held.dead_letter_queue)))),
   );
 }

@@ -1,0 +1,224 @@
+"""Work on a queue by the console, and the state of the service after it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import httpx
+from playwright.sync_api import expect
+from tests.console.browsing import Console
+
+
+def make_queue(service: httpx.Client, queue: str, **attributes: Any) -> None:
+    assert service.put(f"/queues/{queue}", json=attributes).status_code == 201
+
+
+def send(service: httpx.Client, queue: str, *messages: dict[str, Any]) -> list[str]:
+    answer = service.post(f"/queues/{queue}/messages", json={"messages": list(messages)})
+    assert answer.status_code == 201, answer.text
+    return [each["id"] for each in answer.json()["messages"]]
+
+
+def counts(service: httpx.Client, queue: str) -> dict[str, int]:
+    found: dict[str, int] = service.get(f"/queues/{queue}").json()["counts"]
+    return found
+
+
+def receive(service: httpx.Client, queue: str, **request: Any) -> list[dict[str, Any]]:
+    body = {"max": 16, "wait_seconds": 5, **request}
+    answer = service.post(f"/queues/{queue}/messages/receive", json=body)
+    found: list[dict[str, Any]] = answer.json()["messages"]
+    return found
+
+
+def test_a_queue_is_made_and_a_message_is_sent_seen_received_and_settled(
+    console: Console, service: httpx.Client, name: str
+) -> None:
+    page = console.show("overview")
+    page.get_by_text("New queue").click()
+    page.get_by_label("Name", exact=True).fill(name)
+    console.press("Make the queue")
+    expect(page.get_by_role("heading", level=1)).to_have_text(name)
+
+    console.show(f"queues/{name}/send")
+    page.get_by_label("Body").fill("two coffees")
+    page.get_by_label("Tags, between commas").fill("new, paid")
+    page.get_by_label("Attributes, name=value").fill("region=shanghai\nfloor=2")
+    page.get_by_label("Group").fill("g1")
+    console.press("Send")
+    told = page.get_by_role("status").get_by_role("link")
+    id = told.inner_text()
+    told.click()
+
+    # The link leads to a look-up of the message.
+    card = page.get_by_role("article", name=id)
+    expect(card).to_contain_text("two coffees")
+    expect(card).to_contain_text("shanghai")
+    console.press("Look")
+    expect(page.get_by_role("article", name=id)).to_have_count(2)
+
+    console.press("Receive")
+    held = page.get_by_role("article", name=id).filter(has_text="Give back")
+    held.get_by_role("button", name="Hold for 5 minutes").click()
+    expect(page.get_by_text(f"{id} is held for 5 minutes from now.")).to_be_visible()
+    held.get_by_role("button", name="Give up").click()
+    expect(page.get_by_text("NoDeadLetterQueue")).to_be_visible()
+    held.get_by_role("button", name="Give back").click()
+    expect(page.get_by_text(f"{id} is given back.")).to_be_visible()
+    console.press("Receive")
+    held.get_by_role("button", name="Delete").click()
+    expect(page.get_by_text(f"{id} is deleted.")).to_be_visible()
+    kept = counts(service, name)
+    assert (kept["active"], kept["inactive"], kept["delayed"]) == (0, 0, 0)
+
+
+def test_attributes_have_the_contracts_ranges_and_refusals_are_beside_their_field(
+    console: Console, service: httpx.Client, name: str
+) -> None:
+    make_queue(service, name)
+    page = console.show(f"queues/{name}/attributes")
+    field = page.get_by_label("visibility_timeout_seconds")
+    expect(field).to_have_value("30")
+    expect(field).to_have_accessible_description("an integer from 1 to 43,200 seconds")
+    field.fill("43201")
+    console.press("Save changes")
+    expect(page.get_by_text("must be an integer from 1 to 43,200 seconds")).to_be_visible()
+    expect(field).to_have_attribute("aria-invalid", "true")
+    expect(field).to_be_focused()
+    page.get_by_label("dead_letter").fill("{")
+    console.press("Save changes")
+    expect(page.get_by_text("dead_letter is not JSON.")).to_be_visible()
+
+    page.get_by_label("dead_letter").fill("")
+    field.fill("60")
+    page.get_by_label("description").fill("<b>orders</b>")
+    console.press("Save changes")
+    expect(page.get_by_text("is not JSON")).to_have_count(0)
+    console.show(f"queues/{name}")
+    expect(page.get_by_text("<b>orders</b>")).to_be_visible()
+    changed = service.get(f"/queues/{name}").json()
+    assert (changed["visibility_timeout_seconds"], changed["description"]) == (60, "<b>orders</b>")
+
+
+def test_a_file_is_sent_in_as_many_calls_as_it_takes(
+    console: Console, service: httpx.Client, name: str, tmp_path: Path
+) -> None:
+    make_queue(service, name)
+    lines = [f"line {number}" for number in range(40)]
+    lines.append(json.dumps({"body": "tagged", "tags": ["paid"]}))
+    lines.append("x" * 70_000)
+    lines.append(json.dumps({"order": 7}))
+    path = tmp_path / "messages.txt"
+    path.write_text("\n".join(lines))
+    page = console.show(f"queues/{name}/send")
+    page.get_by_label("File", exact=True).set_input_files(path)
+    console.press("Send a file")
+    expect(page.get_by_text("42 messages were sent.")).to_be_visible()
+    expect(page.get_by_text("1 messages were refused:")).to_be_visible()
+    got: list[dict[str, Any]] = []
+    while len(got) < 42 and (more := receive(service, name)):
+        got += more
+    bodies = {each["body"]: each["tags"] for each in got}
+    assert len(bodies) == 42
+    assert bodies["tagged"] == ["paid"]
+    assert '{"order":7}' in bodies
+
+
+def test_dead_letters_are_chosen_by_reason_and_redriven(
+    console: Console, service: httpx.Client, name: str
+) -> None:
+    dead = f"dlq-{name}"
+    make_queue(service, dead)
+    make_queue(service, name, dead_letter={"queue": dead, "max_receives": 5})
+    send(service, name, *({"body": f"order {number}"} for number in range(3)))
+    for message, reason in zip(receive(service, name), ("unknown", "unknown", "late"), strict=True):
+        body = {"receipts": [message["receipt"]], "reason": reason}
+        service.post(f"/queues/{name}/messages/dead-letter", json=body)
+
+    page = console.show(f"overview?prefix={dead}")
+    page.get_by_role("link", name=dead).click()
+    page.get_by_role("link", name="Dead letters").click()
+    expect(page.get_by_role("article")).to_have_count(3)
+    page.get_by_label("Reason").fill("unknown")
+    console.press("Show")
+    expect(page.get_by_role("article")).to_have_count(2)
+    page.get_by_label("Choose").first.check()
+    console.press("Redrive chosen (1)")
+    expect(page.get_by_role("dialog")).to_contain_text("1 chosen messages move to")
+    console.press("Redrive", dialog=True)
+    expect(page.get_by_text("done: 1 messages.")).to_be_visible()
+    expect(page.get_by_role("article")).to_have_count(1)
+    assert counts(service, name)["active"] == 1
+
+    page.get_by_label("Reason").fill("")
+    console.press("Redrive all")
+    expect(page.get_by_role("dialog")).to_contain_text(f"All 2 active messages of {dead}")
+    console.press("Redrive", dialog=True)
+    expect(page.get_by_text("done: 2 messages.")).to_be_visible()
+    expect(page.get_by_text("No dead letter passes this filter.")).to_be_visible()
+    assert counts(service, name)["active"] == 3
+    console.show("operations")
+    expect(page.get_by_role("row").filter(has_text=f"Redrive of {dead}")).to_have_count(2)
+
+
+def test_purge_and_rewind_say_what_will_happen_and_how_far_they_are(
+    console: Console, service: httpx.Client, name: str
+) -> None:
+    make_queue(service, name, rewind_seconds=3_600)
+    send(service, name, *({"body": f"order {number}"} for number in range(5)))
+    receipts = [each["receipt"] for each in receive(service, name)]
+    service.post(f"/queues/{name}/messages/delete", json={"receipts": receipts})
+    page = console.show(f"queues/{name}/work")
+    console.press("Rewind")
+    expect(page.get_by_role("dialog")).to_contain_text("Consumers get them once more.")
+    console.press(f"Rewind {name}", dialog=True)
+    expect(page.get_by_text("done: 5 messages.")).to_be_visible()
+    assert counts(service, name)["active"] == 5
+
+    console.press("Purge")
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text(f"From {name} are removed: 5 active")
+    console.press("Cancel", dialog=True)
+    expect(dialog).to_have_count(0)
+    assert counts(service, name)["active"] == 5
+    console.press("Purge")
+    console.press(f"Purge {name}", dialog=True)
+    expect(page.get_by_text(f"Purge of {name}")).to_be_visible()
+    expect(page.locator("progress")).to_have_count(0)
+    assert counts(service, name)["active"] == 0
+
+    console.show(f"queues/{name}")
+    console.press("Delete the queue")
+    console.press(f"Delete {name}", dialog=True)
+    expect(page.get_by_role("heading", level=1)).to_have_text("Overview")
+    assert service.get(f"/queues/{name}").status_code == 404
+
+
+def test_receivers_and_grants_are_made_and_removed(
+    console: Console, service: httpx.Client, name: str
+) -> None:
+    make_queue(service, name)
+    page = console.show(f"queues/{name}/receivers")
+    page.get_by_text("New receiver").click()
+    page.get_by_label("Name", exact=True).fill("audit")
+    page.get_by_label("filter", exact=True).fill('{"sql": "amount >"}')
+    console.press("Add the receiver")
+    expect(page.get_by_text("InvalidFilter")).to_be_visible()
+    page.get_by_label("filter", exact=True).fill('{"tags": ["paid"]}')
+    console.press("Add the receiver")
+    row = page.get_by_role("row").filter(has_text="audit")
+    expect(row).to_contain_text('{"tags":["paid"]}')
+    row.get_by_role("button", name="Delete").click()
+    console.press("Delete", dialog=True)
+    expect(row).to_have_count(0)
+
+    console.show(f"queues/{name}/grants")
+    page.get_by_label("Account").fill("acme")
+    page.get_by_label("Permission").select_option("send")
+    console.press("Give")
+    expect(page.get_by_role("row").filter(has_text="acme")).to_contain_text("send")
+    console.press("Take back")
+    expect(page.get_by_text("No other account may use it.")).to_be_visible()
+    assert service.get(f"/queues/{name}/grants").json()["grants"] == []

@@ -1,0 +1,134 @@
+"""Work on topics, subscriptions, retries and keys by the console."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import httpx
+from playwright.sync_api import expect
+from tests.console.browsing import Console
+
+CLOSED = "http://127.0.0.1:9/"
+"""Nothing answers there."""
+
+
+def make_topic(service: httpx.Client, topic: str, **attributes: Any) -> None:
+    assert service.put(f"/topics/{topic}", json=attributes).status_code == 201
+
+
+def subscribe(service: httpx.Client, topic: str, name: str, **attributes: Any) -> None:
+    answer = service.put(f"/topics/{topic}/subscriptions/{name}", json=attributes)
+    assert answer.status_code == 201, answer.text
+
+
+def test_who_would_get_a_message_is_seen_before_it_is_published_and_traced(
+    console: Console, service: httpx.Client, name: str
+) -> None:
+    make_topic(service, name)
+    page = console.show(f"topics/{name}")
+    page.locator("summary", has_text="Subscribe").click()
+    page.get_by_label("Name", exact=True).fill("readers")
+    page.get_by_label("protocol").select_option("pull")
+    console.press("Subscribe")
+    expect(page.get_by_role("row").filter(has_text="readers")).to_contain_text("delivering")
+    subscribe(service, name, "paid", protocol="pull", filter={"tags": ["paid"]})
+    subscribe(service, name, "rich", protocol="pull", filter={"sql": "amount > 100"})
+
+    console.show(f"topics/{name}/publish")
+    page.get_by_label("Body").fill("order 1")
+    page.get_by_label("Attributes, name=value").fill("amount=250")
+    console.press("Who would get it?")
+    expect(page.get_by_text("2 of 3 subscriptions would get it.")).to_be_visible()
+    expect(page.get_by_role("row").filter(has_text="rich")).to_contain_text("yes")
+    expect(page.get_by_role("row").filter(has_text="paid")).to_contain_text("no")
+    page.get_by_label("Tags, between commas").fill("paid")
+    console.press("Publish")
+    expect(page.get_by_text("Published to 3 subscriptions:")).to_be_visible()
+    page.get_by_role("status").get_by_role("link").click()
+
+    timeline = page.get_by_role("listitem")
+    expect(timeline.first).to_contain_text("Published")
+    expect(timeline.nth(1)).to_contain_text("Handed out to 3 subscriptions")
+    expect(timeline.filter(has_text="readers")).to_contain_text("pending")
+    console.show(f"subscriptions/{name}/readers")
+    console.press("Receive")
+    held = page.get_by_role("article")
+    expect(held).to_contain_text("order 1")
+    held.get_by_role("button", name="Delete").click()
+    expect(page.get_by_text("is deleted.")).to_be_visible()
+    console.show(f"topics/{name}/log")
+    for _ in range(500):  # what may still be overtaken is not shown for two seconds
+        if page.get_by_role("article").count():
+            break
+        console.press("Read on")
+    expect(page.get_by_role("article")).to_contain_text("order 1")
+
+    console.show(f"subscriptions/{name}/readers")
+    console.press("Unsubscribe")
+    expect(page.get_by_role("dialog")).to_contain_text(f"readers gets nothing of {name} any more")
+    console.press("Unsubscribe", dialog=True)
+    expect(page.get_by_role("heading", level=1)).to_have_text(name)
+    answer = service.get(f"/topics/{name}/subscriptions/readers")
+    assert answer.json()["code"] == "SubscriptionNotFound"
+
+
+def test_a_url_that_fails_is_first_and_is_retried_paused_and_resumed(
+    console: Console, service: httpx.Client, name: str
+) -> None:
+    make_topic(service, name, filter="routing_key")
+    subscribe(service, name, "calm", protocol="pull")
+    subscribe(service, name, "printer", protocol="http", endpoint=CLOSED)
+    page = console.show(f"topics/{name}/publish")
+    page.get_by_label("Body").fill("first")
+    page.get_by_label("Routing key").fill("orders.cn")
+    console.press("Publish")
+    trace = page.get_by_role("status").get_by_role("link")
+    trace.click()
+    failing = page.get_by_role("listitem").filter(has_text="printer")
+    expect(failing).to_contain_text("retrying")
+    expect(failing).to_contain_text("Last error")
+    expect(failing.get_by_role("img")).to_have_attribute("aria-label", "Waits before each retry: "
+        "1 s, 2 s, 4 s, 8 s, 16 s, 32 s, 1 min 4 s, 2 min 8 s, 4 min 16 s, 8 min 32 s")  # fmt: skip
+
+    console.show(f"overview?prefix={name}")
+    expect(page.get_by_role("rowheader").first).to_have_text(f"{name} / printer")
+    console.show(f"retries?prefix={name}")
+    card = page.get_by_role("article", name=f"{name} / printer")
+    expect(card).to_contain_text(CLOSED)
+    expect(page.get_by_role("article")).to_have_count(1)
+    card.get_by_role("button", name="Retry now").click()
+    expect(page.get_by_text("printer: what waits is posted now.")).to_be_visible()
+    card.get_by_role("button", name="Pause").click()
+    expect(card).to_contain_text("paused")
+    card.get_by_role("button", name="Resume").click()
+    expect(page.get_by_text("printer goes on.")).to_be_visible()
+    assert service.get(f"/topics/{name}/subscriptions/printer").json()["paused"] is False
+
+    console.show(f"topics/{name}")
+    console.press("Delete the topic")
+    console.press(f"Delete {name}", dialog=True)
+    expect(page.get_by_role("heading", level=1)).to_have_text("Topics")
+
+
+def test_a_key_is_made_rotated_and_deleted_and_its_secret_is_shown_once(
+    console: Console, service: httpx.Client, name: str
+) -> None:
+    page = console.show("keys")
+    page.get_by_text("New key").click()
+    page.get_by_label("description", exact=True).fill(name)
+    console.press("Make the key")
+    dialog = page.get_by_role("dialog")
+    id, secret = dialog.locator("pre").inner_text().split("\n")
+    console.press("Close", dialog=True)
+    listed = [each["access_key_id"] for each in service.get("/keys").json()["keys"]]
+    assert id in listed
+    row = page.get_by_role("row").filter(has_text=name)
+    expect(row).to_contain_text(id)
+    row.get_by_role("button", name="Rotate").click()
+    console.press("Rotate", dialog=True)
+    expect(dialog.locator("pre")).to_contain_text(id)
+    assert secret not in dialog.inner_text()
+    console.press("Close", dialog=True)
+    row.get_by_role("button", name="Delete").click()
+    console.press("Delete", dialog=True)
+    expect(row).to_have_count(0)
