@@ -18,8 +18,8 @@ PHONE = {"width": 390, "height": 844}
 def places(service: httpx.Client) -> list[str]:
     """All pages of the console, with something to see on each."""
     service.put("/queues/seen-dead")
-    attributes = {"rewind_seconds": 600, "dead_letter": {"queue": "seen-dead"}}
-    service.put("/queues/seen", json=attributes)
+    attributes = {"rewind_seconds": 600, "dead_letter": {"queue": "seen-dead", "max_receives": 9}}
+    assert service.put("/queues/seen", json=attributes).status_code == 201
     messages = {"messages": [{"body": "one", "tags": ["new"]}, {"body": "two"}]}
     service.post("/queues/seen/messages", json=messages)
     held = service.post("/queues/seen/messages/receive", json={"wait_seconds": 5}).json()["messages"]

@@ -46,7 +46,8 @@ HEADERS: Mapping[str, str] = {
     "Vary": "Accept-Encoding",
 }
 _INDEX = "index.html"
-_PART = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
+_PART = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
+_MOST_PARTS = 8
 _MANUAL = "docs"
 
 
@@ -75,6 +76,8 @@ def find(folder: Path, path: str) -> Path | None:
     Each part of the path is a plain name, so that none leads out, and what is found is no link.
     """
     *above, last = path.split("/")
+    if len(above) >= _MOST_PARTS:
+        return None
     if not all(_PART.fullmatch(part) for part in (*above, last or _INDEX)):
         return None
     found = folder.joinpath(*above, last or _INDEX)
