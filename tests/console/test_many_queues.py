@@ -52,9 +52,10 @@ def test_ten_thousand_queues_are_paged_and_searched_by_the_service(
     items = engine.execute("Scan", {"TableName": table})["Items"]
     own = [item for item in items if FIRST in str(item)]
     assert len(own) == 2  # the queue, and its id's
-    for number in range(1, QUEUES):
-        for item in own:
-            engine.execute("PutItem", {"TableName": table, "Item": named(item, id, number)})
+    copies = [named(item, id, number) for number in range(1, QUEUES) for item in own]
+    for place in range(0, len(copies), 25):
+        puts = [{"PutRequest": {"Item": item}} for item in copies[place : place + 25]]
+        engine.execute("BatchWriteItem", {"RequestItems": {table: puts}})
     engine.close()
 
     running = start()

@@ -58,11 +58,11 @@ def test_a_service_that_is_down_is_told_and_the_page_goes_on_by_itself(console: 
     page.clock.install()
     console.show("overview")
     page.context.set_offline(True)
-    page.clock.run_for(11_000)
+    page.clock.run_for(16_000)
     alert = page.get_by_role("alert")
     expect(alert).to_contain_text("The service does not answer.")
     page.context.set_offline(False)
-    page.clock.run_for(11_000)
+    page.clock.run_for(16_000)
     expect(alert).to_be_empty()
     expect(page.get_by_role("heading", name="Queues")).to_be_visible()
 

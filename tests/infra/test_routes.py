@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
 
-from cirrusmq_local.cloud.template import Template
+import yaml
+
+from cirrusmq_local.cloud.template import Template, load
 
 MESSAGES = "/queues/{queue}/messages"
 QUEUE = "/queues/{queue}"
@@ -93,3 +96,13 @@ def test_a_functions_own_policy_has_room_for_its_routes(template: Template) -> N
     """Lambda keeps 20 KB of statements, and each route adds one of about 400 bytes."""
     counts = Counter(route.function for route in template.routes)
     assert max(counts.values()) <= 50
+
+
+def test_a_deployment_may_do_without_pages(transformed: list[Path], root: Path) -> None:
+    served = {route.path for route in load(root / "template.yaml", {"Pages": "off"}).routes}
+    assert not served & {"/", "/console/", "/docs/"}
+    assert "/docs/api" in served
+    made = yaml.safe_load(transformed[0].read_text())["Resources"]
+    own = {name: held.get("Condition") for name, held in made.items() if name.startswith("WebPages")}
+    assert {"WebPages", "WebPagesRole", "WebPagesDeploymentGroup"} <= own.keys()
+    assert set(own.values()) == {"HasPages"}

@@ -6,8 +6,7 @@ import { t } from "./i18n.js";
 
 /** A section with a heading. */
 export function section(title, ...children) {
-  const id = newId();
-  return h("section", { "aria-labelledby": id }, h("h2", { id }, title), ...children);
+  return h("section", {}, h("h2", {}, title), ...children);
 }
 
 /** What to do where there is nothing yet: a sentence, and a command to try. */

@@ -13,7 +13,7 @@ import { act, badge, empty, outcome, pager, section, table, tiles } from "../ui.
 const QUEUES = 25;
 const TOPICS = 10;
 const SUBSCRIPTIONS = 25;
-const SECONDS = 10;
+const SECONDS = 15;
 
 export async function overviewPage({ query }) {
   const queues = h("div", { "aria-busy": "true" }, skeleton());
