@@ -22,7 +22,9 @@ def places(service: httpx.Client) -> list[str]:
     assert service.put("/queues/seen", json=attributes).status_code == 201
     messages = {"messages": [{"body": "one", "tags": ["new"]}, {"body": "two"}]}
     service.post("/queues/seen/messages", json=messages)
-    held = service.post("/queues/seen/messages/receive", json={"wait_seconds": 5}).json()["messages"]
+    held = service.post("/queues/seen/messages/receive", json={"wait_seconds": 5}).json()[
+        "messages"
+    ]
     receipts = {"receipts": [held[0]["receipt"]]}
     service.post("/queues/seen/messages/dead-letter", json=receipts)
     service.put("/queues/seen/receivers/audit")

@@ -51,7 +51,9 @@ def test_every_text_is_used_and_every_one_that_is_used_is_there() -> None:
     there = set(read_texts(TEXTS[0]))
     assert set(re.findall(r'\bt\(\s*"([^"]+)"', code)) <= there
     spelled = set(re.findall(r'"([a-z_.]+)"', code))
-    decided = {key for key in there if key.rpartition(".")[0] in DECIDED or key.startswith("retry.")}
+    decided = {
+        key for key in there if key.rpartition(".")[0] in DECIDED or key.startswith("retry.")
+    }
     assert there - spelled - decided == set()
 
 

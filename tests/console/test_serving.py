@@ -51,7 +51,9 @@ def test_a_file_is_served_with_its_type_and_a_policy(
     assert (answer["statusCode"], headers["Content-Type"]) == (200, media)
     assert base64.b64decode(answer["body"]) == body
     assert headers["X-Content-Type-Options"] == "nosniff"
-    policy = dict(each.strip().split(" ", 1) for each in headers["Content-Security-Policy"].split(";"))
+    policy = dict(
+        each.strip().split(" ", 1) for each in headers["Content-Security-Policy"].split(";")
+    )
     assert policy == {
         "default-src": "'none'", "script-src": "'self'", "style-src": "'self'",
         "connect-src": "'self'", "img-src": "'self' data:", "frame-ancestors": "'none'",

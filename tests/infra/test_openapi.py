@@ -93,7 +93,9 @@ def test_it_has_the_routes_of_the_template_and_no_others(
     """Those to the files of pages aside, which are for people."""
     (pages,) = (each.name for each in template.functions if each.folder.name == "pages")
     described = {key for key, _ in operations(openapi)}
-    assert described == {each.key for each in template.routes if each.function != pages} - {"$default"}
+    assert described == {each.key for each in template.routes if each.function != pages} - {
+        "$default"
+    }
 
 
 def test_every_operation_says_what_it_does_and_what_can_go_wrong(openapi: dict[str, Any]) -> None:

@@ -346,7 +346,9 @@ def test_a_function_is_told_the_tables_it_may_use_and_no_others(
             continue
         told = {
             variable
-            for variable in resource["Properties"].get("Environment", {"Variables": ()})["Variables"]
+            for variable in resource["Properties"].get("Environment", {"Variables": ()})[
+                "Variables"
+            ]
             if variable.endswith("_TABLE")
         }
         allowed = {

@@ -103,6 +103,8 @@ def test_a_deployment_may_do_without_pages(transformed: list[Path], root: Path) 
     assert not served & {"/", "/console/", "/docs/"}
     assert "/docs/api" in served
     made = yaml.safe_load(transformed[0].read_text())["Resources"]
-    own = {name: held.get("Condition") for name, held in made.items() if name.startswith("WebPages")}
+    own = {
+        name: held.get("Condition") for name, held in made.items() if name.startswith("WebPages")
+    }
     assert {"WebPages", "WebPagesRole", "WebPagesDeploymentGroup"} <= own.keys()
     assert set(own.values()) == {"HasPages"}

@@ -39,7 +39,7 @@ export function counts(title, series) {
   const [from, to] = [Math.min(...times), Math.max(...times)];
   const ticks = wholeTicks(Math.max(...points.map(([, value]) => value)));
   const top = ticks[ticks.length - 1];
-  const left = 12 + number(top).length * 7;
+  const left = 14 + number(top).length * 10;
   const x = (at) => left + ((at - from) / Math.max(1, to - from)) * (WIDE - left - 8);
   const y = (value) => HIGH - 20 - (value / top) * (HIGH - 32);
   return svg(

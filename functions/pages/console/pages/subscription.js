@@ -13,6 +13,7 @@ import { act, button, confirm, facts, outcome, section, showDialog, tiles } from
 import { receiving } from "./queue_messages.js";
 
 const SECONDS = 5;
+const SHOWN_ABOVE = ["counts", "retry_in_force", "state", "oldest_active_age_seconds", "next_attempt_at", "last_error"];
 const FIXED = ["protocol", "endpoint", "mode", "ordered", "start"];
 
 export async function subscriptionPage({ parts, live }) {
@@ -50,8 +51,8 @@ export async function subscriptionPage({ parts, live }) {
 }
 
 function summary(held) {
-  const { counts: _, retry_in_force: __, state: ___, ...attributes } = held;
-  return facts(Object.entries(attributes).map(([key, value]) => [key, key.endsWith("_at") ? time(value) : plain(value)]));
+  const attributes = Object.entries(held).filter(([key]) => !SHOWN_ABOVE.includes(key));
+  return facts(attributes.map(([key, value]) => [key, key.endsWith("_at") ? time(value) : plain(value)]));
 }
 
 async function changing(held, live) {
