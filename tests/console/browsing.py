@@ -60,7 +60,7 @@ def _find() -> str:
 
 
 class Console:
-    """The console in a tab of its own, signed in; `problems`: what went wrong in the page itself."""
+    """The console in a tab of its own; `problems`: what went wrong in the page itself."""
 
     def __init__(self, browser: Browser, url: str, key: dict[str, Any] | None, **options: Any):
         self.url = url

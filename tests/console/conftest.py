@@ -30,13 +30,12 @@ def service(shared_stack: Stack) -> httpx.Client:
 
 @pytest.fixture
 def open_console(browser: Browser, shared_stack: Stack) -> Iterator[Open]:
-    """Open the console, signed in unless `key` is None; whatever went wrong in it fails the test."""
+    """Open the console, signed in unless `key` is None; what goes wrong in it fails the test."""
     opened: list[Console] = []
+    own_key = shared_stack.connection()
 
     def open_it(
-        key: dict[str, Any] | None = shared_stack.connection(),
-        url: str = shared_stack.url,
-        **options: Any,
+        key: dict[str, Any] | None = own_key, url: str = shared_stack.url, **options: Any
     ) -> Console:
         opened.append(Console(browser, url, key, **options))
         return opened[-1]
