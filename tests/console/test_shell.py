@@ -66,6 +66,14 @@ def test_a_service_that_is_down_is_told_and_the_page_goes_on_by_itself(console: 
     expect(alert).to_be_empty()
     expect(page.get_by_role("heading", name="Queues")).to_be_visible()
 
+    # A page that cannot even begin begins when the service is back.
+    page.context.set_offline(True)
+    page.goto(f"{console.url}/console/#/keys")
+    expect(alert).to_contain_text("The service does not answer.")
+    page.context.set_offline(False)
+    page.clock.run_for(6_000)
+    expect(page.get_by_role("heading", name="Access keys")).to_be_visible()
+
 
 def test_a_page_says_what_it_reads_and_reads_nothing_while_it_is_hidden(
     console: Console, service: httpx.Client, name: str

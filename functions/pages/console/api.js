@@ -16,6 +16,11 @@ export class Refused extends Error {
 /** No answer came: the service is down, or the network is. */
 export class Unreachable extends Error {}
 
+/** Whether an error is of a call; any other is a fault of the console, and is not hidden. */
+export function isOfCall(error) {
+  return error instanceof Refused || error instanceof Unreachable;
+}
+
 let made = 0;
 
 /** How many calls were made since the page was loaded. */

@@ -1,6 +1,6 @@
 // The shell around the pages: signing in, the page that the address names, language, notices.
 
-import { Refused, keyId, signOut } from "./api.js";
+import { Refused, Unreachable, isOfCall, keyId, signOut } from "./api.js";
 import { h, replace } from "./dom.js";
 import { forget } from "./history.js";
 import { LANGUAGES, choose, currentLanguage, t } from "./i18n.js";
@@ -27,6 +27,7 @@ const PAGES = {
   keys: keysPage,
   operations: operationsPage,
 };
+const AGAIN_MS = 5_000;
 const LISTED = ["overview", "topics", "retries", "reports", "keys", "operations"];
 
 const header = h("header");
@@ -52,7 +53,7 @@ function drawHeader(current) {
       h("a", { href: "../docs/" }, t("nav.manual")),
       h("label", { for: "language", class: "hidden" }, t("language")),
       language,
-      keyId() && button(t("sign_out"), leave, "small"),
+      keyId() && button(t("sign_out"), () => leave(), "small"),
     ),
   );
 }
@@ -62,17 +63,17 @@ function skip(event) {
   main.focus();
 }
 
-function leave() {
+/** End the session; `refused`: why, unless that was wanted. */
+function leave(refused = null) {
   signOut();
   forget();
-  open();
+  open(refused);
 }
 
 /** An error of a page's reading: 401 ends the session, all else is a notice above the page. */
 function tell(error) {
   if (error instanceof Refused && error.status === 401) {
-    signOut();
-    open(error);
+    leave(error);
     return;
   }
   replace(banner, error && refusal(error));
@@ -86,7 +87,7 @@ async function open(refused = null) {
   const [name, ...parts] = path.split("/").map(decodeURIComponent);
   const page = keyId() ? (PAGES[name] ?? overviewPage) : signInPage;
   drawHeader(name in PAGES ? name : "overview");
-  replace(banner, refused instanceof Error && refusal(refused));
+  replace(banner, refused && refusal(refused));
   replace(main, h("p", { class: "loading" }, t("loading")));
   try {
     const made = await page({ parts, query: new URLSearchParams(query), live, open });
@@ -95,8 +96,9 @@ async function open(refused = null) {
     replace(main, h("div", { class: "head" }, h("h1", {}, made.title), live.element), made.element);
     await live.start(made.refresh ?? null, made.seconds ?? 0);
   } catch (error) {
-    if (!(error instanceof Error) || mine !== shown) return;
-    if (error instanceof TypeError || error instanceof ReferenceError) throw error;
+    if (!isOfCall(error)) throw error;
+    if (mine !== shown) return;
+    if (error instanceof Unreachable) setTimeout(() => mine === shown && open(), AGAIN_MS);
     replace(main, h("div", { class: "head" }, h("h1", {}, parts[0] ?? t(`nav.${name in PAGES ? name : "overview"}`))),
       button(t("again"), () => open()));
     tell(error);

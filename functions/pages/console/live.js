@@ -1,6 +1,6 @@
 // Reads a page's figures every few seconds while somebody can see them, and says what that takes.
 
-import { callsMade } from "./api.js";
+import { callsMade, isOfCall } from "./api.js";
 import { h, replace } from "./dom.js";
 import { t } from "./i18n.js";
 
@@ -51,6 +51,7 @@ export class Live {
       this.#told = this.#said(callsMade() - before);
       this.failed(null);
     } catch (error) {
+      if (!isOfCall(error)) throw error;
       if (round !== this.#round) return;
       this.failed(error);
     }

@@ -2,20 +2,19 @@
 
 import { get } from "./api.js";
 
-let document_ = null;
+let schemas = null;
 
 /** The fields of a body by name: {kind, nullable, choices, least, most, fallback, text}. */
 export async function fieldsOf(shape) {
-  document_ ??= get("/openapi.json");
-  const schemas = (await document_).components.schemas;
+  schemas ??= (await get("/openapi.json")).components.schemas;
   const fields = {};
   for (const [name, given] of Object.entries(schemas[shape].properties)) {
-    fields[name] = read(given, schemas);
+    fields[name] = read(given);
   }
   return fields;
 }
 
-function read(given, schemas) {
+function read(given) {
   const options = given.anyOf ?? [given];
   const nullable = options.some((each) => each.type === "null");
   let main = options.find((each) => each.type !== "null");

@@ -1,6 +1,6 @@
 // The parts that pages are made of: sections, tables, tabs, dialogs, notices.
 
-import { Refused } from "./api.js";
+import { Refused, isOfCall } from "./api.js";
 import { h, newId, replace } from "./dom.js";
 import { t } from "./i18n.js";
 
@@ -93,7 +93,7 @@ export async function act(trigger, place, work) {
   try {
     return await work();
   } catch (error) {
-    if (error instanceof TypeError || error instanceof ReferenceError) throw error;
+    if (!isOfCall(error)) throw error;
     place.bad(error);
     return undefined;
   } finally {
