@@ -76,7 +76,7 @@ def test_the_key_is_good_after_a_restart_and_the_port_can_be_left_closed(start: 
     second = start("--dialect-port", "0")
     assert "dialect_url" not in second.connection()
     code, out, _ = second.end()
-    assert (code, out) == (0, "")
+    assert (code, "dialects" in out) == (0, False)
     third = start()
     again = third.connection()
     assert again["signing_key"] == held["signing_key"]
