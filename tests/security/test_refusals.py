@@ -190,8 +190,8 @@ def test_a_method_that_a_route_lacks_is_not_allowed_and_told_which_are(
         "//", "/nothing", "/queues/", "/queues//", "//queues", "/queues/orders/",
         "/queues//messages", "/queues/orders//messages", "/queues/orders/messages/",
         "/queues/orders/messages/receive/", "/Queues/orders",
-        "/queues/../keys", "/topics/news/subscriptions//confirm", "/docs/api/", "/docs/a/b", "/local",
-        "/%71ueues//", "/" + "x" * 4_000, "/" + "/".join("x" * 200), "/\x00", "/%00/%ff",
+        "/queues/../keys", "/topics/news/subscriptions//confirm", "/docs/api/", "/docs/a/b",
+        "/local", "/%71ueues//", "/" + "x" * 4_000, "/" + "/".join("x" * 200), "/\x00", "/%00/%ff",
     ],
 )  # fmt: skip
 def test_what_is_no_route_is_not_found(stage: Stage, path: str) -> None:

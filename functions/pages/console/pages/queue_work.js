@@ -1,6 +1,6 @@
 // Purge and rewind: what will happen is said before, and how far it is meanwhile.
 
-import { get, post, queuePath } from "../api.js";
+import { get, listAll, post, queuePath } from "../api.js";
 import { h } from "../dom.js";
 import { field } from "../forms.js";
 import { duration, number, time } from "../format.js";
@@ -17,8 +17,9 @@ function purge(queue) {
   const progress = h("div");
   const work = async () => {
     const { active, inactive, delayed, rewindable } = (await get(queuePath(queue.name))).counts;
+    const receivers = await listAll(queuePath(queue.name, "/receivers"), "receivers", 100);
     const text = t("purge.confirm", {
-      name: queue.name, active: number(active), inactive: number(inactive), delayed: number(delayed), rewindable: number(rewindable),
+      name: queue.name, receivers: receivers.length, active: number(active), inactive: number(inactive), delayed: number(delayed), rewindable: number(rewindable),
     });
     if (!(await confirm(t("purge"), text, t("purge.agree", { name: queue.name })))) return;
     const { operation } = await post(queuePath(queue.name, "/purge"));

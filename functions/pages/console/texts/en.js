@@ -176,7 +176,7 @@ export const EN = {
   "grant.revoke": "Take back",
   "purge": "Purge",
   "purge.text": "Removes everything that was sent before, whatever its state.",
-  "purge.confirm": "From {name} are removed: {active} active, {inactive} in flight, {delayed} delayed and {rewindable} rewindable messages. This cannot be undone.",
+  "purge.confirm": "From {name} are removed: {active} active, {inactive} in flight, {delayed} delayed and {rewindable} rewindable messages, and all that its {receivers} receivers hold. This cannot be undone.",
   "purge.agree": "Purge {name}",
   "purge.about": "Purge of {name}",
   "rewind": "Rewind",

@@ -176,7 +176,7 @@ export const ZH = {
   "grant.revoke": "收回",
   "purge": "清空",
   "purge.text": "移除此前发送的全部消息，不论状态。",
-  "purge.confirm": "将从 {name} 移除：{active} 条可消费、{inactive} 条处理中、{delayed} 条延迟和 {rewindable} 条可回溯的消息，无法恢复。",
+  "purge.confirm": "将从 {name} 移除：{active} 条可消费、{inactive} 条处理中、{delayed} 条延迟和 {rewindable} 条可回溯的消息，以及 {receivers} 个接收者持有的全部消息，无法恢复。",
   "purge.agree": "清空 {name}",
   "purge.about": "清空 {name}",
   "rewind": "回溯",
