@@ -90,8 +90,8 @@ $(NODE_SDKS)/.tried: tests/dialects/node/package-lock.json
 		|| echo "without npm, or its registry, the SDKs for Node are not tried"
 	@touch $@
 
-# Chromium, where the path has none, and the rules of axe, for the console's tests; which fail where
-# npm is and the browser is not, and are skipped where there is neither.
+# Chromium, where the path has none, and the rules of axe, for the console's tests. They are skipped
+# where npm or its registry is missing, and fail where a browser is there and does not start.
 $(BROWSER)/.tried: tests/console/node/package-lock.json
 	@mkdir -p $(BROWSER) && cp tests/console/node/*.* $(BROWSER)
 	@cd $(BROWSER) && npm ci --ignore-scripts --no-audit --no-fund --silent \
