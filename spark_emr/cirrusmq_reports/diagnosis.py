@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 from urllib.parse import unquote
 
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
 from cirrusmq_reports.columns import BAD_RECORD, SAID
@@ -44,7 +44,7 @@ def find_bad_record(readers: Iterable[Reader]) -> BadInput | None:
     """The first record that lacks something, or has it in another type."""
     for reader in readers:
         for export in filter(_has_files, reader.exports):
-            found = _first_fault(reader, export, reader.schema.all_faults)
+            found = record_faults(reader, export).where("fault IS NOT NULL").first()
             if found:
                 path = _path(export, found["file"])
                 known = found["pk"] and found["sk"]
@@ -69,7 +69,8 @@ def find_miscount(readers: Iterable[Reader]) -> BadInput | None:
     return None
 
 
-def _first_fault(reader: Reader, export: Export, faults: Mapping[str, str]) -> Any:
+def record_faults(reader: Reader, export: Export) -> DataFrame:
+    """Columns `file`, `pk`, `sk`, `fault`: a fault of each record, or null."""
     fault = sf.coalesce(
         sf.when(sf.lit(export.full) & sf.col("item").isNull(), sf.lit("a record has no Item")),
         sf.when(sf.col("pk").isNull() | sf.col("sk").isNull(), sf.lit("pk or sk is not a string")),
@@ -79,11 +80,10 @@ def _first_fault(reader: Reader, export: Export, faults: Mapping[str, str]) -> A
         ),
         *[
             sf.when(sf.col("item").isNotNull() & sf.expr(condition), sf.lit(sentence))
-            for sentence, condition in faults.items()
+            for sentence, condition in reader.schema.all_faults.items()
         ],
     )
-    found = reader.raw(export).withColumn("fault", fault)
-    return found.where("fault IS NOT NULL").select("file", "pk", "sk", "fault").first()
+    return reader.raw(export).withColumn("fault", fault).select("file", "pk", "sk", "fault")
 
 
 def _has_files(export: Export) -> bool:

@@ -10,7 +10,7 @@ from tests.spark.job_runs import Ended, Jobs, page_in, rows_in, summaries_in
 from tests.spark.recount import Backlog, in_ranges, items_of, recount_backlog
 
 from export_writer import ExportWriter
-from synthetic_messages import Messages, Resource, directory_export, queue_record
+from synthetic_messages import Messages, Resource, directory_export
 from synthetic_usage import change, removal
 
 AT_MS = 1_795_161_600_000  # 2026-11-20T08:00:00Z
@@ -105,6 +105,7 @@ def recount_names() -> tuple[str, ...]:
     return ("active", "inactive", "delayed", "rewindable", "dead", "expired", "bytes")
 
 
+@pytest.mark.long
 def test_windows_bring_an_older_export_up_to_date(tmp_path: Path, jobs: Jobs) -> None:
     messages = make_messages()
     before = list(messages.items_of(0, 400))
@@ -191,27 +192,20 @@ def test_an_empty_export_gives_an_empty_report(tmp_path: Path, jobs: Jobs) -> No
     assert "no messages" in page_in(output, "backlog").read_text()
 
 
-def test_a_parcel_of_no_messages_is_nothing_in_its_queue(tmp_path: Path, jobs: Jobs) -> None:
-    export = export_of(tmp_path, AT_MS, [parcel("q", AT_MS - HOUR_MS, 0)])
-    succeed(jobs.report_backlog(tmp_path, [export]))
-    figures = resources_in(tmp_path)["(unknown)", "q"]
-    assert {figures[name] for name in recount_names()} == {0}
-    assert figures["oldest_age_seconds"] is None
-
-
-def test_a_name_that_stands_twice_doubles_nothing(tmp_path: Path, jobs: Jobs) -> None:
-    export = export_of(tmp_path, AT_MS, [parcel("q", AT_MS - HOUR_MS)])
+def test_the_time_can_be_chosen_and_odd_items_double_and_break_nothing(
+    tmp_path: Path, jobs: Jobs
+) -> None:
+    """A name is there twice, and a parcel has no messages."""
+    sent_ms = AT_MS - HOUR_MS
+    export = export_of(tmp_path, AT_MS, [parcel("q", sent_ms), parcel("none", sent_ms, 0)])
     queue = Resource("q", "acme", "queue", "orders", 4, 1, False, False, False)
     names = directory_export(tmp_path, AT_MS, [queue, queue])
-    succeed(jobs.report_backlog(tmp_path, [export], [names]))
-    report = summaries_in(tmp_path, "backlog")["acme"]
-    assert [resource["active"] for resource in report["resources"]] == [1]
-
-
-def test_the_time_can_be_chosen(tmp_path: Path, jobs: Jobs) -> None:
-    export = export_of(tmp_path, AT_MS, [parcel("q", AT_MS - HOUR_MS)])
-    succeed(jobs.report_backlog(tmp_path, [export], [], "--at", "2026-11-20T09:30:00Z"))
-    assert resources_in(tmp_path)["(unknown)", "q"]["oldest_age_seconds"] == 2.5 * 3_600
+    succeed(jobs.report_backlog(tmp_path, [export], [names], "--at", "2026-11-20T09:30:00Z"))
+    (orders,) = summaries_in(tmp_path, "backlog")["acme"]["resources"]
+    assert (orders["active"], orders["oldest_age_seconds"]) == (1, 2.5 * 3_600)
+    empty = resources_in(tmp_path)["(unknown)", "none"]
+    assert {empty[name] for name in recount_names()} == {0}
+    assert empty["oldest_age_seconds"] is None
 
 
 @pytest.mark.usefixtures("as_deployed")
@@ -224,67 +218,3 @@ def test_two_million_items_equal_a_plain_recount(tmp_path: Path, jobs: Jobs) -> 
     resources = messages.all_resources()
     recount = recount_backlog(items_of(export), AT_MS, windows(resources))
     assert_equals_recount(tmp_path / "out", recount, resources)
-
-
-def deleted_parcel(identity: str, sent_ms: int, kind: str = "Q", live: int = 1) -> str:
-    """15 messages deleted an hour after they were sent, beside `live` others."""
-    item = json.loads(parcel(identity, sent_ms, 15 + live))
-    item["pk"]["S"] = f"{kind}#{identity}#0"
-    item["v"]["L"][:15] = [{"N": "0"}] * 15
-    item["f"] = {"L": [{"N": str(sent_ms + HOUR_MS)}] * (15 + live)}
-    return json.dumps(item)
-
-
-def test_what_was_deleted_beside_live_messages_can_be_rewound(tmp_path: Path, jobs: Jobs) -> None:
-    items = [
-        deleted_parcel("q", AT_MS - 2 * HOUR_MS),
-        deleted_parcel("q", AT_MS - 3 * HOUR_MS, "R", live=0),
-        deleted_parcel("off", AT_MS - 2 * HOUR_MS),
-        deleted_parcel("off", AT_MS - 2 * HOUR_MS, "R", live=0),
-        deleted_parcel("since", AT_MS - 4 * HOUR_MS),
-        deleted_parcel("since", AT_MS - 2 * HOUR_MS),
-    ]
-    queues = [
-        Resource("q", "acme", "queue", "orders", 4, 8 * HOUR_MS, False, True, False),
-        Resource("off", "acme", "queue", "off", 4, 8 * HOUR_MS, False, False, False),
-        Resource("since", "acme", "queue", "since", 4, 16 * HOUR_MS, False, True, False),
-    ]
-    export = export_of(tmp_path, AT_MS, items)
-    names = ExportWriter(root=tmp_path, table="Directory", at_ms=AT_MS)
-    names.write_file(
-        [
-            *[resource_entry(queue) for queue in queues],
-            *[queue_record(queue) for queue in queues[:2]],
-            queue_record(queues[2], rewind_floor_ms=AT_MS - 3 * HOUR_MS),
-        ]
-    )
-    succeed(jobs.report_backlog(tmp_path, [export], [names.finish()]))
-    shown = {name: each["rewindable"] for (_, name), each in resources_in(tmp_path).items()}
-    assert shown == {"orders": 30, "off": 0, "since": 15}
-
-
-def resource_entry(resource: Resource, **more: str) -> str:
-    item = {"pk": {"S": "I#1"}, "sk": {"S": resource.id}, "document": {"S": resource.document}}
-    return json.dumps({"Item": item | {name: {"N": value} for name, value in more.items()}})
-
-
-def test_deleted_queues_and_purged_messages_are_in_no_report(tmp_path: Path, jobs: Jobs) -> None:
-    old = Resource("old", "acme", "queue", "orders", 4, 8 * HOUR_MS, False, False, False)
-    new = Resource("new", "acme", "queue", "orders", 4, 8 * HOUR_MS, False, False, False)
-    items = [
-        parcel("old", AT_MS - 2 * HOUR_MS, 8),
-        parcel("new", AT_MS - HOUR_MS, 3),
-        parcel("new", AT_MS - 5 * HOUR_MS, 4),
-    ]
-    export = export_of(tmp_path, AT_MS, items)
-    names = ExportWriter(root=tmp_path, table="Directory", at_ms=AT_MS)
-    names.write_file(
-        [
-            resource_entry(old, expires_at=str(AT_MS // 1000 + 9_999)),
-            resource_entry(new),
-            queue_record(new, purged_ms=AT_MS - 4 * HOUR_MS),
-        ]
-    )
-    succeed(jobs.report_backlog(tmp_path, [export], [names.finish()]))
-    (account,) = summaries_in(tmp_path, "backlog").values()
-    assert [(each["name"], each["active"]) for each in account["resources"]] == [("orders", 3)]

@@ -60,7 +60,8 @@ def disk(tmp_path: Path) -> Iterator[Disk]:
     subprocess.run(["umount", folder], check=True)
 
 
-@pytest.fixture(params=["billing", "backlog"])
+# That a bill is not replaced is shown at every write by `test_closing.py`.
+@pytest.fixture(params=[pytest.param("billing", marks=pytest.mark.long), "backlog"])
 def report(request: pytest.FixtureRequest, tmp_path: Path, jobs: Jobs) -> tuple[str, Run, Run]:
     """A report's name, its first run, and one over later exports."""
     early, late = ms("2026-11-20 08:00"), ms("2026-11-21 08:00")

@@ -173,12 +173,21 @@ def test_an_export_is_found_from_the_folder_above(
 # Records
 
 
-@pytest.mark.parametrize("kind", ["a:b", "sent\nx", "", "[ARITHMETIC_OVERFLOW]"])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "sent\nx",
+        "[ARITHMETIC_OVERFLOW]",
+        pytest.param("a:b", marks=pytest.mark.long),
+        pytest.param("", marks=pytest.mark.long),
+    ],
+)
 def test_the_kind_without_a_price_is_shown_whole(tmp_path: Path, jobs: Jobs, kind: str) -> None:
     ended = jobs.bill(tmp_path / "out", [export_of(tmp_path, usage_item("a", kind=kind))])
     shown = kind.replace("\n", r"\n")
     assert ended.code == 2
     assert ended.errors == f"error: {RATE_CARD}: it has no price for the kind {shown}\n"
+    assert not (tmp_path / "out").exists()
 
 
 def with_other_keys(record: dict[str, Any]) -> None:
@@ -193,7 +202,14 @@ def test_a_change_that_contradicts_itself(tmp_path: Path, jobs: Jobs) -> None:
     assert_refused(ended.code, ended.message, f"{window}: item U#0 b: its image has other keys")
 
 
-@pytest.mark.parametrize("view", ["NEW_IMAGE", "NEW_AND_OLD_IMAGES", None])
+@pytest.mark.parametrize(
+    "view",
+    [
+        "NEW_AND_OLD_IMAGES",
+        pytest.param("NEW_IMAGE", marks=pytest.mark.long),
+        pytest.param(None, marks=pytest.mark.long),
+    ],
+)
 def test_a_removal_needs_no_image(tmp_path: Path, jobs: Jobs, view: str | None) -> None:
     """An item that was written and removed within a window has no image in either view."""
     record = json.loads(change(usage_item("a"), AT_MS + 5))
@@ -335,18 +351,3 @@ def test_an_earlier_time_does_not_change_which_export_is_reported(
 def figures_in(output: Path) -> list[Any]:
     answers = summaries_in(output, "backlog").values()
     return [(answer["at"], answer["resources"]) for answer in answers]
-
-
-def test_growth_looks_further_back_than_a_trend_shows(tmp_path: Path, jobs: Jobs) -> None:
-    messages = Messages(seed=1, items=20, at_ms=AT_MS)
-    exports = []
-    for hour in range(2):
-        writer = ExportWriter(root=tmp_path, table="Messages", at_ms=AT_MS + hour * HOUR_MS)
-        writer.write_file([f'{{"Item":{item}}}' for item in messages.items_of(0, 10)])
-        exports.append(writer.finish())
-    assert jobs.report_backlog(tmp_path / "out", exports, [], "--history", "1").code == 0
-    resources = [each for _, listed in figures_in(tmp_path / "out") for each in listed]
-    assert resources
-    for resource in resources:
-        assert len(resource["backlog_by_time"]) == 1
-        assert resource["growth_per_hour"] is not None

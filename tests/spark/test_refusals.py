@@ -202,9 +202,20 @@ def test_odd_names_of_files_and_a_listing_with_blank_lines_are_accepted(
     assert (ended.code, ended.errors) == (0, "")
 
 
-# Faults that only the records themselves show; their checksums are right.
+# Faults that only the records themselves show; their checksums are right. `test_record_faults.py`
+# has the sentence of each; here each way to notice one ends a job.
 
 _LINE = 7
+
+
+def case(change: Any, *words: str) -> Any:
+    """A fault, and what the job says of it."""
+    return pytest.param(change, words, id=" ".join(words))
+
+
+def long(change: Any, *words: str) -> Any:
+    """One that is noticed as another is."""
+    return pytest.param(change, words, id=" ".join(words), marks=pytest.mark.long)
 
 
 def break_line(lines: list[str]) -> list[str]:
@@ -266,26 +277,15 @@ def single_quotes(lines: list[str]) -> list[str]:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (break_line, ["a line is not a record", ': record 8: {"Item":{"pk":{"S":"']),
-        (lose_line, ["29 items", "30"]),
-        (replace_line("{}"), ["a record has no Item"]),
-        (replace_line('{"Item":{"pk":{"N":"1"},"sk":{"S":"x"}}}'), ["pk or sk is not a string"]),
-        (retype("v", "L"), ["item Q#", "v is not of type L"]),
-        (retype("t", "N"), ["item Q#", "t is not of type N"]),
-        (retype("pk", "S"), ["pk"]),
-        (unnumber, ["item Q#", "v is not a list of whole numbers"]),
-        (shorten_list, ["item Q#", "differ in length"]),
-    ],
-    ids=[
-        "bad line",
-        "count",
-        "no item",
-        "type of key",
-        "type of v",
-        "type of t",
-        "type of pk",
-        "not a number",
-        "lengths",
+        case(break_line, "a line is not a record", ': record 8: {"Item":{"pk":{"S":"'),
+        case(lose_line, "29 items", "30"),
+        case(retype("v", "L"), "item Q#", "v is not of type L"),
+        case(unnumber, "item Q#", "v is not a list of whole numbers"),
+        long(replace_line("{}"), "a record has no Item"),
+        long(replace_line('{"Item":{"pk":{"N":"1"},"sk":{"S":"x"}}}'), "pk or sk is not a string"),
+        long(retype("t", "N"), "item Q#", "t is not of type N"),
+        long(retype("pk", "S"), "pk"),
+        long(shorten_list, "item Q#", "differ in length"),
     ],
 )
 def test_records_of_messages(
@@ -293,7 +293,7 @@ def test_records_of_messages(
     jobs: Jobs,
     messages_export: Path,
     change: Callable[[list[str]], list[str]],
-    words: list[str],
+    words: tuple[str, ...],
 ) -> None:
     bad = data_files(messages_export)[1]
     rewrite(bad, change)
@@ -305,40 +305,22 @@ def test_records_of_messages(
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (break_line, ["a line is not a record"]),
-        (lose_line, ["29 items", "30"]),
-        (retype("minute", "N"), ["item U#", "minute of a record is not a whole number"]),
-        (retype("records", "L"), ["item U#", "records is not of type L"]),
-        (retype("kind", "S"), ["item U#", "kind of a record is not a string"]),
-        (replace_line("null"), ["a line is not a record"]),
-        (replace_line("{}"), ["a record has no Item"]),
-        (replace_line('{"Item":null}'), ["a record has no Item"]),
-        (replace_line('{"Item":{}}'), ["pk or sk is not a string"]),
-        (set_number("count", "1.5"), ["item U#", "count of a record is not a whole number"]),
-        (set_number("bytes", "1" * 20), ["item U#", "bytes of a record is not a whole number"]),
-        (set_number("minute", "9" * 18), ["item U#", "minute of a record is no time"]),
-        (set_account("17"), ["item U#", "account of a record is no account's name"]),
-        (set_account('{"x":"acme"}'), ["item U#", "account of a record is no account's name"]),
-        (set_account('"acme\\n"'), ["item U#", "account of a record is no account's name"]),
-        (single_quotes, ["a line is not a record", ": record 8: {'Item':{'pk':{'S':'U#"]),
-    ],
-    ids=[
-        "bad line",
-        "count",
-        "type of minute",
-        "type of records",
-        "type of kind",
-        "null",
-        "no item",
-        "null item",
-        "no key",
-        "fraction",
-        "too large",
-        "no time",
-        "account a number",
-        "account an object",
-        "account with a line end",
-        "single quotes",
+        case(single_quotes, "a line is not a record", ": record 8: {'Item':{'pk':{'S':'U#"),
+        case(replace_line("null"), "a line is not a record"),
+        case(replace_line('{"Item":null}'), "a record has no Item"),
+        case(retype("kind", "S"), "item U#", "kind of a record is not a string"),
+        case(set_number("count", "1.5"), "item U#", "count of a record is not a whole number"),
+        case(set_number("minute", "9" * 18), "item U#", "minute of a record is no time"),
+        case(set_account('"acme\\n"'), "item U#", "account of a record is no account's name"),
+        long(break_line, "a line is not a record"),
+        long(lose_line, "29 items", "30"),
+        long(retype("minute", "N"), "item U#", "minute of a record is not a whole number"),
+        long(retype("records", "L"), "item U#", "records is not of type L"),
+        long(replace_line("{}"), "a record has no Item"),
+        long(replace_line('{"Item":{}}'), "pk or sk is not a string"),
+        long(set_number("bytes", "1" * 20), "item U#", "bytes of a record is not a whole number"),
+        long(set_account("17"), "item U#", "account of a record is no account's name"),
+        long(set_account('{"x":"acme"}'), "item U#", "account of a record is no account's name"),
     ],
 )
 def test_records_of_usage(
@@ -346,7 +328,7 @@ def test_records_of_usage(
     jobs: Jobs,
     usage_export: Path,
     change: Callable[[list[str]], list[str]],
-    words: list[str],
+    words: tuple[str, ...],
 ) -> None:
     bad = data_files(usage_export)[0]
     rewrite(bad, change)
@@ -360,31 +342,21 @@ def resource_record(document: str, sk: str = '{"S":"q"}') -> str:
 @pytest.mark.parametrize(
     ("record", "words"),
     [
-        ("{}", ["a record has no Item"]),
-        ('{"Item":{}}', ["pk or sk is not a string"]),
-        ('{"Item":{"pk":{"N":"1"},"sk":{"S":"x"}}}', ["pk or sk is not a string"]),
-        (resource_record('{"S":"{}"}', '{"N":"1"}'), ["pk or sk is not a string"]),
-        (resource_record('{"N":"1"}'), ["item I#1 q: document is not of type S"]),
-        (resource_record("null"), ["item I#1 q: document is missing"]),
-        *[
-            (
-                resource_record(json.dumps({"S": document})),
-                ["item I#1 q: document is not JSON with"],
-            )
-            for document in (
-                "",
-                "{oops",
-                "{}",
-                '{"kind":"queue","name":"n"}',
-                '{"account":"acme","name":"n"}',
-                '{"account":"acme","kind":"queue"}',
-                '{"account":5,"kind":"queue","name":"n"}',
-            )
-        ],
+        case("{}", "a record has no Item"),
+        case(resource_record('{"S":"{}"}', '{"N":"1"}'), "pk or sk is not a string"),
+        case(resource_record("null"), "item I#1 q: document is missing"),
+        case(resource_record('{"S":"{oops"}'), "item I#1 q: document is not JSON with"),
+        long('{"Item":{}}', "pk or sk is not a string"),
+        long('{"Item":{"pk":{"N":"1"},"sk":{"S":"x"}}}', "pk or sk is not a string"),
+        long(resource_record('{"N":"1"}'), "item I#1 q: document is not of type S"),
+        long(
+            resource_record('{"S":"{\\"account\\":5,\\"kind\\":\\"queue\\",\\"name\\":\\"n\\"}"}'),
+            "item I#1 q: document is not JSON with",
+        ),
     ],
 )
 def test_records_of_the_directory(
-    tmp_path: Path, jobs: Jobs, messages_export: Path, record: str, words: list[str]
+    tmp_path: Path, jobs: Jobs, messages_export: Path, record: str, words: tuple[str, ...]
 ) -> None:
     directory = ExportWriter(root=tmp_path, table="Directory", at_ms=AT_MS)
     sound = resource_record(json.dumps({"S": '{"account":"acme","kind":"queue","name":"n"}'}))
@@ -394,10 +366,7 @@ def test_records_of_the_directory(
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize(
-    "metadata",
-    ["null", "{}", *[f'{{"WriteTimestampMicros":{{"{t}"}}}}' for t in ('S":"7', 'N":"x')]],
-)
+@pytest.mark.parametrize("metadata", ["null", '{"WriteTimestampMicros":{"N":"x"}}'])
 def test_a_change_without_the_time_of_its_writing(
     tmp_path: Path, jobs: Jobs, messages_export: Path, metadata: str
 ) -> None:
@@ -433,8 +402,12 @@ def test_a_file_that_was_cut_before_its_checksum_was_made(
 
 @pytest.mark.parametrize(
     "content",
-    [b"", gzip.compress(b"", mtime=0), b"{}", gzip.compress(b"{}", mtime=0)[:-1]],
-    ids=["no bytes", "gzip of nothing", "no gzip", "a cut gzip"],
+    [
+        pytest.param(gzip.compress(b"", mtime=0), id="gzip of nothing"),
+        pytest.param(b"{}", id="no gzip"),
+        pytest.param(b"", id="no bytes", marks=pytest.mark.long),
+        pytest.param(gzip.compress(b"{}", mtime=0)[:-1], id="a cut gzip", marks=pytest.mark.long),
+    ],
 )
 def test_a_data_file_that_holds_nothing(
     tmp_path: Path, jobs: Jobs, usage_export: Path, content: bytes

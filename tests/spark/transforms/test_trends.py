@@ -38,3 +38,10 @@ def test_growth_is_since_an_hour_ago_or_the_last_time(
     assert (row["name"], row["growth_per_hour"], row["hours_to_drain"]) == ("orders", growth, drain)
     past = sorted(point for point in points if point[0] <= 0)[-2:]
     assert [point["messages"] for point in row["backlog_by_time"]] == [n for _, n in past]
+
+
+def test_growth_looks_further_back_than_a_trend_shows(spark: SparkSession) -> None:
+    rows = [{"id": "q", "at_ms": NOW - hours * HOUR_MS, "messages": 5} for hours in (0, 1)]
+    figures = frame(spark, "id STRING", [{"id": "q"}])
+    (row,) = with_trends(figures, frame(spark, SCHEMA, rows), NOW, 1).collect()
+    assert (len(row["backlog_by_time"]), row["growth_per_hour"]) == (1, 0.0)
