@@ -31,6 +31,8 @@ ON := --no-print-directory ASKED="$(ASKED)"
 # The lock files are complete, so that pip has nothing to resolve (--no-deps above). Much of the
 # packages is never imported: a module is compiled when it is (--no-compile).
 
+export DIST_EXTRA_CONFIG := $(CURDIR)/infra/wheels.cfg
+
 # An activated environment or search path must not decide what is checked here.
 unexport VIRTUAL_ENV PYTHONPATH PYTHONHOME
 # Nor how long it takes: a test's process would compile what it imports, each time anew.
