@@ -1,54 +1,50 @@
-"""The command line in processes of its own, forked from one that has imported it already.
-
-Importing takes most of a short command's time.
-`tests/local/test_cli.py` runs the installed program.
-"""
+"""The command line in processes of its own, to their ends."""
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import subprocess
-import sys
 import tempfile
+import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-_CONTEXT = multiprocessing.get_context("forkserver")
-_CONTEXT.set_forkserver_preload(["cirrusmq_local.commands.cli"])
+from tests.forked import Forked
+
 SECONDS = 60.0
 
 
 def run_command(
-    arguments: Sequence[str], *, env: Mapping[str, str], folder: Path, text: str = ""
+    arguments: Sequence[str],
+    *,
+    env: Mapping[str, str],
+    folder: Path,
+    text: str = "",
+    terminal: int | None = None,
 ) -> subprocess.CompletedProcess[str]:
-    """Run `cirrusmq` with the arguments in a folder, to its end; TimeoutExpired after a minute."""
+    """Run `cirrusmq` with the arguments in a folder, to its end; TimeoutExpired after a minute.
+
+    `text` is its input, unless `terminal` is.
+    """
     with tempfile.TemporaryDirectory() as given:
-        streams = [Path(given, name) for name in ("in", "out", "err")]
-        for stream in streams:
-            stream.write_text(text if stream.name == "in" else "", encoding="utf-8")
-        process = _CONTEXT.Process(target=_main, args=(arguments, dict(env), folder, streams))
-        process.start()
-        process.join(SECONDS)
-        if process.exitcode is None:
-            process.kill()
-            process.join()
-            raise subprocess.TimeoutExpired(["cirrusmq", *arguments], SECONDS)
-        _, out, err = (stream.read_text(encoding="utf-8") for stream in streams)
-        return subprocess.CompletedProcess(["cirrusmq", *arguments], process.exitcode, out, err)
-
-
-def _main(
-    arguments: Sequence[str], env: Mapping[str, str], folder: Path, streams: Sequence[Path]
-) -> None:
-    from cirrusmq_local.commands.cli import main
-
-    for number, stream in enumerate(streams):
-        os.dup2(os.open(stream, os.O_RDWR), number)
-    sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
-    sys.stdout, sys.stderr = (open(n, "w", encoding="utf-8", closefd=False) for n in (1, 2))  # noqa: SIM115
-    os.environ.clear()
-    os.environ.update(env)
-    os.chdir(folder)
-    sys.argv = ["cirrusmq", *arguments]
-    main()
+        stdin, stderr = Path(given, "in"), Path(given, "err")
+        stdin.write_text(text, encoding="utf-8")
+        stderr.touch()
+        process = Forked(
+            arguments,
+            env=env,
+            folder=folder,
+            stdin=str(stdin) if terminal is None else os.ttyname(terminal),
+            stderr=stderr,
+        )
+        impatience = threading.Timer(SECONDS, process.kill)
+        impatience.start()
+        with process.stdout:
+            out = process.stdout.read()
+        code = process.wait()
+        impatience.cancel()
+        if code == -9:
+            raise subprocess.TimeoutExpired(process.args, SECONDS)
+        return subprocess.CompletedProcess(
+            process.args, code, out, stderr.read_text(encoding="utf-8")
+        )

@@ -80,8 +80,8 @@ def start(tmp_path: Path) -> Iterator[Start]:
     """Start `cirrusmq up`, always on the same data."""
     started: list[Stack] = []
 
-    def run(*arguments: str) -> Stack:
-        started.append(Stack(tmp_path / "data", *arguments))
+    def run(*arguments: str, installed: bool = False) -> Stack:
+        started.append(Stack(tmp_path / "data", *arguments, installed=installed))
         return started[-1]
 
     yield run

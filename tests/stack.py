@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+from tests.forked import Forked
 
 COMMAND = Path(sys.executable).with_name("cirrusmq")
 START_SECONDS = 60
@@ -23,22 +24,17 @@ END_SECONDS = 30
 class Stack:
     """A running service on the data in `folder`, on a free port unless `arguments` name one."""
 
-    def __init__(self, folder: Path, *arguments: str) -> None:
+    def __init__(self, folder: Path, *arguments: str, installed: bool = False) -> None:
+        """`installed`: run the installed program, which imports everything by itself."""
         self.folder = folder
         # A full pipe would stop it one day.
-        self._told = tempfile.TemporaryFile("w+")  # noqa: SIM115 - closed in clean_up
+        self._told = tempfile.NamedTemporaryFile("w+")  # noqa: SIM115 - closed in clean_up
         chosen = ["--data", str(folder), *arguments]
         # As unkind as the cloud, unless a test asks for the layout that users get.
         for option, value in (("--port", "0"), ("--environments", "cloud")):
             if option not in arguments:
                 chosen += [option, value]
-        self.process = subprocess.Popen(
-            [COMMAND, "up", *chosen],
-            stdout=subprocess.PIPE,
-            stderr=self._told,
-            text=True,
-            env=environment(),
-        )
+        self.process = self._run_installed(chosen) if installed else self._fork(chosen)
         self._clients: list[httpx.Client] = []
         assert self.process.stdout is not None
         impatience = threading.Timer(START_SECONDS, self.process.kill)
@@ -46,6 +42,18 @@ class Stack:
         self.ready = self.process.stdout.readline()
         """Its first line; empty if it ended instead."""
         impatience.cancel()
+
+    def _fork(self, arguments: list[str]) -> Forked:
+        return Forked(["up", *arguments], env=environment(), stderr=Path(self._told.name))
+
+    def _run_installed(self, arguments: list[str]) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [COMMAND, "up", *arguments],
+            stdout=subprocess.PIPE,
+            stderr=self._told,
+            text=True,
+            env=environment(),
+        )
 
     @property
     def url(self) -> str:
@@ -63,7 +71,11 @@ class Stack:
         held = self.connection()
         key = f"Bearer {held['access_key_id']}:{held['secret']}"
         made = httpx.Client(
-            base_url=self.url, headers={"authorization": key}, trust_env=False, timeout=30
+            base_url=self.url,
+            headers={"authorization": key},
+            trust_env=False,
+            timeout=30,
+            verify=False,  # it is HTTP: certificates would be read for nothing
         )
         self._clients.append(made)
         return made
@@ -76,8 +88,9 @@ class Stack:
     def end(self, number: int = signal.SIGTERM) -> tuple[int, str, str]:
         """Exit code, the output after `ready`, and standard error."""
         self.process.send_signal(number)
-        out, _ = self.process.communicate(timeout=END_SECONDS)
-        return self.process.returncode, out, self.errors()
+        code = self.process.wait(END_SECONDS)
+        assert self.process.stdout is not None
+        return code, self.process.stdout.read(), self.errors()
 
     def clean_up(self) -> None:
         """Leave nothing behind, in any state of the process."""

@@ -14,12 +14,14 @@ import time
 import uuid
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 from standardwebhooks import Webhook
-from tests.stack import COMMAND
+from tests.forked import Forked
+from tests.stack import COMMAND, environment
 
 from cirrusmq_client import Client, Message, Queue
 from cirrusmq_client.errors import ReceiverNotFound
@@ -391,26 +393,23 @@ def test_bench_takes_a_table_of_usage_for_advice_alone(run_command: Run) -> None
     assert "--advise" in refused.stderr
 
 
-Listen = Callable[..., tuple[str, "subprocess.Popen[str]"]]
+Listen = Callable[..., tuple[str, Forked]]
 
 
 @pytest.fixture
 def listen() -> Iterator[Listen]:
-    running: list[subprocess.Popen[str]] = []
+    running: list[Forked] = []
 
-    def start(*arguments: str) -> tuple[str, subprocess.Popen[str]]:
-        process = subprocess.Popen(
-            [COMMAND, "listen", "--port", "0", *arguments], stdout=subprocess.PIPE, text=True
-        )
+    def start(*arguments: str) -> tuple[str, Forked]:
+        command = ["listen", "--port", "0", *arguments]
+        process = Forked(command, env=environment(), stderr=Path(os.devnull))
         running.append(process)
-        assert process.stdout is not None
         return process.stdout.readline().split()[1], process
 
     yield start
     for process in running:
-        process.terminate()
+        process.send_signal(signal.SIGTERM)
         assert process.wait(10) == 0
-        assert process.stdout is not None
         process.stdout.close()
 
 
@@ -433,7 +432,6 @@ def test_a_listener_prints_deliveries_and_refuses_wrong_signatures(listen: Liste
     assert post(url, "forged", secret=other) == 401
     assert post(url, "old", age=600) == 401
     assert httpx.post(url, content=b"bare", trust_env=False).status_code == 401
-    assert process.stdout is not None
     lines = [process.stdout.readline().rstrip("\n") for _ in range(4)]
     assert lines[0] == r"Msg-1  [a, b]  signature right  answered 204  héllo\x1b[31m"
     assert all("signature wrong  answered 401" in line for line in lines[1:])
@@ -442,7 +440,6 @@ def test_a_listener_prints_deliveries_and_refuses_wrong_signatures(listen: Liste
 def test_a_listener_fails_as_told(listen: Listen) -> None:
     url, process = listen("--fail-first", "2", "--json")
     assert [post(url, "x") for _ in range(3)] == [500, 500, 204]
-    assert process.stdout is not None
     assert json.loads(process.stdout.readline())["answered"] == 500
     url, _ = listen("--status", "503")
     assert [post(url, "x") for _ in range(2)] == [503, 503]
@@ -471,7 +468,6 @@ def test_the_service_delivers_to_a_listener_with_a_right_signature(
     secret = json.loads(made.stdout)["secret"]
     _, process = listen("--port", str(unused_port), "--secret", secret, "--json")
     assert run_command("publish", topic, "hello").returncode == 0
-    assert process.stdout is not None
     delivery = json.loads(process.stdout.readline())
     assert (delivery["signature"], delivery["answered"]) == ("right", 204)
     assert json.loads(delivery["body"])["msgBody"] == "hello"
@@ -495,7 +491,6 @@ def test_a_url_gets_messages_when_they_are_due_at_its_rate(
     at = datetime.now(UTC) + timedelta(seconds=3)
     client.publish(topic, [Message("second", deliver_at=at), Message("first", delay_seconds=0)])
     assert run_command("publish", topic, "x", "--deliver-at", "9999999999").returncode == 1
-    assert process.stdout is not None
     due = {"first": begun, "second": at.timestamp(), "third": begun + 6}
     for body in due:
         delivery = json.loads(process.stdout.readline())

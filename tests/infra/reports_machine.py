@@ -30,7 +30,7 @@ class Machine:
                     state["TimeoutSeconds"] = 1
 
     def run(self, name: str = "night-1", at: str | None = None) -> Any:
-        interpretation = executions._import_interpreter().Interpretation(
+        interpretation = executions.import_interpreter().Interpretation(
             json.dumps(self.definition),
             machine_arn=ARN,
             arn=f"{ARN.replace('stateMachine', 'execution')}:{name}",

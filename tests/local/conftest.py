@@ -76,7 +76,9 @@ class RunningGateway:
 
     def __init__(self, server: Server, functions: Functions, clock: ScaledClock) -> None:
         self.port = server.port
-        self.client = httpx.Client(base_url=f"http://127.0.0.1:{self.port}", trust_env=False)
+        self.client = httpx.Client(
+            base_url=f"http://127.0.0.1:{self.port}", trust_env=False, verify=False
+        )
         self._ends = [
             self.client.close,
             server.refuse,

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tests.stack import COMMAND
+from tests import commands
+from tests.stack import environment
 
 QUEUE = "/queues/{queue}"
 SUBSCRIPTION = "/topics/{topic}/subscriptions/{subscription}"
@@ -40,17 +40,9 @@ class Service:
 def run_command(
     *arguments: str, folder: Path, text: str = "", terminal: int | None = None, **variables: str
 ) -> subprocess.CompletedProcess[str]:
-    environment = {name: held for name, held in os.environ.items() if "CIRRUSMQ" not in name}
-    return subprocess.run(
-        [COMMAND, *arguments],
-        env=environment | {"COLUMNS": "120", "NO_COLOR": "1"} | variables,
-        cwd=folder,
-        input=text if terminal is None else None,
-        stdin=terminal,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
+    chosen = {"COLUMNS": "120", "NO_COLOR": "1"} | variables
+    return commands.run_command(
+        arguments, env=environment() | chosen, folder=folder, text=text, terminal=terminal
     )
 
 

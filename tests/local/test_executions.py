@@ -148,7 +148,7 @@ def test_a_history_that_grows_too_long_fails_the_execution() -> None:
         given.append(event)
         return after("wait", 1)
 
-    interpretation = executions._import_interpreter().Interpretation(
+    interpretation = executions.import_interpreter().Interpretation(
         DEFINITION,
         machine_arn=ARN,
         arn=ARN + ":s-1",
@@ -344,7 +344,7 @@ def test_a_function_starts_only_what_its_policies_allow() -> None:
 
 def test_the_interpreter_comes_without_what_it_does_not_use() -> None:
     code = (
-        "import sys; from cirrusmq_local.cloud import executions; executions._import_interpreter();"
+        "import sys; from cirrusmq_local.cloud import executions; executions.import_interpreter();"
         "assert 'moto.ec2' not in sys.modules and 'moto.batch' not in sys.modules;"
         "import moto.batch; moto.batch.models"
     )

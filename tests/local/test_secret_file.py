@@ -13,7 +13,8 @@ import boto3
 import botocore.session
 import moto
 import pytest
-from tests.stack import COMMAND, Start
+from tests.commands import run_command
+from tests.stack import Start, environment
 
 from cirrusmq.runtime.secret import USED_AFTER_MS, Generations, Secret, written
 from cirrusmq.wiring.adapters import SecretDocument
@@ -41,8 +42,8 @@ def mode(path: Path) -> int:
 
 
 def run(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    command = [str(COMMAND), *arguments, "--data", str(folder), "--json"]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+    command = [*arguments, "--data", str(folder)]
+    return run_command(command, env=environment(), folder=folder)
 
 
 def test_a_secret_is_made_once(engine: Engine, tmp_path: Path) -> None:
@@ -88,13 +89,13 @@ def test_a_running_service_turns_it_over_and_keeps_everything_to_itself(start: S
     stack = start()
     key = json.loads((stack.folder / "secret.json").read_text())["key"]
 
-    turned = run("secret", "rotate", folder=stack.folder)
+    turned = run("secret", "rotate", "--json", folder=stack.folder)
 
     assert turned.returncode == 0, turned.stderr
     assert "signs_from" in json.loads(turned.stdout)
     held = json.loads((stack.folder / "secret.json").read_text())
     assert held["previous"]["key"] == key != held["key"]
-    again = run("secret", "rotate", folder=stack.folder)
+    again = run("secret", "rotate", "--json", folder=stack.folder)
     assert again.returncode == 1
     assert "less than a day ago" in again.stderr
     assert mode(stack.folder) == 0o700
@@ -142,13 +143,14 @@ def test_in_an_account_it_is_read_and_turned_over(
 def test_keys_are_made_rotated_and_deleted_by_command(shared_stack: Any) -> None:
     folder = shared_stack.folder
     scope = '{"send": {"queues": ["orders"]}}'
-    made = run("key", "create", "--scope", scope, "--description", "d", folder=folder)
+    made = run("key", "create", "--scope", scope, "--description", "d", "--json", folder=folder)
     assert made.returncode == 0, made.stderr
     shown = json.loads(made.stdout)
     assert shown["scope"] == json.loads(scope)
-    rotated = run("key", "rotate", shown["access_key_id"], "--grace-seconds", "60", folder=folder)
+    rotated = run(
+        "key", "rotate", shown["access_key_id"], "--grace-seconds", "60", "--json", folder=folder
+    )
     assert json.loads(rotated.stdout)["secret"] != shown["secret"]
-    listed = json.loads(run("key", "list", folder=folder).stdout)
+    listed = json.loads(run("key", "list", "--json", folder=folder).stdout)
     assert shown["access_key_id"] in {each["access_key_id"] for each in listed}
-    command = [str(COMMAND), "key", "delete", shown["access_key_id"], "--data", str(folder)]
-    assert subprocess.run(command, check=False, capture_output=True).returncode == 0
+    assert run("key", "delete", shown["access_key_id"], folder=folder).returncode == 0

@@ -33,7 +33,7 @@ def test_it_says_where_it_answers_and_how_to_connect(shared_stack: Stack) -> Non
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_it_ends_cleanly_when_it_is_told_to(start: Start, number: int) -> None:
-    up = start()
+    up = start(installed=True)
     assert up.process.stdout is not None
     told = [up.process.stdout.readline().rstrip("\n") for _ in range(4)]
     assert told == [
@@ -82,12 +82,9 @@ def test_what_was_answered_is_there_after_a_restart(start: Start, number: int) -
 
 
 def test_a_crash_is_told(start: Start) -> None:
-    soft, hard = resource.getrlimit(resource.RLIMIT_CORE)
-    resource.setrlimit(resource.RLIMIT_CORE, (0, hard))
-    try:
-        code, _, told = start().end(signal.SIGSEGV)
-    finally:
-        resource.setrlimit(resource.RLIMIT_CORE, (soft, hard))
+    up = start()
+    resource.prlimit(up.process.pid, resource.RLIMIT_CORE, (0, 0))
+    code, _, told = up.end(signal.SIGSEGV)
     assert code == -signal.SIGSEGV
     # Other threads, which run on here as in no crash of its own, may cut the rest short.
     assert "Fatal Python error: Segmentation fault" in told

@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from tests.commands import run_command
 from tests.security.contract import CALLS, Call, Stage, names_for, set_stage
-from tests.stack import COMMAND, Start
+from tests.stack import COMMAND, Start, environment
 
 from cirrusmq_lambda import audit
 from cirrusmq_local.testing import Client
@@ -145,9 +146,12 @@ def test_on_one_machine_a_command_reads_it(start: Start) -> None:
     bad = {"authorization": f"Bearer {made['access_key_id']}:wrong"}
     assert client.get("/queues", headers=bad).status_code == 401
 
+    def audit(*arguments: str) -> subprocess.CompletedProcess[str]:
+        command = ["audit", "--data", str(up.folder), *arguments]
+        return run_command(command, env=environment(), folder=up.folder)
+
     def shown(*arguments: str) -> list[dict[str, Any]]:
-        command = [str(COMMAND), "audit", "--data", str(up.folder), "--json", *arguments]
-        run = subprocess.run(command, capture_output=True, text=True, check=False)
+        run = audit("--json", *arguments)
         assert run.returncode == 0, run.stderr
         return [json.loads(line) for line in run.stdout.splitlines()]
 
@@ -162,9 +166,7 @@ def test_on_one_machine_a_command_reads_it(start: Start) -> None:
     assert shown("--account", "carol") == []
     assert len(shown("--account", "local", "--since", every[1]["at"])) == 2
     assert shown("--since", "2099-01-01T00:00:00Z") == []
-    command = [str(COMMAND), "audit", "--data", str(up.folder)]
-    table = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert "PUT /queues/{queue}  orders  Ok" in table.stdout
+    assert "PUT /queues/{queue}  orders  Ok" in audit().stdout
     follower = subprocess.Popen(
         [str(COMMAND), "audit", "--data", str(up.folder), "--json", "--follow"],
         stdout=subprocess.PIPE,

@@ -95,7 +95,7 @@ class Executions:
     def warm_up(self) -> None:
         """Import the interpreter, which the first execution would have to wait for."""
         if self._machines:
-            _import_interpreter()
+            import_interpreter()
 
     def stop(self) -> None:
         """Wait for running executions; stop the clock before."""
@@ -121,7 +121,7 @@ class Executions:
             self._note(arn, status)
 
     def _interpret(self, machine: StateMachine, arn: str, given: Any) -> Ending:
-        interpretation = _import_interpreter().Interpretation(
+        interpretation = import_interpreter().Interpretation(
             machine.definition,
             machine_arn=machine.arn,
             arn=arn,
@@ -141,7 +141,7 @@ class Executions:
 _importing = threading.Lock()
 
 
-def _import_interpreter() -> Any:
+def import_interpreter() -> Any:
     """Import the interpreter without EC2, which costs 0.8 s and 130 MB.
 
     It wants the names of the states of Batch's jobs, from a module whose package brings EC2 along.
