@@ -13,7 +13,7 @@ import pytest
 from cirrusmq.base.errors import InvalidFilter
 from cirrusmq.filters.sql import outcome
 
-INPUTS, LONG_INPUTS = 5_000, 100_000
+INPUTS, LONG_INPUTS = 2_000, 100_000
 SECONDS_PER_INPUT = 1.0
 
 TOKENS = ["a", "b", "TAGS", "$c", "5", "5L", "-5", "1.5", ".5", "1E9", "1E999999999", "9" * 40]

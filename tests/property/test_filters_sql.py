@@ -10,6 +10,7 @@ import random
 from fractions import Fraction
 from typing import Any, NamedTuple
 
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -262,19 +263,23 @@ trees: st.SearchStrategy[Node] = st.recursive(leaves(), larger, max_leaves=14)
 messages = st.dictionaries(st.sampled_from(NAMES), st.sampled_from(TEXTS), max_size=5)
 
 
-@settings(derandomize=True, max_examples=4_000, deadline=None)
-@given(tree=trees, message=messages, seed=st.integers(0, 2**32))
-@example(
-    tree=("not between", ("name", "_a"), ("name", "_b"), number_literal("5")), message={}, seed=1
-)
-def test_the_outcome_is_that_of_the_tree_behind_the_text(
-    tree: Node, message: dict[str, str], seed: int
-) -> None:
-    sql = written(tree, seed)
-    assert outcome(sql, message) == reference(tree, message), sql
+@pytest.mark.parametrize("examples", [800, pytest.param(4_000, marks=pytest.mark.long)])
+def test_the_outcome_is_that_of_the_tree_behind_the_text(examples: int) -> None:
+    @settings(derandomize=True, max_examples=examples, deadline=None)
+    @given(tree=trees, message=messages, seed=st.integers(0, 2**32))
+    @example(
+        tree=("not between", ("name", "_a"), ("name", "_b"), number_literal("5")),
+        message={},
+        seed=1,
+    )
+    def is_that_of_the_tree(tree: Node, message: dict[str, str], seed: int) -> None:
+        sql = written(tree, seed)
+        assert outcome(sql, message) == reference(tree, message), sql
+
+    is_that_of_the_tree()
 
 
-@settings(derandomize=True, max_examples=1_000, deadline=None)
+@settings(derandomize=True, max_examples=300, deadline=None)
 @given(tree=trees, message=messages, seeds=st.tuples(st.integers(0, 99), st.integers(100, 199)))
 def test_blanks_case_and_comments_change_nothing(
     tree: Node, message: dict[str, str], seeds: tuple[int, int]

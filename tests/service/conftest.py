@@ -24,6 +24,8 @@ AT_URLS_TOO = {
     *("test_ordered_queues", "test_queue_receivers", "test_store_failures"),
 }
 """Files whose calls are made at the functions' own URLs as well."""
+AT_URLS_FOR_LONG = {"test_answer_sizes"}
+"""Those of them that make megabytes: `make check-long` does."""
 
 
 @dataclass
@@ -156,7 +158,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Have the contract of calls at the functions' own URLs be that of the API."""
     name = metafunc.module.__name__.rpartition(".")[2]
     if name in AT_URLS_TOO and "world" in metafunc.fixturenames:
-        metafunc.parametrize("world", [False, True], ids=["api", "direct"], indirect=True)
+        marks = [pytest.mark.long] if name in AT_URLS_FOR_LONG else []
+        direct = pytest.param(True, id="direct", marks=marks)
+        metafunc.parametrize("world", [pytest.param(False, id="api"), direct], indirect=True)
 
 
 @pytest.fixture

@@ -13,8 +13,8 @@ from tests.simulation.scenario import FIRST_SEEDS
 from tests.simulation.shrinking import shrink, tell
 from tests.simulation.simulation import Run, play
 
-SEEDS_PER_TEST = 25
-SEEDS = 100
+SEEDS_PER_TEST = 10
+SEEDS = 50
 SEEDS_PER_LONG_TEST = 250
 LONG_SEEDS = 10_250
 FAMILY_SEEDS_PER_LONG_TEST = 205

@@ -216,7 +216,7 @@ JSON = st.recursive(
 )
 
 
-@settings(derandomize=True, max_examples=500, deadline=None)
+@settings(derandomize=True, max_examples=200, deadline=None)
 @given(value=JSON)
 def test_what_is_written_is_read_again(value: object) -> None:
     assert yaml_text.load(yaml_text.dump({"held": value}))[0] == {"held": value}
