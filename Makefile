@@ -54,7 +54,7 @@ define make_venv
 	echo '$(CURDIR)' > $(1)/$(MADE_AT); }
 endef
 
-.PHONY: help install up test lint hooks types pytest pytest-spark pytest-others pytest-long compiled tools check-long
+.PHONY: help install up test lint hooks types pytest pytest-spark pytest-others pytest-alone pytest-long compiled tools check-long
 .PHONY: mutants template job-zip wheels openapi bench report clean
 
 help: ## this list
@@ -123,10 +123,12 @@ $(MUTANTS_VENV)/.installed: infra/requirements-mutants.lock
 up: $(VENV)/.up ## start the service on this machine
 	@$(BIN)/cirrusmq up --host $(HOST) --port $(PORT) --data $(DATA) --time-scale $(SCALE) --environments $(ENVIRONMENTS)
 
-# Packages come, and sources are checked, side by side: each takes one core.
+# Packages come, and sources are checked, side by side: each takes one core. Types take as long as
+# all that, and are checked beside the tests.
 test: ## every check but the long ones
-	@$(MAKE) $(ON) --jobs 3 lint types compiled tools
-	@$(MAKE) $(ON) pytest
+	@$(MAKE) $(ON) --jobs 3 lint compiled tools
+	@$(MAKE) $(ON) --jobs 3 types pytest-spark pytest-others
+	@$(MAKE) $(ON) pytest-alone
 
 lint: install ## ruff: rules and format; the order of the packages
 	@$(BIN)/ruff check .
@@ -139,18 +141,17 @@ hooks: install ## run lint and types before every commit of this checkout
 types: install ## mypy, strict
 	@$(BIN)/mypy $(SOURCES)
 
-# Once, while types are checked on the other core, and not by each process of the tests.
+# Once, and not by each process of the tests.
 compiled: install
 	@mkdir -p build
 	@$(BIN)/python -m pytest --collect-only -qq > build/collected.txt 2>&1 \
 		|| { cat build/collected.txt; exit 1; }
 
 # The reports' tests run beside the others, in a process of their own: PySpark leaves sockets to the
-# garbage collector, whose warnings would fail tests that have no part in them. Those that are to run
-# alone wait for most of their time: two at a time, each has a core.
+# garbage collector, whose warnings would fail tests that have no part in them.
 pytest: install tools ## the tests alone
 	@$(MAKE) $(ON) --jobs 2 pytest-spark pytest-others
-	@$(BIN)/python -m pytest -n 2 --dist worksteal -m "alone and not long" tests/client tests/local
+	@$(MAKE) $(ON) pytest-alone
 
 pytest-spark:
 	@mkdir -p build
@@ -161,6 +162,10 @@ pytest-spark:
 pytest-others:
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal \
 		-m "not long and not alone" --ignore tests/spark
+
+# They wait for most of their time: two at a time, each has a core.
+pytest-alone:
+	@$(BIN)/python -m pytest -n 2 --dist worksteal -m "alone and not long" tests/client tests/local
 
 # The mutants take one core, and as long as the tests beside them.
 check-long: install tools $(MUTANTS_VENV)/.installed ## thousands of seeds, millions of rows, planted faults

@@ -103,7 +103,7 @@ class TestParcels:
     """A parcel never exceeds 1 KiB, so that every change of it costs one unit."""
 
     @pytest.mark.parametrize("kind", [{}, {"ordered": True}, {"fair": True}])
-    @pytest.mark.parametrize("receivers", [0, 1])
+    @pytest.mark.parametrize("receivers", [pytest.param(0, marks=pytest.mark.long), 1])
     def test_with_16_messages_with_every_field(
         self, world: World, make_queue: MakeQueue, kind: dict[str, bool], receivers: int
     ) -> None:

@@ -67,8 +67,10 @@ def last_minutes(world: World, published_ms: int, minutes: int = 6) -> None:
     "retry",
     [
         {"policy": "custom", "waits": [43_200, 43_200]},
-        {"policy": "custom", "waits": [43_200] * 9, "jitter": 0.5},
         {"policy": "custom", "waits": [30] * 200},
+        pytest.param(
+            {"policy": "custom", "waits": [43_200] * 9, "jitter": 0.5}, marks=pytest.mark.long
+        ),
         {"policy": "unordered", "max_retries": 1_000},
         {"policy": "exponential_decay"},
     ],

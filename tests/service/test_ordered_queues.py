@@ -209,7 +209,9 @@ def test_several_groups_in_one_send_keep_their_own_order(ordered: TestQueue) -> 
     }
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize(
+    "seed", [*range(3), *(pytest.param(seed, marks=pytest.mark.long) for seed in range(3, 30))]
+)
 def test_no_group_is_ever_inverted_whatever_happens(
     world: World, make_queue: MakeQueue, seed: int
 ) -> None:

@@ -67,10 +67,10 @@ class Scene:
 @pytest.mark.parametrize(
     ("policy", "step"),
     [
-        ("exponential_decay", 3),
-        ("ordered", 5),
-        ("unordered", 7),
-        ("backoff", 7),
+        ("exponential_decay", 7),
+        ("ordered", 11),
+        ("unordered", 11),
+        ("backoff", 11),
         *(pytest.param(policy, 1, marks=pytest.mark.long) for policy in POLICIES),
     ],
 )
