@@ -211,9 +211,10 @@ def test_a_lost_clock_goes_on_from_the_last_write(start: Start) -> None:
     assert now >= datetime.fromisoformat(sent["messages"][0]["sent_at"])
 
 
-def test_a_folder_that_disappears_ends_the_service(start: Start) -> None:
+def test_a_folder_that_disappears_ends_the_service(start: Start, tmp_path: Path) -> None:
     stack = start()
-    shutil.rmtree(stack.folder)
+    # At once: what the service writes meanwhile must not be in the way of the removal.
+    shutil.rmtree(stack.folder.rename(tmp_path / "removed"))
     assert stack.process.wait(PATIENCE_SECONDS) == 1
     *before, last = stack.errors().splitlines()
     assert f"{stack.folder}/lock is gone or was replaced" in last
