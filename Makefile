@@ -22,6 +22,7 @@ CHECKOV_VENV := .venv-checkov
 MUTANTS_VENV := .venv-mutants
 NODE_SDKS := .node
 BROWSER := .node/console
+SITE := functions/pages/docs
 BIN := $(VENV)/bin
 PIP := -m pip --disable-pip-version-check --no-input install --quiet --no-deps --no-compile
 SOURCES := $(wildcard layers functions infra tests spark_emr)
@@ -55,7 +56,7 @@ define make_venv
 endef
 
 .PHONY: help install up test lint hooks types pytest pytest-spark pytest-others pytest-alone pytest-long compiled tools check-long
-.PHONY: mutants template job-zip wheels openapi bench report clean
+.PHONY: mutants template job-zip wheels openapi site bench report clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -120,7 +121,16 @@ $(MUTANTS_VENV)/.installed: infra/requirements-mutants.lock
 	@$(MUTANTS_VENV)/bin/python $(PIP) --require-hashes -r infra/requirements-mutants.lock
 	@touch $@
 
-up: $(VENV)/.up ## start the service on this machine
+# Made again when a page, or what its tables are made of, is newer.
+MANUAL := $(wildcard infra/manual/* infra/manual/*/* infra/bench/charts/*.svg)
+MANUAL += layers/core/cirrusmq_lambda/openapi.json layers/core/cirrusmq/base/errors.py
+
+$(SITE)/index.html: $(VENV)/.up $(MANUAL)
+	@$(BIN)/python -m infra.manual $(SITE)
+
+site: $(SITE)/index.html ## the manual as static pages, which the service has at /docs
+
+up: $(VENV)/.up $(SITE)/index.html ## start the service on this machine
 	@$(BIN)/cirrusmq up --host $(HOST) --port $(PORT) --data $(DATA) --time-scale $(SCALE) --environments $(ENVIRONMENTS)
 
 # Packages come, and sources are checked, side by side: each takes one core. Types take as long as
@@ -200,5 +210,5 @@ report: $(VENV)/.reports ## the newest billing and backlog reports of the runnin
 	@$(BIN)/cirrusmq report backlog
 
 clean: ## remove what was made here, but not the service's data
-	@rm -rf $(VENV) $(SAM_VENV) $(CHECKOV_VENV) $(MUTANTS_VENV) $(NODE_SDKS) .aws-sam build .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info
+	@rm -rf $(VENV) $(SAM_VENV) $(CHECKOV_VENV) $(MUTANTS_VENV) $(NODE_SDKS) $(SITE) .aws-sam build .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info
 	@find $(SOURCES) -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,4 +1,4 @@
-"""The examples of the README do what they say."""
+"""The examples of the manual do what they say."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables of figures, as a terminal and a README show them."""
+"""Tables of figures, as a terminal and the manual show them."""
 
 from __future__ import annotations
 

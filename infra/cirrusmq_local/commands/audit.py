@@ -34,7 +34,7 @@ def audit(
 ) -> None:
     """Show the calls that changed something and those whose key was refused.
 
-    In an account the lines are in the functions' log: infra/README.md has the query.
+    In an account the lines are in the functions' log: infra/manual/access.md has the query.
     """
     log = data / _LOG
     if not log.exists():

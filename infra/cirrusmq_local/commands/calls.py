@@ -22,7 +22,7 @@ _HINTS = {
     "AlreadyExists": "take another name, or delete that one first",
     "MessageTooLarge": "send less at once, or make a queue with a higher max_message_bytes",
     "NotRewindable": "queues keep deleted messages for rewind_seconds, topics for a day",
-    "ReportNotFound": "the report jobs write them: see Reports in the README",
+    "ReportNotFound": "the report jobs write them: see Reports in the manual",
     "Throttled": "wait a moment and repeat",
     "Unavailable": "wait a moment and repeat",
 }

@@ -59,7 +59,7 @@ _Wait: TypeAlias = Annotated[
 
 
 class QueueAttributes(msgspec.Struct, frozen=True, kw_only=True):
-    """All attributes of a queue; the README's table explains them."""
+    """All attributes of a queue; infra/manual/queues.md explains them."""
 
     message_retention_seconds: int = limits.RETENTION_SECONDS_DEFAULT
     visibility_timeout_seconds: int = limits.VISIBILITY_SECONDS_DEFAULT

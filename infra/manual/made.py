@@ -1,0 +1,82 @@
+"""Tables in the pages that are made from the contract, so that no number is written twice.
+
+A block of the language `fields` holds the name of a schema of the OpenAPI document; a block of the
+language `errors` is all codes of problems.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from cirrusmq.base import errors
+from cirrusmq_lambda import problems
+
+DOCUMENT = Path(problems.__file__).with_name("openapi.json")
+_BLOCK = re.compile(r"^```(fields|errors)\n(.*?)```$", re.M | re.S)
+_NAMED = {
+    "RetryPolicy": "[a policy](retries.md#the-policies)",
+    "Filter": "[a filter](topics.md#tags)",
+    "DeadLetterInput": "`queue`, and `max_receives` or `max_age_seconds`, or both",
+    "InvokeInput": "`function`, and `max_concurrency`, `batch`, `timeout_seconds`",
+}
+
+
+def with_tables(text: str) -> str:
+    """A page's Markdown with its tables; KeyError for a schema that is not there."""
+    return _BLOCK.sub(lambda block: _MAKERS[block[1]](block[2].strip()), text)
+
+
+def _fields(name: str) -> str:
+    rows = ["| field | takes | default |", "| --- | --- | --- |"]
+    for field, schema in schemas()[name]["properties"].items():
+        held = schema.get("default")
+        default = "" if held is None or held in ({}, []) else f"`{json.dumps(held)}`"
+        rows.append(f"| `{field}` | {_takes(schema)} | {default} |")
+    return "\n".join(rows)
+
+
+def _takes(schema: Mapping[str, Any]) -> str:
+    """The values of a field in words: its own, or those of its schema."""
+    parts = [part for part in schema.get("anyOf", [schema]) if part.get("type") != "null"]
+    words: list[str] = []
+    for part in parts:
+        reference = part.get("$ref", "").rpartition("/")[2]
+        if reference:
+            words.append(_NAMED[reference])
+        elif "description" in part:
+            words.append(part["description"])
+        elif "enum" in part:
+            words.append(", ".join(f"`{value}`" for value in part["enum"]))
+        else:
+            words.append({"boolean": "`true`, `false`", "string": "a text"}[part["type"]])
+    return ", or ".join(words).replace("|", "\\|")
+
+
+def _errors(_: str) -> str:
+    rows = ["| code | status | when |", "| --- | --- | --- |"]
+    for kind in _kinds(errors.CirrusMQError):
+        said = " ".join((kind.__doc__ or "").split())
+        rows.append(f"| `{kind.__name__}` | {problems.status_of(kind.__name__)} | {said} |")
+    return "\n".join(rows)
+
+
+def _kinds(base: type[errors.CirrusMQError]) -> list[type[errors.CirrusMQError]]:
+    """The errors with a code of their own, by status."""
+    found = [kind for kind in vars(errors).values() if isinstance(kind, type)]
+    kinds = [kind for kind in found if issubclass(kind, base) and kind is not base]
+    return sorted(kinds, key=lambda kind: (problems.status_of(kind.__name__), kind.__name__))
+
+
+@cache
+def schemas() -> dict[str, Any]:
+    """The schemas of the OpenAPI document."""
+    read: dict[str, Any] = json.loads(DOCUMENT.read_text("utf-8"))["components"]["schemas"]
+    return read
+
+
+_MAKERS = {"fields": _fields, "errors": _errors}
