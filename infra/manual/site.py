@@ -86,7 +86,9 @@ def _names(navigation: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 
 def _read(name: str) -> Page:
     text = with_tables((PAGES / f"{name}.md").read_text("utf-8"))
-    return render(text, {target: _placed(target) for target in re.findall(r"\]\(([^)\s]+)\)", text)})
+    return render(
+        text, {target: _placed(target) for target in re.findall(r"\]\(([^)\s]+)\)", text)}
+    )
 
 
 def _placed(target: str) -> str | None:
