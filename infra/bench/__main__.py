@@ -6,7 +6,7 @@ import logging
 import sys
 import time
 
-from .counted import busy_partition, charts, cost, fair, growth, heat, polls, units
+from .counted import busy_partition, calculator, charts, cost, fair, growth, heat, polls, units
 from .measured import (
     backlog_cpu,
     call_cpu,
@@ -36,6 +36,7 @@ DEFAULT = {
 }
 BY_NAME_ALONE = {
     "heat": heat.run,
+    "calculator": calculator.run,
     "charts": charts.run,
     "busy_partition": busy_partition.run,
     "fair": fair.run,

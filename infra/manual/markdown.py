@@ -77,7 +77,7 @@ def render(text: str, placed: dict[str, str | None]) -> Page:
 
 def slug(title: str) -> str:
     """The anchor of a heading: `A message's life, in units` is `a-messages-life-in-units`."""
-    return re.sub(r"[^\w]+", "-", re.sub("['’`]", "", title.lower())).strip("-")
+    return re.sub(r"[^\w]+", "-", re.sub("['`]", "", title.lower())).strip("-")
 
 
 def _highlighted(code: str, language: str, _: str) -> str:

@@ -15,6 +15,11 @@ _BLOCK = re.compile(r"^( *)```(\w*)\n(.*?)^\1```$", re.M | re.S)
 _INLINE = re.compile(r"`(cirrusmq [^`]+)`")
 
 
+def languages(page: Path) -> list[str]:
+    """The languages of a page's blocks, in order."""
+    return [language for _, language, _ in _BLOCK.findall(page.read_text("utf-8"))]
+
+
 @dataclass(frozen=True)
 class Command:
     """A line behind `$`, and the lines that a page shows of its output."""
@@ -23,10 +28,10 @@ class Command:
     shown: tuple[str, ...]
 
 
-def blocks(page: Path, *languages: str) -> Iterator[str]:
+def blocks(page: Path, *wanted: str) -> Iterator[str]:
     """The contents of a page's blocks of these languages."""
     for _, language, content in _BLOCK.findall(page.read_text("utf-8")):
-        if language in languages:
+        if language in wanted:
             yield content
 
 

@@ -10,7 +10,7 @@ and traces, which a deployment may turn down, and the work of each idle minute (
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import ceil
 
@@ -235,7 +235,7 @@ def _requests(size: int) -> int:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Kind:
+class Kind:
     """A way in which messages are used: a table of ours beside a rival's."""
 
     title: str
@@ -247,8 +247,8 @@ class _Kind:
     theirs: Callable[..., float]
 
 
-_KINDS = (
-    _Kind(
+KINDS = (
+    Kind(
         title="a queue: sent, received, deleted",
         short="a queue",
         rival="SQS",
@@ -256,7 +256,7 @@ _KINDS = (
         use=queue_usage,
         theirs=sqs_dollars,
     ),
-    _Kind(
+    Kind(
         title="a queue: sent, received by the call that deletes the batch before",
         short="a queue whose receives delete",
         rival="SQS",
@@ -264,7 +264,7 @@ _KINDS = (
         use=carried_usage,
         theirs=sqs_dollars,
     ),
-    _Kind(
+    Kind(
         title=f"a topic, {SUBSCRIPTIONS} consumers that pull",
         short="a topic, consumers",
         rival="SNS + SQS",
@@ -272,7 +272,7 @@ _KINDS = (
         use=pulled_usage,
         theirs=sns_to_queues_dollars,
     ),
-    _Kind(
+    Kind(
         title=f"a topic, {SUBSCRIPTIONS} URLs",
         short="a topic, URLs",
         rival="SNS",
@@ -283,22 +283,47 @@ _KINDS = (
 )
 
 
+WORKLOADS = (SINGLE_1_KB, BATCH_1_KB, SINGLE_64_KB_JSON, SINGLE_64_KB, FULL_64_KB)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """Messages of one kind and size: the use that is counted, and a rival's dollars."""
+
+    kind: Kind
+    messages: str
+    usage: Usage
+    theirs: float
+    """For a million of them."""
+
+
+def cases(
+    kinds: Sequence[Kind] = KINDS, workloads: Sequence[Workload] = WORKLOADS
+) -> Iterator[Case]:
+    """Count them, one by one."""
+    metered = metering_units()
+    for workload in workloads:
+        for kind in kinds:
+            s3 = Requests()
+            yield Case(
+                kind=kind,
+                messages=_name(workload),
+                usage=kind.use(workload, kind.live(workload, s3), metered, s3),
+                theirs=kind.theirs(workload.size, batches=workload.count > 1),
+            )
+
+
 def run() -> None:
     """Print the tables."""
-    metered = metering_units()
-    rows: list[list[list[object]]] = [[] for _ in _KINDS]
+    rows: dict[str, list[list[object]]] = {kind.title: [] for kind in KINDS}
     capacity: list[list[object]] = []
-    for workload in (SINGLE_1_KB, BATCH_1_KB, SINGLE_64_KB_JSON, SINGLE_64_KB, FULL_64_KB):
-        name, batches = _name(workload), workload.count > 1
-        for kind, of_kind in zip(_KINDS, rows, strict=True):
-            s3 = Requests()
-            usage = kind.use(workload, kind.live(workload, s3), metered, s3)
-            of_kind.append(_row(name, usage, kind.theirs(workload.size, batches=batches)))
-            capacity.append(_capacity_row(f"{kind.short}, {name}", usage))
+    for case in cases():
+        rows[case.kind.title].append(_row(case.messages, case.usage, case.theirs))
+        capacity.append(_capacity_row(f"{case.kind.short}, {case.messages}", case.usage))
     lines = ["writes", "reads", "HTTP API", "S3, KMS", "Lambda calls", "Lambda time"]
-    for kind, of_kind in zip(_KINDS, rows, strict=True):
+    for kind in KINDS:
         heads = ["messages", *lines, "ours", "direct", kind.rival, f"ours / {kind.rival}"]
-        show(f"Dollars for a million messages, {kind.title}", heads, of_kind)
+        show(f"Dollars for a million messages, {kind.title}", heads, rows[kind.title])
     show_capacity(capacity)
     show_storage()
     print(f"\nAssumed: {CALL_MS} ms a call at 512 MB; a send {SEND_MS} at 256 MB, a receive")

@@ -9,26 +9,27 @@ export function wordsOf(question) {
   return question.toLowerCase().split(/[^\p{L}\p{N}_]+/u).filter(Boolean);
 }
 
-/** The entries in which every word occurs, the best first. */
+/** The entries in which every word begins some word, the best first. */
 export function look(entries, question) {
-  const words = wordsOf(question);
-  if (words.length === 0) return [];
+  const asked = wordsOf(question);
+  if (asked.length === 0) return [];
   return entries
-    .map((entry) => [points(entry, words), entry])
+    .map((entry) => [points(entry, asked), entry])
     .filter(([sum]) => sum > 0)
     .sort(([a], [b]) => b - a)
     .map(([, entry]) => entry);
 }
 
-function points([, title, heading, , text], words) {
-  let sum = 0;
-  for (const word of words) {
-    const inTitle = title.toLowerCase().includes(word);
-    const inHeading = heading.toLowerCase().includes(word);
-    const times = text.toLowerCase().split(word).length - 1;
-    if (!inTitle && !inHeading && times === 0) return 0;
-    sum += (inHeading ? HEADING_POINTS : 0) + (inTitle ? TITLE_POINTS : 0);
-    sum += Math.min(times, MOST_TIMES);
+function points([, title, heading, , text], asked) {
+  const places = [title, heading, text].map(wordsOf);
+  let sum = wordsOf(heading).join(" ") === asked.join(" ") ? HEADING_POINTS : 0;
+  for (const word of asked) {
+    const [inTitle, inHeading, inText] = places.map(
+      (words) => words.filter((each) => each.startsWith(word)).length,
+    );
+    if (inTitle + inHeading + inText === 0) return 0;
+    sum += (inHeading > 0 ? HEADING_POINTS : 0) + (inTitle > 0 ? TITLE_POINTS : 0);
+    sum += Math.min(inText, MOST_TIMES);
   }
   return sum;
 }

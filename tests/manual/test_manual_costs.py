@@ -1,0 +1,95 @@
+"""The calculator reckons as the bench does, from what the bench counts."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+
+import pytest
+from tests.manual.pages import MANUAL
+
+from bench.counted import calculator, cost
+from bench.counted.lives import BATCH_1_KB, SINGLE_1_KB, SINGLE_64_KB
+from cirrusmq_local.commands import prices
+
+COSTS = json.loads((MANUAL / "costs.json").read_text("utf-8"))
+
+
+def test_its_figures_are_those_that_are_counted() -> None:
+    assert COSTS["prices"] == calculator.price_list()
+    by_name = {case["name"]: case for case in COSTS["cases"]}
+    queues, topics = cost.KINDS[:2], cost.KINDS[2:]
+    counted = [
+        *calculator.counted(queues, (SINGLE_1_KB, BATCH_1_KB, SINGLE_64_KB)),
+        *calculator.counted(topics, (SINGLE_1_KB,)),
+    ]
+    for case in counted:
+        assert by_name[case["name"]] == case
+    assert len(by_name) == len(cost.KINDS) * len(cost.WORKLOADS)
+
+
+def test_a_consumer_that_waits_costs_what_is_counted() -> None:
+    assert COSTS["waiting"] == calculator.month_of_waiting()
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="Node is not on this machine")
+def test_its_sums_are_those_of_the_bench() -> None:
+    program = """
+        import { readFileSync } from "node:fs";
+        const { bill } = await import("./theme/bill.js");
+        const costs = JSON.parse(readFileSync("costs.json", "utf8"));
+        const sums = [];
+        for (const one of costs.cases) {
+          for (const used of [null, 0.7]) {
+            for (const direct of [false, true]) {
+              const lines = bill(one, costs.prices, { messages: 1e6, used, direct });
+              sums.push(Object.values(lines).reduce((sum, each) => sum + each, 0));
+            }
+          }
+        }
+        console.log(JSON.stringify(sums));
+    """
+    run = subprocess.run(
+        ["node", "--input-type=module", "-e", program],
+        cwd=MANUAL,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    wanted = [
+        dollars(case["use"], used=used, direct=direct)
+        for case in COSTS["cases"]
+        for used in (None, 0.7)
+        for direct in (False, True)
+    ]
+    assert json.loads(run.stdout) == pytest.approx(wanted, abs=0.0001)
+
+
+def dollars(use: dict[str, float], *, used: float | None, direct: bool) -> float:
+    """What the bench says of a million such messages."""
+    usage = cost.Usage(
+        messages=prices.MILLION,
+        write_units=use["write_units"] * prices.MILLION,
+        read_units=use["read_units"] * prices.MILLION,
+        calls=int(use["calls"] * prices.MILLION),
+        invocations=(use["functions"] - use["calls"]) * prices.MILLION,
+        gb_seconds=use["gb_seconds"] * prices.MILLION,
+        puts=use["puts"] * prices.MILLION,
+        gets=use["gets"] * prices.MILLION,
+    )
+    return usage.total(used, direct=direct)
+
+
+def test_the_page_has_the_same_figures() -> None:
+    text = (MANUAL / "costs.md").read_text("utf-8")
+    row = re.search(r"\| queue, 1 KB, singles \|(.*)\|", text)
+    assert row is not None
+    *_, ours, direct, _, rival = (float(each) for each in row[1].split("|"))
+    name = "a queue: sent, received by the call that deletes the batch before; 1 KB, singles"
+    (case,) = (each for each in COSTS["cases"] if each["name"] == name)
+    assert dollars(case["use"], used=None, direct=False) == pytest.approx(ours, abs=0.005)
+    assert dollars(case["use"], used=None, direct=True) == pytest.approx(direct, abs=0.005)
+    assert case["theirs"] == pytest.approx(rival, abs=0.005)
