@@ -6,12 +6,14 @@
 from __future__ import annotations
 
 import json
+import logging
 import sys
 from pathlib import Path
 
 from .build import build
 from .client_types import client_types
 from .routes import ROOT, find_routes
+from .trial import counted
 
 DOCUMENT = "layers/core/cirrusmq_lambda/openapi.json"
 CLIENT_TYPES = "layers/client/cirrusmq_client/answers.py"
@@ -19,8 +21,9 @@ CLIENT_TYPES = "layers/client/cirrusmq_client/answers.py"
 
 def main() -> None:
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT
+    logging.disable(logging.INFO)  # the functions log their calls
     routes = find_routes()
-    document = json.dumps(build(routes), indent=1, ensure_ascii=False) + "\n"
+    document = json.dumps(build(routes, counted()), indent=1, ensure_ascii=False) + "\n"
     for path, text in ((DOCUMENT, document), (CLIENT_TYPES, client_types(routes))):
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_text(text, encoding="utf-8")

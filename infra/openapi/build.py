@@ -26,6 +26,7 @@ from cirrusmq_lambda.http import Route
 from .operations import OPERATIONS, Operation
 from .policies import filter_schema, retry_schema
 from .routes import Declared, answers_of
+from .trial import Units
 from .webhooks import schemas as webhook_schemas
 from .webhooks import webhooks
 
@@ -42,6 +43,9 @@ A request has at most 1 MiB of JSON; one that brings messages 25 MiB, gzipped wh
 6,291,556 bytes: `Content-Encoding: gzip`, `Content-Type: application/octet-stream`. An answer has
 at most 4.7 MB. A message that needs more is answered alone, gzipped, to calls that say
 `Accept-Encoding: gzip`; others are told `MessageTooLarge`, and nothing was received.
+
+The units of DynamoDB that each call tells are those of the call alone, with its first example, in a
+small service whose caches are warm: `x-units`. Work that follows it, as a purge's, comes on top.
 """
 _TAGS = {
     "Queues": "Making, changing and emptying queues.",
@@ -89,8 +93,8 @@ _RETRY_AFTER = "Retry-After"
 _TO_REPEAT = ("429", "503")
 
 
-def build(routes: Mapping[str, Route]) -> dict[str, Any]:
-    """The document of these routes; KeyError for one without a description."""
+def build(routes: Mapping[str, Route], units: Mapping[str, Units]) -> dict[str, Any]:
+    """The document of these routes with their units; KeyError for one without a description."""
     shapes = list(_shapes(routes))
     _, components = msgspec.json.schema_components(
         shapes, ref_template="#/components/schemas/{name}"
@@ -98,7 +102,7 @@ def build(routes: Mapping[str, Route]) -> dict[str, Any]:
     paths: dict[str, dict[str, Any]] = {}
     for key in sorted(routes, key=_place):
         method, path = key.split(" ")
-        paths.setdefault(path, {})[method.lower()] = _operation(key, routes[key])
+        paths.setdefault(path, {})[method.lower()] = _operation(key, routes[key], units)
     return {
         "openapi": "3.1.0",
         "info": {
@@ -193,7 +197,7 @@ def _shapes(routes: Mapping[str, Route]) -> Iterator[Any]:
         yield from (shape for shape in answers_of(route).values() if isinstance(shape, type))
 
 
-def _operation(key: str, route: Route) -> dict[str, Any]:
+def _operation(key: str, route: Route, units: Mapping[str, Units]) -> dict[str, Any]:
     operation = OPERATIONS[key]
     method, path = key.split(" ")
     described: dict[str, Any] = {
@@ -204,6 +208,10 @@ def _operation(key: str, route: Route) -> dict[str, Any]:
         "responses": {str(status): _answer(shape) for status, shape in answers_of(route).items()}
         | _problems(path, operation),
     }
+    if key in units:
+        written, read = units[key]
+        described["description"] = f"Costs {written:g} write and {read:g} read units."
+        described["x-units"] = {"write": written, "read": read}
     if operation.body is not None:
         described["requestBody"] = _body(operation, changes=method == "PATCH")
     if operation.needs_key is None:
