@@ -17,12 +17,14 @@ from cirrusmq.base.limits import (
     PAGE_ENTRIES,
     PAGE_ENTRIES_DEFAULT,
 )
+from cirrusmq.model.invoke import Invoke, InvokeInput
 from cirrusmq.model.queue import QueueAttributes, QueueInput
 from cirrusmq.model.topic import Subscription, SubscriptionInput, TopicAttributes, TopicInput
 from cirrusmq_lambda import problems
 from cirrusmq_lambda.answers.body import Problem, Time
 from cirrusmq_lambda.http import Route
 
+from .fields import described
 from .operations import OPERATIONS, Operation
 from .policies import filter_schema, retry_schema
 from .routes import Declared, answers_of
@@ -117,7 +119,7 @@ def build(routes: Mapping[str, Route], units: Mapping[str, Units]) -> dict[str, 
         "paths": paths,
         "webhooks": webhooks(),
         "components": {
-            "schemas": dict(sorted(_completed(components).items())),
+            "schemas": dict(sorted(described(_completed(components)).items())),
             "headers": {
                 _RETRY_AFTER: {
                     "description": "Seconds after which the call may be made again.",
@@ -151,15 +153,21 @@ def _completed(components: dict[str, Any]) -> dict[str, Any]:
     for given, made in _MADE.items():
         change = components[given.__name__]
         completed[_change_of(given)] = change | {"title": _change_of(given)}
-        properties = {name: dict(held) for name, held in change["properties"].items()}
-        for field in msgspec.structs.fields(made):
-            described, default = properties.get(field.name), _default(field)
-            if described is None or default is NODEFAULT:
-                continue
-            if default is not None or {"type": "null"} in described.get("anyOf", ()):
-                described["default"] = default
-        completed[given.__name__] = change | {"properties": properties}
-    return completed
+        completed[given.__name__] = _with_defaults(change, made)
+    invoke = components[InvokeInput.__name__]
+    return completed | {InvokeInput.__name__: _with_defaults(invoke, Invoke)}
+
+
+def _with_defaults(given: dict[str, Any], made: type) -> dict[str, Any]:
+    """The schema of what a caller gives, with the defaults of what is made of it."""
+    properties = {name: dict(held) for name, held in given["properties"].items()}
+    for field in msgspec.structs.fields(made):
+        held, default = properties.get(field.name), _default(field)
+        if held is None or default is NODEFAULT:
+            continue
+        if default is not None or {"type": "null"} in held.get("anyOf", ()):
+            held["default"] = default
+    return given | {"properties": properties}
 
 
 def _objects(schema: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -183,9 +191,9 @@ def _change_of(given: type) -> str:
 def _place(key: str) -> tuple[int, str, int]:
     """Order in the document: as the operations are described, one path together."""
     path = key.split(" ")[1]
-    described = list(OPERATIONS)
-    first = next(n for n, held in enumerate(described) if held.endswith(f" {path}"))
-    return first, path, described.index(key)
+    order = list(OPERATIONS)
+    first = next(n for n, held in enumerate(order) if held.endswith(f" {path}"))
+    return first, path, order.index(key)
 
 
 def _shapes(routes: Mapping[str, Route]) -> Iterator[Any]:
@@ -200,7 +208,7 @@ def _shapes(routes: Mapping[str, Route]) -> Iterator[Any]:
 def _operation(key: str, route: Route, units: Mapping[str, Units]) -> dict[str, Any]:
     operation = OPERATIONS[key]
     method, path = key.split(" ")
-    described: dict[str, Any] = {
+    told: dict[str, Any] = {
         "tags": [operation.tag],
         "summary": operation.summary,
         "operationId": _operation_id(method, path),
@@ -210,15 +218,15 @@ def _operation(key: str, route: Route, units: Mapping[str, Units]) -> dict[str, 
     }
     if key in units:
         written, read = units[key]
-        described["description"] = f"Costs {written:g} write and {read:g} read units."
-        described["x-units"] = {"write": written, "read": read}
+        told["description"] = f"Costs {written:g} write and {read:g} read units."
+        told["x-units"] = {"write": written, "read": read}
     if operation.body is not None:
-        described["requestBody"] = _body(operation, changes=method == "PATCH")
+        told["requestBody"] = _body(operation, changes=method == "PATCH")
     if operation.needs_key is None:
-        described["security"] = [{"access_key": []}, {}]
+        told["security"] = [{"access_key": []}, {}]
     elif not operation.needs_key:
-        described["security"] = []
-    return described
+        told["security"] = []
+    return told
 
 
 def _operation_id(method: str, path: str) -> str:
@@ -301,13 +309,13 @@ def _problems(path: str, operation: Operation) -> dict[str, Any]:
 
 
 def _problem(status: str, codes: Sequence[str]) -> dict[str, Any]:
-    described: dict[str, Any] = {
+    told: dict[str, Any] = {
         "description": ", ".join(codes),
         "content": {_PROBLEM_MEDIA: {"schema": _reference(Problem)}},
     }
     if status in _TO_REPEAT:
-        described["headers"] = {_RETRY_AFTER: {"$ref": f"#/components/headers/{_RETRY_AFTER}"}}
-    return described
+        told["headers"] = {_RETRY_AFTER: {"$ref": f"#/components/headers/{_RETRY_AFTER}"}}
+    return told
 
 
 def _reference(shape: type) -> dict[str, str]:

@@ -119,7 +119,7 @@ class _Stage:
         (self._waiting,) = client.send("orders", "waiting")
         two = {"messages": [{"body": "news"}, {"body": "more"}]}
         published = client.post("/topics/news/messages", two)
-        self._published = published.json["messages"][0]["id"]
+        self._published: str = published.json["messages"][0]["id"]
         world.settle()
         taken = client.post(f"{of_topic}/all/messages/receive").json["messages"]
         self._receipts = {"queues": received["receipt"], "topics": taken[0]["receipt"]}
@@ -135,7 +135,11 @@ class _Stage:
         if method == "PUT" and words[-1] == f"{{{name}}}" and name != "account":
             return "new"
         if name == "id":
-            ids = {"operations": self._operation, "keys": self._key, "queues": self._waiting["id"]}
+            ids: dict[str, str] = {
+                "operations": self._operation,
+                "keys": self._key,
+                "queues": self._waiting["id"],
+            }
             return ids.get(words[1], self._published)
         logged = words[-1] == "rewind" or "receivers" in words
         names = {

@@ -18,6 +18,7 @@ from cirrusmq.model.message import Message
 from cirrusmq.model.retry import DEFAULTS, parse_retry
 from cirrusmq.webhooks import requests
 from cirrusmq_local.testing.world import World
+from openapi.fields import REQUESTS, tells
 
 ROOT = Path(__file__).parents[2]
 NUMBERS = st.sampled_from([-1, 0, 0.005, 0.01, 0.5, 1, 30, 31, 43_200, 43_201, 10**6, 10**6 + 1])
@@ -113,6 +114,22 @@ def test_a_put_tells_the_defaults_and_a_patch_has_none() -> None:
     assert {name: made[name] for name in defaults} == defaults
     for changed in ("QueueInputChange", "TopicInputChange", "SubscriptionInputChange"):
         assert not any("default" in each for each in schemas[changed]["properties"].values())
+
+
+def test_every_field_of_a_request_says_what_it_takes() -> None:
+    schemas = document()["components"]["schemas"]
+    ours = {"ConfirmationRequest"}  # what a URL is posted
+    asked = {
+        name: held for name, held in schemas.items() if name.endswith(REQUESTS) and name not in ours
+    }
+    assert len(asked) > 20
+    silent = [
+        f"{name}.{field}"
+        for name, held in asked.items()
+        for field, schema in held.get("properties", {}).items()
+        if not tells(schema)
+    ]
+    assert silent == []
 
 
 def content(hook: str) -> dict[str, Any]:
