@@ -34,10 +34,15 @@ def with_tables(text: str) -> str:
 def _fields(name: str) -> str:
     rows = ["| field | takes | default |", "| --- | --- | --- |"]
     for field, schema in schemas()[name]["properties"].items():
-        held = schema.get("default")
-        default = "" if held is None or held in ({}, []) else f"`{json.dumps(held)}`"
-        rows.append(f"| `{field}` | {_takes(schema)} | {default} |")
+        rows.append(f"| `{field}` | {_takes(schema)} | {_default(schema.get('default'))} |")
     return "\n".join(rows)
+
+
+def _default(held: Any) -> str:
+    if held is None or held in ({}, []):
+        return ""
+    is_number = isinstance(held, int | float) and not isinstance(held, bool)
+    return f"{held:,}" if is_number else f"`{json.dumps(held)}`"
 
 
 def _takes(schema: Mapping[str, Any]) -> str:

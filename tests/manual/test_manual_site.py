@@ -18,7 +18,7 @@ from manual import site as maker
 from manual.markdown import render
 
 AWAITED = {f"{name}.html" for name in maker.AWAITED}
-OF_THE_SERVICE = {"../console/", "api/"}
+OF_THE_SERVICE = {"../console/", "api"}
 
 
 class Parsed(HTMLParser):
