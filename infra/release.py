@@ -90,9 +90,11 @@ def read_parameters(root: Path, given: Sequence[str]) -> dict[str, str]:
 def deploy(stack: str, parameters: Mapping[str, str], options: Sequence[str]) -> int:
     """Build and deploy; answers the status of what failed, or 0."""
     sam = str(ROOT / SAM)
-    status = subprocess.run([sam, "build"], cwd=ROOT, check=False).returncode
-    if status:
-        return status
+    # The manual's pages are files of a function.
+    for command in ([sys.executable, "-m", "infra.manual"], [sam, "build"]):
+        status = subprocess.run(command, cwd=ROOT, check=False).returncode
+        if status:
+            return status
     given = {**parameters, PARAMETER: release(ROOT, parameters)}
     print(f"{stack}: release {given[PARAMETER]}", flush=True)
     with tempfile.NamedTemporaryFile("w", suffix=".yaml", encoding="utf-8") as file:

@@ -198,7 +198,8 @@ def test_a_deployment_builds_and_passes_the_release_with_the_parameters(
 
     monkeypatch.setattr(subprocess, "run", run)
     assert main(["queues", "Stage=test", "--", "--region", "eu-central-1"]) == 0
-    build, deploy = commands
+    manual, build, deploy = commands
+    assert manual == ["-m", "infra.manual"]
     assert build == ["build"]
     assert deploy[:3] == ["deploy", "--stack-name", "queues"]
     assert deploy[-2:] == ["--region", "eu-central-1"]
