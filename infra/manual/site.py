@@ -60,9 +60,9 @@ def build(folder: Path) -> None:
         )
         (new / f"{name}.html").write_text(html, encoding="utf-8")
     (new / "search.json").write_text(_index(pages), encoding="utf-8")
-    pictures = [*(PAGES / "pictures").glob("*.svg"), *CHARTS.glob("*.svg")]
+    shutil.copytree(CHARTS, new / "charts")
     theme = [path for path in (PAGES / "theme").iterdir() if path.suffix in (".css", ".js")]
-    for path in (*pictures, *theme, PAGES / "costs.json"):
+    for path in (*(PAGES / "pictures").glob("*.svg"), *theme, PAGES / "costs.json"):
         shutil.copy(path, new)
     shutil.rmtree(folder, ignore_errors=True)
     new.rename(folder)
@@ -98,7 +98,9 @@ def _placed(target: str) -> str | None:
         return target
     if path.endswith(".md") and "/" not in path:
         return f"{path.removesuffix('.md')}.html" + (f"#{anchor}" if anchor else "")
-    return path.rpartition("/")[2] if path.endswith(".svg") else None
+    if not path.endswith(".svg"):
+        return None
+    return "/".join(path.split("/")[-2:]).removeprefix("pictures/")
 
 
 def _out_of_place(listed: Sequence[str], written: Set[str]) -> Iterator[LookupError]:
