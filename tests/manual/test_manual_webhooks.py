@@ -57,6 +57,11 @@ def cases() -> list[tuple[str, Mapping[str, str], bytes, bool]]:
         (SECRET, headers | {"webhook-timestamp": "soon"}, body, False),
         (SECRET, headers | {"webhook-signature": signature[:-4] + "AAA="}, body, False),
         (SECRET, headers | {"webhook-signature": ""}, body, False),
+        (SECRET, headers | {"webhook-signature": "v1,é"}, body, False),
+        *(
+            (SECRET, {name: headers[name] for name in headers if name != missing}, body, False)
+            for missing in ("webhook-id", "webhook-timestamp", "webhook-signature")
+        ),
         (SECRET, old, old_body, False),
     ]
 

@@ -8,7 +8,7 @@ export function isGenuine(secret, headers, body) {
   const key = Buffer.from(secret.replace(/^whsec_/, ""), "base64");
   const signed = Buffer.concat([Buffer.from(`${headers["webhook-id"]}.${sent}.`), body]);
   const expected = Buffer.from("v1," + createHmac("sha256", key).update(signed).digest("base64"));
-  return headers["webhook-signature"].split(" ").some((given) => {
+  return (headers["webhook-signature"] ?? "").split(" ").some((given) => {
     const each = Buffer.from(given);
     return each.length === expected.length && timingSafeEqual(each, expected);
   });

@@ -9,7 +9,7 @@ function is_genuine(string $secret, array $headers, string $body): bool
         return false;
     }
     $key = base64_decode(preg_replace('/^whsec_/', '', $secret));
-    $signed = $headers['webhook-id'] . '.' . $sent . '.' . $body;
+    $signed = ($headers['webhook-id'] ?? '') . '.' . $sent . '.' . $body;
     $expected = 'v1,' . base64_encode(hash_hmac('sha256', $signed, $key, true));
     foreach (explode(' ', $headers['webhook-signature'] ?? '') as $given) {
         if (hash_equals($expected, $given)) {
