@@ -75,6 +75,12 @@ def start(stack: Any, tmp_path: Path, orders: str) -> Iterator[Start]:
             example.end()
 
 
+def test_a_first_program_sends_and_handles(start: Start, wait_until: Wait) -> None:
+    hello = start("hello")
+    wait_until(lambda: hello.lines == ["hello"])
+    hello.end()
+
+
 def test_what_is_sent_soon_is_sent(start: Start, client: Client) -> None:
     producing = start("produce_soon")
     assert producing.process.wait(30) == 0
