@@ -11,8 +11,8 @@ from tests.manual.pages import PAGES, ROOT, languages
 EXAMPLES = ROOT / "tests/client/examples"
 CHECKED = ("python", "js", "go", "php")
 OTHERS = {"console", "sh", "text", "json", "yaml", "sql", "fields", "errors", "calculator"}
-ELSEWHERE = {"coming-from-sqs.md"}
-"""Pages with a program of settings alone, beside the one that tests/dialects compares."""
+ELSEWHERE = {"coming-from-sqs.md", "testing.md"}
+"""Pages with one program more, of settings or of a few lines, beside the file's."""
 # A link to a file in tests/, and the first block behind it.
 _SHOWN = re.compile(
     r"\]\((?:\.\./\.\./)?(?P<path>tests/[\w./-]+)\)(?:(?!```).)*?```(?P<language>\w+)\n"
