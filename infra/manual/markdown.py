@@ -120,22 +120,21 @@ def _class_for_style(token: Token) -> None:
 def _place(token: Token, placed: dict[str, str | None]) -> list[str]:
     """Put the site's targets into links and pictures; the targets as they were."""
     found: list[str] = []
-    closing: list[str] = []
+    opened: list[str] = []
     for child in token.children or ():
+        if child.type == "link_close":
+            child.tag = opened.pop()
         name = {"link_open": "href", "image": "src"}.get(child.type)
-        if name is not None:
-            target = str(child.attrs[name])
-            found.append(target)
-            put = placed.get(target, target)
-            if put is None:
-                # A file of the repository, which the site has not: its name is told, no link.
-                child.attrs = {"class": "file", "title": target.lstrip("./")}
-                child.tag = "span"
-            else:
-                child.attrSet(name, put)
-            closing.append(child.tag)
-        elif child.type == "link_close":
-            child.tag = closing.pop()
-        if child.type == "image":
-            closing.pop()
+        if name is None:
+            continue
+        target = str(child.attrs[name])
+        found.append(target)
+        put = placed.get(target, target)
+        if put is None:
+            # A file of the repository, which the site has not: its name is told, no link.
+            child.attrs, child.tag = {"class": "file", "title": target.lstrip("./")}, "span"
+        else:
+            child.attrSet(name, put)
+        if child.type == "link_open":
+            opened.append(child.tag)
     return found
