@@ -24,8 +24,6 @@ FAULTS = ExceptionGroup
 ABOVE = {"../console/", "api"}
 """What the same server has beside the manual: the console, and the page to try the API."""
 CHARTS = ROOT / "infra/bench/charts"
-AWAITED = {"console", "monitoring", "sdk-matrix", "testing"}
-"""Pages in the navigation that may be missing for now."""
 
 
 def build(folder: Path) -> None:
@@ -69,14 +67,8 @@ def build(folder: Path) -> None:
 
 
 def _navigation() -> list[dict[str, Any]]:
-    """Sections with their pages, without those that are awaited and missing."""
+    """Sections with their pages."""
     read: list[dict[str, Any]] = yaml.safe_load((PAGES / "navigation.yaml").read_text("utf-8"))
-    for section in read:
-        section["pages"] = [
-            name
-            for name in section["pages"]
-            if name not in AWAITED or (PAGES / f"{name}.md").exists()
-        ]
     return read
 
 
@@ -126,8 +118,6 @@ def _leads_somewhere(target: str, name: str, pages: Mapping[str, Page]) -> bool:
     to = path.removesuffix(".md") if path else name
     if to in pages:
         return not anchor or anchor in pages[to].anchors
-    if to in AWAITED:
-        return True
     return not anchor and path != "" and (PAGES / path).exists()
 
 

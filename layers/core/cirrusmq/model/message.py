@@ -8,17 +8,15 @@ import hashlib
 import re
 import zlib
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
+from typing import Any
 
 import msgspec
-from msgspec import Meta
 
 from cirrusmq.base import limits
 from cirrusmq.base.errors import InvalidParameter, MessageTooLarge
 from cirrusmq.filters.tags import (
     LONG_TAG_CHARACTERS,
     TAG_CHARACTERS,
-    TAGS_PER_MESSAGE,
     check_tags,
 )
 
@@ -37,11 +35,6 @@ _SAMPLES, _SAMPLE_BYTES = 4, 4_096
 _WORTH = 0.97
 """Where samples of a large message do not get smaller than this part, it is kept as it is."""
 _GZIP_WINDOW_BITS = 31
-_ATTRIBUTES = (
-    f"an object with at most {limits.ATTRIBUTES} names; a value has 0 to"
-    f" {limits.ATTRIBUTE_BYTES:,} bytes"
-)
-_TAGS = f"an array of at most {TAGS_PER_MESSAGE} texts of 1 to {TAG_CHARACTERS} characters"
 
 
 class ContentLimits(msgspec.Struct, frozen=True):
@@ -101,8 +94,8 @@ class MessageInput(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
     body: str | msgspec.UnsetType = msgspec.UNSET
     body_base64: str | msgspec.UnsetType = msgspec.UNSET
-    attributes: Annotated[dict[str, str | Base64], Meta(description=_ATTRIBUTES)] = {}
-    tags: Annotated[list[str], Meta(description=_TAGS)] = []
+    attributes: dict[str, str | Base64] = {}
+    tags: list[str] = []
 
 
 class Base64(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
