@@ -16,6 +16,7 @@ MODULES = [path for path in FILES if path.suffix == ".js"]
 TEXTS = sorted((FOLDER / "texts").glob("*.js"))
 WIRE_BYTES = 150_000
 MOST_LINES = 300
+MOST_COLUMNS = 104
 # Keys whose last word the service or a list decides.
 DECIDED = ("nav", "unit", "counts", "state", "mode", "delivery", "operation", "queue.tab",
            "topic.tab", "retry")  # fmt: skip
@@ -33,6 +34,9 @@ def test_all_of_it_is_small_on_the_wire_and_in_files_that_can_be_read() -> None:
     assert sum(len(gzip.compress(path.read_bytes())) for path in FILES) < WIRE_BYTES
     lines = {path.name: len(path.read_text("utf-8").splitlines()) for path in FILES}
     assert {name: count for name, count in lines.items() if count > MOST_LINES} == {}
+    code = [path for path in MODULES if path not in TEXTS]
+    longest = {path.name: max(map(len, path.read_text("utf-8").splitlines())) for path in code}
+    assert {name: length for name, length in longest.items() if length > MOST_COLUMNS} == {}
 
 
 def test_every_language_has_every_text_with_the_same_values() -> None:

@@ -37,16 +37,34 @@ const live = new Live(tell);
 let shown = 0;
 
 function drawHeader(current) {
-  const language = h("select", { id: "language", value: currentLanguage(), onchange: () => {
-    choose(language.value);
-    open();
-  } }, Object.entries(LANGUAGES).map(([code, name]) => h("option", { value: code, lang: code }, name)));
+  const language = h(
+    "select",
+    {
+      id: "language",
+      value: currentLanguage(),
+      onchange: () => {
+        choose(language.value);
+        open();
+      },
+    },
+    Object.entries(LANGUAGES).map(([code, name]) => h("option", { value: code, lang: code }, name)),
+  );
   replace(
     header,
     h("a", { class: "skip", href: "#main", onclick: skip }, t("skip")),
     h("a", { class: "brand", href: "#/overview" }, "CirrusMQ"),
-    keyId() && h("nav", { "aria-label": t("nav") }, LISTED.map((name) =>
-      h("a", { href: `#/${name}`, "aria-current": name === current && "page" }, t(`nav.${name}`)))),
+    keyId() &&
+      h(
+        "nav",
+        { "aria-label": t("nav") },
+        LISTED.map((name) =>
+          h(
+            "a",
+            { href: `#/${name}`, "aria-current": name === current && "page" },
+            t(`nav.${name}`),
+          ),
+        ),
+      ),
     h(
       "div",
       { class: "aside" },
@@ -99,8 +117,15 @@ async function open(refused = null) {
     if (!isOfCall(error)) throw error;
     if (mine !== shown) return;
     if (error instanceof Unreachable) setTimeout(() => mine === shown && open(), AGAIN_MS);
-    replace(main, h("div", { class: "head" }, h("h1", {}, parts[0] ?? t(`nav.${name in PAGES ? name : "overview"}`))),
-      button(t("again"), () => open()));
+    replace(
+      main,
+      h(
+        "div",
+        { class: "head" },
+        h("h1", {}, parts[0] ?? t(`nav.${name in PAGES ? name : "overview"}`)),
+      ),
+      button(t("again"), () => open()),
+    );
     tell(error);
   }
 }

@@ -14,14 +14,17 @@ export function readMessages(text) {
       // Lines that begin with a bracket are lines.
     }
   }
-  return text.split(/\r?\n/).filter((line) => line !== "").map((line) => {
-    if (!line.startsWith("{")) return { body: line };
-    try {
-      return asMessage(JSON.parse(line));
-    } catch {
-      return { body: line };
-    }
-  });
+  return text
+    .split(/\r?\n/)
+    .filter((line) => line !== "")
+    .map((line) => {
+      if (!line.startsWith("{")) return { body: line };
+      try {
+        return asMessage(JSON.parse(line));
+      } catch {
+        return { body: line };
+      }
+    });
 }
 
 /** The same in groups that one call takes. */
@@ -43,6 +46,7 @@ export function inCalls(messages) {
 /** An object with a body is a message as the API takes it; any other value is a body of JSON. */
 function asMessage(value) {
   if (typeof value === "string") return { body: value };
-  const isMessage = value !== null && typeof value === "object" && ("body" in value || "body_base64" in value);
+  const isMessage =
+    value !== null && typeof value === "object" && ("body" in value || "body_base64" in value);
   return isMessage ? value : { body: JSON.stringify(value) };
 }

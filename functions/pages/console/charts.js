@@ -13,11 +13,23 @@ export function sparkline(values, text) {
   const high = 20;
   const most = Math.max(1, ...values);
   const step = width / Math.max(1, values.length - 1);
-  const points = values.map((value, place) => `${(place * step).toFixed(1)},${(high - 2 - (value / most) * (high - 4)).toFixed(1)}`);
+  const points = values.map(
+    (value, place) =>
+      `${(place * step).toFixed(1)},${(high - 2 - (value / most) * (high - 4)).toFixed(1)}`,
+  );
   return svg(
     "svg",
-    { class: "sparkline", viewBox: `0 0 ${width} ${high}`, width, height: high, role: "img", "aria-label": text },
-    values.length > 1 ? svg("polyline", { points: points.join(" ") }) : svg("circle", { cx: 2, cy: high / 2, r: 2 }),
+    {
+      class: "sparkline",
+      viewBox: `0 0 ${width} ${high}`,
+      width,
+      height: high,
+      role: "img",
+      "aria-label": text,
+    },
+    values.length > 1
+      ? svg("polyline", { points: points.join(" ") })
+      : svg("circle", { cx: 2, cy: high / 2, r: 2 }),
   );
 }
 
@@ -26,7 +38,10 @@ function wholeTicks(largest) {
   const most = Math.max(1, largest);
   const rough = most / 4;
   const power = 10 ** Math.max(0, Math.floor(Math.log10(rough)));
-  const step = Math.max(1, [1, 2, 5, 10].map((each) => each * power).find((each) => each >= rough));
+  const step = Math.max(
+    1,
+    [1, 2, 5, 10].map((each) => each * power).find((each) => each >= rough),
+  );
   const ticks = [];
   for (let tick = 0; tick < most + step; tick += step) ticks.push(tick);
   return ticks;
@@ -50,14 +65,16 @@ export function counts(title, series) {
       svg("text", { x: left - 6, y: y(tick) + 4, class: "end" }, number(tick)),
     ]),
     svg("text", { x: left, y: HIGH - 4 }, time(new Date(from).toISOString())),
-    to > from && svg("text", { x: WIDE - 8, y: HIGH - 4, class: "end" }, time(new Date(to).toISOString())),
+    to > from &&
+      svg("text", { x: WIDE - 8, y: HIGH - 4, class: "end" }, time(new Date(to).toISOString())),
     Object.values(series).map((line, place) => drawn(line, place, x, y)),
   );
 }
 
 /** A line through a series' points; a dot where there is one alone. */
 function drawn(line, place, x, y) {
-  if (line.length === 1) return svg("circle", { class: `dot-${place}`, cx: x(line[0][0]), cy: y(line[0][1]), r: 3 });
+  if (line.length === 1)
+    return svg("circle", { class: `dot-${place}`, cx: x(line[0][0]), cy: y(line[0][1]), r: 3 });
   const points = line.map(([at, value]) => `${x(at).toFixed(1)},${y(value).toFixed(1)}`);
   return svg("polyline", { class: `line-${place}`, points: points.join(" ") });
 }
@@ -65,8 +82,11 @@ function drawn(line, place, x, y) {
 /** What the lines of a chart are, by the same classes. */
 export function legend(names) {
   return names.map((name, place) => [
-    svg("svg", { class: "key", viewBox: "0 0 16 8", width: 16, height: 8, "aria-hidden": "true" },
-      svg("line", { class: `line-${place}`, x1: 0, x2: 16, y1: 4, y2: 4 })),
+    svg(
+      "svg",
+      { class: "key", viewBox: "0 0 16 8", width: 16, height: 8, "aria-hidden": "true" },
+      svg("line", { class: `line-${place}`, x1: 0, x2: 16, y1: 4, y2: 4 }),
+    ),
     ` ${name}  `,
   ]);
 }
@@ -77,10 +97,20 @@ export function bars(title, rows) {
   const most = Math.max(...rows.map(([, value]) => value), 1e-12);
   return svg(
     "svg",
-    { class: "chart", viewBox: `0 0 ${WIDE} ${rows.length * row}`, role: "img", "aria-label": title },
+    {
+      class: "chart",
+      viewBox: `0 0 ${WIDE} ${rows.length * row}`,
+      role: "img",
+      "aria-label": title,
+    },
     rows.map(([name, value, shown], place) => [
       svg("text", { x: 148, y: place * row + 16, class: "end" }, name),
-      svg("rect", { x: 156, y: place * row + 5, height: 14, width: Math.max(value > 0 ? 2 : 0, (value / most) * 340) }),
+      svg("rect", {
+        x: 156,
+        y: place * row + 5,
+        height: 14,
+        width: Math.max(value > 0 ? 2 : 0, (value / most) * 340),
+      }),
       svg("text", { x: 162 + (value / most) * 340, y: place * row + 16 }, shown),
     ]),
   );
@@ -103,8 +133,19 @@ export function ladder(waits, attempts = 0) {
       const now = Math.min(attempts, shown.length) - 1;
       const state = place < now ? "done" : place === now ? "next" : "";
       return [
-        svg("rect", { class: state, x: 4 + place * step, y: 80 - high(wait), width: step - 3, height: high(wait) }),
-        step > 18 && svg("text", { class: "middle", x: 4 + place * step + (step - 3) / 2, y: 95 }, shortened(wait)),
+        svg("rect", {
+          class: state,
+          x: 4 + place * step,
+          y: 80 - high(wait),
+          width: step - 3,
+          height: high(wait),
+        }),
+        step > 18 &&
+          svg(
+            "text",
+            { class: "middle", x: 4 + place * step + (step - 3) / 2, y: 95 },
+            shortened(wait),
+          ),
       ];
     }),
   );
@@ -112,6 +153,10 @@ export function ladder(waits, attempts = 0) {
 
 /** A duration in one unit, for the narrow steps of a ladder. */
 function shortened(seconds) {
-  const [size, unit] = [[3600, "h"], [60, "m"], [1, "s"]].find(([each]) => seconds >= each) ?? [1, "s"];
+  const [size, unit] = [
+    [3600, "h"],
+    [60, "m"],
+    [1, "s"],
+  ].find(([each]) => seconds >= each) ?? [1, "s"];
   return `${number(Math.round((seconds / size) * 10) / 10)}${unit}`;
 }

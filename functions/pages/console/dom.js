@@ -36,5 +36,7 @@ function fill(element, properties, children) {
 }
 
 function kept(children) {
-  return children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false);
+  return children
+    .flat(Infinity)
+    .filter((child) => child !== null && child !== undefined && child !== false);
 }

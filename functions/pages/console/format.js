@@ -23,7 +23,12 @@ export function amount(text, currency) {
 /** `1 h 5 min`: the two largest units of a duration in seconds. */
 export function duration(seconds) {
   if (seconds === null || seconds === undefined) return NOTHING;
-  const units = [["day", 86400], ["hour", 3600], ["minute", 60], ["second", 1]];
+  const units = [
+    ["day", 86400],
+    ["hour", 3600],
+    ["minute", 60],
+    ["second", 1],
+  ];
   const largest = units.findIndex(([, size]) => seconds >= size);
   if (largest < 0) return `${number(seconds)} ${t("unit.second")}`;
   let left = seconds;
@@ -48,7 +53,11 @@ export function time(text) {
 
 /** A size in bytes. */
 export function bytes(count) {
-  for (const [unit, size] of [["GB", 1e9], ["MB", 1e6], ["kB", 1e3]]) {
+  for (const [unit, size] of [
+    ["GB", 1e9],
+    ["MB", 1e6],
+    ["kB", 1e3],
+  ]) {
     if (count >= size) return `${(count / size).toFixed(1)} ${unit}`;
   }
   return `${number(count)} B`;

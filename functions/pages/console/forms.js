@@ -34,7 +34,13 @@ export function attributesForm(fields, values, label, send) {
       }
     });
   };
-  return h("form", { class: "attributes", novalidate: true, onsubmit }, rows, place.element, submit);
+  return h(
+    "form",
+    { class: "attributes", novalidate: true, onsubmit },
+    rows,
+    place.element,
+    submit,
+  );
 }
 
 /** A labelled field. `properties`: of the element; `tag`: input, textarea or select. */
@@ -53,16 +59,23 @@ export function checkbox(label, properties = {}) {
 
 /** `name=value` lines as an object; empty lines are left out. */
 export function readPairs(text) {
-  const pairs = text.split("\n").map((line) => line.trim()).filter(Boolean).map((line) => {
-    const [name, ...value] = line.split("=");
-    return [name.trim(), value.join("=").trim()];
-  });
+  const pairs = text
+    .split("\n")
+    .map((line) => line.trim())
+    .filter(Boolean)
+    .map((line) => {
+      const [name, ...value] = line.split("=");
+      return [name.trim(), value.join("=").trim()];
+    });
   return Object.fromEntries(pairs);
 }
 
 /** Words between commas as a list. */
 export function readList(text) {
-  return text.split(",").map((word) => word.trim()).filter(Boolean);
+  return text
+    .split(",")
+    .map((word) => word.trim())
+    .filter(Boolean);
 }
 
 /** The value of a field that may be left empty, as a number. */
@@ -73,8 +86,14 @@ export function readNumber(text) {
 function row(name, field_, input) {
   const hint = newId();
   input.setAttribute("aria-describedby", hint);
-  const range = [field_.text, field_.fallback !== undefined && field_.fallback !== null
-    ? t("form.default", { value: JSON.stringify(field_.fallback) }) : ""].filter(Boolean).join("; ");
+  const range = [
+    field_.text,
+    field_.fallback !== undefined && field_.fallback !== null
+      ? t("form.default", { value: JSON.stringify(field_.fallback) })
+      : "",
+  ]
+    .filter(Boolean)
+    .join("; ");
   return h(
     "div",
     { class: "field" },
@@ -88,7 +107,9 @@ function makeInput(name, field_, value) {
   const id = newId();
   const common = { id, name, spellcheck: "false", autocomplete: "off" };
   if (field_.kind === "boolean") {
-    const options = ["true", "false"].map((each) => h("option", { value: each }, t(each === "true" ? "yes" : "no")));
+    const options = ["true", "false"].map((each) =>
+      h("option", { value: each }, t(each === "true" ? "yes" : "no")),
+    );
     return h("select", { ...common, value: String(value ?? field_.fallback ?? false) }, options);
   }
   if (field_.kind === "choice") {
@@ -101,7 +122,14 @@ function makeInput(name, field_, value) {
   }
   if (field_.kind === "text") return h("input", { ...common, type: "text", value: value ?? "" });
   const step = field_.kind === "integer" ? 1 : "any";
-  return h("input", { ...common, type: "number", min: field_.least, max: field_.most, step, value: value ?? "" });
+  return h("input", {
+    ...common,
+    type: "number",
+    min: field_.least,
+    max: field_.most,
+    step,
+    value: value ?? "",
+  });
 }
 
 function changes(fields, values, inputs) {
@@ -109,7 +137,8 @@ function changes(fields, values, inputs) {
   for (const [name, field_] of Object.entries(fields)) {
     const value = read(field_, inputs[name]);
     const before = values[name] ?? null;
-    if (value !== undefined && JSON.stringify(value) !== JSON.stringify(before)) changed[name] = value;
+    if (value !== undefined && JSON.stringify(value) !== JSON.stringify(before))
+      changed[name] = value;
   }
   return changed;
 }
@@ -123,6 +152,9 @@ function read(field_, input) {
   try {
     return JSON.parse(text);
   } catch {
-    throw new Refused(400, { detail: t("form.not_json", { name: input.name }), parameter: input.name });
+    throw new Refused(400, {
+      detail: t("form.not_json", { name: input.name }),
+      parameter: input.name,
+    });
   }
 }

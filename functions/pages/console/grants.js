@@ -16,21 +16,43 @@ export async function grantsPanel(path, shape) {
   const of = (account) => `${path}/grants/${encodeURIComponent(account)}`;
   const draw = async () => {
     const grants = await listAll(`${path}/grants`, "grants", MOST);
-    replace(list, grants.length ? table(t("grants"), [
-      { head: t("account"), cell: (grant) => grant.account },
-      { head: t("permission"), cell: (grant) => grant.permission },
-      { head: t("actions"), cell: (grant) => {
-        const trigger = button(t("grant.revoke"), () => act(trigger, place, async () => {
-          await call("DELETE", of(grant.account));
-          await draw();
-        }), "small danger");
-        return trigger;
-      } },
-    ], grants) : empty(t("grants.none")));
+    replace(
+      list,
+      grants.length
+        ? table(
+            t("grants"),
+            [
+              { head: t("account"), cell: (grant) => grant.account },
+              { head: t("permission"), cell: (grant) => grant.permission },
+              {
+                head: t("actions"),
+                cell: (grant) => {
+                  const trigger = button(
+                    t("grant.revoke"),
+                    () =>
+                      act(trigger, place, async () => {
+                        await call("DELETE", of(grant.account));
+                        await draw();
+                      }),
+                    "small danger",
+                  );
+                  return trigger;
+                },
+              },
+            ],
+            grants,
+          )
+        : empty(t("grants.none")),
+    );
   };
   const { permission } = await fieldsOf(shape);
   const account = field(t("account"), { required: true, maxlength: 64, spellcheck: "false" });
-  const choice = field(t("permission"), {}, "select", permission.choices.map((each) => h("option", { value: each }, each)));
+  const choice = field(
+    t("permission"),
+    {},
+    "select",
+    permission.choices.map((each) => h("option", { value: each }, each)),
+  );
   const submit = h("button", { type: "submit" }, t("grant.give"));
   const onsubmit = (event) => {
     event.preventDefault();
@@ -41,5 +63,10 @@ export async function grantsPanel(path, shape) {
     });
   };
   await draw();
-  return section(t("grants"), list, h("form", { class: "inline", onsubmit }, account.row, choice.row, submit), place.element);
+  return section(
+    t("grants"),
+    list,
+    h("form", { class: "inline", onsubmit }, account.row, choice.row, submit),
+    place.element,
+  );
 }

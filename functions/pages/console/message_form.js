@@ -6,11 +6,24 @@ import { t } from "./i18n.js";
 
 /** `options`: {routed, grouped}: whether it has a routing key, and must have a group. */
 export function messageFields(options = {}) {
-  const body = field(t("body"), { name: "body", rows: 6, required: true, spellcheck: "false" }, "textarea");
+  const body = field(
+    t("body"),
+    { name: "body", rows: 6, required: true, spellcheck: "false" },
+    "textarea",
+  );
   const tags = field(t("tags"), { name: "tags", placeholder: "new, paid" });
   const routing = field(t("routing_key"), { name: "routing_key", placeholder: "orders.cn.paid" });
-  const attributes = field(t("attributes"), { name: "attributes", rows: 2, placeholder: "region=shanghai", spellcheck: "false" }, "textarea");
-  const delay = field(t("delay_seconds"), { name: "delay_seconds", type: "number", min: 0, max: 1_296_000 });
+  const attributes = field(
+    t("attributes"),
+    { name: "attributes", rows: 2, placeholder: "region=shanghai", spellcheck: "false" },
+    "textarea",
+  );
+  const delay = field(t("delay_seconds"), {
+    name: "delay_seconds",
+    type: "number",
+    min: 0,
+    max: 1_296_000,
+  });
   const group = field(t("group"), { name: "group", maxlength: 128, required: options.grouped });
   const rest = [options.routed ? routing.row : tags.row, delay.row, group.row];
   return {
@@ -21,7 +34,8 @@ export function messageFields(options = {}) {
       if (options.routed && routing.input.value) message.routing_key = routing.input.value.trim();
       if (!options.routed && tags.input.value.trim()) message.tags = readList(tags.input.value);
       if (attributes.input.value.trim()) message.attributes = readPairs(attributes.input.value);
-      if (readNumber(delay.input.value) !== undefined) message.delay_seconds = Number(delay.input.value);
+      if (readNumber(delay.input.value) !== undefined)
+        message.delay_seconds = Number(delay.input.value);
       if (group.input.value) message.group = group.input.value;
       return message;
     },

@@ -35,7 +35,9 @@ export async function follow(id, about, place) {
 }
 
 /** A sentence on an operation. */
-export function told(operation) {
+function told(operation) {
   const state = translated("operation", operation.state);
-  return [t("operation.told", { state, done: number(operation.done) }), operation.detail].filter(Boolean).join(" ");
+  return [t("operation.told", { state, done: number(operation.done) }), operation.detail]
+    .filter(Boolean)
+    .join(" ");
 }

@@ -16,7 +16,8 @@ export function waitsOf(subscription) {
   if (!own) return subscription.retry_in_force?.waits ?? [];
   if (own.waits) return own.waits;
   if (own.interval_seconds) return [own.interval_seconds];
-  if (own.policy === "exponential_decay") return Array.from({ length: 10 }, (_, place) => 2 ** place);
+  if (own.policy === "exponential_decay")
+    return Array.from({ length: 10 }, (_, place) => 2 ** place);
   return FIXED[own.policy] ?? [];
 }
 
@@ -24,14 +25,29 @@ export function waitsOf(subscription) {
 export function retryFigures(subscription) {
   const waits = waitsOf(subscription);
   const policy = subscription.retry?.policy ?? subscription.retry_in_force?.policy;
-  return h("div", {},
-    facts([
-      policy && [t("retry.policy"), policy],
-      waits.length && [t("retry.waits"), `${waits.slice(0, 10).map(duration).join(", ")}${waits.length > 10 ? " …" : ""}`],
-      subscription.next_attempt_at && [t("next_attempt"), time(subscription.next_attempt_at)],
-      subscription.last_error && [t("last_error"), h("span", { class: "bad" }, subscription.last_error)],
-      subscription.counts && [t("backlog"), number(subscription.counts.active + subscription.counts.inactive + subscription.counts.delayed)],
-    ].filter(Boolean)),
+  return h(
+    "div",
+    {},
+    facts(
+      [
+        policy && [t("retry.policy"), policy],
+        waits.length && [
+          t("retry.waits"),
+          `${waits.slice(0, 10).map(duration).join(", ")}${waits.length > 10 ? " …" : ""}`,
+        ],
+        subscription.next_attempt_at && [t("next_attempt"), time(subscription.next_attempt_at)],
+        subscription.last_error && [
+          t("last_error"),
+          h("span", { class: "bad" }, subscription.last_error),
+        ],
+        subscription.counts && [
+          t("backlog"),
+          number(
+            subscription.counts.active + subscription.counts.inactive + subscription.counts.delayed,
+          ),
+        ],
+      ].filter(Boolean),
+    ),
     waits.length > 0 && ladder(waits),
   );
 }
@@ -40,15 +56,23 @@ export function retryFigures(subscription) {
 export function retryButtons(subscription, place, changed) {
   const path = (work) => subscriptionPath(subscription.topic, subscription.name, `/${work}`);
   const make = (work, kind = "") => {
-    const trigger = button(t(`retry.${work}`), () => act(trigger, place, async () => {
-      await post(path(work));
-      place.good(t(`retry.${work}.done`, { name: subscription.name }));
-      await changed();
-    }), kind);
+    const trigger = button(
+      t(`retry.${work}`),
+      () =>
+        act(trigger, place, async () => {
+          await post(path(work));
+          place.good(t(`retry.${work}.done`, { name: subscription.name }));
+          await changed();
+        }),
+      kind,
+    );
     return trigger;
   };
   if (subscription.protocol === "queue" || subscription.mode === "broadcasting") return null;
-  return h("div", { class: "buttons" },
+  return h(
+    "div",
+    { class: "buttons" },
     subscription.protocol === "http" && subscription.state === "retrying" && make("retry", "main"),
-    subscription.paused ? make("resume") : make("pause"));
+    subscription.paused ? make("resume") : make("pause"),
+  );
 }

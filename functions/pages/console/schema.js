@@ -34,7 +34,8 @@ function read(given) {
 
 function kindOf(schema) {
   if (schema.enum) return "choice";
-  if (schema.type === "integer" || schema.type === "number" || schema.type === "boolean") return schema.type;
+  if (schema.type === "integer" || schema.type === "number" || schema.type === "boolean")
+    return schema.type;
   return schema.type === "string" ? "text" : "json";
 }
 

@@ -13,7 +13,9 @@ const TONES = { delivering: "good", retrying: "bad", unconfirmed: "waiting", pau
 /** The subscriptions of these topics with their states, failing ones first; at most so many. */
 export async function readStates(topics, most) {
   const pages = await each(topics, (topic) => get(topicPath(topic, "/subscriptions")));
-  const listed = pages.filter((page) => !(page instanceof Refused)).flatMap((page) => page.subscriptions);
+  const listed = pages
+    .filter((page) => !(page instanceof Refused))
+    .flatMap((page) => page.subscriptions);
   const chosen = listed.slice(0, most);
   const states = await each(chosen, (held) => get(subscriptionPath(held.topic, held.name)));
   const found = states.filter((state) => !(state instanceof Refused));
@@ -28,17 +30,29 @@ export function stateBadge(state) {
 
 /** A table of subscriptions. */
 export function statesTable(caption, states) {
-  return table(caption, [
-    { head: t("subscription"), cell: (held) => nameLink(held) },
-    { head: t("state"), cell: (held) => stateBadge(held.state) },
-    { head: t("goes_to"), cell: (held) => h("span", { class: "break" }, held.endpoint ?? translated("mode", held.mode ?? held.protocol)) },
-    { head: t("backlog"), number: true, cell: (held) => number(held.counts?.active) },
-    { head: t("in_flight"), number: true, cell: (held) => number(held.counts?.inactive) },
-    { head: t("oldest"), number: true, cell: (held) => duration(held.oldest_active_age_seconds) },
-    { head: t("last_hour"), cell: backlogLine },
-    { head: t("next_attempt"), cell: (held) => time(held.next_attempt_at) },
-    { head: t("last_error"), cell: (held) => held.last_error ?? "" },
-  ], states);
+  return table(
+    caption,
+    [
+      { head: t("subscription"), cell: (held) => nameLink(held) },
+      { head: t("state"), cell: (held) => stateBadge(held.state) },
+      {
+        head: t("goes_to"),
+        cell: (held) =>
+          h(
+            "span",
+            { class: "break" },
+            held.endpoint ?? translated("mode", held.mode ?? held.protocol),
+          ),
+      },
+      { head: t("backlog"), number: true, cell: (held) => number(held.counts?.active) },
+      { head: t("in_flight"), number: true, cell: (held) => number(held.counts?.inactive) },
+      { head: t("oldest"), number: true, cell: (held) => duration(held.oldest_active_age_seconds) },
+      { head: t("last_hour"), cell: backlogLine },
+      { head: t("next_attempt"), cell: (held) => time(held.next_attempt_at) },
+      { head: t("last_error"), cell: (held) => held.last_error ?? "" },
+    ],
+    states,
+  );
 }
 
 function nameLink(held) {
@@ -50,7 +64,10 @@ function backlogLine(held) {
   if (!held.counts) return "";
   const waiting = held.counts.active + held.counts.inactive + held.counts.delayed;
   const series = remember(`subscription ${held.id}`, waiting).map(([, value]) => value);
-  return sparkline(series, t("sparkline", { least: Math.min(...series), most: Math.max(...series) }));
+  return sparkline(
+    series,
+    t("sparkline", { least: Math.min(...series), most: Math.max(...series) }),
+  );
 }
 
 function rank(held) {

@@ -11,7 +11,12 @@ export function section(title, ...children) {
 
 /** What to do where there is nothing yet: a sentence, and a command to try. */
 export function empty(text, command) {
-  return h("div", { class: "empty" }, h("p", {}, text), command && h("pre", {}, h("code", {}, command)));
+  return h(
+    "div",
+    { class: "empty" },
+    h("p", {}, text),
+    command && h("pre", {}, h("code", {}, command)),
+  );
 }
 
 /**
@@ -19,23 +24,39 @@ export function empty(text, command) {
  * It scrolls sideways by itself, with the keyboard too.
  */
 export function table(caption, columns, rows) {
-  const head = columns.map((each) => h("th", { scope: "col", class: each.number && "number" }, each.head));
+  const head = columns.map((each) =>
+    h("th", { scope: "col", class: each.number && "number" }, each.head),
+  );
   const lines = rows.map((row) =>
-    h("tr", {}, columns.map((each, place) => {
-      const attributes = place === 0 ? { scope: "row" } : { class: each.number && "number" };
-      return h(place === 0 ? "th" : "td", attributes, each.cell(row));
-    })),
+    h(
+      "tr",
+      {},
+      columns.map((each, place) => {
+        const attributes = place === 0 ? { scope: "row" } : { class: each.number && "number" };
+        return h(place === 0 ? "th" : "td", attributes, each.cell(row));
+      }),
+    ),
   );
   return h(
     "div",
     { class: "scroll", tabindex: "0", role: "region", "aria-label": caption },
-    h("table", {}, h("caption", { class: "hidden" }, caption), h("thead", {}, h("tr", {}, head)), h("tbody", {}, lines)),
+    h(
+      "table",
+      {},
+      h("caption", { class: "hidden" }, caption),
+      h("thead", {}, h("tr", {}, head)),
+      h("tbody", {}, lines),
+    ),
   );
 }
 
 /** Names and values, one beside the other. `pairs`: [[name, value], …]. */
 export function facts(pairs) {
-  return h("dl", { class: "facts" }, pairs.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))));
+  return h(
+    "dl",
+    { class: "facts" },
+    pairs.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))),
+  );
 }
 
 /** Large figures side by side. */
@@ -43,7 +64,9 @@ export function tiles(pairs) {
   return h(
     "dl",
     { class: "tiles" },
-    pairs.map(([name, value, tone]) => h("div", { class: tone }, h("dt", {}, name), h("dd", {}, value))),
+    pairs.map(([name, value, tone]) =>
+      h("div", { class: tone }, h("dt", {}, name), h("dd", {}, value)),
+    ),
   );
 }
 
@@ -134,7 +157,11 @@ export function showDialog(title, ...children) {
     { "aria-labelledby": id },
     h("h2", { id }, title),
     ...children,
-    h("div", { class: "buttons" }, button(t("close"), () => dialog.close())),
+    h(
+      "div",
+      { class: "buttons" },
+      button(t("close"), () => dialog.close()),
+    ),
   );
   dialog.addEventListener("close", () => dialog.remove());
   document.body.append(dialog);
@@ -144,7 +171,13 @@ export function showDialog(title, ...children) {
 /** A form that searches a listing by the beginning of names, and links to its pages. */
 export function pager(base, query, cursor) {
   const id = newId();
-  const field = h("input", { id, type: "search", name: "prefix", value: query.get("prefix") ?? "", maxlength: 64 });
+  const field = h("input", {
+    id,
+    type: "search",
+    name: "prefix",
+    value: query.get("prefix") ?? "",
+    maxlength: 64,
+  });
   const search = (event) => {
     event.preventDefault();
     location.hash = `${base}?prefix=${encodeURIComponent(field.value.trim())}`;

@@ -17,27 +17,58 @@ export async function keysPage() {
     const keys = await listAll("/keys", "keys", MOST);
     replace(list, table(t("nav.keys"), columns(place, draw), keys));
   };
-  const form = attributesForm(await fieldsOf("KeyRequest"), {}, t("keys.create"), async (given, told) => {
-    const made = await post("/keys", given);
-    told.good(t("done"));
-    showSecret(made);
-    await draw();
-  });
+  const form = attributesForm(
+    await fieldsOf("KeyRequest"),
+    {},
+    t("keys.create"),
+    async (given, told) => {
+      const made = await post("/keys", given);
+      told.good(t("done"));
+      showSecret(made);
+      await draw();
+    },
+  );
   await draw();
-  const element = h("div", {},
-    section(t("keys.all"), list, place.element, h("details", {}, h("summary", {}, t("keys.new")), form)),
-    section(t("audit"), h("p", {}, t("audit.text")), h("pre", {}, h("code", {}, "cirrusmq audit --follow"))));
+  const element = h(
+    "div",
+    {},
+    section(
+      t("keys.all"),
+      list,
+      place.element,
+      h("details", {}, h("summary", {}, t("keys.new")), form),
+    ),
+    section(
+      t("audit"),
+      h("p", {}, t("audit.text")),
+      h("pre", {}, h("code", {}, "cirrusmq audit --follow")),
+    ),
+  );
   return { title: t("nav.keys"), element };
 }
 
 function columns(place, draw) {
   return [
-    { head: t("key.id"), cell: (key) => [h("code", {}, key.access_key_id), " ", key.access_key_id === keyId() && badge(t("keys.this"), "good")] },
+    {
+      head: t("key.id"),
+      cell: (key) => [
+        h("code", {}, key.access_key_id),
+        " ",
+        key.access_key_id === keyId() && badge(t("keys.this"), "good"),
+      ],
+    },
     { head: t("description"), cell: (key) => key.description ?? "" },
     { head: t("keys.rights"), cell: (key) => rights(key) },
-    { head: t("keys.last_used"), cell: (key) => (key.last_used_at ? key.last_used_at.slice(0, 10) : t("keys.never")) },
+    {
+      head: t("keys.last_used"),
+      cell: (key) => (key.last_used_at ? key.last_used_at.slice(0, 10) : t("keys.never")),
+    },
     { head: t("keys.expires"), cell: (key) => time(key.expires_at) },
-    { head: t("actions"), cell: (key) => h("div", { class: "buttons" }, rotating(key, place, draw), removing(key, place, draw)) },
+    {
+      head: t("actions"),
+      cell: (key) =>
+        h("div", { class: "buttons" }, rotating(key, place, draw), removing(key, place, draw)),
+    },
   ];
 }
 
@@ -47,23 +78,51 @@ function rights(key) {
 }
 
 function rotating(key, place, draw) {
-  const trigger = button(t("keys.rotate"), () => act(trigger, place, async () => {
-    if (!(await confirm(t("keys.rotate"), t("keys.rotate.text", { id: key.access_key_id }), t("keys.rotate")))) return;
-    showSecret(await post(`/keys/${encodeURIComponent(key.access_key_id)}/rotate`));
-    await draw();
-  }), "small");
+  const trigger = button(
+    t("keys.rotate"),
+    () =>
+      act(trigger, place, async () => {
+        if (
+          !(await confirm(
+            t("keys.rotate"),
+            t("keys.rotate.text", { id: key.access_key_id }),
+            t("keys.rotate"),
+          ))
+        )
+          return;
+        showSecret(await post(`/keys/${encodeURIComponent(key.access_key_id)}/rotate`));
+        await draw();
+      }),
+    "small",
+  );
   return trigger;
 }
 
 function removing(key, place, draw) {
-  const trigger = button(t("delete"), () => act(trigger, place, async () => {
-    if (!(await confirm(t("keys.delete"), t("keys.delete.text", { id: key.access_key_id }), t("delete")))) return;
-    await call("DELETE", `/keys/${encodeURIComponent(key.access_key_id)}`);
-    await draw();
-  }), "small danger");
+  const trigger = button(
+    t("delete"),
+    () =>
+      act(trigger, place, async () => {
+        if (
+          !(await confirm(
+            t("keys.delete"),
+            t("keys.delete.text", { id: key.access_key_id }),
+            t("delete"),
+          ))
+        )
+          return;
+        await call("DELETE", `/keys/${encodeURIComponent(key.access_key_id)}`);
+        await draw();
+      }),
+    "small danger",
+  );
   return trigger;
 }
 
 function showSecret(key) {
-  showDialog(t("keys.secret"), h("p", {}, t("keys.secret.text")), h("pre", {}, `${key.access_key_id}\n${key.secret}`));
+  showDialog(
+    t("keys.secret"),
+    h("p", {}, t("keys.secret.text")),
+    h("pre", {}, `${key.access_key_id}\n${key.secret}`),
+  );
 }

@@ -17,18 +17,37 @@ export async function operationsPage() {
   const refresh = async () => {
     const started = startedHere();
     const states = await each(started, ({ id }) => get(path(id)));
-    const rows = states.map((state, place) => ({ ...started[place], ...state })).filter((_, place) => !(states[place] instanceof Refused));
-    replace(list, rows.length ? table(t("nav.operations"), [
-      { head: t("operation"), cell: (row) => row.about },
-      { head: t("state"), cell: (row) => badge(translated("operation", row.state), TONES[row.state]) },
-      { head: t("operation.done"), number: true, cell: (row) => number(row.done) },
-      { head: t("operation.started"), cell: (row) => time(row.started_at) },
-      { head: t("operation.finished"), cell: (row) => time(row.finished_at) },
-      { head: t("operation.detail"), cell: (row) => row.detail ?? "" },
-      { head: t("operation.id"), cell: (row) => h("code", { class: "break" }, row.id) },
-    ], rows) : empty(t("operations.none")));
+    const rows = states
+      .map((state, place) => ({ ...started[place], ...state }))
+      .filter((_, place) => !(states[place] instanceof Refused));
+    replace(
+      list,
+      rows.length
+        ? table(
+            t("nav.operations"),
+            [
+              { head: t("operation"), cell: (row) => row.about },
+              {
+                head: t("state"),
+                cell: (row) => badge(translated("operation", row.state), TONES[row.state]),
+              },
+              { head: t("operation.done"), number: true, cell: (row) => number(row.done) },
+              { head: t("operation.started"), cell: (row) => time(row.started_at) },
+              { head: t("operation.finished"), cell: (row) => time(row.finished_at) },
+              { head: t("operation.detail"), cell: (row) => row.detail ?? "" },
+              { head: t("operation.id"), cell: (row) => h("code", { class: "break" }, row.id) },
+            ],
+            rows,
+          )
+        : empty(t("operations.none")),
+    );
   };
-  const element = h("div", {}, section(t("operations.here"), list), section(t("operations.by_id"), byId()));
+  const element = h(
+    "div",
+    {},
+    section(t("operations.here"), list),
+    section(t("operations.by_id"), byId()),
+  );
   return { title: t("nav.operations"), element, refresh, seconds: SECONDS };
 }
 
@@ -40,15 +59,23 @@ function byId() {
     event.preventDefault();
     act(submit, place, async () => {
       const state = await get(path(id.input.value.trim()));
-      place.say(facts([
-        [t("operation"), state.kind],
-        [t("state"), badge(translated("operation", state.state), TONES[state.state])],
-        [t("operation.done"), number(state.done)],
-        [t("operation.started"), time(state.started_at)],
-        [t("operation.finished"), time(state.finished_at)],
-        [t("operation.detail"), state.detail ?? ""],
-      ]));
+      place.say(
+        facts([
+          [t("operation"), state.kind],
+          [t("state"), badge(translated("operation", state.state), TONES[state.state])],
+          [t("operation.done"), number(state.done)],
+          [t("operation.started"), time(state.started_at)],
+          [t("operation.finished"), time(state.finished_at)],
+          [t("operation.detail"), state.detail ?? ""],
+        ]),
+      );
     });
   };
-  return h("form", { onsubmit }, h("p", { class: "quiet" }, t("operations.text")), h("div", { class: "inline" }, id.row, submit), place.element);
+  return h(
+    "form",
+    { onsubmit },
+    h("p", { class: "quiet" }, t("operations.text")),
+    h("div", { class: "inline" }, id.row, submit),
+    place.element,
+  );
 }

@@ -27,14 +27,30 @@ export async function overviewPage({ query }) {
     ]);
     const [shown, { states, left }] = await Promise.all([
       each(page.queues, (queue) => get(queuePath(queue.name))),
-      readStates(listed.topics.map((topic) => topic.name), SUBSCRIPTIONS),
+      readStates(
+        listed.topics.map((topic) => topic.name),
+        SUBSCRIPTIONS,
+      ),
     ]);
-    if (!search.contains(document.activeElement)) replace(search, pager("/overview", query, page.cursor));
+    if (!search.contains(document.activeElement))
+      replace(search, pager("/overview", query, page.cursor));
     queues.removeAttribute("aria-busy");
-    replace(queues, drawQueues(shown.filter((queue) => !(queue instanceof Refused)), prefix));
+    replace(
+      queues,
+      drawQueues(
+        shown.filter((queue) => !(queue instanceof Refused)),
+        prefix,
+      ),
+    );
     replace(topics, drawTopics(states, listed, left));
   };
-  const element = h("div", {}, search, section(t("queues"), queues, newQueue()), section(t("subscriptions"), topics));
+  const element = h(
+    "div",
+    {},
+    search,
+    section(t("queues"), queues, newQueue()),
+    section(t("subscriptions"), topics),
+  );
   return { title: t("nav.overview"), element, refresh, seconds: SECONDS };
 }
 
@@ -44,7 +60,9 @@ function skeleton() {
 
 function drawQueues(queues, prefix) {
   if (!queues.length) {
-    return prefix ? h("p", { class: "quiet" }, t("search.nothing", { prefix })) : empty(t("queues.none"), "cirrusmq queue create orders");
+    return prefix
+      ? h("p", { class: "quiet" }, t("search.nothing", { prefix }))
+      : empty(t("queues.none"), "cirrusmq queue create orders");
   }
   const dead = new Set(queues.map((queue) => queue.dead_letter?.queue));
   const failing = (queue) => dead.has(queue.name) && queue.counts.active > 0;
@@ -56,25 +74,48 @@ function drawQueues(queues, prefix) {
       [t("backlog"), number(sum("active"))],
       [t("in_flight"), number(sum("inactive"))],
       [t("delayed"), number(sum("delayed"))],
-      [t("dead_letters"), number(queues.filter(failing).reduce((total, queue) => total + queue.counts.active, 0)),
-        queues.some(failing) && "bad"],
+      [
+        t("dead_letters"),
+        number(queues.filter(failing).reduce((total, queue) => total + queue.counts.active, 0)),
+        queues.some(failing) && "bad",
+      ],
     ]),
-    table(t("queues"), [
-      { head: t("queue"), cell: (queue) => h("a", { href: `#/queues/${encodeURIComponent(queue.name)}` }, queue.name) },
-      { head: t("state"), cell: (queue) => (failing(queue) ? badge(t("dead_letters"), "bad") : "") },
-      { head: t("backlog"), number: true, cell: (queue) => number(queue.counts.active) },
-      { head: t("in_flight"), number: true, cell: (queue) => number(queue.counts.inactive) },
-      { head: t("delayed"), number: true, cell: (queue) => number(queue.counts.delayed) },
-      { head: t("oldest"), number: true, cell: (queue) => duration(queue.counts.oldest_active_age_seconds) },
-      { head: t("last_hour"), cell: backlogLine },
-    ], queues),
+    table(
+      t("queues"),
+      [
+        {
+          head: t("queue"),
+          cell: (queue) =>
+            h("a", { href: `#/queues/${encodeURIComponent(queue.name)}` }, queue.name),
+        },
+        {
+          head: t("state"),
+          cell: (queue) => (failing(queue) ? badge(t("dead_letters"), "bad") : ""),
+        },
+        { head: t("backlog"), number: true, cell: (queue) => number(queue.counts.active) },
+        { head: t("in_flight"), number: true, cell: (queue) => number(queue.counts.inactive) },
+        { head: t("delayed"), number: true, cell: (queue) => number(queue.counts.delayed) },
+        {
+          head: t("oldest"),
+          number: true,
+          cell: (queue) => duration(queue.counts.oldest_active_age_seconds),
+        },
+        { head: t("last_hour"), cell: backlogLine },
+      ],
+      queues,
+    ),
   ];
 }
 
 function backlogLine(queue) {
   const { active, inactive, delayed } = queue.counts;
-  const series = remember(`queue ${queue.id}`, active + inactive + delayed).map(([, value]) => value);
-  return sparkline(series, t("sparkline", { least: Math.min(...series), most: Math.max(...series) }));
+  const series = remember(`queue ${queue.id}`, active + inactive + delayed).map(
+    ([, value]) => value,
+  );
+  return sparkline(
+    series,
+    t("sparkline", { least: Math.min(...series), most: Math.max(...series) }),
+  );
 }
 
 function drawTopics(states, listed, left) {
@@ -83,15 +124,29 @@ function drawTopics(states, listed, left) {
   return [
     states.length
       ? statesTable(t("subscriptions"), states)
-      : empty(t("subscriptions.none"), "cirrusmq subscribe news printer --url https://example.com/"),
-    h("p", { class: "quiet" }, more ? t("topics.first", { topics: TOPICS, subscriptions: SUBSCRIPTIONS }) : "", " ",
-      h("a", { href: "#/topics" }, t("topics.all"))),
+      : empty(
+          t("subscriptions.none"),
+          "cirrusmq subscribe news printer --url https://example.com/",
+        ),
+    h(
+      "p",
+      { class: "quiet" },
+      more ? t("topics.first", { topics: TOPICS, subscriptions: SUBSCRIPTIONS }) : "",
+      " ",
+      h("a", { href: "#/topics" }, t("topics.all")),
+    ),
   ];
 }
 
 function newQueue() {
   const place = outcome();
-  const name = field(t("name"), { name: "queue", required: true, maxlength: 64, spellcheck: "false", autocomplete: "off" });
+  const name = field(t("name"), {
+    name: "queue",
+    required: true,
+    maxlength: 64,
+    spellcheck: "false",
+    autocomplete: "off",
+  });
   const submit = h("button", { type: "submit" }, t("queue.create"));
   const onsubmit = (event) => {
     event.preventDefault();
@@ -100,5 +155,11 @@ function newQueue() {
       location.hash = `/queues/${encodeURIComponent(queue.name)}`;
     });
   };
-  return h("details", {}, h("summary", {}, t("queue.new")), h("form", { class: "inline", onsubmit }, name.row, submit), place.element);
+  return h(
+    "details",
+    {},
+    h("summary", {}, t("queue.new")),
+    h("form", { class: "inline", onsubmit }, name.row, submit),
+    place.element,
+  );
 }

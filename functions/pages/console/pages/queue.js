@@ -47,27 +47,48 @@ async function nowTab(queue) {
   const refresh = async () => {
     const read = await get(queuePath(queue.name));
     const held = read.counts;
-    replace(figures, tiles([
-      [t("backlog"), number(held.active)],
-      [t("in_flight"), number(held.inactive)],
-      [t("delayed"), number(held.delayed)],
-      [t("rewindable"), number(held.rewindable)],
-      [t("oldest"), duration(held.oldest_active_age_seconds)],
-    ]));
-    const series = Object.fromEntries(STATES.map((state) =>
-      [t(`counts.${state}`), remember(`queue ${read.id} ${state}`, held[state])]));
-    replace(drawn, h("p", { class: "quiet" }, legend(Object.keys(series))), counts(t("counts.title"), series),
-      h("p", { class: "quiet" }, t("counts.seen_here")));
+    replace(
+      figures,
+      tiles([
+        [t("backlog"), number(held.active)],
+        [t("in_flight"), number(held.inactive)],
+        [t("delayed"), number(held.delayed)],
+        [t("rewindable"), number(held.rewindable)],
+        [t("oldest"), duration(held.oldest_active_age_seconds)],
+      ]),
+    );
+    const series = Object.fromEntries(
+      STATES.map((state) => [
+        t(`counts.${state}`),
+        remember(`queue ${read.id} ${state}`, held[state]),
+      ]),
+    );
+    replace(
+      drawn,
+      h("p", { class: "quiet" }, legend(Object.keys(series))),
+      counts(t("counts.title"), series),
+      h("p", { class: "quiet" }, t("counts.seen_here")),
+    );
     replace(told, summary(read));
   };
-  const element = h("div", {}, figures, section(t("counts.title"), drawn), section(t("queue.summary"), told), deletion(queue));
+  const element = h(
+    "div",
+    {},
+    figures,
+    section(t("counts.title"), drawn),
+    section(t("queue.summary"), told),
+    deletion(queue),
+  );
   return { element, refresh, seconds: SECONDS };
 }
 
 function summary(queue) {
   const { counts: _, name, id, created_at, modified_at, ...attributes } = queue;
   return facts([
-    ...Object.entries(attributes).map(([key, value]) => [key, key.endsWith("_seconds") ? duration(value) : plain(value)]),
+    ...Object.entries(attributes).map(([key, value]) => [
+      key,
+      key.endsWith("_seconds") ? duration(value) : plain(value),
+    ]),
     ["created_at", time(created_at)],
     ["modified_at", time(modified_at)],
     ["id", id],
@@ -81,19 +102,27 @@ async function attributesTab(queue, { open }) {
     await call("PATCH", queuePath(queue.name), changed);
     open();
   };
-  return { element: section(t("queue.tab.attributes"), attributesForm(fields, queue, t("save"), send)) };
+  return {
+    element: section(t("queue.tab.attributes"), attributesForm(fields, queue, t("save"), send)),
+  };
 }
 
 function deletion(queue) {
   const remove = async () => {
     const { active, inactive, delayed } = (await get(queuePath(queue.name))).counts;
     const receivers = await listAll(queuePath(queue.name, "/receivers"), "receivers", 100);
-    const text = t("queue.delete.text", { name: queue.name, messages: number(active + inactive + delayed), receivers: receivers.length });
-    if (!(await confirm(t("queue.delete"), text, t("queue.delete.agree", { name: queue.name })))) return;
+    const text = t("queue.delete.text", {
+      name: queue.name,
+      messages: number(active + inactive + delayed),
+      receivers: receivers.length,
+    });
+    if (!(await confirm(t("queue.delete"), text, t("queue.delete.agree", { name: queue.name }))))
+      return;
     await call("DELETE", queuePath(queue.name));
     location.hash = "/overview";
   };
   const failed = h("div", { role: "alert" });
-  const start = () => remove().catch((error) => replace(failed, h("p", { class: "bad" }, error.message)));
+  const start = () =>
+    remove().catch((error) => replace(failed, h("p", { class: "bad" }, error.message)));
   return h("div", { class: "end" }, button(t("queue.delete"), start, "danger"), failed);
 }

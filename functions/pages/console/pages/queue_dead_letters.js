@@ -16,23 +16,39 @@ export async function deadLettersTab(queue) {
   const list = h("div");
   const progress = h("div");
   const filter = filterFields();
-  const to = field(t("dead.to"), { name: "to", maxlength: 129, placeholder: t("dead.to.source"), spellcheck: "false" });
+  const to = field(t("dead.to"), {
+    name: "to",
+    maxlength: 129,
+    placeholder: t("dead.to.source"),
+    spellcheck: "false",
+  });
   const chosen = new Map();
   let cursor;
 
   const look = async () => {
-    const answer = await post(queuePath(queue.name, "/messages/peek"), { max: MOST, cursor, dead_letter: filter.read() });
+    const answer = await post(queuePath(queue.name, "/messages/peek"), {
+      max: MOST,
+      cursor,
+      dead_letter: filter.read(),
+    });
     cursor = answer.cursor;
     chosen.clear();
     const cards = answer.messages.map((message) => {
-      const choice = checkbox(t("choose"), { onchange: () => {
-        if (choice.input.checked) chosen.set(message.id, message);
-        else chosen.delete(message.id);
-        count();
-      } });
+      const choice = checkbox(t("choose"), {
+        onchange: () => {
+          if (choice.input.checked) chosen.set(message.id, message);
+          else chosen.delete(message.id);
+          count();
+        },
+      });
       return messageCard(message, choice.row);
     });
-    replace(list, cards.length ? cards : empty(t("dead.none"), `cirrusmq peek ${queue.name} --reason max_receives`));
+    replace(
+      list,
+      cards.length
+        ? cards
+        : empty(t("dead.none"), `cirrusmq peek ${queue.name} --reason max_receives`),
+    );
     more.hidden = !cursor;
     count();
   };
@@ -43,24 +59,60 @@ export async function deadLettersTab(queue) {
   const redrive = async (what, text) => {
     const target = to.input.value.trim() || undefined;
     const where = target ?? t("dead.to.source");
-    if (!(await confirm(t("dead.redrive"), t(text, { ...what.told, to: where }), t("dead.redrive")))) return;
+    if (
+      !(await confirm(t("dead.redrive"), t(text, { ...what.told, to: where }), t("dead.redrive")))
+    )
+      return;
     const answer = await post(queuePath(queue.name, "/redrive"), { to: target, ...what.body });
     await follow(answer.operation, t("dead.redrive.about", { name: queue.name }), progress);
     cursor = undefined;
     await look();
   };
-  const first = button(t("dead.look"), () => act(first, place, () => { cursor = undefined; return look(); }), "main");
+  const first = button(
+    t("dead.look"),
+    () =>
+      act(first, place, () => {
+        cursor = undefined;
+        return look();
+      }),
+    "main",
+  );
   const more = button(t("page.next"), () => act(more, place, look));
-  const some = button("", () => act(some, place, () =>
-    redrive({ body: { ids: [...chosen.keys()] }, told: { count: chosen.size } }, "dead.redrive.some.text")), "danger");
-  const all = button(t("dead.redrive.all"), () => act(all, place, async () => {
-    const held = (await get(queuePath(queue.name))).counts.active;
-    const filtered = Object.keys(filter.read() ?? {}).length > 0;
-    await redrive({ body: { dead_letter: filter.read() }, told: { count: number(held), name: queue.name } },
-      filtered ? "dead.redrive.filtered.text" : "dead.redrive.all.text");
-  }), "danger");
-  const element = section(t("queue.tab.dead"), h("p", { class: "quiet" }, t("dead.text")), filter.element,
-    h("div", { class: "buttons" }, first, more), list, to.row, h("div", { class: "buttons" }, some, all), place.element, progress);
+  const some = button(
+    "",
+    () =>
+      act(some, place, () =>
+        redrive(
+          { body: { ids: [...chosen.keys()] }, told: { count: chosen.size } },
+          "dead.redrive.some.text",
+        ),
+      ),
+    "danger",
+  );
+  const all = button(
+    t("dead.redrive.all"),
+    () =>
+      act(all, place, async () => {
+        const held = (await get(queuePath(queue.name))).counts.active;
+        const filtered = Object.keys(filter.read() ?? {}).length > 0;
+        await redrive(
+          { body: { dead_letter: filter.read() }, told: { count: number(held), name: queue.name } },
+          filtered ? "dead.redrive.filtered.text" : "dead.redrive.all.text",
+        );
+      }),
+    "danger",
+  );
+  const element = section(
+    t("queue.tab.dead"),
+    h("p", { class: "quiet" }, t("dead.text")),
+    filter.element,
+    h("div", { class: "buttons" }, first, more),
+    list,
+    to.row,
+    h("div", { class: "buttons" }, some, all),
+    place.element,
+    progress,
+  );
   await look();
   return { element };
 }
@@ -73,11 +125,19 @@ function filterFields() {
     younger_than_seconds: field(t("dead.younger"), { type: "number", min: 0, max: 1_296_000 }),
   };
   return {
-    element: h("div", { class: "columns" }, Object.values(fields).map((each) => each.row)),
+    element: h(
+      "div",
+      { class: "columns" },
+      Object.values(fields).map((each) => each.row),
+    ),
     /** What a dead letter's note must say; undefined where anything may be. */
     read() {
-      const given = Object.entries(fields).filter(([, { input }]) => input.value.trim() !== "").map(([name, { input }]) =>
-        [name, input.type === "number" ? readNumber(input.value) : input.value.trim()]);
+      const given = Object.entries(fields)
+        .filter(([, { input }]) => input.value.trim() !== "")
+        .map(([name, { input }]) => [
+          name,
+          input.type === "number" ? readNumber(input.value) : input.value.trim(),
+        ]);
       return given.length ? Object.fromEntries(given) : undefined;
     },
   };

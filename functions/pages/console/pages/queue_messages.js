@@ -30,15 +30,30 @@ function peeking(queue) {
   const look = async () => {
     const answer = await post(queuePath(queue.name, "/messages/peek"), { max: MOST, cursor });
     cursor = answer.cursor;
-    replace(list, answer.messages.map((message) => messageCard(message)));
+    replace(
+      list,
+      answer.messages.map((message) => messageCard(message)),
+    );
     if (!answer.messages.length) place.say(h("p", { class: "quiet" }, t("messages.none")));
     more.hidden = !cursor;
     trigger.textContent = t("peek.first");
   };
-  const trigger = button(t("peek"), () => act(trigger, place, () => { cursor = undefined; return look(); }));
+  const trigger = button(t("peek"), () =>
+    act(trigger, place, () => {
+      cursor = undefined;
+      return look();
+    }),
+  );
   const more = button(t("page.next"), () => act(more, place, look));
   more.hidden = true;
-  return h("div", {}, h("p", { class: "quiet" }, t("peek.text")), h("div", { class: "buttons" }, trigger, more), place.element, list);
+  return h(
+    "div",
+    {},
+    h("p", { class: "quiet" }, t("peek.text")),
+    h("div", { class: "buttons" }, trigger, more),
+    place.element,
+    list,
+  );
 }
 
 /** Receiving from a queue, a receiver of it (`sources`), or a group of a topic. */
@@ -47,8 +62,12 @@ export function receiving(path, sources) {
   const list = h("div");
   const max = field(t("receive.max"), { type: "number", min: 1, max: MOST, value: 1 });
   const lease = field(t("receive.lease"), { type: "number", min: 1, max: 43_200, value: 30 });
-  const source = field(t("receiver"), { name: "receiver" }, "select",
-    sources.map((name) => h("option", { value: name }, name || t("queue.itself"))));
+  const source = field(
+    t("receiver"),
+    { name: "receiver" },
+    "select",
+    sources.map((name) => h("option", { value: name }, name || t("queue.itself"))),
+  );
   const trigger = h("button", { type: "submit", class: "main" }, t("receive"));
   const onsubmit = (event) => {
     event.preventDefault();
@@ -59,12 +78,28 @@ export function receiving(path, sources) {
         visibility_timeout_seconds: readNumber(lease.input.value),
         receiver: source.input.value || undefined,
       });
-      replace(list, answer.messages.map((message) => held(path, message, place)));
+      replace(
+        list,
+        answer.messages.map((message) => held(path, message, place)),
+      );
       if (!answer.messages.length) place.say(h("p", { class: "quiet" }, t("messages.none")));
     });
   };
-  return h("div", {}, h("p", { class: "quiet" }, t("receive.text")),
-    h("form", { class: "inline", onsubmit }, max.row, lease.row, sources.length > 1 && source.row, trigger), place.element, list);
+  return h(
+    "div",
+    {},
+    h("p", { class: "quiet" }, t("receive.text")),
+    h(
+      "form",
+      { class: "inline", onsubmit },
+      max.row,
+      lease.row,
+      sources.length > 1 && source.row,
+      trigger,
+    ),
+    place.element,
+    list,
+  );
 }
 
 /** A received message with what may be done with it; gone from the page when it is settled. */
@@ -86,39 +121,77 @@ function held(path, message, place) {
     const trigger = button(text, () => act(trigger, place, work), "small");
     return trigger;
   };
-  const card = messageCard(message, h("div", { class: "buttons" },
-    action(t("settle.delete"), settle("delete", {}, "settle.delete.done")),
-    action(t("settle.give_back"), settle("give-back", {}, "settle.give_back.done")),
-    action(t("settle.longer"), longer),
-    action(t("settle.dead"), settle("dead-letter", { reason: "console" }, "settle.dead.done"))));
+  const card = messageCard(
+    message,
+    h(
+      "div",
+      { class: "buttons" },
+      action(t("settle.delete"), settle("delete", {}, "settle.delete.done")),
+      action(t("settle.give_back"), settle("give-back", {}, "settle.give_back.done")),
+      action(t("settle.longer"), longer),
+      action(t("settle.dead"), settle("dead-letter", { reason: "console" }, "settle.dead.done")),
+    ),
+  );
   return card;
 }
 
 function lookingUp(queue, sources, given) {
   const place = outcome();
   const result = h("div");
-  const id = field(t("message.id"), { name: "id", required: true, value: given, placeholder: "Msg-…", spellcheck: "false", autocomplete: "off" });
-  const source = field(t("receiver"), {}, "select", sources.map((name) => h("option", { value: name }, name || t("queue.itself"))));
+  const id = field(t("message.id"), {
+    name: "id",
+    required: true,
+    value: given,
+    placeholder: "Msg-…",
+    spellcheck: "false",
+    autocomplete: "off",
+  });
+  const source = field(
+    t("receiver"),
+    {},
+    "select",
+    sources.map((name) => h("option", { value: name }, name || t("queue.itself"))),
+  );
   const group = field(t("group"), { maxlength: 128 });
   const withBody = checkbox(t("lookup.body"), { checked: true });
   const trigger = h("button", { type: "submit", class: "main" }, t("lookup"));
-  const find = () => act(trigger, place, async () => {
-    replace(result);
-    const found = await get(queuePath(queue.name, `/messages/${encodeURIComponent(id.input.value.trim())}`), {
-      receiver: source.input.value,
-      group: group.input.value,
-      body: withBody.input.checked,
+  const find = () =>
+    act(trigger, place, async () => {
+      replace(result);
+      const found = await get(
+        queuePath(queue.name, `/messages/${encodeURIComponent(id.input.value.trim())}`),
+        {
+          receiver: source.input.value,
+          group: group.input.value,
+          body: withBody.input.checked,
+        },
+      );
+      const { message, state, bytes, ...times } = found;
+      const known = facts([
+        [t("state"), badge(translated("counts", state))],
+        [t("size"), `${number(bytes)} B`],
+      ]);
+      replace(result, known, messageCard({ ...times, ...message }));
     });
-    const { message, state, bytes, ...times } = found;
-    const known = facts([[t("state"), badge(translated("counts", state))], [t("size"), `${number(bytes)} B`]]);
-    replace(result, known, messageCard({ ...times, ...message }));
-  });
   if (given) queueMicrotask(find);
   const onsubmit = (event) => {
     event.preventDefault();
     find();
   };
   const grouped = queue.ordered || queue.fair;
-  return h("div", {}, h("form", { class: "inline", onsubmit }, id.row, sources.length > 1 && source.row, grouped && group.row,
-    withBody.row, trigger), place.element, result);
+  return h(
+    "div",
+    {},
+    h(
+      "form",
+      { class: "inline", onsubmit },
+      id.row,
+      sources.length > 1 && source.row,
+      grouped && group.row,
+      withBody.row,
+      trigger,
+    ),
+    place.element,
+    result,
+  );
 }

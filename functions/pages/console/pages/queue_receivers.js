@@ -17,33 +17,67 @@ export async function receiversTab(queue, { live }) {
   const refresh = async () => {
     const { receivers } = await get(queuePath(queue.name, "/receivers"));
     const shown = await each(receivers, (receiver) => get(path(receiver.name)));
-    replace(list, receivers.length ? draw(shown.filter((one) => one.counts)) : empty(t("receivers.none"), `cirrusmq queue add-receiver ${queue.name} audit`));
+    replace(
+      list,
+      receivers.length
+        ? draw(shown.filter((one) => one.counts))
+        : empty(t("receivers.none"), `cirrusmq queue add-receiver ${queue.name} audit`),
+    );
   };
-  const draw = (receivers) => table(t("queue.tab.receivers"), [
-    { head: t("receiver"), cell: (one) => one.name },
-    { head: t("start"), cell: (one) => (one.operation ? t("receiver.filling") : one.start) },
-    { head: t("filter"), cell: (one) => plain(one.filter) },
-    { head: t("backlog"), number: true, cell: (one) => number(one.counts.active) },
-    { head: t("in_flight"), number: true, cell: (one) => number(one.counts.inactive) },
-    { head: t("oldest"), number: true, cell: (one) => duration(one.counts.oldest_active_age_seconds) },
-    { head: t("actions"), cell: (one) => {
-      const trigger = button(t("delete"), () => act(trigger, place, () => remove(one)), "small danger");
-      return trigger;
-    } },
-  ], receivers);
+  const draw = (receivers) =>
+    table(
+      t("queue.tab.receivers"),
+      [
+        { head: t("receiver"), cell: (one) => one.name },
+        { head: t("start"), cell: (one) => (one.operation ? t("receiver.filling") : one.start) },
+        { head: t("filter"), cell: (one) => plain(one.filter) },
+        { head: t("backlog"), number: true, cell: (one) => number(one.counts.active) },
+        { head: t("in_flight"), number: true, cell: (one) => number(one.counts.inactive) },
+        {
+          head: t("oldest"),
+          number: true,
+          cell: (one) => duration(one.counts.oldest_active_age_seconds),
+        },
+        {
+          head: t("actions"),
+          cell: (one) => {
+            const trigger = button(
+              t("delete"),
+              () => act(trigger, place, () => remove(one)),
+              "small danger",
+            );
+            return trigger;
+          },
+        },
+      ],
+      receivers,
+    );
   const remove = async (one) => {
-    const text = t("receiver.delete.text", { name: one.name, messages: number(one.counts.active + one.counts.inactive + one.counts.delayed) });
+    const text = t("receiver.delete.text", {
+      name: one.name,
+      messages: number(one.counts.active + one.counts.inactive + one.counts.delayed),
+    });
     if (!(await confirm(t("receiver.delete"), text, t("delete")))) return;
     await call("DELETE", path(one.name));
     await live.now();
   };
   const name = field(t("name"), { required: true, maxlength: 64, spellcheck: "false" });
-  const form = attributesForm(await fieldsOf("ReceiverInput"), {}, t("receiver.create"), async (given, told) => {
-    await call("PUT", path(name.input.value.trim()), given);
-    told.good(t("done"));
-    await live.now();
-  });
+  const form = attributesForm(
+    await fieldsOf("ReceiverInput"),
+    {},
+    t("receiver.create"),
+    async (given, told) => {
+      await call("PUT", path(name.input.value.trim()), given);
+      told.good(t("done"));
+      await live.now();
+    },
+  );
   form.prepend(name.row);
-  const element = section(t("queue.tab.receivers"), list, place.element, h("details", {}, h("summary", {}, t("receiver.new")), form));
+  const element = section(
+    t("queue.tab.receivers"),
+    list,
+    place.element,
+    h("details", {}, h("summary", {}, t("receiver.new")), form),
+  );
   return { element, refresh, seconds: SECONDS };
 }

@@ -10,7 +10,14 @@ import { messageFields } from "../message_form.js";
 import { act, outcome, section } from "../ui.js";
 
 export async function sendTab(queue) {
-  return { element: h("div", {}, section(t("send.one"), oneMessage(queue)), section(t("send.file"), fromFile(queue))) };
+  return {
+    element: h(
+      "div",
+      {},
+      section(t("send.one"), oneMessage(queue)),
+      section(t("send.file"), fromFile(queue)),
+    ),
+  };
 }
 
 function oneMessage(queue) {
@@ -22,8 +29,19 @@ function oneMessage(queue) {
     act(submit, place, async () => {
       const answer = await post(queuePath(queue.name, "/messages"), { messages: [fields.read()] });
       const { id } = answer.messages[0];
-      place.say(h("p", { class: "good" }, t("send.sent"), " ",
-        h("a", { href: `#/queues/${encodeURIComponent(queue.name)}/messages?id=${id}` }, h("code", {}, id))));
+      place.say(
+        h(
+          "p",
+          { class: "good" },
+          t("send.sent"),
+          " ",
+          h(
+            "a",
+            { href: `#/queues/${encodeURIComponent(queue.name)}/messages?id=${id}` },
+            h("code", {}, id),
+          ),
+        ),
+      );
     });
   };
   return h("form", { onsubmit }, fields.element, place.element, submit);
@@ -32,7 +50,11 @@ function oneMessage(queue) {
 function fromFile(queue) {
   const place = outcome();
   const bar = h("progress", { hidden: true, "aria-label": t("send.file") });
-  const file = field(t("send.file.choose"), { type: "file", accept: ".txt,.json,.jsonl,.ndjson,text/plain,application/json", required: true });
+  const file = field(t("send.file.choose"), {
+    type: "file",
+    accept: ".txt,.json,.jsonl,.ndjson,text/plain,application/json",
+    required: true,
+  });
   const submit = h("button", { type: "submit" }, t("send.file"));
   const onsubmit = (event) => {
     event.preventDefault();
@@ -44,20 +66,43 @@ function fromFile(queue) {
       bar.hidden = false;
       const refused = [];
       for (const group of groups) {
-        const answer = await post(queuePath(queue.name, "/messages"), { messages: group, atomic: false });
-        refused.push(...answer.messages.filter((entry) => entry.error).map((entry) => entry.error.detail));
+        const answer = await post(queuePath(queue.name, "/messages"), {
+          messages: group,
+          atomic: false,
+        });
+        refused.push(
+          ...answer.messages.filter((entry) => entry.error).map((entry) => entry.error.detail),
+        );
         bar.value += group.length;
       }
       bar.hidden = true;
       place.say(told(messages.length - refused.length, refused));
     });
   };
-  return h("form", { onsubmit }, h("p", { class: "quiet" }, t("send.file.text")), file.row, bar, place.element, submit);
+  return h(
+    "form",
+    { onsubmit },
+    h("p", { class: "quiet" }, t("send.file.text")),
+    file.row,
+    bar,
+    place.element,
+    submit,
+  );
 }
 
 function told(sent, refused) {
   const kinds = [...new Set(refused)];
   const element = h("div");
-  return replace(element, h("p", { class: "good" }, t("send.file.sent", { sent: number(sent) })),
-    refused.length > 0 && h("p", { class: "bad" }, t("send.file.refused", { refused: number(refused.length) }), " ", kinds.join(" ")));
+  return replace(
+    element,
+    h("p", { class: "good" }, t("send.file.sent", { sent: number(sent) })),
+    refused.length > 0 &&
+      h(
+        "p",
+        { class: "bad" },
+        t("send.file.refused", { refused: number(refused.length) }),
+        " ",
+        kinds.join(" "),
+      ),
+  );
 }

@@ -19,7 +19,12 @@ function purge(queue) {
     const { active, inactive, delayed, rewindable } = (await get(queuePath(queue.name))).counts;
     const receivers = await listAll(queuePath(queue.name, "/receivers"), "receivers", 100);
     const text = t("purge.confirm", {
-      name: queue.name, receivers: receivers.length, active: number(active), inactive: number(inactive), delayed: number(delayed), rewindable: number(rewindable),
+      name: queue.name,
+      receivers: receivers.length,
+      active: number(active),
+      inactive: number(inactive),
+      delayed: number(delayed),
+      rewindable: number(rewindable),
     });
     if (!(await confirm(t("purge"), text, t("purge.agree", { name: queue.name })))) return;
     const { operation } = await post(queuePath(queue.name, "/purge"));
@@ -31,26 +36,48 @@ function purge(queue) {
 
 function rewind(queue) {
   if (!queue.rewind_seconds) {
-    return section(t("rewind"), h("p", {}, t("rewind.off"), " ",
-      h("a", { href: `#/queues/${encodeURIComponent(queue.name)}/attributes` }, "rewind_seconds")));
+    return section(
+      t("rewind"),
+      h(
+        "p",
+        {},
+        t("rewind.off"),
+        " ",
+        h("a", { href: `#/queues/${encodeURIComponent(queue.name)}/attributes` }, "rewind_seconds"),
+      ),
+    );
   }
   const place = outcome();
   const progress = h("div");
-  const to = field(t("rewind.to"), { type: "datetime-local", step: 1, required: true, value: local(Date.now() - Math.min(3_600, queue.rewind_seconds / 2) * 1_000) });
+  const to = field(t("rewind.to"), {
+    type: "datetime-local",
+    step: 1,
+    required: true,
+    value: local(Date.now() - Math.min(3_600, queue.rewind_seconds / 2) * 1_000),
+  });
   const trigger = h("button", { type: "submit", class: "danger" }, t("rewind"));
   const onsubmit = (event) => {
     event.preventDefault();
     act(trigger, place, async () => {
       const at = new Date(to.input.value).toISOString();
       const { rewindable } = (await get(queuePath(queue.name))).counts;
-      const text = t("rewind.confirm", { name: queue.name, time: time(at), rewindable: number(rewindable) });
+      const text = t("rewind.confirm", {
+        name: queue.name,
+        time: time(at),
+        rewindable: number(rewindable),
+      });
       if (!(await confirm(t("rewind"), text, t("rewind.agree", { name: queue.name })))) return;
       const { operation } = await post(queuePath(queue.name, "/rewind"), { to: at });
       await follow(operation, t("rewind.about", { name: queue.name, time: time(at) }), progress);
     });
   };
-  return section(t("rewind"), h("p", {}, t("rewind.text", { window: duration(queue.rewind_seconds) })),
-    h("form", { class: "inline", onsubmit }, to.row, trigger), place.element, progress);
+  return section(
+    t("rewind"),
+    h("p", {}, t("rewind.text", { window: duration(queue.rewind_seconds) })),
+    h("form", { class: "inline", onsubmit }, to.row, trigger),
+    place.element,
+    progress,
+  );
 }
 
 /** A time as a field of the reader's zone takes it. */

@@ -10,10 +10,23 @@ import { badge, empty, facts, section, table } from "../ui.js";
 const LINES = 100;
 
 export async function reportsPage() {
-  const [billing, backlog] = await Promise.all([finished("/reports/billing"), finished("/reports/backlog")]);
-  const element = h("div", {}, h("p", { class: "quiet" }, t("reports.text")),
-    section(t("reports.billing"), billing ? drawBilling(billing) : empty(t("reports.none"), "cirrusmq report billing")),
-    section(t("reports.backlog"), backlog ? drawBacklog(backlog) : empty(t("reports.none"), "cirrusmq report backlog")));
+  const [billing, backlog] = await Promise.all([
+    finished("/reports/billing"),
+    finished("/reports/backlog"),
+  ]);
+  const element = h(
+    "div",
+    {},
+    h("p", { class: "quiet" }, t("reports.text")),
+    section(
+      t("reports.billing"),
+      billing ? drawBilling(billing) : empty(t("reports.none"), "cirrusmq report billing"),
+    ),
+    section(
+      t("reports.backlog"),
+      backlog ? drawBacklog(backlog) : empty(t("reports.none"), "cirrusmq report backlog"),
+    ),
+  );
   return { title: t("nav.reports"), element };
 }
 
@@ -28,66 +41,152 @@ async function finished(path) {
 }
 
 function drawBilling(report) {
-  const months = report.invoices.map((each) => [each.month, Number(each.total), amount(each.total, each.currency)]);
-  return h("div", {},
-    h("p", { class: "quiet" }, t("reports.made", { at: time(report.generated_at), from: time(report.from), to: time(report.to) })),
-    report.gaps.length > 0 && h("p", { class: "bad" }, t("reports.gaps", { gaps: report.gaps.map((gap) => `${time(gap.from)} – ${time(gap.to)}`).join(", ") })),
+  const months = report.invoices.map((each) => [
+    each.month,
+    Number(each.total),
+    amount(each.total, each.currency),
+  ]);
+  return h(
+    "div",
+    {},
+    h(
+      "p",
+      { class: "quiet" },
+      t("reports.made", {
+        at: time(report.generated_at),
+        from: time(report.from),
+        to: time(report.to),
+      }),
+    ),
+    report.gaps.length > 0 &&
+      h(
+        "p",
+        { class: "bad" },
+        t("reports.gaps", {
+          gaps: report.gaps.map((gap) => `${time(gap.from)} – ${time(gap.to)}`).join(", "),
+        }),
+      ),
     months.length > 0 && bars(t("reports.billing"), months.slice(-12)),
     report.unusual.length > 0 && unusual(report.unusual),
-    report.invoices.slice().reverse().map(invoice));
+    report.invoices.slice().reverse().map(invoice),
+  );
 }
 
 function unusual(hours) {
-  return h("div", {}, h("h3", {}, t("reports.unusual")), table(t("reports.unusual"), [
-    { head: t("resource"), cell: (hour) => hour.resource },
-    { head: t("kind"), cell: (hour) => hour.kind },
-    { head: t("time"), cell: (hour) => time(hour.hour) },
-    { head: t("count"), number: true, cell: (hour) => number(hour.count) },
-    { head: t("reports.usual"), number: true, cell: (hour) => number(hour.usual_most) },
-  ], hours));
+  return h(
+    "div",
+    {},
+    h("h3", {}, t("reports.unusual")),
+    table(
+      t("reports.unusual"),
+      [
+        { head: t("resource"), cell: (hour) => hour.resource },
+        { head: t("kind"), cell: (hour) => hour.kind },
+        { head: t("time"), cell: (hour) => time(hour.hour) },
+        { head: t("count"), number: true, cell: (hour) => number(hour.count) },
+        { head: t("reports.usual"), number: true, cell: (hour) => number(hour.usual_most) },
+      ],
+      hours,
+    ),
+  );
 }
 
 function invoice(each) {
   const lines = each.lines.slice().sort((one, other) => Number(other.amount) - Number(one.amount));
-  return h("details", {},
-    h("summary", {}, `${each.month}: ${amount(each.total, each.currency)} `, badge(t(each.closed ? "reports.closed" : "reports.open"))),
-    facts([[t("reports.closes"), time(each.closes_at)],
-      [t("reports.forecast"), each.forecast === null ? NOTHING : amount(each.forecast, each.currency)]]),
-    table(t("reports.lines"), [
-      { head: t("resource"), cell: (line) => line.resource },
-      { head: t("kind"), cell: (line) => (line.correction ? `${line.kind} (${line.correction})` : line.kind) },
-      { head: t("count"), number: true, cell: (line) => number(line.count) },
-      { head: t("size"), number: true, cell: (line) => bytes(line.bytes) },
-      { head: t("reports.amount"), number: true, cell: (line) => amount(line.amount, each.currency) },
-    ], lines.slice(0, LINES)),
-    lines.length > LINES && h("p", { class: "quiet" }, t("reports.more", { more: lines.length - LINES })));
+  return h(
+    "details",
+    {},
+    h(
+      "summary",
+      {},
+      `${each.month}: ${amount(each.total, each.currency)} `,
+      badge(t(each.closed ? "reports.closed" : "reports.open")),
+    ),
+    facts([
+      [t("reports.closes"), time(each.closes_at)],
+      [
+        t("reports.forecast"),
+        each.forecast === null ? NOTHING : amount(each.forecast, each.currency),
+      ],
+    ]),
+    table(
+      t("reports.lines"),
+      [
+        { head: t("resource"), cell: (line) => line.resource },
+        {
+          head: t("kind"),
+          cell: (line) => (line.correction ? `${line.kind} (${line.correction})` : line.kind),
+        },
+        { head: t("count"), number: true, cell: (line) => number(line.count) },
+        { head: t("size"), number: true, cell: (line) => bytes(line.bytes) },
+        {
+          head: t("reports.amount"),
+          number: true,
+          cell: (line) => amount(line.amount, each.currency),
+        },
+      ],
+      lines.slice(0, LINES),
+    ),
+    lines.length > LINES &&
+      h("p", { class: "quiet" }, t("reports.more", { more: lines.length - LINES })),
+  );
 }
 
 function drawBacklog(report) {
   if (!report.resources.length) return empty(t("reports.empty"));
   const kept = (each) => each.active + each.inactive + each.delayed;
-  const rows = report.resources.slice().sort((one, other) => kept(other) - kept(one)).slice(0, LINES);
+  const rows = report.resources
+    .slice()
+    .sort((one, other) => kept(other) - kept(one))
+    .slice(0, LINES);
   const largest = rows.slice(0, 10).map((each) => [each.name, kept(each), number(kept(each))]);
-  return h("div", {},
-    h("p", { class: "quiet" }, t("reports.at", { at: time(report.at), made: time(report.generated_at) })),
+  return h(
+    "div",
+    {},
+    h(
+      "p",
+      { class: "quiet" },
+      t("reports.at", { at: time(report.at), made: time(report.generated_at) }),
+    ),
     bars(t("reports.largest"), largest),
-    table(t("reports.backlog"), [
-      { head: t("resource"), cell: (each) => each.name },
-      { head: t("kind"), cell: (each) => each.kind },
-      { head: t("backlog"), number: true, cell: (each) => number(each.active) },
-      { head: t("in_flight"), number: true, cell: (each) => number(each.inactive) },
-      { head: t("delayed"), number: true, cell: (each) => number(each.delayed) },
-      { head: t("oldest"), number: true, cell: (each) => duration(each.oldest_age_seconds) },
-      { head: t("reports.trend"), cell: trend },
-      { head: t("reports.growth"), number: true, cell: (each) => number(each.growth_per_hour) },
-      { head: t("reports.drain"), number: true, cell: (each) => (each.hours_to_drain === null ? NOTHING : duration(each.hours_to_drain * 3600)) },
-      { head: t("reports.partition"), number: true, cell: (each) => (each.hottest_partition_share === null ? NOTHING : `${each.hottest_partition}: ${Math.round(each.hottest_partition_share * 100)} %`) },
-    ], rows),
-    report.resources.length > LINES && h("p", { class: "quiet" }, t("reports.more", { more: report.resources.length - LINES })));
+    table(
+      t("reports.backlog"),
+      [
+        { head: t("resource"), cell: (each) => each.name },
+        { head: t("kind"), cell: (each) => each.kind },
+        { head: t("backlog"), number: true, cell: (each) => number(each.active) },
+        { head: t("in_flight"), number: true, cell: (each) => number(each.inactive) },
+        { head: t("delayed"), number: true, cell: (each) => number(each.delayed) },
+        { head: t("oldest"), number: true, cell: (each) => duration(each.oldest_age_seconds) },
+        { head: t("reports.trend"), cell: trend },
+        { head: t("reports.growth"), number: true, cell: (each) => number(each.growth_per_hour) },
+        {
+          head: t("reports.drain"),
+          number: true,
+          cell: (each) =>
+            each.hours_to_drain === null ? NOTHING : duration(each.hours_to_drain * 3600),
+        },
+        {
+          head: t("reports.partition"),
+          number: true,
+          cell: (each) =>
+            each.hottest_partition_share === null
+              ? NOTHING
+              : `${each.hottest_partition}: ${Math.round(each.hottest_partition_share * 100)} %`,
+        },
+      ],
+      rows,
+    ),
+    report.resources.length > LINES &&
+      h("p", { class: "quiet" }, t("reports.more", { more: report.resources.length - LINES })),
+  );
 }
 
 function trend(each) {
   const values = each.backlog_by_time.map((point) => point.messages);
   if (!values.length) return NOTHING;
-  return sparkline(values, t("sparkline", { least: Math.min(...values), most: Math.max(...values) }));
+  return sparkline(
+    values,
+    t("sparkline", { least: Math.min(...values), most: Math.max(...values) }),
+  );
 }

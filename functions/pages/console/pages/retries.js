@@ -16,24 +16,45 @@ export async function retriesPage({ query, live }) {
   const list = h("div");
   const place = outcome();
   const refresh = async () => {
-    const page = await get("/topics", { prefix: query.get("prefix") ?? "", limit: TOPICS, cursor: query.get("cursor") ?? undefined });
-    const { states, left } = await readStates(page.topics.map((topic) => topic.name), SUBSCRIPTIONS);
+    const page = await get("/topics", {
+      prefix: query.get("prefix") ?? "",
+      limit: TOPICS,
+      cursor: query.get("cursor") ?? undefined,
+    });
+    const { states, left } = await readStates(
+      page.topics.map((topic) => topic.name),
+      SUBSCRIPTIONS,
+    );
     const troubled = states.filter((held) => held.state !== "delivering");
-    if (!search.contains(document.activeElement)) replace(search, pager("/retries", query, page.cursor));
+    if (!search.contains(document.activeElement))
+      replace(search, pager("/retries", query, page.cursor));
     if (list.contains(document.activeElement) && document.activeElement.disabled) return;
-    replace(list, troubled.map((held) => card(held, place, live)),
+    replace(
+      list,
+      troubled.map((held) => card(held, place, live)),
       !troubled.length && empty(t("retries.none", { subscriptions: states.length })),
-      left > 0 && h("p", { class: "quiet" }, t("subscriptions.left", { left })));
+      left > 0 && h("p", { class: "quiet" }, t("subscriptions.left", { left })),
+    );
   };
-  const element = h("div", {}, h("p", { class: "quiet" }, t("retries.text", { topics: TOPICS })), search, place.element, list);
+  const element = h(
+    "div",
+    {},
+    h("p", { class: "quiet" }, t("retries.text", { topics: TOPICS })),
+    search,
+    place.element,
+    list,
+  );
   return { title: t("nav.retries"), element, refresh, seconds: SECONDS };
 }
 
 function card(held, place, live) {
   const to = `#/subscriptions/${encodeURIComponent(held.topic)}/${encodeURIComponent(held.name)}`;
-  return h("article", { class: "message", "aria-label": `${held.topic} / ${held.name}` },
+  return h(
+    "article",
+    { class: "message", "aria-label": `${held.topic} / ${held.name}` },
     h("h2", {}, h("a", { href: to }, `${held.topic} / ${held.name}`), " ", stateBadge(held.state)),
     held.endpoint && h("p", { class: "break" }, held.endpoint),
     retryFigures(held),
-    retryButtons(held, place, () => live.now()));
+    retryButtons(held, place, () => live.now()),
+  );
 }

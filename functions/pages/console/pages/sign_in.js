@@ -8,8 +8,18 @@ import { act, outcome } from "../ui.js";
 
 export async function signInPage({ open }) {
   const place = outcome();
-  const id = field(t("key.id"), { name: "id", required: true, autocomplete: "username", spellcheck: "false" });
-  const secret = field(t("key.secret"), { name: "secret", type: "password", required: true, autocomplete: "current-password" });
+  const id = field(t("key.id"), {
+    name: "id",
+    required: true,
+    autocomplete: "username",
+    spellcheck: "false",
+  });
+  const secret = field(t("key.secret"), {
+    name: "secret",
+    type: "password",
+    required: true,
+    autocomplete: "current-password",
+  });
   const submit = h("button", { type: "submit", class: "main" }, t("sign_in"));
   const onsubmit = (event) => {
     event.preventDefault();

@@ -13,7 +13,14 @@ import { act, button, confirm, facts, outcome, section, showDialog, tiles } from
 import { receiving } from "./queue_messages.js";
 
 const SECONDS = 5;
-const SHOWN_ABOVE = ["counts", "retry_in_force", "state", "oldest_active_age_seconds", "next_attempt_at", "last_error"];
+const SHOWN_ABOVE = [
+  "counts",
+  "retry_in_force",
+  "state",
+  "oldest_active_age_seconds",
+  "next_attempt_at",
+  "last_error",
+];
 const FIXED = ["protocol", "endpoint", "mode", "ordered", "start"];
 
 export async function subscriptionPage({ parts, live }) {
@@ -25,34 +32,53 @@ export async function subscriptionPage({ parts, live }) {
   const told = h("div");
   const refresh = async () => {
     const held = await get(path(topic, name));
-    replace(figures, tiles([
-      [t("state"), stateBadge(held.state)],
-      ...(held.counts ? [
-        [t("backlog"), number(held.counts.active)],
-        [t("in_flight"), number(held.counts.inactive)],
-        [t("delayed"), number(held.counts.delayed)],
-        [t("oldest"), duration(held.oldest_active_age_seconds)],
-      ] : []),
-    ]), retryFigures(held));
-    if (!buttons.contains(document.activeElement)) replace(buttons, retryButtons(held, place, () => live.now()));
+    replace(
+      figures,
+      tiles([
+        [t("state"), stateBadge(held.state)],
+        ...(held.counts
+          ? [
+              [t("backlog"), number(held.counts.active)],
+              [t("in_flight"), number(held.counts.inactive)],
+              [t("delayed"), number(held.counts.delayed)],
+              [t("oldest"), duration(held.oldest_active_age_seconds)],
+            ]
+          : []),
+      ]),
+      retryFigures(held),
+    );
+    if (!buttons.contains(document.activeElement))
+      replace(
+        buttons,
+        retryButtons(held, place, () => live.now()),
+      );
     replace(told, summary(held));
   };
   const pulls = first.protocol === "pull" && first.mode === "clustering";
-  const element = h("div", {},
+  const element = h(
+    "div",
+    {},
     h("p", {}, h("a", { href: `#/topics/${encodeURIComponent(topic)}` }, topic)),
     section(t("subscription.delivery"), figures, buttons, place.element),
     pulls && section(t("receive"), receiving(path(topic, name, "/messages"), [""])),
     pulls && rewinding(topic, name),
     section(t("queue.summary"), told),
     await changing(first, live),
-    h("div", { class: "end" }, first.protocol === "http" && secretButton(topic, name, place), removal(first, place)),
+    h(
+      "div",
+      { class: "end" },
+      first.protocol === "http" && secretButton(topic, name, place),
+      removal(first, place),
+    ),
   );
   return { title: `${topic} / ${name}`, element, refresh, seconds: SECONDS };
 }
 
 function summary(held) {
   const attributes = Object.entries(held).filter(([key]) => !SHOWN_ABOVE.includes(key));
-  return facts(attributes.map(([key, value]) => [key, key.endsWith("_at") ? time(value) : plain(value)]));
+  return facts(
+    attributes.map(([key, value]) => [key, key.endsWith("_at") ? time(value) : plain(value)]),
+  );
 }
 
 async function changing(held, live) {
@@ -82,24 +108,46 @@ function rewinding(topic, name) {
       await follow(operation, t("rewind.about", { name, time: time(at) }), progress);
     });
   };
-  return section(t("rewind"), h("form", { class: "inline", onsubmit }, to.row, trigger), place.element, progress);
+  return section(
+    t("rewind"),
+    h("form", { class: "inline", onsubmit }, to.row, trigger),
+    place.element,
+    progress,
+  );
 }
 
 function secretButton(topic, name, place) {
-  const trigger = button(t("subscription.secret"), () => act(trigger, place, async () => {
-    const { secret } = await post(path(topic, name, "/secret"));
-    showDialog(t("subscription.secret"), h("p", {}, t("subscription.secret.text")), h("pre", {}, secret));
-  }));
+  const trigger = button(t("subscription.secret"), () =>
+    act(trigger, place, async () => {
+      const { secret } = await post(path(topic, name, "/secret"));
+      showDialog(
+        t("subscription.secret"),
+        h("p", {}, t("subscription.secret.text")),
+        h("pre", {}, secret),
+      );
+    }),
+  );
   return trigger;
 }
 
 function removal(held, place) {
-  const trigger = button(t("unsubscribe"), () => act(trigger, place, async () => {
-    const waiting = held.counts ? held.counts.active + held.counts.inactive + held.counts.delayed : 0;
-    const text = t("unsubscribe.text", { name: held.name, topic: held.topic, messages: number(waiting) });
-    if (!(await confirm(t("unsubscribe"), text, t("unsubscribe")))) return;
-    await call("DELETE", path(held.topic, held.name));
-    location.hash = `/topics/${encodeURIComponent(held.topic)}`;
-  }), "danger");
+  const trigger = button(
+    t("unsubscribe"),
+    () =>
+      act(trigger, place, async () => {
+        const waiting = held.counts
+          ? held.counts.active + held.counts.inactive + held.counts.delayed
+          : 0;
+        const text = t("unsubscribe.text", {
+          name: held.name,
+          topic: held.topic,
+          messages: number(waiting),
+        });
+        if (!(await confirm(t("unsubscribe"), text, t("unsubscribe")))) return;
+        await call("DELETE", path(held.topic, held.name));
+        location.hash = `/topics/${encodeURIComponent(held.topic)}`;
+      }),
+    "danger",
+  );
   return trigger;
 }

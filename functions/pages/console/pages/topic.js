@@ -21,7 +21,9 @@ const TABS = {
   trace: traceTab,
   log: logTab,
   attributes: attributesTab,
-  grants: async (topic) => ({ element: await grantsPanel(topicPath(topic.name), "TopicGrantRequest") }),
+  grants: async (topic) => ({
+    element: await grantsPanel(topicPath(topic.name), "TopicGrantRequest"),
+  }),
 };
 
 export async function topicPage(place) {
@@ -30,7 +32,12 @@ export async function topicPage(place) {
   const topic = await get(topicPath(name));
   const made = await TABS[tab](topic, place);
   const parts = Object.keys(TABS).map((each) => [each, t(`topic.tab.${each}`)]);
-  const element = h("div", {}, tabs(t("topic.parts"), `#/topics/${encodeURIComponent(name)}`, parts, tab), made.element);
+  const element = h(
+    "div",
+    {},
+    tabs(t("topic.parts"), `#/topics/${encodeURIComponent(name)}`, parts, tab),
+    made.element,
+  );
   return { ...made, title: topic.name, element };
 }
 
@@ -38,22 +45,62 @@ async function subscriptionsTab(topic, { live }) {
   const figures = h("div");
   const list = h("div");
   const refresh = async () => {
-    const [read, { states }] = await Promise.all([get(topicPath(topic.name)), readStates([topic.name], MOST)]);
-    replace(figures, tiles([[t("topic.under_way"), number(read.counts.active)], [t("subscriptions"), number(states.length)]]));
-    replace(list, states.length
-      ? statesTable(t("subscriptions"), states)
-      : empty(t("subscriptions.none"), `cirrusmq subscribe ${topic.name} printer --url https://example.com/`));
+    const [read, { states }] = await Promise.all([
+      get(topicPath(topic.name)),
+      readStates([topic.name], MOST),
+    ]);
+    replace(
+      figures,
+      tiles([
+        [t("topic.under_way"), number(read.counts.active)],
+        [t("subscriptions"), number(states.length)],
+      ]),
+    );
+    replace(
+      list,
+      states.length
+        ? statesTable(t("subscriptions"), states)
+        : empty(
+            t("subscriptions.none"),
+            `cirrusmq subscribe ${topic.name} printer --url https://example.com/`,
+          ),
+    );
   };
-  const name = field(t("name"), { required: true, maxlength: 64, minlength: 3, spellcheck: "false" });
-  const form = attributesForm(await fieldsOf("SubscriptionInput"), {}, t("subscribe"), async (given, told) => {
-    const made = await call("PUT", topicPath(topic.name, `/subscriptions/${encodeURIComponent(name.input.value.trim())}`), given);
-    told.good(t("done"));
-    if (made.secret) showDialog(t("subscription.secret"), h("p", {}, t("subscription.secret.text")), h("pre", {}, made.secret));
-    await live.now();
+  const name = field(t("name"), {
+    required: true,
+    maxlength: 64,
+    minlength: 3,
+    spellcheck: "false",
   });
+  const form = attributesForm(
+    await fieldsOf("SubscriptionInput"),
+    {},
+    t("subscribe"),
+    async (given, told) => {
+      const made = await call(
+        "PUT",
+        topicPath(topic.name, `/subscriptions/${encodeURIComponent(name.input.value.trim())}`),
+        given,
+      );
+      told.good(t("done"));
+      if (made.secret)
+        showDialog(
+          t("subscription.secret"),
+          h("p", {}, t("subscription.secret.text")),
+          h("pre", {}, made.secret),
+        );
+      await live.now();
+    },
+  );
   form.prepend(name.row);
-  const element = h("div", {}, figures, section(t("subscriptions"), list),
-    h("details", {}, h("summary", {}, t("subscribe")), form), deletion(topic));
+  const element = h(
+    "div",
+    {},
+    figures,
+    section(t("subscriptions"), list),
+    h("details", {}, h("summary", {}, t("subscribe")), form),
+    deletion(topic),
+  );
   return { element, refresh, seconds: SECONDS };
 }
 
@@ -64,13 +111,31 @@ async function logTab(topic) {
   const read = async () => {
     const page = await get(topicPath(topic.name, "/messages"), { after, limit: 16 });
     after = page.cursor;
-    list.append(...page.messages.map((message) => messageCard(message,
-      h("a", { href: `#/topics/${encodeURIComponent(topic.name)}/trace?id=${message.id}` }, t("topic.tab.trace")))));
+    list.append(
+      ...page.messages.map((message) =>
+        messageCard(
+          message,
+          h(
+            "a",
+            { href: `#/topics/${encodeURIComponent(topic.name)}/trace?id=${message.id}` },
+            t("topic.tab.trace"),
+          ),
+        ),
+      ),
+    );
     if (!page.messages.length) place.say(h("p", { class: "quiet" }, t("log.end")));
   };
   const more = button(t("log.more"), () => act(more, place, read));
   await read();
-  return { element: section(t("topic.tab.log"), h("p", { class: "quiet" }, t("log.text")), list, place.element, more) };
+  return {
+    element: section(
+      t("topic.tab.log"),
+      h("p", { class: "quiet" }, t("log.text")),
+      list,
+      place.element,
+      more,
+    ),
+  };
 }
 
 async function attributesTab(topic, { open }) {
@@ -85,12 +150,20 @@ async function attributesTab(topic, { open }) {
 
 function deletion(topic) {
   const place = outcome();
-  const trigger = button(t("topic.delete"), () => act(trigger, place, async () => {
-    const held = await listAll(topicPath(topic.name, "/subscriptions"), "subscriptions", MOST);
-    const text = t("topic.delete.text", { name: topic.name, subscriptions: held.length });
-    if (!(await confirm(t("topic.delete"), text, t("queue.delete.agree", { name: topic.name })))) return;
-    await call("DELETE", topicPath(topic.name));
-    location.hash = "/topics";
-  }), "danger");
+  const trigger = button(
+    t("topic.delete"),
+    () =>
+      act(trigger, place, async () => {
+        const held = await listAll(topicPath(topic.name, "/subscriptions"), "subscriptions", MOST);
+        const text = t("topic.delete.text", { name: topic.name, subscriptions: held.length });
+        if (
+          !(await confirm(t("topic.delete"), text, t("queue.delete.agree", { name: topic.name })))
+        )
+          return;
+        await call("DELETE", topicPath(topic.name));
+        location.hash = "/topics";
+      }),
+    "danger",
+  );
   return h("div", { class: "end" }, trigger, place.element);
 }

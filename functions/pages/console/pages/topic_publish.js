@@ -21,9 +21,22 @@ export async function publishTab(topic) {
     place.say(matches(answer.messages[0].subscriptions, listed));
   };
   const publish = async () => {
-    const { messages: [{ id, matched }] } = await post(topicPath(topic.name, "/messages"), body());
-    place.say(h("p", { class: matched ? "good" : "bad" }, t(matched ? "publish.done" : "publish.nobody", { matched }), " ",
-      h("a", { href: `#/topics/${encodeURIComponent(topic.name)}/trace?id=${id}` }, h("code", {}, id))));
+    const {
+      messages: [{ id, matched }],
+    } = await post(topicPath(topic.name, "/messages"), body());
+    place.say(
+      h(
+        "p",
+        { class: matched ? "good" : "bad" },
+        t(matched ? "publish.done" : "publish.nobody", { matched }),
+        " ",
+        h(
+          "a",
+          { href: `#/topics/${encodeURIComponent(topic.name)}/trace?id=${id}` },
+          h("code", {}, id),
+        ),
+      ),
+    );
   };
   const trial = button(t("match"), () => form.reportValidity() && act(trial, place, match));
   const submit = h("button", { type: "submit", class: "main" }, t("publish"));
@@ -31,7 +44,13 @@ export async function publishTab(topic) {
     event.preventDefault();
     act(submit, place, publish);
   };
-  const form = h("form", { onsubmit }, fields.element, h("div", { class: "buttons" }, trial, submit), place.element);
+  const form = h(
+    "form",
+    { onsubmit },
+    fields.element,
+    h("div", { class: "buttons" }, trial, submit),
+    place.element,
+  );
   return { element: section(t("publish"), h("p", { class: "quiet" }, t("match.text")), form) };
 }
 
@@ -40,10 +59,29 @@ function matches(found, listed) {
   const paused = new Map(found.map((each) => [each.name, each.paused]));
   const rows = listed.map((each) => ({ ...each, gets: paused.has(each.name) }));
   rows.sort((one, other) => other.gets - one.gets);
-  return h("div", {}, h("p", {}, t("match.done", { matched: found.length, all: listed.length })), table(t("match"), [
-    { head: t("subscription"), cell: (each) => each.name },
-    { head: t("match.gets"), cell: (each) => badge(t(each.gets ? "yes" : "no"), each.gets ? "good" : "") },
-    { head: t("filter"), cell: (each) => h("code", {}, each.filter ? JSON.stringify(each.filter) : t("filter.all")) },
-    { head: t("state"), cell: (each) => (paused.get(each.name) ? badge(t("state.paused"), "waiting") : "") },
-  ], rows));
+  return h(
+    "div",
+    {},
+    h("p", {}, t("match.done", { matched: found.length, all: listed.length })),
+    table(
+      t("match"),
+      [
+        { head: t("subscription"), cell: (each) => each.name },
+        {
+          head: t("match.gets"),
+          cell: (each) => badge(t(each.gets ? "yes" : "no"), each.gets ? "good" : ""),
+        },
+        {
+          head: t("filter"),
+          cell: (each) =>
+            h("code", {}, each.filter ? JSON.stringify(each.filter) : t("filter.all")),
+        },
+        {
+          head: t("state"),
+          cell: (each) => (paused.get(each.name) ? badge(t("state.paused"), "waiting") : ""),
+        },
+      ],
+      rows,
+    ),
+  );
 }

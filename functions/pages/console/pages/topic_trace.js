@@ -10,21 +10,39 @@ import { messageCard } from "../messages.js";
 import { waitsOf } from "../retry_actions.js";
 import { act, badge, outcome, section } from "../ui.js";
 
-const TONES = { delivered: "good", pending: "waiting", retrying: "bad", dead: "bad", discarded: "bad" };
+const TONES = {
+  delivered: "good",
+  pending: "waiting",
+  retrying: "bad",
+  dead: "bad",
+  discarded: "bad",
+};
 const SECONDS = 5;
 
 export async function traceTab(topic, { query, live }) {
   const place = outcome();
   const result = h("div");
-  const id = field(t("message.id"), { required: true, placeholder: "Msg-…", value: query.get("id") ?? "", spellcheck: "false", autocomplete: "off" });
+  const id = field(t("message.id"), {
+    required: true,
+    placeholder: "Msg-…",
+    value: query.get("id") ?? "",
+    spellcheck: "false",
+    autocomplete: "off",
+  });
   const trigger = h("button", { type: "submit", class: "main" }, t("trace"));
   let wanted = query.get("id") ?? "";
   const refresh = async () => {
     if (!wanted) return;
-    const trace = await get(topicPath(topic.name, `/messages/${encodeURIComponent(wanted)}`), { body: true });
+    const trace = await get(topicPath(topic.name, `/messages/${encodeURIComponent(wanted)}`), {
+      body: true,
+    });
     const failing = trace.deliveries.filter((held) => held.state === "retrying");
-    const subscriptions = await each(failing, (held) => get(subscriptionPath(topic.name, held.subscription)));
-    const waits = new Map(failing.map((held, place) => [held.subscription, waitsOf(subscriptions[place])]));
+    const subscriptions = await each(failing, (held) =>
+      get(subscriptionPath(topic.name, held.subscription)),
+    );
+    const waits = new Map(
+      failing.map((held, place) => [held.subscription, waitsOf(subscriptions[place])]),
+    );
     replace(result, timeline(trace, waits), trace.message && messageCard(trace.message));
   };
   const onsubmit = (event) => {
@@ -33,8 +51,13 @@ export async function traceTab(topic, { query, live }) {
     replace(result);
     act(trigger, place, live.now.bind(live));
   };
-  const element = section(t("topic.tab.trace"), h("p", { class: "quiet" }, t("trace.text")),
-    h("form", { class: "inline", onsubmit }, id.row, trigger), place.element, result);
+  const element = section(
+    t("topic.tab.trace"),
+    h("p", { class: "quiet" }, t("trace.text")),
+    h("form", { class: "inline", onsubmit }, id.row, trigger),
+    place.element,
+    result,
+  );
   return { element, refresh, seconds: SECONDS };
 }
 
@@ -45,13 +68,33 @@ function timeline(trace, waits) {
     { class: "timeline" },
     h("li", {}, h("strong", {}, t("trace.published")), " ", h("time", {}, time(trace.sent_at))),
     h("li", {}, h("strong", {}, t("trace.fanned_out", { count: trace.deliveries.length }))),
-    trace.deliveries.map((held) => h("li", { class: TONES[held.state] },
-      h("strong", {}, held.subscription), " ", badge(translated("delivery", held.state), TONES[held.state]), " ",
-      t("trace.attempts", { attempts: number(held.attempts) }),
-      held.last_error && h("p", { class: "bad" }, t("last_error"), ": ", held.last_error),
-      held.next_attempt_at && h("p", {}, t("next_attempt"), ": ", h("time", {}, time(held.next_attempt_at))),
-      waits.get(held.subscription)?.length > 0 && ladder(waits.get(held.subscription), held.attempts),
-      held.dead_letter_queue && h("p", {}, t("dead.in"), " ",
-        h("a", { href: `#/queues/${encodeURIComponent(held.dead_letter_queue)}/dead` }, held.dead_letter_queue)))),
+    trace.deliveries.map((held) =>
+      h(
+        "li",
+        { class: TONES[held.state] },
+        h("strong", {}, held.subscription),
+        " ",
+        badge(translated("delivery", held.state), TONES[held.state]),
+        " ",
+        t("trace.attempts", { attempts: number(held.attempts) }),
+        held.last_error && h("p", { class: "bad" }, t("last_error"), ": ", held.last_error),
+        held.next_attempt_at &&
+          h("p", {}, t("next_attempt"), ": ", h("time", {}, time(held.next_attempt_at))),
+        waits.get(held.subscription)?.length > 0 &&
+          ladder(waits.get(held.subscription), held.attempts),
+        held.dead_letter_queue &&
+          h(
+            "p",
+            {},
+            t("dead.in"),
+            " ",
+            h(
+              "a",
+              { href: `#/queues/${encodeURIComponent(held.dead_letter_queue)}/dead` },
+              held.dead_letter_queue,
+            ),
+          ),
+      ),
+    ),
   );
 }

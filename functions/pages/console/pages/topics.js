@@ -21,40 +21,82 @@ export async function topicsPage({ query }) {
       limit: TOPICS,
       cursor: query.get("cursor") ?? undefined,
     });
-    const { states, left } = await readStates(page.topics.map((topic) => topic.name), SUBSCRIPTIONS);
-    if (!search.contains(document.activeElement)) replace(search, pager("/topics", query, page.cursor));
-    replace(topics, page.topics.length ? topicsTable(page.topics) : empty(t("topics.none"), "cirrusmq topic create news"));
+    const { states, left } = await readStates(
+      page.topics.map((topic) => topic.name),
+      SUBSCRIPTIONS,
+    );
+    if (!search.contains(document.activeElement))
+      replace(search, pager("/topics", query, page.cursor));
+    replace(
+      topics,
+      page.topics.length
+        ? topicsTable(page.topics)
+        : empty(t("topics.none"), "cirrusmq topic create news"),
+    );
     replace(
       subscriptions,
-      states.length ? statesTable(t("subscriptions"), states) : h("p", { class: "quiet" }, t("subscriptions.none")),
+      states.length
+        ? statesTable(t("subscriptions"), states)
+        : h("p", { class: "quiet" }, t("subscriptions.none")),
       left > 0 && h("p", { class: "quiet" }, t("subscriptions.left", { left })),
     );
   };
-  const element = h("div", {}, search, section(t("nav.topics"), topics, newTopic()), section(t("subscriptions"), subscriptions));
+  const element = h(
+    "div",
+    {},
+    search,
+    section(t("nav.topics"), topics, newTopic()),
+    section(t("subscriptions"), subscriptions),
+  );
   return { title: t("nav.topics"), element, refresh, seconds: SECONDS };
 }
 
 function topicsTable(topics) {
-  return table(t("nav.topics"), [
-    { head: t("topic"), cell: (topic) => h("a", { href: `#/topics/${encodeURIComponent(topic.name)}` }, topic.name) },
-    { head: t("filter_kind"), cell: (topic) => topic.filter },
-    { head: t("partitions"), number: true, cell: (topic) => topic.partitions },
-    { head: t("description"), cell: (topic) => topic.description ?? "" },
-  ], topics);
+  return table(
+    t("nav.topics"),
+    [
+      {
+        head: t("topic"),
+        cell: (topic) => h("a", { href: `#/topics/${encodeURIComponent(topic.name)}` }, topic.name),
+      },
+      { head: t("filter_kind"), cell: (topic) => topic.filter },
+      { head: t("partitions"), number: true, cell: (topic) => topic.partitions },
+      { head: t("description"), cell: (topic) => topic.description ?? "" },
+    ],
+    topics,
+  );
 }
 
 function newTopic() {
   const place = outcome();
-  const name = field(t("name"), { name: "topic", required: true, maxlength: 64, spellcheck: "false", autocomplete: "off" });
-  const kind = field(t("filter_kind"), { name: "filter" }, "select",
-    ["tags", "routing_key"].map((each) => h("option", { value: each }, each)));
+  const name = field(t("name"), {
+    name: "topic",
+    required: true,
+    maxlength: 64,
+    spellcheck: "false",
+    autocomplete: "off",
+  });
+  const kind = field(
+    t("filter_kind"),
+    { name: "filter" },
+    "select",
+    ["tags", "routing_key"].map((each) => h("option", { value: each }, each)),
+  );
   const submit = h("button", { type: "submit" }, t("topic.create"));
   const onsubmit = (event) => {
     event.preventDefault();
     act(submit, place, async () => {
-      const topic = await call("PUT", topicPath(name.input.value.trim()), { filter: kind.input.value });
+      const topic = await call("PUT", topicPath(name.input.value.trim()), {
+        filter: kind.input.value,
+      });
       location.hash = `/topics/${encodeURIComponent(topic.name)}`;
     });
   };
-  return h("details", {}, h("summary", {}, t("topic.new")), h("form", { class: "inline", onsubmit }, name.row, kind.row, submit), place.element);
+  return h(
+    "details",
+    {},
+    h("summary", {}, t("topic.new")),
+    h("form", { class: "inline", onsubmit }, name.row, kind.row, submit),
+    place.element,
+  );
 }
