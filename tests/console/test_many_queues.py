@@ -67,6 +67,7 @@ def test_ten_thousand_queues_are_paged_and_searched_by_the_service(
     page.get_by_label("Names that begin with").fill("queue-0999")
     console.press("Search")
     expect(page.get_by_role("rowheader")).to_have_text([f"queue-0999{n}" for n in range(10)])
+    expect(page.get_by_text("No name begins with “queue-0999”.")).to_be_visible()  # no topic
     page.get_by_label("Names that begin with").fill("")
     console.press("Search")
     page.get_by_role("link", name="Next page").click()

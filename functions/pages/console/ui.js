@@ -19,6 +19,13 @@ export function empty(text, command) {
   );
 }
 
+/** What a listing shows that has nothing: that no name begins so, or what to do first. */
+export function nothing(prefix, text, command) {
+  return prefix
+    ? h("p", { class: "quiet" }, t("search.nothing", { prefix }))
+    : empty(text, command);
+}
+
 /**
  * A table. `columns`: [{head, cell(row) → text or element, number?}]; the first names the row.
  * It scrolls sideways by itself, with the keyboard too.

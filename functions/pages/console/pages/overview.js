@@ -8,7 +8,7 @@ import { duration, number } from "../format.js";
 import { remember } from "../history.js";
 import { t } from "../i18n.js";
 import { readStates, statesTable } from "../subscriptions.js";
-import { act, badge, empty, outcome, pager, section, table, tiles } from "../ui.js";
+import { act, badge, empty, nothing, outcome, pager, section, table, tiles } from "../ui.js";
 
 const QUEUES = 25;
 const TOPICS = 10;
@@ -42,7 +42,7 @@ export async function overviewPage({ query }) {
         prefix,
       ),
     );
-    replace(topics, drawTopics(states, listed, left));
+    replace(topics, drawTopics(states, listed, left, prefix));
   };
   const element = h(
     "div",
@@ -59,11 +59,7 @@ function skeleton() {
 }
 
 function drawQueues(queues, prefix) {
-  if (!queues.length) {
-    return prefix
-      ? h("p", { class: "quiet" }, t("search.nothing", { prefix }))
-      : empty(t("queues.none"), "cirrusmq queue create orders");
-  }
+  if (!queues.length) return nothing(prefix, t("queues.none"), "cirrusmq queue create orders");
   const dead = new Set(queues.map((queue) => queue.dead_letter?.queue));
   const failing = (queue) => dead.has(queue.name) && queue.counts.active > 0;
   queues.sort((one, other) => failing(other) - failing(one));
@@ -118,8 +114,10 @@ function backlogLine(queue) {
   );
 }
 
-function drawTopics(states, listed, left) {
-  if (!listed.topics.length) return empty(t("topics.none"), "cirrusmq topic create news");
+function drawTopics(states, listed, left, prefix) {
+  if (!listed.topics.length) {
+    return nothing(prefix, t("topics.none"), "cirrusmq topic create news");
+  }
   const more = listed.cursor || left > 0;
   return [
     states.length

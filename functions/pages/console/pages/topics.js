@@ -5,7 +5,7 @@ import { h, replace } from "../dom.js";
 import { field } from "../forms.js";
 import { t } from "../i18n.js";
 import { readStates, statesTable } from "../subscriptions.js";
-import { act, empty, outcome, pager, section, table } from "../ui.js";
+import { act, nothing, outcome, pager, section, table } from "../ui.js";
 
 const TOPICS = 25;
 const SUBSCRIPTIONS = 100;
@@ -31,7 +31,7 @@ export async function topicsPage({ query }) {
       topics,
       page.topics.length
         ? topicsTable(page.topics)
-        : empty(t("topics.none"), "cirrusmq topic create news"),
+        : nothing(query.get("prefix"), t("topics.none"), "cirrusmq topic create news"),
     );
     replace(
       subscriptions,
