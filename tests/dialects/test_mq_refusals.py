@@ -199,7 +199,7 @@ def test_a_group_is_made_by_a_key_that_manages(world: World, make_key: MakeKey) 
         ("GET", f"{CONSUME}&trans=other", b"", "InvalidArgument"),
         ("GET", f"{CONSUME}&consumer=x", b"", "InvalidQueryString"),
         ("GET", f"{CONSUME}&tag=%ff", b"", "InvalidQueryString"),
-        ("GET", f"{CONSUME}&tag={'x' * 17}", b"", "InvalidArgument"),
+        ("GET", f"{CONSUME}&tag={'x' * 65}", b"", "InvalidArgument"),
         ("DELETE", "", ACK, "InvalidArgument"),
         ("DELETE", "consumer=GID_shop&trans=pop", ACK, "InvalidArgument"),
         ("DELETE", "consumer=GID_shop", b"", "MissingReceiptHandle"),
