@@ -14,7 +14,7 @@ WITHOUT_UNITS = {
     "GET /reports/backlog",
     "GET /reports/billing",
     # Of files of the function's own.
-    "GET /docs/{asset}",
+    "GET /docs/api/{asset}",
 }
 
 
