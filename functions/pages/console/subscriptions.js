@@ -10,6 +10,17 @@ import { sparkline } from "./charts.js";
 
 const TONES = { delivering: "good", retrying: "bad", unconfirmed: "waiting", paused: "waiting" };
 
+/** A page of topics by the query's prefix and cursor, with the states of their subscriptions. */
+export async function readTopics(query, topics, subscriptions) {
+  const page = await get("/topics", {
+    prefix: query.get("prefix") ?? "",
+    limit: topics,
+    cursor: query.get("cursor") ?? undefined,
+  });
+  const names = page.topics.map((topic) => topic.name);
+  return { page, ...(await readStates(names, subscriptions)) };
+}
+
 /** The subscriptions of these topics with their states, failing ones first; at most so many. */
 export async function readStates(topics, most) {
   const pages = await each(topics, (topic) => get(topicPath(topic, "/subscriptions")));

@@ -1,10 +1,9 @@
 // Subscriptions that fail, are paused or unconfirmed, topic by topic, each with its ladder.
 
-import { get } from "../api.js";
 import { h, replace } from "../dom.js";
 import { t } from "../i18n.js";
 import { retryButtons, retryFigures } from "../retry_actions.js";
-import { readStates, stateBadge } from "../subscriptions.js";
+import { readTopics, stateBadge } from "../subscriptions.js";
 import { empty, outcome, pager } from "../ui.js";
 
 const TOPICS = 25;
@@ -16,15 +15,7 @@ export async function retriesPage({ query, live }) {
   const list = h("div");
   const place = outcome();
   const refresh = async () => {
-    const page = await get("/topics", {
-      prefix: query.get("prefix") ?? "",
-      limit: TOPICS,
-      cursor: query.get("cursor") ?? undefined,
-    });
-    const { states, left } = await readStates(
-      page.topics.map((topic) => topic.name),
-      SUBSCRIPTIONS,
-    );
+    const { page, states, left } = await readTopics(query, TOPICS, SUBSCRIPTIONS);
     const troubled = states.filter((held) => held.state !== "delivering");
     if (!search.contains(document.activeElement))
       replace(search, pager("/retries", query, page.cursor));

@@ -1,10 +1,10 @@
 // All topics, a page of them at a time, with the states of their subscriptions.
 
-import { call, get, topicPath } from "../api.js";
+import { call, topicPath } from "../api.js";
 import { h, replace } from "../dom.js";
 import { field } from "../forms.js";
 import { t } from "../i18n.js";
-import { readStates, statesTable } from "../subscriptions.js";
+import { readTopics, statesTable } from "../subscriptions.js";
 import { act, nothing, outcome, pager, section, table } from "../ui.js";
 
 const TOPICS = 25;
@@ -16,15 +16,7 @@ export async function topicsPage({ query }) {
   const topics = h("div");
   const subscriptions = h("div");
   const refresh = async () => {
-    const page = await get("/topics", {
-      prefix: query.get("prefix") ?? "",
-      limit: TOPICS,
-      cursor: query.get("cursor") ?? undefined,
-    });
-    const { states, left } = await readStates(
-      page.topics.map((topic) => topic.name),
-      SUBSCRIPTIONS,
-    );
+    const { page, states, left } = await readTopics(query, TOPICS, SUBSCRIPTIONS);
     if (!search.contains(document.activeElement))
       replace(search, pager("/topics", query, page.cursor));
     replace(
