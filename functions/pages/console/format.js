@@ -3,6 +3,8 @@
 import { currentLanguage, t } from "./i18n.js";
 
 export const NOTHING = "–";
+// Keeps a value and its unit on one line.
+const JOINED = "\u00a0";
 
 /** A whole or fractional number with separators. */
 export function number(value) {
@@ -30,15 +32,15 @@ export function duration(seconds) {
     ["second", 1],
   ];
   const largest = units.findIndex(([, size]) => seconds >= size);
-  if (largest < 0) return `${number(seconds)} ${t("unit.second")}`;
+  if (largest < 0) return number(seconds) + JOINED + t("unit.second");
   let left = seconds;
   const parts = [];
   for (const [name, size] of units.slice(largest, largest + 2)) {
     const count = size === 1 ? Math.round(left * 100) / 100 : Math.floor(left / size);
     left -= count * size;
-    if (count > 0) parts.push(`${number(count)} ${t(`unit.${name}`)}`);
+    if (count > 0) parts.push(number(count) + JOINED + t(`unit.${name}`));
   }
-  return parts.join(" ");
+  return parts.join(JOINED);
 }
 
 /** The time of the service in the reader's zone, with its day unless that is today. */
