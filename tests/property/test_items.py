@@ -16,7 +16,6 @@ from cirrusmq.model.message import Message, pack
 from cirrusmq.model.parcel import Parcel, where_differing
 from cirrusmq.storage.models import DeduplicationItem, LogItem, ParcelItem
 from cirrusmq.storage.parcels import (
-    ERRORS,
     LOG_TTL_MARGIN_MS,
     archive_item,
     join_log_items,
@@ -123,11 +122,16 @@ def test_a_parcel_is_read_from_the_item_of_its_model(parcel: Parcel) -> None:
 
 @settings(max_examples=40)
 @given(parcels(), st.dictionaries(st.integers(0, 15), texts, max_size=4))
-def test_errors_of_posts_are_attributes_of_their_own(
-    parcel: Parcel, errors: dict[int, str]
+def test_histories_and_errors_of_posts_are_attributes_of_their_own(
+    parcel: Parcel, told: dict[int, str]
 ) -> None:
-    told = {ERRORS[place]: {"S": error} for place, error in errors.items()}
-    assert dict(read_parcel(parcel_item(parcel) | told).errors) == errors
+    histories = {place: text.encode() for place, text in told.items()}
+    attributes = {f"a{place}": {"B": history} for place, history in histories.items()}
+    read = read_parcel(parcel_item(parcel) | attributes)
+    assert (read.histories, read.errors) == (histories, {})
+    older = {f"e{place}": {"S": error} for place, error in told.items()}
+    read = read_parcel(parcel_item(parcel) | older)
+    assert (read.histories, read.errors) == ({}, told)
 
 
 @given(

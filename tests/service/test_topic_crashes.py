@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from tests.service.conftest import TestQueue
+from tests.service.conftest import TestQueue, to_ms
 from tests.service.topic_crashes import Crash, Crashes
 from tests.service.topics import Schedules, TestTopic
 
@@ -63,6 +63,17 @@ class Scene:
         self.topic.publish("five")
         self.schedules.pass_seconds(STUCK_MS / 1000 + 60)
 
+    def check_histories(self, at: int) -> None:
+        """Of each message those posts are traced whose outcome was stored, each once."""
+        for body, message_id in {(each.text, each.message_id) for each in self.subscriber.taken}:
+            attempts = self.topic.trace(message_id)["web"]["attempts"]
+            history = self.topic.history(message_id, "web")
+            assert [each["number"] for each in history] == list(range(1, attempts + 1)), at
+            times = [to_ms(each["at"]) for each in history]
+            assert times == sorted({*times} & {*self.subscriber.times(body)}), at
+            errors = [each.get("error") for each in history]
+            assert errors == ["timeout"] * (attempts - 1) + [None], at
+
 
 @pytest.mark.parametrize(
     ("policy", "step"),
@@ -96,6 +107,7 @@ def test_a_crash_at_any_call_of_push_loses_nothing_and_delays_by_at_most_2_minut
             assert list(scene.accepted) == [*BODIES, "five"], at
         assert scene.web.show()["counts"]["active"] == 0, at
         assert scene.web.show()["state"] == "delivering", at
+        scene.check_histories(at)
         scene.world.engine.close()
 
 

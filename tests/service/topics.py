@@ -97,7 +97,18 @@ class TestTopic:
         return matched
 
     def trace(self, message_id: str) -> dict[str, dict[str, Any]]:
-        """The trace of a message: its state by subscription."""
+        """The trace of a message: its state by subscription, without the history."""
+        deliveries = self._deliveries(message_id)
+        for each in deliveries.values():
+            assert len(each.pop("history", [])) <= each["attempts"]
+        return deliveries
+
+    def history(self, message_id: str, subscription: str) -> list[dict[str, Any]]:
+        """The latest attempts of a message at a subscription's URL."""
+        history: list[dict[str, Any]] = self._deliveries(message_id)[subscription]["history"]
+        return history
+
+    def _deliveries(self, message_id: str) -> dict[str, dict[str, Any]]:
         reply = self.client.get(f"{self.path}/messages/{message_id}")
         assert reply.status == 200, reply.text
         assert reply.json["id"] == message_id

@@ -49,7 +49,7 @@ class Endpoints:
         if error is None and not chaos.calm and draw.random() < 0.03:
             caller.note("lost", "post")
             history.end(call, "failed", None, stage.now_ms())
-            return Posting("timed out")
+            return Posting("timeout")
         call.ended, call.ended_ms = history.tick(), stage.now_ms()
         call.outcome, call.answer = ("answered", "taken") if error is None else ("refused", error)
         return Posting(error)
@@ -65,7 +65,7 @@ class Endpoints:
         if self._deployment.chaos.calm:
             return None
         failing = first_ms <= since_ms < last_ms or chance < self._scenario.failing
-        return "503" if failing else None
+        return "status 503" if failing else None
 
 
 class Subscriber:

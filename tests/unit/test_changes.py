@@ -48,13 +48,13 @@ def written(changes: Changes, still: Condition, **named: Any) -> tuple[str, str,
 def test_a_change_writes_what_it_names_of_its_own_messages() -> None:
     changes = {
         0: Change(
-            visible_ms=50, nonce=b"", receives=0, first_received_ms=0, wait_ms=0, error="404"
+            visible_ms=50, nonce=b"", receives=0, first_received_ms=0, wait_ms=0, history=b"h"
         ),
         2: Change(visible_ms=70),
     }
     assert written(changes, as_read(READ, changes, "visible_ms")) == (
         "v[0] = :was_v0 AND v[2] = :was_v2",
-        "SET v[0] = :v0, k[0] = :k0, r[0] = :r0, f[0] = :f0, w[0] = :w0, e0 = :e0, v[2] = :v2",
+        "SET v[0] = :v0, k[0] = :k0, r[0] = :r0, f[0] = :f0, w[0] = :w0, a0 = :a0, v[2] = :v2",
         {
             ":was_v0": {"N": "5"},
             ":was_v2": {"N": "7"},
@@ -63,7 +63,7 @@ def test_a_change_writes_what_it_names_of_its_own_messages() -> None:
             ":r0": {"N": "0"},
             ":f0": {"N": "0"},
             ":w0": {"N": "0"},
-            ":e0": {"S": "404"},
+            ":a0": {"B": b"h"},
             ":v2": {"N": "70"},
         },
     )
@@ -89,10 +89,10 @@ def test_a_change_writes_what_it_names_of_its_own_messages() -> None:
         (transitions.admitted(AWAITING, 1, NOW_MS), "v f"),
         (transitions.admitted(READ, 1, NOW_MS), "v"),
         (transitions.preceded(READ, 1), "v"),
-        (transitions.delivered(READ, 1, NOW_MS), "v r"),
-        (transitions.delivered(READ, 0, NOW_MS), "v r f"),
-        (transitions.failed(READ, 1, NOW_MS, "503", NOW_MS), "v r e"),
-        (transitions.failed(READ, 0, NOW_MS, "503", NOW_MS), "v r f e"),
+        (transitions.delivered(READ, 1, b"h", NOW_MS), "v r a"),
+        (transitions.delivered(READ, 0, b"h", NOW_MS), "v r f a"),
+        (transitions.failed(READ, 1, NOW_MS, b"h", NOW_MS), "v r a"),
+        (transitions.failed(READ, 0, NOW_MS, b"h", NOW_MS), "v r f a"),
         (transitions.kept(READ), "v"),
     ],
 )
@@ -100,7 +100,7 @@ def test_a_transition_touches_these_attributes_of_its_own_message(
     new: Change, touched: str
 ) -> None:
     paths = [
-        f"{letter}1 = :e1" if letter == "e" else f"{letter}[1] = :{letter}1"
+        f"{letter}1 = :a1" if letter == "a" else f"{letter}[1] = :{letter}1"
         for letter in touched.split()
     ]
     _, update, values = written({1: new}, as_read(READ, [1], "visible_ms"))
@@ -239,7 +239,7 @@ def test_a_removal_has_a_condition_and_no_update() -> None:
 
 def test_a_change_of_a_whole_parcel_is_within_the_stores_bound_of_4_kb_for_an_expression() -> None:
     full = parcel(16)
-    new = Change(visible_ms=1, nonce=b"n", receives=1, first_received_ms=1, wait_ms=1, error="e")
+    new = Change(visible_ms=1, nonce=b"n", receives=1, first_received_ms=1, wait_ms=1, history=b"h")
     still = as_read(full, range(16), "visible_ms", "nonces", "receives", "first_received_ms")
     request = change("messages", parcel_key(full), dict.fromkeys(range(16), new), still)
     assert len(request["UpdateExpression"]) < 4_096

@@ -10,6 +10,7 @@ from tests.unit.parcels import NOW_MS, SEND_ID, parcel, source
 from cirrusmq.model import transitions
 from cirrusmq.model.message import Message, pack, unpack
 from cirrusmq.model.parcel import CANCELLED, DELETED, DROPPED, GONE, MOVED, Parcel
+from cirrusmq.model.post_history import Post, pack_posts
 from cirrusmq.model.retry import RetryPolicy, parse_retry
 from cirrusmq.model.source import Source
 from cirrusmq.model.transitions import Change, changed, under_key
@@ -168,24 +169,28 @@ def test_a_message_that_another_one_precedes_is_not_as_it_was() -> None:
 
 
 def test_a_post_counts_as_a_receive() -> None:
-    assert transitions.delivered(RECEIVED, 0, NOW_MS) == Change(
-        visible_ms=DELETED, receives=1, first_received_ms=NOW_MS
+    assert transitions.delivered(RECEIVED, 0, b"h", NOW_MS) == Change(
+        visible_ms=DELETED, receives=1, first_received_ms=NOW_MS, history=b"h"
     )
-    assert transitions.delivered(RECEIVED, 1, NOW_MS) == Change(visible_ms=DELETED, receives=4)
+    assert transitions.delivered(RECEIVED, 1, b"h", NOW_MS) == Change(
+        visible_ms=DELETED, receives=4, history=b"h"
+    )
 
 
 def test_a_failed_post_says_when_the_next_one_is_and_why() -> None:
-    again = transitions.failed(RECEIVED, 1, NOW_MS + 5, "503", NOW_MS)
-    assert again == Change(visible_ms=NOW_MS + 5, receives=4, error="503")
+    history = pack_posts([Post(NOW_MS, 503, "status 503")], NOW_MS)
+    again = transitions.failed(RECEIVED, 1, NOW_MS + 5, history, NOW_MS)
+    assert again == Change(visible_ms=NOW_MS + 5, receives=4, history=history)
     before = parcel(2, receives=(0, 3), first_received_ms=(0, 5), errors={0: "404", 1: "404"})
     after = changed(before, {1: again})
-    assert after.errors == {0: "404", 1: "503"}
-    assert before.errors[1] == "404"
+    assert [after.last_error(place) for place in range(2)] == ["404", "status 503"]
+    assert before.last_error(1) == "404"
+    assert (before.posts(1), after.posts(1)) == ((), (Post(NOW_MS, 503, "status 503"),))
 
 
 def test_the_first_post_is_the_first_receive_also_where_it_fails() -> None:
-    assert transitions.failed(RECEIVED, 0, NOW_MS + 5, "503", NOW_MS) == Change(
-        visible_ms=NOW_MS + 5, receives=1, first_received_ms=NOW_MS, error="503"
+    assert transitions.failed(RECEIVED, 0, NOW_MS + 5, b"h", NOW_MS) == Change(
+        visible_ms=NOW_MS + 5, receives=1, first_received_ms=NOW_MS, history=b"h"
     )
 
 
@@ -201,9 +206,11 @@ def test_a_message_that_is_kept_stays_to_its_expiry() -> None:
 
 
 def test_another_reading_tells_of_a_messages_state_and_deliveries() -> None:
-    mine = changed(parcel(2), {1: transitions.as_in(RECEIVED, 1)})
+    other = replaced(RECEIVED, histories={1: b"h"})
+    mine = changed(parcel(2), {1: transitions.as_in(other, 1)})
     assert mine == parcel(
         2,
+        histories={1: b"h"},
         visible_ms=(NOW_MS, NOW_MS - 5),
         receives=(0, 3),
         first_received_ms=(0, NOW_MS - 9_000),
@@ -218,7 +225,7 @@ def test_a_change_leaves_the_neighbours_and_what_it_does_not_name() -> None:
         receives=(4, 5, 6),
         first_received_ms=(7, 8, 9),
         waits_ms=(10, 11, 12),
-        errors={0: "404"},
+        histories={0: b"h"},
     )
     assert changed(before, {}) == before
     expected: dict[str, Any] = {"visible_ms": (1, 20, 3)}

@@ -53,7 +53,7 @@ from cirrusmq_local.cloud.unprocessed import UnprocessedQueue
 from cirrusmq_local.engine import Engine
 from cirrusmq_local.testing.clock import ManualClock
 from cirrusmq_local.testing.core import make_core
-from cirrusmq_local.testing.subscriber import Subscriber
+from cirrusmq_local.testing.subscriber import TAKEN, Subscriber
 
 
 @dataclass(frozen=True)
@@ -77,9 +77,15 @@ class Reply:
 
 @dataclass(frozen=True)
 class Posting:
-    """The outcome of a post."""
+    """The outcome of a post: `error` is `status <n>`, a kind of error, or None: 204."""
 
     error: str | None
+
+    @property
+    def status(self) -> int | None:
+        """Of the answer; None where there was none."""
+        said, _, status = (self.error or f"status {TAKEN}").partition(" ")
+        return int(status) if said in ("status", "redirect") else None
 
 
 class Invoked(tuple[str, dict[str, Any]]):

@@ -583,6 +583,19 @@ class LogPage(TypedDict):
     """opaque: the cursor of the next page; absent at the end of a listing"""
 
 
+class DeliveryAttempt(TypedDict):
+    """A post of a message to a URL; one without an `error` was taken."""
+
+    number: int
+    """from 1 on"""
+    at: str
+    """when it began"""
+    status: NotRequired[int]
+    """of the answer; absent without one"""
+    error: NotRequired[str]
+    """`status <n>`, `redirect <n>`, or a word such as `timeout`, `tls`"""
+
+
 class DeliveryState(TypedDict):
     """The outcome of a message at one subscription."""
 
@@ -593,6 +606,8 @@ class DeliveryState(TypedDict):
     last_error: NotRequired[str]
     dead_letter_queue: NotRequired[str]
     """where one went that is dead"""
+    history: NotRequired[list[DeliveryAttempt]]
+    """of a URL: the latest attempts, 10 at most, oldest first"""
 
 
 class MessageTrace(TypedDict):

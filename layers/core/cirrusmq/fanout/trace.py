@@ -19,6 +19,7 @@ from cirrusmq.fanout.copies import parcels_of
 from cirrusmq.fanout.returning import given_back
 from cirrusmq.fanout.topics import own_share
 from cirrusmq.model.parcel import DELETED, DROPPED, GONE, MOVED, Parcel, send_and_position
+from cirrusmq.model.post_history import Post
 from cirrusmq.model.topic import Subscription, Topic
 from cirrusmq.publishing.log_reader import Logged, read_logged
 from cirrusmq.publishing.records import (
@@ -53,6 +54,8 @@ class TracedState(msgspec.Struct, frozen=True):
     last_error: str | None = None
     dead_letter_queue: str | None = None
     """Of one that is `dead`: where it went."""
+    posts: tuple[Post, ...] = ()
+    """The latest of the attempts, in order, where they are posts to a URL."""
 
 
 class Trace(msgspec.Struct, frozen=True, kw_only=True):
@@ -165,10 +168,11 @@ def _pull_state(parcel: Parcel, index: int, now_ms: int) -> TracedState:
 def _push_state(parcel: Parcel, index: int, now_ms: int) -> TracedState:
     """The state in the message's own parcel: others of its subscription have times of their own."""
     attempts, visible_ms = parcel.receives[index], parcel.visible_ms[index]
+    posts = parcel.posts(index)
     if not parcel.live(index):
-        return TracedState(_ENDS[visible_ms], attempts)
+        return TracedState(_ENDS[visible_ms], attempts, posts=posts)
     if not attempts or visible_ms >= parcel.expires_ms:
-        return TracedState("pending", attempts)
+        return TracedState("pending", attempts, posts=posts)
     # One that is due, or waits for the probe, has no time of its own.
     next_ms = visible_ms if visible_ms > now_ms else None
-    return TracedState("retrying", attempts, next_ms, parcel.errors.get(index))
+    return TracedState("retrying", attempts, next_ms, parcel.last_error(index) or None, posts=posts)

@@ -15,6 +15,7 @@ import msgspec
 
 from cirrusmq.base import limits, ulid
 from cirrusmq.model.message import answer_bytes
+from cirrusmq.model.post_history import Post, unpack_posts
 
 DELETED = 0
 """A `visible_ms` that says: deleted by its consumer."""
@@ -78,8 +79,10 @@ class Parcel(msgspec.Struct, frozen=True, kw_only=True):
     """Whether fan-out made it, under a key that it may want to use again for 24 hours."""
     invokes: bool = False
     """Whether the stream is to tell that it was put: its source hands messages to a function."""
+    histories: Mapping[int, bytes] = {}
+    """Of messages posted to a URL, by place: their latest posts, packed (`model.post_history`)."""
     errors: Mapping[int, str] = {}
-    """Of messages posted to a URL, by place: why the newest post failed."""
+    """Of messages posted before histories were kept, by place: why the newest post failed."""
 
     @property
     def count(self) -> int:
@@ -127,6 +130,15 @@ class Parcel(msgspec.Struct, frozen=True, kw_only=True):
     def message_id(self, place: int) -> str:
         """The id of the message at `place`."""
         return message_id(self.send_id, self.position(place))
+
+    def posts(self, place: int) -> tuple[Post, ...]:
+        """The latest posts of the message at `place` to its URL, in order."""
+        return unpack_posts(self.histories.get(place, b""), self.sent_ms)
+
+    def last_error(self, place: int) -> str:
+        """Why the newest post of the message at `place` failed; empty where that is not known."""
+        posts = self.posts(place)
+        return (posts[-1].error or "") if posts else self.errors.get(place, "")
 
     def wait_ms(self, place: int) -> int:
         """How long the message at `place` waits for its retry after its lease."""

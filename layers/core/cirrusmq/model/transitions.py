@@ -53,7 +53,8 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     receives: int | None = None
     first_received_ms: int | None = None
     wait_ms: int | None = None
-    error: str | None = None
+    history: bytes | None = None
+    """Of a message that was posted to a URL: its latest posts, packed."""
 
 
 Changes = Mapping[int, Change]
@@ -175,21 +176,22 @@ def preceded(parcel: Parcel, place: int) -> Change:
     return Change(visible_ms=parcel.visible_ms[place] + 1)
 
 
-def delivered(parcel: Parcel, place: int, now_ms: int) -> Change:
+def delivered(parcel: Parcel, place: int, history: bytes, now_ms: int) -> Change:
     """Its URL took it."""
-    return _posted(parcel, place, DELETED, now_ms)
+    return _posted(parcel, place, DELETED, history, now_ms)
 
 
-def failed(parcel: Parcel, place: int, due_ms: int, error: str, now_ms: int) -> Change:
+def failed(parcel: Parcel, place: int, due_ms: int, history: bytes, now_ms: int) -> Change:
     """Its URL did not take it; it is posted again at `due_ms`."""
-    return replace(_posted(parcel, place, due_ms, now_ms), error=error)
+    return _posted(parcel, place, due_ms, history, now_ms)
 
 
-def _posted(parcel: Parcel, place: int, visible_ms: int, now_ms: int) -> Change:
+def _posted(parcel: Parcel, place: int, visible_ms: int, history: bytes, now_ms: int) -> Change:
     return Change(
         visible_ms=visible_ms,
         receives=parcel.receives[place] + 1,
         first_received_ms=None if parcel.first_received_ms[place] else now_ms,
+        history=history,
     )
 
 
@@ -204,6 +206,7 @@ def as_in(other: Parcel, place: int) -> Change:
         visible_ms=other.visible_ms[place],
         receives=other.receives[place],
         first_received_ms=other.first_received_ms[place],
+        history=other.histories.get(place),
     )
 
 
@@ -221,7 +224,7 @@ def changed(parcel: Parcel, changes: Changes) -> Parcel:
     waits_ms: Sequence[int] = parcel.waits_ms
     if any(change.wait_ms is not None for change in changes.values()):
         waits_ms = waits_ms or (0,) * parcel.count
-    errors = {place: each.error for place, each in changes.items() if each.error is not None}
+    told = {place: each.history for place, each in changes.items() if each.history is not None}
     return replace(
         parcel,
         visible_ms=after(parcel.visible_ms, lambda change: change.visible_ms),
@@ -229,7 +232,7 @@ def changed(parcel: Parcel, changes: Changes) -> Parcel:
         receives=after(parcel.receives, lambda change: change.receives),
         first_received_ms=after(parcel.first_received_ms, lambda change: change.first_received_ms),
         waits_ms=after(waits_ms, lambda change: change.wait_ms),
-        errors={**parcel.errors, **errors},
+        histories={**parcel.histories, **told},
     )
 
 

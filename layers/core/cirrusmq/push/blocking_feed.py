@@ -55,7 +55,7 @@ class BlockingFeed(Feed):
         if self._probe is None:
             return None
         parcel, place = self._probe.parcel, self._probe.place
-        due_ms, error = parcel.visible_ms[place], parcel.errors.get(place, "")
+        due_ms, error = parcel.visible_ms[place], parcel.last_error(place)
         return Mark(due_ms, parcel.sort_key, place, parcel.position(place), error)
 
     def settle(self) -> None:

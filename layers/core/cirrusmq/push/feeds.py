@@ -221,7 +221,7 @@ class Feed(ABC):
         now_ms = self.push.core.now_ms()
         for place in range(parcel.count):
             if parcel.receives[place] and is_pending(parcel, place, now_ms):
-                due_ms, error = parcel.visible_ms[place], parcel.errors.get(place, "")
+                due_ms, error = parcel.visible_ms[place], parcel.last_error(place)
                 mark = Mark(due_ms, parcel.sort_key, place, parcel.position(place), error)
                 put_mark(self.push.core, parcel, mark)
                 self._mark_lists[parcel.partition].add(mark)
@@ -247,7 +247,7 @@ class Feed(ABC):
             lefts: dict[_ParcelKey, Parcel] = {}
             for each in group:
                 parcel, mark = lefts.get(_key_of(each), each.parcel), each.mark
-                error = parcel.errors.get(each.place, "") if mark is None else mark.error
+                error = parcel.last_error(each.place) if mark is None else mark.error
                 left = give_up(self.push, replace(each, parcel=parcel), error)
                 lefts[_key_of(each)] = left
             return [(lefts[_key_of(each)], each.place) for each in group]
@@ -284,7 +284,7 @@ class Feed(ABC):
 
     def _may_settle(self, key: _ParcelKey) -> bool:
         """Whether the deliveries of a parcel are written down now, not with others of it."""
-        begun_ms = min(each.started_ms for each in self._ended[key])
+        begun_ms = min(each.post.at_ms for each in self._ended[key])
         return not self._of_parcel[key] or self.push.core.now_ms() - begun_ms >= SETTLE_MS
 
 

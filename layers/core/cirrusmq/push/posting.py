@@ -17,6 +17,7 @@ from cirrusmq.lifecycle import dead_letters
 from cirrusmq.lifecycle.transfer import move_to_queue
 from cirrusmq.model.message import Message
 from cirrusmq.model.parcel import Parcel
+from cirrusmq.model.post_history import Post
 from cirrusmq.model.retry import RetryPolicy
 from cirrusmq.model.transitions import (
     Change,
@@ -28,6 +29,7 @@ from cirrusmq.model.transitions import (
     failed,
     kept,
 )
+from cirrusmq.push.histories import with_post
 from cirrusmq.push.pace import Pace
 from cirrusmq.push.pending import Push
 from cirrusmq.runtime.store import ConditionFailed
@@ -66,9 +68,12 @@ class PostResult(msgspec.Struct, frozen=True, kw_only=True):
     """The result of a candidate's post."""
 
     candidate: Candidate
-    started_ms: int
-    error: str | None
-    """A status or a kind of error; None where it was delivered."""
+    post: Post
+
+    @property
+    def error(self) -> str | None:
+        """A status or a kind of error; None where it was delivered."""
+        return self.post.error
 
 
 class Settled(msgspec.Struct, frozen=True, kw_only=True):
@@ -88,7 +93,7 @@ def post(push: Push, candidate: Candidate, latest_ms: int, pace: Pace) -> PostRe
     core, subscription = push.core, push.subscription
     assert subscription.endpoint is not None
     if candidate.message is None:  # its body cannot be read now
-        return PostResult(candidate=candidate, started_ms=pace.start(core), error="content")
+        return PostResult(candidate=candidate, post=Post(pace.start(core), None, "content"))
     headers, body = requests.delivery(
         account=subscription.account,
         topic=subscription.topic,
@@ -105,7 +110,7 @@ def post(push: Push, candidate: Candidate, latest_ms: int, pace: Pace) -> PostRe
     if started_ms > latest_ms:
         return candidate
     posted = core.post(subscription.endpoint, headers, body)
-    return PostResult(candidate=candidate, started_ms=started_ms, error=posted.error)
+    return PostResult(candidate=candidate, post=Post(started_ms, posted.status, posted.error))
 
 
 def settle(
@@ -123,19 +128,20 @@ def settle(
     for each in results:
         place = each.candidate.place
         due_ms, mark = None, None
+        history = with_post(parcel, place, each.post)
         if each.error is None:
-            changes[place] = delivered(parcel, place, now_ms)
+            changes[place] = delivered(parcel, place, history, now_ms)
         elif each.candidate.key in free:
-            due_ms = each.started_ms
-            changes[place] = failed(parcel, place, due_ms, each.error, now_ms)
+            due_ms = each.post.at_ms
+            changes[place] = failed(parcel, place, due_ms, history, now_ms)
         else:
             due_ms = _due_ms(push, each)
             # One that is given up waits for no time; should this stop here, its mark finds it.
-            again_ms = max(each.started_ms if due_ms is None else due_ms, marks_from_ms)
+            again_ms = max(each.post.at_ms if due_ms is None else due_ms, marks_from_ms)
             if not push.blocks:
                 mark = _mark(parcel, place, again_ms, each.error)
                 put_mark(push.core, parcel, mark)
-            changes[place] = failed(parcel, place, again_ms, each.error, now_ms)
+            changes[place] = failed(parcel, place, again_ms, history, now_ms)
             if due_ms is None:
                 # The move to another queue takes what it says of the message from its parcel.
                 given_up.append(each)
@@ -209,7 +215,7 @@ def _due_ms(push: Push, result: PostResult) -> int | None:
     wait_ms = _policy(push).wait_ms(parcel.receives[place] + 1, push.core.random.random)
     if wait_ms is None:
         return None
-    due_ms = result.started_ms + wait_ms
+    due_ms = result.post.at_ms + wait_ms
     if due_ms >= parcel.expires_ms:
         return None
     if push.source.dead_letter is None or due_ms <= parcel.expires_ms - RESCUE_MS:

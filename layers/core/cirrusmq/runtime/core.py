@@ -39,6 +39,11 @@ class Posted(Protocol):
     """The outcome of a post."""
 
     @property
+    def status(self) -> int | None:
+        """Of the answer; None where there was none."""
+        ...
+
+    @property
     def error(self) -> str | None:
         """A status or a kind of error; None where it was accepted."""
         ...

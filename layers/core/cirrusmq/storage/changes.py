@@ -117,7 +117,7 @@ def _assigned(place: int, new: Change, *, waits: bool) -> Item:
         f"r[{place}]": new.receives,
         f"f[{place}]": new.first_received_ms,
         f"w[{place}]": new.wait_ms if waits else None,
-        f"e{place}": new.error,
+        f"a{place}": new.history,
     }
     return {path: _wire(value) for path, value in values.items() if value is not None}
 

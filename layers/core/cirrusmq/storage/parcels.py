@@ -22,9 +22,11 @@ from cirrusmq.runtime.store import Item, key, put_if_absent
 PARCELS, ARCHIVE, LOG = "Q", "R", "L"
 AGE_NOTES, HEAD_MARKS = "A", "H"
 INVOKES = "1"
-ERRORS = tuple(f"e{place}" for place in range(limits.BATCH_MESSAGES))
-"""Attributes of a URL's parcel: of each message the error of its newest post. A post changes its
-own message alone, so they are no list, and they are short enough for the room of a nonce."""
+HISTORIES = {f"a{place}": place for place in range(limits.BATCH_MESSAGES)}
+"""Attributes of a URL's parcel: of each message its latest posts, packed. A post changes its own
+message alone, so they are no list; `push.histories` has them fit in."""
+ERRORS = {f"e{place}": place for place in range(limits.BATCH_MESSAGES)}
+"""The same of messages posted before histories were kept: the error of the newest post."""
 LOG_TTL_MARGIN_MS = 130_000
 """A repeated send may store its parcel that much later than the log record it finds."""
 
@@ -166,7 +168,8 @@ def read_parcel(item: Item) -> Parcel:
         dead_letter=msgspec.msgpack.decode(note) if note else None,
         fanned_out=_held(item, "s", "BOOL") or False,
         invokes="c" in item,
-        errors={place: item[name]["S"] for place, name in enumerate(ERRORS) if name in item},
+        histories=_by_place(item, HISTORIES, "B"),
+        errors=_by_place(item, ERRORS, "S"),
     )
 
 
@@ -324,6 +327,13 @@ def _held(item: Item, name: str, kind: str) -> Any:
     """The value of an attribute that not every parcel has."""
     value = item.get(name)
     return None if value is None else value[kind]
+
+
+def _by_place(item: Item, places: Mapping[str, int], kind: str) -> dict[int, Any]:
+    """The values of the attributes that messages have by themselves, by their places."""
+    if places.keys().isdisjoint(item):
+        return {}
+    return {places[name]: item[name][kind] for name in item if name in places}
 
 
 def _integers(held: Mapping[str, Any]) -> tuple[int, ...]:

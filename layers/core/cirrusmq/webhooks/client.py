@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from cirrusmq import __version__
 from cirrusmq.base.errors import InvalidParameter
+from cirrusmq.model.post_history import error_of
 from cirrusmq.webhooks.addresses import Address, AddressPolicy, Refused
 from cirrusmq.webhooks.connections import (
     ANSWER_BYTES,
@@ -104,7 +105,7 @@ class Poster:
             status = self._post(split(url), headers, body, started + self._timeout_seconds)
         except _FAILURES as failure:
             return Outcome(None, _kind(failure), time.monotonic() - started)
-        return Outcome(status, _error(status), time.monotonic() - started)
+        return Outcome(status, error_of(status), time.monotonic() - started)
 
     def close(self) -> None:
         """Close the connections that are kept."""
@@ -191,9 +192,3 @@ def _place(endpoint: Endpoint, address: Address) -> Place:
 
 def _kind(failure: Exception) -> str:
     return next(kind for failures, kind in _KINDS if isinstance(failure, failures))
-
-
-def _error(status: int) -> str | None:
-    if 200 <= status < 300:
-        return None
-    return f"redirect {status}" if 300 <= status < 400 else f"status {status}"

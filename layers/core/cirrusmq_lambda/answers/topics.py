@@ -10,6 +10,7 @@ from msgspec.structs import asdict
 from cirrusmq.base.limits import TOPIC_LIFE_SECONDS
 from cirrusmq.base.timestamps import format_time
 from cirrusmq.fanout.trace import Trace, TracedState
+from cirrusmq.model.post_history import POSTS_KEPT, Post
 from cirrusmq.model.topic import Topic, TopicKind
 from cirrusmq.publishing.log_reader import Logged
 from cirrusmq_lambda.answers.body import Body, Cursor, Id, Time
@@ -82,6 +83,33 @@ class LogPage(Body):
     cursor: Cursor
 
 
+class DeliveryAttempt(Body, kw_only=True):
+    """A post of a message to a URL; one without an `error` was taken."""
+
+    number: Annotated[int, Meta(description="from 1 on")]
+    at: Annotated[Time, Meta(description="when it began")]
+    status: Annotated[int, Meta(description="of the answer; absent without one")] | UnsetType = (
+        UNSET
+    )
+    error: (
+        Annotated[
+            str,
+            Meta(description="`status <n>`, `redirect <n>`, or a word such as `timeout`, `tls`"),
+        ]
+        | UnsetType
+    ) = UNSET
+
+    @classmethod
+    def of(cls, number: int, post: Post) -> Self:
+        """The entry of a post."""
+        return cls(
+            number=number,
+            at=format_time(post.at_ms),
+            status=UNSET if post.status is None else post.status,
+            error=UNSET if post.error is None else post.error,
+        )
+
+
 class DeliveryState(Body):
     """The outcome of a message at one subscription."""
 
@@ -93,12 +121,20 @@ class DeliveryState(Body):
     dead_letter_queue: (
         Annotated[str, Meta(description="where one went that is dead")] | UnsetType
     ) = UNSET
+    history: (
+        Annotated[
+            list[DeliveryAttempt],
+            Meta(description=f"of a URL: the latest attempts, {POSTS_KEPT} at most, oldest first"),
+        ]
+        | UnsetType
+    ) = UNSET
 
     @classmethod
     def of(cls, subscription: str, traced: TracedState) -> Self:
         """The entry of a subscription."""
         next_ms, error = traced.next_attempt_ms, traced.last_error
         went = traced.dead_letter_queue
+        numbered = enumerate(traced.posts, traced.attempts - len(traced.posts) + 1)
         return cls(
             subscription=subscription,
             state=traced.state,
@@ -106,6 +142,7 @@ class DeliveryState(Body):
             next_attempt_at=UNSET if next_ms is None else format_time(next_ms),
             last_error=UNSET if error is None else error,
             dead_letter_queue=UNSET if went is None else went,
+            history=[DeliveryAttempt.of(*entry) for entry in numbered] or UNSET,
         )
 
 
