@@ -11,6 +11,7 @@ from cirrusmq.model.topic import SubscriptionInput, TopicInput
 from cirrusmq.operations.redrive import RedriveRequest
 from cirrusmq.operations.rewind import RewindRequest
 from cirrusmq.publishing.checks import HalfReceiveRequest
+from cirrusmq.publishing.matching import MatchRequest
 from cirrusmq.publishing.publish import PublishRequest
 from cirrusmq.receiving.peek import PeekRequest
 from cirrusmq.receiving.receive import ReceiveRequest
@@ -311,10 +312,16 @@ _TOPICS = {
     ),
     f"POST {TOPIC}/match": Operation(
         tag="Topics",
-        summary="Show which subscriptions would get messages; nothing is published",
-        body=PublishRequest,
-        examples={"tagged": {"messages": [{**MESSAGE, "tags": ["order"]}]}},
-        problems=("MessageTooLarge", "BatchTooLarge"),
+        summary="Show which subscriptions would get messages, or which of them a filter lets pass",
+        body=MatchRequest,
+        examples={
+            "tagged": {"messages": [{**MESSAGE, "tags": ["order"]}]},
+            "a filter that is tried": {
+                "messages": [{**MESSAGE, "attributes": {"amount": "250"}}],
+                "filter": {"sql": "amount > 100"},
+            },
+        },
+        problems=("MessageTooLarge", "BatchTooLarge", "InvalidFilter"),
     ),
     f"POST {TOPIC}/half/commit": Operation(
         tag="Topics",

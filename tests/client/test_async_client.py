@@ -137,6 +137,7 @@ def use_everything(client: Any, name: str) -> None:
     (published,) = client.publish(topic, [Message("new")])
     client.trace(topic, published.id)
     client.match(topic, [Message("new")])
+    client.try_filter(topic, {"tags": ["new"]}, [Message("new")])
     client.watch_operation(client.rewind_subscription(topic, "pulled", published.sent_at))
     half_messages(client, topic)
     client.read_log(topic, limit=1)

@@ -24,7 +24,7 @@ from tests.forked import Forked
 from tests.stack import COMMAND, environment
 
 from cirrusmq_client import Client, Message, Queue
-from cirrusmq_client.errors import ReceiverNotFound
+from cirrusmq_client.errors import InvalidFilter, ReceiverNotFound
 
 SECRET = "whsec_" + base64.b64encode(b"k" * 24).decode()
 Run = Callable[..., subprocess.CompletedProcess[str]]
@@ -230,6 +230,30 @@ def test_a_subscription_is_paused_resumed_and_asked_who_would_get_what(
     traced = json.loads(run_command("topic", "trace", topic, published.id, "--json").stdout)
     assert [each["subscription"] for each in traced["deliveries"]] == ["web"]
     assert "hello" in run_command("topic", "trace", topic, published.id, "--body").stdout
+    while "history" not in (traced := client.trace(topic, published.id)["deliveries"][0]):
+        time.sleep(0.05)
+    assert traced["history"][0]["error"] == "connection"
+    shown = run_command("topic", "trace", topic, published.id).stdout
+    assert "latest attempts" in shown
+    assert traced["history"][0]["at"] in shown
+    client.delete_topic(topic)
+
+
+def test_a_filter_is_tried_before_anybody_has_it(run_command: Run, client: Client) -> None:
+    topic = f"t-{uuid.uuid4().hex}"
+    client.create_topic(topic)
+    message = ("topic", "match", topic, "hello", "-a", "amount=5")
+    assert run_command(*message, "--filter", '{"sql": "amount > 2"}').stdout == "passes\n"
+    tried = run_command(*message, "--filter", '{"tags": ["paid"]}')
+    assert tried.stdout == "does not pass: it has no tags\n"
+    shown = run_command(*message, "--filter", '{"tags": ["paid"]}', "--json").stdout
+    assert json.loads(shown) == {"passes": False, "why_not": "it has no tags"}
+    refused = run_command(*message, "--filter", '{"sql": "amount >"}')
+    assert (refused.returncode, "filter" in refused.stderr) == (1, True)
+    assert run_command(*message, "--filter", "amount >").returncode == 2
+    assert client.try_filter(topic, None, [Message("hello")]) == [{"passes": True}]
+    with pytest.raises(InvalidFilter):
+        client.try_filter(topic, {"binding_keys": ["a"]}, [Message("hello")])
     client.delete_topic(topic)
 
 

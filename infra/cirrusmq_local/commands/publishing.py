@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from cirrusmq_client import Message
+from cirrusmq_client.answers import MatchedMessage
 from cirrusmq_client.batches import split
 from cirrusmq_local.commands import arguments
 from cirrusmq_local.commands.arguments import DATA, Data, Json, Topic, check_single, read_texts
@@ -26,23 +27,35 @@ def match(
     tag: arguments.Tags = None,
     routing_key: RoutingKey = None,
     attribute: arguments.MessageAttributes = None,
+    filter: Annotated[
+        str | None, typer.Option(help="In JSON: show whether this filter lets them pass instead.")
+    ] = None,
     as_json: Json = False,
     data: Data = DATA,
 ) -> None:
-    """Show who would get messages; nothing is published."""
-    attributes = read_texts(attribute)
+    """Show who would get messages, or try a filter on them; nothing is published."""
+    attributes, tried = read_texts(attribute), arguments.read_json("--filter", filter)
     client = connect(data)
     messages = (
         Message(text, tags=tag or (), routing_key=routing_key, attributes=attributes)
         for text in read_bodies(body)
     )
     for batch in split(messages):
-        for matched in client.match(name, batch):
+        told = (
+            client.match(name, batch) if filter is None else client.try_filter(name, tried, batch)
+        )
+        for matched in told:
             if as_json:
                 print_json(matched)
             else:
-                names = [each["name"] for each in matched["subscriptions"]]
-                print(" ".join(names) or "(nobody)", flush=True)
+                print(_told(matched), flush=True)
+
+
+def _told(matched: MatchedMessage) -> str:
+    """Who would get a message, or whether the filter that is tried lets it pass."""
+    if "passes" in matched:
+        return "passes" if matched["passes"] else f"does not pass: {matched['why_not']}"
+    return " ".join(each["name"] for each in matched["subscriptions"]) or "(nobody)"
 
 
 def publish(

@@ -31,6 +31,7 @@ _TRACE_COLUMNS = (
     "last_error",
     "dead_letter_queue",
 )
+_ATTEMPT_COLUMNS = ("subscription", "number", "at", "status", "error")
 _SUBSCRIPTION_COLUMNS = ("name", "protocol", "endpoint", "mode", "state", "last_error")
 
 
@@ -85,7 +86,7 @@ def trace(
     as_json: Json = False,
     data: Data = DATA,
 ) -> None:
-    """Show a published message's state at each subscription."""
+    """Show a published message's state at each subscription, and the attempts at URLs."""
     traced = connect(data).trace(name, message_id, body=body)
     if as_json:
         print_json(traced)
@@ -94,6 +95,13 @@ def trace(
         print_record(traced["message"], as_json)
     rows = [[each.get(column) for column in _TRACE_COLUMNS] for each in traced["deliveries"]]
     print_table(_TRACE_COLUMNS, rows, title=f"{message_id}, sent {traced['sent_at']}")
+    attempts = [
+        [each["subscription"], *(made.get(column) for column in _ATTEMPT_COLUMNS[1:])]
+        for each in traced["deliveries"]
+        for made in each.get("history", [])
+    ]
+    if attempts:
+        print_table(_ATTEMPT_COLUMNS, attempts, title="latest attempts")
 
 
 @topics.command("delete")

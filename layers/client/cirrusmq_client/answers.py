@@ -195,9 +195,16 @@ class MatchedSubscription(TypedDict):
 
 
 class MatchedMessage(TypedDict):
-    """The subscriptions that would get a message; with `atomic: false` it may be an `error`."""
+    """The subscriptions that would get a message; with `atomic: false` it may be an `error`.
+
+    With `filter` whether it passes that one, instead of the subscriptions.
+    """
 
     subscriptions: NotRequired[list[MatchedSubscription]]
+    passes: NotRequired[bool]
+    """whether the filter lets it pass"""
+    why_not: NotRequired[str]
+    """a clause, where it does not"""
     error: NotRequired[Problem]
 
 

@@ -148,8 +148,24 @@ class TopicCalls(Calls):
         return list(reply["messages"])
 
     @driven
+    def try_filter(
+        self, topic: str, filter: Attributes | None, messages: Sequence[Message]
+    ) -> Steps[list[MatchedMessage]]:
+        """Whether a filter would let each of at most 16 messages pass, and why not; nothing is
+        kept.
+
+        InvalidFilter where a subscription could not have it.
+        """
+        body = {"messages": [message.to_json() for message in messages], "filter": filter}
+        reply = yield from self._post_safely(topic_path(topic) + "/match", body)
+        return list(reply["messages"])
+
+    @driven
     def trace(self, topic: str, message_id: str, *, body: bool = False) -> Steps[MessageTrace]:
-        """The delivery state of a published message at each subscription; its body if wanted."""
+        """The delivery state of a published message at each subscription; its body if wanted.
+
+        Of a URL the latest attempts are in `history`, each with its own error.
+        """
         path = f"{topic_path(topic)}/messages/{part(message_id)}"
         return cast(MessageTrace, (yield from self._get(path, body="true" if body else None)))
 

@@ -137,7 +137,8 @@ def publish(
     if not isinstance(request.attempt, UnsetType):
         begun_ms = check_attempt(request.attempt, now_ms, core.clock.scale)
     contents = read_contents(request.messages, core.settings.batch_bytes, most)
-    drafts, refused = _check(core, topic, request, contents)
+    subscriptions = confirmed_subscriptions(core, topic)
+    drafts, refused = check_messages(core, topic, request, contents, subscriptions)
     queues = endpoints(core, drafts.values())
     in_order = any_ordered(drafts.values(), queues, begun_ms)
     publishing = _Publish(
@@ -162,30 +163,18 @@ def publish(
     return [results[place] for place in range(len(request.messages))]
 
 
-def match(
-    core: Core, topic: Topic, request: PublishRequest
-) -> list[tuple[Subscription, ...] | CirrusMQError]:
-    """For each message the subscriptions that get it where it is published now, by name.
-
-    Who gets a message is decided when it is published, by the same code; fan-out follows the
-    record. An `attempt` is checked, and of no effect.
-    """
-    if not isinstance(request.attempt, UnsetType):
-        check_attempt(request.attempt, core.now_ms(), core.clock.scale)
-    drafts, refused = _check(
-        core, topic, request, read_contents(request.messages, core.settings.batch_bytes)
-    )
-    results: dict[int, tuple[Subscription, ...] | CirrusMQError] = {**refused}
-    results |= {place: draft.subscriptions for place, draft in drafts.items()}
-    return [results[place] for place in range(len(request.messages))]
-
-
-def _check(
-    core: Core, topic: Topic, request: PublishRequest, contents: Sequence[Message]
+def check_messages(
+    core: Core,
+    topic: Topic,
+    request: PublishRequest,
+    contents: Sequence[Message],
+    subscriptions: Sequence[Subscription],
 ) -> tuple[dict[int, Draft], dict[int, CirrusMQError]]:
-    """The messages by their places in the request; without `atomic` the errors of others."""
+    """The messages by their places in the request; without `atomic` the errors of others.
+
+    `subscriptions`: those that get them where their filters do not forbid it.
+    """
     routing_keys = read_routing_keys(topic, request)
-    subscriptions = confirmed_subscriptions(core, topic)
     drafts: dict[int, Draft] = {}
     refused: dict[int, CirrusMQError] = {}
     for place, (message, routing_key) in enumerate(zip(contents, routing_keys, strict=True)):

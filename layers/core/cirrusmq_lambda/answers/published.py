@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from cirrusmq.model.half import Half
     from cirrusmq.model.message import Message
     from cirrusmq.publishing.checks import Check
+    from cirrusmq.publishing.matching import Trial
 
 Handle = Annotated[
     str,
@@ -54,9 +55,14 @@ class MatchedSubscription(Body):
 
 
 class MatchedMessage(Body, kw_only=True):
-    """The subscriptions that would get a message; with `atomic: false` it may be an `error`."""
+    """The subscriptions that would get a message; with `atomic: false` it may be an `error`.
+
+    With `filter` whether it passes that one, instead of the subscriptions.
+    """
 
     subscriptions: list[MatchedSubscription] | UnsetType = UNSET
+    passes: Annotated[bool, Meta(description="whether the filter lets it pass")] | UnsetType = UNSET
+    why_not: Annotated[str, Meta(description="a clause, where it does not")] | UnsetType = UNSET
     error: Problem | UnsetType = UNSET
 
     @classmethod
@@ -68,6 +74,11 @@ class MatchedMessage(Body, kw_only=True):
                 for each in subscriptions
             ]
         )
+
+    @classmethod
+    def tried(cls, trial: Trial) -> Self:
+        """The entry of a message on which a filter was tried."""
+        return cls(passes=trial.passes, why_not=trial.why_not or UNSET)
 
 
 class MatchedMessages(Body):

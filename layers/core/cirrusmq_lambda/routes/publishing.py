@@ -1,15 +1,19 @@
 """Publishing to a topic, at once or by half messages that are decided later.
 
-Few calls are about half messages, and cold starts of all others do without their modules.
+Few calls are about half messages or match any, and cold starts of all others do without their
+modules.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TypeVar
 
 import msgspec
 from msgspec import UnsetType
 
 from cirrusmq.base.errors import CirrusMQError
-from cirrusmq.publishing.publish import PublishRequest, match, publish
+from cirrusmq.publishing.publish import PublishRequest, publish
 from cirrusmq_lambda.answers.published import (
     MatchedMessage,
     MatchedMessages,
@@ -23,6 +27,8 @@ from cirrusmq_lambda.http import Request, Route
 from cirrusmq_lambda.problems import describe
 from cirrusmq_lambda.replies import Created, NoContent, Ok
 from cirrusmq_lambda.topic_paths import topic_of
+
+T = TypeVar("T")
 
 
 def publish_messages(request: Request) -> Created[PublishedMessages] | Ok[PublishedMessages]:
@@ -46,14 +52,25 @@ def publish_messages(request: Request) -> Created[PublishedMessages] | Ok[Publis
 
 
 def match_messages(request: Request) -> Ok[MatchedMessages]:
-    """Tell who would get these messages; none is published."""
+    """Tell who would get these messages, or which a filter lets pass; none is published."""
+    from cirrusmq.publishing.matching import MatchRequest, match, try_filter
+
     topic = topic_of(request, "info")
-    body = request.body_with_messages(PublishRequest)
+    body = request.body_with_messages(MatchRequest)
+    if isinstance(body.filter, UnsetType):
+        return _matched(request, match(request.core, topic, body), MatchedMessage.of)
+    trials = try_filter(request.core, topic, body, body.filter)
+    return _matched(request, trials, MatchedMessage.tried)
+
+
+def _matched(
+    request: Request, results: Iterable[T | CirrusMQError], show: Callable[[T], MatchedMessage]
+) -> Ok[MatchedMessages]:
     entries = [
         MatchedMessage(error=describe(each, request.id))
         if isinstance(each, CirrusMQError)
-        else MatchedMessage.of(each)
-        for each in match(request.core, topic, body)
+        else show(each)
+        for each in results
     ]
     return Ok(MatchedMessages(messages=entries))
 

@@ -27,10 +27,8 @@ class SqlFilter:
     def matches(
         self, tags: Sequence[str], routing_key: str, attributes: Mapping[str, str | bytes]
     ) -> bool:
-        # A message without tags has no TAGS: it is NULL, as any absent attribute.
-        seen = {**attributes, TAGS_ATTRIBUTE: Tags.of(tags)} if tags else attributes
         try:
-            return self.value(seen) is True
+            return self.value(seen_by_sql(tags, attributes)) is True
         except EvaluationError:
             return False
 
@@ -43,6 +41,12 @@ class SqlFilter:
 
     def normalized(self) -> dict[str, object]:
         return {"sql": self.sql}
+
+
+def seen_by_sql(tags: Sequence[str], attributes: Attributes) -> Attributes:
+    """The attributes that an expression reads: a message without tags has no TAGS, as any that is
+    absent is NULL."""
+    return {**attributes, TAGS_ATTRIBUTE: Tags.of(tags)} if tags else attributes
 
 
 def sql_filter(sql: object) -> SqlFilter:

@@ -1,0 +1,56 @@
+"""Why a filter holds a message back, in a clause for whoever tries the filter."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from cirrusmq.filters.routing import RoutingFilter
+from cirrusmq.filters.selection import Both, Filter
+from cirrusmq.filters.sql.evaluation import EvaluationError
+from cirrusmq.filters.sql.expression import TAGS_ATTRIBUTE, SqlFilter, seen_by_sql
+from cirrusmq.filters.tags import TagFilter
+
+_MOST_NAMES = 3
+
+
+def why_not(
+    filter: Filter, tags: Sequence[str], routing_key: str, attributes: Mapping[str, str | bytes]
+) -> str | None:
+    """Why a message with these does not pass; None where it does."""
+    if filter.matches(tags, routing_key, attributes):
+        return None
+    if isinstance(filter, Both):
+        other = why_not(filter.other, tags, routing_key, attributes)
+        return other or why_not(filter.sql, tags, routing_key, attributes)
+    if isinstance(filter, TagFilter):
+        return "it has none of the filter's tags" if tags else "it has no tags"
+    if isinstance(filter, RoutingFilter):
+        return "no binding key matches its routing key" if routing_key else "it has no routing key"
+    assert isinstance(filter, SqlFilter)
+    return _why_not_sql(filter, _Attributes(seen_by_sql(tags, attributes)))
+
+
+class _Attributes(dict[str, str | bytes]):
+    """Attributes that note which names were looked for in vain; bytes have no text."""
+
+    def __init__(self, attributes: Mapping[str, str | bytes]) -> None:
+        super().__init__(attributes)
+        self.missing: dict[str, None] = {}
+
+    def get(self, name: str, default: object = None) -> str | bytes | None:  # type: ignore[override]
+        value = super().get(name)
+        if not isinstance(value, str):
+            self.missing[name] = None
+        return value
+
+
+def _why_not_sql(filter: SqlFilter, attributes: _Attributes) -> str:
+    try:
+        value = filter.value(attributes)
+    except EvaluationError:
+        return "sql compares a text that is no number with a number"
+    if value is None:
+        names = ["tags" if name == TAGS_ATTRIBUTE else name for name in attributes.missing]
+        more = ", …" if len(names) > _MOST_NAMES else ""
+        return f"sql is NULL: it has no text for {', '.join(names[:_MOST_NAMES])}{more}"
+    return "sql is FALSE"

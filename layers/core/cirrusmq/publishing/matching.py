@@ -1,0 +1,73 @@
+"""Who would get messages, and which of them a filter would let through: nothing is published."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from cirrusmq.base.errors import CirrusMQError
+from cirrusmq.base.request_token import check_attempt
+from cirrusmq.filters.explanation import why_not
+from cirrusmq.filters.selection import Filter, compile_filter
+from cirrusmq.model.topic import Subscription, Topic
+from cirrusmq.publishing.publish import PublishRequest, check_messages
+from cirrusmq.publishing.recipients import Draft, confirmed_subscriptions
+from cirrusmq.runtime.core import Core
+from cirrusmq.sending.batch import read_contents
+
+
+class MatchRequest(PublishRequest, forbid_unknown_fields=True, frozen=True):
+    """The body of a match: that of a publish, and a filter to try."""
+
+    filter: dict[str, Any] | UnsetType | None = UNSET
+
+
+class Trial(msgspec.Struct, frozen=True):
+    """Whether a filter lets a message pass."""
+
+    passes: bool
+    why_not: str | None
+    """A clause, where it does not."""
+
+
+def match(
+    core: Core, topic: Topic, request: PublishRequest
+) -> list[tuple[Subscription, ...] | CirrusMQError]:
+    """For each message the subscriptions that get it where it is published now, by name.
+
+    Who gets a message is decided when it is published, by the same code; fan-out follows the
+    record. An `attempt` is checked, and of no effect.
+    """
+    drafts = _drafts(core, topic, request, confirmed_subscriptions(core, topic))
+    return [each.subscriptions if isinstance(each, Draft) else each for each in drafts]
+
+
+def try_filter(
+    core: Core, topic: Topic, request: PublishRequest, filter: dict[str, Any] | None
+) -> list[Trial | CirrusMQError]:
+    """For each message whether a subscription with this filter would get it.
+
+    No subscription is read. Raises as creating one does: InvalidFilter, InvalidParameter.
+    """
+    selection = compile_filter(filter, topic.attributes.filter)
+    drafts = _drafts(core, topic, request, [])
+    return [_trial(selection, each) if isinstance(each, Draft) else each for each in drafts]
+
+
+def _drafts(
+    core: Core, topic: Topic, request: PublishRequest, subscriptions: list[Subscription]
+) -> list[Draft | CirrusMQError]:
+    if not isinstance(request.attempt, UnsetType):
+        check_attempt(request.attempt, core.now_ms(), core.clock.scale)
+    contents = read_contents(request.messages, core.settings.batch_bytes)
+    drafts, refused = check_messages(core, topic, request, contents, subscriptions)
+    results: dict[int, Draft | CirrusMQError] = {**refused, **drafts}
+    return [results[place] for place in range(len(request.messages))]
+
+
+def _trial(selection: Filter, draft: Draft) -> Trial:
+    message = draft.message
+    clause = why_not(selection, message.tags, draft.routing_key, message.attributes)
+    return Trial(clause is None, clause)
