@@ -10,7 +10,7 @@ from playwright.sync_api import expect
 from tests.console.conftest import Open
 
 QUEUE_TABS = ("now", "send", "messages", "dead", "attributes", "receivers", "grants", "work")
-TOPIC_TABS = ("subscriptions", "publish", "trace", "log", "attributes", "grants")
+TOPIC_TABS = ("subscriptions", "publish", "filter", "trace", "log", "attributes", "grants")
 PHONE = {"width": 390, "height": 844}
 
 

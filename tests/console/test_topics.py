@@ -73,6 +73,52 @@ def test_who_would_get_a_message_is_seen_before_it_is_published_and_traced(
     assert answer.json()["code"] == "SubscriptionNotFound"
 
 
+def test_a_filter_is_tried_before_a_subscription_has_it(
+    console: Console, service: httpx.Client, name: str
+) -> None:
+    make_topic(service, name)
+    page = console.show(f"topics/{name}/filter")
+    page.get_by_label("Filter", exact=True).fill("paid, new")
+    console.press("Does it pass?")
+    told = page.get_by_role("status")
+    expect(told).to_contain_text("It does not pass: it has no tags")
+    page.get_by_label("Tags, between commas").fill("new")
+    console.press("Does it pass?")
+    expect(told).to_contain_text('It passes{"tags":["paid","new"]}')
+    page.get_by_label("Kind of filter").select_option("sql")
+    page.get_by_label("Filter", exact=True).fill("amount >")
+    console.press("Does it pass?")
+    refused = service.post(
+        f"/topics/{name}/match", json={"messages": [{"body": "x"}], "filter": {"sql": "amount >"}}
+    )
+    expect(told).to_contain_text(f"InvalidFilter (filter): {refused.json()['detail']}")
+
+    console.show(f"topics/{name}")
+    page.locator("summary", has_text="Subscribe").click()
+    page.get_by_label("Name", exact=True).fill("rich")
+    page.get_by_label("protocol").select_option("pull")
+    console.press("Try a filter")
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("Kind of filter").select_option("sql")
+    dialog.get_by_label("Filter", exact=True).fill("amount > 100")
+    dialog.get_by_label("Attributes, name=value").fill("amount=250")
+    console.press("Does it pass?", dialog=True)
+    expect(dialog.get_by_role("status")).to_contain_text("It passes")
+    console.press("Use this filter", dialog=True)
+    console.press("Subscribe")
+    expect(page.get_by_role("row").filter(has_text="rich")).to_contain_text("delivering")
+    made = service.get(f"/topics/{name}/subscriptions/rich").json()
+    assert made["filter"] == {"sql": "amount > 100"}
+
+    routed = f"{name}-routed"
+    make_topic(service, routed, filter="routing_key")
+    console.show(f"topics/{routed}/filter")
+    page.get_by_label("Filter", exact=True).fill("orders.*.paid")
+    page.get_by_label("Routing key").fill("orders.cn.paid")
+    console.press("Does it pass?")
+    expect(told).to_contain_text("It passes")
+
+
 def test_a_url_that_fails_is_first_and_is_retried_paused_and_resumed(
     console: Console, service: httpx.Client, name: str
 ) -> None:
@@ -88,6 +134,9 @@ def test_a_url_that_fails_is_first_and_is_retried_paused_and_resumed(
     failing = page.get_by_role("listitem").filter(has_text="printer")
     expect(failing).to_contain_text("retrying")
     expect(failing).to_contain_text("Last error")
+    attempts = failing.get_by_role("listitem")
+    expect(attempts.first).to_contain_text("attempt 1")
+    expect(attempts.first).to_contain_text("connection")
     waits = "1 s, 2 s, 4 s, 8 s, 16 s, 32 s, 1 min 4 s, 2 min 8 s, 4 min 16 s, 8 min 32 s"
     # A value stays on the line of its unit.
     waits = re.sub(r"(?<!,) ", "\u00a0", waits)

@@ -70,6 +70,15 @@ export function readPairs(text) {
   return Object.fromEntries(pairs);
 }
 
+/** The value of a field in JSON; `name`: of the field that is named where it is none. */
+export function readJson(text, name) {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new Refused(400, { detail: t("form.not_json", { name }), parameter: name });
+  }
+}
+
 /** Words between commas as a list. */
 export function readList(text) {
   return text
@@ -148,13 +157,5 @@ function read(field_, input) {
   if (field_.kind === "boolean") return text === "true";
   if (text === "") return field_.nullable ? null : undefined;
   if (field_.kind === "integer" || field_.kind === "number") return Number(text);
-  if (field_.kind !== "json") return text;
-  try {
-    return JSON.parse(text);
-  } catch {
-    throw new Refused(400, {
-      detail: t("form.not_json", { name: input.name }),
-      parameter: input.name,
-    });
-  }
+  return field_.kind === "json" ? readJson(text, input.name) : text;
 }

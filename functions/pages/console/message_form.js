@@ -4,7 +4,12 @@ import { h } from "./dom.js";
 import { field, readList, readNumber, readPairs } from "./forms.js";
 import { t } from "./i18n.js";
 
-/** `options`: {routed, grouped}: whether it has a routing key, and must have a group. */
+const SAMPLE_BODY = "-";
+
+/**
+ * `options`: {routed, grouped, sample}: whether it has a routing key, must have a group, and has
+ * only what filters look at.
+ */
 export function messageFields(options = {}) {
   const body = field(
     t("body"),
@@ -25,12 +30,21 @@ export function messageFields(options = {}) {
     max: 1_296_000,
   });
   const group = field(t("group"), { name: "group", maxlength: 128, required: options.grouped });
-  const rest = [options.routed ? routing.row : tags.row, delay.row, group.row];
+  const rest = [
+    options.routed ? routing.row : tags.row,
+    ...(options.sample ? [] : [delay.row, group.row]),
+  ];
   return {
-    element: h("div", {}, body.row, h("div", { class: "columns" }, rest), attributes.row),
+    element: h(
+      "div",
+      {},
+      !options.sample && body.row,
+      h("div", { class: "columns" }, rest),
+      attributes.row,
+    ),
     /** The message as the API takes it. */
     read() {
-      const message = { body: body.input.value };
+      const message = { body: options.sample ? SAMPLE_BODY : body.input.value };
       if (options.routed && routing.input.value) message.routing_key = routing.input.value.trim();
       if (!options.routed && tags.input.value.trim()) message.tags = readList(tags.input.value);
       if (attributes.input.value.trim()) message.attributes = readPairs(attributes.input.value);

@@ -156,7 +156,7 @@ export function confirm(title, text, agree) {
   });
 }
 
-/** Show something over the page until it is closed. */
+/** Show something over the page until it is closed; answers the dialog. */
 export function showDialog(title, ...children) {
   const id = newId();
   const dialog = h(
@@ -173,6 +173,7 @@ export function showDialog(title, ...children) {
   dialog.addEventListener("close", () => dialog.remove());
   document.body.append(dialog);
   dialog.showModal();
+  return dialog;
 }
 
 /** A form that searches a listing by the beginning of names, and links to its pages. */

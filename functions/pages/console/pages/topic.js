@@ -10,6 +10,7 @@ import { messageCard } from "../messages.js";
 import { fieldsOf } from "../schema.js";
 import { readStates, statesTable } from "../subscriptions.js";
 import { act, button, confirm, empty, outcome, section, showDialog, tabs, tiles } from "../ui.js";
+import { filterTab, trialButton } from "./topic_filter.js";
 import { publishTab } from "./topic_publish.js";
 import { traceTab } from "./topic_trace.js";
 
@@ -18,6 +19,7 @@ const SECONDS = 10;
 const TABS = {
   subscriptions: subscriptionsTab,
   publish: publishTab,
+  filter: filterTab,
   trace: traceTab,
   log: logTab,
   attributes: attributesTab,
@@ -98,7 +100,7 @@ async function subscriptionsTab(topic, { live }) {
     {},
     figures,
     section(t("subscriptions"), list),
-    h("details", {}, h("summary", {}, t("subscribe")), form),
+    h("details", {}, h("summary", {}, t("subscribe")), form, trialButton(topic, form)),
     deletion(topic),
   );
   return { element, refresh, seconds: SECONDS };

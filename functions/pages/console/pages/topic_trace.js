@@ -78,6 +78,7 @@ function timeline(trace, waits) {
         " ",
         t("trace.attempts", { attempts: number(held.attempts) }),
         held.last_error && h("p", { class: "bad" }, t("last_error"), ": ", held.last_error),
+        attempts(held),
         held.next_attempt_at &&
           h("p", {}, t("next_attempt"), ": ", h("time", {}, time(held.next_attempt_at))),
         waits.get(held.subscription)?.length > 0 &&
@@ -97,4 +98,30 @@ function timeline(trace, waits) {
       ),
     ),
   );
+}
+
+/** The latest attempts at a URL, each with its time and its own error. */
+function attempts(held) {
+  if (!held.history) return null;
+  const values = { shown: number(held.history.length), attempts: number(held.attempts) };
+  return [
+    held.history.length < held.attempts && h("p", { class: "quiet" }, t("trace.latest", values)),
+    h(
+      "ol",
+      { class: "attempts" },
+      held.history.map((made) =>
+        h(
+          "li",
+          {},
+          t("trace.attempt", { number: number(made.number) }),
+          " ",
+          h("time", {}, time(made.at)),
+          " ",
+          made.error
+            ? h("span", { class: "bad" }, made.error)
+            : h("span", { class: "good" }, t("trace.taken", { status: made.status })),
+        ),
+      ),
+    ),
+  ];
 }
