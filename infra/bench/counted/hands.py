@@ -19,6 +19,7 @@ def hands_rows() -> list[tuple[str, float, float]]:
         (f"retry now, each of {WAITING} that fail again", *_retried(500)),
         (f"retry now, each of {WAITING} that are taken", *_retried(204)),
         ("match a message", *_matched()),
+        ("try a filter on it", *_matched(filter={"tags": ["a"]})),
         (f"publish {WAITING} to a URL, and post them", *_posted()),
         (f"publish {WAITING} to it, and post them at its rate of 4 a second", *_posted(rate=4)),
         ("publish to a URL for later, and post it then", *_delayed()),
@@ -186,9 +187,9 @@ def _delayed() -> tuple[float, float]:
     return used
 
 
-def _matched() -> tuple[float, float]:
+def _matched(**more: Any) -> tuple[float, float]:
     _, alice = with_url()
-    body = {"messages": [{"body": "x" * 100}]}
+    body = {"messages": [{"body": "x" * 100}], **more}
     alice.post("/topics/news/match", body)
     return alice.world.units(lambda: _checked(alice, "/topics/news/match", body))
 

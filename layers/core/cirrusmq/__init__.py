@@ -24,6 +24,7 @@ The words that it is written in, and the file that defines each:
     parked          put aside while a reader's key takes no writes   fanout/parking.py
     delivery state  delivering or retrying, and the poster's lease   subscriptions/delivery_state.py
     pace            a subscription's rate, as its poster keeps it    push/pace.py
+    history         the latest posts of a message to its URL         model/post_history.py
     half message    a publish that nobody sees before its commit     model/half.py
     due mark        when a message is posted again                   subscriptions/due_marks.py
     slot            the right to call a source's function            invoking/slots.py
