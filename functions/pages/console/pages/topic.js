@@ -100,7 +100,13 @@ async function subscriptionsTab(topic, { live }) {
     {},
     figures,
     section(t("subscriptions"), list),
-    h("details", {}, h("summary", {}, t("subscribe")), form, trialButton(topic, form)),
+    h(
+      "details",
+      {},
+      h("summary", {}, t("subscribe")),
+      form,
+      h("div", { class: "buttons" }, trialButton(topic, form)),
+    ),
     deletion(topic),
   );
   return { element, refresh, seconds: SECONDS };

@@ -77,7 +77,6 @@ function timeline(trace, waits) {
         badge(translated("delivery", held.state), TONES[held.state]),
         " ",
         t("trace.attempts", { attempts: number(held.attempts) }),
-        held.last_error && h("p", { class: "bad" }, t("last_error"), ": ", held.last_error),
         attempts(held),
         held.next_attempt_at &&
           h("p", {}, t("next_attempt"), ": ", h("time", {}, time(held.next_attempt_at))),
@@ -100,9 +99,10 @@ function timeline(trace, waits) {
   );
 }
 
-/** The latest attempts at a URL, each with its time and its own error. */
+/** The latest attempts at a URL, each with its time and its own error; the last error of old ones. */
 function attempts(held) {
-  if (!held.history) return null;
+  if (!held.history)
+    return held.last_error && h("p", { class: "bad" }, t("last_error"), ": ", held.last_error);
   const values = { shown: number(held.history.length), attempts: number(held.attempts) };
   return [
     held.history.length < held.attempts && h("p", { class: "quiet" }, t("trace.latest", values)),
