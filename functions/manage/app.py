@@ -1,4 +1,4 @@
-"""Queues, receivers, grants, keys, operations, topics, reports, and the service's own pages."""
+"""Queues, receivers, grants, keys, operations, topics, rates, reports, the service's own pages."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from cirrusmq.wiring import bootstrap
 from cirrusmq_lambda import audit
 from cirrusmq_lambda.answers.access import NewKey
 from cirrusmq_lambda.http import Answer, Context, Event, serve
-from cirrusmq_lambda.routes import access, queues, receivers, reports, service, topics
+from cirrusmq_lambda.routes import access, queues, rates, receivers, reports, service, topics
 
 ADMIN = KeyRights(admin=True, manages_keys=True)
-MODULES = (queues, receivers, access, topics, reports, service)
+MODULES = (queues, receivers, access, topics, rates, reports, service)
 ROUTES = {key: route for module in MODULES for key, route in module.ROUTES.items()}
 
 

@@ -16,6 +16,7 @@ from cirrusmq.base.limits import (
     LOG_ENTRIES_DEFAULT,
     PAGE_ENTRIES,
     PAGE_ENTRIES_DEFAULT,
+    RATES_NAMES,
 )
 from cirrusmq.model.invoke import Invoke, InvokeInput
 from cirrusmq.model.queue import QueueAttributes, QueueInput
@@ -56,7 +57,7 @@ _TAGS = {
     "Topics": "Publishing to all who subscribe.",
     "Subscriptions": "Who gets what is published, and how.",
     "Access": "Access keys, and grants between accounts.",
-    "Reports": "Billing and backlog, as the data pipeline finished them.",
+    "Reports": "Rates of the last hour; billing and backlog, as the data pipeline finished them.",
     "Service": "The service itself.",
 }
 _PATH_PARAMETERS = {
@@ -81,6 +82,12 @@ _QUERY_TEXTS = {
     "account": "another account, for an admin key",
     "receiver": "one of the queue's receivers; without it, the queue itself",
     "group": "the message's group, in an ordered or a fair queue: bounds the search to it",
+}
+_QUERY_NAMES = {
+    "queues": "orders,failed",
+    "receivers": "orders/audit",
+    "topics": "news",
+    "subscriptions": "news/printer,news/web",
 }
 _QUERY_TIMES = {"from": "first month's time", "to": "last month's time", "at": "not after this"}
 _MADE: dict[type, type] = {
@@ -261,6 +268,10 @@ def _query(name: str, path: str) -> dict[str, Any]:
         }
     elif name == "body":
         text, schema = "whether to answer the body", {"type": "boolean", "default": False}
+    elif name in _QUERY_NAMES:
+        least, most = RATES_NAMES
+        text = f"names with commas between them, in all lists {least} to {most}"
+        schema = {"type": "string", "examples": [_QUERY_NAMES[name]]}
     elif name in _QUERY_TIMES:
         text, schema = _QUERY_TIMES[name], msgspec.json.schema(Time)
     else:

@@ -52,6 +52,8 @@ class Operation:
     examples: Mapping[str, Any] = field(default_factory=dict)
     """Bodies that are worth trying, by name."""
     query: Sequence[str] = ()
+    asked: Mapping[str, str] = field(default_factory=dict)
+    """A query that is worth trying, of a call that answers nothing without one."""
     problems: Sequence[str] = ()
     """Codes that neither its path nor its having a body tells."""
     needs_key: bool | None = True
@@ -484,6 +486,18 @@ _ACCESS = {
 }
 
 _SERVICE = {
+    "GET /rates": Operation(
+        tag="Reports",
+        summary="Show how many messages came and went in the last hour, every five minutes",
+        query=("queues", "receivers", "topics", "subscriptions"),
+        asked={"queues": "orders,failed", "subscriptions": "news/all"},
+        problems=(
+            "QueueNotFound",
+            "ReceiverNotFound",
+            "TopicNotFound",
+            "SubscriptionNotFound",
+        ),
+    ),
     "GET /reports/billing": Operation(
         tag="Reports",
         summary="Show the account's invoices",

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, TypeAlias
+from urllib.parse import urlencode
 
 from msgspec.structs import replace
 
@@ -78,10 +79,11 @@ class _Stage:
         if route.endswith("half/receive"):
             self._world.clock.pass_seconds(_UNDECIDED_SECONDS)
         path = re.sub(r"{(\w+)}", lambda found: self._name(found[1], call), route)
+        query = urlencode(OPERATIONS[call].asked)
         given = self._meant(body, route)
 
         def make() -> None:
-            replies.append(self._client.call(method, path, given))
+            replies.append(self._client.call(method, path, given, query))
 
         units = self._world.units(make)
         self._world.engine.close()

@@ -627,6 +627,45 @@ class MessageTrace(TypedDict):
     """with `body=true`: as it was published"""
 
 
+class ResourceRates(TypedDict):
+    """Messages of each interval of the last hour, the oldest first; the last interval still runs.
+
+    What a kind of resource does not count is 0: a topic counts `published` alone, and a
+    subscription that hands its messages to a queue, or broadcasts, nothing.
+    """
+
+    kind: Literal["queue", "receiver", "topic", "subscription"]
+    name: str
+    """as the query has it"""
+    sent: list[int]
+    received: list[int]
+    """receipts: a message that comes again is counted again"""
+    deleted: list[int]
+    expired: list[int]
+    dead_lettered: list[int]
+    """moved away from here as dead letters"""
+    published: list[int]
+    delivered: list[int]
+    """came to a receiver or a group, or were taken by a URL"""
+    attempts: list[int]
+    """posts to a URL, those that failed among them"""
+    dropped: list[int]
+    """given up without a dead-letter queue"""
+    rewound: list[int]
+    kept: list[int]
+    """messages that were stored, in any state, at the end of each interval"""
+
+
+class RatesOfLastHour(TypedDict):
+    """Counted by the meter: what happened is here a little later, mostly within a minute."""
+
+    starts_at: str
+    """the beginning of the first interval"""
+    interval_seconds: int
+    rates: list[ResourceRates]
+    """in the order of the query, by kind"""
+
+
 BillingGap = TypedDict("BillingGap", {"from": "str", "to": "str"})
 """A time whose use is in no invoice, for no export shows it."""
 

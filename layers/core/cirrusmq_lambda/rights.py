@@ -69,8 +69,8 @@ OF_ACCOUNT = frozenset(
     {"GET /queues", "GET /topics", "GET /grants", "GET /reports/billing", "GET /reports/backlog"}
 )
 """They tell of everything in the account: `manage` on all is needed."""
-CHECKED_LATER = frozenset({"GET /operations/{id}"})
-"""The route itself checks, when it knows the queue."""
+CHECKED_LATER = frozenset({"GET /operations/{id}", "GET /rates"})
+"""The route itself checks, when it knows the queues and topics."""
 OF_ANY_RIGHT = frozenset({"GET /endpoints"})
 """They tell nothing of the account; a key that may do nothing has no use for them."""
 OF_KEYS = frozenset({"POST /keys", "POST /keys/{id}/rotate", "DELETE /keys/{id}"})
@@ -114,6 +114,11 @@ def check_manages(caller: Caller, queue: str, topic: str = "") -> None:
         caller.require(("manage",), "topics", topic)
     else:
         caller.require(("manage",), "queues", queue)
+
+
+def check_shows(caller: Caller, kind: Kind, ref: str) -> None:
+    """Any right on a queue or topic that the query names."""
+    caller.require(RIGHTS, kind, ref)
 
 
 def _check(caller: Caller, rights: tuple[Right, ...], names: Mapping[str, str]) -> None:

@@ -26,10 +26,18 @@ def topic_of(request: Request, *needs: TopicNeed) -> Topic:
 
 def subscription_of(request: Request, *needs: TopicNeed) -> tuple[Topic, Subscription]:
     """The topic and the subscription in the path."""
-    found = reached(request, "subscribe", *needs)
+    return find_subscription(request, request.path("topic"), request.path("subscription"), *needs)
+
+
+def find_subscription(
+    request: Request, ref: str, name: str, *needs: TopicNeed
+) -> tuple[Topic, Subscription]:
+    """The topic that the caller names `ref`, and its subscription of this name."""
+    found = reach(request.core, request.caller, ref)
+    found.require("subscribe", *needs)
     topic = get_topic(request.core, found.account, found.name)
     try:
-        subscription = get_subscription(request.core, topic, request.path("subscription"))
+        subscription = get_subscription(request.core, topic, name)
     except SubscriptionNotFound:
         found.require("info", "own")  # to others it is as one that they did not make
         raise

@@ -70,6 +70,10 @@ QUEUES_PER_ACCOUNT = 10_000
 RECEIVERS_PER_QUEUE = 100
 PAGE_ENTRIES = (1, 1_000)
 PAGE_ENTRIES_DEFAULT = 100
+RATE_INTERVAL_SECONDS = 300
+RATE_INTERVALS = 12
+RATES_NAMES = (1, 50)
+"""Of a call that reads the rates of several queues, topics, subscriptions and receivers."""
 
 DEDUPLICATION_MS = 5 * 60_000
 ATTEMPT_AGE_MS = 120_000

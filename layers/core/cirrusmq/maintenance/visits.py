@@ -20,7 +20,7 @@ from cirrusmq.maintenance.oldest_message import oldest_ms
 from cirrusmq.model.source import Source
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import Item, key
-from cirrusmq.storage.counters import Counter, CounterPlace, remove_empty, walk
+from cirrusmq.storage.counters import Counter, CounterPlace, remove_empty, remove_past, walk
 from cirrusmq.subscriptions.sources import source_of_resource
 
 SHARE_MS = 2_000
@@ -87,6 +87,8 @@ def _visit(core: Core, counter: Counter, deadline_ms: int) -> int | None:
     """Visit one resource; the send time of the oldest message that waits in it."""
     if counter.empty:
         remove_empty(core, counter.resource_id)
+    elif counter.past:
+        remove_past(core, counter)
     source = source_of_resource(core, counter.resource_id) if counter.holds else None
     if source is None:
         return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from operator import add
 
@@ -23,9 +24,11 @@ from cirrusmq.queues.resources import Resource
 from cirrusmq.runtime.store import Item
 from cirrusmq.storage.counters import Kept
 from cirrusmq.storage.parcels import ARCHIVE, LOG, read_parcel
+from cirrusmq.storage.rates import rate_name
 
 MOST_RESOURCES = 90
-"""A transaction has at most 100 writes: the record, and a counter for each resource."""
+"""A transaction has at most 100 writes: the record, and a counter for each resource, also of those
+that a message came from."""
 
 
 class StreamRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,35 +56,58 @@ class Folded(msgspec.Struct, frozen=True, kw_only=True):
     usage: dict[UsageKey, Usage]
     steps: dict[str, Kept]
     """How much more each resource keeps than before, by its id."""
+    rates: dict[str, Counter[str]]
+    """What to add to the intervals of each resource's last hour, by its id and the attribute."""
+
+
+class _Record(msgspec.Struct, frozen=True):
+    """What one record stands for."""
+
+    resource_id: str
+    step: Kept | None
+    """None where nothing is kept: of a topic's log."""
+    events: list[Event]
+
+    @property
+    def counters(self) -> set[str]:
+        """The resources whose counters change: a message's move is an event of two."""
+        return {self.resource_id, *(event.source_id for event in self.events)}
 
 
 def fold(records: Sequence[StreamRecord], resource_of: Callable[[str], Resource]) -> Folded:
     """Add up a batch; `resource_of` finds a resource by its id."""
-    covered = _within_transaction(records)
     usage: dict[UsageKey, Usage] = {}
     steps: dict[str, Kept] = {}
-    for record in covered:
-        kind, resource_id, _ = record.pk.split("#")
-        if kind == LOG:
-            found = _published(record, resource_id)
-        else:
-            change = _change(record)
-            step = _step(change, archived=kind == ARCHIVE)
-            steps[resource_id] = Kept(*map(add, steps.get(resource_id, Kept()), step))
-            found = iter(()) if kind == ARCHIVE else _billed(change, resource_of(resource_id))
-        for event in found:
+    rates: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    counters: set[str] = set()
+    covered = 0
+    for record in records:
+        read = _read(record, resource_of)
+        counters |= read.counters
+        if len(counters) > MOST_RESOURCES:
+            break
+        covered += 1
+        if read.step is not None:
+            steps[read.resource_id] = Kept(
+                *map(add, steps.get(read.resource_id, Kept()), read.step)
+            )
+            rates[read.resource_id][rate_name("kept", record.time_ms)] += read.step.messages
+        for event in read.events:
             place = UsageKey(event.source_id, event.kind, record.time_ms // 60_000)
             usage[place] = usage.get(place, Usage()).plus(event)
-    return Folded(records=len(covered), usage=usage, steps=steps)
+            rates[event.source_id][rate_name(event.kind, record.time_ms)] += event.messages
+            rates[event.source_id][rate_name("attempts", record.time_ms)] += event.attempts
+    return Folded(records=covered, usage=usage, steps=steps, rates=rates)
 
 
-def _within_transaction(records: Sequence[StreamRecord]) -> Sequence[StreamRecord]:
-    resources: set[str] = set()
-    for number, record in enumerate(records):
-        resources.add(record.pk.split("#")[1])
-        if len(resources) > MOST_RESOURCES:
-            return records[:number]
-    return records
+def _read(record: StreamRecord, resource_of: Callable[[str], Resource]) -> _Record:
+    kind, resource_id, _ = record.pk.split("#")
+    if kind == LOG:
+        return _Record(resource_id, None, list(_published(record, resource_id)))
+    change = _change(record)
+    step = _step(change, archived=kind == ARCHIVE)
+    billed = () if kind == ARCHIVE else _billed(change, resource_of(resource_id))
+    return _Record(resource_id, step, list(billed))
 
 
 def _published(record: StreamRecord, topic_id: str) -> Iterator[Event]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, partial
-from operator import add, sub
+from operator import add
 from typing import Any, NamedTuple, TypeAlias
 
 from cirrusmq.base.errors import Unavailable
@@ -27,6 +27,8 @@ from cirrusmq.storage.shards import shard_key
 RECORD_SECONDS = 40 * 86_400
 _TRIES = 5
 
+_Step: TypeAlias = Mapping[str, int]
+"""What is added to a counter, by its attributes; those that do not change are left out."""
 Resources: TypeAlias = Callable[[str], Resource]
 """Finds a resource by its id."""
 
@@ -81,6 +83,7 @@ def usage_place(event_id: str) -> tuple[str, str]:
 
 def _write(core: Core, event_id: str, folded: Folded, resource_of: Resources) -> None:
     pk, sk = usage_place(event_id)
+    steps = _counted(folded)
     item: Item = {
         **key(pk, sk),
         "records": {
@@ -90,13 +93,13 @@ def _write(core: Core, event_id: str, folded: Folded, resource_of: Resources) ->
                 if any(usage)
             ]
         },
-        "counters": {"M": {source_id: _to_map(step) for source_id, step in folded.steps.items()}},
+        "counters": {"M": {source_id: _to_map(step) for source_id, step in steps.items()}},
         "expires_at": {"N": str(core.now_ms() // 1000 + RECORD_SECONDS)},
     }
     for _ in range(_TRIES):
         old = core.store.get(core.tables.usage, pk, sk)
         try:
-            core.store.transact([_put_record(core, item, old), *_steps(core, folded.steps, old)])
+            core.store.transact([_put_record(core, item, old), *_steps(core, steps, old)])
         except TransactionRefused:
             continue  # another delivery of this batch was faster
         return
@@ -122,18 +125,29 @@ def _put_record(core: Core, item: Item, old: Item | None) -> dict[str, Any]:
     return {"Put": put}
 
 
-def _steps(core: Core, steps: Mapping[str, Kept], old: Item | None) -> Iterator[dict[str, Any]]:
+def _counted(folded: Folded) -> dict[str, _Step]:
+    """What the batch adds to each counter."""
+    steps: dict[str, _Step] = {}
+    for source_id in {**folded.steps, **folded.rates}:
+        step = folded.steps.get(source_id, Kept())._asdict() | folded.rates.get(source_id, {})
+        steps[source_id] = {name: number for name, number in step.items() if number}
+    return {source_id: step for source_id, step in steps.items() if step}
+
+
+def _steps(core: Core, steps: Mapping[str, _Step], old: Item | None) -> Iterator[dict[str, Any]]:
     before = old["counters"]["M"] if old else {}
     for source_id in sorted({*steps, *before}):
-        counted = _from_map(before[source_id]) if source_id in before else Kept()
-        step = Kept(*map(sub, steps.get(source_id, Kept()), counted))
-        if any(step):
+        counted = _from_map(before[source_id]) if source_id in before else {}
+        wanted = steps.get(source_id, {})
+        changes = {name: wanted.get(name, 0) - counted.get(name, 0) for name in {*wanted, *counted}}
+        step = {name: number for name, number in sorted(changes.items()) if number}
+        if step:
             yield change_counter(core, source_id, step, core.now_ms() // 60_000)
 
 
-def _to_map(step: Kept) -> dict[str, Any]:
-    return {"M": {name: {"N": str(number)} for name, number in step._asdict().items()}}
+def _to_map(step: _Step) -> dict[str, Any]:
+    return {"M": {name: {"N": str(number)} for name, number in step.items()}}
 
 
-def _from_map(counted: dict[str, Any]) -> Kept:
-    return Kept(**{name: int(number["N"]) for name, number in counted["M"].items()})
+def _from_map(counted: dict[str, Any]) -> _Step:
+    return {name: int(number["N"]) for name, number in counted["M"].items()}

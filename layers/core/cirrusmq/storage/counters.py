@@ -14,7 +14,7 @@ it stores its messages.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -22,6 +22,7 @@ import msgspec
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.isolation import apart_from_others
 from cirrusmq.runtime.store import ConditionFailed, Item, key
+from cirrusmq.storage.rates import past_rates
 from cirrusmq.storage.shards import shard_key, shard_keys
 
 COUNTERS = "C"
@@ -48,6 +49,8 @@ class Counter(msgspec.Struct, frozen=True):
     """Whether messages may be there: some are counted, or none ever were."""
     empty: bool
     """Whether it is exactly 0, and has been for long."""
+    past: Sequence[str] = ()
+    """Attributes of intervals that nobody reads any more."""
 
 
 class CounterPlace(msgspec.Struct, frozen=True):
@@ -62,25 +65,44 @@ def counter_place(resource_id: str) -> tuple[str, str]:
     return shard_key(COUNTERS, resource_id), resource_id
 
 
-def change_counter(core: Core, resource_id: str, step: Kept, minute: int) -> dict[str, Any]:
-    """A write, for a transaction, that adds to a counter."""
+def change_counter(
+    core: Core, resource_id: str, step: Mapping[str, int], minute: int
+) -> dict[str, Any]:
+    """A write, for a transaction, that adds to a counter; `step` by attribute.
+
+    Those of `Kept` are there afterwards, whether the step has them or not: without them the
+    counter would be one of which nothing is known yet.
+    """
+    numbers = {**dict.fromkeys(Kept._fields, 0), **step}
     return {
         "Update": {
             "TableName": core.tables.usage,
             "Key": key(*counter_place(resource_id)),
-            "UpdateExpression": "ADD #m :m, #b :b, #r :r SET changed = :minute",
-            "ExpressionAttributeNames": dict(zip(("#m", "#b", "#r"), Kept._fields, strict=True)),
+            "UpdateExpression": "ADD "
+            + ", ".join(f"#{name} :{name}" for name in numbers)
+            + " SET changed = :minute",
+            "ExpressionAttributeNames": {f"#{name}": name for name in numbers},
             "ExpressionAttributeValues": {
                 ":minute": {"N": str(minute)},
-                **{f":{name[0]}": {"N": str(number)} for name, number in step._asdict().items()},
+                **{f":{name}": {"N": str(number)} for name, number in numbers.items()},
             },
         }
     }
 
 
+def counter_items(core: Core, resource_ids: Sequence[str]) -> dict[str, Item]:
+    """The counters that exist, as they are stored, by id; half a read unit for each."""
+    found: dict[str, Item] = {}
+    for first in range(0, len(resource_ids), _TOGETHER):
+        places = list(map(counter_place, resource_ids[first : first + _TOGETHER]))
+        items = core.store.get_many(core.tables.usage, places, consistent=False)
+        found |= {resource_id: item for (_, resource_id), item in items.items()}
+    return found
+
+
 def read_kept(core: Core, resource_id: str) -> Kept:
     """The counter of a queue, receiver or subscription, as the meter last left it."""
-    return _kept(core.store.get(core.tables.usage, *counter_place(resource_id)) or {})
+    return kept_in(core.store.get(core.tables.usage, *counter_place(resource_id)) or {})
 
 
 def kept(core: Core, resource_id: str) -> int:
@@ -90,7 +112,7 @@ def kept(core: Core, resource_id: str) -> int:
         item = core.store.get(core.tables.usage, *counter_place(resource_id))
         if item is None:
             note_use(core, resource_id)
-        return _kept(item or {}).messages
+        return kept_in(item or {}).messages
 
     return core.slow_cache.get(("kept", resource_id), load)
 
@@ -117,8 +139,8 @@ def read_counters(core: Core, place: CounterPlace) -> tuple[list[Counter], Count
         "ExpressionAttributeValues": {":pk": {"S": pk}, ":after": {"S": place.after or "!"}},
     }
     items, last, _ = core.store.query(request)
-    minute = core.now_ms() // 60_000
-    found = [_counter(item, minute) for item in items]
+    now_ms = core.now_ms()
+    found = [_counter(item, now_ms) for item in items]
     if last is not None:
         return found, CounterPlace(place.shard, last["sk"]["S"])
     following = place.shard + 1
@@ -152,18 +174,34 @@ def remove_empty(core: Core, resource_id: str) -> None:
         core.store.write("DeleteItem", request)
 
 
-def _counter(item: Item, minute: int) -> Counter:
-    changed = int(item.get("changed", {"N": "0"})["N"])
+def remove_past(core: Core, counter: Counter) -> None:
+    """Remove the counter's intervals that nobody reads any more."""
+    names = {f"#{name}": name for name in counter.past}
+    request = {
+        "TableName": core.tables.usage,
+        "Key": key(*counter_place(counter.resource_id)),
+        "UpdateExpression": "REMOVE " + ", ".join(names),
+        "ConditionExpression": "attribute_exists(pk)",
+        "ExpressionAttributeNames": names,
+    }
+    with contextlib.suppress(ConditionFailed):
+        core.store.write("UpdateItem", request)
+
+
+def _counter(item: Item, now_ms: int) -> Counter:
+    unchanged = now_ms // 60_000 - _number(item, "changed")
     zero = all(_number(item, name) == 0 for name in Kept._fields)
     return Counter(
         resource_id=item["sk"]["S"],
-        kept=_kept(item),
+        kept=kept_in(item),
         holds="messages" not in item or _number(item, "messages") != 0,
-        empty=zero and minute - changed >= _EMPTY_MINUTES,
+        empty=zero and unchanged >= _EMPTY_MINUTES,
+        past=past_rates(item, now_ms),
     )
 
 
-def _kept(item: Item) -> Kept:
+def kept_in(item: Item) -> Kept:
+    """What a counter, as it is stored, has of messages that are kept."""
     return Kept(*(max(0, _number(item, name)) for name in Kept._fields))
 
 

@@ -1,0 +1,83 @@
+"""A resource's last hour, in its counter: how many messages of each kind, by intervals.
+
+The meter adds to the interval of the stream's record, in the write by which it changes the counter.
+An interval is an attribute of its own for each kind, and a counter of a busy queue has at most
+1 KB with them: the write costs what it did without.
+
+    s4711 = 12   12 messages sent in interval 4711     interval: five minutes since the epoch,
+    k4711 = -3   3 messages fewer kept at its end      modulo 10,000 (34 days)
+
+The sweep removes those that are past, several intervals at a time.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+
+from cirrusmq.base.limits import RATE_INTERVAL_SECONDS, RATE_INTERVALS
+from cirrusmq.runtime.store import Item
+
+INTERVAL_MS = RATE_INTERVAL_SECONDS * 1_000
+LETTERS: Mapping[str, str] = {
+    "sent": "s",
+    "received": "r",
+    "deleted": "d",
+    "expired": "e",
+    "dead_lettered": "l",
+    "published": "p",
+    "delivered": "v",
+    "attempts": "a",
+    "dropped": "x",
+    "rewound": "w",
+    "kept": "k",
+}
+"""The first letter of a kind's attributes; `kept` is the change of the messages that are kept."""
+_NAME = re.compile(f"[{''.join(LETTERS.values())}][0-9]{{4}}")
+_WRAP = 10_000
+_SLACK = 6
+"""Intervals that may be past before a write removes them."""
+_REMOVED = 100
+"""Attributes that one write removes: an expression has at most 4 KB."""
+
+
+def rate_name(kind: str, time_ms: int) -> str:
+    """The attribute of a kind and of the interval that has this time."""
+    return _name(kind, time_ms // INTERVAL_MS)
+
+
+def interval_starts(now_ms: int) -> list[int]:
+    """When the intervals of the last hour began, in ms, the one that still runs at the end."""
+    last = now_ms // INTERVAL_MS
+    return [each * INTERVAL_MS for each in range(last + 1 - RATE_INTERVALS, last + 1)]
+
+
+def read_counts(items: Sequence[Item], kind: str, now_ms: int) -> list[int]:
+    """What the counters have of a kind, added up, for each interval of the last hour."""
+    names = [rate_name(kind, start) for start in interval_starts(now_ms)]
+    return [sum(_number(item, name) for item in items) for name in names]
+
+
+def past_rates(names: Iterable[str], now_ms: int) -> list[str]:
+    """Attributes that nobody reads any more: none while there are but a few intervals of them."""
+    last = now_ms // INTERVAL_MS
+    if not any(map(_NAME.fullmatch, set(names) - _names(last, RATE_INTERVALS + _SLACK))):
+        return []
+    past = set(names) - _names(last, RATE_INTERVALS)
+    return sorted(filter(_NAME.fullmatch, past))[:_REMOVED]
+
+
+@lru_cache(maxsize=4)
+def _names(last: int, intervals: int) -> frozenset[str]:
+    """The attributes of so many intervals, and of one more: the clocks of two functions differ."""
+    around = range(last + 1 - intervals, last + 2)
+    return frozenset(_name(kind, interval) for kind in LETTERS for interval in around)
+
+
+def _name(kind: str, interval: int) -> str:
+    return f"{LETTERS[kind]}{interval % _WRAP:04}"
+
+
+def _number(item: Item, name: str) -> int:
+    return int(item[name]["N"]) if name in item else 0

@@ -1,0 +1,57 @@
+"""The last hour of queues, receivers, topics and subscriptions."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, Self, TypeAlias
+
+from msgspec import Meta
+
+from cirrusmq.base.limits import RATE_INTERVALS
+from cirrusmq.metering.rates import Rates
+from cirrusmq_lambda.answers.body import Body, Time
+
+RateKind: TypeAlias = Literal["queue", "receiver", "topic", "subscription"]
+_Numbers = Annotated[list[int], Meta(min_length=RATE_INTERVALS, max_length=RATE_INTERVALS)]
+
+
+class ResourceRates(Body):
+    """Messages of each interval of the last hour, the oldest first; the last interval still runs.
+
+    What a kind of resource does not count is 0: a topic counts `published` alone, and a
+    subscription that hands its messages to a queue, or broadcasts, nothing.
+    """
+
+    kind: RateKind
+    name: Annotated[str, Meta(description="as the query has it")]
+    sent: _Numbers
+    received: Annotated[
+        _Numbers, Meta(description="receipts: a message that comes again is counted again")
+    ]
+    deleted: _Numbers
+    expired: _Numbers
+    dead_lettered: Annotated[_Numbers, Meta(description="moved away from here as dead letters")]
+    published: _Numbers
+    delivered: Annotated[
+        _Numbers, Meta(description="came to a receiver or a group, or were taken by a URL")
+    ]
+    attempts: Annotated[_Numbers, Meta(description="posts to a URL, those that failed among them")]
+    dropped: Annotated[_Numbers, Meta(description="given up without a dead-letter queue")]
+    rewound: _Numbers
+    kept: Annotated[
+        _Numbers,
+        Meta(description="messages that were stored, in any state, at the end of each interval"),
+    ]
+
+    @classmethod
+    def of(cls, kind: RateKind, name: str, rates: Rates) -> Self:
+        """The answer's part for one resource."""
+        happened = {each: list(numbers) for each, numbers in rates.happened.items()}
+        return cls(kind=kind, name=name, kept=list(rates.kept), **happened)
+
+
+class RatesOfLastHour(Body):
+    """Counted by the meter: what happened is here a little later, mostly within a minute."""
+
+    starts_at: Annotated[Time, Meta(description="the beginning of the first interval")]
+    interval_seconds: int
+    rates: Annotated[list[ResourceRates], Meta(description="in the order of the query, by kind")]
