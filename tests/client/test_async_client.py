@@ -111,6 +111,7 @@ def use_everything(client: Any, name: str) -> None:
     client.create_receiver(name, "audit", {"start": "latest"})
     client.show_receiver(name, "audit")
     client.list_receivers(name)
+    client.show_rates(name, Queue(name, receiver="audit"), topics=[])
     client.receive(Queue(name, receiver="audit"), wait_seconds=0)
     client.delete_receiver(name, "audit")
     client.put_grant(name, "partner", "send")

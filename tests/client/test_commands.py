@@ -23,7 +23,7 @@ from standardwebhooks import Webhook
 from tests.forked import Forked
 from tests.stack import COMMAND, environment
 
-from cirrusmq_client import Client, Message, Queue
+from cirrusmq_client import Client, Message, Queue, Subscription
 from cirrusmq_client.errors import InvalidFilter, ReceiverNotFound
 
 SECRET = "whsec_" + base64.b64encode(b"k" * 24).decode()
@@ -95,6 +95,41 @@ def test_topics_are_made_subscribed_to_published_on_and_shown(
     assert topic in run_command("topic", "list", "--prefix", topic).stdout
     assert run_command("topic", "delete", topic, "--yes").returncode == 0
     assert "topic list" in run_command("topic", "show", topic).stderr
+
+
+def test_the_last_hour_of_queues_and_topics_is_shown(
+    run_command: Run, client: Client, new_queue: NewQueue
+) -> None:
+    name, topic = new_queue(), f"t-{uuid.uuid4().hex}"
+    client.create_topic(topic)
+    client.create_subscription(topic, "group", {"protocol": "pull"})
+    client.create_receiver(name, "audit", {"start": "latest"})
+    client.send(name, [Message("one"), Message("two")])
+    client.publish(topic, [Message("three")])
+    client.receive(Subscription(topic, "group"), wait_seconds=10)
+    client.call("POST", "/local/run/meter")
+
+    shown = {
+        "sent": run_command("queue", "rates", name, "--json"),
+        "delivered": run_command("topic", "rates", topic, "--subscription", "group", "--json"),
+        "published": run_command("topic", "rates", topic, "--json"),
+    }
+
+    sums = {kind: _last_hour(done.stdout, kind) for kind, done in shown.items()}
+    assert sums == {"sent": 2, "delivered": 1, "published": 1}
+    lines = run_command("queue", "rates", name).stdout.splitlines()
+    assert [word for word in lines[1].split() if word.isalpha()] == [
+        *("from", "sent", "received", "deleted", "kept"),
+    ]
+    assert len(lines) == 12 + 4
+    of_receiver = run_command("queue", "rates", name, "--receiver", "audit")
+    assert "delivered" in of_receiver.stdout
+    assert "no queue" in run_command("queue", "rates", "nobody").stderr.lower()
+
+
+def _last_hour(printed: str, kind: str) -> int:
+    (rates,) = json.loads(printed)["rates"]
+    return sum(rates[kind])
 
 
 def test_dead_letters_are_exported_as_lines_of_json(

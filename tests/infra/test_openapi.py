@@ -323,6 +323,8 @@ def use_the_rest(call: Checked) -> None:
     assert call("GET", "/reports/backlog").status == 404
     for path in ("/health", "/openapi.json", "/docs/api", "/docs/api/swagger-ui.css", "/endpoints"):
         assert call("GET", path).status == 200
+    read = call("GET", "/rates", query="queues=orders,failed&receivers=orders/audit")
+    assert [each["name"] for each in read.json["rates"]] == ["orders", "failed", "orders/audit"]
     call("DELETE", "/queues/orders/receivers/audit")
     assert call("DELETE", "/queues/failed").status == 409
     call("DELETE", "/queues/orders")

@@ -63,6 +63,7 @@ EXPECTED = {
         "POST /keys/{id}/rotate",
         "GET /reports/billing",
         "GET /reports/backlog",
+        "GET /rates",
         "GET /endpoints",
         "GET /health",
         "GET /openapi.json",

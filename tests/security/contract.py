@@ -86,8 +86,10 @@ class Stage:
     """Of half messages, to be decided."""
 
     def make(self, client: Client, call: Call, names: Mapping[str, str]) -> Reply:
-        """The call with a good body."""
-        return client.call(call.method, call.path(names), self.body(call))
+        """The call with a good body and query."""
+        query = "queues={queue}&topics={topic}" if call.route == "/rates" else ""
+        body = self.body(call)
+        return client.call(call.method, call.path(names), body, query.format_map(names))
 
     def body(self, call: Call) -> Any:
         """A body that the call takes; None where it takes none."""

@@ -94,6 +94,8 @@ CALLERS_OWN = {
     "GET /reports/billing", "GET /reports/backlog", "GET /endpoints",
 }  # fmt: skip
 """No name in the path: they speak of the key's account alone."""
+IN_QUERY = {"GET /rates": READERS}
+"""Calls whose query names the queues and topics -> permissions on each that are enough."""
 BY_ID = {
     "GET /operations/{id}": "OperationNotFound",
     "DELETE /keys/{id}": "KeyNotFound",
@@ -155,7 +157,7 @@ def test_it_is_decided_for_every_route_who_may_call_it() -> None:
     assert {str(call) for call in OF_TOPICS} == set(MAY_ON_TOPIC)
     assert {str(call) for call in CALLS if not call.needs_key} == OPEN | WITH_A_TOKEN
     rest = {str(call) for call in CALLS} - {str(call) for call in [*OF_QUEUES, *OF_TOPICS]}
-    assert rest == OPEN | CALLERS_OWN | set(BY_ID)
+    assert rest == OPEN | CALLERS_OWN | set(IN_QUERY) | set(BY_ID)
 
 
 @pytest.mark.parametrize("call", CALLS, ids=str)
@@ -342,6 +344,24 @@ def test_another_accounts_ids_are_not_found(stage: Stage, call: Call) -> None:
 
     assert (reply.status, reply.code) == (404, BY_ID[str(call)])
     assert stage.everything() == before
+
+
+@pytest.mark.parametrize(
+    ("path", "kind", "permissions"),
+    [("/queues/orders", "queues", PERMISSIONS), ("/topics/news", "topics", TOPIC_PERMISSIONS)],
+)
+@pytest.mark.parametrize("call", sorted(IN_QUERY))
+def test_what_a_query_names_needs_a_permission_on_each(
+    granted: Granted, call: str, path: str, kind: str, permissions: tuple[str, ...]
+) -> None:
+    method, _, route = call.partition(" ")
+    name, other = path.rpartition("/")[2], {"queues": "failed", "topics": "nothing"}[kind]
+    for permission in permissions:
+        caller = granted(path, permission).foreigner
+        reply = caller.call(method, route, None, f"{kind}=alice:{name}")
+        assert reply.status == (200 if permission in IN_QUERY[call] else 403), permission
+        both = caller.call(method, route, None, f"{kind}=alice:{name},alice:{other}")
+        assert both.code == "Forbidden"
 
 
 @pytest.mark.parametrize("call", [call for call in CALLS if str(call) in CALLERS_OWN], ids=str)

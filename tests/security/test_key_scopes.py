@@ -62,6 +62,7 @@ NEEDS: dict[str, set[str]] = {
         for work in ("confirm", "secret", "pause", "resume", "retry", "rewind")
     },
     "GET /operations/{id}": {"manage"},
+    "GET /rates": {"send", "receive", "manage"},
 }
 """Call of a queue or topic -> the rights of which one on it is enough."""
 OF_ACCOUNT = {"GET /queues", "GET /topics", "GET /grants"} | {

@@ -23,6 +23,7 @@ from cirrusmq_local.commands import (
     publishing,
     queue_work,
     queues,
+    rates,
     receivers,
     reports,
     secret,
@@ -43,10 +44,16 @@ from cirrusmq_local.commands.tailing import tail
 END_SECONDS = 15.0
 
 queue = typer.Typer(no_args_is_help=True, help="Make, show and change queues.")
-for part in (queues.queues, queue_work.work, receivers.receivers, grants.of_queues):
+for part in (
+    *(queues.queues, queue_work.work, receivers.receivers),
+    *(rates.of_queues, grants.of_queues),
+):
     queue.add_typer(part)
 topic = typer.Typer(no_args_is_help=True, help="Make, show and change topics.")
-for part in (topics.topics, subscriptions.subscriptions, publishing.matching, grants.of_topics):
+for part in (
+    *(topics.topics, subscriptions.subscriptions, publishing.matching),
+    *(rates.of_topics, grants.of_topics),
+):
     topic.add_typer(part)
 app = typer.Typer(
     name="cirrusmq",
