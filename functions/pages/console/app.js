@@ -2,7 +2,6 @@
 
 import { Refused, Unreachable, isOfCall, keyId, signOut } from "./api.js";
 import { h, replace } from "./dom.js";
-import { forget } from "./history.js";
 import { LANGUAGES, choose, currentLanguage, t } from "./i18n.js";
 import { Live } from "./live.js";
 import { keysPage } from "./pages/keys.js";
@@ -15,6 +14,7 @@ import { signInPage } from "./pages/sign_in.js";
 import { subscriptionPage } from "./pages/subscription.js";
 import { topicPage } from "./pages/topic.js";
 import { topicsPage } from "./pages/topics.js";
+import { forget } from "./rates.js";
 import { button, refusal } from "./ui.js";
 
 const PAGES = {

@@ -3,10 +3,9 @@
 import { Refused, each, get, subscriptionPath, topicPath } from "./api.js";
 import { h } from "./dom.js";
 import { duration, number, time } from "./format.js";
-import { remember } from "./history.js";
 import { t, translated } from "./i18n.js";
+import { hourHead, hourLine } from "./rates.js";
 import { badge, table } from "./ui.js";
-import { sparkline } from "./charts.js";
 
 const TONES = { delivering: "good", retrying: "bad", unconfirmed: "waiting", paused: "waiting" };
 
@@ -39,8 +38,13 @@ export function stateBadge(state) {
   return badge(translated("state", state), TONES[state] ?? "");
 }
 
-/** A table of subscriptions. */
-export function statesTable(caption, states) {
+/** The names of those subscriptions that keep messages, as rates are asked for. */
+export function namesOf(states) {
+  return states.filter((held) => held.counts).map((held) => `${held.topic}/${held.name}`);
+}
+
+/** A table of subscriptions; `hours` gives the last hour of those that keep messages. */
+export function statesTable(caption, states, hours) {
   return table(
     caption,
     [
@@ -58,7 +62,10 @@ export function statesTable(caption, states) {
       { head: t("backlog"), number: true, cell: (held) => number(held.counts?.active) },
       { head: t("in_flight"), number: true, cell: (held) => number(held.counts?.inactive) },
       { head: t("oldest"), number: true, cell: (held) => duration(held.oldest_active_age_seconds) },
-      { head: t("last_hour"), cell: backlogLine },
+      ...["delivered", "kept"].map((kind) => ({
+        head: hourHead(kind),
+        cell: (held) => hourLine(hours("subscription", `${held.topic}/${held.name}`), kind),
+      })),
       { head: t("next_attempt"), cell: (held) => time(held.next_attempt_at) },
       { head: t("last_error"), cell: (held) => held.last_error ?? "" },
     ],
@@ -69,16 +76,6 @@ export function statesTable(caption, states) {
 function nameLink(held) {
   const to = `#/subscriptions/${encodeURIComponent(held.topic)}/${encodeURIComponent(held.name)}`;
   return h("a", { href: to }, `${held.topic} / ${held.name}`);
-}
-
-function backlogLine(held) {
-  if (!held.counts) return "";
-  const waiting = held.counts.active + held.counts.inactive + held.counts.delayed;
-  const series = remember(`subscription ${held.id}`, waiting).map(([, value]) => value);
-  return sparkline(
-    series,
-    t("sparkline", { least: Math.min(...series), most: Math.max(...series) }),
-  );
 }
 
 function rank(held) {

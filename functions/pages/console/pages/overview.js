@@ -1,13 +1,12 @@
 // All queues, a page of them at a time, and the first topics; what is failing is first.
 
 import { Refused, call, each, get, queuePath } from "../api.js";
-import { sparkline } from "../charts.js";
 import { h, replace } from "../dom.js";
 import { field } from "../forms.js";
 import { duration, number } from "../format.js";
-import { remember } from "../history.js";
 import { t } from "../i18n.js";
-import { readStates, statesTable } from "../subscriptions.js";
+import { hourHead, hourLine, lastHours } from "../rates.js";
+import { namesOf, readStates, statesTable } from "../subscriptions.js";
 import { act, badge, empty, nothing, outcome, pager, section, table, tiles } from "../ui.js";
 
 const QUEUES = 25;
@@ -32,17 +31,16 @@ export async function overviewPage({ query }) {
         SUBSCRIPTIONS,
       ),
     ]);
+    const there = shown.filter((queue) => !(queue instanceof Refused));
+    const hours = await lastHours({
+      queues: there.map((queue) => queue.name),
+      subscriptions: namesOf(states),
+    });
     if (!search.contains(document.activeElement))
       replace(search, pager("/overview", query, page.cursor));
     queues.removeAttribute("aria-busy");
-    replace(
-      queues,
-      drawQueues(
-        shown.filter((queue) => !(queue instanceof Refused)),
-        prefix,
-      ),
-    );
-    replace(topics, drawTopics(states, listed, left, prefix));
+    replace(queues, drawQueues(there, hours, prefix));
+    replace(topics, drawTopics(states, hours, listed, left, prefix));
   };
   const element = h(
     "div",
@@ -58,7 +56,7 @@ function skeleton() {
   return Array.from({ length: 6 }, () => h("div", { class: "skeleton" }));
 }
 
-function drawQueues(queues, prefix) {
+function drawQueues(queues, hours, prefix) {
   if (!queues.length) return nothing(prefix, t("queues.none"), "cirrusmq queue create orders");
   const dead = new Set(queues.map((queue) => queue.dead_letter?.queue));
   const failing = (queue) => dead.has(queue.name) && queue.counts.active > 0;
@@ -96,32 +94,24 @@ function drawQueues(queues, prefix) {
           number: true,
           cell: (queue) => duration(queue.counts.oldest_active_age_seconds),
         },
-        { head: t("last_hour"), cell: backlogLine },
+        ...["sent", "kept"].map((kind) => ({
+          head: hourHead(kind),
+          cell: (queue) => hourLine(hours("queue", queue.name), kind),
+        })),
       ],
       queues,
     ),
   ];
 }
 
-function backlogLine(queue) {
-  const { active, inactive, delayed } = queue.counts;
-  const series = remember(`queue ${queue.id}`, active + inactive + delayed).map(
-    ([, value]) => value,
-  );
-  return sparkline(
-    series,
-    t("sparkline", { least: Math.min(...series), most: Math.max(...series) }),
-  );
-}
-
-function drawTopics(states, listed, left, prefix) {
+function drawTopics(states, hours, listed, left, prefix) {
   if (!listed.topics.length) {
     return nothing(prefix, t("topics.none"), "cirrusmq topic create news");
   }
   const more = listed.cursor || left > 0;
   return [
     states.length
-      ? statesTable(t("subscriptions"), states)
+      ? statesTable(t("subscriptions"), states, hours)
       : empty(
           t("subscriptions.none"),
           "cirrusmq subscribe news printer --url https://example.com/",

@@ -1,12 +1,11 @@
 // One queue: its figures now, and a tab for each kind of work.
 
 import { call, get, listAll, queuePath } from "../api.js";
-import { counts, legend } from "../charts.js";
 import { h, replace } from "../dom.js";
 import { attributesForm } from "../forms.js";
 import { duration, number, plain, time } from "../format.js";
-import { remember } from "../history.js";
 import { t } from "../i18n.js";
+import { drawHour, lastHours } from "../rates.js";
 import { fieldsOf } from "../schema.js";
 import { button, confirm, facts, section, tabs, tiles } from "../ui.js";
 import { deadLettersTab } from "./queue_dead_letters.js";
@@ -17,7 +16,7 @@ import { workTab } from "./queue_work.js";
 import { grantsPanel } from "../grants.js";
 
 const SECONDS = 5;
-const STATES = ["active", "inactive", "delayed"];
+const RATES = ["sent", "received", "deleted"];
 const TABS = {
   now: nowTab,
   send: sendTab,
@@ -45,7 +44,10 @@ async function nowTab(queue) {
   const drawn = h("div");
   const told = h("div");
   const refresh = async () => {
-    const read = await get(queuePath(queue.name));
+    const [read, hours] = await Promise.all([
+      get(queuePath(queue.name)),
+      lastHours({ queues: [queue.name] }),
+    ]);
     const held = read.counts;
     replace(
       figures,
@@ -57,18 +59,7 @@ async function nowTab(queue) {
         [t("oldest"), duration(held.oldest_active_age_seconds)],
       ]),
     );
-    const series = Object.fromEntries(
-      STATES.map((state) => [
-        t(`counts.${state}`),
-        remember(`queue ${read.id} ${state}`, held[state]),
-      ]),
-    );
-    replace(
-      drawn,
-      h("p", { class: "quiet" }, legend(Object.keys(series))),
-      counts(t("counts.title"), series),
-      h("p", { class: "quiet" }, t("counts.seen_here")),
-    );
+    replace(drawn, drawHour(hours("queue", queue.name), RATES));
     replace(told, summary(read));
   };
   const element = h(

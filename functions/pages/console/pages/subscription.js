@@ -6,9 +6,10 @@ import { attributesForm, field } from "../forms.js";
 import { duration, number, plain, time } from "../format.js";
 import { t } from "../i18n.js";
 import { follow } from "../progress.js";
+import { drawHour, lastHours } from "../rates.js";
 import { retryButtons, retryFigures } from "../retry_actions.js";
 import { fieldsOf } from "../schema.js";
-import { stateBadge } from "../subscriptions.js";
+import { namesOf, stateBadge } from "../subscriptions.js";
 import { act, button, confirm, facts, outcome, section, showDialog, tiles } from "../ui.js";
 import { receiving } from "./queue_messages.js";
 
@@ -21,17 +22,25 @@ const SHOWN_ABOVE = [
   "next_attempt_at",
   "last_error",
 ];
+const OF_URL = ["delivered", "attempts"];
+const OF_GROUP = ["delivered", "received", "deleted"];
 const FIXED = ["protocol", "endpoint", "mode", "ordered", "start"];
 
 export async function subscriptionPage({ parts, live }) {
   const [topic, name] = parts;
   const first = await get(path(topic, name));
   const place = outcome();
+  const kinds = first.protocol === "http" ? OF_URL : OF_GROUP;
   const figures = h("div");
+  const drawn = h("div");
   const buttons = h("div");
   const told = h("div");
   const refresh = async () => {
-    const held = await get(path(topic, name));
+    const [held, hours] = await Promise.all([
+      get(path(topic, name)),
+      lastHours({ subscriptions: namesOf([first]) }),
+    ]);
+    replace(drawn, drawHour(hours("subscription", `${topic}/${name}`), kinds));
     replace(
       figures,
       tiles([
@@ -60,6 +69,7 @@ export async function subscriptionPage({ parts, live }) {
     {},
     h("p", {}, h("a", { href: `#/topics/${encodeURIComponent(topic)}` }, topic)),
     section(t("subscription.delivery"), figures, buttons, place.element),
+    first.counts && section(t("counts.title"), drawn),
     pulls && section(t("receive"), receiving(path(topic, name, "/messages"), [""])),
     pulls && rewinding(topic, name),
     section(t("queue.summary"), told),

@@ -7,8 +7,9 @@ import { number } from "../format.js";
 import { grantsPanel } from "../grants.js";
 import { t } from "../i18n.js";
 import { messageCard } from "../messages.js";
+import { drawHour, lastHours } from "../rates.js";
 import { fieldsOf } from "../schema.js";
-import { readStates, statesTable } from "../subscriptions.js";
+import { namesOf, readStates, statesTable } from "../subscriptions.js";
 import { act, button, confirm, empty, outcome, section, showDialog, tabs, tiles } from "../ui.js";
 import { filterTab, trialButton } from "./topic_filter.js";
 import { publishTab } from "./topic_publish.js";
@@ -45,12 +46,15 @@ export async function topicPage(place) {
 
 async function subscriptionsTab(topic, { live }) {
   const figures = h("div");
+  const drawn = h("div");
   const list = h("div");
   const refresh = async () => {
     const [read, { states }] = await Promise.all([
       get(topicPath(topic.name)),
       readStates([topic.name], MOST),
     ]);
+    const hours = await lastHours({ topics: [topic.name], subscriptions: namesOf(states) });
+    replace(drawn, drawHour(hours("topic", topic.name), ["published"]));
     replace(
       figures,
       tiles([
@@ -61,7 +65,7 @@ async function subscriptionsTab(topic, { live }) {
     replace(
       list,
       states.length
-        ? statesTable(t("subscriptions"), states)
+        ? statesTable(t("subscriptions"), states, hours)
         : empty(
             t("subscriptions.none"),
             `cirrusmq subscribe ${topic.name} printer --url https://example.com/`,
@@ -107,6 +111,7 @@ async function subscriptionsTab(topic, { live }) {
       form,
       h("div", { class: "buttons" }, trialButton(topic, form)),
     ),
+    section(t("counts.title"), drawn),
     deletion(topic),
   );
   return { element, refresh, seconds: SECONDS };

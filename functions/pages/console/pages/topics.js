@@ -4,7 +4,8 @@ import { call, topicPath } from "../api.js";
 import { h, replace } from "../dom.js";
 import { field } from "../forms.js";
 import { t } from "../i18n.js";
-import { readTopics, statesTable } from "../subscriptions.js";
+import { hourHead, hourLine, lastHours } from "../rates.js";
+import { namesOf, readTopics, statesTable } from "../subscriptions.js";
 import { act, nothing, outcome, pager, section, table } from "../ui.js";
 
 const TOPICS = 25;
@@ -17,18 +18,22 @@ export async function topicsPage({ query }) {
   const subscriptions = h("div");
   const refresh = async () => {
     const { page, states, left } = await readTopics(query, TOPICS, SUBSCRIPTIONS);
+    const hours = await lastHours({
+      topics: page.topics.map((topic) => topic.name),
+      subscriptions: namesOf(states),
+    });
     if (!search.contains(document.activeElement))
       replace(search, pager("/topics", query, page.cursor));
     replace(
       topics,
       page.topics.length
-        ? topicsTable(page.topics)
+        ? topicsTable(page.topics, hours)
         : nothing(query.get("prefix"), t("topics.none"), "cirrusmq topic create news"),
     );
     replace(
       subscriptions,
       states.length
-        ? statesTable(t("subscriptions"), states)
+        ? statesTable(t("subscriptions"), states, hours)
         : h("p", { class: "quiet" }, t("subscriptions.none")),
       left > 0 && h("p", { class: "quiet" }, t("subscriptions.left", { left })),
     );
@@ -43,7 +48,7 @@ export async function topicsPage({ query }) {
   return { title: t("nav.topics"), element, refresh, seconds: SECONDS };
 }
 
-function topicsTable(topics) {
+function topicsTable(topics, hours) {
   return table(
     t("nav.topics"),
     [
@@ -53,6 +58,10 @@ function topicsTable(topics) {
       },
       { head: t("filter_kind"), cell: (topic) => topic.filter },
       { head: t("partitions"), number: true, cell: (topic) => topic.partitions },
+      {
+        head: hourHead("published"),
+        cell: (topic) => hourLine(hours("topic", topic.name), "published"),
+      },
       { head: t("description"), cell: (topic) => topic.description ?? "" },
     ],
     topics,

@@ -1,0 +1,98 @@
+"""The last hour of queues, topics and subscriptions, as the console draws what the service counted."""
+
+from __future__ import annotations
+
+import httpx
+import pytest
+from playwright.sync_api import Page, expect
+from tests.console.browsing import Console
+from tests.console.test_queues import make_queue, receive, send
+
+
+@pytest.fixture
+def counted(service: httpx.Client, name: str) -> str:
+    """A queue and a topic of this name, with a group: five messages sent, two deleted."""
+    make_queue(service, name)
+    topic = f"/topics/{name}"
+    assert service.put(topic).status_code == 201
+    made = service.put(f"{topic}/subscriptions/group", json={"protocol": "pull"})
+    assert made.status_code == 201
+    send(service, name, *({"body": str(number)} for number in range(5)))
+    receipts = [message["receipt"] for message in receive(service, name)][:2]
+    assert service.post(f"/queues/{name}/messages/delete", json={"receipts": receipts}).is_success
+    assert service.post(f"{topic}/messages", json={"messages": [{"body": "x"}] * 3}).is_success
+    group = f"{topic}/subscriptions/group/messages/receive"
+    assert service.post(group, json={"wait_seconds": 20}).json()["messages"]
+    assert service.post("/local/run/meter").is_success
+    return name
+
+
+def line(page: Page, what: str) -> list[int]:
+    """The numbers of a small line, as they are read aloud."""
+    label = page.get_by_role("img", name=f"{what}, every five minutes: ").get_attribute(
+        "aria-label"
+    )
+    assert label is not None
+    return [int(number) for number in label.partition(": ")[2].split(", ")]
+
+
+def test_a_tab_that_has_just_been_opened_shows_what_the_service_counted(
+    console: Console, counted: str
+) -> None:
+    page = console.show(f"overview?prefix={counted}")
+    row = page.get_by_role("row").filter(has=page.get_by_role("rowheader", name=counted))
+    expect(row.first.locator(".rate")).to_have_text("5")
+    assert sum(line(page, "Sent")) == 5
+    assert sum(line(page, "Delivered")) == 3
+
+    page = console.show(f"topics?prefix={counted}")
+    assert sum(line(page, "Published")) == 3
+
+
+@pytest.mark.parametrize(
+    ("place", "lines"),
+    [
+        ("queues/{}", ["Sent", "Received", "Deleted"]),
+        ("subscriptions/{}/group", ["Delivered", "Received", "Deleted"]),
+        ("topics/{}", ["Published"]),
+    ],
+)
+def test_a_page_draws_a_line_for_each_kind_and_what_is_kept(
+    console: Console, counted: str, place: str, lines: list[str]
+) -> None:
+    page = console.show(place.format(counted))
+    hour = page.locator("section").filter(has=page.get_by_role("heading", name="The last hour"))
+    expect(hour.get_by_role("img", name="The last hour").locator("polyline")).to_have_count(
+        len(lines)
+    )
+    for each in lines:
+        expect(hour).to_contain_text(each)
+    expect(hour.get_by_role("img", name="Kept")).to_have_count(0 if lines == ["Published"] else 1)
+    assert console.findings() == []
+
+
+def test_rates_are_read_once_a_minute_however_often_the_figures_are(
+    console: Console, counted: str
+) -> None:
+    read: list[str] = []
+    console.page.on("request", lambda request: read.append(request.url))
+    page = console.show(f"queues/{counted}")
+    expect(page.get_by_role("img", name="Kept")).to_be_visible()
+    for _ in range(3):
+        console.press("Pause")
+        with page.expect_response(f"**/queues/{counted}"):
+            console.press("Resume")
+    assert len([url for url in read if "/rates" in url]) == 1
+
+
+def test_what_was_deleted_meanwhile_takes_no_page_down(
+    console: Console, service: httpx.Client, counted: str
+) -> None:
+    page = console.page
+    page.route(
+        "**/rates?*",
+        lambda route: route.fulfill(status=404, json={"code": "QueueNotFound", "detail": "gone"}),
+    )
+    console.show(f"overview?prefix={counted}")
+    expect(page.get_by_role("rowheader", name=counted).first).to_be_visible()
+    expect(page.get_by_text("gone")).to_have_count(0)
