@@ -1,4 +1,4 @@
-"""The last hour of queues, topics and subscriptions, as the console draws what the service counted."""
+"""The last hour, as the console draws what the service counted."""
 
 from __future__ import annotations
 
