@@ -31,6 +31,7 @@ def test_the_page_tells_what_its_calls_read() -> None:
     client.put("/topics/news/subscriptions/readers", {"protocol": "pull"})
     published = client.post("/topics/news/messages", {"messages": [{"body": "x"}]}).json
     world.settle()
+    queues = ",".join(f"queue-{number}" for number in range(25))
     trace = f"/topics/news/messages/{published['messages'][0]['id']}"
     calls = {
         "25 queues by name": ("/queues", "limit=25"),
@@ -41,6 +42,7 @@ def test_the_page_tells_what_its_calls_read() -> None:
         "one group, with its state": ("/topics/news/subscriptions/readers", ""),
         "one topic with its counts": ("/topics/news", ""),
         "a trace": (trace, "body=true"),
+        "the last hour of 25 queues": ("/rates", f"queues={queues}"),
     }
     found = {}
     for name, (path, query) in calls.items():
