@@ -16,6 +16,7 @@ from cirrusmq.publishing.records import make_header
 from cirrusmq.queues.resources import Resource
 from cirrusmq.storage.counters import Kept
 from cirrusmq.storage.parcels import archive_item, log_item, parcel_item
+from cirrusmq.storage.rates import rate_name
 
 MINUTE = NOW_MS // 60_000
 RESOURCES = {
@@ -121,6 +122,30 @@ def test_a_batch_ends_before_it_has_more_resources_than_a_transaction_can_count(
     result = fold([*within, of(MOST_RESOURCES), of(0)], lambda _: resource)
     assert result.records == 2 * MOST_RESOURCES
     assert f"source{MOST_RESOURCES}" not in result.steps
+
+
+def test_what_happens_is_added_to_its_interval_and_what_is_kept_as_well() -> None:
+    sent = change(None, parcel(2))
+    later = change(parcel(2), parcel(2, receives=(1, 1)), NOW_MS + 300_000)
+    rates = fold([sent, sent, later], RESOURCES.__getitem__).rates
+    assert {name: number for name, number in rates["queue"].items() if number} == {
+        rate_name("sent", NOW_MS): 4,
+        rate_name("kept", NOW_MS): 4,
+        rate_name("received", NOW_MS + 300_000): 2,
+    }
+
+
+def test_where_a_message_came_from_takes_part_in_the_transaction() -> None:
+    """A dead letter's arrival is counted where it was: a counter of that one changes, too."""
+
+    def moved(number: int) -> StreamRecord:
+        letter = {"source_queue": "orders"}
+        return change(None, parcel(1, moved_from=f"from{number}", dead_letter=letter))
+
+    resource = Resource("alice", "queue", "orders")
+    result = fold([moved(number) for number in range(MOST_RESOURCES)], lambda _: resource)
+    assert result.records == MOST_RESOURCES - 1
+    assert len({*result.steps, *result.rates}) == MOST_RESOURCES
 
 
 def test_one_event_more_is_added_with_its_sign() -> None:
