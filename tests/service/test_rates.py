@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.service.conftest import MakeQueue, TestQueue, to_ms
+from tests.service.conftest import MakeQueue, TestQueue, to_ms, usage
 from tests.service.topics import TestTopic
 
 from cirrusmq.base.timestamps import format_time
+from cirrusmq.storage.counters import change_counter
+from cirrusmq.storage.rates import rate_name
 from cirrusmq_local.testing import Client, World
 
 FIVE_MINUTES = 300
@@ -102,6 +104,29 @@ def test_a_batch_that_the_stream_repeats_shorter_and_in_parts_counts_once(
     ]
 
 
+def test_of_a_meter_that_is_stopped_rates_are_missing_and_nothing_else_is(
+    world: World, alice: Client, queue: TestQueue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    queue.send("a")
+    queue.delete(*queue.receive())
+    execute = world.engine.execute
+
+    def stopped(operation: str, request: Any) -> Any:
+        if operation == "UpdateItem" and "changed = :minute" in str(request):
+            raise EOFError
+        return execute(operation, request)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(world.engine, "execute", stopped)
+        world.run_stream("meter")
+    world.settle()
+    assert usage(world) == {f"queue:orders {kind}": 1 for kind in ("sent", "received", "deleted")}
+    assert rates(alice, queues="orders") == [{}]
+    queue.send("b")
+    world.settle()
+    assert rates(alice, queues="orders") == [{"sent": at_end(1), "kept": at_end(1)}]
+
+
 def test_what_is_metered_late_is_in_its_own_interval(
     world: World, alice: Client, queue: TestQueue
 ) -> None:
@@ -178,31 +203,33 @@ def test_a_rewound_group_has_what_it_had_before(world: World, alice: Client) -> 
     assert shown["delivered"][-2] == 2
 
 
-def test_no_interval_is_less_than_nothing(
-    world: World, alice: Client, queue: TestQueue, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from cirrusmq.storage.counters import change_counter
-    from cirrusmq.storage.rates import rate_name
-
+def test_no_interval_is_less_than_nothing(world: World, alice: Client, queue: TestQueue) -> None:
     resource, now_ms = queue.show()["id"], world.clock.now_ms()
     taken_back = {rate_name("received", now_ms): -1, rate_name("kept", now_ms): 5}
-    world.core.store.transact([change_counter(world.core, resource, taken_back, now_ms // 60_000)])
+    change = change_counter(world.core, resource, taken_back, now_ms // 60_000)
+    world.core.store.write("UpdateItem", change)
     assert rates(alice, queues="orders") == [{}]
 
 
 class TestCosts:
-    def test_counting_by_intervals_costs_the_meter_no_unit_more(
+    def test_counting_what_is_kept_costs_no_unit_more_with_a_full_hour(
         self, world: World, queue: TestQueue
     ) -> None:
         """A record and a counter, of at most 1 KB each, in a transaction: two units each."""
         for _ in range(14 * 4):
             queue.send(*"ab")
             queue.delete(*queue.receive()[:1])
-            units = world.write_units(lambda: world.run_stream("meter"))
-            assert units == 4
+            assert world.write_units(lambda: world.run_stream("meter")) == 4
             world.clock.pass_seconds(FIVE_MINUTES / 4)
             world.run("sweep")
             world.settle()
+
+    def test_rates_alone_are_added_behind_the_record_for_one_unit_each(
+        self, world: World, queue: TestQueue
+    ) -> None:
+        queue.send("a")
+        queue.delete(*queue.receive())
+        assert world.write_units(lambda: world.run_stream("meter")) == 2
 
     def test_a_name_costs_half_a_unit_when_it_is_known(
         self, world: World, alice: Client, make_queue: MakeQueue

@@ -6,6 +6,9 @@ of that batch; the counters change by the difference, in the same transaction:
     batch e1..e9  ──> record e1 = {9 events}, counters + 9      (answer lost: the stream repeats)
     batch e1..e5  ──> record e1 = {5 events}, counters - 4
     batch e6..e9  ──> record e6 = {4 events}, counters + 4
+
+A resource that keeps as much as before has rates alone to add. They are added behind the record, by
+a write of half the price each: of a meter that is stopped between the two they are missing.
 """
 
 from __future__ import annotations
@@ -20,7 +23,8 @@ from cirrusmq.metering.fold import Folded, StreamRecord, fold
 from cirrusmq.metering.usage import Kind, Usage
 from cirrusmq.queues.resources import Resource, find_resource
 from cirrusmq.runtime.core import Core
-from cirrusmq.runtime.store import Item, TransactionRefused, key
+from cirrusmq.runtime.isolation import apart_from_others
+from cirrusmq.runtime.store import ConditionFailed, Item, TransactionRefused, key
 from cirrusmq.storage.counters import Kept, change_counter
 from cirrusmq.storage.shards import shard_key
 
@@ -98,15 +102,28 @@ def _write(core: Core, event_id: str, folded: Folded, resource_of: Resources) ->
     }
     for _ in range(_TRIES):
         old = core.store.get(core.tables.usage, pk, sk)
+        changes = dict(_changes(steps, old))
+        exact = [each for each, step in changes.items() if not step.keys().isdisjoint(Kept._fields)]
         try:
-            core.store.transact([_put_record(core, item, old), *_steps(core, steps, old)])
-        except TransactionRefused:
+            _put(core, _record(core, item, old), [_counter(core, changes, each) for each in exact])
+        except (ConditionFailed, TransactionRefused):
             continue  # another delivery of this batch was faster
+        for each in changes.keys() - exact:
+            with apart_from_others(f"rates of {each} could not be counted"):
+                core.store.write("UpdateItem", _counter(core, changes, each))
         return
     raise Unavailable
 
 
-def _put_record(core: Core, item: Item, old: Item | None) -> dict[str, Any]:
+def _put(core: Core, record: dict[str, Any], counters: Sequence[dict[str, Any]]) -> None:
+    """The record and the counters, or neither."""
+    if counters:
+        core.store.transact([{"Put": record}, *({"Update": each} for each in counters)])
+    else:
+        core.store.write("PutItem", record)
+
+
+def _record(core: Core, item: Item, old: Item | None) -> dict[str, Any]:
     """The record over the one that was read.
 
     A: batch e1..e5, reads version 1 ──────────(on its way)──────────> refused: version 2
@@ -122,7 +139,7 @@ def _put_record(core: Core, item: Item, old: Item | None) -> dict[str, Any]:
     else:
         put["ConditionExpression"] = "version = :seen"
         put["ExpressionAttributeValues"] = {":seen": {"N": str(seen)}}
-    return {"Put": put}
+    return put
 
 
 def _counted(folded: Folded) -> dict[str, _Step]:
@@ -134,7 +151,8 @@ def _counted(folded: Folded) -> dict[str, _Step]:
     return {source_id: step for source_id, step in steps.items() if step}
 
 
-def _steps(core: Core, steps: Mapping[str, _Step], old: Item | None) -> Iterator[dict[str, Any]]:
+def _changes(steps: Mapping[str, _Step], old: Item | None) -> Iterator[tuple[str, _Step]]:
+    """What is not counted yet by an earlier delivery of the batch, by resource."""
     before = old["counters"]["M"] if old else {}
     for source_id in sorted({*steps, *before}):
         counted = _from_map(before[source_id]) if source_id in before else {}
@@ -142,7 +160,11 @@ def _steps(core: Core, steps: Mapping[str, _Step], old: Item | None) -> Iterator
         changes = {name: wanted.get(name, 0) - counted.get(name, 0) for name in {*wanted, *counted}}
         step = {name: number for name, number in sorted(changes.items()) if number}
         if step:
-            yield change_counter(core, source_id, step, core.now_ms() // 60_000)
+            yield source_id, step
+
+
+def _counter(core: Core, changes: Mapping[str, _Step], source_id: str) -> dict[str, Any]:
+    return change_counter(core, source_id, changes[source_id], core.now_ms() // 60_000)
 
 
 def _to_map(step: _Step) -> dict[str, Any]:

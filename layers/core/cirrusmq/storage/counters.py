@@ -68,25 +68,23 @@ def counter_place(resource_id: str) -> tuple[str, str]:
 def change_counter(
     core: Core, resource_id: str, step: Mapping[str, int], minute: int
 ) -> dict[str, Any]:
-    """A write, for a transaction, that adds to a counter; `step` by attribute.
+    """An update, also of a transaction, that adds to a counter; `step` by attribute.
 
     Those of `Kept` are there afterwards, whether the step has them or not: without them the
     counter would be one of which nothing is known yet.
     """
     numbers = {**dict.fromkeys(Kept._fields, 0), **step}
     return {
-        "Update": {
-            "TableName": core.tables.usage,
-            "Key": key(*counter_place(resource_id)),
-            "UpdateExpression": "ADD "
-            + ", ".join(f"#{name} :{name}" for name in numbers)
-            + " SET changed = :minute",
-            "ExpressionAttributeNames": {f"#{name}": name for name in numbers},
-            "ExpressionAttributeValues": {
-                ":minute": {"N": str(minute)},
-                **{f":{name}": {"N": str(number)} for name, number in numbers.items()},
-            },
-        }
+        "TableName": core.tables.usage,
+        "Key": key(*counter_place(resource_id)),
+        "UpdateExpression": "ADD "
+        + ", ".join(f"#{name} :{name}" for name in numbers)
+        + " SET changed = :minute",
+        "ExpressionAttributeNames": {f"#{name}": name for name in numbers},
+        "ExpressionAttributeValues": {
+            ":minute": {"N": str(minute)},
+            **{f":{name}": {"N": str(number)} for name, number in numbers.items()},
+        },
     }
 
 
