@@ -117,8 +117,8 @@ def a_push_takes_the_lease_of_a_subscription_that_retries(patch: pytest.MonkeyPa
 @plant()
 def a_batch_counts_again_when_it_comes_again(patch: pytest.MonkeyPatch) -> None:
     """Counters do not change by the difference."""
-    steps = meter._steps
-    patch.setattr(meter, "_steps", lambda core, counters, old: steps(core, counters, None))
+    changes = meter._changes
+    patch.setattr(meter, "_changes", lambda steps, old: changes(steps, None))
 
 
 @plant("dead", "rewinding")
