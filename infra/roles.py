@@ -27,8 +27,8 @@ _HEAD = """\
 
 Made by `python -m infra.roles` from the templates with what SAM adds; a test compares. Keys are the
 beginnings of DynamoDB's partition keys that a statement is confined to: `A#` accounts with their
-queues and topics, `C#` counters, `I#` resources, `K#` access keys, `P#` parked shares, `Q#` queues
-and their parcels, `S#` schedules, `T#` topics, and counts of calls.
+queues and topics, `C#` counters, `E#` changes in the audit, `I#` resources, `K#` access keys, `P#`
+parked shares, `Q#` queues and their parcels, `S#` schedules, `T#` topics, and counts of calls.
 """
 
 

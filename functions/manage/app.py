@@ -13,10 +13,20 @@ from cirrusmq.wiring import bootstrap
 from cirrusmq_lambda import audit
 from cirrusmq_lambda.answers.access import NewKey
 from cirrusmq_lambda.http import Answer, Context, Event, serve
-from cirrusmq_lambda.routes import access, queues, rates, receivers, reports, service, topics
+from cirrusmq_lambda.routes import (
+    access,
+    changes,
+    operations,
+    queues,
+    rates,
+    receivers,
+    reports,
+    service,
+    topics,
+)
 
 ADMIN = KeyRights(admin=True, manages_keys=True)
-MODULES = (queues, receivers, access, topics, rates, reports, service)
+MODULES = (queues, receivers, operations, access, changes, topics, rates, reports, service)
 ROUTES = {key: route for module in MODULES for key, route in module.ROUTES.items()}
 
 
@@ -25,7 +35,7 @@ def create_admin_key(asked: dict[str, Any], request_id: str) -> dict[str, Any]:
     core = bootstrap.service()
     key, secret = keys.create_key(core, asked["account"], ADMIN)
     told = {"route": "create_admin_key", "name": key.id, "code": "Ok", "account": key.account}
-    audit.record(now_ms=core.now_ms(), request_id=request_id, **told)
+    audit.record(core, request_id=request_id, kept_by=[key.account], **told)
     shown: dict[str, Any] = msgspec.to_builtins(NewKey.of(key, None, secret=secret))
     return shown
 
@@ -33,13 +43,14 @@ def create_admin_key(asked: dict[str, Any], request_id: str) -> dict[str, Any]:
 def serve_custom_resource(event: Event, context: Context) -> dict[str, Any]:
     """A resource of a CloudFormation template, which CloudFormation asks for by an invocation."""
     # Rare, and calls over HTTP need none of it.
-    from cirrusmq_lambda.custom_resources.serve import serve_request
+    from cirrusmq_lambda.custom_resources.serve import account_of, serve_request
 
     core = bootstrap.service()
     answer: dict[str, Any] = serve_request(core, event, context)
     route = f"{event.get('RequestType')} {event.get('ResourceType')}"
     told = {"route": route, "name": answer["LogicalResourceId"], "code": answer["Status"]}
-    audit.record(now_ms=core.now_ms(), request_id=context.aws_request_id, **told)
+    kept_by = [account_of(answer)]
+    audit.record(core, request_id=context.aws_request_id, kept_by=kept_by, **told)
     return answer
 
 

@@ -21,6 +21,7 @@ from cirrusmq.base.limits import (
 from cirrusmq.model.invoke import Invoke, InvokeInput
 from cirrusmq.model.queue import QueueAttributes, QueueInput
 from cirrusmq.model.topic import Subscription, SubscriptionInput, TopicAttributes, TopicInput
+from cirrusmq.queues.operations import Kind, State
 from cirrusmq_lambda import problems
 from cirrusmq_lambda.answers.body import Problem, Time
 from cirrusmq_lambda.http import Route
@@ -56,7 +57,8 @@ _TAGS = {
     "Receivers": "Receivers of a queue that each get every message.",
     "Topics": "Publishing to all who subscribe.",
     "Subscriptions": "Who gets what is published, and how.",
-    "Access": "Access keys, and grants between accounts.",
+    "Operations": "Long work on queues and subscriptions, which goes on after its call's answer.",
+    "Access": "Access keys, grants between accounts, and who changed what.",
     "Reports": "Rates of the last hour; billing and backlog, as the data pipeline finished them.",
     "Service": "The service itself.",
 }
@@ -81,6 +83,10 @@ _QUERY_TEXTS = {
     "after": "a time, or the cursor of the last answer",
     "account": "another account, for an admin key",
     "receiver": "one of the queue's receivers; without it, the queue itself",
+    "queue": "only of this queue",
+    "topic": "only of this topic's subscriptions",
+    "key_id": "only those made with this access key",
+    "resource": "only of this queue, topic or key, or of what is below it: `orders/copy`",
     "group": "the message's group, in an ordered or a fair queue: bounds the search to it",
 }
 _QUERY_NAMES = {
@@ -89,7 +95,12 @@ _QUERY_NAMES = {
     "topics": "news",
     "subscriptions": "news/printer,news/web",
 }
-_QUERY_TIMES = {"from": "first month's time", "to": "last month's time", "at": "not after this"}
+_QUERY_TIMES = {
+    "/reports/billing": {"from": "first month's time", "to": "last month's time"},
+    "/reports/backlog": {"at": "not after this"},
+    "/audit": {"from": "not before this", "to": "not after this"},
+}
+_QUERY_WORDS: dict[str, Any] = {"state": State, "kind": Kind}
 _MADE: dict[type, type] = {
     QueueInput: QueueAttributes,
     TopicInput: TopicAttributes,
@@ -272,8 +283,10 @@ def _query(name: str, path: str) -> dict[str, Any]:
         least, most = RATES_NAMES
         text = f"names with commas between them, in all lists {least} to {most}"
         schema = {"type": "string", "examples": [_QUERY_NAMES[name]]}
-    elif name in _QUERY_TIMES:
-        text, schema = _QUERY_TIMES[name], msgspec.json.schema(Time)
+    elif name in _QUERY_TIMES.get(path, {}):
+        text, schema = _QUERY_TIMES[path][name], msgspec.json.schema(Time)
+    elif name in _QUERY_WORDS:
+        text, schema = f"only of this {name}", msgspec.json.schema(_QUERY_WORDS[name])
     else:
         text, schema = _QUERY_TEXTS[name], {"type": "string"}
     return {"name": name, "in": "query", "description": text, "schema": schema}
@@ -307,8 +320,6 @@ def _problems(path: str, operation: Operation) -> dict[str, Any]:
     names = re.findall(r"{(\w+)}", path)
     codes = ["Throttled", "Unavailable", *operation.problems]
     codes += [_NOT_FOUND[name] for name in names if name in _NOT_FOUND]
-    if path.startswith("/operations/"):
-        codes.append("OperationNotFound")
     if operation.needs_key is not False:
         codes += ["Unauthenticated", "Forbidden", "InvalidParameter"]
     if operation.body is not None:

@@ -212,9 +212,18 @@ _QUEUES = {
         },
         problems=("BatchTooLarge",),
     ),
+}
+
+_OPERATIONS = {
+    "GET /operations": Operation(
+        tag="Operations",
+        summary="List the purges, rewinds, redrives, backfills and replays of the last seven days",
+        query=("state", "kind", "queue", "topic", *PAGE),
+    ),
     "GET /operations/{id}": Operation(
-        tag="Queues",
-        summary="Show how far a purge, rewind, redrive or replay is",
+        tag="Operations",
+        summary="Show how far an operation is",
+        problems=("OperationNotFound",),
     ),
 }
 
@@ -483,6 +492,11 @@ _ACCESS = {
         examples={"a day for both": {"grace_seconds": 86_400}},
         problems=("KeyNotFound",),
     ),
+    "GET /audit": Operation(
+        tag="Access",
+        summary="List the changes of the last 90 days: which key made which call",
+        query=("from", "to", "key_id", "resource", *PAGE),
+    ),
 }
 
 _SERVICE = {
@@ -534,5 +548,5 @@ _SERVICE = {
 }
 
 OPERATIONS: dict[str, Operation] = (
-    _QUEUES | _MESSAGES | _RECEIVERS | _TOPICS | _SUBSCRIPTIONS | _ACCESS | _SERVICE
+    _QUEUES | _MESSAGES | _RECEIVERS | _TOPICS | _SUBSCRIPTIONS | _OPERATIONS | _ACCESS | _SERVICE
 )

@@ -167,6 +167,23 @@ def test_receivers_keys_and_grants(client: Client, new_queue: NewQueue, producer
     client.delete_key(key["access_key_id"])
 
 
+def test_operations_and_changes_are_listed(client: Client, new_queue: NewQueue) -> None:
+    name = new_queue()
+    first = client.purge_queue(name)
+    (*_, ended) = client.watch_operation(first)
+    second = client.purge_queue(name)
+    assert [each["id"] for each in client.list_operations(queue=name)] == [second, first]
+    assert next(iter(client.list_operations(queue=name, state="succeeded")))["queue"] == name
+    assert list(client.list_operations(queue=name, state="failed")) == []
+    began = datetime.fromisoformat(ended["started_at"])
+    changes = list(client.list_changes(resource=name))
+    assert [each["route"].split()[0] for each in changes] == ["POST", "POST", "PUT"]
+    assert {each["key_id"] for each in changes} == {ended["key_id"]}
+    later = list(client.list_changes(began, resource=name, key_id=ended["key_id"]))
+    assert [each["route"] for each in later] == ["POST /queues/{queue}/purge"] * 2
+    assert list(client.list_changes(until=began - timedelta(days=80))) == []
+
+
 def test_a_topic_is_shared_with_another_account(client: Client, producer: Producer) -> None:
     client.create_topic("shared")
     key = client.create_key("partner")

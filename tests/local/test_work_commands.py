@@ -84,6 +84,29 @@ def test_an_operation_is_shown_or_waited_for(run: Run, service: Service, tmp_pat
     assert (waited.returncode, "the queue is gone" in waited.stderr) == (1, True)
 
 
+def test_operations_are_listed_up_to_so_many(run: Run, service: Service, tmp_path: Path) -> None:
+    purge = {"id": "Op-2", "kind": "purge", "state": "failed", "done": 3, "queue": "orders"}
+    replay = {"id": "Op-1", "kind": "replay", "state": "running", "done": 0}
+    replay |= {"topic": "news", "subscription": "all"}
+    service.answers["GET /operations"] = [(200, {"operations": [purge, replay]})]
+    told = run("operation", "list", "--max", "1", "--json", *data(tmp_path))
+    assert (told.returncode, json.loads(told.stdout)) == (0, [purge]), told.stderr
+    shown = run("operation", "list", "--state", "running", *data(tmp_path))
+    assert "orders" in shown.stdout
+    assert "news/all" in shown.stdout
+    assert run("operation", "list", "--state", "gone", *data(tmp_path)).returncode == 2
+
+
+def test_changes_are_listed(run: Run, service: Service, tmp_path: Path) -> None:
+    change = {"at": "2026-11-20T08:00:00.123Z", "account": "local", "key_id": "CK1"}
+    change |= {"route": "PUT /queues/{queue}", "resource": "orders", "code": "Ok"}
+    service.answers["GET /audit"] = [(200, {"changes": [change]}), (200, {"changes": []})]
+    told = run("changes", "--key", "CK1", "--json", *data(tmp_path))
+    assert (told.returncode, json.loads(told.stdout)) == (0, [change]), told.stderr
+    assert run("changes", "--since", "2026-11-20", *data(tmp_path)).stdout == "no changes\n"
+    assert run("changes", "--until", "soon", *data(tmp_path)).returncode == 2
+
+
 @pytest.mark.parametrize("options", [(), ("--yes",)])
 def test_a_script_is_not_asked(
     run: Run, service: Service, tmp_path: Path, options: tuple[str, ...]

@@ -91,7 +91,8 @@ OPEN = {"GET /health", "GET /openapi.json", "GET /docs/api", "GET /docs/api/{ass
 WITH_A_TOKEN = {"POST /topics/{topic}/subscriptions/{subscription}/confirm"}
 CALLERS_OWN = {
     "GET /queues", "GET /topics", "GET /grants", "GET /keys", "POST /keys",
-    "GET /reports/billing", "GET /reports/backlog", "GET /endpoints",
+    "GET /reports/billing", "GET /reports/backlog", "GET /endpoints", "GET /operations",
+    "GET /audit",
 }  # fmt: skip
 """No name in the path: they speak of the key's account alone."""
 IN_QUERY = {"GET /rates": READERS}

@@ -124,14 +124,15 @@ def test_the_first_admin_key_is_always_told(stage: Stage, lines: Lines) -> None:
     assert made["secret"] not in repr(line)
 
 
-def test_a_line_is_written_at_every_level_of_the_log() -> None:
+def test_a_line_is_written_at_every_level_of_the_log(stage: Stage) -> None:
     """Its logger has a level of its own."""
     from cirrusmq_lambda.observability import logger
 
     before = logger.log_level
     logger.setLevel("ERROR")
     try:
-        audit.record(now_ms=0, request_id="r", route="create_admin_key", name="", code="Ok")
+        told = {"request_id": "r", "route": "create_admin_key", "name": "", "code": "Ok"}
+        audit.record(stage.world.core, **told)
         assert logging.getLogger(audit.SERVICE).isEnabledFor(logging.INFO)
     finally:
         logger.setLevel(before)

@@ -26,6 +26,8 @@ def test_an_operation_shows_its_progress(world: World, queue: TestQueue) -> None
         "state": "running",
         "done": 0,
         "started_at": running["started_at"],
+        "queue": queue.name,
+        "key_id": running["key_id"],
     }
     world.settle()
 

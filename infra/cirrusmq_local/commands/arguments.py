@@ -58,7 +58,8 @@ OnlyTags = Annotated[
     typer.Option("--tag", help="Only messages with such a tag. May be repeated."),
 ]
 OnlySql = Annotated[str | None, typer.Option("--sql", help="Only what this condition selects.")]
-DATA = Path(".local")
+Most = Annotated[int, typer.Option("--max", help="How many at most, the newest.", min=1)]
+DATA, MOST = Path(".local"), 100
 
 
 def read_attributes(texts: list[str] | None) -> dict[str, Any]:

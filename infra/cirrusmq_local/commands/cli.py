@@ -15,6 +15,7 @@ from cirrusmq_client import CirrusMQError
 from cirrusmq_local.commands import (
     audit,
     background,
+    changes,
     data,
     grants,
     keys,
@@ -77,6 +78,7 @@ app.add_typer(reports.reports, name="report")
 app.add_typer(data.data, name="data")
 app.add_typer(keys.keys, name="key")
 app.add_typer(secret.secret, name="secret")
+app.command("changes")(changes.changes)
 app.command("audit")(audit.audit)
 app.command("bench")(bench)
 app.command("doctor")(doctor)

@@ -1,22 +1,61 @@
-"""`cirrusmq operation …`: long work, by its id."""
+"""`cirrusmq operation …`: long work, its list, and how far it is."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Mapping
+from itertools import islice
+from typing import Annotated, Any, Literal
 
 import typer
 
-from cirrusmq_local.commands.arguments import DATA, Data, Json
+from cirrusmq_local.commands import completion
+from cirrusmq_local.commands.arguments import DATA, MOST, Data, Json, Most
 from cirrusmq_local.commands.calls import connect
-from cirrusmq_local.commands.console import print_record
+from cirrusmq_local.commands.console import print_listing, print_record
 from cirrusmq_local.commands.following import follow
 
 operations = typer.Typer(no_args_is_help=True, help="Show how far long work is.")
+_COLUMNS = ("id", "kind", "of", "state", "done", "started_at", "key_id", "detail")
 
 
 @operations.callback()
 def _group() -> None:
     """Of purges, rewinds, redrives, and of receivers that begin with the backlog."""
+
+
+@operations.command("list")
+def list_operations(
+    state: Annotated[
+        Literal["running", "succeeded", "failed"] | None, typer.Option(help="Only of this state.")
+    ] = None,
+    kind: Annotated[
+        Literal["purge", "rewind", "redrive", "backfill", "replay"] | None,
+        typer.Option(help="Only of this kind."),
+    ] = None,
+    queue: Annotated[
+        str | None,
+        typer.Option(help="Only of this queue.", autocompletion=completion.queues),
+    ] = None,
+    topic: Annotated[
+        str | None,
+        typer.Option(help="Only of this topic's subscriptions.", autocompletion=completion.topics),
+    ] = None,
+    most: Most = MOST,
+    as_json: Json = False,
+    data: Data = DATA,
+) -> None:
+    """List the account's operations of the last seven days, the newest first."""
+    found = connect(data).list_operations(state=state, kind=kind, queue=queue, topic=topic)
+    listed = list[Mapping[str, Any]](islice(found, most))
+    if not as_json:
+        listed = [{**each, "of": _place(each)} for each in listed]
+    print_listing(listed, _COLUMNS, as_json, "no operations")
+
+
+def _place(operation: Mapping[str, Any]) -> str:
+    """The queue and receiver, or the topic and subscription."""
+    names = ("queue", "receiver", "topic", "subscription")
+    return "/".join(operation[name] for name in names if name in operation)
 
 
 @operations.command("show")
@@ -28,7 +67,7 @@ def show_operation(
     as_json: Json = False,
     data: Data = DATA,
 ) -> None:
-    """Show how far an operation is, up to 7 days after its end."""
+    """Show how far an operation is, up to 7 days after its beginning."""
     client = connect(data)
     if wait:
         follow(client, operation, as_json)

@@ -1,4 +1,4 @@
-"""Calls on keys and shared queues, reports, and the service itself."""
+"""Calls on keys, the audit and shared queues, reports, and the service itself."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any, cast
 from cirrusmq_client.answers import (
     BacklogReport,
     BillingReport,
+    ChangeState,
     Endpoints,
     Health,
     KeyState,
@@ -24,7 +25,7 @@ from cirrusmq_client.times import to_text
 
 
 class AccountCalls(Calls):
-    """Keys, grants to the caller, reports, health, and the calls of a stack on one machine."""
+    """Keys, the audit, grants to the caller, reports, health, and calls of a stack on one machine."""
 
     @driven
     def create_key(
@@ -73,6 +74,25 @@ class AccountCalls(Calls):
     def delete_key(self, access_key_id: str) -> Steps[None]:
         """Delete a key."""
         yield from self._delete(f"/keys/{part(access_key_id)}", KeyNotFound)
+
+    @listed
+    def list_changes(
+        self,
+        since: datetime | str | None = None,
+        until: datetime | str | None = None,
+        *,
+        key_id: str | None = None,
+        resource: str | None = None,
+    ) -> Entries[ChangeState]:
+        """The account's changes of the last 90 days and the keys that made them, newest first.
+
+        `resource`: a queue, a topic or a key; changes of what is below it are found as well.
+        """
+        query = {
+            "from": None if since is None else to_text(since),
+            "to": None if until is None else to_text(until),
+        }
+        return self._pages("/audit", "changes", **query, key_id=key_id, resource=resource)
 
     @driven
     def list_granted(self) -> Steps[list[SharedResource]]:

@@ -400,19 +400,6 @@ class QueuePage(TypedDict):
     """opaque: the cursor of the next page; absent at the end of a listing"""
 
 
-class OperationState(TypedDict):
-    """How far an operation is."""
-
-    id: str
-    kind: str
-    state: Literal["running", "succeeded", "failed"]
-    done: int
-    """messages so far"""
-    started_at: str
-    finished_at: NotRequired[str]
-    detail: NotRequired[str]
-
-
 class ReceiverAttributes(TypedDict):
     """An independent receiver of a queue."""
 
@@ -437,6 +424,38 @@ class ReceiverPage(TypedDict):
     """A page of a queue's receivers, by name."""
 
     receivers: list[ReceiverAttributes]
+    cursor: NotRequired[str]
+    """opaque: the cursor of the next page; absent at the end of a listing"""
+
+
+class OperationState(TypedDict):
+    """How far an operation is."""
+
+    id: str
+    kind: Literal["purge", "rewind", "redrive", "backfill", "fan_out", "replay"]
+    """backfill: of a new receiver; replay: of a group, by a topic's log"""
+    state: Literal["running", "succeeded", "failed"]
+    done: int
+    """messages so far"""
+    started_at: str
+    finished_at: NotRequired[str]
+    detail: NotRequired[str]
+    queue: NotRequired[str]
+    """the queue's name then"""
+    receiver: NotRequired[str]
+    """of a backfill"""
+    topic: NotRequired[str]
+    """of a replay"""
+    subscription: NotRequired[str]
+    """of a replay"""
+    key_id: NotRequired[str]
+    """the access key that asked for it; absent if none did"""
+
+
+class OperationPage(TypedDict):
+    """A page of operations, the newest first; it may be short, and even empty, before the end."""
+
+    operations: list[OperationState]
     cursor: NotRequired[str]
     """opaque: the cursor of the next page; absent at the end of a listing"""
 
@@ -536,6 +555,31 @@ class SharedPage(TypedDict):
     """A page of the grants of other accounts to the caller's."""
 
     grants: list[SharedResource]
+    cursor: NotRequired[str]
+    """opaque: the cursor of the next page; absent at the end of a listing"""
+
+
+class ChangeState(TypedDict):
+    """A change, and the key that made it."""
+
+    at: str
+    account: str | None
+    """of the key; null: no key's, as CloudFormation's"""
+    key_id: str | None
+    route: str
+    """the call"""
+    resource: str
+    """the names in its path"""
+    code: str
+    """Ok; or Unavailable: it may have been made"""
+    request_id: str
+    """as in the log"""
+
+
+class ChangePage(TypedDict):
+    """A page of changes, the newest first; it may be short, and even empty, before the end."""
+
+    changes: list[ChangeState]
     cursor: NotRequired[str]
     """opaque: the cursor of the next page; absent at the end of a listing"""
 

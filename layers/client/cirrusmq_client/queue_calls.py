@@ -100,6 +100,23 @@ class QueueCalls(Calls):
         return cast(OperationState, (yield from self._get(f"/operations/{part(operation)}")))
 
     @listed
+    def list_operations(
+        self,
+        *,
+        state: str | None = None,
+        kind: str | None = None,
+        queue: str | None = None,
+        topic: str | None = None,
+    ) -> Entries[OperationState]:
+        """The account's operations of the last seven days, the newest first.
+
+        `state`: running, succeeded or failed. `kind`: purge, rewind, redrive, backfill or replay.
+        """
+        return self._pages(
+            "/operations", "operations", state=state, kind=kind, queue=queue, topic=topic
+        )
+
+    @listed
     def watch_operation(self, operation: str) -> Entries[OperationState]:
         """An operation again and again, with growing pauses, until it has ended."""
         pause, longest = POLL_SECONDS

@@ -14,6 +14,8 @@ class Progress:
     action = ""
     resource = ""
     caller: Caller | None = None
+    owner: str | None = None
+    """Of the resource, where that is another account than the caller's."""
     key_id: str | None = None
     """The one that the call claims, be it refused or not."""
 
@@ -30,11 +32,12 @@ def told(call: Call, action: str, error: Exception) -> CirrusMQError:
 def note(call: Call, dialect: str, progress: Progress, code: str) -> None:
     """Write a call that changes something, or is refused for its key, into the audit.
 
-    Its route is the action with its dialect: `sqs CreateQueue`.
+    Its route is the action with its dialect: `sqs CreateQueue`. One that was refused, or may have
+    failed half-way, is in the log alone: its code is the other service's.
     """
     caller = progress.caller
     audit.record(
-        now_ms=call.core.now_ms(),
+        call.core,
         request_id=call.id,
         route=f"{dialect} {progress.action}".strip(),
         name=progress.resource,
@@ -42,4 +45,5 @@ def note(call: Call, dialect: str, progress: Progress, code: str) -> None:
         account=caller.account if caller else None,
         key_id=caller.key_id if caller else audit.claimed_key_id(f"{progress.key_id}:"),
         source=call.source,
+        kept_by=[caller.account, progress.owner] if caller and code == "Ok" else (),
     )

@@ -4,12 +4,20 @@ Changes are of keys, queues, topics, subscriptions, receivers, grants and operat
 outcome. Sending, receiving and deleting messages is not among them, since a line costs more than
 the call; but every call is that is answered with 401 or 403. A line has no body, no secret and no
 more of a header than the id of the key, and is written at every `LogLevel`.
+
+Beside the line of a change that was made, or may have been, an item is written, which the account
+can read by `GET /audit`. The line is the complete one:
+
+    changed ── line ── item ── answered
+                  └── stopped, or the store refuses: the line alone
+
+A refused call changed nothing, and writes no item, so that nobody fills the table with refusals.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -18,6 +26,8 @@ from cirrusmq_lambda import rights
 
 if TYPE_CHECKING:
     from aws_lambda_powertools import Logger
+
+    from cirrusmq.runtime.core import Core
 
 SERVICE = "audit"
 """The value of `service` by which the lines are found."""
@@ -34,9 +44,14 @@ def concerns(route_key: str, status: int) -> bool:
     return route_key in CHANGES or status in REFUSALS
 
 
+def may_have_changed(route_key: str, status: int) -> bool:
+    """Whether a call made a change, or failed where it may have made one."""
+    return route_key in CHANGES and not 400 <= status < 500
+
+
 def record(
+    core: Core,
     *,
-    now_ms: int,
     request_id: str,
     route: str,
     name: str,
@@ -44,8 +59,14 @@ def record(
     account: str | None = None,
     key_id: str | None = None,
     source: str | None = None,
+    kept_by: Iterable[str | None] = (),
 ) -> None:
-    """Write a line. `code` is that of the refusal, or `Ok`."""
+    """Write a line. `code` is that of the refusal, or `Ok`.
+
+    `kept_by`: the accounts that can read it, where it is of a change; that of the key, and the
+    owner of what was changed.
+    """
+    now_ms = core.now_ms()
     fields = {
         "at": format_time(now_ms),
         "request_id": request_id,
@@ -57,6 +78,29 @@ def record(
         "source": source,
     }
     _logger().info("audit", extra=fields)
+    for kept in sorted({*filter(None, kept_by)}):
+        _keep(core, kept, now_ms, fields)
+
+
+def _keep(core: Core, kept_by: str, now_ms: int, fields: Mapping[str, str | None]) -> None:
+    """Put a change into an account's audit; the call has its answer whatever becomes of it."""
+    # Calls on messages have no part in it: their cold starts do without.
+    from cirrusmq.access.audit import AuditEntry, keep
+    from cirrusmq_lambda.observability import logger
+
+    names = ("request_id", "route", "resource", "code", "account", "key_id")
+    told = {name: fields[name] or "" for name in names}
+    try:
+        keep(core, kept_by, AuditEntry(at_ms=now_ms, **told))
+    except Exception as error:
+        extra = {"request_id": told["request_id"]}
+        logger.error("a change is in the log alone", exc_info=error, extra=extra)
+
+
+def owner_of(name: str) -> str | None:
+    """The account in a resource's name; None where it is the caller's own."""
+    owner, colon, _ = name.partition("/")[0].rpartition(":")
+    return owner if colon else None
 
 
 def name_of(names: Mapping[str, str]) -> str:

@@ -48,6 +48,8 @@ class Request:
         self.event, self.context, self.core = event, context, core
         self._verified: keys.Caller | None = None
         self._key: keys.Caller | None = None
+        self.owner: str | None = None
+        """The account of the key that the call is about: an admin's calls are about others'."""
 
     @property
     def id(self) -> str:
@@ -74,20 +76,24 @@ class Request:
         address: str | None = self.event["requestContext"].get("http", {}).get("sourceIp")
         return address
 
-    def record(self, code: str, made: str) -> None:
+    def record(self, code: str, status: int, made: str) -> None:
         """Write the call into the audit; `made`: the name of what it made, if that has one."""
-        headers = self.event.get("headers", {})
+        headers, route_key = self.event.get("headers", {}), self.event["routeKey"]
+        name = audit.name_of(self.event.get("pathParameters") or {}) or made
+        account = self._key.account if self._key else None
+        kept_by = (account, self.owner, audit.owner_of(name))
         audit.record(
-            now_ms=self.core.now_ms(),
+            self.core,
             request_id=self.id,
-            route=self.event["routeKey"],
-            name=audit.name_of(self.event.get("pathParameters") or {}) or made,
+            route=route_key,
+            name=name,
             code=code,
-            account=self._key.account if self._key else None,
+            account=account,
             key_id=self._key.key_id
             if self._key
             else audit.claimed_key_id(headers.get("authorization")),
             source=self.source,
+            kept_by=kept_by if audit.may_have_changed(route_key, status) else (),
         )
 
     def told(self, error: Exception) -> CirrusMQError:
@@ -176,7 +182,7 @@ def serve(routes: Mapping[str, Route], event: Event, context: Context) -> Answer
         told = request.told(error)
         code, answer = told.code, problem(told, request.id)
     if audit.concerns(event["routeKey"], answer["statusCode"]):
-        request.record(code, made)
+        request.record(code, answer["statusCode"], made)
     return answer
 
 

@@ -11,6 +11,8 @@ KNOWN: Mapping[str, frozenset[str]] = {
     "GET /topics": _PAGE | {"prefix"},
     "GET /keys": _PAGE | {"account"},
     "GET /grants": _PAGE,
+    "GET /operations": _PAGE | {"state", "kind", "queue", "topic"},
+    "GET /audit": _PAGE | {"from", "to", "key_id", "resource"},
     "GET /queues/{queue}/messages/{id}": frozenset({"receiver", "group", "body"}),
     "DELETE /queues/{queue}/messages/{id}": frozenset({"receiver", "group"}),
     "PATCH /queues/{queue}/messages/{id}": frozenset({"receiver", "group"}),

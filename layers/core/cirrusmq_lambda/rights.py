@@ -6,10 +6,10 @@ refused to keys with a scope, and a test fails until it is.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from cirrusmq.access.keys import Caller
-from cirrusmq.access.scopes import RIGHTS, Kind, Right, Scope
+from cirrusmq.access.scopes import RIGHTS, Kind, Listed, Right, Scope
 from cirrusmq.base.errors import Forbidden
 
 _QUEUE, _TOPIC = "/queues/{queue}", "/topics/{topic}"
@@ -66,21 +66,24 @@ MANAGES = frozenset(
     }
 )
 OF_ACCOUNT = frozenset(
-    {"GET /queues", "GET /topics", "GET /grants", "GET /reports/billing", "GET /reports/backlog"}
+    {
+        *("GET /queues", "GET /topics", "GET /grants"),
+        *("GET /reports/billing", "GET /reports/backlog", "GET /audit"),
+    }
 )
 """They tell of everything in the account: `manage` on all is needed."""
-CHECKED_LATER = frozenset({"GET /operations/{id}", "GET /rates"})
+CHECKED_LATER = frozenset({"GET /operations/{id}", "GET /operations", "GET /rates"})
 """The route itself checks, when it knows the queues and topics."""
 OF_ANY_RIGHT = frozenset({"GET /endpoints"})
 """They tell nothing of the account; a key that may do nothing has no use for them."""
 OF_KEYS = frozenset({"POST /keys", "POST /keys/{id}/rotate", "DELETE /keys/{id}"})
-LISTS_KEYS = "GET /keys"
+LISTS_KEYS, SHOWS_AUDIT = "GET /keys", "GET /audit"
 
 
 def check_route(caller: Caller, route_key: str, names: Mapping[str, str]) -> None:
     """Forbidden, with the right that is lacking, where a key's scope does not have this call."""
     manages = route_key in OF_KEYS or (route_key == LISTS_KEYS and caller.scope is not None)
-    if manages and not caller.may_manage_keys():
+    if (manages or route_key == SHOWS_AUDIT) and not caller.may_manage_keys():
         raise Forbidden("the access key lacks manages_keys")
     if caller.scope is None or manages or route_key in CHECKED_LATER:
         return
@@ -106,6 +109,21 @@ def check_named(caller: Caller, parameter: str, queue: object) -> None:
     """A queue that a body names gets messages then: `send` or `manage` on it is needed."""
     if isinstance(queue, str):
         caller.require(("send", "manage"), "queues", queue, f" ({parameter})")
+
+
+def managed(caller: Caller) -> Callable[[str, str], bool]:
+    """Whether the caller may manage a queue, or a topic; Forbidden for one that manages nothing."""
+    scope = caller.scope
+    if scope is None:
+        return lambda queue, topic: True
+    if scope.manage == Listed():
+        raise Forbidden("the access key's scope lacks manage on any queue or topic")
+
+    def manages(queue: str, topic: str) -> bool:
+        kind: Kind = "topics" if topic else "queues"
+        return scope.allows("manage", kind, topic or queue, caller.account)
+
+    return manages
 
 
 def check_manages(caller: Caller, queue: str, topic: str = "") -> None:

@@ -251,8 +251,11 @@ def rotate_key(
     return change(core, plan), secret
 
 
-def delete_key(core: Core, caller: Caller, key_id: str) -> None:
-    """Delete a key of the caller's account, or, as an admin, of any; never the last admin key."""
+def delete_key(core: Core, caller: Caller, key_id: str) -> str:
+    """Delete a key of the caller's account, or, as an admin, of any; answers its account.
+
+    InUse for the last admin key.
+    """
     found = _manageable(core, caller, key_id)
     key = found.value
     writes = [
@@ -268,6 +271,7 @@ def delete_key(core: Core, caller: Caller, key_id: str) -> None:
             raise InUse("the last admin key cannot be deleted") from refused
         raise KeyNotFound from refused
     core.cache.turn_over(key_place(key_id))
+    return key.account
 
 
 def _manageable(core: Core, caller: Caller, key_id: str) -> directory.Document[AccessKey]:

@@ -74,6 +74,8 @@ RATE_INTERVAL_SECONDS = 300
 RATE_INTERVALS = 12
 RATES_NAMES = (1, 50)
 """Of a call that reads the rates of several queues, topics, subscriptions and receivers."""
+LOOKED_AT_ENTRIES = 1_000
+"""A page of a listing that leaves entries out looks at so many at most, if it wants no more."""
 
 DEDUPLICATION_MS = 5 * 60_000
 ATTEMPT_AGE_MS = 120_000
@@ -110,6 +112,8 @@ runs each minute, looks at it twice."""
 GIVEN_ID_CHARACTERS = 128
 """Of an id in a path: none is longer, and the store refuses calls with far longer keys."""
 OPERATION_SECONDS = 7 * 86_400
+AUDIT_SECONDS = 90 * 86_400
+"""So long a change can be shown; the log has it as long as its lines are kept."""
 COUNT_EXACT_MESSAGES = 10_000
 CACHE_MS = 1_000
 CALL_MS = 30_000

@@ -28,8 +28,11 @@ from cirrusmq.storage.parcels import (
 from cirrusmq.storage.scan import LAST_KEY, Progress, remaining, scan_pages
 
 
-def purge(core: Core, queue: Queue) -> Operation:
-    """Purge the queue, its receivers and its archive; in force when this returns."""
+def purge(core: Core, queue: Queue, by: str) -> Operation:
+    """Purge the queue, its receivers and its archive; in force when this returns.
+
+    `by`: the id of the access key that asks for it.
+    """
     floor_ms = core.floor_ms()
     purged = update_queue(
         core,
@@ -38,7 +41,7 @@ def purge(core: Core, queue: Queue) -> Operation:
         lambda before: msgspec.structs.replace(before, purged_ms=max(before.purged_ms, floor_ms)),
     )
     core.wait_past(purged.purged_ms)  # a message sent from now on is above the floor
-    return operations.start(core, purged, "purge", {"until_ms": purged.purged_ms})
+    return operations.start(core, purged, "purge", {"until_ms": purged.purged_ms}, by)
 
 
 def steps(core: Core, run: Run) -> Iterator[Step]:

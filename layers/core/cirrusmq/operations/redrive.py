@@ -87,8 +87,11 @@ class RedriveRequest(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     ) = UNSET
 
 
-def redrive(core: Core, queue: Queue, request: RedriveRequest) -> Operation:
-    """Send active messages back to their sources, or to the queue `to`; those chosen, or all."""
+def redrive(core: Core, queue: Queue, request: RedriveRequest, by: str) -> Operation:
+    """Send active messages back to their sources, or to the queue `to`; those chosen, or all.
+
+    `by`: the id of the access key that asks for it.
+    """
     to = None if isinstance(request.to, UnsetType) else request.to
     if to is not None:
         check_name("to", to)
@@ -96,7 +99,8 @@ def redrive(core: Core, queue: Queue, request: RedriveRequest) -> Operation:
             raise InvalidParameter("to", "must be another queue")
         get_queue(core, queue.account, to)
     most = None if isinstance(request.max_messages, UnsetType) else request.max_messages
-    return operations.start(core, queue, "redrive", {"to": to, "most": most, **_chosen(request)})
+    details = {"to": to, "most": most, **_chosen(request)}
+    return operations.start(core, queue, "redrive", details, by)
 
 
 def _chosen(request: RedriveRequest) -> dict[str, Any]:

@@ -55,8 +55,11 @@ class RewindRequest(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     ]
 
 
-def rewind(core: Core, queue: Queue, request: RewindRequest) -> Operation:
-    """Make every deleted message sent at `to` or later active again."""
+def rewind(core: Core, queue: Queue, request: RewindRequest, by: str) -> Operation:
+    """Make every deleted message sent at `to` or later active again.
+
+    `by`: the id of the access key that asks for it.
+    """
     to_ms = parse_moment("to", request.to)
     now_ms = core.now_ms()
     if to_ms > now_ms:
@@ -68,7 +71,7 @@ def rewind(core: Core, queue: Queue, request: RewindRequest) -> Operation:
         raise NotRewindable(f"the earliest time to rewind to is {format_time(earliest_ms)}")
     until_ms = core.floor_ms()
     core.wait_past(until_ms)  # messages deleted from now on stay deleted
-    return operations.start(core, queue, "rewind", {"to_ms": to_ms, "until_ms": until_ms})
+    return operations.start(core, queue, "rewind", {"to_ms": to_ms, "until_ms": until_ms}, by)
 
 
 def steps(core: Core, run: Run) -> Iterator[Step]:

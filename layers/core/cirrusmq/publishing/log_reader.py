@@ -43,8 +43,6 @@ _PAGE_RECORDS = 16
 _AHEAD_BYTES = 1_000_000
 """Of messages in objects that are read side by side."""
 _BETWEEN_BYTES = 1
-_TIME_CHARACTERS = 10
-"""Of a ULID; the others are its entropy."""
 _CURSOR_BYTES = 1_000
 """And the names of the answer's fields."""
 
@@ -156,8 +154,7 @@ def show_delayed(core: Core, item: Item, record: TopicRecord) -> None:
     for due_ms in sorted({record.due_ms(place) for place in range(len(record.messages))} - {0}):
         own_id = new_send_id(core, now_ms)
         if due_ms > now_ms:
-            time = ulid.encode(due_ms, bytes(ulid.ENTROPY_BYTES))[:_TIME_CHARACTERS]
-            entropy = record.send_id[_TIME_CHARACTERS:]
+            time, entropy = ulid.first(due_ms), record.send_id[ulid.TIME_CHARACTERS :]
             own_id = time + entropy
             if own_id == record.send_id:
                 # The record's own key: its attempt was made by a clock that is ahead by the delay.

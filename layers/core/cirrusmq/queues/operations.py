@@ -14,14 +14,15 @@ Every step is idempotent, so two runners at once do no harm; a holder keeps them
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-from cirrusmq.base import limits
+from cirrusmq.base import limits, ulid
 from cirrusmq.base.errors import Conflict, OperationNotFound, QueueNotFound
 from cirrusmq.base.names import new_id
 from cirrusmq.model.queue import Queue
+from cirrusmq.model.topic import Topic
 from cirrusmq.queues.queues import get_queue
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import TransactionRefused
@@ -30,6 +31,8 @@ from cirrusmq.storage.directory import Document
 from cirrusmq.storage.directory_keys import RUNNING, Place, operation_place
 from cirrusmq.storage.scan import Progress
 
+Kind: TypeAlias = Literal["purge", "rewind", "redrive", "backfill", "fan_out", "replay"]
+State: TypeAlias = Literal["running", "succeeded", "failed"]
 HOLD_MS = 60_000
 CANCELLED = "it was cancelled"
 """The detail of an operation that its caller ended."""
@@ -42,7 +45,7 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
 
     id: str
     account: str
-    kind: Literal["purge", "rewind", "redrive", "backfill", "fan_out", "replay"]
+    kind: Kind
     queue: str = ""
     queue_id: str = ""
     topic: str = ""
@@ -50,7 +53,9 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     details: dict[str, Any]
     """The arguments of the call, by kind."""
     started_ms: int
-    state: Literal["running", "succeeded", "failed"] = "running"
+    by: str = ""
+    """The id of the access key that asked for it; empty where it was none, as CloudFormation."""
+    state: State = "running"
     done: int = 0
     progress: Progress = Progress()
     notes: dict[str, int] = {}
@@ -125,56 +130,48 @@ class Pointer(msgspec.Struct, frozen=True):
     id: str
 
 
-def start(core: Core, queue: Queue, kind: Any, details: dict[str, Any]) -> Operation:
+def start(core: Core, queue: Queue, kind: Kind, details: dict[str, Any], by: str) -> Operation:
     """Write an operation, then start its runner; the sweep finds one without a runner."""
-    operation, writes = creation(core, queue, kind, details)
+    operation, writes = creation(core, queue, kind, details, by)
     core.store.transact(writes)
     resume(core, _pointer(operation))
     return operation
 
 
 def creation(
-    core: Core, queue: Queue, kind: Any, details: dict[str, Any], held_until_ms: int = 0
+    core: Core,
+    queue: Queue,
+    kind: Kind,
+    details: dict[str, Any],
+    by: str,
+    held_until_ms: int = 0,
 ) -> tuple[Operation, list[dict[str, Any]]]:
     """An operation, and a transaction's writes of it; no runner takes it before `held_until_ms`."""
-    operation = Operation(
-        id=f"Op-{new_id(core.random)}",
-        account=queue.account,
-        kind=kind,
-        queue=queue.name,
-        queue_id=queue.id,
-        details=details,
-        started_ms=core.now_ms(),
-        held_until_ms=held_until_ms,
+    place = {"queue": queue.name, "queue_id": queue.id}
+    operation = _begun(
+        core, queue.account, kind, details, **place, by=by, held_until_ms=held_until_ms
     )
     return operation, _creation(core, operation)
 
 
 def creation_for_topic(
-    core: Core, account: str, topic: str, kind: Any, details: dict[str, Any], held_until_ms: int
+    core: Core,
+    topic: Topic,
+    kind: Kind,
+    details: dict[str, Any],
+    by: str,
+    held_until_ms: int,
 ) -> tuple[Operation, list[dict[str, Any]]]:
     """As `creation`, for work on a topic's subscription."""
-    operation = Operation(
-        id=f"Op-{new_id(core.random)}",
-        account=account,
-        kind=kind,
-        topic=topic,
-        details=details,
-        started_ms=core.now_ms(),
-        held_until_ms=held_until_ms,
+    operation = _begun(
+        core, topic.account, kind, details, topic=topic.name, by=by, held_until_ms=held_until_ms
     )
     return operation, _creation(core, operation)
 
 
-def start_for_deployment(core: Core, kind: Any, details: dict[str, Any]) -> Operation:
+def start_for_deployment(core: Core, kind: Kind, details: dict[str, Any]) -> Operation:
     """As `start`, for work that is no queue's."""
-    operation = Operation(
-        id=f"Op-{new_id(core.random)}",
-        account=DEPLOYMENT,
-        kind=kind,
-        details=details,
-        started_ms=core.now_ms(),
-    )
+    operation = _begun(core, DEPLOYMENT, kind, details)
     core.store.transact(_creation(core, operation))
     resume(core, _pointer(operation))
     return operation
@@ -184,6 +181,23 @@ def of_deployment(core: Core) -> list[Operation]:
     """The deployment's own operations of the last seven days."""
     pk, prefix = operation_place(DEPLOYMENT, "")
     return list(directory.read_list(core, pk, prefix, Operation))
+
+
+def first_id(time_ms: int) -> str:
+    """The beginning of the ids of operations that began at a time: ids sort by it."""
+    return f"Op-{ulid.first(time_ms)}"
+
+
+def _begun(core: Core, account: str, kind: Kind, details: dict[str, Any], **more: Any) -> Operation:
+    now_ms = core.now_ms()
+    return Operation(
+        id=first_id(now_ms) + new_id(core.random),
+        account=account,
+        kind=kind,
+        details=details,
+        started_ms=now_ms,
+        **more,
+    )
 
 
 def _creation(core: Core, operation: Operation) -> list[dict[str, Any]]:

@@ -43,11 +43,18 @@ from cirrusmq.storage.optimistic_locking import Change, change
 
 
 def put_receiver(
-    core: Core, queue: Queue, name: str, given: ReceiverInput, *, resource_id: str | None = None
+    core: Core,
+    queue: Queue,
+    name: str,
+    given: ReceiverInput,
+    *,
+    resource_id: str | None = None,
+    by: str = "",
 ) -> tuple[Receiver, bool]:
     """Add a receiver, or find it with these attributes; answers (receiver, created).
 
-    `resource_id`: the id of a new one, never used before; without it one by chance.
+    `resource_id`: the id of a new one, never used before; without it one by chance. `by`: the id of
+    the access key that asks for it, if one does.
     """
     check_name("receiver", name, RECEIVER_NAME)
     if name.lower() == DEFAULT:
@@ -55,7 +62,7 @@ def put_receiver(
     selected = None if isinstance(given.filter, UnsetType) else given.filter
     shown_filter = compile_filter(selected, "queue").normalized()
     receiver, created = change(
-        core, lambda: _creation(core, queue, name, given.start, shown_filter, resource_id)
+        core, lambda: _creation(core, queue, name, given.start, shown_filter, resource_id, by)
     )
     # Repeated if it exists: the call that created it may have stopped before it took effect.
     if created or core.now_ms() < receiver.created_ms + BEGINNING_MS:
@@ -70,6 +77,7 @@ def _creation(
     start: str,
     shown_filter: dict[str, Any] | None,
     resource_id: str | None,
+    by: str,
 ) -> Change[tuple[Receiver, bool]]:
     place = receiver_place(queue.id, name)
     found = directory.read(core, place, Receiver)
@@ -96,7 +104,7 @@ def _creation(
             "until_ms": until_ms,
             "backlog": has_backlog,
         }
-        operation, writes = operations.creation(core, logged, "backfill", details, until_ms)
+        operation, writes = operations.creation(core, logged, "backfill", details, by, until_ms)
         backfill = operation.id
         if has_backlog:
             writes += backlogs.read_by(core, logged, operation.id)

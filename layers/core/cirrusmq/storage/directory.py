@@ -16,7 +16,7 @@ from cirrusmq.storage.directory_keys import Place, queue_users_place
 T = TypeVar("T")
 Use = Literal["dead_letters_of", "endpoint_of"]
 """A use of a queue: as a dead-letter queue, or as a subscription's endpoint."""
-_SHOWN_BYTES = 2_000
+SHOWN_BYTES = 2_000
 """Most bytes of a listed value beside its document: names and values of defaults, times."""
 
 
@@ -30,7 +30,7 @@ class Document(msgspec.Struct, Generic[T], frozen=True):
 def read(core: Core, place: Place, kind: type[T]) -> Document[T] | None:
     """The document at `place`, read now."""
     item = core.store.get(core.tables.directory, *place)
-    return None if item is None else _document(item, kind)
+    return None if item is None else decode_document(item, kind)
 
 
 def read_cached(core: Core, place: Place, kind: type[T]) -> T | None:
@@ -46,7 +46,7 @@ def read_cached(core: Core, place: Place, kind: type[T]) -> T | None:
 def read_list(core: Core, pk: str, prefix: str, kind: type[T]) -> Iterator[T]:
     """The values of a partition whose sort keys begin with `prefix`, in order."""
     for item in core.store.query_all(core.tables.directory, pk, prefix):
-        yield _document(item, kind).value
+        yield decode_document(item, kind).value
 
 
 def read_from(core: Core, pk: str, start: str, kind: type[T]) -> Iterator[tuple[str, T]]:
@@ -58,7 +58,7 @@ def read_from(core: Core, pk: str, start: str, kind: type[T]) -> Iterator[tuple[
         "ConsistentRead": True,
     }
     for item in core.store.query_pages(request):
-        yield item["sk"]["S"], _document(item, kind).value
+        yield item["sk"]["S"], decode_document(item, kind).value
 
 
 def read_page(
@@ -92,10 +92,10 @@ def read_page(
     while True:
         items, last, _ = core.store.query(request)
         for item in items:
-            value = _document(item, kind).value
+            value = decode_document(item, kind).value
             if not accept(value):
                 continue
-            size += len(item["document"]["S"].encode()) + _SHOWN_BYTES
+            size += len(item["document"]["S"].encode()) + SHOWN_BYTES
             if len(values) == limit or size > ANSWER_BYTES:
                 return values, behind
             values.append(value)
@@ -237,5 +237,6 @@ def _put(
     return request
 
 
-def _document(item: Item, kind: type[T]) -> Document[T]:
+def decode_document(item: Item, kind: type[T]) -> Document[T]:
+    """The document that an item has."""
     return Document(decode_json(item["document"]["S"], kind), int(item["version"]["N"]))

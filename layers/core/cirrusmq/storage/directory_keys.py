@@ -107,6 +107,11 @@ def operation_place(account: str, operation_id: str) -> Place:
     return Place(f"A#{account}", f"operation#{operation_id}")
 
 
+def audit_place(account: str, change_id: str) -> Place:
+    """A change in an account's audit, under an id that sorts by time."""
+    return Place(f"E#{account}", change_id)
+
+
 RESOURCES = "I"
 """Kind of the partition keys of all resources, for the sweep."""
 RUNNING = "running"

@@ -43,13 +43,14 @@ def put_subscription(
     *,
     resource_id: str | None = None,
     made_by: str | None = None,
+    by: str = "",
     tag_characters: int = TAG_CHARACTERS,
 ) -> tuple[Subscription, bool]:
     """Create a subscription, or find it with these attributes; answers (it, created).
 
     `resource_id`: the id of a new one, never used before; without it one by chance. `made_by`: the
-    account that makes it, where that is not the topic's own. `tag_characters`: the most of a tag in
-    the filter.
+    account that makes it, where that is not the topic's own. `by`: the id of the access key that
+    asks for it, if one does. `tag_characters`: the most of a tag in the filter.
 
     A message published after the answer is later than the subscription by every clock: a publish
     that began before it is not put among those whose order is kept.
@@ -57,7 +58,9 @@ def put_subscription(
     check_name("subscription", name, limits.TOPIC_NAME)
     _check_tags(topic, given, tag_characters)
     wanted = msgspec.structs.replace(_wanted(core, topic, name, given), made_by=made_by)
-    subscription, created, token = change(core, lambda: _creation(core, topic, wanted, resource_id))
+    subscription, created, token = change(
+        core, lambda: _creation(core, topic, wanted, resource_id, by)
+    )
     core.wait_until(subscription.created_ms + core.skew_ms)
     replays.take_effect(core, subscription)
     if token is not None:
@@ -66,7 +69,7 @@ def put_subscription(
 
 
 def _creation(
-    core: Core, topic: Topic, wanted: Subscription, resource_id: str | None
+    core: Core, topic: Topic, wanted: Subscription, resource_id: str | None, by: str
 ) -> Change[tuple[Subscription, bool, str | None]]:
     """Its result: the subscription, whether it is new, the token that its endpoint must return."""
     found = directory.read(core, subscription_place(topic.id, wanted.name), Subscription)
@@ -81,7 +84,7 @@ def _creation(
     started = list[dict[str, Any]]()
     from_ms = replays.check_start(core, subscription.start)
     if from_ms is not None:
-        replay, started = replays.begin(core, topic, wanted.name, subscription.id, from_ms)
+        replay, started = replays.begin(core, topic, wanted.name, subscription.id, from_ms, by)
         subscription = msgspec.structs.replace(subscription, replay=replay)
     return Change(
         result=(subscription, True, token),

@@ -65,7 +65,7 @@ def oldest_ms(now_ms: int) -> int:
 
 
 def begin(
-    core: Core, topic: Topic, name: str, subscription_id: str, from_ms: int
+    core: Core, topic: Topic, name: str, subscription_id: str, from_ms: int, by: str
 ) -> tuple[Replay, list[dict[str, Any]]]:
     """A replay of the log from a time on, and a transaction's writes of it.
 
@@ -83,9 +83,7 @@ def begin(
         "from_ms": from_ms,
         "until_ms": until_ms,
     }
-    operation, written = operations.creation_for_topic(
-        core, topic.account, topic.name, "replay", details, until_ms
-    )
+    operation, written = operations.creation_for_topic(core, topic, "replay", details, by, until_ms)
     return Replay(operation=operation.id, from_ms=from_ms, until_ms=until_ms), written
 
 
@@ -97,14 +95,14 @@ def take_effect(core: Core, subscription: Subscription) -> None:
         operations.release(core, subscription.account, replay.operation, until_ms=until_ms)
 
 
-def rewind(core: Core, topic: Topic, name: str, request: GroupRewindRequest) -> str:
+def rewind(core: Core, topic: Topic, name: str, request: GroupRewindRequest, by: str) -> str:
     """Give a group everything published at `to` or later once more; the operation's id.
 
-    Its receipts for these messages end.
+    Its receipts for these messages end. `by`: the id of the access key that asks for it.
     """
     check_name("subscription", name, limits.TOPIC_NAME)
     to_ms = _time_to_rewind_to(request, core.now_ms())
-    rewound = change(core, lambda: _rewinding(core, topic, name, to_ms))
+    rewound = change(core, lambda: _rewinding(core, topic, name, to_ms, by))
     take_effect(core, rewound)
     assert rewound.replay is not None
     return rewound.replay.operation
@@ -128,7 +126,7 @@ def finish(core: Core, topic_id: str, name: str, operation_id: str) -> None:
     change(core, plan)
 
 
-def _rewinding(core: Core, topic: Topic, name: str, to_ms: int) -> Change[Subscription]:
+def _rewinding(core: Core, topic: Topic, name: str, to_ms: int, by: str) -> Change[Subscription]:
     found = find_subscription(core, topic.id, name)
     before, now_ms = found.value, core.now_ms()
     if before.protocol != "pull" or before.mode != "clustering":
@@ -139,7 +137,7 @@ def _rewinding(core: Core, topic: Topic, name: str, to_ms: int) -> Change[Subscr
         )
     source_id = new_id(core.random)
     known_as = writes.resource(before)
-    replay, started = begin(core, topic, name, before.id, to_ms)
+    replay, started = begin(core, topic, name, before.id, to_ms, by)
     after = before.rewound(source_id, replay, oldest_ms(now_ms))
     if len(after.epochs) > FORMER_SOURCES:
         raise LimitExceeded(

@@ -88,7 +88,8 @@ def rewind_queue(asked: Asked) -> Result:
     if not queue.attributes.rewind_seconds:
         raise NotRewindable
     try:
-        started = rewind(core, queue, read_values({"to": moment}, RewindRequest))
+        request = read_values({"to": moment}, RewindRequest)
+        started = rewind(core, queue, request, asked.caller.key_id)
     except (InvalidParameter, NotRewindable) as error:
         raise CmqError(*_NO_WINDOW) from error
     left_ms = 1000 * min(_REWIND_SECONDS, asked.call.left_seconds() - _ANSWER_SECONDS)

@@ -49,7 +49,7 @@ def start_message_move_task(asked: Asked) -> Result:
             "There is already a task running. Only one active task is allowed for a source queue"
             " arn at a given time.",
         )
-    started = redrive(core, queue, read_values(request, RedriveRequest))
+    started = redrive(core, queue, read_values(request, RedriveRequest), asked.caller.key_id)
     return {"TaskHandle": started.id}
 
 

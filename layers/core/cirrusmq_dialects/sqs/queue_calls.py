@@ -154,7 +154,7 @@ def delete_queue(asked: Asked) -> Result:
 
 def purge_queue(asked: Asked) -> Result:
     """Remove everything sent before."""
-    purge(asked.core, asked.find(MANAGE))
+    purge(asked.core, asked.find(MANAGE), asked.caller.key_id)
     return {}
 
 

@@ -17,6 +17,7 @@ from cirrusmq_dialects.sqs.asking import Asked
 from cirrusmq_dialects.sqs.errors import SqsError, of_contract
 from cirrusmq_dialects.sqs.reading import Members, read_json
 from cirrusmq_dialects.sqs.signature import Signed
+from cirrusmq_lambda import audit
 
 _TARGET = "AmazonSQS."
 _XML_SHARE = 5
@@ -95,7 +96,10 @@ def _answer(call: Call, protocol: Protocol, progress: reporting.Progress) -> Ans
         members=members,
         answer_share=protocol.answer_share,
     )
-    return protocol.write(action, do(asked), call.id)
+    result = do(asked)
+    if "QueueUrl" in members:
+        progress.owner = audit.owner_of(asked.queue_ref())
+    return protocol.write(action, result, call.id)
 
 
 def _signed(call: Call) -> Signed:

@@ -1,15 +1,14 @@
-"""Answers about queues and the operations on them."""
+"""Answers about queues."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, Self
+from typing import Any, Self
 
-from msgspec import UNSET, Meta, UnsetType
+from msgspec import UNSET, UnsetType
 from msgspec.structs import asdict
 
 from cirrusmq.base.timestamps import format_time
 from cirrusmq.model.queue import DeadLetter, Queue
-from cirrusmq.queues.operations import Operation
 from cirrusmq_lambda.answers.body import Body, Cursor, Time
 from cirrusmq_lambda.answers.counts import Counts
 from cirrusmq_lambda.answers.invoking import Invoke
@@ -64,35 +63,3 @@ class QueuePage(Body):
 
     queues: list[QueueAttributes]
     cursor: Cursor | UnsetType = UNSET
-
-
-class OperationStarted(Body):
-    """Work that continues after the answer."""
-
-    operation: Annotated[str, Meta(description="opaque: ask GET /operations/{id} how far it is")]
-
-
-class OperationState(Body):
-    """How far an operation is."""
-
-    id: str
-    kind: str
-    state: Literal["running", "succeeded", "failed"]
-    done: Annotated[int, Meta(description="messages so far")]
-    started_at: Time
-    finished_at: Time | UnsetType = UNSET
-    detail: str | UnsetType = UNSET
-
-    @classmethod
-    def of(cls, operation: Operation) -> Self:
-        """The answer of an operation."""
-        finished_ms, detail = operation.finished_ms, operation.detail
-        return cls(
-            id=operation.id,
-            kind=operation.kind,
-            state=operation.state,
-            done=operation.done,
-            started_at=format_time(operation.started_ms),
-            finished_at=UNSET if finished_ms is None else format_time(finished_ms),
-            detail=UNSET if detail is None else detail,
-        )

@@ -81,6 +81,7 @@ def create_key(request: Request) -> Created[NewKey]:
     key, secret = keys.create_key_as(
         request.core, caller, account, rights, body.description, signing=body.signing
     )
+    request.owner = key.account
     return Created(NewKey.of(key, None, secret=secret))
 
 
@@ -88,6 +89,7 @@ def rotate_key(request: Request) -> Ok[NewKey]:
     """Give an access key a new secret."""
     caller, key_id, body = request.caller, request.path("id"), request.body(RotateRequest)
     key, secret = keys.rotate_key(request.core, caller, key_id, body.grace_seconds)
+    request.owner = key.account
     return Ok(NewKey.of(key, last_uses(request.core, [key_id]).get(key_id), secret=secret))
 
 
@@ -104,7 +106,7 @@ def show_keys(request: Request) -> Ok[KeyPage]:
 
 def remove_key(request: Request) -> NoContent:
     """Delete an access key."""
-    keys.delete_key(request.core, request.caller, request.path("id"))
+    request.owner = keys.delete_key(request.core, request.caller, request.path("id"))
     return NoContent()
 
 

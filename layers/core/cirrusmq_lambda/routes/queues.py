@@ -1,4 +1,4 @@
-"""Queues and the operations on them."""
+"""Queues, and what begins operations on them."""
 
 from __future__ import annotations
 
@@ -11,16 +11,14 @@ from cirrusmq.model.source import queue_source
 from cirrusmq.operations.purge import purge
 from cirrusmq.operations.redrive import RedriveRequest, redrive
 from cirrusmq.operations.rewind import RewindRequest, rewind
-from cirrusmq.queues import operations
 from cirrusmq.queues.counts import count
 from cirrusmq.queues.queues import change_queue, create_queue, list_queues
 from cirrusmq.queues.receiver_management import delete_queue
 from cirrusmq.storage import counters
 from cirrusmq_lambda import rights
 from cirrusmq_lambda.answers.counts import Counts
+from cirrusmq_lambda.answers.operations import OperationStarted
 from cirrusmq_lambda.answers.queues import (
-    OperationStarted,
-    OperationState,
     QueueAttributes,
     QueuePage,
     QueueWithCounts,
@@ -79,13 +77,15 @@ def purge_queue(request: Request) -> Accepted[OperationStarted]:
     """Remove everything sent before."""
     queue = find_queue(request.core, request.caller, request.path("queue"), "admin")
     request.body(NoFields)
-    return Accepted(OperationStarted(operation=purge(request.core, queue).id))
+    started = purge(request.core, queue, request.caller.key_id)
+    return Accepted(OperationStarted(operation=started.id))
 
 
 def rewind_queue(request: Request) -> Accepted[OperationStarted]:
     """Make deleted messages active again."""
     queue = find_queue(request.core, request.caller, request.path("queue"), "admin")
-    started = rewind(request.core, queue, request.body(RewindRequest))
+    body = request.body(RewindRequest)
+    started = rewind(request.core, queue, body, request.caller.key_id)
     return Accepted(OperationStarted(operation=started.id))
 
 
@@ -96,15 +96,8 @@ def redrive_queue(request: Request) -> Accepted[OperationStarted]:
         raise Forbidden("only its owner may redrive a queue: the messages go to the owner's queues")
     body = request.body(RedriveRequest)
     rights.check_named(request.caller, "to", body.to)
-    started = redrive(request.core, queue, body)
+    started = redrive(request.core, queue, body, request.caller.key_id)
     return Accepted(OperationStarted(operation=started.id))
-
-
-def show_operation(request: Request) -> Ok[OperationState]:
-    """How far an operation is."""
-    found = operations.get(request.core, request.caller.account, request.path("id"))
-    rights.check_manages(request.caller, found.queue, found.topic)
-    return Ok(OperationState.of(found))
 
 
 def _queue_input(request: Request) -> QueueInput:
@@ -124,5 +117,4 @@ ROUTES: dict[str, Route] = {
     "POST /queues/{queue}/purge": purge_queue,
     "POST /queues/{queue}/rewind": rewind_queue,
     "POST /queues/{queue}/redrive": redrive_queue,
-    "GET /operations/{id}": show_operation,
 }

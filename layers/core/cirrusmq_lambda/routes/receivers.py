@@ -17,7 +17,7 @@ def put_receiver(request: Request) -> Created[ReceiverAttributes] | Ok[ReceiverA
     queue = find_queue(request.core, request.caller, request.path("queue"), "admin")
     name = request.path("receiver")
     receiver, created = receiver_management.put_receiver(
-        request.core, queue, name, request.body(ReceiverInput)
+        request.core, queue, name, request.body(ReceiverInput), by=request.caller.key_id
     )
     shown = ReceiverAttributes.of(receiver)
     return Created(shown) if created else Ok(shown)

@@ -15,7 +15,7 @@ from cirrusmq.subscriptions.replays import GroupRewindRequest
 from cirrusmq.subscriptions.state import read_state
 from cirrusmq.subscriptions.topics import get_topic
 from cirrusmq_lambda import rights
-from cirrusmq_lambda.answers.queues import OperationStarted
+from cirrusmq_lambda.answers.operations import OperationStarted
 from cirrusmq_lambda.answers.subscriptions import (
     NewSubscription,
     SigningSecret,
@@ -31,12 +31,14 @@ from cirrusmq_lambda.topic_paths import reached, subscription_of, topic_of
 def put_subscription(request: Request) -> Created[NewSubscription] | Ok[SubscriptionAttributes]:
     """Subscribe; the answer that creates a URL's subscription shows its signing secret."""
     core, name = request.core, request.path("subscription")
-    topic, made_by = _topic_to_subscribe(request), None
+    topic, made_by, by = _topic_to_subscribe(request), None, request.caller.key_id
     body = _subscription_input(request, topic)
     check_invoke(core, request.caller, body.invoke)
     if topic.account != request.caller.account:
         made_by = request.caller.account
-    subscription, created = management.put_subscription(core, topic, name, body, made_by=made_by)
+    subscription, created = management.put_subscription(
+        core, topic, name, body, made_by=made_by, by=by
+    )
     if not created:
         return Ok(SubscriptionAttributes.of(subscription))
     signed = subscription.protocol == "http"
@@ -104,7 +106,7 @@ def rewind_group(request: Request) -> Accepted[OperationStarted]:
     """Give a group everything published from a time on once more."""
     topic, subscription = subscription_of(request, "admin")
     body = request.body(GroupRewindRequest)
-    started = replays.rewind(request.core, topic, subscription.name, body)
+    started = replays.rewind(request.core, topic, subscription.name, body, request.caller.key_id)
     return Accepted(OperationStarted(operation=started))
 
 

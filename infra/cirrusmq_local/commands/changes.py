@@ -1,0 +1,43 @@
+"""`cirrusmq changes`: which key changed what, as the service tells it."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import Annotated
+
+import typer
+
+from cirrusmq_local.commands import completion
+from cirrusmq_local.commands.arguments import DATA, MOST, Data, Json, Most, read_time
+from cirrusmq_local.commands.calls import connect
+from cirrusmq_local.commands.console import print_listing
+
+_COLUMNS = ("at", "account", "key_id", "route", "resource", "code")
+
+
+def changes(
+    since: Annotated[
+        str | None, typer.Option(help="Only from this time on: 2026-11-20T08:00:00Z.")
+    ] = None,
+    until: Annotated[str | None, typer.Option(help="Only until this time.")] = None,
+    key: Annotated[
+        str | None, typer.Option(help="Only of this access key.", autocompletion=completion.keys)
+    ] = None,
+    resource: Annotated[
+        str | None, typer.Option(help="Only of this queue, topic or key, and of what is below it.")
+    ] = None,
+    most: Most = MOST,
+    as_json: Json = False,
+    data: Data = DATA,
+) -> None:
+    """List the account's changes of the last 90 days, the newest first.
+
+    Refused calls are in the log alone: `cirrusmq audit` reads it on one machine.
+    """
+    found = connect(data).list_changes(
+        None if since is None else read_time("--since", since),
+        None if until is None else read_time("--until", until),
+        key_id=key,
+        resource=resource,
+    )
+    print_listing(list(islice(found, most)), _COLUMNS, as_json, "no changes")
