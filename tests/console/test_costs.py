@@ -30,6 +30,8 @@ def test_the_page_tells_what_its_calls_read() -> None:
     client.put("/topics/news/subscriptions/printer", subscription)
     client.put("/topics/news/subscriptions/readers", {"protocol": "pull"})
     published = client.post("/topics/news/messages", {"messages": [{"body": "x"}]}).json
+    for _ in range(50):
+        client.post("/queues/queue-1/purge")
     world.settle()
     queues = ",".join(f"queue-{number}" for number in range(25))
     trace = f"/topics/news/messages/{published['messages'][0]['id']}"
@@ -43,6 +45,8 @@ def test_the_page_tells_what_its_calls_read() -> None:
         "one topic with its counts": ("/topics/news", ""),
         "a trace": (trace, "body=true"),
         "the last hour of 25 queues": ("/rates", f"queues={queues}"),
+        "50 operations": ("/operations", "limit=50"),
+        "50 changes": ("/audit", "limit=50"),
     }
     found = {}
     for name, (path, query) in calls.items():

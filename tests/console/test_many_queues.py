@@ -50,7 +50,8 @@ def test_ten_thousand_queues_are_paged_and_searched_by_the_service(
     )
     table = template.environment()["DIRECTORY_TABLE"]
     items = engine.execute("Scan", {"TableName": table})["Items"]
-    own = [item for item in items if FIRST in str(item)]
+    changes = [item for item in items if item["pk"]["S"].startswith("E#")]
+    own = [item for item in items if FIRST in str(item) and item not in changes]
     assert len(own) == 2  # the queue, and its id's
     copies = [named(item, id, number) for number in range(1, QUEUES) for item in own]
     for place in range(0, len(copies), 25):

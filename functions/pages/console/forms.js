@@ -50,6 +50,12 @@ export function field(label, properties, tag = "input", ...children) {
   return { input, row: h("div", { class: "field" }, h("label", { for: id }, label), input) };
 }
 
+/** A labelled choice of one value, or of any. `choices`: [[value, text], …]. */
+export function choice(label, properties, choices) {
+  const options = [["", t("any")], ...choices].map(([value, text]) => h("option", { value }, text));
+  return field(label, properties, "select", options);
+}
+
 /** A checkbox with its label. */
 export function checkbox(label, properties = {}) {
   const id = newId();

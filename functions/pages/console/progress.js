@@ -1,22 +1,14 @@
-// Long work: started, followed until it ends, and remembered in this tab.
+// Long work, followed until it ends.
 
 import { get } from "./api.js";
 import { h, replace } from "./dom.js";
 import { number } from "./format.js";
 import { t, translated } from "./i18n.js";
 
-const STARTED = "cirrusmq-operations";
 const POLL_MS = 1_000;
-const KEPT = 50;
 
-/** The operations that this tab started, newest first: [{id, about}, …]. */
-export function startedHere() {
-  return JSON.parse(sessionStorage.getItem(STARTED) ?? "[]");
-}
-
-/** Note an operation, and show in `place` how far it is until it ends; answers its last state. */
+/** Show in `place` how far an operation is until it ends; answers its last state. */
 export async function follow(id, about, place) {
-  sessionStorage.setItem(STARTED, JSON.stringify([{ id, about }, ...startedHere()].slice(0, KEPT)));
   const bar = h("progress", { "aria-label": about });
   const text = h("p", { role: "status" });
   replace(place, h("p", {}, about), bar, text);

@@ -190,17 +190,24 @@ export function pager(base, query, cursor) {
     event.preventDefault();
     location.hash = `${base}?prefix=${encodeURIComponent(field.value.trim())}`;
   };
-  const following = new URLSearchParams(query);
-  if (cursor) following.set("cursor", cursor);
-  const first = new URLSearchParams(query);
-  first.delete("cursor");
   return h(
     "form",
     { class: "pager", role: "search", onsubmit: search },
     h("label", { for: id }, t("search.prefix")),
     field,
     h("button", { type: "submit" }, t("search")),
+    pageLinks(base, query, cursor),
+  );
+}
+
+/** Links to the first page of a listing, and to the next one. */
+export function pageLinks(base, query, cursor) {
+  const following = new URLSearchParams(query);
+  if (cursor) following.set("cursor", cursor);
+  const first = new URLSearchParams(query);
+  first.delete("cursor");
+  return [
     query.get("cursor") && h("a", { href: `#${base}?${first}` }, t("page.first")),
     cursor && h("a", { href: `#${base}?${following}` }, t("page.next")),
-  );
+  ];
 }

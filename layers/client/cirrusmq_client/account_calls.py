@@ -25,7 +25,7 @@ from cirrusmq_client.times import to_text
 
 
 class AccountCalls(Calls):
-    """Keys, the audit, grants to the caller, reports, health, and calls of a stack on one machine."""
+    """Keys, the audit, grants to the caller, reports, health, the calls of a local stack."""
 
     @driven
     def create_key(

@@ -28,6 +28,7 @@ The words that it is written in, and the file that defines each:
     half message    a publish that nobody sees before its commit     model/half.py
     due mark        when a message is posted again                   subscriptions/due_marks.py
     slot            the right to call a source's function            invoking/slots.py
+    audit           which key made which change, for its account     access/audit.py
 
 The packages are in one order: each imports those below it (`[tool.importlinter]`, pyproject.toml).
 """

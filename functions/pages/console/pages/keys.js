@@ -1,6 +1,7 @@
-// Access keys of the account, and where the audit is.
+// Access keys of the account, and the audit: which of them changed what.
 
 import { call, keyId, listAll, post } from "../api.js";
+import { auditSection } from "../audit.js";
 import { h, replace } from "../dom.js";
 import { attributesForm } from "../forms.js";
 import { plain, time } from "../format.js";
@@ -28,7 +29,8 @@ export async function keysPage() {
       await draw();
     },
   );
-  await draw();
+  const audit = auditSection();
+  await Promise.all([draw(), audit.read()]);
   const element = h(
     "div",
     {},
@@ -38,11 +40,7 @@ export async function keysPage() {
       place.element,
       h("details", {}, h("summary", {}, t("keys.new")), form),
     ),
-    section(
-      t("audit"),
-      h("p", {}, t("audit.text")),
-      h("pre", {}, h("code", {}, "cirrusmq audit --follow")),
-    ),
+    audit.element,
   );
   return { title: t("nav.keys"), element };
 }
