@@ -43,14 +43,13 @@ def create_admin_key(asked: dict[str, Any], request_id: str) -> dict[str, Any]:
 def serve_custom_resource(event: Event, context: Context) -> dict[str, Any]:
     """A resource of a CloudFormation template, which CloudFormation asks for by an invocation."""
     # Rare, and calls over HTTP need none of it.
-    from cirrusmq_lambda.custom_resources.serve import account_of, serve_request
+    from cirrusmq_lambda.custom_resources.serve import accounts_of, serve_request
 
     core = bootstrap.service()
     answer: dict[str, Any] = serve_request(core, event, context)
     route = f"{event.get('RequestType')} {event.get('ResourceType')}"
     told = {"route": route, "name": answer["LogicalResourceId"], "code": answer["Status"]}
-    kept_by = [account_of(answer)]
-    audit.record(core, request_id=context.aws_request_id, kept_by=kept_by, **told)
+    audit.record(core, request_id=context.aws_request_id, kept_by=accounts_of(answer), **told)
     return answer
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
-from tests.dialects.conftest import REGION, URL, MakeKey, client_of
+from tests.dialects.conftest import REGION, URL, Key, MakeKey, client_of
 
 from cirrusmq_local.testing import Client, World
 
@@ -330,3 +330,25 @@ def test_another_accounts_queue_needs_a_grant(world: World, url: str, make_key: 
     ):
         with pytest.raises(ClientError, match="AccessDenied"):
             call()
+
+
+def test_a_change_is_in_the_audit_of_the_caller_and_of_the_queues_owner(
+    world: World, key: Key, sqs: Any, shop: Client
+) -> None:
+    sqs.create_queue(QueueName="orders")
+    owner = world.client("owner")
+    assert owner.put("/queues/parts").status == 201
+    assert owner.put("/queues/parts/grants/shop", {"permission": "full"}).status == 200
+    with pytest.raises(ClientError):
+        sqs.delete_queue(QueueUrl=f"{URL}/owner/parts")
+    world.clock.pass_seconds(1)
+    sqs.purge_queue(QueueUrl=f"{URL}/owner/parts")
+
+    own, theirs = (each.get("/audit").json["changes"] for each in (shop, owner))
+
+    assert [each["route"] for each in own] == ["sqs PurgeQueue", "sqs CreateQueue"]
+    assert {(each["account"], each["key_id"]) for each in own} == {("shop", key.id)}
+    assert theirs[0] == own[0]
+    assert [each["route"].split()[0] for each in theirs] == ["sqs", "PUT", "PUT"]
+    (purge,) = owner.get("/operations").json["operations"]
+    assert (purge["queue"], purge["key_id"]) == ("parts", key.id)

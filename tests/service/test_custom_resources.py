@@ -548,3 +548,20 @@ def test_an_id_is_read_as_it_was_written_and_stays_short_enough() -> None:
         assert read.ids[0] == "000000000000"
     for other in ("", "a", "acme/queue/orders", "acme/table/orders/1", "acme/receiver/orders/1"):
         assert read_identity(other) is None
+
+
+def test_a_change_is_in_the_audit_of_its_account_and_no_key_made_it(
+    stack: Stack, acme: Client
+) -> None:
+    made = stack.create("Orders", "Queue", Name="orders")
+    assert stack.ask("Create", "Bad", "Queue", Name="-")["Status"] == "FAILED"
+    stack.world.clock.pass_seconds(1)
+    stack.ask("Delete", "Orders", "Queue", made)
+
+    found = acme.get("/audit").json["changes"]
+
+    assert [(each["route"], each["resource"]) for each in found] == [
+        ("Delete Custom::CirrusMQQueue", "Orders"),
+        ("Create Custom::CirrusMQQueue", "Orders"),
+    ]
+    assert {(each["account"], each["key_id"]) for each in found} == {(None, None)}

@@ -13,6 +13,7 @@ from cirrusmq.access.audit import AuditEntry, keep
 from cirrusmq.base.limits import LOOKED_AT_ENTRIES
 from cirrusmq.base.timestamps import format_time
 from cirrusmq_lambda import audit
+from cirrusmq_local.cloud.invocation import Context
 from cirrusmq_local.testing import Client, World
 
 Change = dict[str, Any]
@@ -302,6 +303,15 @@ def test_a_call_succeeds_where_its_item_is_refused(
     assert "a change is in the log alone" in caplog.text
 
 
+def test_a_call_with_little_time_left_answers_instead(
+    alice: Client, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Context, "get_remaining_time_in_millis", lambda _: audit.ITEM_MS - 1)
+    assert alice.put("/queues/orders").status == 201
+    assert changes(alice) == []
+    assert audit.SERVICE in [each.name for each in caplog.records]
+
+
 class StoppedError(BaseException):
     """The function's environment is gone."""
 
@@ -333,10 +343,18 @@ def test_the_line_is_written_first(
 
 
 def test_a_call_that_may_have_changed_something_is_there(world: World, queue: TestQueue) -> None:
+    tick(world)
+    queue.client.put(f"{queue.path}/grants/bob", {"permission": "admin"})
+    bob = world.client("bob")
+    tick(world)
     store = Throttled(world, lambda operation, _: operation == "TransactWriteItems")
     assert queue.patch(delay_seconds=5).status == 503
+    assert bob.patch("/queues/alice:orders", {"delay_seconds": 5}).status == 503
     store.end()
 
-    (failed,) = changes(queue.client, "resource=orders")[:1]
+    (failed, granted, _) = changes(queue.client)
 
     assert (failed["route"], failed["code"]) == ("PATCH /queues/{queue}", "Unavailable")
+    # Nor can another account write into this one's audit while calls fail before they are refused.
+    assert granted["route"] == "PUT /queues/{queue}/grants/{account}"
+    assert [each["code"] for each in changes(bob)] == ["Unavailable"]

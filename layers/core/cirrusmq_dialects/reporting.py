@@ -36,6 +36,7 @@ def note(call: Call, dialect: str, progress: Progress, code: str) -> None:
     failed half-way, is in the log alone: its code is the other service's.
     """
     caller = progress.caller
+    kept = caller and code == "Ok" and call.left_seconds() * 1_000 > audit.ITEM_MS
     audit.record(
         call.core,
         request_id=call.id,
@@ -45,5 +46,5 @@ def note(call: Call, dialect: str, progress: Progress, code: str) -> None:
         account=caller.account if caller else None,
         key_id=caller.key_id if caller else audit.claimed_key_id(f"{progress.key_id}:"),
         source=call.source,
-        kept_by=[caller.account, progress.owner] if caller and code == "Ok" else (),
+        kept_by={caller.account, progress.owner or caller.account} if caller and kept else (),
     )

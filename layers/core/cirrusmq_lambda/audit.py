@@ -37,6 +37,8 @@ CHANGES = frozenset(
 REFUSALS = (401, 403)
 _KEY_ID = re.compile(r"CK[0-9a-z]{18}|AKID[0-9a-z]{32}", re.ASCII)
 _MOST_CHARACTERS = 200
+ITEM_MS = 15_000
+"""Two attempts of a write take so long at most. Without it left the item could cost the answer."""
 
 
 def concerns(route_key: str, status: int) -> bool:
@@ -44,9 +46,17 @@ def concerns(route_key: str, status: int) -> bool:
     return route_key in CHANGES or status in REFUSALS
 
 
-def may_have_changed(route_key: str, status: int) -> bool:
-    """Whether a call made a change, or failed where it may have made one."""
-    return route_key in CHANGES and not 400 <= status < 500
+def accounts(
+    route_key: str, status: int, left_ms: int, own: str | None, others: Iterable[str | None]
+) -> set[str]:
+    """The accounts that keep a call as a change: the key's own; the owners of what was changed.
+
+    None of a refused call. One that failed may have changed something in the key's own account; of
+    others' it is not known whether the key may do anything there.
+    """
+    if route_key not in CHANGES or 400 <= status < 500 or left_ms < ITEM_MS:
+        return set()
+    return {*filter(None, (own, *(others if status < 400 else ())))}
 
 
 def record(
@@ -59,13 +69,9 @@ def record(
     account: str | None = None,
     key_id: str | None = None,
     source: str | None = None,
-    kept_by: Iterable[str | None] = (),
+    kept_by: Iterable[str] = (),
 ) -> None:
-    """Write a line. `code` is that of the refusal, or `Ok`.
-
-    `kept_by`: the accounts that can read it, where it is of a change; that of the key, and the
-    owner of what was changed.
-    """
+    """Write a line, and an item for each account of `kept_by`; `code` is Ok, or the refusal's."""
     now_ms = core.now_ms()
     fields = {
         "at": format_time(now_ms),
@@ -78,8 +84,8 @@ def record(
         "source": source,
     }
     _logger().info("audit", extra=fields)
-    for kept in sorted({*filter(None, kept_by)}):
-        _keep(core, kept, now_ms, fields)
+    for each in sorted(kept_by):
+        _keep(core, each, now_ms, fields)
 
 
 def _keep(core: Core, kept_by: str, now_ms: int, fields: Mapping[str, str | None]) -> None:

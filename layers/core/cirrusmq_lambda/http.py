@@ -81,7 +81,8 @@ class Request:
         headers, route_key = self.event.get("headers", {}), self.event["routeKey"]
         name = audit.name_of(self.event.get("pathParameters") or {}) or made
         account = self._key.account if self._key else None
-        kept_by = (account, self.owner, audit.owner_of(name))
+        left_ms = self.context.get_remaining_time_in_millis()
+        others = (self.owner, audit.owner_of(name))
         audit.record(
             self.core,
             request_id=self.id,
@@ -93,7 +94,7 @@ class Request:
             if self._key
             else audit.claimed_key_id(headers.get("authorization")),
             source=self.source,
-            kept_by=kept_by if audit.may_have_changed(route_key, status) else (),
+            kept_by=audit.accounts(route_key, status, left_ms, account, others),
         )
 
     def told(self, error: Exception) -> CirrusMQError:

@@ -61,10 +61,10 @@ def serve_request(core: Core, event: Event, context: Context) -> Done:
     return told
 
 
-def account_of(told: Done) -> str | None:
-    """The account that a request changed something in, by what was told; None where it failed."""
+def accounts_of(told: Done) -> list[str]:
+    """The account that a request changed something in, by what was told; none where it failed."""
     identity = read_identity(told["PhysicalResourceId"])
-    return identity.place.account if identity and told["Status"] == "SUCCESS" else None
+    return [identity.place.account] if identity and told["Status"] == "SUCCESS" else []
 
 
 def _in_time(core: Core, request: CustomRequest, seconds: float) -> Done:
