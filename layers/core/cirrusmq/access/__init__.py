@@ -1,4 +1,4 @@
-"""Access: the caller of a request, its permissions, and its rate.
+"""Access: the caller of a request, its permissions, its rate, and the audit of what it changed.
 
-Called by the HTTP layer before everything else.
+Called by the HTTP layer before everything else; the audit after everything else.
 """

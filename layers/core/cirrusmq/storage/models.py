@@ -3,6 +3,7 @@
 | table | pk | sk | item |
 | --- | --- | --- | --- |
 | Directory | `A#<account>` … | kind and name | `DirectoryItem`: accounts, keys, queues, grants … |
+| Directory | `E#<account>` | ULID | `DirectoryItem`: a change in the account's audit |
 | Messages | `Q#<source id>#<partition>` | `<available at>#<parcel id>` | `ParcelItem` |
 | Messages | `Q#…` of a fair queue | `<hash of group>#<available at>#<parcel id>` | `ParcelItem` |
 | Messages | `R#<source id>#<partition>` | `<sent at>#<sort key>` | `ParcelItem`, archived |
