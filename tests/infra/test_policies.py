@@ -185,7 +185,7 @@ def test_who_subscribes_or_translates_cannot_change_access_keys(
 ) -> None:
     """They look at their callers' keys, as all that is called over HTTP does."""
     confined = keys_of(resources, function, "Directory.Arn")
-    keys = ["A#*", "I#*", "Q#*", "T#*", "running"]
+    keys = ["A#*", "E#*", "I#*", "Q#*", "T#*", "running"]
     assert confined == dict.fromkeys({*WRITES, *CHECKS}, keys)
     assert actions_on(resources, function, "Directory.Arn") - set(confined) <= READS
 
