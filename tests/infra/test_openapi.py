@@ -276,6 +276,9 @@ def use_topics(call: Checked) -> None:
     assert call("POST", f"{topic}/subscriptions/copy/rewind", to).status == 400
     world.settle()
     call("GET", f"/operations/{rewound.json['operation']}")
+    assert len(call("GET", "/operations", query="topic=news").json["operations"]) >= 1
+    assert "cursor" in call("GET", "/operations", query="limit=1").json
+    assert call("GET", "/operations", query="state=gone").status == 400
     for name in ("hook", "copy", "group", "log"):
         call("GET", f"{topic}/subscriptions/{name}")
     call("GET", f"{topic}/subscriptions")
@@ -314,6 +317,9 @@ def use_half_messages(call: Checked, topic: str) -> None:
 def use_the_rest(call: Checked) -> None:
     made = call("POST", "/keys", {"description": "another"}).json
     call("GET", "/keys", query="limit=1")
+    assert call("GET", "/audit", query="resource=news").json["changes"]
+    assert "cursor" in call("GET", "/audit", query="limit=1").json
+    assert call("GET", "/audit", query="from=now").status == 400
     scoped = {"scope": {"send": {"queues": ["orders"]}}, "expires_at": "2099-01-01T00:00:00.000Z"}
     assert call("POST", "/keys", scoped).json["scope"] == scoped["scope"]
     assert call("POST", f"/keys/{made['access_key_id']}/rotate", {}).status == 200

@@ -69,7 +69,11 @@ OF_ACCOUNT = {"GET /queues", "GET /topics", "GET /grants"} | {
     f"GET /reports/{name}" for name in ("billing", "backlog")
 }
 OF_KEYS = {"GET /keys", "POST /keys", "POST /keys/{id}/rotate", "DELETE /keys/{id}"}
+SHOWS_AUDIT = {"GET /audit"}
+"""They need `manages_keys` as those of keys do, and `manage` on all besides."""
 OF_ANY_RIGHT = {"GET /endpoints"}
+OF_ANY_MANAGE = {"GET /operations"}
+"""It leaves out what the key does not manage."""
 OPEN = {"GET /health", "GET /openapi.json", "GET /docs/api", "GET /docs/api/{asset}"}
 RIGHTS = ("send", "receive", "manage")
 HERE = {"queues": ["orders", "failed"], "topics": ["news"]}
@@ -99,7 +103,9 @@ def with_scope(stage: Stage, scope: Any, **fields: Any) -> Client:
 
 
 def test_the_right_of_every_route_is_decided() -> None:
-    assert {str(call) for call in CALLS} == set(NEEDS) | OF_ACCOUNT | OF_KEYS | OF_ANY_RIGHT | OPEN
+    assert {str(call) for call in CALLS} == {
+        *(*NEEDS, *OF_ACCOUNT, *OF_KEYS, *SHOWS_AUDIT, *OF_ANY_RIGHT, *OF_ANY_MANAGE, *OPEN)
+    }
 
 
 @pytest.mark.parametrize("call", CHECKED, ids=str)
@@ -114,6 +120,8 @@ def test_a_scope_allows_the_calls_of_its_rights_and_no_others(stage: Stage, call
         refused = [held for held in scopes if not held[0] & NEEDS[str(call)]]
     elif str(call) in OF_ANY_RIGHT:
         refused = scopes[-1:]
+    elif str(call) in OF_ANY_MANAGE:
+        refused = [held for held in scopes if "manage" not in held[1]]
     elif str(call) in OF_ACCOUNT:
         refused = [held for held in scopes if not (held[0] == {"manage"} and held[2])]
     else:
