@@ -43,7 +43,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # checkout) is made anew, whatever its stamp says.
 MADE_AT := made-at
 elsewhere = $(if $(filter $(CURDIR),$(shell cat $(1)/$(MADE_AT) 2>/dev/null)),,$(1)/$(2))
-.PHONY: $(call elsewhere,$(VENV),.up) $(call elsewhere,$(SAM_VENV),.installed)
+.PHONY: $(call elsewhere,$(VENV),.made) $(call elsewhere,$(SAM_VENV),.installed)
 .PHONY: $(call elsewhere,$(CHECKOV_VENV),.installed) $(call elsewhere,$(MUTANTS_VENV),.installed)
 
 define make_venv
@@ -51,8 +51,16 @@ define make_venv
 	|| { echo "Python 3.11 or newer is needed: make PYTHON=<its path> $(ASKED)" >&2; exit 1; }
 @grep -qsxF '$(CURDIR)' $(1)/$(MADE_AT) || { \
 	echo "making $(1) with $$($(PYTHON) -V)"; \
-	$(PYTHON) -m venv --clear $(1); \
+	$(PYTHON) -m venv --clear $(2) $(1); \
 	echo '$(CURDIR)' > $(1)/$(MADE_AT); }
+endef
+
+# Others than .venv have no pip of their own, whose installation takes seconds: that of .venv serves.
+define make_tools
+$(call make_venv,$(1),--without-pip)
+@echo "installing the packages of $<"
+@$(BIN)/python $(subst -m pip,-m pip --python $(1)/bin/python,$(PIP)) --require-hashes -r $<
+@touch $@
 endef
 
 .PHONY: help install up test lint hooks types pytest pytest-spark pytest-others pytest-alone pytest-long compiled tools check-long
@@ -63,12 +71,17 @@ help: ## this list
 
 install: $(VENV)/.installed ## the virtual environment with all packages, from the lock file
 
-# What the service needs to run, a tenth of all; reports add Spark, and tests the rest.
-$(VENV)/.up: infra/requirements-up.lock pyproject.toml
+# The pip that comes with an older Python takes twice as long to choose among a package's wheels.
+$(VENV)/.made: infra/requirements-pip.lock
 	$(call make_venv,$(VENV))
+	@$(BIN)/python $(PIP) --require-hashes -r $<
+	@touch $@
+
+# What the service needs to run, a tenth of all; reports add Spark, and tests the rest.
+$(VENV)/.up: $(VENV)/.made infra/requirements-up.lock pyproject.toml
 	@echo "installing the packages of infra/requirements-up.lock"
 	@$(BIN)/python $(PIP) --require-hashes -r infra/requirements-up.lock
-	@$(BIN)/python $(PIP) --no-build-isolation -e .
+	@PYTHONWARNINGS=ignore $(BIN)/python $(PIP) --no-build-isolation -e .
 	@touch $@
 
 $(VENV)/.reports: $(VENV)/.up infra/requirements-reports.lock
@@ -103,23 +116,14 @@ $(BROWSER)/.tried: tests/console/node/package-lock.json
 	@touch $@
 
 # They pull boto3 below what the product uses, each to another place.
-$(SAM_VENV)/.installed: infra/requirements-sam.lock
-	$(call make_venv,$(SAM_VENV))
-	@echo "installing the packages of infra/requirements-sam.lock"
-	@$(SAM_VENV)/bin/python $(PIP) --require-hashes -r infra/requirements-sam.lock
-	@touch $@
+$(SAM_VENV)/.installed: infra/requirements-sam.lock | $(VENV)/.made
+	$(call make_tools,$(SAM_VENV))
 
-$(CHECKOV_VENV)/.installed: infra/requirements-checkov.lock
-	$(call make_venv,$(CHECKOV_VENV))
-	@echo "installing the packages of infra/requirements-checkov.lock"
-	@$(CHECKOV_VENV)/bin/python $(PIP) --require-hashes -r infra/requirements-checkov.lock
-	@touch $@
+$(CHECKOV_VENV)/.installed: infra/requirements-checkov.lock | $(VENV)/.made
+	$(call make_tools,$(CHECKOV_VENV))
 
-$(MUTANTS_VENV)/.installed: infra/requirements-mutants.lock
-	$(call make_venv,$(MUTANTS_VENV))
-	@echo "installing the packages of infra/requirements-mutants.lock"
-	@$(MUTANTS_VENV)/bin/python $(PIP) --require-hashes -r infra/requirements-mutants.lock
-	@touch $@
+$(MUTANTS_VENV)/.installed: infra/requirements-mutants.lock | $(VENV)/.made
+	$(call make_tools,$(MUTANTS_VENV))
 
 # Made again when a page, or what its tables are made of, is newer.
 MANUAL := $(wildcard infra/manual/* infra/manual/*/* infra/bench/charts/*.svg)
