@@ -6,6 +6,7 @@ import gc
 import os
 import signal
 from collections.abc import Generator, Iterator
+from functools import cache
 from itertools import chain, groupby, islice
 from pathlib import Path
 
@@ -27,7 +28,7 @@ ALONE = ("client", "local")
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None]:
     """Refuse a test that nothing would run; deal those that are chosen to the workers."""
     for item in items:
-        if _folder(item) not in ALONE and item.get_closest_marker("alone"):
+        if _folder(item.path) not in ALONE and item.get_closest_marker("alone"):
             raise pytest.UsageError(f"{item.nodeid}: alone is of tests in {' and '.join(ALONE)}")
     yield
     workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
@@ -35,8 +36,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None]:
         items[:] = _dealt(items, workers)
 
 
-def _folder(item: pytest.Item) -> str:
-    return item.path.relative_to(Path(__file__).parent).parts[0]
+@cache
+def _folder(path: Path) -> str:
+    return path.relative_to(Path(__file__).parent).parts[0]
 
 
 def _dealt(items: list[pytest.Item], workers: int) -> list[pytest.Item]:
@@ -48,8 +50,8 @@ def _dealt(items: list[pytest.Item], workers: int) -> list[pytest.Item]:
     waiting, others = (
         [list(each) for _, each in groupby(some, key=lambda item: item.path)]
         for some in (
-            [item for item in items if _folder(item) in ALONE],
-            [item for item in items if _folder(item) not in ALONE],
+            [item for item in items if _folder(item.path) in ALONE],
+            [item for item in items if _folder(item.path) not in ALONE],
         )
     )
     left = chain.from_iterable(others)

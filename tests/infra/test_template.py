@@ -50,6 +50,8 @@ def validated() -> dict[str, tuple[int, str]]:
     return told
 
 
+# `test_scans.py` has the linter's findings on what SAM makes of them.
+@pytest.mark.long
 @pytest.mark.parametrize("template", TEMPLATES, ids=lambda path: path.parent.name)
 def test_sam_and_its_linter_have_no_finding(
     template: Path, validated: dict[str, tuple[int, str]]

@@ -24,8 +24,11 @@ AT_URLS_TOO = {
     *("test_ordered_queues", "test_queue_receivers", "test_store_failures"),
 }
 """Files whose calls are made at the functions' own URLs as well."""
-AT_URLS_FOR_LONG = {"test_answer_sizes"}
-"""Those of them that make megabytes: `make check-long` does."""
+AT_URLS_FOR_LONG = {
+    *("test_answer_sizes", "test_dead_letters", "test_ordered_queues", "test_queue_receivers"),
+    *("test_repeated_sends", "test_store_failures", "test_topic_pull"),
+}
+"""Those of them that `make check-long` makes there: the calls themselves are in the others."""
 
 
 @dataclass

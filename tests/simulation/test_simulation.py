@@ -13,8 +13,8 @@ from tests.simulation.scenario import FIRST_SEEDS
 from tests.simulation.shrinking import shrink, tell
 from tests.simulation.simulation import Run, play
 
-SEEDS_PER_TEST = 10
-SEEDS = 50
+SEEDS_PER_TEST = 5
+SEEDS = 20
 SEEDS_PER_LONG_TEST = 250
 LONG_SEEDS = 10_250
 FAMILY_SEEDS_PER_LONG_TEST = 205
@@ -62,7 +62,7 @@ def _digest(run: Run) -> str:
     return hashlib.sha256("\n".join(run.history.lines()).encode()).hexdigest()
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(2))
 def test_a_seed_replays_its_run_exactly(seed: int) -> None:
     assert _digest(play(seed)) == _digest(play(seed))
 
@@ -71,7 +71,7 @@ def test_a_seed_replays_its_run_in_another_process() -> None:
     """Also where Python hashes texts in another way."""
     code = (
         "from tests.simulation.test_simulation import _digest, play\n"
-        "print([_digest(play(seed)) for seed in range(20, 24)])"
+        "print([_digest(play(seed)) for seed in range(20, 22)])"
     )
     told = [
         subprocess.run(
@@ -85,4 +85,4 @@ def test_a_seed_replays_its_run_in_another_process() -> None:
         ).stdout.splitlines()[-1]  # behind the functions' log
         for hash_seed in ("1", "2")
     ]
-    assert told[0] == told[1] == f"{[_digest(play(seed)) for seed in range(20, 24)]}"
+    assert told[0] == told[1] == f"{[_digest(play(seed)) for seed in range(20, 22)]}"
