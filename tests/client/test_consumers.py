@@ -52,13 +52,13 @@ def test_members_share_and_each_message_is_handled_once(
     members = [member(number) for number in range(3)]
     for each in members:
         each.start()
-    producer.send_batch(name, map(str, range(3_000)))
-    wait_until(lambda: len(handled) >= 3_000, seconds=40)
+    producer.send_batch(name, map(str, range(900)))
+    wait_until(lambda: len(handled) >= 900, seconds=40)
     for each in members:
         each.stop()
     for each in members:
         each.join()
-    assert sorted(int(text) for _, text in handled) == list(range(3_000))
+    assert sorted(int(text) for _, text in handled) == list(range(900))
     assert len(Counter(number for number, _ in handled)) == 3
     counts = client.show_queue(name)["counts"]
     assert (counts["active"], counts["inactive"]) == (0, 0)
@@ -239,7 +239,7 @@ def test_groups_keep_their_order_whatever_fails(
     retry = {"policy": "ordered", "interval_seconds": 0.05}
     dead = new_queue(ordered=True)
     name = new_queue(ordered=True, retry=retry, dead_letter={"queue": dead, "max_receives": 1000})
-    groups, each = 12, 12
+    groups, each = 8, 8
     starts: defaultdict[str, list[int]] = defaultdict(list)
     running: Counter[str] = Counter()
     overlaps: list[str] = []

@@ -41,7 +41,7 @@ from cirrusmq_local.engine import TableSpec, attach
 NewQueue = Callable[..., str]
 Wait = Callable[..., None]
 HERE = Path(__file__).parent
-ORDERS = 60
+ORDERS = 40
 
 
 @pytest.fixture(scope="session")
@@ -86,10 +86,13 @@ def received(message_id: str = "Msg-1", **fields: Any) -> Received:
 
 def send_twice(client: Client, queue: str, count: int) -> None:
     """A producer that sends each message twice: the service's own memory of 5 minutes is over."""
-    for number in range(count):
-        noted = {DEDUPLICATION_ATTRIBUTE: f"order-{number}"}
+    orders = [
+        Message(str(number), attributes={DEDUPLICATION_ATTRIBUTE: f"order-{number}"})
+        for number in range(count)
+    ]
+    for first in range(0, count, 8):
         for _ in range(2):
-            client.send(queue, [Message(str(number), attributes=noted)])
+            client.send(queue, orders[first : first + 8])
 
 
 class CrashesAfterCommit:

@@ -35,11 +35,12 @@ JAVA = (
     # Memory that grows in small steps is looked through at each.
     "-Xms1g -Xmn512m -XX:MetaspaceSize=256m"
 )
+ADAPTIVE = "spark.sql.adaptive.enabled"
 PLAIN = {
     # Queries of a few records end before they are compiled, or planned anew with what was learnt.
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-    "spark.sql.adaptive.enabled": "false",
+    ADAPTIVE: "false",
 }
 
 
@@ -67,6 +68,14 @@ def as_deployed(spark: SparkSession) -> Iterator[None]:
     yield
     for name, value in PLAIN.items():
         spark.conf.set(name, value)
+
+
+@pytest.fixture
+def planned_as_deployed(spark: SparkSession) -> Iterator[None]:
+    """Queries are planned anew with what was learnt: what is empty is left out."""
+    spark.conf.unset(ADAPTIVE)
+    yield
+    spark.conf.set(ADAPTIVE, PLAIN[ADAPTIVE])
 
 
 @pytest.fixture

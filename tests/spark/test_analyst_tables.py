@@ -26,17 +26,19 @@ TYPES = {"STRING": "VARCHAR", "INT": "INTEGER"}
 
 @pytest.fixture(scope="module")
 def reports(tmp_path_factory: pytest.TempPathFactory, spark: Any) -> Path:
-    """Reports of two nights, so that the files of the first are there too."""
+    """Bills of two nights, so that the files of the first are there too; backlogs of two days."""
     root = tmp_path_factory.mktemp("reports")
     jobs = Jobs(lambda: spark)
     output = root / "out"
-    for night in range(2):
-        at_ms = AT_MS + night * DAY_MS
-        usage = Usage(seed=3, records=150, at_ms=AT_MS, days=25).export(root / "u")
-        messages = Messages(seed=4, items=80, at_ms=at_ms, resources=5)
-        names = directory_export(root / "d", at_ms, messages.all_resources())
+    usage = Usage(seed=3, records=150, at_ms=AT_MS, days=25).export(root / "u")
+    for _ in range(2):
         assert jobs.bill(output, [usage]).code == 0
-        assert jobs.report_backlog(output, [messages.export(root / "m")], [names]).code == 0
+    days = [
+        Messages(seed=4, items=80, at_ms=at_ms, resources=5) for at_ms in (AT_MS, AT_MS + DAY_MS)
+    ]
+    names = directory_export(root / "d", AT_MS + DAY_MS, days[-1].all_resources())
+    exports = [messages.export(root / "m") for messages in days]
+    assert jobs.report_backlog(output, exports, [names]).code == 0
     return output
 
 

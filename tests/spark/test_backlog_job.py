@@ -156,17 +156,21 @@ def parcel(identity: str, sent_ms: int, count: int = 1) -> str:
     )
 
 
-def test_trends_reach_over_exports_and_earlier_reports(tmp_path: Path, jobs: Jobs) -> None:
+def hourly_exports(root: Path) -> list[Path]:
+    """Exports of four hours, of a queue that shrinks and one that grows."""
     start_ms = AT_MS - 3 * HOUR_MS
-    exports = [
+    return [
         export_of(
-            tmp_path,
+            root,
             start_ms + hour * HOUR_MS,
             [parcel("shrinks", start_ms, shrinking), parcel("grows", start_ms, 2 + hour)],
         )
         for hour, shrinking in enumerate((16, 14, 9, 6))
     ]
-    output = tmp_path / "out"
+
+
+def test_trends_reach_over_exports_and_earlier_reports(tmp_path: Path, jobs: Jobs) -> None:
+    exports, output = hourly_exports(tmp_path), tmp_path / "out"
     succeed(jobs.report_backlog(output, exports[:2]))
     succeed(jobs.report_backlog(output, exports[2:]))
     shrinking = resources_in(output)["(unknown)", "shrinks"]
@@ -175,6 +179,14 @@ def test_trends_reach_over_exports_and_earlier_reports(tmp_path: Path, jobs: Job
     assert (shrinking["growth_per_hour"], shrinking["hours_to_drain"]) == (-3.0, 2.0)
     growing = resources_in(output)["(unknown)", "grows"]
     assert (growing["growth_per_hour"], growing["hours_to_drain"]) == (1.0, None)
+    rows = rows_in(output, "backlog").collect()
+    assert len({(row["at_ms"], row["id"]) for row in rows}) == len(rows) == 8
+
+
+@pytest.mark.long
+def test_a_history_shows_as_many_times_as_it_is_asked_for(tmp_path: Path, jobs: Jobs) -> None:
+    exports, output = hourly_exports(tmp_path), tmp_path / "out"
+    succeed(jobs.report_backlog(output, exports))
     succeed(jobs.report_backlog(output, exports[3:], [], "--history", "2"))
     shown = resources_in(output)["(unknown)", "shrinks"]["backlog_by_time"]
     assert [point["messages"] for point in shown] == [9, 6]
@@ -182,7 +194,7 @@ def test_trends_reach_over_exports_and_earlier_reports(tmp_path: Path, jobs: Job
     assert len({(row["at_ms"], row["id"]) for row in rows}) == len(rows) == 8
 
 
-@pytest.mark.usefixtures("as_deployed")
+@pytest.mark.usefixtures("planned_as_deployed")
 def test_an_empty_export_gives_an_empty_report(tmp_path: Path, jobs: Jobs) -> None:
     output = tmp_path / "out"
     succeed(jobs.report_backlog(output, [export_of(tmp_path / "1", AT_MS, [parcel("q", AT_MS)])]))

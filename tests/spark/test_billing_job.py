@@ -166,6 +166,7 @@ def counts_by_day(output: Path) -> dict[str, int]:
     return dict(counts)
 
 
+@pytest.mark.long
 def test_a_day_that_ttl_has_begun_to_remove_is_not_replaced(tmp_path: Path, jobs: Jobs) -> None:
     items = [usage_item("a", 5, AT_MS), usage_item("b", 6, AT_MS + HOUR_MS)]
     first = export_of(tmp_path / "1", AT_MS + DAY_MS, items)
@@ -216,41 +217,37 @@ def test_a_time_that_no_export_shows_is_refused(tmp_path: Path, jobs_without_spa
         assert "to 2026-11-21T00:00" in ended.message
 
 
-def test_windows_alone_are_billed(tmp_path: Path, jobs: Jobs) -> None:
-    middle_ms = MIDNIGHT_MS + 12 * HOUR_MS
+@pytest.mark.parametrize("kind", ["full", pytest.param("window", marks=pytest.mark.long)])
+def test_an_older_export_takes_nothing_from_a_day_billed_later(
+    tmp_path: Path, jobs: Jobs, kind: str
+) -> None:
+    """Windows alone have billed it."""
+    output, middle_ms = tmp_path / "out", MIDNIGHT_MS + DAY_MS + 12 * HOUR_MS
     windows = [
         window_of(tmp_path, MIDNIGHT_MS, middle_ms),
-        window_of(tmp_path, middle_ms, MIDNIGHT_MS + DAY_MS),
+        window_of(tmp_path, middle_ms, MIDNIGHT_MS + 4 * DAY_MS),
     ]
-    succeed(jobs.bill(tmp_path / "out", windows))
-    assert counts_by_day(tmp_path / "out") == {"2026-11-20": 40}
-
-
-def test_an_older_export_takes_nothing_from_a_day_billed_later(tmp_path: Path, jobs: Jobs) -> None:
-    output = tmp_path / "out"
+    succeed(jobs.bill(output, windows))
     whole = {"2026-11-20": 40, "2026-11-21": 40, "2026-11-22": 40}
-    succeed(jobs.bill(output, [full_of(tmp_path, MIDNIGHT_MS + 4 * DAY_MS)]))
+    assert counts_by_day(output) == whole
     invoices = invoices_in(output)
-    for older in (
-        full_of(tmp_path, MIDNIGHT_MS + DAY_MS + 7 * HOUR_MS),
-        window_of(tmp_path, MIDNIGHT_MS + DAY_MS, MIDNIGHT_MS + DAY_MS + 12 * HOUR_MS),
-    ):
-        ended = jobs.bill(output, [older])
-        assert ended.code == 0
-        assert "2026-11-21 stays as it was" in ended.message
-        assert counts_by_day(output) == whole
-        assert invoices_in(output) == invoices
-        assert summaries_in(output, "billing")["acme"]["to"] == "2026-11-24T00:00:00.000Z"
+    older = windows[0] if kind == "window" else full_of(tmp_path, MIDNIGHT_MS + 31 * HOUR_MS)
+    ended = jobs.bill(output, [older])
+    assert ended.code == 0
+    assert "2026-11-21 stays as it was" in ended.message
+    assert counts_by_day(output) == whole
+    assert invoices_in(output) == invoices
+    assert summaries_in(output, "billing")["acme"]["to"] == "2026-11-24T00:00:00.000Z"
 
 
 def test_a_newer_export_completes_a_day(tmp_path: Path, jobs: Jobs) -> None:
     output = tmp_path / "out"
-    for hours, count in ((7, 20), (7, 20), (24, 40)):
+    for hours, count in ((7, 20), (24, 40)):
         succeed(jobs.bill(output, [full_of(tmp_path, MIDNIGHT_MS + hours * HOUR_MS)]))
         assert counts_by_day(output) == {"2026-11-20": count}
 
 
-@pytest.mark.usefixtures("as_deployed")
+@pytest.mark.usefixtures("planned_as_deployed")
 def test_an_empty_export_gives_an_empty_report(tmp_path: Path, jobs: Jobs) -> None:
     succeed(jobs.bill(tmp_path / "out", [export_of(tmp_path, AT_MS, [])]))
     assert summaries_in(tmp_path / "out", "billing") == {}

@@ -1,14 +1,14 @@
-"""Dated prices, closed months, corrections, gaps, and all outputs of a run or none."""
+"""Dated prices, closed months, corrections, gaps, and a bill for which there is no room."""
 
 from __future__ import annotations
 
-import errno
 import json
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.spark.failing_writes import DiskFull
 from tests.spark.job_runs import (
     RATE_CARD,
     Jobs,
@@ -20,8 +20,6 @@ from tests.spark.job_runs import (
 )
 from tests.spark.transforms.frames import ms
 
-from cirrusmq_reports.files import LocalFiles
-from cirrusmq_reports.publication import Outputs
 from export_writer import ExportWriter
 
 DAY_MS = 86_400_000
@@ -82,20 +80,18 @@ def test_a_changed_price_changes_no_invoice_of_before(tmp_path: Path, jobs: Jobs
         ("2026-11", "USD"): "12.00"
     }
     december = use("d", "2026-12-02 06:00", MILLION)
-    second = export_of(tmp_path, "2026-12-02 08:00", [november, december])
+    second = export_of(tmp_path, "2026-12-06 08:00", [november, december])
     dearer = card_with(tmp_path, ("2026-12-01", "4.00", "CNY"))
     assert jobs.bill(output, [second], card=dearer).code == 0
     shown = {("2026-11", "USD"): "12.00", ("2026-12", "CNY"): "4.00"}
     assert {place: each["total"] for place, each in invoices(output).items()} == shown
     rows = {(row["month"], row["currency"]) for row in rows_in(output, "usage").collect()}
     assert rows == set(shown)
-    # Once November is closed, a price that is changed without a day changes it no more either.
-    third = export_of(tmp_path, "2026-12-06 08:00", [november, december])
-    assert jobs.bill(output, [third], card=dearer).code == 0
+    # Now that November is closed, a price that is changed without a day changes it no more either.
     changed = card_with(tmp_path)
     changed.write_text(changed.read_text().replace("sent: 0.40", "sent: 9.00"))
-    fourth = export_of(tmp_path, "2026-12-07 08:00", [november, december])
-    assert jobs.bill(output, [fourth], card=changed).code == 0
+    third = export_of(tmp_path, "2026-12-07 08:00", [november, december])
+    assert jobs.bill(output, [third], card=changed).code == 0
     again = invoices(output)
     assert again["2026-11", "USD"]["total"] == "12.00"
     assert again["2026-12", "USD"]["total"] == "9.00"
@@ -164,38 +160,8 @@ def test_lost_usage_is_refused_or_told(tmp_path: Path, jobs: Jobs) -> None:
     ]
 
 
-class DiskFull:
-    """Lets so many writes pass; the next finds no room, after it has begun."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.left = 1_000_000
-        write, rows = LocalFiles.write, Outputs.write
-
-        def write_files(files: LocalFiles, contents: dict[str, bytes]) -> None:
-            for path, content in contents.items():
-                write(files, {path: content[: len(content) if self._room() else 3]})
-                self._check(path)
-
-        def write_rows(outputs: Outputs, *arguments: Any) -> Any:
-            room = self._room()
-            parts = rows(outputs, *arguments)
-            if not room:
-                self._check(outputs.folder)
-            return parts
-
-        monkeypatch.setattr(LocalFiles, "write", write_files)
-        monkeypatch.setattr(Outputs, "write", write_rows)
-
-    def _room(self) -> bool:
-        self.left -= 1
-        return self.left >= 0
-
-    def _check(self, path: str) -> None:
-        if self.left < 0:
-            raise OSError(errno.ENOSPC, "No space left on device", path)
-
-
-def test_a_full_disk_at_any_write_replaces_nothing(
+@pytest.mark.long
+def test_a_full_disk_at_any_write_of_a_bill_replaces_nothing(
     tmp_path: Path, jobs: Jobs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     output = tmp_path / "out"
@@ -220,20 +186,3 @@ def test_a_full_disk_at_any_write_replaces_nothing(
         room += 1
     assert room == 6, "two tables, a summary, an invoice, the page, the pointer"
     assert lines(invoices(output)["2026-11", "USD"]) == [(None, 2 * MILLION, "0.80")]
-
-
-def test_runs_that_no_pointer_names_are_removed_a_day_later(tmp_path: Path, jobs: Jobs) -> None:
-    output = tmp_path / "out"
-    item = use("a", "2026-11-05 12:00", MILLION)
-    export = export_of(tmp_path, "2026-11-20 08:00", [item])
-    assert jobs.bill(output, [export]).code == 0
-    old, young = "20200101T000000000Z-aa", "99990101T000000000Z-bb"
-    for run in (old, young):
-        for home in ("runs/billing", "tables/usage"):
-            (output / home / run).mkdir()
-            (output / home / run / "half").write_text("x")
-    first = run_of(output, "billing").name
-    assert jobs.bill(output, [export]).code == 0
-    second = run_of(output, "billing").name
-    for home in ("runs/billing", "tables/usage"):
-        assert {path.name for path in (output / home).iterdir()} == {first, second, young}

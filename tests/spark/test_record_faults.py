@@ -128,6 +128,7 @@ LACKING: list[tuple[Any, str | None]] = [
                 ),
                 (RECORDS | {"expires_at": number("x")}, "expires_at is not a whole number"),
                 (usage(account={"S": "acme\n"}), NO_ACCOUNT),
+                (usage(account={"S": "é" * 60}), NO_ACCOUNT),
                 (usage(account={"S": 17}), NO_ACCOUNT),
                 (usage(account={"S": {"x": "acme"}}), NO_ACCOUNT),
                 ({"pk": {"S": "Q#q#0"}, "sk": {"S": "x"}}, "it is no item of the table Usage"),

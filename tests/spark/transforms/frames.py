@@ -26,10 +26,13 @@ def ms(text: str) -> int:
 
 
 def frame(spark: SparkSession, schema: str, rows: Iterable[Values]) -> DataFrame:
-    """A frame with these columns; what a row leaves out is null."""
-    empty = spark.createDataFrame([], schema)
-    listed = [tuple(row.get(name) for name in empty.columns) for row in rows]
-    return spark.createDataFrame(listed, empty.schema)
+    """A frame with these columns; what a row leaves out is null.
+
+    `createDataFrame` would start Python beside Spark to read it.
+    """
+    text = json.dumps(list(rows), default=str)
+    listed = sf.from_json(sf.lit(text), f"ARRAY<STRUCT<{schema}>>", {"mode": "FAILFAST"})
+    return spark.range(1).select(sf.inline(listed))
 
 
 def rows_of(rows: DataFrame, *columns: str) -> set[tuple[Any, ...]]:
@@ -48,8 +51,9 @@ def _shown(value: Any) -> Any:
 
 def items(spark: SparkSession, schema: TableSchema, *documents: Mapping[str, Any]) -> DataFrame:
     """Column `item`, as the reader of exports makes it of these items in DynamoDB's JSON."""
-    texts = spark.createDataFrame([(json.dumps(each),) for each in documents], "text STRING")
-    return texts.select(sf.from_json("text", schema.item).alias("item"))
+    texts = sf.array(*[sf.lit(json.dumps(each)) for each in documents])
+    listed = spark.range(1).select(sf.explode(texts).alias("text"))
+    return listed.select(sf.from_json("text", schema.item).alias("item"))
 
 
 def numbers(*values: int) -> dict[str, Any]:

@@ -1,0 +1,67 @@
+"""All outputs of a run or none, however far it comes; and runs that nobody reads any more."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+from tests.spark.failing_writes import DiskFull
+from tests.spark.job_runs import fingerprints, page_in, rows_in, run_of, summaries_in
+from tests.spark.transforms.frames import frame
+
+from cirrusmq_reports.command import open_outputs
+
+TABLES = ("usage", "invoice_lines")
+
+
+def run(output: Path, spark: SparkSession, count: int) -> None:
+    """A run that writes and publishes what a bill does, of one row."""
+    row = frame(spark, "month STRING, count BIGINT", [{"month": "2026-11", "count": count}])
+    with open_outputs(str(output), lambda: spark, "billing", *TABLES) as outputs:
+        parts = [part for table in TABLES for part in outputs.write(row, table, "month")]
+        outputs.write_documents({"acme": {"count": count}}, "a page", {"2026-11/acme-USD": "csv"})
+        outputs.publish({}, parts)
+
+
+def test_a_full_disk_at_any_write_replaces_nothing(
+    tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    output = tmp_path / "out"
+    run(output, spark, 1)
+    before = fingerprints(output)
+    disk = DiskFull(monkeypatch)
+    for room in range(6):  # two tables, a summary, an invoice, the page, the pointer
+        disk.left = room
+        with pytest.raises(OSError, match="No space left on device") as refused:
+            run(output, spark, 2)
+        seen = fingerprints(output)
+        assert {path: seen.get(path) for path in before} == before
+        # A pointer may have been on its way: what it names is then not removed.
+        if "current/" not in refused.value.filename:
+            assert seen == before
+    disk.left = 6
+    run(output, spark, 2)
+    assert summaries_in(output, "billing") == {"acme": {"count": 2}}
+    assert [[row["count"] for row in rows_in(output, table).collect()] for table in TABLES] == [
+        [2],
+        [2],
+    ]
+    assert page_in(output, "billing").read_text() == "a page"
+
+
+def test_runs_that_no_pointer_names_are_removed_a_day_later(
+    tmp_path: Path, spark: SparkSession
+) -> None:
+    output = tmp_path / "out"
+    run(output, spark, 1)
+    old, young = "20200101T000000000Z-aa", "99990101T000000000Z-bb"
+    for name in (old, young):
+        for home in ("runs/billing", "tables/usage"):
+            (output / home / name).mkdir()
+            (output / home / name / "half").write_text("x")
+    first = run_of(output, "billing").name
+    run(output, spark, 2)
+    second = run_of(output, "billing").name
+    for home in ("runs/billing", "tables/usage"):
+        assert {path.name for path in (output / home).iterdir()} == {first, second, young}
