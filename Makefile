@@ -177,9 +177,9 @@ pytest-others:
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal \
 		-m "not long and not alone" --ignore tests/spark
 
-# They wait for most of their time: two at a time, each has a core.
+# They wait for nine tenths of their time: of three at a time, one seldom wants a core that is taken.
 pytest-alone:
-	@$(BIN)/python -m pytest -n 2 --dist worksteal -m "alone and not long" tests/client tests/local
+	@$(BIN)/python -m pytest -n 3 --dist worksteal -m "alone and not long" tests/client tests/local
 
 # The mutants take one core, and as long as the tests beside them.
 check-long: install tools $(MUTANTS_VENV)/.installed ## thousands of seeds, millions of rows, planted faults

@@ -195,12 +195,19 @@ def test_an_ordered_queue_keeps_its_order(world: World, alice: Client) -> None:
 
 
 @pytest.mark.parametrize("ordered", [False, True])
+@pytest.mark.parametrize(
+    ("world", "total"),
+    [
+        ("embedded", 640),
+        pytest.param("embedded", 4_000, marks=pytest.mark.long),
+        ("moto", 80),
+    ],
+    indirect=["world"],
+)
 def test_eight_threads_lose_nothing_and_never_hold_a_message_twice(
-    request: pytest.FixtureRequest, world: World, alice: Client, ordered: bool
+    world: World, alice: Client, ordered: bool, total: int
 ) -> None:
     """Each thread sends a share of the messages, and receives, gives back and deletes at random."""
-    embedded = "embedded" in request.node.callspec.id
-    total = (2_000 if ordered else 4_000) if embedded else 80
     alice.put("/queues/orders", {"ordered": ordered, "visibility_timeout_seconds": 43_200})
     core = replace(world.core, clock=SystemClock())
     queue = get_queue(core, "alice", "orders")
