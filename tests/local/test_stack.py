@@ -66,7 +66,10 @@ def test_it_ends_soon_though_calls_wait(start: Start) -> None:
         assert time.monotonic() - began < 10
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+# `test_kill.py` has it killed under load.
+@pytest.mark.parametrize(
+    "number", [signal.SIGTERM, pytest.param(signal.SIGKILL, marks=pytest.mark.long)]
+)
 def test_what_was_answered_is_there_after_a_restart(start: Start, number: int) -> None:
     first = start()
     client = first.client()
