@@ -176,10 +176,16 @@ def test_what_is_not_run_has_a_reason() -> None:
         assert any(line.startswith(known) for _, line in lines), f"{known} is on no page"
 
 
+@pytest.fixture(scope="module")
+def command_line() -> Any:
+    """Click's command of the whole, with those below it."""
+    return typer.main.get_command(app)
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_commands_are_those_of_the_command_line(page: Path) -> None:
+def test_commands_are_those_of_the_command_line(page: Path, command_line: Any) -> None:
     for line in mentioned(page):
-        command: Any = typer.main.get_command(app)
+        command = command_line
         words = re.split(r"[\s#]+", line)[1:]
         while words and words[0] in getattr(command, "commands", {}):
             command = command.commands[words.pop(0)]
