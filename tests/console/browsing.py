@@ -19,7 +19,8 @@ PACKAGES = ROOT / ".node/console"
 """Made by `make tools` from `node/package-lock.json`."""
 ARGUMENTS = (
     *("--no-sandbox", "--disable-setuid-sandbox", "--no-zygote", "--font-render-hinting=none"),
-    *("--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"),
+    # A model of a graphics card would draw what moves at ten times the cost.
+    "--disable-gpu",
 )
 PATIENCE_MS = 60_000
 """For what a busy machine takes; a test that passes does not wait for it."""
