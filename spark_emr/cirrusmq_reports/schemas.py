@@ -1,7 +1,9 @@
 """The attributes read of each table's items: narrow schemas, and the faults of bad records.
 
 An attribute is a struct with one field, named by its type: `{"S": "text"}`, `{"N": "12"}`,
-`{"L": […]}`, `{"M": {…}}`. Numbers stay text here, as they are in the files.
+`{"L": […]}`, `{"M": {…}}`. Numbers stay text here, as they are in the files. Each entry of a list
+of numbers is the text `{"N": "12"}`: for a struct Spark's parser makes a dozen objects, and most
+of what is read is in lists.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ def _struct(**fields: DataType) -> StructType:
 
 _TEXT = _struct(S=StringType())
 _NUMBER = _struct(N=StringType())
-_NUMBERS = _struct(L=ArrayType(_NUMBER))
+_NUMBERS = _struct(L=ArrayType(StringType()))
 _BINARY = _struct(B=StringType())
 
 _USAGE_ENTRY = _struct(
@@ -96,17 +98,19 @@ def _type_name(column: StructField) -> str:
 
 
 def _not_numbers(name: str) -> str:
-    return f"exists(item.{name}.L, entry -> try_cast(entry.N AS BIGINT) IS NULL)"
+    return f"exists(item.{name}.L, entry -> {_ENTRY} IS NULL)"
 
 
 def _too_large(number: str) -> str:
-    return f"try_cast({number}.N AS BIGINT) NOT BETWEEN -{_LARGEST} AND {_LARGEST}"
+    return f"{number} NOT BETWEEN -{_LARGEST} AND {_LARGEST}"
 
 
 def _not_a_number(name: str) -> str:
     return f"try_cast(item.{name}.N AS BIGINT) IS NULL"
 
 
+_ENTRY = "try_cast(get_json_object(entry, '$.N') AS BIGINT)"
+"""SQL: the number in the text `entry` of a list."""
 USAGE_LIVES_DAYS = 40
 """From the writing of a usage record to its `expires_at`."""
 LAST_MINUTE = 4_223_371_679
@@ -168,19 +172,19 @@ MESSAGES = TableSchema(
         "its key is not that of a parcel": MALFORMED_PARCEL,
         **{
             f"a number of {name} is negative": (
-                f"{IS_PARCEL} AND exists(item.{name}.L, entry -> try_cast(entry.N AS BIGINT) < 0)"
+                f"{IS_PARCEL} AND exists(item.{name}.L, entry -> {_ENTRY} < 0)"
             )
             for name in ("r", "z")
         },
         # Looked for only after a sum has overflowed.
         **{
             f"a number of {name} is too large": (
-                f"{IS_PARCEL} AND exists(item.{name}.L, entry -> {_too_large('entry')})"
+                f"{IS_PARCEL} AND exists(item.{name}.L, entry -> {_too_large(_ENTRY)})"
             )
             for name in ("v", "w", "z")
         },
         **{
-            f"{name} is too large": _too_large(f"item.{name}")
+            f"{name} is too large": _too_large(f"try_cast(item.{name}.N AS BIGINT)")
             for name in ("t", "x", "expires_at", "probe_sent")
         },
     },
