@@ -46,5 +46,8 @@ def whole_entry(text: Column) -> Column:
 
 
 def count_where(condition: Column) -> Column:
-    """How many rows of a group meet the condition; null counts as no."""
-    return sf.count_if(condition)
+    """How many rows of a group meet the condition; null counts as no.
+
+    As a sum: `count_if` makes a null of each row that does not, which costs more.
+    """
+    return sf.sum(sf.when(condition, 1).otherwise(0))

@@ -4,9 +4,12 @@ from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as sf
 from tests.spark.transforms.frames import frame, items, numbers, rows_of
 
+from cirrusmq_reports.columns import whole_entry
 from cirrusmq_reports.schemas import MESSAGES, MESSAGES_WITH_DELETIONS
+from cirrusmq_reports.transforms.counts_by_age import counts_by_age
 from cirrusmq_reports.transforms.messages import messages
 from cirrusmq_reports.transforms.resource_names import NAMES_SCHEMA
 
@@ -85,6 +88,33 @@ def test_the_queues_settings_say_what_can_be_rewound(spark: SparkSession) -> Non
         ("Q#long#0", EXPIRES),
         ("Q#unknown#0", None),
     }
+
+
+@pytest.mark.parametrize(
+    "entry",
+    ['{"N":"12"}', '{"N": "12"}', '{ "N" : "12" }', r'{"N":"1\u0032"}', '{"N":12}', '{"N":" 12"}'],
+)
+def test_a_number_of_a_list_is_read_however_it_is_written(spark: SparkSession, entry: str) -> None:
+    texts = spark.createDataFrame([(entry,)], "text STRING")
+    assert rows_of(texts.select(whole_entry(sf.col("text")).alias("number")), "number") == {(12,)}
+
+
+@pytest.mark.parametrize(
+    "entry", ["{}", '{"S":"12"}', '{"N":"x"}', '{"N":"1.5"}', '{"N":null}', '{"N":"x","S":"12"}']
+)
+def test_what_is_no_whole_number_of_a_list_is_null(spark: SparkSession, entry: str) -> None:
+    texts = spark.createDataFrame([(entry,)], "text STRING")
+    assert rows_of(texts.select(whole_entry(sf.col("text")).alias("number")), "number") == {(None,)}
+
+
+@pytest.mark.usefixtures("as_deployed")
+@pytest.mark.parametrize("name", ["w", "r", "z"])
+def test_a_number_that_no_figure_needs_is_refused_too(spark: SparkSession, name: str) -> None:
+    """A deleted message is in no sum, and generated code works out what is needed alone."""
+    found = items(spark, MESSAGES, parcel("Q#q#0", 0) | {name: {"L": [{"N": "x"}]}})
+    counts = counts_by_age(messages(found), SENT)
+    with pytest.raises(Exception, match="BAD_RECORD"):
+        counts.collect()
 
 
 @pytest.mark.parametrize(
