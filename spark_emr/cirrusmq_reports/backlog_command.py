@@ -30,7 +30,7 @@ from cirrusmq_reports.manifests import Export, check_no_gap
 from cirrusmq_reports.publication import Outputs
 from cirrusmq_reports.records import Reader
 from cirrusmq_reports.schemas import DIRECTORY, MESSAGES, MESSAGES_WITH_DELETIONS
-from cirrusmq_reports.session import without_rows
+from cirrusmq_reports.session import without_generated_code, without_rows
 from cirrusmq_reports.times import iso_day, iso_time
 from cirrusmq_reports.transforms.counts_by_age import counts_by_age
 from cirrusmq_reports.transforms.current_items import current_items
@@ -145,7 +145,8 @@ def _write(
     now = current.select("id", "at_ms", kept.alias("messages"))
     times = known.unionByName(now).where(sf.col("at_ms").isin(list(history.times_ms))).persist()
     newest = current.where(sf.col("at_ms") == at_ms)
-    rows = [row.asDict() for row in with_trends(newest, times, at_ms, most).collect()]
+    with without_generated_code(spark):
+        rows = [row.asDict() for row in with_trends(newest, times, at_ms, most).collect()]
     accounts = outputs.summarized_accounts()
     summaries = backlog_summaries(rows, accounts, at_ms, outputs.generated_ms)
     page = render_backlog(summaries, at_ms)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
@@ -32,6 +33,7 @@ CONFIGURATION: Mapping[str, str] = {
     "spark.executor.extraJavaOptions": LATE_COMPILATION,
 }
 """Set here, and passed by the job's starter too: options of a JVM that runs have no effect."""
+_NO_CODE = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
 
 
 def make_session(name: str, extra: Mapping[str, str] | None = None) -> SparkSession:
@@ -45,6 +47,19 @@ def make_session(name: str, extra: Mapping[str, str] | None = None) -> SparkSess
 def submit_parameters() -> str:
     """CONFIGURATION as arguments of spark-submit, for the orchestration."""
     return " ".join(f"--conf {key}={value}" for key, value in CONFIGURATION.items())
+
+
+@contextmanager
+def without_generated_code(session: SparkSession) -> Iterator[None]:
+    """For queries of a few rows, which end before code that is made for them would have paid."""
+    before = {name: session.conf.get(name) for name in _NO_CODE}
+    try:
+        for name, value in _NO_CODE.items():
+            session.conf.set(name, value)
+        yield
+    finally:
+        for name, value in before.items():
+            session.conf.set(name, value)
 
 
 def without_rows(session: SparkSession, schema: StructType | str) -> DataFrame:

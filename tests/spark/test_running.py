@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 import zipfile
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ from tests.spark.job_runs import REPOSITORY, Jobs, fingerprints, summaries_in
 
 import local_run
 from cirrusmq_reports.files import HadoopFiles, LocalFiles
-from cirrusmq_reports.session import CONFIGURATION, submit_parameters
+from cirrusmq_reports.session import CONFIGURATION, submit_parameters, without_generated_code
 from synthetic_messages import Messages, directory_export
 
 AT_MS = 1_795_161_600_000
@@ -68,6 +69,21 @@ def test_every_setting_is_passed_to_the_cluster() -> None:
     parameters = submit_parameters()
     for key, value in CONFIGURATION.items():
         assert f"--conf {key}={value}" in parameters
+
+
+@pytest.mark.usefixtures("as_deployed")
+def test_code_is_generated_again_after_a_query_without(spark: SparkSession) -> None:
+    names = ("spark.sql.codegen.wholeStage", "spark.sql.codegen.factoryMode")
+
+    def read() -> list[str | None]:
+        return [spark.conf.get(name) for name in names]
+
+    before, inside = read(), []
+    with suppress(OSError), without_generated_code(spark):
+        inside = read()
+        raise OSError
+    assert inside == ["false", "NO_CODEGEN"]
+    assert read() == before != inside
 
 
 @pytest.fixture
