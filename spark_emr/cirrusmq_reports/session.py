@@ -52,7 +52,7 @@ def submit_parameters() -> str:
 @contextmanager
 def without_generated_code(session: SparkSession) -> Iterator[None]:
     """For queries of a few rows, which end before code that is made for them would have paid."""
-    before = {name: session.conf.get(name) for name in _NO_CODE}
+    before = {name: str(session.conf.get(name)) for name in _NO_CODE}
     try:
         for name, value in _NO_CODE.items():
             session.conf.set(name, value)
