@@ -22,8 +22,6 @@ for _name in (
     "boto3",
     "cirrusmq_local.stack.stack",
     "cryptography.hazmat.primitives.ciphers.aead",
-    "uvicorn.lifespan.off",
-    "uvicorn.protocols.http.httptools_impl",
 ):
     import_module(_name)
 import_interpreter()

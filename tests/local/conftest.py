@@ -76,6 +76,7 @@ class RunningGateway:
 
     def __init__(self, server: Server, functions: Functions, clock: ScaledClock) -> None:
         self.port = server.port
+        self._server = server
         self.client = httpx.Client(
             base_url=f"http://127.0.0.1:{self.port}", trust_env=False, verify=False
         )
@@ -86,6 +87,11 @@ class RunningGateway:
             server.stop,
             functions.stop,
         ]
+
+    @property
+    def busy(self) -> bool:
+        """Whether a thread has a connection."""
+        return self._server.busy
 
     def stop(self) -> None:
         for end in self._ends:

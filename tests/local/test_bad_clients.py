@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from cirrusmq_local.stack import server
-from cirrusmq_local.stack.gateway import BODY_BYTES
+from cirrusmq_local.stack.incoming import BODY_BYTES
 
 TAKEN_BYTES = 4_500_000
 """As base64 it fits into an event of Lambda's, which has at most 6,291,556 bytes."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -54,8 +55,8 @@ def test_calls_side_by_side_are_in_different_environments(cores: Cores) -> None:
         return bootstrap.service()
 
     functions = make_functions(cores, meet)
-    calls = [functions.call("f0", {}), functions.call("f0", {})]
-    assert sorted(each.result() for each in calls) == ["core 1", "core 2"]
+    with ThreadPoolExecutor(2) as threads:
+        assert sorted(threads.map(functions.run, ["f0"] * 2, [{}] * 2)) == ["core 1", "core 2"]
     functions.stop()
 
 

@@ -10,9 +10,10 @@ import base64
 import json
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qsl, unquote
+
+import msgspec
 
 from cirrusmq_local.cloud.cloudformation import ACCOUNT_ID
 from cirrusmq_local.cloud.invocation import EventTooLargeError, FunctionError, TooManyRequestsError
@@ -27,8 +28,7 @@ class BadAnswerError(Exception):
     """A function answered something that an HTTP API cannot send."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Request:
+class Request(msgspec.Struct, frozen=True, kw_only=True):
     """An HTTP request, its body read."""
 
     method: str
@@ -41,8 +41,7 @@ class Request:
     http_version: str
 
 
-@dataclass(frozen=True, kw_only=True)
-class Answer:
+class Answer(msgspec.Struct, frozen=True, kw_only=True):
     """An HTTP answer."""
 
     status: int

@@ -9,8 +9,8 @@ import logging
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, cast
 
 from cirrusmq_local.cloud.clock import ClockStopped
@@ -120,9 +120,16 @@ class Functions:
         with self._reserve(name, wait=True):
             return self._invoke(name, event, chain)
 
-    def call(self, name: str, event: Any) -> Future[Any]:
-        """Run a function in a thread of its own."""
-        return self._calls.submit(self._run_until_stopped, name, event)
+    def run_until_stopped(self, name: str, event: Any) -> Any:
+        """As `run`; StackStoppingError where the stack ends before the function does."""
+        try:
+            return self.run(name, event)
+        except ClockStopped as stopped:
+            raise StackStoppingError from stopped
+
+    def start(self, work: Callable[[], object]) -> None:
+        """Have work done that calls functions, in a thread that `stop` waits for."""
+        self._calls.submit(work)
 
     def send(self, name: str, event: Any, chain: tuple[str, ...] = ()) -> None:
         """Run a function later and forget its answer.
@@ -165,12 +172,6 @@ class Functions:
             yield
         finally:
             reserved.release()
-
-    def _run_until_stopped(self, name: str, event: Any) -> Any:
-        try:
-            return self.run(name, event)
-        except ClockStopped as stopped:
-            raise StackStoppingError from stopped
 
     def _run_and_log(self, name: str, event: Any, chain: tuple[str, ...]) -> None:
         try:

@@ -1,78 +1,35 @@
-"""The HTTP server under the gateway: uvicorn in a thread, with an end to slow requests."""
+"""The HTTP server under the gateway: a thread that watches connections, and threads that answer.
+
+A request is read, answered by its function and sent in one thread, which then waits a moment for
+the same client's next request: a change of threads costs as much as the reading of a request.
+
+    watcher     ──readable──> thread: read ─ function ─ send ─ linger ─ read ─ function ─ send …
+       ^                                                          └─ nothing more ─┐
+       └────────────────────────────────────────────────────────────────────── watched again
+"""
 
 from __future__ import annotations
 
-import asyncio
+import selectors
 import socket
 import threading
+import time
+from collections import deque
 from typing import Any
 
-import httptools
-import uvicorn
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
-
+from cirrusmq_local.stack.answering import Answering
+from cirrusmq_local.stack.connections import Connection
 from cirrusmq_local.stack.gateway import Gateway
 
 HEADER_SECONDS = 30.0
-HEADER_BYTES = 16 * 1_024
-KEEP_ALIVE_SECONDS = 65
-STOP_SECONDS = 3
+STOP_SECONDS = 3.0
 BACKLOG = 2_048
+CHECK_SECONDS = 0.25
+"""So often it is looked whose time is over."""
 
 
 class AddressError(Exception):
     """An address cannot be used: one line with the reason and the remedy."""
-
-
-class _ImpatientProtocol(HttpToolsProtocol):
-    """Closes a connection whose request line and headers do not arrive in time, or never end.
-
-    uvicorn itself waits for ever on a client that sends a byte now and then.
-    """
-
-    _deadline: asyncio.TimerHandle | None = None
-    _head_bytes = 0
-    """Of a request line and headers that are not whole yet."""
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        super().connection_made(transport)
-        self._watch()
-
-    def data_received(self, data: bytes) -> None:
-        super().data_received(data)
-        self._watch()
-        if not self._awaits_request():
-            self._head_bytes = 0
-            return
-        self._head_bytes += len(data)
-        if self._head_bytes > HEADER_BYTES and not self.transport.is_closing():
-            self.send_400_response("The request line and headers are too long.")
-
-    def on_headers_complete(self) -> None:
-        if self.parser.get_http_version() == "1.1" and b"host" not in dict(self.headers):
-            raise httptools.HttpParserError("a request of HTTP/1.1 names its host")
-        super().on_headers_complete()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        super().connection_lost(exc)
-        if self._deadline is not None:
-            self._deadline.cancel()
-
-    def _watch(self) -> None:
-        if not self._awaits_request():
-            if self._deadline is not None:
-                self._deadline.cancel()
-                self._deadline = None
-        elif self._deadline is None:
-            self._deadline = self.loop.call_later(HEADER_SECONDS, self._give_up)
-
-    def _give_up(self) -> None:
-        self._deadline = None
-        if self._awaits_request():
-            self.transport.close()
-
-    def _awaits_request(self) -> bool:
-        return self.cycle is None or self.cycle.response_complete
 
 
 class Server:
@@ -80,53 +37,117 @@ class Server:
 
     def __init__(self, gateway: Gateway, host: str, port: int) -> None:
         """Take the port; AddressError."""
+        self._gateway = gateway
         self._socket = _listen(host, port)
         self.host = host
         self.port: int = self._socket.getsockname()[1]
-        self._server = uvicorn.Server(
-            uvicorn.Config(
-                gateway,
-                http=_ImpatientProtocol,
-                ws="none",
-                lifespan="off",
-                interface="asgi3",
-                log_config=None,
-                access_log=False,
-                date_header=False,
-                server_header=False,
-                proxy_headers=False,
-                timeout_keep_alive=KEEP_ALIVE_SECONDS,
-                timeout_graceful_shutdown=STOP_SECONDS,
-                backlog=BACKLOG,
-            )
-        )
-        # In a thread, so that signals stay with the stack's main thread.
+        self._selector = selectors.DefaultSelector()
+        self._woken, self._waker = socket.socketpair()
+        for each in (self._woken, self._waker, self._socket):
+            each.setblocking(False)
+        self._returned: deque[Connection] = deque()
+        """Connections that are to be watched again."""
+        self._refusing = threading.Event()
+        self._answering = Answering(gateway, self._watch_again, self._refusing)
+        # A thread of its own, so that signals stay with the stack's main thread.
         self._thread = threading.Thread(target=self._run, name="server", daemon=True)
-        self._started = threading.Event()
+
+    @property
+    def busy(self) -> bool:
+        """Whether a thread has a connection."""
+        return self._answering.busy
 
     def start(self) -> None:
-        """Begin to answer; returns when the port does."""
+        """Begin to answer: the port listens already."""
         self._thread.start()
-        self._started.wait()
 
     def refuse(self) -> None:
         """Take no new connections any more."""
-        self._server.should_exit = True
+        self._refusing.set()
+        self._wake()
 
     def stop(self) -> None:
         """Let open calls end for a moment, then close."""
         self.refuse()
         if self._thread.ident is not None:
             self._thread.join()
-        self._socket.close()
+        for each in (self._selector, self._socket, self._woken, self._waker):
+            each.close()
+
+    def _watch_again(self, connection: Connection) -> None:
+        self._returned.append(connection)
+        self._wake()
+
+    def _wake(self) -> None:
+        try:
+            self._waker.send(b"\0")
+        except OSError:  # it is awake, or has ended
+            return
 
     def _run(self) -> None:
-        asyncio.run(self._serve())
+        self._selector.register(self._woken, selectors.EVENT_READ)
+        self._selector.register(self._socket, selectors.EVENT_READ)
+        checked = time.monotonic()
+        while not self._refusing.is_set():
+            self._step()
+            if time.monotonic() - checked >= CHECK_SECONDS:
+                checked = time.monotonic()
+                self._check(checked)
+        self._selector.unregister(self._socket)
+        self._socket.close()
+        until = time.monotonic() + STOP_SECONDS
+        while time.monotonic() < until:
+            self._leave_idle()
+            if not self._answering.busy:
+                break
+            self._step()
+            self._check(time.monotonic())
+        self._answering.stop()
+        for connection in (*self._watched(), *self._returned):
+            connection.close()
 
-    async def _serve(self) -> None:
-        # The socket listens already: connections from here on are answered.
-        self._started.set()
-        await self._server.serve(sockets=[self._socket])
+    def _step(self) -> None:
+        """Wait until something happens, and have it done."""
+        for key, _ in self._selector.select(CHECK_SECONDS):
+            if key.data is not None:
+                self._selector.unregister(key.fileobj)
+                self._answering.go_on(key.data)
+            elif key.fileobj is self._woken:
+                self._woken.recv(4_096)
+            else:
+                self._accept()
+        while self._returned:
+            connection = self._returned.popleft()
+            self._selector.register(connection.socket, selectors.EVENT_READ, connection)
+
+    def _accept(self) -> None:
+        try:
+            client, address = self._socket.accept()
+        except BlockingIOError:
+            return
+        except OSError:  # no descriptor is left, or the client has gone
+            time.sleep(CHECK_SECONDS)
+            return
+        seconds = HEADER_SECONDS, self._gateway.body_seconds
+        connection = Connection(client, address[0], *seconds)
+        self._selector.register(client, selectors.EVENT_READ, connection)
+
+    def _check(self, now: float) -> None:
+        """Part with those whose time is over."""
+        for connection in self._watched():
+            if connection.deadline < now:
+                self._selector.unregister(connection.socket)
+                self._answering.give_up(connection)
+        self._answering.answer_late(now)
+
+    def _leave_idle(self) -> None:
+        for connection in self._watched():
+            if not connection.incoming.begun:
+                self._selector.unregister(connection.socket)
+                connection.close()
+
+    def _watched(self) -> list[Connection]:
+        return [key.data for key in self._selector.get_map().values() if key.data is not None]
 
 
 def _listen(host: str, port: int) -> socket.socket:
