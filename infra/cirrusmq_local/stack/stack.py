@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from cirrusmq.access import keys
 from cirrusmq.base.errors import Unavailable
@@ -49,7 +49,7 @@ from cirrusmq_local.cloud.template import (
     load,
 )
 from cirrusmq_local.cloud.unprocessed import UnprocessedQueue
-from cirrusmq_local.engine import Engine, attach
+from cirrusmq_local.engine import Engine, EngineClient
 from cirrusmq_local.engine.data_errors import DataError, explain_store, naming
 from cirrusmq_local.engine.errors import OtherFormError
 from cirrusmq_local.stack.data import DataFolder
@@ -269,9 +269,8 @@ class Stack:
             GuardedBucket(bucket, bodies_bucket(self._template)),
             sealing,
         )
-        bootstrap.configure(clock=self._clock, session=session)
-        # All that answering a client takes of an engine is its `execute`.
-        attach(cast(Engine, GuardedEngine(engine)), bootstrap.dynamodb())
+        client = EngineClient(GuardedEngine(engine))
+        bootstrap.configure(clock=self._clock, session=session, client=client)
         environments: Environments = SharedEnvironment()
         if self._layout == "cloud":
             environments = SeparateEnvironments(start_environment)

@@ -42,14 +42,15 @@ KIB = 1_024
 class _Wiring:
     clock: Clock = SystemClock()
     session: botocore.session.Session | None = None
+    client: Any = None
 
 
 _serving: ContextVar[Core | None] = ContextVar("serving", default=None)
 
 
-def configure(*, clock: Clock, session: botocore.session.Session) -> None:
-    """Use another clock and botocore session; before the first call of `service`."""
-    _Wiring.clock, _Wiring.session = clock, session
+def configure(*, clock: Clock, session: botocore.session.Session, client: Any) -> None:
+    """Use another clock, botocore session and client of DynamoDB; before `service` is called."""
+    _Wiring.clock, _Wiring.session, _Wiring.client = clock, session, client
     _wire.cache_clear()
     dynamodb.cache_clear()
     _secret_document.cache_clear()
@@ -73,7 +74,7 @@ def service() -> Core:
 @cache
 def dynamodb() -> Any:
     """The client by which this process talks to DynamoDB."""
-    return make_dynamodb(session(), os.environ.get("AWS_REGION"))
+    return _Wiring.client or make_dynamodb(session(), os.environ.get("AWS_REGION"))
 
 
 def make_dynamodb(session: botocore.session.Session, region: str | None = None) -> Any:
