@@ -29,17 +29,33 @@ def compile_patterns(patterns: Sequence[Mapping[str, Any]]) -> Predicate:
         unknown = fields - _FIELDS
         if unknown:
             raise TemplateError(f"a filter of {sorted(unknown)} is not understood")
-    predicates = [_object(pattern) for pattern in patterns]
-    return lambda record: any(predicate(record) for predicate in predicates)
+    return _any([_object(pattern) for pattern in patterns])
+
+
+def _any(predicates: Sequence[Predicate]) -> Predicate:
+    if len(predicates) == 1:
+        return predicates[0]
+
+    def matches(value: Any) -> bool:
+        # A loop: every change of an item comes by here, and a generator costs more than the rest.
+        for predicate in predicates:  # noqa: SIM110
+            if predicate(value):
+                return True
+        return False
+
+    return matches
 
 
 def _object(pattern: Mapping[str, Any]) -> Predicate:
-    members = {name: _member(name, wanted) for name, wanted in pattern.items()}
+    members = [(name, _member(name, wanted)) for name, wanted in pattern.items()]
 
     def matches(value: Any) -> bool:
-        return isinstance(value, Mapping) and all(
-            predicate(value.get(name, _MISSING)) for name, predicate in members.items()
-        )
+        if not isinstance(value, Mapping):
+            return False
+        for name, predicate in members:  # noqa: SIM110
+            if not predicate(value.get(name, _MISSING)):
+                return False
+        return True
 
     return matches
 
@@ -49,8 +65,7 @@ def _member(name: str, wanted: Any) -> Predicate:
         return _object(wanted)
     if not isinstance(wanted, list) or not wanted:
         raise TemplateError(f"filter of {name}: a list of alternatives is needed, not {wanted!r}")
-    alternatives = [_alternative(name, each) for each in wanted]
-    return lambda value: any(alternative(value) for alternative in alternatives)
+    return _any([_alternative(name, each) for each in wanted])
 
 
 def _alternative(name: str, wanted: Any) -> Predicate:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 import msgspec
@@ -154,7 +154,8 @@ class Pump:
         while True:
             records = self._stream.read_stream(self.source.table, read_to, READ_RECORDS)
             for record in records:
-                if self._wanted(_head(record)):
+                head = {"eventName": record.event_name, "dynamodb": _Change(record)}
+                if self._wanted(head):
                     made = record.as_lambda_record()
                     size += len(msgspec.json.encode(made)) + 1
                     if batch and size > PAYLOAD_BYTES:
@@ -269,7 +270,25 @@ def records_done(source: StreamSource, records: Sequence[LambdaRecord], answer: 
     return 0
 
 
-def _head(record: StreamRecord) -> LambdaRecord:
-    """The part of a record that filters read, its binaries as they are."""
-    images = {"Keys": record.keys, "NewImage": record.new_image}
-    return {"eventName": record.event_name, "dynamodb": images}
+class _Change(Mapping[str, Any]):
+    """The part of a record that filters read, its binaries as they are; read when it is asked for.
+
+    Many records are told apart by their event's name alone.
+    """
+
+    def __init__(self, record: StreamRecord) -> None:
+        self._record = record
+
+    def __getitem__(self, name: str) -> Any:
+        match name:
+            case "Keys":
+                return self._record.keys
+            case "NewImage":
+                return self._record.new_image
+        raise KeyError(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(("Keys", "NewImage"))
+
+    def __len__(self) -> int:
+        return 2

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -25,18 +24,52 @@ CHANGES_FORGOTTEN_AT_ONCE = 2000
 SERVICE_IDENTITY = {"type": "Service", "principalId": "dynamodb.amazonaws.com"}
 
 
-@dataclass(frozen=True, slots=True)
 class StreamRecord:
-    """One change of one item; images and keys in wire shape, binary as bytes."""
+    """One change of one item; images and keys in wire shape, binary as bytes.
 
-    spec: TableSpec
-    sequence: int
-    event_name: str
-    keys: Item
-    new_image: Item | None
-    old_image: Item | None
-    approximate_creation_ms: int
-    user_identity: Mapping[str, str] | None = None
+    Images are decoded when they are looked at: most readers want few of a stream's records.
+    """
+
+    def __init__(
+        self,
+        spec: TableSpec,
+        sequence: int,
+        at_ms: int,
+        by_service: int,
+        old: bytes | None,
+        new: bytes | None,
+    ) -> None:
+        """`old` and `new`: the images as they are stored."""
+        self.spec = spec
+        self.sequence = sequence
+        self.approximate_creation_ms = at_ms
+        self.event_name = "REMOVE" if new is None else "INSERT" if old is None else "MODIFY"
+        self.user_identity = SERVICE_IDENTITY if by_service else None
+        self._old = old
+        self._new = new
+        self._images: tuple[Item | None, Item | None] | None = None
+
+    @property
+    def old_image(self) -> Item | None:
+        """The item before."""
+        return self._decoded()[0]
+
+    @property
+    def new_image(self) -> Item | None:
+        """The item afterwards."""
+        return self._decoded()[1]
+
+    @property
+    def keys(self) -> Item:
+        """The item's key attributes."""
+        old, new = self._decoded()
+        return key_attributes(self.spec, new or old or {})
+
+    def _decoded(self) -> tuple[Item | None, Item | None]:
+        if self._images is None:
+            old, new = self._old, self._new
+            self._images = _decode(old), _decode(new)
+        return self._images
 
     def as_lambda_record(self) -> dict[str, Any]:
         """The record as a function gets it from DynamoDB Streams: JSON, binary in base64."""
@@ -61,6 +94,10 @@ class StreamRecord:
         if self.user_identity is not None:
             record["userIdentity"] = dict(self.user_identity)
         return record
+
+
+def _decode(image: bytes | None) -> Item | None:
+    return None if image is None else decode_item(image)
 
 
 class StreamClock:
@@ -97,7 +134,7 @@ def read_stream(core: Core, table: Table, after: int, limit: int) -> list[Stream
     )
     with core.store.reading() as connection:
         rows = connection.execute(sql, (after, table.spec.name, limit)).fetchall()
-    return [_record(table, *row) for row in rows]
+    return [StreamRecord(table.spec, *row) for row in rows]
 
 
 def trim_stream(core: Core, table: Table, up_to: int) -> None:
@@ -182,21 +219,3 @@ def newest_write_ms(core: Core) -> int:
             forgotten_ms = 0 if kept_since_ms == NEVER_KEPT else kept_since_ms
             newest_ms = max(newest_ms, row[0] if row else 0, forgotten_ms)
     return newest_ms
-
-
-def _record(
-    table: Table, sequence: int, at_ms: int, by_service: int, old: bytes | None, new: bytes | None
-) -> StreamRecord:
-    old_image = None if old is None else decode_item(old)
-    new_image = None if new is None else decode_item(new)
-    event_name = "REMOVE" if new is None else "INSERT" if old is None else "MODIFY"
-    return StreamRecord(
-        spec=table.spec,
-        sequence=sequence,
-        event_name=event_name,
-        keys=key_attributes(table.spec, new_image or old_image or {}),
-        new_image=new_image,
-        old_image=old_image,
-        approximate_creation_ms=at_ms,
-        user_identity=SERVICE_IDENTITY if by_service else None,
-    )
