@@ -10,6 +10,7 @@ import base64
 import json
 import time
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 from urllib.parse import parse_qsl, unquote
 
@@ -54,7 +55,7 @@ def make_event(request: Request, match: Match, request_id: str, now_ms: int) -> 
     path = unquote(request.raw_path, errors="replace")
     event = _event(request, match.route.key, path, request_id, now_ms)
     if match.parameters:
-        event["pathParameters"] = match.parameters
+        event["pathParameters"] = dict(match.parameters)
     return event
 
 
@@ -94,7 +95,7 @@ def _event(
             "requestId": request_id,
             "routeKey": route_key,
             "stage": "$default",
-            "time": time.strftime("%d/%b/%Y:%H:%M:%S +0000", time.gmtime(now_ms / 1_000)),
+            "time": _format_time(now_ms // 1_000),
             "timeEpoch": now_ms,
         },
         "isBase64Encoded": False,
@@ -109,6 +110,11 @@ def _event(
             request.body, headers.get("content-type", "")
         )
     return event
+
+
+@lru_cache(maxsize=8)
+def _format_time(now_seconds: int) -> str:
+    return time.strftime("%d/%b/%Y:%H:%M:%S +0000", time.gmtime(now_seconds))
 
 
 def read_answer(answer: Any) -> Answer:

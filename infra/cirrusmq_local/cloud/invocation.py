@@ -6,7 +6,6 @@ Source: https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html
 from __future__ import annotations
 
 import json
-import uuid
 from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
+from cirrusmq_local.cloud.ids import make_id
 from cirrusmq_local.cloud.template import Function
 
 Handler: TypeAlias = Callable[[Any, Any], Any]
@@ -78,7 +78,7 @@ class Context:
         self.function_name = function.name
         self.function_version = "$LATEST"
         self.memory_limit_in_mb = function.memory_mb
-        self.aws_request_id = str(uuid.uuid4())
+        self.aws_request_id = make_id()
         self.invoked_function_arn = function.arn
         self.log_group_name = "/aws/lambda/cirrusmq"
         self.log_stream_name = function.name
@@ -125,7 +125,7 @@ def invoke(
 
 def check_event(function: Function, event: Any) -> None:
     """Raises EventTooLargeError for an event that Lambda does not take."""
-    if _encoded_bytes(event) > PAYLOAD_BYTES:
+    if not _is_small(event) and _encoded_bytes(event) > PAYLOAD_BYTES:
         raise EventTooLargeError(f"{function.name}: the event has more than {PAYLOAD_BYTES} bytes")
 
 
@@ -134,10 +134,17 @@ def answer_bytes(answer: Any) -> int:
 
     Answers that are small however much is escaped are not encoded, and count as nothing.
     """
-    body = answer.get("body") if isinstance(answer, dict) else None
-    if isinstance(body, str) and _ESCAPED_BYTES * len(body) < PAYLOAD_BYTES // 2:
-        return 0
-    return len(json.dumps(answer, default=str))
+    return 0 if _is_small(answer) else len(json.dumps(answer, default=str))
+
+
+def _is_small(held: Any) -> bool:
+    """Whether it is a call of HTTP or its answer, and small however much is escaped.
+
+    What they have beside a body is headers, far below the limit.
+    """
+    if not isinstance(held, dict) or not ("requestContext" in held or "statusCode" in held):
+        return False
+    return _ESCAPED_BYTES * len(held.get("body") or "") < PAYLOAD_BYTES // 2
 
 
 def _encoded_bytes(event: Any) -> int:

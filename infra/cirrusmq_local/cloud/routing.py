@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from urllib.parse import unquote
 
 from cirrusmq_local.cloud.cloudformation import TemplateError
 from cirrusmq_local.cloud.template import Route
+
+_REMEMBERED_PATHS = 1_024
+"""A client asks for the same few paths again and again."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,17 +44,18 @@ class Router:
     def __init__(self, routes: Iterable[Route]) -> None:
         self._root = _Node()
         self._default: Route | None = None
+        self.match = lru_cache(_REMEMBERED_PATHS)(self._match)
+        """The route of a request by method and raw path, `$default` where no other fits.
+
+        The path is taken apart before it is decoded: an encoded slash is part of a name.
+        """
         for route in routes:
             if route.path:
                 self._add(route)
             else:
                 self._default = route
 
-    def match(self, method: str, raw_path: str) -> Match | None:
-        """The route of a request, `$default` where no other fits.
-
-        The path is taken apart before it is decoded: an encoded slash is part of a name.
-        """
+    def _match(self, method: str, raw_path: str) -> Match | None:
         parts = [unquote(part, errors="replace") for part in raw_path.split("/")[1:]]
         values: list[str] = []
         route = _find(self._root, method, parts, values)

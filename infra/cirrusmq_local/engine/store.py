@@ -135,9 +135,9 @@ class Store:
 
     def _commit(self, entries: Sequence[Entry]) -> None:
         try:
-            with self._telling_failures():
-                sequences = self._attempt(entries)
-        except Exception as error:
+            sequences = self._attempt(entries)
+        except Exception as failure:
+            error = self._told(failure)
             self._roll_back()
             if len(entries) > 1:
                 # One job broke the commit of all; alone, it breaks its own only.
@@ -159,14 +159,22 @@ class Store:
 
     @contextmanager
     def _telling_failures(self) -> Iterator[None]:
-        """Turns what SQLite says of its file into StorageFailedError; else it is a fault here."""
         try:
             yield
         except sqlite3.Error as error:
-            if not is_of_the_file(error):
+            told = self._told(error)
+            if told is error:
                 raise
-            self._on_failure(error)
-            raise StorageFailedError(error) from error
+            raise told from error
+
+    def _told(self, error: Exception) -> Exception:
+        """StorageFailedError for what SQLite says of its file; else it is a fault here."""
+        if not isinstance(error, sqlite3.Error) or not is_of_the_file(error):
+            return error
+        self._on_failure(error)
+        told = StorageFailedError(error)
+        told.__cause__ = error
+        return told
 
     def _attempt(self, entries: Sequence[Entry]) -> dict[str, int]:
         sequences: dict[str, int] = {}

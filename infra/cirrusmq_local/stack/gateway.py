@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import logging
 import time
-import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -23,6 +22,7 @@ from cirrusmq_local.cloud.events import (
     read_answer,
 )
 from cirrusmq_local.cloud.functions import Functions, StackStoppingError
+from cirrusmq_local.cloud.ids import make_id
 from cirrusmq_local.cloud.invocation import FunctionError, TimedOutError
 from cirrusmq_local.cloud.routing import Router
 from cirrusmq_local.stack.outgoing import encode_answer
@@ -169,7 +169,7 @@ class Gateway:
     def _call(self) -> Call:
         began = time.monotonic()
         return Call(
-            id=str(uuid.uuid4()),
+            id=make_id(),
             head_only=False,
             began=began,
             ends=began + self._call_seconds,
