@@ -44,8 +44,8 @@ def check_members(
                 f"1 validation error detected: Value null at '{_member(name)}' failed to satisfy "
                 "constraint: Member must not be null"
             )
-    for name, choices in _CHOICES.items():
-        value = request.get(name)
+    for name in _CHOICES.keys() & request.keys():
+        value, choices = request[name], _CHOICES[name]
         if value is not None and value not in choices:
             raise InvalidRequestError(
                 f"1 validation error detected: Value '{value}' at '{_member(name)}' failed to "

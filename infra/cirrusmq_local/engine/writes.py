@@ -7,8 +7,9 @@ and so that a refused write has written nothing when it shares a commit with oth
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from decimal import Decimal
+
+import msgspec
 
 from cirrusmq_local.engine.capacity import write_units
 from cirrusmq_local.engine.conditions import Test
@@ -22,8 +23,7 @@ from cirrusmq_local.engine.wire import Item, Values, decode_item, encode_item
 _SQLITE_MAX = 2**63 - 1
 
 
-@dataclass(frozen=True, slots=True)
-class Image:
+class Image(msgspec.Struct, frozen=True):
     """An item as stored in its table; `size` in bytes, `expires` in epoch seconds."""
 
     data: bytes
@@ -31,8 +31,7 @@ class Image:
     expires: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class Write:
+class Write(msgspec.Struct, frozen=True):
     """A write that its request is checked for.
 
     `change` makes the new image (None: no item) from the old item's bytes; in a check, which
@@ -47,8 +46,7 @@ class Write:
     item_on_failure: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(msgspec.Struct, frozen=True):
     """The old and the new image of a write, and its units outside a transaction."""
 
     write: Write
