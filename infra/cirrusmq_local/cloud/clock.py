@@ -76,6 +76,8 @@ class ScaledClock:
         running_ms, bound_ms = self._running_ms(), self._bound_ms
         if bound_ms is None or running_ms <= bound_ms:
             return running_ms
+        if running_ms <= self._said_ms:
+            return self._said_ms  # said before, as most calls ask several times within one
         with self._saying:
             # The machine's clock may have been set back since the last time was said.
             now_ms = min(running_ms, max(bound_ms, self._system_ms()))

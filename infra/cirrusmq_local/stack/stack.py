@@ -35,6 +35,7 @@ from cirrusmq_local.cloud.guard import GuardedBucket, GuardedEngine
 from cirrusmq_local.cloud.invocation import Handler
 from cirrusmq_local.cloud.own_functions import arns, as_function
 from cirrusmq_local.cloud.pump import LambdaRecord, Pump
+from cirrusmq_local.cloud.randomness import DrawnAhead
 from cirrusmq_local.cloud.routing import Router
 from cirrusmq_local.cloud.schedules import Repeater
 from cirrusmq_local.cloud.sealing import SealingKey
@@ -270,7 +271,9 @@ class Stack:
             sealing,
         )
         client = EngineClient(GuardedEngine(engine))
-        bootstrap.configure(clock=self._clock, session=session, client=client)
+        bootstrap.configure(
+            clock=self._clock, session=session, client=client, randomness=DrawnAhead()
+        )
         environments: Environments = SharedEnvironment()
         if self._layout == "cloud":
             environments = SeparateEnvironments(start_environment)

@@ -43,14 +43,21 @@ class _Wiring:
     clock: Clock = SystemClock()
     session: botocore.session.Session | None = None
     client: Any = None
+    randomness: random.Random | None = None
 
 
 _serving: ContextVar[Core | None] = ContextVar("serving", default=None)
 
 
-def configure(*, clock: Clock, session: botocore.session.Session, client: Any) -> None:
-    """Use another clock, botocore session and client of DynamoDB; before `service` is called."""
-    _Wiring.clock, _Wiring.session, _Wiring.client = clock, session, client
+def configure(
+    *, clock: Clock, session: botocore.session.Session, client: Any, randomness: random.Random
+) -> None:
+    """Use another clock, botocore session, client of DynamoDB and randomness.
+
+    Before the first call of `service`. The randomness makes names that nobody may guess.
+    """
+    _Wiring.clock, _Wiring.session = clock, session
+    _Wiring.client, _Wiring.randomness = client, randomness
     _wire.cache_clear()
     dynamodb.cache_clear()
     _secret_document.cache_clear()
@@ -108,7 +115,7 @@ def wire() -> Core:
     aws = session()
     settings = _settings()
     shared = os.environ.get("SHARED_CACHES") == "true"
-    randomness = random.SystemRandom()
+    randomness = _Wiring.randomness or random.SystemRandom()
     store = Store(dynamodb(), randomness, clock.sleep)
     tables = Tables(
         directory=os.environ.get("DIRECTORY_TABLE", ""),

@@ -1,0 +1,48 @@
+"""The system's randomness, drawn ahead."""
+
+from __future__ import annotations
+
+import os
+import random
+from collections import deque
+
+_CHUNK_BYTES = 16
+_CHUNKS = 256
+
+
+class DrawnAhead(random.SystemRandom):
+    """Numbers of the system's own randomness, of which each call takes bytes that no other gets.
+
+    A call of the system for each number lets another thread go on, and waits for its turn again:
+    on one machine that costs more than the number. Not for a process that is copied while it
+    runs, such as one that a snapshot is made of: copies would draw the same numbers.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        # Taking one out of a deque is one step, which no other thread comes into.
+        self._drawn: deque[bytes] = deque()
+
+    def random(self) -> float:
+        """A number from 0.0 to below 1.0."""
+        return self.getrandbits(53) * 2.0**-53
+
+    def getrandbits(self, k: int) -> int:
+        """An integer of `k` random bits."""
+        if k < 0:
+            raise ValueError("a number of bits is not negative")
+        size = (k + 7) // 8
+        return int.from_bytes(self.randbytes(size)) >> (size * 8 - k)
+
+    def randbytes(self, n: int) -> bytes:
+        """So many random bytes."""
+        if n > _CHUNK_BYTES:
+            return os.urandom(n)
+        try:
+            return self._drawn.pop()[:n]
+        except IndexError:
+            drawn = os.urandom(_CHUNKS * _CHUNK_BYTES)
+            self._drawn.extend(
+                drawn[start : start + _CHUNK_BYTES] for start in range(0, len(drawn), _CHUNK_BYTES)
+            )
+            return os.urandom(n)
