@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from functools import lru_cache
 from typing import TypeAlias
 
@@ -73,8 +74,17 @@ _OPERATOR_RULES = frozenset(
 )
 
 
-@lru_cache(maxsize=1)
+_making = threading.Lock()
+
+
 def _parser() -> Lark:
+    # The threads of a start would else each spend a tenth of a second on a parser of their own.
+    with _making:
+        return _make_parser()
+
+
+@lru_cache(maxsize=1)
+def _make_parser() -> Lark:
     return Lark(_GRAMMAR, parser="lalr", start=["condition", "update", "projection"])
 
 

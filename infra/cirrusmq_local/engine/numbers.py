@@ -24,7 +24,7 @@ def normalize_number(text: str) -> str:
 
     Raises InvalidRequestError for text that is no number, or one of too many digits or too large.
     """
-    if text.isdecimal() and text.isascii() and text[0] != "0" and len(text) <= 38:
+    if text == "0" or (text.isdecimal() and text.isascii() and text[0] != "0" and len(text) <= 38):
         return text
     return canonical_text(_parse(text))
 
