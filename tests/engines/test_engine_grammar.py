@@ -7,6 +7,7 @@ from threading import Barrier
 from typing import Any
 
 import pytest
+from lark import Lark
 
 from cirrusmq_local.engine import grammar
 
@@ -15,10 +16,10 @@ def test_threads_that_parse_first_at_the_same_time_share_one_parser(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     made: list[Any] = []
-    together, make = Barrier(4), grammar.Lark
+    together = Barrier(4)
 
     def count(*arguments: Any, **options: Any) -> Any:
-        made.append(make(*arguments, **options))
+        made.append(Lark(*arguments, **options))
         return made[-1]
 
     def parse(number: int) -> Any:
