@@ -93,6 +93,11 @@ class RunningGateway:
         """Whether a thread has a connection."""
         return self._server.busy
 
+    @property
+    def lingering(self) -> int:
+        """How many threads wait for a client's next bytes."""
+        return self._server.lingering
+
     def stop(self) -> None:
         for end in self._ends:
             end()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import socket
+import struct
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -58,6 +59,18 @@ def test_a_connection_goes_on_after_a_pause(serve: Any, connect: Any) -> None:
         client.sendall(GET % b"a")
         assert read_answer_of(client) == b"/a"
         wait_until_no_thread_is_at_work(gateway)
+
+
+def test_no_thread_waits_for_a_client_that_has_gone(serve: Any) -> None:
+    gateway = serve({"$default": tell_path})
+    for number in range(3):
+        with socket.create_connection(("127.0.0.1", gateway.port)) as client:
+            client.sendall(GET % b"a")
+            assert read_answer_of(client) == b"/a"
+            if number:  # it does not say goodbye
+                client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    wait_until_no_thread_is_at_work(gateway)
+    assert gateway.lingering == 0
 
 
 def test_a_client_of_http_1_0_is_answered_and_left(serve: Any, connect: Any) -> None:

@@ -39,6 +39,11 @@ class Answering:
         self._lingering: set[Connection] = set()
 
     @property
+    def lingering(self) -> int:
+        """How many threads wait for a client's next bytes."""
+        return len(self._lingering)
+
+    @property
     def busy(self) -> bool:
         """Whether a thread has a connection."""
         return bool(self._served)
@@ -88,11 +93,7 @@ class Answering:
         """Answer until nothing more comes."""
         incoming = connection.incoming
         while True:
-            wait = len(self._lingering) < LINGERING
-            if wait:
-                self._lingering.add(connection)
-            data = connection.receive(wait=wait)
-            self._lingering.discard(connection)
+            data = self._receive(connection)
             if data is None:
                 return incoming.begun or not self._refusing.is_set()
             if not data:
@@ -107,6 +108,15 @@ class Answering:
                 return False
             if incoming.begun and incoming.deadline < time.monotonic():
                 return self._end(connection)
+
+    def _receive(self, connection: Connection) -> bytes | None:
+        if self.lingering >= LINGERING:
+            return connection.receive(wait=False)
+        self._lingering.add(connection)
+        try:
+            return connection.receive(wait=True)
+        finally:
+            self._lingering.discard(connection)
 
     def _answer_whole(self, connection: Connection) -> bool:
         """Answer the requests that have come; whether the connection goes on."""

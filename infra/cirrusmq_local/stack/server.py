@@ -57,6 +57,11 @@ class Server:
         """Whether a thread has a connection."""
         return self._answering.busy
 
+    @property
+    def lingering(self) -> int:
+        """How many threads wait for a client's next bytes."""
+        return self._answering.lingering
+
     def start(self) -> None:
         """Begin to answer: the port listens already."""
         self._thread.start()
