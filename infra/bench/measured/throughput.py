@@ -53,10 +53,13 @@ def run() -> None:
     print("beanstalkd has none. Only ours speaks HTTP. All answer a send when it is on disk.")
 
 
-def _measure(service: Service, place: Any, queue: str, rates: dict[Any, list[float]]) -> None:
-    with contextlib.closing(service.queue(place, queue)) as maker:
-        maker.create()
+def _measure(service: Service, place: Any, name: str, rates: dict[Any, list[float]]) -> None:
     for phase, batch in PHASES:
+        # Singles that are left over would else be what is received in batches.
+        queue = f"{name}_{batch}"
+        if phase == "send":
+            with contextlib.closing(service.queue(place, queue)) as maker:
+                maker.create()
         most = service.send_batch if phase == "send" else service.take_batch
         if batch == 1 or most > 1:
             if phase != "send":
