@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from tests.service.conftest import MakeQueue, TestQueue, to_ms
+from tests.service.test_repeated_sends import attempt
 from tests.service.topics import Schedules, TestTopic
 
 from cirrusmq_local.testing import Client, Reply, Subscriber, World
@@ -89,6 +90,25 @@ class TestStates:
         queue.act("dead-letter", held, reason="odd")
         assert find(dead, sent["id"])["dead_letter"]["reason"] == "odd"
         assert ask(queue, sent["id"]).code == "MessageNotFound"
+
+    @pytest.mark.parametrize("partitions", [1, 4])
+    def test_one_that_moved_before_the_time_in_its_id_is_found(
+        self, world: World, make_queue: MakeQueue, partitions: int
+    ) -> None:
+        """Its client's clock is ahead: it has come back while its id is still of the future."""
+        dead = make_queue("dead")
+        queue = make_queue(
+            "orders", partitions=partitions, dead_letter={"queue": "dead", "max_receives": 5}
+        )
+        for entropy in range(8):
+            token = attempt(world, 1.9, entropy)
+            (sent,) = queue.try_send([{"body": "x"}], attempt=token).json["messages"]
+            (held,) = queue.receive()
+            queue.act("dead-letter", held)
+            dead.client.post(f"{dead.path}/redrive", {"ids": [sent["id"]]})
+            world.settle()
+            assert find(queue, sent["id"])["state"] == "active"
+            queue.delete(*queue.receive())
 
     def test_each_receiver_has_a_state_of_its_own(
         self, world: World, make_queue: MakeQueue, alice: Client

@@ -20,7 +20,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from cirrusmq.base import ulid
+from cirrusmq.base import limits, ulid
 from cirrusmq.base.errors import MessageNotFound
 from cirrusmq.lifecycle.contents import read_contents
 from cirrusmq.model.delayed_id import delay_in
@@ -160,6 +160,10 @@ def _by_time(
     yield from near_both_ends(core, pks[0], (from_ms, end), budget)
     for pk in pks[1:]:
         yield from _pages(core, pk, from_ms, end, budget)
+    # An attempt's time may be ahead: what moves soon after its send is at an earlier one.
+    ahead_ms = int(limits.ATTEMPT_AHEAD_MS * core.clock.scale) + core.skew_ms
+    for pk in pks:
+        yield from _pages(core, pk, f"{prefix}{begun_ms - ahead_ms:013d}", from_ms, budget)
 
 
 def near_both_ends(
