@@ -489,8 +489,10 @@ class TestCost:
             for n in range(count):
                 queue.send(*(f"{n} {m}" for m in range(8)))
             begin(queue)
-            units = world.write_units(world.settle)
+            world.engine.reset_capacity()
+            world.settle()
+            used = world.engine.capacity()["by_table"][world.tables.messages]
             assert len(queue.receive_all(receiver="late")) == 8 * count
-            return units
+            return float(used["write_units"])
 
         assert cost(30) - cost(10) == 20

@@ -31,7 +31,7 @@ MOST_SEEDS, MOST_SEEDS_OF_RARE = 100, 2_000
 """Of the scenarios in which a fault can do harm."""
 LAST_FOUND_BY = {
     "a_cancellation_does_not_compare_what_it_read": 3000076,
-    "a_commit_does_not_look_at_the_state": 1000010,
+    "a_commit_does_not_look_at_the_state": 1000235,
     "a_commit_publishes_first": 1000019,
     "a_delete_does_not_compare_the_nonce": 20,
     "a_hold_does_not_compare_the_nonce": 48,
@@ -49,7 +49,6 @@ LAST_FOUND_BY = {
     "a_rewind_takes_what_was_deleted_since": 141,
     "a_rewinds_time_goes_before_a_groups_order": 2001006,
     "a_rewound_group_does_not_wait": 2000155,
-    "a_rollback_does_not_look_at_the_state": 1000011,
     "a_send_that_is_repeated_gets_another_id": 18,
     "a_send_that_is_repeated_is_of_another_group": 6000006,
     "anybody_holds_the_lease_of_a_poster": 12,
