@@ -103,17 +103,19 @@ class CrashesAfterCommit:
 
     def run(self, key: str, group: str, work: Callable[[Any], object]) -> object:
         result = self._store.run(key, group, work)
-        if self._chance.random() < 0.2:
-            self.crashes += 1
-            raise RuntimeError("dead before the delete")
+        self._die_now_and_then()
         return result
 
     def run_together(self, keys: Any, group: str, work: Any) -> object:
         result = self._store.run_together(keys, group, work)
-        if self._chance.random() < 0.2:
+        self._die_now_and_then()
+        return result
+
+    def _die_now_and_then(self) -> None:
+        # The first time for certain: of batches there are few.
+        if self.crashes == 0 or self._chance.random() < 0.2:
             self.crashes += 1
             raise RuntimeError("dead before the delete")
-        return result
 
 
 def consume_with_trouble(
