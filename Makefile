@@ -13,7 +13,7 @@ PORT ?= 8080
 DATA ?= .local
 SCALE ?= 1
 ENVIRONMENTS ?= shared
-WORKERS ?= 3
+WORKERS ?= 4
 ASKED ?= $(MAKECMDGOALS)
 
 VENV := .venv
