@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from tests.commands import run_command
+from tests.listings import key_id
 from tests.security.contract import CALLS, Call, Stage, names_for, set_stage
 from tests.stack import COMMAND, Start, environment
 
@@ -50,10 +51,6 @@ def stage() -> Iterator[Stage]:
     made = set_stage()
     yield made
     made.world.engine.close()
-
-
-def key_id(client: Client) -> str:
-    return client.authorization.removeprefix("Bearer ").partition(":")[0]
 
 
 def changes(call: Call) -> bool:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pytest
+from tests.listings import key_id, read_all
 from tests.service.conftest import TestQueue
 
 from cirrusmq.base.limits import LOOKED_AT_ENTRIES
@@ -21,23 +22,11 @@ if TYPE_CHECKING:
 
 def listed(client: Client, query: str = "") -> list[dict[str, Any]]:
     """All operations of a listing, page after page."""
-    found: list[dict[str, Any]] = []
-    cursor = ""
-    while True:
-        reply = client.get("/operations", query + cursor)
-        assert reply.status == 200, reply.text
-        found += reply.json["operations"]
-        if "cursor" not in reply.json:
-            return found
-        cursor = f"&cursor={reply.json['cursor']}"
+    return read_all(client, "/operations", "operations", query)
 
 
 def ids(client: Client, query: str = "") -> list[str]:
     return [each["id"] for each in listed(client, query)]
-
-
-def key_id(client: Client) -> str:
-    return client.authorization.removeprefix("Bearer ").partition(":")[0]
 
 
 def with_scope(client: Client, scope: dict[str, Any]) -> Client:

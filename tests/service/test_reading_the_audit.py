@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
+from tests.listings import key_id, read_all
 from tests.service.conftest import TestQueue
 from tests.service.faults import Throttled
 
@@ -21,24 +22,12 @@ Change = dict[str, Any]
 
 def changes(client: Client, query: str = "") -> list[Change]:
     """All changes of a listing, page after page."""
-    found: list[Change] = []
-    cursor = ""
-    while True:
-        reply = client.get("/audit", query + cursor)
-        assert reply.status == 200, reply.text
-        found += reply.json["changes"]
-        if "cursor" not in reply.json:
-            return found
-        cursor = f"&cursor={reply.json['cursor']}"
+    return read_all(client, "/audit", "changes", query)
 
 
 def calls(client: Client, query: str = "") -> list[tuple[str, str]]:
     """The calls of a listing and what they changed, the oldest first."""
     return [(each["route"], each["resource"]) for each in reversed(changes(client, query))]
-
-
-def key_id(client: Client) -> str:
-    return client.authorization.removeprefix("Bearer ").partition(":")[0]
 
 
 def with_key(client: Client, **rights: Any) -> Client:
