@@ -112,8 +112,6 @@ class Functions:
         Raises a FunctionError where Lambda would end it, pass its answer by or not run it at all.
         `chain`: the functions that led here.
         """
-        if name in self._handlers and name not in self._reserved:
-            return self._invoke(name, event, chain)
         with self._reserve(name, wait=False):
             return self._invoke(name, event, chain)
 

@@ -65,8 +65,10 @@ def page_of_entries(
     def is_wanted(entry: AuditEntry) -> bool:
         if chosen.key_id is not None and entry.key_id != chosen.key_id:
             return False
+        if prefix is None:
+            return True
         name = _compared(entry.resource, account)
-        return prefix is None or name == prefix or name.startswith(f"{prefix}/")
+        return name == prefix or name.startswith(f"{prefix}/")
 
     oldest_ms = core.now_ms() - limits.AUDIT_SECONDS * 1_000 + 1
     from_ms = max(oldest_ms, chosen.from_ms or 0)

@@ -22,7 +22,7 @@ import msgspec
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.isolation import apart_from_others
 from cirrusmq.runtime.store import ConditionFailed, Item, key
-from cirrusmq.storage.rates import past_rates
+from cirrusmq.storage.rates import number_in, past_rates
 from cirrusmq.storage.shards import shard_key, shard_keys
 
 COUNTERS = "C"
@@ -187,12 +187,12 @@ def remove_past(core: Core, counter: Counter) -> None:
 
 
 def _counter(item: Item, now_ms: int) -> Counter:
-    unchanged = now_ms // 60_000 - _number(item, "changed")
-    zero = all(_number(item, name) == 0 for name in Kept._fields)
+    unchanged = now_ms // 60_000 - number_in(item, "changed")
+    zero = all(number_in(item, name) == 0 for name in Kept._fields)
     return Counter(
         resource_id=item["sk"]["S"],
         kept=kept_in(item),
-        holds="messages" not in item or _number(item, "messages") != 0,
+        holds="messages" not in item or number_in(item, "messages") != 0,
         empty=zero and unchanged >= _EMPTY_MINUTES,
         past=past_rates(item, now_ms),
     )
@@ -200,11 +200,7 @@ def _counter(item: Item, now_ms: int) -> Counter:
 
 def kept_in(item: Item) -> Kept:
     """What a counter, as it is stored, has of messages that are kept."""
-    return Kept(*(max(0, _number(item, name)) for name in Kept._fields))
-
-
-def _number(item: Item, name: str) -> int:
-    return int(item.get(name, {"N": "0"})["N"])
+    return Kept(*(max(0, number_in(item, name)) for name in Kept._fields))
 
 
 def walk(

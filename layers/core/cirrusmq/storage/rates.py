@@ -56,7 +56,7 @@ def interval_starts(now_ms: int) -> list[int]:
 def read_counts(items: Sequence[Item], kind: str, now_ms: int) -> list[int]:
     """What the counters have of a kind, added up, for each interval of the last hour."""
     names = [rate_name(kind, start) for start in interval_starts(now_ms)]
-    return [sum(_number(item, name) for item in items) for name in names]
+    return [sum(number_in(item, name) for item in items) for name in names]
 
 
 def past_rates(names: Iterable[str], now_ms: int) -> list[str]:
@@ -79,5 +79,6 @@ def _name(kind: str, interval: int) -> str:
     return f"{LETTERS[kind]}{interval % _WRAP:04}"
 
 
-def _number(item: Item, name: str) -> int:
+def number_in(item: Item, name: str) -> int:
+    """A number of a counter; 0 where it has none of the name."""
     return int(item[name]["N"]) if name in item else 0
