@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import boto3
+import httpx
 import pytest
 from botocore.awsrequest import AWSPreparedRequest, AWSResponse
 from botocore.config import Config
@@ -127,6 +128,17 @@ def make_key(world: World) -> MakeKey:
 def running(shared_stack: Stack) -> dict[str, Any]:
     """What `cirrusmq up` told its clients."""
     return shared_stack.connection()
+
+
+@pytest.fixture
+def orders(running: dict[str, Any]) -> Iterator[None]:
+    """Ends the queue and the topic of this name, which more than one example makes."""
+    yield
+    key = running["signing_key"]
+    owner = {"authorization": f"Bearer {key['access_key_id']}:{key['secret']}"}
+    for path in ("queues", "topics"):
+        gone = httpx.delete(f"{running['url']}/{path}/orders", headers=owner, timeout=60)
+        assert gone.status_code in (204, 404), gone.text
 
 
 @pytest.fixture

@@ -153,6 +153,7 @@ def test_a_request_that_breaks_off_stores_nothing(
     assert refusal(lambda: queue.receive_message(1)) == (7000, 10200)
 
 
+@pytest.mark.usefixtures("orders")
 def test_the_example_runs_with_another_endpoint_and_key_in_its_environment(
     running: dict[str, Any], tmp_path: Path
 ) -> None:

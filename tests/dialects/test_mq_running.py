@@ -162,6 +162,7 @@ def test_a_request_that_breaks_off_stores_nothing(
     assert refusal(consumer.consume_message, 16, 1) == "MessageNotExist"
 
 
+@pytest.mark.usefixtures("orders")
 def test_the_example_runs_with_another_endpoint_and_key_in_its_environment(
     running: dict[str, Any], tmp_path: Path
 ) -> None:

@@ -112,6 +112,7 @@ def env(running: dict[str, Any]) -> dict[str, str]:
     }
 
 
+@pytest.mark.usefixtures("orders")
 def test_the_example_runs_with_another_endpoint_and_key_in_its_environment(
     env: dict[str, str], tmp_path: Path
 ) -> None:
