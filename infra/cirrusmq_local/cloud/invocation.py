@@ -78,11 +78,18 @@ class Context:
         self.function_name = function.name
         self.function_version = "$LATEST"
         self.memory_limit_in_mb = function.memory_mb
-        self.aws_request_id = make_id()
         self.invoked_function_arn = function.arn
         self.log_group_name = "/aws/lambda/cirrusmq"
         self.log_stream_name = function.name
         self._invocation = invocation
+        self._request_id: str | None = None
+
+    @property
+    def aws_request_id(self) -> str:
+        """The invocation's id, which only logs ask for."""
+        if self._request_id is None:
+            self._request_id = make_id()
+        return self._request_id
 
     def get_remaining_time_in_millis(self) -> int:
         """Milliseconds until the function is ended."""

@@ -287,6 +287,10 @@ class _Change(Mapping[str, Any]):
                 return self._record.new_image
         raise KeyError(name)
 
+    def get(self, name: str, default: Any = None) -> Any:
+        # As Mapping has it, without an exception for what is not there.
+        return self[name] if name in ("Keys", "NewImage") else default
+
     def __iter__(self) -> Iterator[str]:
         return iter(("Keys", "NewImage"))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from decimal import Context, Decimal, Inexact, InvalidOperation
+from functools import lru_cache
 
 from cirrusmq_local.engine.errors import InvalidRequestError
 
@@ -58,6 +59,16 @@ def add_numbers(left: str, right: str) -> str:
 def subtract_numbers(left: str, right: str) -> str:
     """The exact difference of two canonical numbers, as canonical text."""
     return canonical_text(_EXACT.subtract(Decimal(left), Decimal(right)))
+
+
+@lru_cache(maxsize=4_096)
+def normalize_and_measure(text: str) -> tuple[str, int]:
+    """The canonical text of a number, and the bytes that it counts for; InvalidRequestError.
+
+    Many numbers come again and again: times and sizes are in an item several times.
+    """
+    number = normalize_number(text)
+    return number, number_size(number)
 
 
 def number_size(text: str) -> int:

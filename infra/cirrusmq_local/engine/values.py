@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from cirrusmq_local.engine.errors import EngineError, InvalidRequestError
-from cirrusmq_local.engine.numbers import normalize_number, number_size
+from cirrusmq_local.engine.numbers import normalize_and_measure
 from cirrusmq_local.engine.wire import AttributeValue, Item
 
 MAX_ITEM_BYTES = 400 * 1024
@@ -80,13 +80,18 @@ def _size(value: AttributeValue) -> int:
     ((tag, content),) = value.items()
     match tag:
         case "N":
-            return number_size(content)
+            return normalize_and_measure(content)[1]
         case "S":
             return text_size(content)
         case "B":
             return len(content)
         case "L":
-            return CONTAINER_BYTES + sum(ELEMENT_BYTES + _size(element) for element in content)
+            # Most lists are of numbers, and a call for each would cost more than they.
+            sizes = [
+                normalize_and_measure(element["N"])[1] if "N" in element else _size(element)
+                for element in content
+            ]
+            return CONTAINER_BYTES + ELEMENT_BYTES * len(sizes) + sum(sizes)
         case "M":
             return CONTAINER_BYTES + ELEMENT_BYTES * len(content) + item_size(content)
         case "BOOL" | "NULL":
@@ -108,8 +113,8 @@ def _text(value: AttributeValue, content: Any, depth: int) -> tuple[AttributeVal
 def _number(value: AttributeValue, content: Any, depth: int) -> tuple[AttributeValue, int]:
     if type(content) is not str:
         raise _mistyped(content, "String")
-    number = normalize_number(content)
-    return value if number == content else {"N": number}, number_size(number)
+    number, size = normalize_and_measure(content)
+    return value if number == content else {"N": number}, size
 
 
 def _binary(value: AttributeValue, content: Any, depth: int) -> tuple[AttributeValue, int]:
@@ -141,10 +146,19 @@ def _list(value: AttributeValue, content: Any, depth: int) -> tuple[AttributeVal
     elements = []
     size = CONTAINER_BYTES + ELEMENT_BYTES * len(content)
     for element in content:
-        admitted, bytes_of_element = admit(element, depth + 1)
+        admitted, bytes_of_element = _listed_number(element) or admit(element, depth + 1)
         elements.append(admitted)
         size += bytes_of_element
     return {"L": elements}, size
+
+
+def _listed_number(element: Any) -> tuple[AttributeValue, int] | None:
+    """What `admit` says of a number in canonical form, as most elements are; else None."""
+    if type(element) is dict and len(element) == 1 and type(text := element.get("N")) is str:
+        number, size = normalize_and_measure(text)
+        if number == text:
+            return element, size
+    return None
 
 
 def _map(value: AttributeValue, content: Any, depth: int) -> tuple[AttributeValue, int]:

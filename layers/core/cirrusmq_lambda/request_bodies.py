@@ -54,6 +54,8 @@ def takes_gzip(event: dict[str, Any]) -> bool:
     text = str(event.get("headers", {}).get("accept-encoding", "")).lower()
     if text.partition(",")[0] == "gzip":
         return True  # as nearly all say it
+    if "gzip" not in text and "*" not in text:
+        return False
     accepted: dict[str, bool] = {}
     for part in text.split(","):
         coding, *parameters = (text.strip() for text in part.split(";"))

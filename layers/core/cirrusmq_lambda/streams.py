@@ -43,7 +43,9 @@ def source_id(record: dict[str, Any]) -> str:
 
 
 def _item(image: dict[str, Any] | None) -> Item | None:
-    return None if image is None else {name: _value(value) for name, value in image.items()}
+    if image is None:
+        return None
+    return {name: value if "N" in value else _value(value) for name, value in image.items()}
 
 
 def _value(value: dict[str, Any]) -> dict[str, Any]:

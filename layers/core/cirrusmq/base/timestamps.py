@@ -15,11 +15,16 @@ _LAST_SECOND = 253_402_300_799
 _RFC3339 = r"(?a)\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d{1,9})?([Zz]|[+-]\d\d:\d\d)"
 
 
-@lru_cache(maxsize=64)
 def format_time(time_ms: int) -> str:
     """`2026-11-20T08:00:00.123Z`."""
-    moment = _EPOCH + timedelta(milliseconds=time_ms)
-    return moment.isoformat(timespec="milliseconds").removesuffix("+00:00") + "Z"
+    seconds, milliseconds = divmod(time_ms, 1_000)
+    return f"{_format_second(seconds)}.{milliseconds:03}Z"
+
+
+@lru_cache(maxsize=64)
+def _format_second(seconds: int) -> str:
+    """Most times of a moment are of the same second."""
+    return (_EPOCH + timedelta(seconds=seconds)).isoformat().removesuffix("+00:00")
 
 
 def parse_time(parameter: str, text: str) -> int:

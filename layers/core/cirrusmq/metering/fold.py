@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import add
 
 import msgspec
@@ -11,6 +11,7 @@ import msgspec
 from cirrusmq.metering.usage import (
     Change,
     Event,
+    Kind,
     Usage,
     UsageKey,
     events,
@@ -67,6 +68,7 @@ class _Record(msgspec.Struct, frozen=True):
     step: Kept | None
     """None where nothing is kept: of a topic's log."""
     events: list[Event]
+    """One of each source and kind at most."""
 
     @property
     def counters(self) -> set[str]:
@@ -103,11 +105,25 @@ def fold(records: Sequence[StreamRecord], resource_of: Callable[[str], Resource]
 def _read(record: StreamRecord, resource_of: Callable[[str], Resource]) -> _Record:
     kind, resource_id, _ = record.pk.split("#")
     if kind == LOG:
-        return _Record(resource_id, None, list(_published(record, resource_id)))
+        return _Record(resource_id, None, _together(_published(record, resource_id)))
     change = _change(record)
     step = _step(change, archived=kind == ARCHIVE)
     billed = () if kind == ARCHIVE else _billed(change, resource_of(resource_id))
-    return _Record(resource_id, step, list(billed))
+    return _Record(resource_id, step, _together(billed))
+
+
+def _together(found: Iterable[Event]) -> list[Event]:
+    """Events of one source and kind as one: a record has one of each of its messages."""
+    sums: dict[tuple[str, Kind], list[int]] = {}
+    for source_id, kind, messages, size, attempts in found:
+        held = sums.get((source_id, kind))
+        if held is None:
+            sums[source_id, kind] = [messages, size, attempts]
+            continue
+        held[0] += messages
+        held[1] += size
+        held[2] += attempts
+    return [Event(*what, *counted) for what, counted in sums.items()]
 
 
 def _published(record: StreamRecord, topic_id: str) -> Iterator[Event]:

@@ -72,7 +72,10 @@ class Message(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def size_bytes(self) -> int:
         """Bytes that count towards a batch: body, attributes (names and values) and tags."""
-        return _size(self.body) + self.attributes_bytes + sum(map(_size, self.tags))
+        size = _size(self.body)
+        if self.attributes or self.tags:  # most messages have none, and are asked several times
+            size += self.attributes_bytes + sum(map(_size, self.tags))
+        return size
 
     @property
     def attributes_bytes(self) -> int:

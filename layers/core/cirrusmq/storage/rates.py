@@ -75,6 +75,7 @@ def _names(last: int, intervals: int) -> frozenset[str]:
     return frozenset(_name(kind, interval) for kind in LETTERS for interval in around)
 
 
+@lru_cache(maxsize=64)
 def _name(kind: str, interval: int) -> str:
     return f"{LETTERS[kind]}{interval % _WRAP:04}"
 
