@@ -45,7 +45,7 @@ def a_commit_does_not_look_at_the_state(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(decide, "commit_update", blind)
 
 
-@plant(HALF, rare=True)
+@plant(HALF)
 def a_rollback_does_not_look_at_the_state(patch: pytest.MonkeyPatch) -> None:
     """Whoever read the half message while it was prepared rolls it back."""
 

@@ -1,15 +1,17 @@
-"""Producers of half messages, which die at any time; those that decide for them; and quarrellers.
+"""Producers of half messages, which die at any time; those that decide for them; and their rivals.
 
 producer   prepare ── own transaction ── commit or rollback
                    x                  x                         it dies here, or there
+rival                                    rollback or commit     the other one, at the same moment
 checker            asks, looks what became of it, decides
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from random import Random
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 from tests.simulation.deployment import Deployment
 from tests.simulation.environments import Client
@@ -20,10 +22,13 @@ from tests.simulation.scenario import NEWS, Cast, Scenario
 from cirrusmq.base import ulid
 from cirrusmq.base.timestamps import parse_time
 
+Verb: TypeAlias = Literal["commit", "rollback"]
 PREPARE, CHECK, ROLL_BACK = "prepare", "check", "roll back"
 _ROUTE = "POST /topics/{topic}/half/"
 _PATH = {"topic": NEWS.name}
 _AFTER_MS = (0, 300, 2_000, 9_000, 30_000, 70_000)
+_RIVALS = 0.3
+"""So many of the decisions that producers make have a rival."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +50,7 @@ class _Decider:
 
     def decide(
         self,
-        verb: Literal["commit", "rollback"],
+        verb: Verb,
         handle: str,
         messages: list[dict[str, Any]],
         **more: Any,
@@ -90,6 +95,7 @@ class HalfProducer(_Decider):
     def __init__(self, deployment: Deployment, scenario: Scenario, cast: Cast) -> None:
         super().__init__(deployment, scenario, cast)
         self._sender = Sender(deployment, scenario, cast)
+        self._rival = _Decider(deployment, scenario, replace(cast, name=f"rival of {cast.name}"))
 
     def step(self, number: int, draw: Random) -> None:
         """One transaction."""
@@ -116,12 +122,27 @@ class HalfProducer(_Decider):
             return
         if draw.random() < 0.2:
             took_place = not took_place  # whoever does not keep to it is told, at the latest
-        verb: Literal["commit", "rollback"] = "commit" if took_place else "rollback"
+        verb: Verb = "commit" if took_place else "rollback"
+        if Random(f"rival {handle}").random() < _RIVALS:
+            self._decide_beside_a_rival(verb, handle, request["messages"], number)
+            return
         for _ in range(3):
             call = self.decide(verb, handle, request["messages"])
             if call.outcome in ("answered", "refused") and draw.random() < 0.6:
                 return
             stage.pause(draw.choice((0, 500, 3_000, 30_000)))
+
+    def _decide_beside_a_rival(
+        self, verb: Verb, handle: str, messages: list[dict[str, Any]], number: int
+    ) -> None:
+        self._rival._client.begin(number)
+        other: Verb = "rollback" if verb == "commit" else "commit"
+        self._deployment.stage.side_by_side(
+            [
+                partial(self.decide, verb, handle, messages),
+                partial(self._rival.decide, other, handle, messages),
+            ]
+        )
 
     def _prepare(self, request: dict[str, Any]) -> Call:
         given = {
