@@ -76,43 +76,33 @@ function rights(key) {
 }
 
 function rotating(key, place, draw) {
-  const trigger = button(
-    t("keys.rotate"),
-    () =>
-      act(trigger, place, async () => {
-        if (
-          !(await confirm(
-            t("keys.rotate"),
-            t("keys.rotate.text", { id: key.access_key_id }),
-            t("keys.rotate"),
-          ))
-        )
-          return;
-        showSecret(await post(`/keys/${encodeURIComponent(key.access_key_id)}/rotate`));
-        await draw();
-      }),
-    "small",
-  );
-  return trigger;
+  const text = t("keys.rotate.text", { id: key.access_key_id });
+  const asked = { head: t("keys.rotate"), text, label: t("keys.rotate") };
+  return asking(key, place, asked, "small", async (path) => {
+    showSecret(await post(`${path}/rotate`));
+    await draw();
+  });
 }
 
 function removing(key, place, draw) {
+  const text = t("keys.delete.text", { id: key.access_key_id });
+  const asked = { head: t("keys.delete"), text, label: t("delete") };
+  return asking(key, place, asked, "small danger", async (path) => {
+    await call("DELETE", path);
+    await draw();
+  });
+}
+
+// A button whose work with a key is done once the user has confirmed it.
+function asking(key, place, asked, kind, work) {
   const trigger = button(
-    t("delete"),
+    asked.label,
     () =>
       act(trigger, place, async () => {
-        if (
-          !(await confirm(
-            t("keys.delete"),
-            t("keys.delete.text", { id: key.access_key_id }),
-            t("delete"),
-          ))
-        )
-          return;
-        await call("DELETE", `/keys/${encodeURIComponent(key.access_key_id)}`);
-        await draw();
+        if (await confirm(asked.head, asked.text, asked.label))
+          await work(`/keys/${encodeURIComponent(key.access_key_id)}`);
       }),
-    "small danger",
+    kind,
   );
   return trigger;
 }
