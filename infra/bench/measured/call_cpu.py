@@ -50,7 +50,7 @@ def run() -> None:
 
 def call_cpu_ms(call: str, size: int, seed: int) -> float:
     """Milliseconds of CPU, without the engine's, of one warm call with so many messages."""
-    world = World(seed=seed)
+    world = World(seed=seed, by_sdk=True)
     client = world.client("alice")
     client.put("/queues/work", {"partitions": 1})
     for _ in range(3):  # the first ones load what is loaded late

@@ -128,7 +128,7 @@ class Context:
 class Service:
     """The functions of a queue with one partition, as Lambda's runtime calls them."""
 
-    world: World = field(default_factory=World)
+    world: World = field(default_factory=lambda: World(by_sdk=True))
 
     def __post_init__(self) -> None:
         client = self.world.client("alice")

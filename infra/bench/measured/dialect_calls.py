@@ -50,7 +50,7 @@ class Functions:
     """A world with a queue, a topic, and a key that signs; its functions, as Lambda calls them."""
 
     def __init__(self) -> None:
-        self.world = world = World()
+        self.world = world = World(by_sdk=True)
         # Signatures are of the machine's time.
         world.core = replace(world.core, real_seconds=lambda: int(time.time()))
         rights = keys.KeyRights(manages_keys=False)

@@ -70,7 +70,7 @@ def run() -> None:
 
 def measure(call: str, name: str) -> tuple[float, int]:
     """Of one case: the peak in megabytes, and what the template gives the function."""
-    world = World()
+    world = World(by_sdk=True)
     client = world.client("bench")
     client.gzips = True
     client.put("/queues/bench", {"max_message_bytes": BATCH_BYTES, "partitions": 1})

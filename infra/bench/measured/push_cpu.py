@@ -98,7 +98,7 @@ def run() -> None:
 
 def handler(subscriptions: int, messages: int) -> Handled:
     """The deployed handler, on events that fan_out makes."""
-    world = World()
+    world = World(by_sdk=True)
     client = world.client("alice")
     client.put("/topics/news")
     for number in range(subscriptions):

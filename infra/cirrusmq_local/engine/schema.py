@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
+from functools import cache
 
 from cirrusmq_local.engine.errors import OtherFormError
 from cirrusmq_local.engine.tables import TableSpec
@@ -79,9 +81,7 @@ class Table:
 
 def create_tables(connection: sqlite3.Connection, tables: list[Table], now_ms: int) -> None:
     """Make what is missing; OtherFormError where something is there in another form."""
-    with closing(sqlite3.connect(":memory:")) as model:
-        _create(model, tables)
-        wanted = _columns(model)
+    wanted = _wanted(tuple(tables))
     # Checked first: tables of another version stay as they are.
     for name, columns in _columns(connection).items():
         if name in wanted and columns != wanted[name]:
@@ -91,7 +91,15 @@ def create_tables(connection: sqlite3.Connection, tables: list[Table], now_ms: i
         _register(connection, table.spec, now_ms)
 
 
-def _create(connection: sqlite3.Connection, tables: list[Table]) -> None:
+@cache
+def _wanted(tables: tuple[Table, ...]) -> dict[str, list[str]]:
+    """The columns of each table of a database that is made anew."""
+    with closing(sqlite3.connect(":memory:")) as model:
+        _create(model, tables)
+        return _columns(model)
+
+
+def _create(connection: sqlite3.Connection, tables: Sequence[Table]) -> None:
     connection.executescript(_SHARED)
     for table in tables:
         connection.executescript(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
@@ -22,14 +21,12 @@ from cirrusmq_local.bucket.attachment import Answering, attach_bucket
 from cirrusmq_local.cloud.cloudformation import ACCOUNT_ID
 from cirrusmq_local.cloud.guard import GuardedEngine
 from cirrusmq_local.cloud.invocation import running
-from cirrusmq_local.engine import Engine, attach
+from cirrusmq_local.engine import Engine, EngineClient, attach
 from cirrusmq_local.testing.clock import ManualClock
 
 FUNCTION = "handler"
 """The function that queues may name."""
 FUNCTION_ARN = f"arn:aws:lambda:local:{ACCOUNT_ID}:function:{FUNCTION}"
-_idle: list[Any] = []
-"""Clients of stores that are gone: a new one takes longer to make than all else of a world."""
 A = TypeVar("A")
 B = TypeVar("B")
 
@@ -52,16 +49,15 @@ def make_core(
     bucket_name: str,
     bodies_in_s3_from: int,
     sealing: Sealing,
+    by_sdk: bool,
 ) -> Core:
     """A core on the engine, the bucket and the clock; all else of the cloud is in the callables.
 
-    `bodies_in_s3_from`: KiB, as the template's parameter.
+    `bodies_in_s3_from`: KiB, as the template's parameter. `by_sdk`: as of `World`.
     """
-    client = _client()
     # The policies of the template are in force: a call that they do not allow fails here first.
-    detach = attach(cast(Engine, GuardedEngine(engine)), client)
-    store = Store(client, chance, clock.sleep)
-    weakref.finalize(store, _end, client, detach)
+    guarded = GuardedEngine(engine)
+    store = Store(_sdk_client(guarded) if by_sdk else EngineClient(guarded), chance, clock.sleep)
     life_ms = SLOW_CACHE_MS if shared_caches else CACHE_MS
     return Core(
         store=store,
@@ -112,16 +108,11 @@ def _session() -> Session:
     return get_session()
 
 
-def _client() -> Any:
-    try:
-        return _idle.pop()
-    except IndexError:
-        return make_dynamodb(_session(), "us-east-1")
-
-
-def _end(client: Any, detach: Callable[[], None]) -> None:
-    detach()
-    _idle.append(client)
+def _sdk_client(engine: GuardedEngine) -> Any:
+    """The client that is deployed, with the engine in the place of the network."""
+    client = make_dynamodb(_session(), "us-east-1")
+    attach(cast(Engine, engine), client)
+    return client
 
 
 def _s3(bucket: Answering) -> Any:

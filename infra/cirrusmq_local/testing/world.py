@@ -111,16 +111,19 @@ class World:
         shared_caches: bool = True,
         direct_urls: bool = False,
         bodies_in_s3_from: int | None = None,
+        by_sdk: bool = False,
     ) -> None:
         """`direct_urls`: calls that a function takes at a URL of its own are made there.
 
         `bodies_in_s3_from`: KiB of a send from which its messages are in the bucket, 0 for never;
         without it, as the template has it.
+        `by_sdk`: calls of DynamoDB are made by botocore's client, as in an account. It takes as
+        much time as all else of a call.
         """
         isolate_environment()
         os.environ.setdefault("POWERTOOLS_METRICS_DISABLED", "true")
         self.clock = ManualClock()
-        template, self._handlers = _functions(direct_urls)
+        template, self._handlers, self._routers = _deployed(direct_urls)
         self._urls = frozenset(template.urls)
         self.engine = Engine(path, table_specs(template), now_ms=self.clock.now_ms)
         declaration = bodies_bucket(template)
@@ -167,8 +170,8 @@ class World:
             bodies_in_s3_from=int(
                 environment["BODIES_IN_S3_FROM"] if bodies_in_s3_from is None else bodies_in_s3_from
             ),
+            by_sdk=by_sdk,
         )
-        self._routers = {api: Router(template.routes_of(api)) for api in (API, DIALECT_API)}
         self._pumps = [
             Pump(source, self.engine, self._run_function, self.unprocessed.give_up, self.clock)
             for source in template.streams
@@ -398,6 +401,11 @@ class Client:
 
 
 @cache
-def _functions(direct_urls: bool) -> tuple[Template, dict[str, tuple[Function, Handler]]]:
+def _deployed(
+    direct_urls: bool,
+) -> tuple[Template, dict[str, tuple[Function, Handler]], dict[str, Router]]:
+    """The template, its functions by name, and the routes of both APIs."""
     template = load(TEMPLATE, {"DirectUrls": str(direct_urls).lower(), "Dialects": ALL_DIALECTS})
-    return template, {each.name: (each, load_handler(each)) for each in template.functions}
+    handlers = {each.name: (each, load_handler(each)) for each in template.functions}
+    routers = {api: Router(template.routes_of(api)) for api in (API, DIALECT_API)}
+    return template, handlers, routers
