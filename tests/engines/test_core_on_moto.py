@@ -66,7 +66,7 @@ def create_tables(world: World) -> None:
 
 @pytest.fixture(params=["embedded", "moto"])
 def world(request: pytest.FixtureRequest) -> Iterator[World]:
-    made = World()
+    made = World(by_sdk=True)
     if request.param == "embedded":
         yield made
     else:
