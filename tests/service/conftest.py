@@ -29,6 +29,8 @@ AT_URLS_FOR_LONG = {
     *("test_repeated_sends", "test_store_failures", "test_topic_pull"),
 }
 """Those of them that `make check-long` makes there: the calls themselves are in the others."""
+BY_SDK = {"test_contention", "test_life_of_a_message", "test_operations", "test_store_failures"}
+"""Files whose calls of DynamoDB are made by the client that is deployed, errors included."""
 
 
 @dataclass
@@ -168,7 +170,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture
 def world(request: pytest.FixtureRequest) -> Iterator[World]:
-    made = World(direct_urls=getattr(request, "param", False))
+    by_sdk = request.module.__name__.rpartition(".")[2] in BY_SDK
+    made = World(direct_urls=getattr(request, "param", False), by_sdk=by_sdk)
     yield made
     made.engine.close()
 
