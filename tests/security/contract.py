@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from importlib import resources
 from typing import Any
 
@@ -121,6 +122,15 @@ class Stage:
 
 def set_stage() -> Stage:
     """A queue with messages, a receiver, grants, a topic with subscriptions, an operation."""
+    first = _first_stage()
+    world = World(like=first.world)
+    owner, foreigner = (Client(world, each.authorization) for each in (first.owner, first.foreigner))
+    return Stage(world, owner, foreigner, dict(first.names), list(first.handles))
+
+
+@cache
+def _first_stage() -> Stage:
+    """The one that all others begin like; nothing else is done with it."""
     world = World()
     owner, foreigner = world.client(OWNER, admin=True), world.client(FOREIGNER)
     stage = Stage(world, owner, foreigner)

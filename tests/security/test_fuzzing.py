@@ -25,7 +25,7 @@ from tests.stack import Start
 
 URL = "http://service"
 REFUSED = [400, 403, 404, 405, 409, 413, 415]
-FEW, SOME, MANY = 10, 40, 1_000
+FEW, SOME, MANY = 5, 40, 1_000
 
 
 def read_document() -> schemathesis.BaseSchema:

@@ -24,10 +24,7 @@ AT_URLS_TOO = {
     *("test_ordered_queues", "test_queue_receivers", "test_store_failures"),
 }
 """Files whose calls are made at the functions' own URLs as well."""
-AT_URLS_FOR_LONG = {
-    *("test_answer_sizes", "test_dead_letters", "test_ordered_queues", "test_queue_receivers"),
-    *("test_repeated_sends", "test_store_failures", "test_topic_pull"),
-}
+AT_URLS_FOR_LONG = AT_URLS_TOO - {"test_bad_input", "test_life_of_a_message", "test_topic_publishing"}
 """Those of them that `make check-long` makes there: the calls themselves are in the others."""
 BY_SDK = {"test_contention", "test_life_of_a_message", "test_operations", "test_store_failures"}
 """Files whose calls of DynamoDB are made by the client that is deployed, errors included."""

@@ -233,9 +233,9 @@ class TestRefusals:
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:  # fmt: skip
         topic.subscribe()
-        monkeypatch.setattr(limits, "GZIPPED_ANSWER_BYTES", 4_000_000)
+        monkeypatch.setattr(limits, "GZIPPED_ANSWER_BYTES", 600_000)
         before = world.items()
-        messages: list[Any] = [text(0, 128, MOST - 100)]
+        messages: list[Any] = [text(0, 128, 700_000)]
         for reply in (
             queue.try_send(messages, atomic=atomic),
             topic.try_publish(messages, atomic=atomic),
@@ -243,7 +243,7 @@ class TestRefusals:
             told = reply.json if atomic else reply.json["messages"][0]["error"]
             assert (told["status"], told["code"]) == (413, "MessageTooLarge")
             assert told["parameter"] == "messages[0].body"
-            assert "at most 4,000,000" in told["detail"]
+            assert "at most 600,000" in told["detail"]
         assert world.items() == before
 
     def test_a_request_that_lambda_does_not_take_is_told_by_the_gateway(
@@ -306,14 +306,17 @@ class TestOtherWays:
         (again,) = queue.receive()
         assert (content(again), again["id"]) == (sent, first["id"])
 
+    @pytest.mark.parametrize(
+        "kind", ["Chinese", pytest.param("all of ASCII", marks=pytest.mark.long)]
+    )
     def test_groups_and_queues_of_a_topic_and_its_log(
-        self, world: World, topic: TestTopic, make_queue: MakeQueue
+        self, world: World, topic: TestTopic, make_queue: MakeQueue, kind: str
     ) -> None:
         group = topic.subscribe("group")
         loud = topic.subscribe("loud", mode="broadcasting")
         target = make_queue("target")
         topic.subscribe("queue", protocol="queue", endpoint="target")
-        sent = text(0, 128)
+        sent = KINDS[kind]()
         for message in (sent, {"body": "behind"}):
             assert topic.try_publish([message]).status == 201
             world.clock.pass_seconds(0.01)
@@ -391,15 +394,17 @@ class TestOtherWays:
         reply = topic.try_publish([{"body": "x" * 262_145}], transaction=transaction)
         assert (reply.status, reply.code) == (413, "BatchTooLarge")
 
+    @pytest.mark.parametrize("size", [MOST // 16, pytest.param(MOST, marks=pytest.mark.long)])
     @pytest.mark.parametrize("content_format", ["json", "simplified"])
     def test_a_url_gets_them_and_gets_them_again(
         self, world: World, topic: TestTopic, subscriber: Subscriber, schedules: Schedules,
-        content_format: str,
+        content_format: str, size: int,
     ) -> None:  # fmt: skip
+        """`size`: of the text, which has six times as many bytes in JSON."""
         topic.subscribe("hook", protocol="http", content_format=content_format)
         failing = True
         world.endpoint = lambda url: "status 500" if failing else None
-        sent = [noise(), text(1, 32)]
+        sent = [noise(), text(1, 32, size)]
         for message in sent:
             assert topic.try_publish([message]).status == 201
             world.clock.pass_seconds(0.01)

@@ -55,18 +55,24 @@ class Engine:
         *,
         now_ms: Callable[[], int],
         on_failure: Callable[[sqlite3.Error], None] = lambda error: None,
+        like: Engine | None = None,
     ) -> None:
-        """Raises sqlite3.Error where the file cannot be opened.
+        """`like`: for one in memory, another one whose content it begins with, of the same tables.
 
-        OtherFormError where it has a table with other columns, keys or another TTL attribute.
+        Raises sqlite3.Error where the file cannot be opened, OtherFormError where it has a table
+        with other columns, keys or another TTL attribute.
         """
         self._streams = StreamClock()
         by_name = {spec.name: Table(spec) for spec in tables}
         store = Store(path, now_ms, self._streams.advance, on_failure)
         self._core = Core(store, by_name, Meter())
-        store.prepare(
-            lambda connection: create_tables(connection, list(by_name.values()), now_ms())
-        )
+
+        def create(connection: sqlite3.Connection) -> None:
+            if like is not None:
+                like._core.store.copy_to(connection)
+            create_tables(connection, list(by_name.values()), now_ms())
+
+        store.prepare(create)
         self._streams.advance(
             {name: changes.newest_sequence(self._core, table) for name, table in by_name.items()}
         )

@@ -77,6 +77,11 @@ class Store:
             self.close()
             raise
 
+    def copy_to(self, connection: sqlite3.Connection) -> None:
+        """Make another database, still empty, what this one is now."""
+        with self.reading() as source:
+            source.backup(connection)
+
     def write(self, job: Callable[[Transaction], T]) -> T:
         """Run the job inside a transaction, and give its result once that is durable.
 

@@ -51,7 +51,7 @@ from cirrusmq_local.cloud.template import (
 )
 from cirrusmq_local.cloud.unprocessed import UnprocessedQueue
 from cirrusmq_local.engine import Engine
-from cirrusmq_local.testing.clock import ManualClock
+from cirrusmq_local.testing.clock import START_MS, ManualClock
 from cirrusmq_local.testing.core import make_core
 from cirrusmq_local.testing.subscriber import TAKEN, Subscriber
 
@@ -112,6 +112,7 @@ class World:
         direct_urls: bool = False,
         bodies_in_s3_from: int | None = None,
         by_sdk: bool = False,
+        like: World | None = None,
     ) -> None:
         """`direct_urls`: calls that a function takes at a URL of its own are made there.
 
@@ -119,13 +120,20 @@ class World:
         without it, as the template has it.
         `by_sdk`: calls of DynamoDB are made by botocore's client, as in an account. It takes as
         much time as all else of a call.
+        `like`: a world to begin with as it is stored, at its time: one that many tests begin with is
+        made once. ValueError where that has something left to run, or a message in the bucket.
         """
         isolate_environment()
         os.environ.setdefault("POWERTOOLS_METRICS_DISABLED", "true")
-        self.clock = ManualClock()
+        self.clock = ManualClock(START_MS if like is None else like.clock.now_ms())
         template, self._handlers, self._routers = _deployed(direct_urls)
         self._urls = frozenset(template.urls)
-        self.engine = Engine(path, table_specs(template), now_ms=self.clock.now_ms)
+        self.engine = Engine(
+            path,
+            table_specs(template),
+            now_ms=self.clock.now_ms,
+            like=None if like is None else like.engine,
+        )
         declaration = bodies_bucket(template)
         self.bucket = open_bucket(declaration, None, self.clock.now_ms)
         """The messages of large sends."""
@@ -147,6 +155,12 @@ class World:
         self.executions: list[tuple[str, dict[str, Any]]] = []
         self.secret = written(Generations(key=f"{seed:064x}"))
         """The document that Secrets Manager keeps for a deployment."""
+        self._sealing = GuardedSealing(SealingKey(seed.to_bytes(32, "big")))
+        if like is not None:
+            if like.invoked or like.executions or like.bucket.keys():
+                raise ValueError("the other world has something left to run, or in its bucket")
+            self.random.setstate(like.random.getstate())
+            self.secret, self._sealing = like.secret, like._sealing
         environment = template.environment()
         os.environ["DIALECTS"] = environment["DIALECTS"]
         named = {name: environment[f"{name.upper()}_TABLE"] for name in Tables.__struct_fields__}
@@ -166,7 +180,7 @@ class World:
             read_secret=lambda: self.secret,
             bucket=GuardedBucket(self.bucket, declaration),
             bucket_name=declaration.name,
-            sealing=GuardedSealing(SealingKey(seed.to_bytes(32, "big"))),
+            sealing=self._sealing,
             bodies_in_s3_from=int(
                 environment["BODIES_IN_S3_FROM"] if bodies_in_s3_from is None else bodies_in_s3_from
             ),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import cache
 from importlib import metadata, resources
 from pathlib import Path
 from typing import Literal, NoReturn, TypeAlias
@@ -82,9 +83,14 @@ def show_asset(request: Request) -> File[AssetType]:
 def refuse(request: Request) -> NoReturn:
     """A call that matches no route."""
     given = request.event["requestContext"]["http"]["path"].split("/")
+    refuse_path(_route_keys(), given)
+
+
+@cache
+def _route_keys() -> list[str]:
+    """Those of all functions. Read once: such a call needs no key, and the document is large."""
     paths: dict[str, dict[str, object]] = msgspec.json.decode(_document())["paths"]
-    keys = [f"{method.upper()} {path}" for path, methods in paths.items() for method in methods]
-    refuse_path(keys, given)
+    return [f"{method.upper()} {path}" for path, methods in paths.items() for method in methods]
 
 
 def _document() -> str:
