@@ -124,7 +124,9 @@ def set_stage() -> Stage:
     """A queue with messages, a receiver, grants, a topic with subscriptions, an operation."""
     first = _first_stage()
     world = World(like=first.world)
-    owner, foreigner = (Client(world, each.authorization) for each in (first.owner, first.foreigner))
+    owner, foreigner = (
+        Client(world, each.authorization) for each in (first.owner, first.foreigner)
+    )
     return Stage(world, owner, foreigner, dict(first.names), list(first.handles))
 
 

@@ -24,7 +24,11 @@ AT_URLS_TOO = {
     *("test_ordered_queues", "test_queue_receivers", "test_store_failures"),
 }
 """Files whose calls are made at the functions' own URLs as well."""
-AT_URLS_FOR_LONG = AT_URLS_TOO - {"test_bad_input", "test_life_of_a_message", "test_topic_publishing"}
+AT_URLS_FOR_LONG = AT_URLS_TOO - {
+    "test_bad_input",
+    "test_life_of_a_message",
+    "test_topic_publishing",
+}
 """Those of them that `make check-long` makes there: the calls themselves are in the others."""
 BY_SDK = {"test_contention", "test_life_of_a_message", "test_operations", "test_store_failures"}
 """Files whose calls of DynamoDB are made by the client that is deployed, errors included."""

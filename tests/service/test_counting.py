@@ -103,7 +103,9 @@ def test_hundreds_of_parcels_are_counted_exactly_without_the_meter(
     assert counts(world, queue) == {"active": 250 * batch, "delayed": 1}
 
 
-@pytest.mark.parametrize("partitions", [4, 255])
+FEW_AND_FOR_LONG_MANY = [4, pytest.param(255, marks=pytest.mark.long)]
+
+
 class TestLongQueues:
     """Counted by the meter, and divided by a sample of states."""
 
@@ -118,6 +120,7 @@ class TestLongQueues:
         world.run_stream("meter")
         return queue
 
+    @pytest.mark.parametrize("partitions", FEW_AND_FOR_LONG_MANY)
     def test_all_that_waits(self, world: World, queue: TestQueue) -> None:
         fill(world, queue, self.parcel, 2_000, (-4_000, -1))
 
@@ -125,16 +128,19 @@ class TestLongQueues:
         if queue.show()["partitions"] <= 4:
             assert shown(world, queue)["counts"]["oldest_active_age_seconds"] == 4_000
 
+    @pytest.mark.parametrize("partitions", FEW_AND_FOR_LONG_MANY)
     def test_all_in_flight(self, world: World, queue: TestQueue) -> None:
         fill(world, queue, self.parcel, 2_000, (-4_000, -1_000), lease_seconds=600)
 
         assert counts(world, queue) == {"inactive": 2_000}
 
+    @pytest.mark.parametrize("partitions", FEW_AND_FOR_LONG_MANY)
     def test_all_delayed(self, world: World, queue: TestQueue) -> None:
         fill(world, queue, self.parcel, 2_000, (1_000, 4_000))
 
         assert counts(world, queue) == {"delayed": 2_000}
 
+    @pytest.mark.parametrize("partitions", [4, 255])
     def test_each_state(self, world: World, queue: TestQueue) -> None:
         fill(world, queue, self.parcel, 900, (-4_000, -2_000), lease_seconds=600)
         fill(world, queue, self.parcel, 1_500, (-2_000, -1))

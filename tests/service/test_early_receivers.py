@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import product
 from typing import Any
 
 import pytest
@@ -222,9 +223,16 @@ def _change_due_times(queue: TestQueue) -> None:
         assert queue.client.patch(path, {"delay_seconds": 2}).status == 200
 
 
+FEW = [(0, 1, 0), (200, 400, 5), (0, 400, 3_600)]
+"""Seconds since the sends, bytes of a body, and the seconds that a queue can be rewound."""
+AT_ONCE_AND_LATER = [
+    pytest.param(*each, marks=() if each in FEW else pytest.mark.long)
+    for each in product((0, 200), (1, 400), (0, 5, 3_600))
+]
+
+
 class TestConsumersMeanwhile:
-    @pytest.mark.parametrize("rewind_seconds", [0, 5, 3_600])
-    @pytest.mark.parametrize("size", [1, 400])
+    @pytest.mark.parametrize(("ago", "size", "rewind_seconds"), AT_ONCE_AND_LATER)
     @pytest.mark.parametrize(
         "act",
         [
@@ -238,7 +246,6 @@ class TestConsumersMeanwhile:
             _change_due_times,
         ],
     )
-    @pytest.mark.parametrize("ago", [0, 200])
     def test_what_they_do_takes_nothing_from_the_backlog(
         self,
         world: World,

@@ -15,6 +15,7 @@ from cirrusmq.runtime.head_hints import Hints
 from cirrusmq_local.testing import World
 
 LEASE_SECONDS = 43_200
+LONG = pytest.mark.long
 
 
 class Environments:
@@ -161,8 +162,13 @@ def test_once_the_first_is_seen_the_others_follow_without_an_empty_answer(
     assert sum(answers) == 40
 
 
-@pytest.mark.parametrize("how", ["give-back", "visibility"])
-@pytest.mark.parametrize("held_seconds", [0.2, 5])
+@pytest.mark.parametrize(
+    ("how", "held_seconds"),
+    [
+        *(("give-back", 5), ("visibility", 0.2)),
+        *(pytest.param(*each, marks=LONG) for each in (("give-back", 0.2), ("visibility", 5))),
+    ],
+)
 def test_a_give_back_is_seen_by_another_environment_within_half_a_second(
     world: World, queue: TestQueue, how: str, held_seconds: float
 ) -> None:

@@ -37,7 +37,7 @@ class TestIdleResources:
     ) -> None:
         busy = make_queue("busy")
         units = []
-        for count in (0, 20, 200):
+        for count in (0, 20, 100):
             for number in range(count):
                 queue = make_queue(f"idle-{count}-{number}", dead_letter=BY_AGE)
                 if used:
@@ -255,7 +255,7 @@ class SideBySide:
 
 
 class TestByAge:
-    COUNT = 1_600
+    COUNT = 800
     CALL_SECONDS = 0.008
     """Of the store, in the cloud."""
 

@@ -78,10 +78,10 @@ class Scene:
 @pytest.mark.parametrize(
     ("policy", "step"),
     [
-        ("exponential_decay", 7),
-        ("ordered", 11),
-        ("unordered", 11),
-        ("backoff", 11),
+        ("exponential_decay", 11),
+        ("ordered", 23),
+        ("unordered", 23),
+        ("backoff", 23),
         *(pytest.param(policy, 1, marks=pytest.mark.long) for policy in POLICIES),
     ],
 )

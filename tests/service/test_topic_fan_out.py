@@ -152,8 +152,9 @@ class TestTheSame:
             done = max(done, end)
         check(scene, once)
 
+    @pytest.mark.parametrize("step", [3, pytest.param(1, marks=pytest.mark.long)])
     def test_when_a_crash_cuts_it_off_at_any_call_of_the_store(
-        self, once: tuple[list[Event], dict[str, list[str]], list[str]]
+        self, once: tuple[list[Event], dict[str, list[str]], list[str]], step: int
     ) -> None:
         at = 0
         while True:
@@ -165,7 +166,7 @@ class TestTheSame:
             scene.fan_out(scene.records)
             check(scene, once)
             scene.world.engine.close()
-            at += 1
+            at += step
         assert at > 25
 
     def test_after_its_messages_were_taken_a_pushed_or_queued_record_changes_nothing(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Any, Literal
 
 import botocore.session
@@ -33,6 +34,12 @@ EVENT = {"DeploymentId": "d-12345678", "LifecycleEventHookExecutionId": "hook-1"
 HOOK = "codedeploy"
 
 
+@cache
+def _session() -> botocore.session.Session:
+    """One for the process: it reads what it needs for a client once."""
+    return botocore.session.get_session()
+
+
 class Rollout:
     """The hook, which calls the deployed handlers in the place of new versions."""
 
@@ -49,8 +56,7 @@ class Rollout:
 
     def ends(self, status: Literal["Succeeded", "Failed"]) -> None:
         """Run the hook; it tells CodeDeploy this, once, as CodeDeploy takes it."""
-        session = botocore.session.get_session()
-        client = session.create_client(HOOK, region_name="eu-central-1")
+        client = _session().create_client(HOOK, region_name="eu-central-1")
         told = {
             "deploymentId": EVENT["DeploymentId"],
             "lifecycleEventHookExecutionId": EVENT["LifecycleEventHookExecutionId"],
@@ -295,7 +301,7 @@ def test_a_report_that_codedeploy_does_not_take_is_made_again_by_lambda(
     rollout: Rollout, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It makes an invocation again that ended in an error."""
-    client = botocore.session.get_session().create_client(HOOK, region_name="eu-central-1")
+    client = _session().create_client(HOOK, region_name="eu-central-1")
     monkeypatch.setattr(lifecycle_hook, "client", lambda: client)
     with Stubber(client) as stub:
         stub.add_client_error("put_lifecycle_event_hook_execution_status", "ThrottlingException")
