@@ -79,7 +79,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.mark.parametrize("kept", ["memory", "folder"])
 @settings(
-    max_examples=30,
+    max_examples=20,
     derandomize=True,
     database=None,
     deadline=None,

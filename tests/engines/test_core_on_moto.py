@@ -198,7 +198,7 @@ def test_an_ordered_queue_keeps_its_order(world: World, alice: Client) -> None:
 @pytest.mark.parametrize(
     ("world", "total"),
     [
-        ("embedded", 640),
+        ("embedded", 320),
         pytest.param("embedded", 4_000, marks=pytest.mark.long),
         ("moto", 80),
     ],

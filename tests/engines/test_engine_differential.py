@@ -44,7 +44,7 @@ MOTO_DIFFERS = {
     "appending beyond the end": "SetExecutor appends in the order of the text, DynamoDB in the "
     "order of the indexes. So at most one index lies beyond an end.",
 }
-EXAMPLES, LONG_EXAMPLES = 20, 400
+EXAMPLES, LONG_EXAMPLES = 12, 400
 OPERATIONS = 30
 
 

@@ -15,6 +15,7 @@ from tests.simulation.simulation import Run, play
 
 SEEDS_PER_TEST = 5
 SEEDS = 20
+FAMILY_SEEDS = 3
 SEEDS_PER_LONG_TEST = 250
 LONG_SEEDS = 10_250
 FAMILY_SEEDS_PER_LONG_TEST = 205
@@ -40,7 +41,7 @@ def test_every_promise_is_kept_for_long(first: int) -> None:
 
 @pytest.mark.parametrize("first", FIRST_SEEDS.values())
 def test_every_promise_of_a_family_with_seeds_of_its_own_is_kept(first: int) -> None:
-    _check(range(first, first + SEEDS_PER_TEST))
+    _check(range(first, first + FAMILY_SEEDS))
 
 
 @pytest.mark.long
@@ -50,7 +51,7 @@ def test_every_promise_of_a_family_with_seeds_of_its_own_is_kept(first: int) -> 
         first + more
         for first in FIRST_SEEDS.values()
         for more in range(
-            SEEDS_PER_TEST, SEEDS_PER_TEST + FAMILY_LONG_SEEDS, FAMILY_SEEDS_PER_LONG_TEST
+            FAMILY_SEEDS, FAMILY_SEEDS + FAMILY_LONG_SEEDS, FAMILY_SEEDS_PER_LONG_TEST
         )
     ],
 )
@@ -68,21 +69,18 @@ def test_a_seed_replays_its_run_exactly(seed: int) -> None:
 
 
 def test_a_seed_replays_its_run_in_another_process() -> None:
-    """Also where Python hashes texts in another way."""
+    """Also where Python hashes texts in another way: this process does it by chance."""
     code = (
         "from tests.simulation.test_simulation import _digest, play\n"
         "print([_digest(play(seed)) for seed in range(20, 22)])"
     )
-    told = [
-        subprocess.run(
-            [sys.executable, "-c", code],
-            cwd=Path(__file__).parents[2],
-            env={**os.environ, "PYTHONHASHSEED": hash_seed},
-            check=True,
-            capture_output=True,
-            text=True,
-            timeout=120,
-        ).stdout.splitlines()[-1]  # behind the functions' log
-        for hash_seed in ("1", "2")
-    ]
-    assert told[0] == told[1] == f"{[_digest(play(seed)) for seed in range(20, 22)]}"
+    told = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=Path(__file__).parents[2],
+        env={**os.environ, "PYTHONHASHSEED": "1"},
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    ).stdout.splitlines()  # behind the functions' log
+    assert told[-1] == f"{[_digest(play(seed)) for seed in range(20, 22)]}"

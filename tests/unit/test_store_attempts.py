@@ -6,12 +6,14 @@ import io
 import random
 import zlib
 from collections.abc import Iterator, Sequence
+from functools import cache
 from typing import Any
 
 import msgspec
 import pytest
 from botocore.awsrequest import AWSResponse, HeadersDict
 from botocore.exceptions import ConnectTimeoutError, ReadTimeoutError
+from botocore.session import Session
 
 from cirrusmq.base.errors import Unavailable
 from cirrusmq.runtime.store import ConditionFailed, Store, put_if_absent
@@ -41,6 +43,12 @@ def refusal(code: str, status: int = 400, **more: Any) -> AWSResponse:
     return answer(status, __type=f"com.amazonaws.dynamodb.v20120810#{code}", **more)
 
 
+@cache
+def _session() -> Session:
+    """One for the process: what botocore reads for a client, it reads once a session."""
+    return Session()
+
+
 class Network:
     """Answers attempts one after the other, and notes how long the SDK waits between them."""
 
@@ -51,6 +59,7 @@ class Network:
         self.waits: list[float] = []
         self.attempts = 0
         self._answers: Sequence[AWSResponse | Exception] = ()
+        monkeypatch.setattr(bootstrap._Wiring, "session", _session())
         client = bootstrap.dynamodb.__wrapped__()
         client.meta.events.register_first("before-send.dynamodb", self._answer)
         monkeypatch.setattr("time.sleep", self.waits.append)

@@ -120,8 +120,8 @@ class World:
         without it, as the template has it.
         `by_sdk`: calls of DynamoDB are made by botocore's client, as in an account. It takes as
         much time as all else of a call.
-        `like`: a world that this one begins like, with what is stored there, at its time: many tests
-        make it once. ValueError where it has something left to run, or a message in the bucket.
+        `like`: a world whose items this one begins with, at its time: many tests make that once.
+        ValueError where it has something left to run, or a message in the bucket.
         """
         isolate_environment()
         os.environ.setdefault("POWERTOOLS_METRICS_DISABLED", "true")
