@@ -28,6 +28,7 @@ MOTO_DIFFERS = {
     "far as a reader of objects uses them.",
 }
 BUCKET = "bodies"
+EXAMPLES, LONG_EXAMPLES = 20, 150
 COMPARED = ("AcceptRanges", "ContentLength", "ContentRange", "ContentType", "Metadata")
 TOLD = ("Code", "Message", "Key", "BucketName", "ActualObjectSize", "RangeRequested")
 
@@ -77,15 +78,22 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     return (above / str(number) for number in itertools.count())
 
 
+def _tried(examples: int) -> settings:
+    return settings(
+        max_examples=examples,
+        derandomize=True,
+        database=None,
+        deadline=None,
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+    )
+
+
+_STEPS = st.lists(calls, min_size=5, max_size=25)
+
+
 @pytest.mark.parametrize("kept", ["memory", "folder"])
-@settings(
-    max_examples=20,
-    derandomize=True,
-    database=None,
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
-)
-@given(steps=st.lists(calls, min_size=5, max_size=25))
+@_tried(EXAMPLES)
+@given(steps=_STEPS)
 @example(
     steps=[
         ("put_object", {"Bucket": BUCKET, "Key": "d01/1f3/a", "Body": b""}),
@@ -94,6 +102,30 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     ]
 )
 def test_random_calls_do_the_same_on_both(
+    moto: Any,
+    ours: Any,
+    folders: Iterator[Path],
+    kept: str,
+    steps: list[tuple[str, dict[str, Any]]],
+) -> None:
+    _compare(moto, ours, folders, kept, steps)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("kept", ["memory", "folder"])
+@_tried(LONG_EXAMPLES)
+@given(steps=_STEPS)
+def test_many_random_calls_do_the_same_on_both(
+    moto: Any,
+    ours: Any,
+    folders: Iterator[Path],
+    kept: str,
+    steps: list[tuple[str, dict[str, Any]]],
+) -> None:
+    _compare(moto, ours, folders, kept, steps)
+
+
+def _compare(
     moto: Any,
     ours: Any,
     folders: Iterator[Path],

@@ -10,9 +10,10 @@ from itertools import takewhile
 
 import httpx
 import pytest
+from botocore.client import BaseClient
 
 import cirrusmq_local.testing
-from cirrusmq_local.testing import Delivery, Subscriber, World
+from cirrusmq_local.testing import Client, Delivery, Subscriber, World
 
 
 def example() -> str:
@@ -123,3 +124,39 @@ def test_what_a_worlds_subscriber_answers_is_what_the_service_sees(
     world.settle()
     assert reason in shop.get(path).text
     assert [type(each) for each in subscriber.deliveries] == [Delivery]
+
+
+def test_a_world_begins_like_another_and_goes_its_own_way() -> None:
+    first = World()
+    shop = first.client("shop")
+    shop.put("/queues/orders")
+    shop.send("orders", "one")
+    first.clock.pass_seconds(60)
+    first.settle()
+
+    second = World(like=first)
+    other = Client(second, shop.authorization)
+    assert (second.items(), second.clock.now_ms()) == (first.items(), first.clock.now_ms())
+    assert [message["body"] for message in other.receive("orders")] == ["one"]
+    other.send("orders", "two")
+    assert [message["body"] for message in other.receive("orders")] == ["two"]
+    assert [message["body"] for message in shop.receive("orders")] == ["one"]
+
+
+def test_a_world_that_has_something_left_to_run_is_not_begun_like() -> None:
+    first = World()
+    shop = first.client("shop")
+    shop.put("/queues/orders")
+    shop.post("/queues/orders/purge")
+    with pytest.raises(ValueError, match="left to run"):
+        World(like=first)
+
+
+def test_a_world_may_make_its_calls_by_the_sdk() -> None:
+    world = World(by_sdk=True)
+    shop = world.client("shop")
+    shop.put("/queues/orders")
+    shop.send("orders", "one")
+    assert [message["body"] for message in shop.receive("orders")] == ["one"]
+    assert isinstance(world.core.store._client, BaseClient)
+    assert not isinstance(World().core.store._client, BaseClient)

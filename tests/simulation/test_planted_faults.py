@@ -156,7 +156,8 @@ def test_a_fault_can_still_be_planted(fault: str, monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.parametrize("fault", _FAULTS)
 def test_a_planted_fault_is_found(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    _, violation = _find(fault, monkeypatch)
+    seed, violation = _find(fault, monkeypatch)
+    print(f'    "{fault}": {seed},')
     assert violation.promise != RAISED  # by a promise that it breaks, not by breaking down
 
 
