@@ -125,10 +125,10 @@ class World:
         """
         isolate_environment()
         os.environ.setdefault("POWERTOOLS_METRICS_DISABLED", "true")
-        self.clock = ManualClock(START_MS if like is None else like.clock.now_ms())
+        self.clock: ManualClock = ManualClock(START_MS if like is None else like.clock.now_ms())
         template, self._handlers, self._routers = _deployed(direct_urls)
         self._urls = frozenset(template.urls)
-        self.engine = Engine(
+        self.engine: Engine = Engine(
             path,
             table_specs(template),
             now_ms=self.clock.now_ms,
