@@ -84,12 +84,12 @@ def test_a_first_delivery_is_seen_within_half_a_second(
     receivers = Environments(world, queue, environments)
     receivers.look(2)
     late: dict[str, float] = {}
-    for number in range(6):
+    for number in range(3):
         body = f"{number}"
         queue.send(body, delay_seconds=delay_seconds)
         late |= receivers.look(delay_seconds + 0.77)
 
-    assert len(late) == 6
+    assert len(late) == 3
     assert max(late.values()) <= delay_seconds + 0.5
 
 

@@ -14,6 +14,8 @@ from cirrusmq.base.limits import TOPIC_LIFE_SECONDS
 from cirrusmq_local.testing import Subscriber, World
 
 SIZES = [1, 3_000, 60_000]
+SHORT: dict[str, Any] = {"policy": "custom", "waits": [1, 60]}
+LASTING: list[dict[str, Any] | None] = [{"policy": "backoff"}, None]
 Crashed = Callable[[int, bool], bool]
 
 
@@ -228,9 +230,17 @@ class TestSubscriptions:
         world.clock.pass_seconds(1)
         assert group.receive() == []
 
-    @pytest.mark.parametrize("size", SIZES)
     @pytest.mark.parametrize(
-        "retry", [{"policy": "custom", "waits": [1, 60]}, {"policy": "backoff"}, None]
+        ("size", "retry"),
+        [
+            *((size, SHORT) for size in SIZES),
+            *((SIZES[0], retry) for retry in LASTING),
+            *(
+                pytest.param(size, retry, marks=pytest.mark.long)
+                for size in SIZES[1:]
+                for retry in LASTING
+            ),
+        ],
     )
     def test_a_urls_are_posted_to_it_again(
         self,

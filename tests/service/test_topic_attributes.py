@@ -708,55 +708,6 @@ class TestDeleting:
         assert schedules.running == []
 
 
-@pytest.mark.parametrize(
-    ("method", "path"),
-    [
-        ("PUT", "/topics/news"),
-        ("PATCH", "/topics/news"),
-        ("POST", "/topics/news/messages"),
-        ("PUT", "/topics/news/subscriptions/group"),
-        ("PATCH", "/topics/news/subscriptions/group"),
-        ("POST", "/topics/news/subscriptions/group/confirm"),
-        *(
-            ("POST", f"/topics/news/subscriptions/group/messages/{verb}")
-            for verb in ("receive", "peek", "delete", "visibility", "give-back", "dead-letter")
-        ),
-    ],
-)
-@pytest.mark.parametrize(
-    ("body", "content_type", "status", "code"),
-    [
-        (b"{", "application/json", 400, "MalformedRequest"),
-        (b"[]", "application/json", 400, "MalformedRequest"),
-        (b'"x"', "application/json", 400, "MalformedRequest"),
-        (b"\xff\xfe", "application/json", 400, "MalformedRequest"),
-        (b"[" * 5_000, "application/json", 400, "MalformedRequest"),
-        (b'{"color": 1}', "application/json", 400, "InvalidParameter"),
-        (b"{}", "text/plain", 415, "UnsupportedMediaType"),
-        (b'"' + b"x" * 1_048_577 + b'"', "application/json", 413, "RequestTooLarge"),
-    ],
-    ids=["cut", "list", "text", "not utf-8", "deep", "unknown field", "type", "large"],
-)
-def test_a_bad_body_is_refused_by_every_route(
-    world: World,
-    topic: TestTopic,
-    method: str,
-    path: str,
-    body: bytes,
-    content_type: str,
-    status: int,
-    code: str,
-) -> None:
-    topic.subscribe("group")
-    before = world.items(), world.items("directory")
-    reply = topic.client.raw(method, path, body, content_type=content_type)
-    if (path, code) == ("/topics/news/messages", "RequestTooLarge"):
-        status, code = 400, "MalformedRequest"  # what brings messages may be so large
-
-    assert (reply.status, reply.code) == (status, code), reply.text
-    assert (world.items(), world.items("directory")) == before
-
-
 PUBLISH = {"messages": [{"body": "x"}]}
 
 

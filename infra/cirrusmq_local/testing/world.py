@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import json
 import os
 import random
 import uuid
@@ -67,7 +66,7 @@ class Reply:
     @property
     def json(self) -> Any:
         """The body."""
-        return json.loads(self.text)
+        return msgspec.json.decode(self.text)
 
     @property
     def code(self) -> str | None:
