@@ -171,8 +171,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture
 def world(request: pytest.FixtureRequest) -> Iterator[World]:
-    by_sdk = request.module.__name__.rpartition(".")[2] in BY_SDK
-    made = World(direct_urls=getattr(request, "param", False), by_sdk=by_sdk)
+    direct = getattr(request, "param", False)
+    by_sdk = not direct and request.module.__name__.rpartition(".")[2] in BY_SDK
+    made = World(direct_urls=direct, by_sdk=by_sdk)
     yield made
     made.engine.close()
 

@@ -339,18 +339,18 @@ class TestRetryingNow:
     ) -> None:
         web = topic.subscribe("web", "http", retry={"policy": "custom", "waits": [900] * 3})
         subscriber.down()
-        for number in range(400):
+        for number in range(200):
             topic.publish(str(number))
         schedules.pass_seconds(1)
-        assert len(subscriber.deliveries) == 400
+        assert len(subscriber.deliveries) == 200
         call(web, "retry")
         schedules.pass_seconds(1)
-        assert len(subscriber.deliveries) == 800
-        assert web.show()["counts"]["active"] == 400
+        assert len(subscriber.deliveries) == 400
+        assert web.show()["counts"]["active"] == 200
         subscriber.up()
         call(web, "retry")
         schedules.pass_seconds(1)
-        assert len(subscriber.taken) == 400
+        assert len(subscriber.taken) == 200
         assert web.show()["counts"]["active"] == 0
 
     def test_only_a_url_that_is_not_paused_has_a_schedule(
