@@ -184,6 +184,7 @@ pytest-alone:
 # The mutants take one core, and as long as the tests beside them.
 check-long: install tools $(MUTANTS_VENV)/.installed ## thousands of seeds, millions of rows, planted faults
 	@$(MAKE) $(ON) --jobs 2 mutants pytest-long
+	@ALL_BY_SDK=1 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "not long" tests/service
 	@$(BIN)/python -m pytest -m "long and alone"
 
 pytest-long:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -32,6 +33,8 @@ AT_URLS_FOR_LONG = AT_URLS_TOO - {
 """Those of them that `make check-long` makes there: the calls themselves are in the others."""
 BY_SDK = {"test_contention", "test_life_of_a_message", "test_operations", "test_store_failures"}
 """Files whose calls of DynamoDB are made by the client that is deployed, errors included."""
+ALL_BY_SDK = "ALL_BY_SDK" in os.environ
+"""So `make check-long` has those of all files made."""
 
 
 @dataclass
@@ -173,7 +176,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def world(request: pytest.FixtureRequest) -> Iterator[World]:
     direct = getattr(request, "param", False)
     by_sdk = not direct and request.module.__name__.rpartition(".")[2] in BY_SDK
-    made = World(direct_urls=direct, by_sdk=by_sdk)
+    made = World(direct_urls=direct, by_sdk=by_sdk or ALL_BY_SDK)
     yield made
     made.engine.close()
 
