@@ -63,7 +63,7 @@ $(call make_venv,$(1),--without-pip)
 @touch $@
 endef
 
-.PHONY: help install up test lint hooks types pytest pytest-spark pytest-others pytest-alone pytest-long compiled tools check-long
+.PHONY: help install up test lint hooks types pytest pytest-spark pytest-others pytest-alone pytest-long pytest-cloud compiled tools check-long
 .PHONY: mutants template job-zip wheels openapi site bench report clean
 
 help: ## this list
@@ -185,10 +185,16 @@ pytest-alone:
 check-long: install tools $(MUTANTS_VENV)/.installed ## thousands of seeds, millions of rows, planted faults
 	@$(MAKE) $(ON) --jobs 2 mutants pytest-long
 	@ALL_BY_SDK=1 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "not long" tests/service
+	@$(MAKE) $(ON) pytest-cloud
 	@$(BIN)/python -m pytest -m "long and alone"
 
 pytest-long:
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "long and not alone"
+
+# The clients once more, on functions with caches of their own: most of it waits for changes to hold.
+pytest-cloud:
+	@STACK_ENVIRONMENTS=cloud $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal \
+		-m "not long and not alone" tests/client
 
 mutants: $(MUTANTS_VENV)/.installed ## faults planted in the pure modules: the tests must notice 96 %
 	@rm -rf build/mutants

@@ -19,6 +19,11 @@ from tests.forked import Forked
 COMMAND = Path(sys.executable).with_name("cirrusmq")
 START_SECONDS = 60
 END_SECONDS = 30
+ENVIRONMENTS = os.environ.get("STACK_ENVIRONMENTS", "shared")
+"""The layout of a stack for which a test names none: that of users, in which a change holds at once.
+
+In the layout of the cloud its callers wait for seconds until each function has seen it.
+"""
 
 
 class Stack:
@@ -30,8 +35,7 @@ class Stack:
         # A full pipe would stop it one day.
         self._told = tempfile.NamedTemporaryFile("w+")  # noqa: SIM115 - closed in clean_up
         chosen = ["--data", str(folder), *arguments]
-        # As unkind as the cloud, unless a test asks for the layout that users get.
-        for option, value in (("--port", "0"), ("--environments", "cloud")):
+        for option, value in (("--port", "0"), ("--environments", ENVIRONMENTS)):
             if option not in arguments:
                 chosen += [option, value]
         self.process = self._run_installed(chosen) if installed else self._fork(chosen)

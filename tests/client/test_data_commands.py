@@ -5,13 +5,11 @@ from __future__ import annotations
 import json
 import subprocess
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.client.conftest import Service
-from tests.stack import Stack
 
 from cirrusmq_client import Client, Connection
 from cirrusmq_local.declarations import document
@@ -43,15 +41,6 @@ class Account:
         path = self.folder / f"{uuid.uuid4().hex[:6]}.yaml"
         path.write_text(text)
         return path
-
-
-@pytest.fixture(scope="module")
-def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """One environment for all functions: a change then needs no second to be known."""
-    running = Stack(tmp_path_factory.mktemp("stack"), "--environments", "shared")
-    yield Service(running)
-    running.end()
-    running.clean_up()
 
 
 @pytest.fixture

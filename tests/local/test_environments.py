@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from tests.local.conftest import function
-from tests.stack import Stack, Start
+from tests.stack import Start
 
 from cirrusmq.wiring import bootstrap
 from cirrusmq_local.cloud.environments import SeparateEnvironments
@@ -61,11 +61,8 @@ def test_calls_side_by_side_are_in_different_environments(cores: Cores) -> None:
 
 
 @pytest.mark.parametrize("layout", ["shared", "cloud"])
-def test_a_change_holds_in_every_function_from_its_answer_on(
-    start: Start, shared_stack: Stack, layout: str
-) -> None:
-    stack = shared_stack if layout == "cloud" else start("--environments", layout)
-    client = stack.client()
+def test_a_change_holds_in_every_function_from_its_answer_on(start: Start, layout: str) -> None:
+    client = start("--environments", layout).client()
     assert client.put("/queues/changed", json={}).status_code == 201
     message = {"messages": [{"body": "a" * 2_000}]}
     assert client.post("/queues/changed/messages", json=message).status_code == 201

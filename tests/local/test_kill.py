@@ -34,6 +34,7 @@ LOAD_SECONDS = 60
 DRAIN_SECONDS = 60
 # Leases end soon after the restart, so that messages held at the kill can be drained.
 SCALE = 10
+ARGUMENTS = ("--time-scale", str(SCALE), "--environments", "cloud")
 QUEUE = "/queues/orders"
 IN_OBJECT_BYTES = 24_000
 """Of random bytes in a send: its messages are in an object."""
@@ -176,7 +177,7 @@ def drain(stack: Stack, history: History) -> None:
 def kill_under_load(start: Start, seed: int, *, large: bool = False) -> None:
     history = History()
     sent, deleted = (LARGE_SENT, LARGE_DELETED) if large else (SENT, DELETED)
-    stack = start("--time-scale", str(SCALE))
+    stack = start(*ARGUMENTS)
     with stack.client() as client:
         attributes = {"visibility_timeout_seconds": 20, "max_message_bytes": LARGE_BYTES}
         assert client.put(QUEUE, json=attributes).status_code == 201
@@ -193,7 +194,7 @@ def kill_under_load(start: Start, seed: int, *, large: bool = False) -> None:
     time.sleep(random.Random(seed).uniform(0, 0.3))
     load.kill()
     assert list((stack.folder / "bodies").glob("d*/*")), "no send was large"
-    drain(start("--time-scale", str(SCALE)), history)
+    drain(start(*ARGUMENTS), history)
     lost = history.sent.keys() - history.received.keys()
     assert lost == set()
     assert history.returned == []

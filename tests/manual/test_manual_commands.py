@@ -132,24 +132,15 @@ def _answers(port: int) -> bool:
         return asking.connect_ex(("127.0.0.1", port)) == 0
 
 
-@pytest.fixture(scope="module")
-def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
-    """The service as `make up` starts it: a change holds at once."""
-    running = Stack(tmp_path_factory.mktemp("manual"), "--environments", "shared")
-    yield running
-    running.end()
-    running.clean_up()
-
-
 @pytest.fixture
-def terminal(stack: Stack, tmp_path: Path) -> Iterator[Callable[[str], Terminal]]:
+def terminal(shared_stack: Stack, tmp_path: Path) -> Iterator[Callable[[str], Terminal]]:
     opened: list[Terminal] = []
 
     def open_for(page: str) -> Terminal:
-        admin = stack.client()
+        admin = shared_stack.client()
         made = admin.post("/keys", json={"account": f"manual-{page}", "admin": True}).json()
         key = (made["access_key_id"], made["secret"])
-        opened.append(Terminal(tmp_path, stack.url, key))
+        opened.append(Terminal(tmp_path, shared_stack.url, key))
         return opened[-1]
 
     yield open_for
