@@ -38,6 +38,9 @@ from moto.stepfunctions.parser.asl.component.common.error_name.states_error_name
 )
 from moto.stepfunctions.parser.asl.component.common.retry import retrier_decl
 from moto.stepfunctions.parser.asl.component.state.exec.state_task.service import (
+    state_task_service_aws_sdk as aws_sdk,
+)
+from moto.stepfunctions.parser.asl.component.state.exec.state_task.service import (
     state_task_service_unsupported as unsupported,
 )
 from moto.stepfunctions.parser.asl.component.state.exec.state_task.service.resource import (
@@ -134,6 +137,25 @@ class Services:
         return {"jobRun": {**asked, "stateDetails": "", **told}}
 
 
+class Clients:
+    """The interpreter's clients, each made once: it would make one for every call."""
+
+    def __init__(self) -> None:
+        self._made: dict[str, Any] = {}
+        self._lock = threading.Lock()
+
+    def get(self, region: str, service: str, state_credentials: object = None) -> Any:
+        """The client of a service; branches of a machine ask for it side by side."""
+        with self._lock:
+            if service not in self._made:
+                self._made[service] = boto_client_for(region, service, state_credentials)
+            return self._made[service]
+
+    def close(self) -> None:
+        for client in self._made.values():
+            client.close()
+
+
 @contextmanager
 def serve(services: Services, patch: pytest.MonkeyPatch) -> Iterator[None]:
     """Serve them where moto's interpreter looks for AWS; waits pass at once and are noted."""
@@ -158,6 +180,9 @@ def serve(services: Services, patch: pytest.MonkeyPatch) -> Iterator[None]:
             )
 
         def do_PUT(self) -> None:
+            if self.headers.get("Expect") == "100-continue":  # botocore waits for a second else
+                self.send_response_only(100)
+                self.end_headers()
             body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
             asked = {"path": unquote(self.path), "body": json.loads(body)}
             status, _ = services.answer("PutObject", asked)
@@ -187,6 +212,9 @@ def serve(services: Services, patch: pytest.MonkeyPatch) -> Iterator[None]:
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
     thread.start()
     patch.setenv("MOTO_PORT", str(server.server_address[1]))
+    clients = Clients()
+    for module in (aws_sdk, unsupported):
+        patch.setattr(module, "boto_client_for", clients.get)
 
     def pass_at_once(_: Any, env: Any, wait_seconds: float) -> None:
         services.waits.append(wait_seconds)
@@ -202,6 +230,7 @@ def serve(services: Services, patch: pytest.MonkeyPatch) -> Iterator[None]:
     try:
         yield
     finally:
+        clients.close()
         server.shutdown()
         thread.join()
         server.server_close()
@@ -213,7 +242,7 @@ def _next(told: dict[str, list[dict[str, Any]]], name: str, otherwise: dict[str,
 
 
 def _as_the_api_takes_them(task: Any, parameters: dict[str, Any], *_: Any, **__: Any) -> None:
-    client = boto_client_for(region="local", service=task._get_boto_service_name())
+    client = aws_sdk.boto_client_for("local", task._get_boto_service_name())
     operation = client.meta.method_to_api_mapping[task._get_boto_service_action()]
     task._to_boto_request(
         parameters, client.meta.service_model.operation_model(operation).input_shape
@@ -230,7 +259,7 @@ def _follow_run(task: Any, *, env: Any, resource_runtime_part: Any, **_: Any) ->
     """Look at the run that was started until it has ended, as `.sync` says."""
     started = env.stack.pop()
     asked = {name: started[name] for name in ("applicationId", "jobRunId")}
-    client = boto_client_for(region=resource_runtime_part.region, service="emr-serverless")
+    client = unsupported.boto_client_for(resource_runtime_part.region, "emr-serverless")
     while env.is_running():
         run = client.get_job_run(**asked)["jobRun"]
         told = {name[0].upper() + name[1:]: value for name, value in run.items()}
