@@ -20,9 +20,9 @@ COMMAND = Path(sys.executable).with_name("cirrusmq")
 START_SECONDS = 60
 END_SECONDS = 30
 ENVIRONMENTS = os.environ.get("STACK_ENVIRONMENTS", "shared")
-"""The layout of a stack for which a test names none: that of users, in which a change holds at once.
+"""The layout of a stack for which a test names none: that of users. A change holds at once there.
 
-In the layout of the cloud its callers wait for seconds until each function has seen it.
+In the layout of the cloud callers wait for seconds, until each function has seen it.
 """
 
 

@@ -70,9 +70,22 @@ def new_client(stack: Service) -> Iterator[Callable[..., Client]]:
         each.close()
 
 
-@pytest.fixture(params=["blocking", "asyncio"])
+@pytest.fixture(params=["blocking", pytest.param("asyncio", marks=pytest.mark.long)])
 def either_consumer(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The test is made with a Consumer, and by the long tests with an AsyncConsumer in its place.
+
+    They decide by the same code, and wait by threads or by tasks: see `both_consumers`.
+    """
+    _choose(request, monkeypatch)
+
+
+@pytest.fixture(params=["blocking", "asyncio"])
+def both_consumers(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """The test is made with a Consumer, and with an AsyncConsumer in its place."""
+    _choose(request, monkeypatch)
+
+
+def _choose(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     if request.param == "asyncio":
         monkeypatch.setattr(request.module, "Consumer", AwaitedConsumer)
 

@@ -34,7 +34,7 @@ NewQueue = Callable[..., str]
 Wait = Callable[..., None]
 
 
-@pytest.mark.usefixtures("either_consumer")
+@pytest.mark.usefixtures("both_consumers")
 def test_members_share_and_each_message_is_handled_once(
     client: Client, producer: Producer, new_queue: NewQueue, wait_until: Wait
 ) -> None:
@@ -64,7 +64,7 @@ def test_members_share_and_each_message_is_handled_once(
     assert (counts["active"], counts["inactive"]) == (0, 0)
 
 
-@pytest.mark.usefixtures("either_consumer")
+@pytest.mark.usefixtures("both_consumers")
 def test_results_decide_what_becomes_of_a_message(
     client: Client, producer: Producer, new_queue: NewQueue, wait_until: Wait
 ) -> None:
@@ -143,7 +143,7 @@ class Sizes:
         self.times.append(time.monotonic())
 
 
-@pytest.mark.usefixtures("either_consumer")
+@pytest.mark.usefixtures("both_consumers")
 def test_a_batch_is_handled_when_it_is_full_however_long_it_may_wait(
     client: Client, producer: Producer, new_queue: NewQueue, wait_until: Wait
 ) -> None:
@@ -227,7 +227,7 @@ def test_a_batch_has_one_result_or_one_for_each_message(
     assert (seen["a"], seen["c"]) == (1, 1)
 
 
-@pytest.mark.usefixtures("either_consumer")
+@pytest.mark.usefixtures("both_consumers")
 @pytest.mark.parametrize("batches", [None, Batches(max_batch=8)], ids=["single", "batches"])
 def test_groups_keep_their_order_whatever_fails(
     client: Client,
@@ -299,7 +299,7 @@ def _result(handle: Callable[[Received], Any], message: Received) -> Any:
         return Retry()
 
 
-@pytest.mark.usefixtures("either_consumer")
+@pytest.mark.usefixtures("both_consumers")
 @pytest.mark.alone
 def test_a_lease_is_extended_as_long_as_the_handler_runs(
     client: Client, producer: Producer, new_queue: NewQueue, wait_until: Wait

@@ -88,7 +88,7 @@ def test_an_error_after_the_deletes_comes_beside_their_results(
     assert isinstance(exchanged.error, errors.QueueNotFound)
 
 
-@pytest.mark.usefixtures("either_consumer")
+@pytest.mark.usefixtures("both_consumers")
 def test_a_consumer_of_quick_handlers_makes_one_call_a_message(
     proxy: Any, lossy: Client, client: Client, new_queue: NewQueue, wait_until: Wait
 ) -> None:

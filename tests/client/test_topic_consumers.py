@@ -60,7 +60,7 @@ class Member:
         self.consumer.join()
 
 
-@pytest.mark.usefixtures("either_consumer")
+@pytest.mark.usefixtures("both_consumers")
 def test_every_member_gets_everything_once_and_in_order(
     client: Client, producer: Producer, topic: str, wait_until: Wait
 ) -> None:
@@ -271,7 +271,7 @@ def test_a_queue_cannot_be_broadcast(client: Client) -> None:
         Consumer(Queue("orders"), print, client=client, broadcasting=NoProgress())
 
 
-@pytest.mark.usefixtures("either_consumer")
+@pytest.mark.usefixtures("both_consumers")
 def test_groups_get_everything_and_their_members_share(
     client: Client, producer: Producer, topic: str, wait_until: Wait
 ) -> None:
