@@ -1,4 +1,4 @@
-"""Each page by axe's rules, in light and in dark, on a wide screen and on a phone."""
+"""Each page by axe's rules, in the colours of day and night; a sample of them, or all, on a phone."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.console.conftest import Open
 
 QUEUE_TABS = ("now", "send", "messages", "dead", "attributes", "receivers", "grants", "work")
 TOPIC_TABS = ("subscriptions", "publish", "filter", "trace", "log", "attributes", "grants")
-PHONE = {"width": 390, "height": 844}
+ON_A_PHONE = {"viewport": {"width": 390, "height": 844}, "color_scheme": "dark"}
 
 
 @pytest.fixture(scope="module")
@@ -46,10 +46,20 @@ def places(service: httpx.Client) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("options", [{}, {"viewport": PHONE, "color_scheme": "dark"}])
 def test_axe_finds_nothing_on_any_page_and_no_page_is_wider_than_its_screen(
-    open_console: Open, places: list[str], options: dict[str, Any]
+    open_console: Open, places: list[str]
 ) -> None:
+    assert look_at(open_console, places) == {}
+
+
+@pytest.mark.parametrize("each", [4, pytest.param(1, marks=pytest.mark.long)])
+def test_on_a_phone_at_night_neither(open_console: Open, places: list[str], each: int) -> None:
+    """One page in four: there are tables, figures, forms and messages among them."""
+    assert look_at(open_console, places[::each], **ON_A_PHONE) == {}
+
+
+def look_at(open_console: Open, places: list[str], **options: Any) -> dict[str, Any]:
+    """What axe finds on signing in and on these pages, none of which is wider than the screen."""
     console = open_console(key=None, **options)
     found = {"sign_in": console.findings()}
     console = open_console(**options)
@@ -65,7 +75,7 @@ def test_axe_finds_nothing_on_any_page_and_no_page_is_wider_than_its_screen(
         page.emulate_media(color_scheme="dark" if dark else "light")
         wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
         assert wide <= 0, place
-    assert {place: each for place, each in found.items() if each} == {}
+    return {place: each for place, each in found.items() if each}
 
 
 def test_a_dialog_has_no_findings_and_gives_its_focus_back(
