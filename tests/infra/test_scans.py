@@ -63,7 +63,8 @@ def test_checkov_finds_nothing_new(
     transformed: list[Path], skips: dict[str, dict[str, Any]], root: Path
 ) -> None:
     told = told_by(
-        ".venv-checkov/bin/checkov",
+        ".venv-checkov/bin/python",
+        root / "infra/scan.py",
         *("--framework", "cloudformation", "dockerfile", "--output", "json"),
         *("--quiet", "--compact", "--skip-download", "--file"),
         *(*transformed, root / "infra/docker/Dockerfile"),
