@@ -1,4 +1,4 @@
-"""Each page by axe's rules, in the colours of day and night; a sample of them, or all, on a phone."""
+"""Each page by axe's rules, in the colours of day and night; on a phone a sample, or all."""
 
 from __future__ import annotations
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -52,10 +54,21 @@ def resources(documents: list[dict[str, Any]]) -> dict[str, Any]:
 @pytest.fixture(scope="session")
 def transformed(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     """The templates as CloudFormation gets them, in files placed to each other as here."""
-    # To checkov 40 letters, digits and slashes in a row are a secret, in a path as well.
-    folder = tmp_path_factory.mktemp("transformed-here")
     names = [str(path.relative_to(ROOT)) for path in TEMPLATES]
-    script = ROOT / "infra/transform.py"
-    run = run_tool(".venv-sam/bin/python", script, ROOT, folder, *names)
-    assert run.returncode == 0, run.stderr
+    folder = _for_all_workers(tmp_path_factory)
+    with (folder.parent / "transformed.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not folder.exists():
+            made = tmp_path_factory.mktemp("transforming")
+            script = ROOT / "infra/transform.py"
+            run = run_tool(".venv-sam/bin/python", script, ROOT, made, *names)
+            assert run.returncode == 0, run.stderr
+            made.rename(folder)
     return [folder / name for name in names]
+
+
+def _for_all_workers(factory: pytest.TempPathFactory) -> Path:
+    """The first process that needs them makes them for the others of a run."""
+    base = factory.getbasetemp()
+    # To checkov 40 letters, digits and slashes in a row are a secret, in a path as well.
+    return (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "transformed-here"

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 import yaml
-from tests.infra.tools import run_tool
+from tests.infra.tools import EXAMPLE, run_tool
 
 CHECKOV = re.compile(r"CKV")
 
@@ -52,10 +52,13 @@ def test_every_skip_has_a_reason(skips: dict[str, dict[str, Any]]) -> None:
 
 
 def test_cfn_lint_finds_nothing_new(
-    transformed: list[Path], skips: dict[str, dict[str, Any]]
+    transformed: list[Path], skips: dict[str, dict[str, Any]], root: Path
 ) -> None:
-    told = told_by(".venv-sam/bin/cfn-lint", "--format", "json", *transformed)
-    found = [(each["Rule"]["Id"], f".{each['Location']['Path'][1]}") for each in json.loads(told)]
+    example = root / EXAMPLE
+    told = told_by(".venv-sam/bin/cfn-lint", "--format", "json", *transformed, example)
+    findings = json.loads(told)
+    assert [each for each in findings if each["Filename"] == str(example)] == []
+    found = [(each["Rule"]["Id"], f".{each['Location']['Path'][1]}") for each in findings]
     compare(found, {name: skip for name, skip in skips.items() if not CHECKOV.match(name)})
 
 

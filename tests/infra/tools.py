@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
+EXAMPLE = "infra/examples/shop_template.yaml"
+"""Queues in a template of others."""
 TEMPLATES = [ROOT / "template.yaml", *sorted(ROOT.glob("infra/*/template.yaml"))]
 
 
