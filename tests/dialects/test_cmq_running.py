@@ -44,8 +44,14 @@ def connect(running: dict[str, Any]) -> Iterator[Connect]:
         each.get_client().close_connection()
 
 
-@pytest.fixture(params=WAYS, ids=["-".join(way) for way in WAYS])
+@pytest.fixture(
+    params=[
+        pytest.param(way, id="-".join(way), marks=[pytest.mark.long] if number else [])
+        for number, way in enumerate(WAYS)
+    ]
+)
 def cmq(connect: Connect, request: pytest.FixtureRequest) -> Any:
+    """The SDK by one way to sign; in memory it makes its calls by both, here by the long tests."""
     return connect(request.param)
 
 
