@@ -102,6 +102,7 @@ def test_the_job_equals_a_plain_recount(tmp_path: Path, jobs: Jobs) -> None:
             assert (invoice["total"], invoice["currency"]) == (str(total), "USD")
 
 
+@pytest.mark.long  # as transforms/test_versions.py
 def test_order_copies_and_repetitions_change_no_total(tmp_path: Path, jobs: Jobs) -> None:
     usage = make_usage()
     plain = usage.export(tmp_path / "plain")
@@ -217,7 +218,8 @@ def test_a_time_that_no_export_shows_is_refused(tmp_path: Path, jobs_without_spa
         assert "to 2026-11-21T00:00" in ended.message
 
 
-@pytest.mark.parametrize("kind", ["full", pytest.param("window", marks=pytest.mark.long)])
+@pytest.mark.long  # as transforms/test_open_usage.py
+@pytest.mark.parametrize("kind", ["full", "window"])
 def test_an_older_export_takes_nothing_from_a_day_billed_later(
     tmp_path: Path, jobs: Jobs, kind: str
 ) -> None:
@@ -240,6 +242,7 @@ def test_an_older_export_takes_nothing_from_a_day_billed_later(
     assert summaries_in(output, "billing")["acme"]["to"] == "2026-11-24T00:00:00.000Z"
 
 
+@pytest.mark.long  # as transforms/test_open_usage.py, and each of the nights of test_nights.py
 def test_a_newer_export_completes_a_day(tmp_path: Path, jobs: Jobs) -> None:
     output = tmp_path / "out"
     for hours, count in ((7, 20), (24, 40)):

@@ -61,7 +61,7 @@ def disk(tmp_path: Path) -> Iterator[Disk]:
 
 
 # That nothing is replaced is shown at every write by `test_publication.py`.
-@pytest.fixture(params=[pytest.param("billing", marks=pytest.mark.long), "backlog"])
+@pytest.fixture(params=["billing", "backlog"])
 def report(request: pytest.FixtureRequest, tmp_path: Path, jobs: Jobs) -> tuple[str, Run, Run]:
     """A report's name, its first run, and one over later exports."""
     early, late = ms("2026-11-20 08:00"), ms("2026-11-21 08:00")
@@ -128,6 +128,7 @@ def test_a_small_file_that_does_not_fit_is_named_and_the_old_one_stays(disk: Dis
     assert place.read_bytes() == b"new"
 
 
+@pytest.mark.long
 def test_a_disk_that_is_full_in_the_middle_of_a_run_replaces_nothing(
     disk: Disk, report: tuple[str, Run, Run]
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -24,14 +25,16 @@ def run(output: Path, spark: SparkSession, count: int) -> None:
         outputs.publish({}, parts)
 
 
+@pytest.mark.parametrize("rooms", [(1, 3, 5), pytest.param(range(6), marks=pytest.mark.long)])
 def test_a_full_disk_at_any_write_replaces_nothing(
-    tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch, rooms: Sequence[int]
 ) -> None:
+    """Two tables, a summary, an invoice, the page, the pointer: six writes."""
     output = tmp_path / "out"
     run(output, spark, 1)
     before = fingerprints(output)
     disk = DiskFull(monkeypatch)
-    for room in range(6):  # two tables, a summary, an invoice, the page, the pointer
+    for room in rooms:
         disk.left = room
         with pytest.raises(OSError, match="No space left on device") as refused:
             run(output, spark, 2)

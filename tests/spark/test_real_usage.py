@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import json
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.commands import run_command
+from tests.spark.conftest import PLAIN
 from tests.stack import COMMAND, Start, environment
+
+Run = Callable[..., str]
 
 
 @pytest.fixture
@@ -19,21 +24,38 @@ def data(start: Start) -> Path:
     return stack.folder
 
 
-def run(data: Path, *arguments: str) -> str:
+@pytest.fixture
+def run(data: Path, tmp_path: Path) -> Run:
+    """The command line on these data; what it prints."""
+
+    def run(*arguments: str) -> str:
+        chosen = [*arguments, "--data", str(data)]
+        ended = run_command(chosen, env=environment(), folder=tmp_path)
+        assert ended.returncode == 0, ended.stderr
+        return ended.stdout
+
+    return run
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> str:
+    """A folder with settings of Spark, for a query of a few records."""
+    path = tmp_path / "spark-defaults.conf"
+    path.write_text("".join(f"{name} {value}\n" for name, value in PLAIN.items()))
+    return str(tmp_path)
+
+
+def billed(data: Path, settings: str) -> dict[tuple[str, str], int]:
+    """Counts by resource and kind, of a bill that is made now."""
     ended = subprocess.run(
-        [COMMAND, *arguments, "--data", data],
-        env=environment(),
+        [COMMAND, "report", "billing", "--json", "--data", data],
+        env=environment() | {"SPARK_CONF_DIR": settings},
         capture_output=True,
         text=True,
         check=False,
     )
     assert ended.returncode == 0, ended.stderr
-    return ended.stdout
-
-
-def billed(data: Path) -> dict[tuple[str, str], int]:
-    """Counts by resource and kind, of a bill that is made now."""
-    report: dict[str, Any] = json.loads(run(data, "report", "billing", "--json"))
+    report: dict[str, Any] = json.loads(ended.stdout)
     return {
         (line["resource"], line["kind"]): line["count"]
         for invoice in report["invoices"]
@@ -42,27 +64,25 @@ def billed(data: Path) -> dict[tuple[str, str], int]:
     }
 
 
-def test_a_bill_of_known_traffic_is_exact(data: Path) -> None:
+def test_a_bill_of_known_traffic_is_exact(data: Path, run: Run, settings: str) -> None:
     bodies: list[str] = []
-    run(data, "queue", "create", "orders")
-    run(data, "queue", "create", "copies")
-    run(data, "topic", "create", "news")
-    run(data, "subscribe", "news", "to-copies", "--queue", "copies")
-    run(data, "send", "orders", *(f"message {number}" for number in range(7)))
-    run(data, "send", "orders", "one", "two")
+    run("queue", "create", "orders")
+    run("queue", "create", "copies")
+    run("topic", "create", "news")
+    run("subscribe", "news", "to-copies", "--queue", "copies")
+    run("send", "orders", *(f"message {number}" for number in range(7)))
+    run("send", "orders", "one", "two")
     # A call answers the messages it finds first; the two sends may be in different partitions.
-    while (
-        len(received := run(data, "receive", "orders", "--max", "16", "--delete").split("\n")) > 1
-    ):
+    while len(received := run("receive", "orders", "--max", "16", "--delete").split("\n")) > 1:
         bodies += [line for line in received if line]
     assert len(bodies) == 9
-    run(data, "publish", "news", "first")
-    run(data, "publish", "news", "second")
+    run("publish", "news", "first")
+    run("publish", "news", "second")
     expected = {
         ("queue:orders", "sent"): 9,
         ("queue:orders", "received"): 9,
         ("queue:orders", "deleted"): 9,
         ("topic:news", "published"): 2,
     }
-    bill = billed(data)
+    bill = billed(data, settings)
     assert {place: bill.get(place) for place in expected} == expected, bill

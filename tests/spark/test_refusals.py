@@ -308,7 +308,7 @@ def test_records_of_messages(
     [
         case(single_quotes, "a line is not a record", ": record 8: {'Item':{'pk':{'S':'U#"),
         long(replace_line("null"), "a line is not a record"),
-        case(replace_line('{"Item":null}'), "a record has no Item"),
+        long(replace_line('{"Item":null}'), "a record has no Item"),
         case(retype("kind", "S"), "item U#", "kind of a record is not a string"),
         long(set_number("count", "1.5"), "item U#", "count of a record is not a whole number"),
         long(set_number("minute", "9" * 18), "item U#", "minute of a record is no time"),
