@@ -53,7 +53,10 @@ def postgres_url() -> Iterator[str]:
         yield dsn.replace("postgresql:", "postgresql+psycopg:")
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+DATABASES = ["sqlite", "postgresql"]
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.long)])
 def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Engine]:
     """A database with the table of records and one of effects."""
     if request.param == "sqlite":
@@ -162,6 +165,7 @@ def _left(client: Client, queue: str) -> int:
     return counts["active"] + counts["inactive"]
 
 
+@pytest.mark.parametrize("engine", DATABASES, indirect=True)
 def test_rows_are_written_once_whatever_happens(
     client: Client, new_queue: NewQueue, engine: Engine
 ) -> None:
@@ -337,6 +341,7 @@ def test_batches_that_share_messages_write_each_once(engine: Engine) -> None:
     assert effects(engine) == dict.fromkeys("abcd", 1)
 
 
+@pytest.mark.parametrize("engine", DATABASES, indirect=True)
 def test_two_at_once_write_once(engine: Engine) -> None:
     once = ExactlyOnce(SqlTransactions(engine), "shop")
     entered = threading.Event()
@@ -418,7 +423,8 @@ class OneByOne:
         return getattr(self._client, name)
 
 
-@pytest.fixture(params=["embedded", "moto"])
+# The embedded one is compared with moto in tests/engines.
+@pytest.fixture(params=["embedded", pytest.param("moto", marks=pytest.mark.long)])
 def dynamodb(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """A DynamoDB client, and a table `effects` whose items count how often they were written."""
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):

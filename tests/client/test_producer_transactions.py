@@ -81,7 +81,7 @@ def shop(client: Client, tmp_path: Path) -> Iterator[Shop]:
     made.engine.dispose()
 
 
-@pytest.fixture(params=["blocking", "asyncio"])
+@pytest.fixture(params=["blocking", pytest.param("asyncio", marks=pytest.mark.long)])
 def transact(
     request: pytest.FixtureRequest, stack: Service, client: Client, shop: Shop
 ) -> Iterator[Any]:
@@ -97,6 +97,7 @@ def transact(
     loop.stop()
 
 
+@pytest.mark.parametrize("transact", ["blocking", "asyncio"], indirect=True)
 def test_both_take_place(shop: Shop, transact: Any) -> None:
     done = transact.run(["one", Message("two", tags=["t"])], shop.write("both"))
 
