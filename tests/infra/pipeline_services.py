@@ -242,7 +242,7 @@ def _next(told: dict[str, list[dict[str, Any]]], name: str, otherwise: dict[str,
 
 
 def _as_the_api_takes_them(task: Any, parameters: dict[str, Any], *_: Any, **__: Any) -> None:
-    client = cast(Any, aws_sdk).boto_client_for("local", task._get_boto_service_name())
+    client = aws_sdk.boto_client_for("local", task._get_boto_service_name())
     operation = client.meta.method_to_api_mapping[task._get_boto_service_action()]
     task._to_boto_request(
         parameters, client.meta.service_model.operation_model(operation).input_shape
@@ -259,7 +259,7 @@ def _follow_run(task: Any, *, env: Any, resource_runtime_part: Any, **_: Any) ->
     """Look at the run that was started until it has ended, as `.sync` says."""
     started = env.stack.pop()
     asked = {name: started[name] for name in ("applicationId", "jobRunId")}
-    client = cast(Any, unsupported).boto_client_for(resource_runtime_part.region, "emr-serverless")
+    client = unsupported.boto_client_for(resource_runtime_part.region, "emr-serverless")
     while env.is_running():
         run = client.get_job_run(**asked)["jobRun"]
         told = {name[0].upper() + name[1:]: value for name, value in run.items()}

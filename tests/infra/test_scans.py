@@ -66,8 +66,7 @@ def test_checkov_finds_nothing_new(
     transformed: list[Path], skips: dict[str, dict[str, Any]], root: Path
 ) -> None:
     told = told_by(
-        ".venv-checkov/bin/python",
-        root / "infra/scan.py",
+        ".venv-checkov/bin/checkov",
         *("--framework", "cloudformation", "dockerfile", "--output", "json"),
         *("--quiet", "--compact", "--skip-download", "--file"),
         *(*transformed, root / "infra/docker/Dockerfile"),
