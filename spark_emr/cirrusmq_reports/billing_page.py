@@ -109,10 +109,14 @@ def _totals(
     forecasts = [Decimal(each["forecast"]) for _, each in invoices if each["forecast"]]
     currency = invoices[0][1]["currency"]
     return [
-        (f"{currency}, {len(invoices)} invoices", f"{total:,}"),
+        (f"{currency}, {_count_of_invoices(len(invoices))}", f"{total:,}"),
         (f"{currency} at this month's end, if each day is like the last", f"{sum(forecasts):,}"),
         *[(kind, show_number(count)) for kind, count in counted.items()],
     ]
+
+
+def _count_of_invoices(count: int) -> str:
+    return "1 invoice" if count == 1 else f"{count:,} invoices"
 
 
 def _largest_kinds(daily: Sequence[Row]) -> list[str]:

@@ -235,6 +235,7 @@ def test_a_kind_has_the_same_colour_in_every_chart_and_nothing_is_charged_no_bar
         {"c1": "deleted", "c2": "sent"},
     ]
     assert "queue:deleted" not in "".join(re.findall(r"<svg.*?</svg>", page))
+    assert "USD, 1 invoice<" in page
     free = {**one, "lines": lines_of[2:], "total": "0.00"}
     page = render_billing(
         {"acme": {"invoices": [free], "unusual": []}}, daily, AT_MS, State(to_ms=AT_MS)
