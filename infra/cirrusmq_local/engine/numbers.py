@@ -17,10 +17,10 @@ _EXACT = Context(prec=300, traps=[Inexact, InvalidOperation])
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 
-def normalize_number(text: str) -> str:
+def _normalize(text: str) -> str:
     """The canonical text of a number: no exponent, no needless zero, no sign on zero.
 
-    >>> normalize_number("-01.50E1")
+    >>> _normalize("-01.50E1")
     '-15'
 
     Raises InvalidRequestError for text that is no number, or one of too many digits or too large.
@@ -67,11 +67,11 @@ def normalize_and_measure(text: str) -> tuple[str, int]:
 
     Many numbers come again and again: times and sizes are in an item several times.
     """
-    number = normalize_number(text)
-    return number, number_size(number)
+    number = _normalize(text)
+    return number, _size(number)
 
 
-def number_size(text: str) -> int:
+def _size(text: str) -> int:
     """Bytes that a canonical number counts for: one for every two digits, one more, one for minus.
 
     Zeros at either end are free.

@@ -114,16 +114,11 @@ def _read(record: StreamRecord, resource_of: Callable[[str], Resource]) -> _Reco
 
 def _together(found: Iterable[Event]) -> list[Event]:
     """Events of one source and kind as one: a record has one of each of its messages."""
-    sums: dict[tuple[str, Kind], list[int]] = {}
-    for source_id, kind, messages, size, attempts in found:
-        held = sums.get((source_id, kind))
-        if held is None:
-            sums[source_id, kind] = [messages, size, attempts]
-            continue
-        held[0] += messages
-        held[1] += size
-        held[2] += attempts
-    return [Event(*what, *counted) for what, counted in sums.items()]
+    sums: dict[tuple[str, Kind], Usage] = {}
+    for event in found:
+        what = event.source_id, event.kind
+        sums[what] = sums.get(what, Usage()).plus(event)
+    return [Event(*what, *usage) for what, usage in sums.items()]
 
 
 def _published(record: StreamRecord, topic_id: str) -> Iterator[Event]:
