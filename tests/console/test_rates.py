@@ -81,13 +81,12 @@ def test_rates_are_read_once_a_minute_however_often_the_figures_are(
     console.page.on("request", lambda request: read.append(request.url))
     page = console.show(f"queues/{counted}")
     expect(page.get_by_role("img", name="Kept")).to_be_visible()
-    # They were read by this page, or by the overview before it, which may read those of others yet.
-    read.clear()
     for _ in range(3):
         console.press("Pause")
         with page.expect_response(f"**/queues/{counted}"):
             console.press("Resume")
-    assert [url for url in read if url.endswith(f"/rates?queues={counted}")] == []
+    # By this page, or by the overview before it, which may read those of others yet.
+    assert len([url for url in read if url.endswith(f"/rates?queues={counted}")]) <= 1
 
 
 def test_what_was_deleted_meanwhile_takes_no_page_down(
