@@ -6,9 +6,10 @@ Both are called through botocore.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import boto3
 import pytest
@@ -29,6 +30,10 @@ MOTO_DIFFERS = {
 }
 BUCKET = "bodies"
 EXAMPLES, LONG_EXAMPLES = 20, 150
+ONE_FIXTURE_FOR_ALL = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
+"""Examples share a bucket's clients; each has a bucket of its own."""
+Steps: TypeAlias = list[tuple[str, dict[str, Any]]]
+Compare: TypeAlias = Callable[[Steps], None]
 COMPARED = ("AcceptRanges", "ContentLength", "ContentRange", "ContentType", "Metadata")
 TOLD = ("Code", "Message", "Key", "BucketName", "ActualObjectSize", "RangeRequested")
 
@@ -78,21 +83,17 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     return (above / str(number) for number in itertools.count())
 
 
-def _tried(examples: int) -> settings:
-    return settings(
-        max_examples=examples,
-        derandomize=True,
-        database=None,
-        deadline=None,
-        suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
-    )
+@pytest.fixture(params=["memory", "folder"])
+def compare(
+    request: pytest.FixtureRequest, moto: Any, ours: Any, folders: Iterator[Path]
+) -> Compare:
+    return partial(_compare, moto, ours, folders, request.param)
 
 
 _STEPS = st.lists(calls, min_size=5, max_size=25)
 
 
-@pytest.mark.parametrize("kept", ["memory", "folder"])
-@_tried(EXAMPLES)
+@settings(max_examples=EXAMPLES, suppress_health_check=ONE_FIXTURE_FOR_ALL)
 @given(steps=_STEPS)
 @example(
     steps=[
@@ -101,37 +102,18 @@ _STEPS = st.lists(calls, min_size=5, max_size=25)
         ("get_object", {"Bucket": BUCKET, "Key": "d01/1f3/a", "Range": "bytes=-1"}),
     ]
 )
-def test_random_calls_do_the_same_on_both(
-    moto: Any,
-    ours: Any,
-    folders: Iterator[Path],
-    kept: str,
-    steps: list[tuple[str, dict[str, Any]]],
-) -> None:
-    _compare(moto, ours, folders, kept, steps)
+def test_random_calls_do_the_same_on_both(compare: Compare, steps: Steps) -> None:
+    compare(steps)
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("kept", ["memory", "folder"])
-@_tried(LONG_EXAMPLES)
+@settings(max_examples=LONG_EXAMPLES, suppress_health_check=ONE_FIXTURE_FOR_ALL)
 @given(steps=_STEPS)
-def test_many_random_calls_do_the_same_on_both(
-    moto: Any,
-    ours: Any,
-    folders: Iterator[Path],
-    kept: str,
-    steps: list[tuple[str, dict[str, Any]]],
-) -> None:
-    _compare(moto, ours, folders, kept, steps)
+def test_many_random_calls_do_the_same_on_both(compare: Compare, steps: Steps) -> None:
+    compare(steps)
 
 
-def _compare(
-    moto: Any,
-    ours: Any,
-    folders: Iterator[Path],
-    kept: str,
-    steps: list[tuple[str, dict[str, Any]]],
-) -> None:
+def _compare(moto: Any, ours: Any, folders: Iterator[Path], kept: str, steps: Steps) -> None:
     folder = next(folders) if kept == "folder" else None
     detach = attach_bucket(Bucket(BUCKET, [], folder, now_ms=lambda: 1_800_000_000_000), ours)
     moto.create_bucket(Bucket=BUCKET)
