@@ -19,7 +19,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from cirrusmq_reports.command import Session
-from cirrusmq_reports.session import LATE_COMPILATION, make_session
+from cirrusmq_reports.session import JAVA_OPTIONS, make_session
 
 OLDEST_JAVA = 17
 _LOGGING = Path(__file__).with_name("local_log4j2.properties").as_uri()
@@ -37,7 +37,7 @@ LOCAL_CONFIGURATION = {
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "100000",
     "spark.python.sql.dataFrameDebugging.enabled": "false",
     # The job itself reports a failure in one line.
-    "spark.driver.extraJavaOptions": f"{LATE_COMPILATION} {QUIET}",
+    "spark.driver.extraJavaOptions": f"{JAVA_OPTIONS} {QUIET}",
 }
 
 _HERE = Path(__file__).parent

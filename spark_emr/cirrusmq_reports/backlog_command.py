@@ -124,7 +124,7 @@ def _report(options: Namespace, session: Session) -> None:
         frames = [_figures(spark, point, names, readers, named=named) for point in points]
         current = materialize(reduce(DataFrame.unionByName, frames), readers)
         try:
-            with named_failures(readers):
+            with named_failures(readers), without_generated_code(spark):
                 _write(spark, outputs, current, points, options.history)
         finally:
             spark.catalog.clearCache()
@@ -145,8 +145,7 @@ def _write(
     now = current.select("id", "at_ms", kept.alias("messages"))
     times = known.unionByName(now).where(sf.col("at_ms").isin(list(history.times_ms))).persist()
     newest = current.where(sf.col("at_ms") == at_ms)
-    with without_generated_code(spark):
-        rows = [row.asDict() for row in with_trends(newest, times, at_ms, most).collect()]
+    rows = [row.asDict() for row in with_trends(newest, times, at_ms, most).collect()]
     accounts = outputs.summarized_accounts()
     summaries = backlog_summaries(rows, accounts, at_ms, outputs.generated_ms)
     page = render_backlog(summaries, at_ms)

@@ -13,7 +13,7 @@ from tests.infra.reports_machine import Machine
 
 from cirrusmq_local.cloud.template import Template
 from cirrusmq_reports import backlog_command, billing_command
-from cirrusmq_reports.session import submit_parameters
+from cirrusmq_reports.session import JAVA_CONFIGURATION, submit_parameters
 
 JOBS = "s3://PipelineBucket/jobs"
 REPORTS = "s3://ReportsBucket"
@@ -77,6 +77,8 @@ def test_each_job_gets_what_it_takes(machine: Machine) -> None:
         assert spark["entryPoint"] == f"{JOBS}/{name}_job.py"
         assert f"--py-files {JOBS}/cirrusmq_reports.zip " in spark["sparkSubmitParameters"]
         assert submit_parameters() in " ".join(spark["sparkSubmitParameters"].split())
+        (defaults,) = asked["configurationOverrides"]["applicationConfiguration"]
+        assert defaults == {"classification": "spark-defaults", "properties": JAVA_CONFIGURATION}
         assert asked["executionRoleArn"] == "JobRole.Arn"
         assert asked["applicationId"] == "Application"
         assert asked["executionTimeoutMinutes"] * 60 < 7_800

@@ -50,8 +50,7 @@ def spark() -> Iterator[SparkSession]:
     settings = {
         "spark.master": "local[2]",
         "spark.sql.shuffle.partitions": "2",
-        "spark.driver.defaultJavaOptions": JAVA,
-        "spark.driver.extraJavaOptions": QUIET,
+        "spark.driver.extraJavaOptions": f"{JAVA} {QUIET}",
         # Nobody looks at plans here.
         "spark.sql.ui.explainMode": "simple",
     }

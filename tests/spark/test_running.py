@@ -69,6 +69,7 @@ def test_every_setting_is_passed_to_the_cluster() -> None:
     parameters = submit_parameters()
     for key, value in CONFIGURATION.items():
         assert f"--conf {key}={value}" in parameters
+        assert " " not in value
 
 
 @pytest.mark.usefixtures("as_deployed")

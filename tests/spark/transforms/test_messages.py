@@ -92,7 +92,15 @@ def test_the_queues_settings_say_what_can_be_rewound(spark: SparkSession) -> Non
 
 @pytest.mark.parametrize(
     "entry",
-    ['{"N":"12"}', '{"N": "12"}', '{ "N" : "12" }', r'{"N":"1\u0032"}', '{"N":12}', '{"N":" 12"}'],
+    [
+        '{"N":"12"}',
+        '{"N": "12"}',
+        '{ "N" : "12" }',
+        r'{"N":"1\u0032"}',
+        '{"N":12}',
+        '{"N":" 12"}',
+        '{"N":"12","S":"7"}',
+    ],
 )
 def test_a_number_of_a_list_is_read_however_it_is_written(spark: SparkSession, entry: str) -> None:
     texts = spark.createDataFrame([(entry,)], "text STRING")
