@@ -14,6 +14,8 @@ from tests.spark.conftest import PLAIN
 from tests.stack import COMMAND, Start, environment
 
 Run = Callable[..., str]
+QUICK_JAVA = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m"
+"""One short job: compiling it well would take longer than it does."""
 
 
 @pytest.fixture
@@ -49,7 +51,7 @@ def billed(data: Path, settings: str) -> dict[tuple[str, str], int]:
     """Counts by resource and kind, of a bill that is made now."""
     ended = subprocess.run(
         [COMMAND, "report", "billing", "--json", "--data", data],
-        env=environment() | {"SPARK_CONF_DIR": settings},
+        env=environment() | {"SPARK_CONF_DIR": settings, "JAVA_TOOL_OPTIONS": QUICK_JAVA},
         capture_output=True,
         text=True,
         check=False,
