@@ -75,6 +75,7 @@ def test_every_member_gets_everything_once_and_in_order(
     ):
         for body in bodies:
             producer.publish(topic, body)
+            time.sleep(0.002)  # those of one millisecond are in no order
         members = (first, second, third)
         wait_until(lambda: all(len(member.got) >= 100 for member in members), seconds=30)
         time.sleep(0.3)
