@@ -94,8 +94,8 @@ $(VENV)/.installed: $(VENV)/.up infra/requirements.lock
 	@$(BIN)/python $(PIP) --require-hashes -r infra/requirements.lock
 	@touch $@ $(VENV)/.reports
 
-# The SAM command line and checkov, for the tests of the templates; a browser for the console.
-tools: $(SAM_VENV)/.installed $(CHECKOV_VENV)/.installed $(NODE_SDKS)/.tried $(BROWSER)/.tried
+# The SAM command line, for the tests of the templates; a browser for the console.
+tools: $(SAM_VENV)/.installed $(NODE_SDKS)/.tried $(BROWSER)/.tried
 	@:
 
 # SDKs for Node, where that is found and its registry answers; their tests are skipped elsewhere.
@@ -137,11 +137,10 @@ site: $(SITE)/index.html ## the manual as static pages, which the service has at
 up: $(VENV)/.up $(SITE)/index.html ## start the service on this machine
 	@$(BIN)/cirrusmq up --host $(HOST) --port $(PORT) --data $(DATA) --time-scale $(SCALE) --environments $(ENVIRONMENTS)
 
-# Packages come, and sources are checked, side by side: each takes one core. Types take as long as
-# all that, and are checked beside the tests.
+# Packages come, and sources are checked, side by side: each takes one core.
 test: ## every check but the long ones
-	@$(MAKE) $(ON) --jobs 3 lint compiled tools
-	@$(MAKE) $(ON) --jobs 3 types pytest-spark pytest-others
+	@$(MAKE) $(ON) --jobs 3 lint types compiled tools
+	@$(MAKE) $(ON) --jobs 2 pytest-spark pytest-others
 	@$(MAKE) $(ON) pytest-alone
 
 lint: install ## ruff: rules and format; the order of the packages
@@ -182,7 +181,7 @@ pytest-alone:
 	@$(BIN)/python -m pytest -n 3 --dist worksteal -m "alone and not long" tests/client tests/local
 
 # The mutants take one core, and as long as the tests beside them.
-check-long: install tools $(MUTANTS_VENV)/.installed ## thousands of seeds, millions of rows, planted faults
+check-long: install tools $(CHECKOV_VENV)/.installed $(MUTANTS_VENV)/.installed ## thousands of seeds, millions of rows, planted faults
 	@$(MAKE) $(ON) --jobs 2 mutants pytest-long
 	@ALL_BY_SDK=1 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "not long" tests/service
 	@$(MAKE) $(ON) pytest-cloud

@@ -62,6 +62,7 @@ def test_cfn_lint_finds_nothing_new(
     compare(found, {name: skip for name, skip in skips.items() if not CHECKOV.match(name)})
 
 
+@pytest.mark.long
 def test_checkov_finds_nothing_new(
     transformed: list[Path], skips: dict[str, dict[str, Any]], root: Path
 ) -> None:
