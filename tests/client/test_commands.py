@@ -180,6 +180,7 @@ def test_a_group_starts_earlier_and_is_rewound(run_command: Run, client: Client)
     while (rewound := run_command("topic", "rewind", topic, "late", "--to", sent)).returncode:
         assert "Op-" in rewound.stderr  # what the log has is still being given to it
         assert time.monotonic() < ends
+        time.sleep(0.5)
     assert (rewound.returncode, rewound.stdout) == (0, "replay done, 1 messages\n")
 
 
@@ -436,12 +437,14 @@ def test_bench_says_by_metered_hours_which_capacity_is_cheaper(
     told = json.loads(run_command("bench", "--advise", "--batch", "1", "--json").stdout)
     assert told["hours"] >= 1
     assert told["dollars_on_demand"] >= 4 * 0.625e-6
-    # So little use: the least capacity alone costs more.
+    # The least capacity costs that much alone.
     assert told["dollars_provisioned"] >= told["hours"] * 20 * (0.00065 + 0.00013)
-    assert (told["cheaper"], told["break_even_percent"]) == ("on-demand", 28.9)
+    # Other tests use this service too, so that either can be cheaper.
+    dollars = {told["dollars_on_demand"]: "on-demand", told["dollars_provisioned"]: "provisioned"}
+    assert (told["cheaper"], told["break_even_percent"]) == (dollars[min(dollars)], 28.9)
     assert told["MessagesUnits"].startswith("10,")
     shown = run_command("bench", "--advise")
-    assert "Capacity=on-demand is cheaper" in shown.stdout
+    assert f"Capacity={told['cheaper']} is cheaper" in shown.stdout
     assert "assumed:" in shown.stderr
 
 

@@ -603,6 +603,7 @@ def test_a_topic_gets_each_message_once_and_groups_in_order_though_answers_are_l
     got: list[int] = []
     ends = time.monotonic() + WAIT
     while len(got) < 120 and time.monotonic() < ends:
+        time.sleep(0.1)  # a message is shown two seconds after its publishing
         page, cursor = client.read_log(Subscription(topic, "all"), cursor, 100)
         got += [int(message.text) for message in page]
     assert [n for n in got if n % 2] == list(range(1, 120, 2))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
+import pytest
 from playwright.sync_api import expect
 from tests.console.conftest import Open
 from tests.stack import Start
@@ -35,6 +36,7 @@ def named(item: dict[str, Any], id: str, number: int) -> dict[str, Any]:
     return copy
 
 
+@pytest.mark.long
 def test_ten_thousand_queues_are_paged_and_searched_by_the_service(
     start: Start, open_console: Open
 ) -> None:

@@ -6,6 +6,7 @@ import os
 import signal
 import stat
 import subprocess
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -88,7 +89,7 @@ def test_a_service_in_the_background_is_ready_with_what_is_defined_and_survives_
 
     os.kill(process_of(started), signal.SIGKILL)
     while owner(data) is not None:
-        pass
+        time.sleep(0.02)
     assert run("down").stdout == f"no service runs on {data}\n"
     assert run("wait", "--timeout", "0").returncode == 1
 

@@ -61,7 +61,7 @@ def receive(url: str, headers: dict[str, str], queue: str, all_sent: Path) -> li
     return came
 
 
-@pytest.mark.parametrize("queue", ["plain", "ordered"])
+@pytest.mark.parametrize("queue", [pytest.param("plain", marks=pytest.mark.long), "ordered"])
 def test_each_message_is_handled_once_and_in_order(
     shared_stack: Stack, tmp_path: Path, queue: str
 ) -> None:

@@ -93,7 +93,7 @@ def filled(partitions: int) -> tuple[World, str]:
 class TestLongQueues:
     """1,500 messages in flight and 1,500 that wait, in each partition."""
 
-    @pytest.fixture(params=[1, 4])
+    @pytest.fixture(params=[pytest.param(1, marks=pytest.mark.long), 4])
     def long(self, request: pytest.FixtureRequest) -> tuple[World, Client]:
         first, authorization = filled(request.param)
         world = World(seed=5, like=first)

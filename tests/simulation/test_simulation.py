@@ -15,7 +15,7 @@ from tests.simulation.simulation import Run, play
 
 SEEDS_PER_TEST = 5
 SEEDS = 20
-FAMILY_SEEDS = 3
+FAMILY_SEEDS = 2
 SEEDS_PER_LONG_TEST = 250
 LONG_SEEDS = 10_250
 FAMILY_SEEDS_PER_LONG_TEST = 205

@@ -169,7 +169,7 @@ def hourly_exports(root: Path) -> list[Path]:
     ]
 
 
-@pytest.mark.long  # as transforms/test_trends.py, test_backlog_history.py and test_nights.py
+@pytest.mark.long  # as transforms/test_trends.py and test_backlog_history.py
 def test_trends_reach_over_exports_and_earlier_reports(tmp_path: Path, jobs: Jobs) -> None:
     exports, output = hourly_exports(tmp_path), tmp_path / "out"
     succeed(jobs.report_backlog(output, exports[:2]))

@@ -122,7 +122,6 @@ def test_order_copies_and_repetitions_change_no_total(tmp_path: Path, jobs: Jobs
     assert_equals_recount(output, items_of(plain))
 
 
-@pytest.mark.long
 def test_overlapping_windows_count_once(tmp_path: Path, jobs: Jobs) -> None:
     written = list(make_usage().written())
     cut_ms = AT_MS - 2 * DAY_MS
@@ -242,7 +241,7 @@ def test_an_older_export_takes_nothing_from_a_day_billed_later(
     assert summaries_in(output, "billing")["acme"]["to"] == "2026-11-24T00:00:00.000Z"
 
 
-@pytest.mark.long  # as transforms/test_open_usage.py, and each of the nights of test_nights.py
+@pytest.mark.long  # as transforms/test_open_usage.py
 def test_a_newer_export_completes_a_day(tmp_path: Path, jobs: Jobs) -> None:
     output = tmp_path / "out"
     for hours, count in ((7, 20), (24, 40)):

@@ -218,6 +218,7 @@ def begin(tmp_path: Path, jobs: Jobs, monkeypatch: pytest.MonkeyPatch) -> Iterat
         month.world.engine.close()
 
 
+@pytest.mark.long  # as test_closing.py, test_billing_job.py and infra/test_reports_machine.py
 def test_a_whole_export_and_its_windows_report_what_one_run_reports(begin: Begin) -> None:
     month = begin(11)
     for night in range(3):
