@@ -13,7 +13,7 @@ PORT ?= 8080
 DATA ?= .local
 SCALE ?= 1
 ENVIRONMENTS ?= shared
-WORKERS ?= 4
+WORKERS ?= 3
 ASKED ?= $(MAKECMDGOALS)
 
 VENV := .venv
