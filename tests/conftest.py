@@ -9,15 +9,27 @@ from collections.abc import Generator, Iterator
 from functools import cache
 from itertools import chain, groupby, islice
 from pathlib import Path
+from typing import Any
 
 import pytest
+from botocore.loaders import JSONFileLoader, Loader
 from tests.stack import Stack, Start
+
+
+class ReadOnce(JSONFileLoader):  # type: ignore[misc]
+    """Parses each of botocore's files once in a process: every session would parse them anew."""
+
+    _load = staticmethod(cache(JSONFileLoader().load_file))
+
+    def load_file(self, file_path: str) -> Any:
+        return self._load(file_path)
 
 
 def pytest_configure() -> None:
     """Let Ctrl-C end what tests start: background jobs of a shell ignore it, as do their own."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    Loader.FILE_LOADER_CLASS = ReadOnce
 
 
 ALONE = ("client", "local")

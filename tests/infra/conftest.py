@@ -5,17 +5,28 @@ from __future__ import annotations
 import fcntl
 import os
 import sys
+from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.infra.tools import ROOT, TEMPLATES, run_tool
 
+from cirrusmq_local.cloud import cloudformation
 from cirrusmq_local.cloud.cloudformation import StackTemplate
 from cirrusmq_local.cloud.template import Template, load
 
 # The jobs are programs, not an installed package.
 sys.path[:0] = [str(ROOT), str(ROOT / "infra"), str(ROOT / "spark_emr")]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def parsed_once() -> Iterator[None]:
+    """What a template's text holds is read once in a process, and changed by nobody."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cloudformation, "_parsed", cache(cloudformation._parsed))
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
-from tests.infra.tools import ROOT, run_tool
+from tests.infra.tools import ROOT, document_of, run_tool
 
 from cirrusmq_local.cloud.cloudformation import StackTemplate
 
@@ -31,7 +30,7 @@ FUNCTIONS = {"Send", "Receive", "Delete", "Publish"}
 
 def of_urls(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     """Type and properties of what belongs to URLs."""
-    for held in yaml.safe_load(path.read_text())["Resources"].values():
+    for held in document_of(path)["Resources"].values():
         if held["Type"] in KINDS:
             yield held["Type"], held["Properties"]
 
@@ -69,7 +68,7 @@ def test_a_url_and_its_permissions_are_those_that_sam_makes(
 def test_urls_are_of_the_aliases_so_that_they_roll_out_with_the_api(
     transformed: list[Path],
 ) -> None:
-    direct = yaml.safe_load(transformed[0].read_text())["Resources"]["Direct"]
+    direct = document_of(transformed[0])["Resources"]["Direct"]
     assert direct["Condition"] == "HasDirectUrls"
     assert direct["Properties"]["Parameters"] == {
         name: {"Ref": f"{name}Aliaslive"} for name in FUNCTIONS

@@ -8,14 +8,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import yaml
-from tests.infra.tools import EXAMPLE, ROOT
+from tests.infra.tools import EXAMPLE, ROOT, document_of
 
 
 def test_what_the_example_imports_is_exported_and_is_the_deployed_version(
     transformed: list[Path],
 ) -> None:
-    documents: list[dict[str, Any]] = [yaml.safe_load(path.read_text()) for path in transformed]
+    documents: list[dict[str, Any]] = [document_of(path) for path in transformed]
     [document] = [each for each in documents if "ManageFunction" in each.get("Outputs", {})]
     output = document["Outputs"]["ManageFunction"]
     assert output["Export"] == {"Name": {"Fn::Sub": "${AWS::StackName}-ManageFunction"}}

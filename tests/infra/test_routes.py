@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
-import yaml
+from tests.infra.tools import document_of
 
 from cirrusmq_local.cloud.template import Template, load
 
@@ -105,7 +105,7 @@ def test_a_deployment_may_do_without_pages(transformed: list[Path], root: Path) 
     served = {route.path for route in load(root / "template.yaml", {"Pages": "off"}).routes}
     assert not served & {"/", "/console/", "/docs/"}
     assert "/docs/api" in served
-    made = yaml.safe_load(transformed[0].read_text())["Resources"]
+    made = document_of(transformed[0])["Resources"]
     own = {
         name: held.get("Condition") for name, held in made.items() if name.startswith("WebPages")
     }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import random
 import socket
+import ssl
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -21,6 +22,8 @@ from cirrusmq.webhooks.urls import check_endpoint, split
 
 NOTHING_ALLOWED = AddressPolicy()
 ONE_MACHINE = AddressPolicy(LOOPBACK)
+CONTEXT = ssl.create_default_context()
+"""What a poster would make of the system's authorities for itself, in longer than a test takes."""
 
 # ---- addresses ----------------------------------------------------------------------------------
 
@@ -481,7 +484,7 @@ def receiver() -> Iterator[Receiver]:
 
 @contextmanager
 def poster_with(names: Names, policy: AddressPolicy = ONE_MACHINE) -> Iterator[Poster]:
-    poster = Poster(policy, resolver=names, timeout_seconds=5.0)
+    poster = Poster(policy, resolver=names, timeout_seconds=5.0, context=CONTEXT)
     try:
         yield poster
     finally:

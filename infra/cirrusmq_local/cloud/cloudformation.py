@@ -55,7 +55,7 @@ _Loader.add_multi_constructor("!", _intrinsic)
 def read(path: Path) -> dict[str, Any]:
     """The template's document, with an `Intrinsic` in the place of a tag."""
     try:
-        document = yaml.load(path.read_text(encoding="utf-8"), _Loader)
+        document = _parsed(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise TemplateError(f"cannot read {path}: {error.strerror}") from error
     except yaml.YAMLError as error:
@@ -63,6 +63,10 @@ def read(path: Path) -> dict[str, Any]:
     if not isinstance(document, dict) or not isinstance(document.get("Resources"), dict):
         raise TemplateError(f"{path} has no Resources")
     return document
+
+
+def _parsed(text: str) -> Any:
+    return yaml.load(text, _Loader)
 
 
 class StackTemplate:

@@ -28,6 +28,8 @@ from cirrusmq.webhooks.client import TIMEOUT_SECONDS, Outcome, Poster
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 HEADERS = {"Content-Type": "text/plain", "x-cmq-message-id": "m1"}
+CONTEXT = ssl.create_default_context()
+"""What a poster would make of the system's authorities for itself, in longer than a test takes."""
 
 Script = Callable[[socket.socket, int], None]
 
@@ -149,7 +151,8 @@ def make_poster() -> Iterator[MakePoster]:
     posters: list[Poster] = []
 
     def make(**options: Any) -> Poster:
-        posters.append(Poster(AddressPolicy(LOOPBACK), **{"timeout_seconds": 5.0, **options}))
+        chosen = {"timeout_seconds": 5.0, "context": CONTEXT, **options}
+        posters.append(Poster(AddressPolicy(LOOPBACK), **chosen))
         return posters[-1]
 
     yield make
