@@ -141,7 +141,6 @@ up: $(VENV)/.up $(SITE)/index.html ## start the service on this machine
 test: ## every check but the long ones
 	@$(MAKE) $(ON) --jobs 3 lint types compiled tools
 	@$(MAKE) $(ON) --jobs 2 pytest-spark pytest-others
-	@$(MAKE) $(ON) pytest-alone
 
 lint: install ## ruff: rules and format; the order of the packages
 	@$(BIN)/ruff check .
@@ -164,7 +163,6 @@ compiled: install
 # garbage collector, whose warnings would fail tests that have no part in them.
 pytest: install tools ## the tests alone
 	@$(MAKE) $(ON) --jobs 2 pytest-spark pytest-others
-	@$(MAKE) $(ON) pytest-alone
 
 pytest-spark:
 	@mkdir -p build
@@ -172,11 +170,12 @@ pytest-spark:
 		|| { cat build/pytest-spark.txt; exit 1; }
 	@tail -n 1 build/pytest-spark.txt
 
-pytest-others:
+pytest-others: pytest-alone
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal \
 		-m "not long and not alone" --ignore tests/spark
 
-# They wait for nine tenths of their time: of three at a time, one seldom wants a core that is taken.
+# They wait for nine tenths of their time: of three at a time, one seldom wants a core, and of the
+# two one at most is taken by the reports' tests.
 pytest-alone:
 	@$(BIN)/python -m pytest -n 3 --dist worksteal -m "alone and not long" tests/client tests/local
 
