@@ -56,8 +56,10 @@ def test_a_tab_that_has_just_been_opened_shows_what_the_service_counted(
     ("place", "lines"),
     [
         ("queues/{}", ["Sent", "Received", "Deleted"]),
-        ("subscriptions/{}/group", ["Delivered", "Received", "Deleted"]),
-        ("topics/{}", ["Published"]),
+        pytest.param("topics/{}", ["Published"], marks=pytest.mark.long),
+        pytest.param(
+            "subscriptions/{}/group", ["Delivered", "Received", "Deleted"], marks=pytest.mark.long
+        ),
     ],
 )
 def test_a_page_draws_a_line_for_each_kind_and_what_is_kept(

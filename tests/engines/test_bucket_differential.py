@@ -29,7 +29,7 @@ MOTO_DIFFERS = {
     "far as a reader of objects uses them.",
 }
 BUCKET = "bodies"
-EXAMPLES, LONG_EXAMPLES = 20, 150
+EXAMPLES, LONG_EXAMPLES = 12, 150
 ONE_FIXTURE_FOR_ALL = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
 """Examples share a bucket's clients; each has a bucket of its own."""
 Steps: TypeAlias = list[tuple[str, dict[str, Any]]]

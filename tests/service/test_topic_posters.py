@@ -372,7 +372,7 @@ class TestEachItsOwn:
 
 
 class TestWhatItCosts:
-    @pytest.mark.parametrize("backlog", [96, 416])
+    @pytest.mark.parametrize("backlog", [96, pytest.param(416, marks=pytest.mark.long)])
     def test_an_attempt_costs_the_same_whatever_waits(
         self, world: World, topic: TestTopic, subscriber: Subscriber, backlog: int
     ) -> None:
