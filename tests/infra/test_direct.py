@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.infra.tools import ROOT, document_of, run_tool
+from tests.infra.tools import ROOT, run_tool
 
-from cirrusmq_local.cloud.cloudformation import StackTemplate
+from cirrusmq_local.cloud.cloudformation import StackTemplate, read
 
 SAMPLE = """
 AWSTemplateFormatVersion: "2010-09-09"
@@ -30,7 +30,7 @@ FUNCTIONS = {"Send", "Receive", "Delete", "Publish"}
 
 def of_urls(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     """Type and properties of what belongs to URLs."""
-    for held in document_of(path)["Resources"].values():
+    for held in read(path)["Resources"].values():
         if held["Type"] in KINDS:
             yield held["Type"], held["Properties"]
 
@@ -68,7 +68,7 @@ def test_a_url_and_its_permissions_are_those_that_sam_makes(
 def test_urls_are_of_the_aliases_so_that_they_roll_out_with_the_api(
     transformed: list[Path],
 ) -> None:
-    direct = document_of(transformed[0])["Resources"]["Direct"]
+    direct = read(transformed[0])["Resources"]["Direct"]
     assert direct["Condition"] == "HasDirectUrls"
     assert direct["Properties"]["Parameters"] == {
         name: {"Ref": f"{name}Aliaslive"} for name in FUNCTIONS

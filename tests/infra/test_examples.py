@@ -8,13 +8,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from tests.infra.tools import EXAMPLE, ROOT, document_of
+from tests.infra.tools import EXAMPLE, ROOT
+
+from cirrusmq_local.cloud.cloudformation import read
 
 
 def test_what_the_example_imports_is_exported_and_is_the_deployed_version(
     transformed: list[Path],
 ) -> None:
-    documents: list[dict[str, Any]] = [document_of(path) for path in transformed]
+    documents: list[dict[str, Any]] = [read(path) for path in transformed]
     [document] = [each for each in documents if "ManageFunction" in each.get("Outputs", {})]
     output = document["Outputs"]["ManageFunction"]
     assert output["Export"] == {"Name": {"Fn::Sub": "${AWS::StackName}-ManageFunction"}}

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
-from tests.infra.tools import document_of
-
+from cirrusmq_local.cloud.cloudformation import read
 from cirrusmq_local.cloud.template import Template, load
 
 MESSAGES = "/queues/{queue}/messages"
@@ -105,7 +104,7 @@ def test_a_deployment_may_do_without_pages(transformed: list[Path], root: Path) 
     served = {route.path for route in load(root / "template.yaml", {"Pages": "off"}).routes}
     assert not served & {"/", "/console/", "/docs/"}
     assert "/docs/api" in served
-    made = document_of(transformed[0])["Resources"]
+    made = read(transformed[0])["Resources"]
     own = {
         name: held.get("Condition") for name, held in made.items() if name.startswith("WebPages")
     }

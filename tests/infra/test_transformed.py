@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.infra.tools import ROOT, TEMPLATES, document_of, texts
+from tests.infra.tools import ROOT, TEMPLATES, texts
 
 import roles as review
-from cirrusmq_local.cloud.cloudformation import StackTemplate
+from cirrusmq_local.cloud.cloudformation import StackTemplate, read
 
 # SAM gives each function a log to write to and traces to send; both know no narrower resource.
 ADDED_BY_SAM = {"AWSLambdaBasicExecutionRole", "AWSXrayWriteOnlyAccess", "AWSXRayDaemonWriteAccess"}
@@ -57,7 +57,7 @@ def roles(transformed: list[Path]) -> dict[str, Any]:
     return {
         name: resource["Properties"]
         for path in transformed
-        for name, resource in document_of(path)["Resources"].items()
+        for name, resource in read(path)["Resources"].items()
         if resource["Type"] == "AWS::IAM::Role"
     }
 
@@ -116,7 +116,7 @@ def test_nothing_deployed_is_a_wildcard(roles: dict[str, Any]) -> None:
 def test_streams_and_schedules_start_the_alias_and_what_failed_is_told_of_it(
     transformed: list[Path],
 ) -> None:
-    resources = document_of(transformed[0])["Resources"]
+    resources = read(transformed[0])["Resources"]
 
     def of_type(kind: str) -> list[dict[str, Any]]:
         return [held["Properties"] for held in resources.values() if held["Type"] == kind]
@@ -136,7 +136,7 @@ HOOK = {"Fn::GetAtt": ["Trial", "Outputs.Hook"]}
 
 
 def test_versions_are_tried_before_calls_are_shifted_to_them(transformed: list[Path]) -> None:
-    resources = document_of(transformed[0])["Resources"]
+    resources = read(transformed[0])["Resources"]
     updates = {
         name.removesuffix("Aliaslive"): held["UpdatePolicy"]["CodeDeployLambdaAliasUpdate"]
         for name, held in resources.items()
@@ -159,7 +159,7 @@ def test_codedeploy_may_call_the_hook_whatever_the_name_of_the_stack(
 ) -> None:
     """Its role, which SAM makes, may call functions of this beginning alone."""
     (path,) = (each for each in transformed if each.parent.name == "trial")
-    resources = document_of(path)["Resources"]
+    resources = read(path)["Resources"]
     (function,) = (h for h in resources.values() if h["Type"] == "AWS::Lambda::Function")
     assert function["Properties"]["FunctionName"] == {"Fn::Sub": "CodeDeployHook_${Service}"}
     # It is called by its name, and so has no alias that would have to roll out first.
@@ -170,7 +170,7 @@ def test_codedeploy_may_call_the_hook_whatever_the_name_of_the_stack(
 def test_no_resource_waits_for_itself(transformed: list[Path]) -> None:
     """CloudFormation refuses a circle, and the hook is told versions that wait for it to run."""
     for path in transformed:
-        resources = document_of(path)["Resources"]
+        resources = read(path)["Resources"]
         needs = {
             name: set(referred(held)) & resources.keys() - {name}
             for name, held in resources.items()
@@ -186,7 +186,7 @@ def test_the_review_list_of_roles_is_that_of_the_templates(
     transformed: list[Path], roles: dict[str, Any]
 ) -> None:
     assert [str(path.relative_to(ROOT)) for path in TEMPLATES] == list(review.TEMPLATES)
-    page = review.page([document_of(path) for path in transformed])
+    page = review.page([read(path) for path in transformed])
     assert review.PAGE.read_text(encoding="utf-8") == page, "python -m infra.roles writes it anew"
     assert all(f"\n## {name}\n" in page for name in roles)
     for statement in statements(roles):
@@ -194,7 +194,7 @@ def test_the_review_list_of_roles_is_that_of_the_templates(
 
 
 def test_the_api_may_have_a_name_and_no_url_of_its_own(transformed: list[Path]) -> None:
-    resources = document_of(transformed[0])["Resources"]
+    resources = read(transformed[0])["Resources"]
     assert resources["NamedApi"]["Condition"] == "HasDomain"
     (server,) = resources["Api"]["Properties"]["Body"]["servers"]
     endpoint = server["x-amazon-apigateway-endpoint-configuration"]

@@ -5,16 +5,8 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 from typing import Any
-
-import yaml
-
-try:  # libyaml: a tenth of the time
-    from yaml import CSafeLoader as SafeLoader
-except ImportError:
-    from yaml import SafeLoader  # type: ignore[assignment]
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLE = "infra/examples/shop_template.yaml"
@@ -42,12 +34,6 @@ def run_tool(
         text=True,
         check=False,
     )
-
-
-@cache
-def document_of(path: Path) -> Any:
-    """The YAML in a file that nobody changes; nor may what is answered be changed."""
-    return yaml.load(path.read_text(encoding="utf-8"), SafeLoader)
 
 
 def texts(value: Any) -> Iterator[str]:

@@ -846,7 +846,7 @@ def test_an_authority_that_is_not_known_is_not_believed(
     serve: Serve, make_poster: MakePoster, authority: Authority
 ) -> None:
     server = serve(answering(OK), authority.serving(x509.DNSName("good.example")))
-    poster = make_poster(resolver=names_of("127.0.0.1"))
+    poster = make_poster(resolver=names_of("127.0.0.1"), context=None)  # its own, by default
     assert poster.post(server.url("good.example"), HEADERS, b"x").error == "tls"
 
 
