@@ -158,20 +158,11 @@ class Functions:
         with self._environments.serving(name):
             return invoke(function, handler, event, time.monotonic, chain)
 
-    @contextlib.contextmanager
-    def _reserve(self, name: str, *, wait: bool) -> Iterator[None]:
+    def _reserve(self, name: str, *, wait: bool) -> contextlib.AbstractContextManager[None]:
         """Be one of those that may run at once."""
         self.find(name)
         reserved = self._reserved.get(name)
-        if reserved is None:
-            yield
-            return
-        if not reserved.acquire(blocking=wait):
-            raise TooManyRequestsError(f"{name}: as many run as are reserved for it")
-        try:
-            yield
-        finally:
-            reserved.release()
+        return contextlib.nullcontext() if reserved is None else _taken(name, reserved, wait=wait)
 
     def _run_and_log(self, name: str, event: Any, chain: tuple[str, ...]) -> None:
         try:
@@ -180,3 +171,13 @@ class Functions:
             return
         except Exception:
             _log.exception("%s failed", name)
+
+
+@contextlib.contextmanager
+def _taken(name: str, reserved: threading.BoundedSemaphore, *, wait: bool) -> Iterator[None]:
+    if not reserved.acquire(blocking=wait):
+        raise TooManyRequestsError(f"{name}: as many run as are reserved for it")
+    try:
+        yield
+    finally:
+        reserved.release()

@@ -5,7 +5,7 @@ Source: https://docs.aws.amazon.com/lambda/latest/dg/invocation-eventfiltering.h
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from cirrusmq_local.cloud.cloudformation import TemplateError
@@ -13,7 +13,6 @@ from cirrusmq_local.cloud.cloudformation import TemplateError
 Predicate: TypeAlias = Callable[[Any], bool]
 
 _FIELDS = {"eventName", "dynamodb", "dynamodb.Keys", "dynamodb.NewImage"}
-_MISSING = object()
 
 
 def compile_patterns(patterns: Sequence[Mapping[str, Any]]) -> Predicate:
@@ -29,7 +28,7 @@ def compile_patterns(patterns: Sequence[Mapping[str, Any]]) -> Predicate:
         unknown = fields - _FIELDS
         if unknown:
             raise TemplateError(f"a filter of {sorted(unknown)} is not understood")
-    return _any([_object(pattern) for pattern in patterns])
+    return _any([_all(list(_leaves(pattern, ()))) for pattern in patterns])
 
 
 def _any(predicates: Sequence[Predicate]) -> Predicate:
@@ -46,26 +45,36 @@ def _any(predicates: Sequence[Predicate]) -> Predicate:
     return matches
 
 
-def _object(pattern: Mapping[str, Any]) -> Predicate:
-    members = [(name, _member(name, wanted)) for name, wanted in pattern.items()]
+def _all(leaves: Sequence[tuple[tuple[str, ...], Predicate]]) -> Predicate:
+    """Whether what lies at each path is as its predicate wants it; what is missing never is."""
 
-    def matches(value: Any) -> bool:
-        if not isinstance(value, Mapping):
-            return False
-        for name, predicate in members:  # noqa: SIM110
-            if not predicate(value.get(name, _MISSING)):
+    def matches(record: Any) -> bool:
+        for path, predicate in leaves:
+            held = record
+            try:
+                for name in path:
+                    held = held[name]
+            except (KeyError, TypeError):
+                return False
+            if not predicate(held):
                 return False
         return True
 
     return matches
 
 
-def _member(name: str, wanted: Any) -> Predicate:
-    if isinstance(wanted, Mapping):
-        return _object(wanted)
-    if not isinstance(wanted, list) or not wanted:
-        raise TemplateError(f"filter of {name}: a list of alternatives is needed, not {wanted!r}")
-    return _any([_alternative(name, each) for each in wanted])
+def _leaves(
+    pattern: Mapping[str, Any], above: tuple[str, ...]
+) -> Iterator[tuple[tuple[str, ...], Predicate]]:
+    """The paths of a pattern, each with what is wanted at its end."""
+    for name, wanted in pattern.items():
+        if isinstance(wanted, Mapping):
+            yield from _leaves(wanted, (*above, name))
+        elif isinstance(wanted, list) and wanted:
+            yield (*above, name), _any([_alternative(name, each) for each in wanted])
+        else:
+            text = f"filter of {name}: a list of alternatives is needed, not {wanted!r}"
+            raise TemplateError(text)
 
 
 def _alternative(name: str, wanted: Any) -> Predicate:

@@ -12,7 +12,7 @@ import msgspec
 
 from cirrusmq.runtime.clock import Clock
 from cirrusmq_local.cloud.clock import ClockStopped
-from cirrusmq_local.cloud.invocation import PAYLOAD_BYTES
+from cirrusmq_local.cloud.invocation import PAYLOAD_BYTES, MeasuredEvent
 from cirrusmq_local.cloud.patterns import compile_patterns
 from cirrusmq_local.cloud.template import StreamSource
 
@@ -204,7 +204,8 @@ class Pump:
     def _try(self, records: Sequence[LambdaRecord]) -> tuple[int, bool]:
         """How many of the records, from the first, the function is done with; whether it raised."""
         try:
-            answer = self._run(self.source.function, {"Records": list(records)})
+            event = MeasuredEvent(Records=list(records))
+            answer = self._run(self.source.function, event)
         except Exception:
             _log.exception("%s failed on %d records", self.source.function, len(records))
             return 0, True
@@ -286,10 +287,6 @@ class _Change(Mapping[str, Any]):
             case "NewImage":
                 return self._record.new_image
         raise KeyError(name)
-
-    def get(self, name: str, default: Any = None) -> Any:
-        # As Mapping has it, without an exception for what is not there.
-        return self[name] if name in ("Keys", "NewImage") else default
 
     def __iter__(self) -> Iterator[str]:
         return iter(("Keys", "NewImage"))

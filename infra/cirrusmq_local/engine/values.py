@@ -58,7 +58,10 @@ def admit(value: AttributeValue, depth: int = 0) -> tuple[AttributeValue, int]:
 
 def item_size(item: Item) -> int:
     """Bytes of an item that is canonical: what `admit_item` says of it."""
-    return sum(text_size(name) + _size(value) for name, value in item.items())
+    size = 0
+    for name, value in item.items():
+        size += _size(value) + (len(name) if name.isascii() else len(name.encode()))
+    return size
 
 
 def type_of(value: AttributeValue) -> str:
@@ -82,16 +85,18 @@ def _size(value: AttributeValue) -> int:
         case "N":
             return normalize_and_measure(content)[1]
         case "S":
-            return text_size(content)
+            return len(content) if content.isascii() else len(content.encode())
         case "B":
             return len(content)
         case "L":
             # Most lists are of numbers, and a call for each would cost more than they.
-            sizes = [
-                normalize_and_measure(element["N"])[1] if "N" in element else _size(element)
-                for element in content
-            ]
-            return CONTAINER_BYTES + ELEMENT_BYTES * len(sizes) + sum(sizes)
+            size = CONTAINER_BYTES + ELEMENT_BYTES * len(content)
+            for element in content:
+                if "N" in element:
+                    size += normalize_and_measure(element["N"])[1]
+                else:
+                    size += _size(element)
+            return size
         case "M":
             return CONTAINER_BYTES + ELEMENT_BYTES * len(content) + item_size(content)
         case "BOOL" | "NULL":

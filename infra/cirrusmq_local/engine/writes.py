@@ -117,5 +117,7 @@ def _expiry(table: Table, item: Item) -> int | None:
     value = item.get(table.spec.ttl_attribute) if table.spec.ttl_attribute else None
     if value is None or "N" not in value:
         return None
-    seconds = int(Decimal(value["N"]))
+    number = value["N"]
+    # A canonical number of digits alone is an integer.
+    seconds = int(number) if number.isdigit() else int(Decimal(number))
     return seconds if abs(seconds) <= _SQLITE_MAX else None
