@@ -90,13 +90,13 @@ class RunningGateway:
 
     @property
     def busy(self) -> bool:
-        """Whether a thread has a connection."""
+        """Whether a call is under way."""
         return self._server.busy
 
     @property
-    def lingering(self) -> int:
-        """How many threads wait for a client's next bytes."""
-        return self._server.lingering
+    def connected(self) -> int:
+        """How many clients are connected."""
+        return self._server.connected
 
     def stop(self) -> None:
         for end in self._ends:

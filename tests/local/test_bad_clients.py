@@ -163,6 +163,20 @@ def test_a_client_that_asks_before_it_sends_too_much_need_not_send_it(
     assert client.recv(65_536).startswith(b"HTTP/1.1 413")
 
 
+def test_a_client_that_takes_nothing_of_its_answer_holds_up_nobody(
+    serve: Any, echo: Any, connections: contextlib.ExitStack
+) -> None:
+    def tell_much(event: Any, context: Any) -> Any:
+        return {"statusCode": 200, "body": "x" * 6_000_000}
+
+    gateway = serve({SEND: echo, "GET /much": tell_much}, giving_way=[SEND, "GET /much"])
+    slow = connect(gateway.port, connections)
+    slow.sendall(b"GET /much HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")
+    assert slow.recv(5) == b"HTTP/"
+    assert gateway.client.post("/queues/a/messages", json={}, timeout=2).status_code == 200
+    assert read_all(slow).count(b"x" * 1_000) == 6_000
+
+
 def test_a_client_that_leaves_harms_nothing(
     serve: Any, echo: Any, connections: contextlib.ExitStack
 ) -> None:

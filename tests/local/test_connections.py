@@ -6,7 +6,7 @@ import contextlib
 import socket
 import struct
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -52,16 +52,15 @@ def test_requests_before_one_that_is_none_are_answered(serve: Any, connect: Any)
 
 
 def test_a_connection_goes_on_after_a_pause(serve: Any, connect: Any) -> None:
-    """Its thread has left it meanwhile."""
     gateway = serve({"$default": tell_path})
     client = connect(gateway.port)
     for _ in range(2):
         client.sendall(GET % b"a")
         assert read_answer_of(client) == b"/a"
-        wait_until_no_thread_is_at_work(gateway)
+        wait_until(lambda: not gateway.busy)
 
 
-def test_no_thread_waits_for_a_client_that_has_gone(serve: Any) -> None:
+def test_clients_that_have_gone_are_forgotten(serve: Any) -> None:
     gateway = serve({"$default": tell_path})
     for number in range(3):
         with socket.create_connection(("127.0.0.1", gateway.port)) as client:
@@ -69,8 +68,7 @@ def test_no_thread_waits_for_a_client_that_has_gone(serve: Any) -> None:
             assert read_answer_of(client) == b"/a"
             if number:  # it does not say goodbye
                 client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-    wait_until_no_thread_is_at_work(gateway)
-    assert gateway.lingering == 0
+    wait_until(lambda: gateway.connected == 0)
 
 
 def test_a_client_of_http_1_0_is_answered_and_left(serve: Any, connect: Any) -> None:
@@ -156,7 +154,7 @@ def read_answer_of(client: socket.socket) -> bytes:
     return body
 
 
-def wait_until_no_thread_is_at_work(gateway: Any) -> None:
+def wait_until(holds: Callable[[], bool]) -> None:
     pause = threading.Event()
-    while gateway.busy:
+    while not holds():
         pause.wait(0.01)

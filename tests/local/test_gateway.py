@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
 import socket
 import threading
@@ -10,6 +11,8 @@ from typing import Any
 import pytest
 
 from cirrusmq_local.cloud.clock import ScaledClock
+from cirrusmq_local.cloud.functions import CALL_THREADS
+from cirrusmq_local.stack.gateway import GIVING_WAY_BYTES
 
 SEND = "POST /queues/{queue}/messages"
 
@@ -162,7 +165,8 @@ def test_the_context_tells_the_time_left(serve: Any) -> None:
     assert request_id
 
 
-def test_a_stop_ends_the_calls_that_wait(serve: Any, clock: ScaledClock) -> None:
+@pytest.mark.parametrize("giving_way", [(), ("GET /a",)])
+def test_a_stop_ends_the_calls_that_wait(serve: Any, clock: ScaledClock, giving_way: Any) -> None:
     waits = threading.Event()
 
     def handler(event: Any, context: Any) -> Any:
@@ -170,7 +174,7 @@ def test_a_stop_ends_the_calls_that_wait(serve: Any, clock: ScaledClock) -> None
         clock.sleep(3_600)
         return {"statusCode": 200}
 
-    gateway = serve({"GET /a": handler})
+    gateway = serve({"GET /a": handler}, giving_way=giving_way)
     answers: list[int] = []
     caller = threading.Thread(target=lambda: answers.append(get_status(gateway.port, "/a")))
     caller.start()
@@ -178,6 +182,51 @@ def test_a_stop_ends_the_calls_that_wait(serve: Any, clock: ScaledClock) -> None
     gateway.stop()
     caller.join()
     assert answers == [503]
+
+
+def test_calls_that_give_way_are_not_bounded_by_threads(serve: Any, clock: ScaledClock) -> None:
+    calls = CALL_THREADS + 50
+    waiting: list[None] = []
+
+    def wait(event: Any, context: Any) -> Any:
+        waiting.append(None)
+        clock.sleep(3_600)
+
+    def show(event: Any, context: Any) -> Any:
+        return {"statusCode": 200, "body": str(len(waiting))}
+
+    gateway = serve({"GET /wait": wait, "GET /show": show}, giving_way=["GET /wait"])
+    with contextlib.ExitStack() as clients:
+        for _ in range(calls):
+            client = socket.create_connection(("127.0.0.1", gateway.port))
+            clients.enter_context(client).sendall(b"GET /wait HTTP/1.1\r\nhost: x\r\n\r\n")
+        pause = threading.Event()
+        while gateway.client.get("/show", timeout=5).text != str(calls):
+            pause.wait(0.01)
+        gateway.stop()
+
+
+@pytest.mark.parametrize(
+    ("size", "gives_way"), [(GIVING_WAY_BYTES, True), (GIVING_WAY_BYTES + 1, False)]
+)
+def test_a_large_request_has_a_thread_of_its_own(serve: Any, size: int, gives_way: bool) -> None:
+    def name(event: Any, context: Any) -> Any:
+        return {"statusCode": 200, "body": threading.current_thread().name}
+
+    client = serve({SEND: name}, giving_way=[SEND]).client
+    told = client.post("/queues/a/messages", content=b"a" * size).text
+    assert (told == "server") is gives_way
+
+
+def test_a_function_that_gives_way_fails_its_own_call_alone(
+    serve: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(event: Any, context: Any) -> Any:
+        raise ValueError("a fault")
+
+    client = serve({"GET /a": fail}, giving_way=["GET /a"]).client
+    assert [client.get("/a").status_code for _ in range(2)] == [500, 500]
+    assert "a fault" in caplog.text
 
 
 def get_status(port: int, path: str) -> int:

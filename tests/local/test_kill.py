@@ -73,6 +73,11 @@ class History:
                 if message["id"] in gone:
                     self.returned.append(message["id"])
 
+    def large(self) -> int:
+        """How many messages of the largest size were sent."""
+        with self._lock:
+            return sum(len(body) == LARGE_BYTES for body in self.sent.values())
+
     def note_deleted(self, ids: list[str]) -> None:
         with self._lock:
             self.deleted.update(ids)
@@ -184,7 +189,11 @@ def kill_under_load(start: Start, seed: int, *, large: bool = False) -> None:
     load = Load(stack, history, seed, large=large)
     load.start()
     ends = time.monotonic() + LOAD_SECONDS
-    while len(history.sent) < sent or len(history.deleted) < deleted:
+    while (
+        len(history.sent) < sent
+        or len(history.deleted) < deleted
+        or (large and not history.large())
+    ):
         assert stack.process.poll() is None, f"it ended by itself: {stack.errors()}"
         assert time.monotonic() < ends, (
             "too little was answered to try anything: "
@@ -199,10 +208,9 @@ def kill_under_load(start: Start, seed: int, *, large: bool = False) -> None:
     assert lost == set()
     assert history.returned == []
     assert {id_: history.received[id_] for id_ in history.sent} == history.sent
-    largest = sum(len(body) == LARGE_BYTES for body in history.sent.values())
-    assert bool(largest) is large
+    assert bool(history.large()) is large
     print(
-        f"seed {seed}: {len(history.sent)} messages sent, {largest} of 1 MB; none lost,"
+        f"seed {seed}: {len(history.sent)} messages sent, {history.large()} of 1 MB; none lost,"
         f" {len(history.deleted)} deleted, none came again"
     )
 

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from cirrusmq_local.engine.data_errors import DataError, naming
+from cirrusmq_local.hub import current
 
 KEEP_EVERY_SECONDS = 1.0
 KEPT_AHEAD_SECONDS = 3.0
@@ -96,7 +97,12 @@ class ScaledClock:
         if self._stands():
             # A caller that sleeps until a moment would call again at once, without end.
             real_seconds = max(real_seconds, STANDSTILL_PAUSE_SECONDS)
-        if self._stopped.wait(real_seconds):
+        hub = current()
+        if hub is None:
+            self._stopped.wait(real_seconds)
+        else:
+            hub.sleep(real_seconds, self._stopped.is_set)
+        if self.stopped:
             raise ClockStopped
 
     @property

@@ -6,6 +6,8 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from cirrusmq_local.hub import current
+
 
 class Entry:
     """A write that waits for its commit: a job, and later its result or its error."""
@@ -38,6 +40,7 @@ class CommitQueue:
         C         |-- waits ------------------------------------|-- answered
 
     There is no thread of its own, so a lone writer commits at once, without a change of threads.
+    Greenlets of one thread that wait in the same turn wait as one writer.
     """
 
     def __init__(self, commit: Callable[[Sequence[Entry]], None]) -> None:
@@ -50,14 +53,23 @@ class CommitQueue:
     def submit(self, job: Callable[[Any], Any]) -> Any:
         """Do the job in the next commit, and give its result once that is durable."""
         entry = Entry(job)
-        with self._mutex:
-            self._waiting.append(entry)
-            leads, self._led = not self._led, True
-        if not leads:
-            entry.wake.acquire()
-        if not entry.done:
-            self._lead()
+        hub = current()
+        if hub is None:
+            self._submit([entry])
+        else:
+            hub.gather(self._submit, entry)
         return entry.outcome()
+
+    def _submit(self, entries: Sequence[Entry]) -> None:
+        """They are in one commit: a leader takes all that wait."""
+        with self._mutex:
+            self._waiting += entries
+            leads, self._led = not self._led, True
+        first = entries[0]
+        if not leads:
+            first.wake.acquire()
+        if not first.done:
+            self._lead()
 
     def _lead(self) -> None:
         with self._mutex:

@@ -1,122 +1,103 @@
-"""The threads that answer requests, each a connection at a time."""
+"""What is done with a connection, in a greenlet of its own: requests are read and answered."""
 
 from __future__ import annotations
 
 import logging
-import threading
 import time
-from collections.abc import Callable
 
 from cirrusmq_local.cloud.events import Answer, Request
+from cirrusmq_local.hub import Hub, Task
 from cirrusmq_local.stack.connections import Connection
 from cirrusmq_local.stack.gateway import Call, Gateway
 from cirrusmq_local.stack.incoming import NotHttpError
 from cirrusmq_local.stack.outgoing import GO_AHEAD, encode_fault
 
-LINGERING = 64
-"""So many threads wait for a client's next bytes at most; the others leave at once."""
-
 _log = logging.getLogger(__name__)
 
 
 class Answering:
-    """Answers what comes on connections, which belong to one thread at a time.
+    """Answers what comes on connections. All of it is for the hub's thread.
 
-    A call is in `_open` until a thread has taken it out, and that one answers it: its own, or the
-    server's when its time is over.
+    A function that does not give way runs in a thread; when its time is over, its call is answered
+    without it. One that does ends in time by itself, as each call of the store looks at the time.
+
+        read ─ function ─ send ─ read ─ function ······························> (no answer)
+                                            └ late, or the stack stops ─ send
     """
 
-    def __init__(
-        self, gateway: Gateway, leave: Callable[[Connection], None], refusing: threading.Event
-    ) -> None:
-        """`leave` is given connections on which nothing comes now; none while `refusing`."""
+    def __init__(self, gateway: Gateway, hub: Hub) -> None:
         self._gateway = gateway
-        self._leave = leave
-        self._refusing = refusing
-        self._open: dict[str, tuple[Call, Connection]] = {}
-        self._answering_for_others = threading.Lock()
-        self._served: set[Connection] = set()
-        self._lingering: set[Connection] = set()
+        self._hub = hub
+        self._connections: set[Connection] = set()
+        self._working = 0
+        self._aside: set[Task[Answer]] = set()
+        self._refusing = self._stopping = False
 
     @property
-    def lingering(self) -> int:
-        """How many threads wait for a client's next bytes."""
-        return len(self._lingering)
+    def connected(self) -> int:
+        """How many clients are connected."""
+        return len(self._connections)
 
     @property
     def busy(self) -> bool:
-        """Whether a thread has a connection."""
-        return bool(self._served)
+        """Whether a call is under way."""
+        return self._working > 0
 
-    def go_on(self, connection: Connection) -> None:
-        """Something came: have a thread read and answer it."""
-        self._start(connection, self._serve)
+    def begin(self, connection: Connection) -> None:
+        """Answer a client until the connection ends."""
+        self._connections.add(connection)
+        self._hub.start(lambda: self._serve(connection))
 
-    def give_up(self, connection: Connection) -> None:
-        """Nothing came in time: have a thread end it."""
-        self._start(connection, self._end)
-
-    def answer_late(self, now: float) -> None:
-        """Answer the calls whose time is over, by the monotonic clock."""
-        for call, connection in self._open.copy().values():
-            if call.ends < now:
-                self._answer_for(call, connection, self._gateway.late)
+    def refuse(self) -> None:
+        """Let clients go that ask nothing now, and others when they are answered."""
+        self._refusing = True
+        for connection in self._connections:
+            connection.leave_if_idle()
 
     def stop(self) -> None:
-        """Answer the open calls that the service is stopping, and end all connections."""
-        for call, connection in self._open.copy().values():
-            self._answer_for(call, connection, self._gateway.stopping)
-        for connection in self._served.copy():
+        """Answer the calls under way that the service is stopping."""
+        self._stopping = True
+        for task in self._aside:
+            task.give_up()
+
+    def end(self) -> None:
+        """Break off all connections."""
+        for connection in self._connections:
             connection.end()
 
-    def _start(self, connection: Connection, work: Callable[[Connection], bool]) -> None:
-        """Do a work with a connection in a thread; it answers whether the connection goes on."""
-
-        def run() -> None:
-            goes_on = False
-            try:
-                goes_on = work(connection)
-            except OSError:
-                pass  # the client has gone
-            except Exception:
-                _log.exception("a request was not answered")
-            if not goes_on:
-                connection.close()
-            self._served.discard(connection)
-            if goes_on:
-                self._leave(connection)
-
-        self._served.add(connection)
-        self._gateway.functions.start(run)
-
-    def _serve(self, connection: Connection) -> bool:
-        """Answer until nothing more comes."""
-        incoming = connection.incoming
-        while True:
-            data = self._receive(connection)
-            if data is None:
-                return incoming.begun or not self._refusing.is_set()
-            if not data:
-                return False
-            try:
-                incoming.feed(data)
-            except NotHttpError as fault:
-                if self._answer_whole(connection):
-                    connection.send(encode_fault(str(fault)))
-                return False
-            if not self._answer_whole(connection):
-                return False
-            if incoming.begun and incoming.deadline < time.monotonic():
-                return self._end(connection)
-
-    def _receive(self, connection: Connection) -> bytes | None:
-        if self.lingering >= LINGERING:
-            return connection.receive(wait=False)
-        self._lingering.add(connection)
+    def _serve(self, connection: Connection) -> None:
         try:
-            return connection.receive(wait=True)
+            while self._answer_next(connection):
+                pass
+        except OSError:
+            pass  # the client has gone
+        except Exception:
+            _log.exception("a request was not answered")
         finally:
-            self._lingering.discard(connection)
+            self._connections.discard(connection)
+            connection.close()
+
+    def _answer_next(self, connection: Connection) -> bool:
+        """Answer what comes next; whether the connection goes on."""
+        incoming = connection.incoming
+        if self._refusing and not incoming.begun:
+            return False
+        data = connection.receive()
+        if data is None:
+            return self._end(connection)
+        if not data:
+            return False
+        try:
+            incoming.feed(data)
+        except NotHttpError as fault:
+            if self._answer_whole(connection):
+                connection.send(encode_fault(str(fault)))
+            return False
+        if not self._answer_whole(connection):
+            return False
+        if incoming.begun and incoming.deadline < time.monotonic():
+            return self._end(connection)
+        return True
 
     def _answer_whole(self, connection: Connection) -> bool:
         """Answer the requests that have come; whether the connection goes on."""
@@ -134,33 +115,33 @@ class Answering:
         return True
 
     def _answer(self, connection: Connection, request: Request, *, last: bool) -> bool:
-        gateway = self._gateway
-        call = gateway.open(request)
-        self._open[call.id] = call, connection
-        answer = gateway.run(call)
-        if self._open.pop(call.id, None) is None:
-            # Another thread answers it; the connection is not closed under it.
-            with self._answering_for_others:
-                return False
-        closing = (last and not connection.incoming.keeps_alive) or self._refusing.is_set()
+        call = self._gateway.open(request)
+        self._working += 1
+        try:
+            answer = self._gateway.run(call) if call.gives_way else self._run_aside(call)
+        finally:
+            self._working -= 1
+        in_time = answer is not None
+        if answer is None:
+            instead = self._gateway.stopping if self._stopping else self._gateway.late
+            answer = instead(call)
+        ends = last and not connection.incoming.keeps_alive
+        closing = ends or not in_time or self._refusing
         connection.note_answered()
         try:
-            connection.send(gateway.encode(call, answer, closing=closing))
+            connection.send(self._gateway.encode(call, answer, closing=closing))
         finally:
-            gateway.note(call, answer)
+            self._gateway.note(call, answer)
         return not closing
 
-    def _answer_for(
-        self, call: Call, connection: Connection, make: Callable[[Call], Answer]
-    ) -> None:
-        """Answer a call whose own thread is still at work, and end its connection."""
-        with self._answering_for_others:
-            if self._open.pop(call.id, None) is None:
-                return
-            answer = make(call)
-            connection.send_at_once(self._gateway.encode(call, answer, closing=True))
-            connection.end()
-        self._gateway.note(call, answer)
+    def _run_aside(self, call: Call) -> Answer | None:
+        """The function's answer; None where it takes too long."""
+        task = self._hub.start_aside(lambda: self._gateway.run(call))
+        self._aside.add(task)
+        try:
+            return task.outcome() if task.wait(call.ends) else None
+        finally:
+            self._aside.discard(task)
 
     def _end(self, connection: Connection) -> bool:
         """Its time is over."""

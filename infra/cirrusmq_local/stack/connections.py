@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import socket
-import struct
 import time
 
+from cirrusmq_local.hub import READ, WRITE, Channel, Hub
 from cirrusmq_local.stack.incoming import Incoming
 
 RECEIVED_BYTES = 64 * 1_024
-LINGER_SECONDS = 0.1
-"""So long a thread waits for a client's next bytes before it leaves the connection."""
 SEND_SECONDS = 30.0
 """A client that takes no byte of its answer for so long is left."""
 KEEP_ALIVE_SECONDS = 65.0
@@ -19,56 +17,64 @@ KEEP_ALIVE_SECONDS = 65.0
 
 
 class Connection:
-    """A socket that blocks, each time for a short while at most."""
+    """A client's socket, for one greenlet."""
 
     def __init__(
-        self, client: socket.socket, source: str, head_seconds: float, body_seconds: float
+        self,
+        hub: Hub,
+        client: socket.socket,
+        source: str,
+        head_seconds: float,
+        body_seconds: float,
     ) -> None:
         """`source`: the client's address."""
-        client.setblocking(True)
-        # Of the socket itself: a timeout of Python's takes a system call more each time.
-        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, _timeval(LINGER_SECONDS))
-        client.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, _timeval(SEND_SECONDS))
-        self.socket = client
+        self._hub = hub
+        self._channel = Channel(client)
+        self._socket = client
         self.incoming = Incoming(source, head_seconds, body_seconds)
         self._idle_until: float | None = None
 
-    def receive(self, *, wait: bool) -> bytes | None:
-        """What has come; None where nothing has, empty where the client has ended its side."""
-        try:
-            return self.socket.recv(RECEIVED_BYTES, 0 if wait else socket.MSG_DONTWAIT)
-        except BlockingIOError:
-            return None
+    def receive(self) -> bytes | None:
+        """What comes next, empty where the client has ended its side; None if it took too long."""
+        while self._hub.wait_for(self._channel, READ, self._deadline):
+            with contextlib.suppress(BlockingIOError):
+                return self._socket.recv(RECEIVED_BYTES)
+        return None
 
     def send(self, data: bytes) -> None:
         """Send all of it, or raise OSError."""
-        self.socket.sendall(data)
-
-    def send_at_once(self, data: bytes) -> None:
-        """Send a short text, or as much of it as the client takes now."""
-        with contextlib.suppress(OSError):
-            self.socket.send(data, socket.MSG_DONTWAIT)
+        rest = memoryview(data)
+        while True:
+            with contextlib.suppress(BlockingIOError):
+                rest = rest[self._socket.send(rest) :]
+            if not rest:
+                return
+            if not self._hub.wait_for(self._channel, WRITE, time.monotonic() + SEND_SECONDS):
+                raise TimeoutError("the client takes nothing of its answer")
 
     def note_answered(self) -> None:
         """The client may take its time now until its next request."""
         self._idle_until = time.monotonic() + KEEP_ALIVE_SECONDS
 
+    def leave_if_idle(self) -> None:
+        """Wait no longer for a request that has not begun."""
+        if not self.incoming.begun:
+            self._hub.leave(self._channel)
+
+    def end(self) -> None:
+        """Break it off; its greenlet goes on."""
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
+        self._hub.leave(self._channel)
+
+    def close(self) -> None:
+        """Close it; its greenlet may not use it any more."""
+        self._hub.forget(self._channel)
+        self._socket.close()
+
     @property
-    def deadline(self) -> float:
+    def _deadline(self) -> float:
         """When it is left, if nothing more comes, by the monotonic clock."""
         if self.incoming.begun or self._idle_until is None:
             return self.incoming.deadline
         return self._idle_until
-
-    def end(self) -> None:
-        """Break it off; a thread that waits for it goes on."""
-        with contextlib.suppress(OSError):
-            self.socket.shutdown(socket.SHUT_RDWR)
-
-    def close(self) -> None:
-        """Close it; no thread may use it any more."""
-        self.socket.close()
-
-
-def _timeval(seconds: float) -> bytes:
-    return struct.pack("ll", int(seconds), int(seconds % 1 * 1_000_000))

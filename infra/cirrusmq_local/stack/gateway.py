@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -30,6 +30,8 @@ from cirrusmq_local.stack.outgoing import encode_answer
 # The API's own limits, in real time.
 CALL_SECONDS = 30.0
 BODY_SECONDS = 30.0
+GIVING_WAY_BYTES = 64 * 1_024
+"""A longer request is worked on in a thread of its own, whatever its function does."""
 URLS = "/local/urls"
 """Below it is the URL of each function that has one: a cloud has a host for each."""
 
@@ -59,6 +61,8 @@ class Call:
     event: Mapping[str, Any]
     direct: bool = False
     """Whether the function is called at its own URL."""
+    gives_way: bool = False
+    """Whether it gives way to other calls while it waits, and needs no thread of its own."""
 
 
 class Gateway:
@@ -81,17 +85,20 @@ class Gateway:
         body_seconds: float = BODY_SECONDS,
         trouble: Callable[[], str | None] = lambda: None,
         urls: Mapping[str, str] | None = None,
+        giving_way: Collection[str] = (),
         note_call: Callable[[str, int, float], None] = lambda function, status, seconds: None,
     ) -> None:
         """`trouble` answers the reason for which calls fail now; None where none is known.
 
-        `urls`: the functions that have a URL of their own, by their names in it. `note_call` is
-        told of each answer: the function's folder (empty: none was called), status and seconds.
+        `urls`: the functions that have a URL of their own, by their names in it. `giving_way`:
+        those that wait for the store and the clock alone. `note_call` is told of each answer: the
+        function's folder (empty: none was called), status and seconds.
         """
         self.body_seconds = body_seconds
         """The time that a body has to arrive."""
         self._note_call = note_call
         self._urls = {f"{URLS}/{name}": function for name, function in (urls or {}).items()}
+        self._giving_way = frozenset(giving_way)
         self._trouble = trouble
         self._router = router
         self._functions = functions
@@ -113,6 +120,8 @@ class Gateway:
             call.function, call.event, call.direct = found
             function = self._functions.find(call.function)
             call.role = function.folder.name
+            small = len(request.body) <= GIVING_WAY_BYTES
+            call.gives_way = small and call.function in self._giving_way
             call.ends = call.began + min(self._call_seconds, function.timeout_seconds)
         return call
 

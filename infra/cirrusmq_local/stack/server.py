@@ -1,22 +1,13 @@
-"""The HTTP server under the gateway: a thread that watches connections, and threads that answer.
-
-A request is read, answered by its function and sent in one thread, which then waits a moment for
-the same client's next request: a change of threads costs as much as the reading of a request.
-
-    watcher     ──readable──> thread: read ─ function ─ send ─ linger ─ read ─ function ─ send …
-       ^                                                          └─ nothing more ─┐
-       └────────────────────────────────────────────────────────────────────── watched again
-"""
+"""The HTTP server under the gateway: one thread, in which each connection has a greenlet."""
 
 from __future__ import annotations
 
-import selectors
 import socket
 import threading
 import time
-from collections import deque
 from typing import Any
 
+from cirrusmq_local.hub import CHECK_SECONDS, READ, Channel, Hub
 from cirrusmq_local.stack.answering import Answering
 from cirrusmq_local.stack.connections import Connection
 from cirrusmq_local.stack.gateway import Gateway
@@ -24,8 +15,6 @@ from cirrusmq_local.stack.gateway import Gateway
 HEADER_SECONDS = 30.0
 STOP_SECONDS = 3.0
 BACKLOG = 2_048
-CHECK_SECONDS = 0.25
-"""So often it is looked whose time is over."""
 
 
 class AddressError(Exception):
@@ -33,7 +22,12 @@ class AddressError(Exception):
 
 
 class Server:
-    """Answers on a port from `start` until `stop`."""
+    """Answers on a port from `start` until `stop`.
+
+    ::
+
+        answers ──refuse──> takes no connections ──calls have ended, or 3 s──> closed
+    """
 
     def __init__(self, gateway: Gateway, host: str, port: int) -> None:
         """Take the port; AddressError."""
@@ -41,26 +35,21 @@ class Server:
         self._socket = _listen(host, port)
         self.host = host
         self.port: int = self._socket.getsockname()[1]
-        self._selector = selectors.DefaultSelector()
-        self._woken, self._waker = socket.socketpair()
-        for each in (self._woken, self._waker, self._socket):
-            each.setblocking(False)
-        self._returned: deque[Connection] = deque()
-        """Connections that are to be watched again."""
+        self._hub = Hub(gateway.functions.start)
+        self._answering = Answering(gateway, self._hub)
         self._refusing = threading.Event()
-        self._answering = Answering(gateway, self._watch_again, self._refusing)
         # A thread of its own, so that signals stay with the stack's main thread.
         self._thread = threading.Thread(target=self._run, name="server", daemon=True)
 
     @property
     def busy(self) -> bool:
-        """Whether a thread has a connection."""
+        """Whether a call is under way."""
         return self._answering.busy
 
     @property
-    def lingering(self) -> int:
-        """How many threads wait for a client's next bytes."""
-        return self._answering.lingering
+    def connected(self) -> int:
+        """How many clients are connected."""
+        return self._answering.connected
 
     def start(self) -> None:
         """Begin to answer: the port listens already."""
@@ -69,90 +58,45 @@ class Server:
     def refuse(self) -> None:
         """Take no new connections any more."""
         self._refusing.set()
-        self._wake()
+        self._hub.post(lambda: None)
 
     def stop(self) -> None:
         """Let open calls end for a moment, then close."""
         self.refuse()
         if self._thread.ident is not None:
             self._thread.join()
-        for each in (self._selector, self._socket, self._woken, self._waker):
-            each.close()
-
-    def _watch_again(self, connection: Connection) -> None:
-        self._returned.append(connection)
-        self._wake()
-
-    def _wake(self) -> None:
-        try:
-            self._waker.send(b"\0")
-        except OSError:  # it is awake, or has ended
-            return
+        self._socket.close()
+        self._hub.close()
 
     def _run(self) -> None:
-        self._selector.register(self._woken, selectors.EVENT_READ)
-        self._selector.register(self._socket, selectors.EVENT_READ)
-        checked = time.monotonic()
+        listening = Channel(self._socket)
+        self._hub.start(lambda: self._accept(listening))
         while not self._refusing.is_set():
-            self._step()
-            if time.monotonic() - checked >= CHECK_SECONDS:
-                checked = time.monotonic()
-                self._check(checked)
-        self._selector.unregister(self._socket)
-        self._socket.close()
+            self._hub.turn(CHECK_SECONDS)
+        self._hub.leave(listening)
         until = time.monotonic() + STOP_SECONDS
-        while time.monotonic() < until:
-            self._leave_idle()
-            if not self._answering.busy:
-                break
-            self._step()
-            self._check(time.monotonic())
+        self._answering.refuse()
+        while self._answering.busy and time.monotonic() < until:
+            # The clock may have stopped meanwhile, on which calls sleep.
+            self._hub.wake_sleepers()
+            self._hub.turn(CHECK_SECONDS)
         self._answering.stop()
-        for connection in (*self._watched(), *self._returned):
-            connection.close()
+        self._hub.turn(0)
+        self._answering.end()
+        self._hub.turn(0)
 
-    def _step(self) -> None:
-        """Wait until something happens, and have it done."""
-        for key, _ in self._selector.select(CHECK_SECONDS):
-            if key.data is not None:
-                self._selector.unregister(key.fileobj)
-                self._answering.go_on(key.data)
-            elif key.fileobj is self._woken:
-                self._woken.recv(4_096)
-            else:
-                self._accept()
-        while self._returned:
-            connection = self._returned.popleft()
-            self._selector.register(connection.socket, selectors.EVENT_READ, connection)
-
-    def _accept(self) -> None:
-        try:
-            client, address = self._socket.accept()
-        except BlockingIOError:
-            return
-        except OSError:  # no descriptor is left, or the client has gone
-            time.sleep(CHECK_SECONDS)
-            return
+    def _accept(self, listening: Channel) -> None:
         seconds = HEADER_SECONDS, self._gateway.body_seconds
-        connection = Connection(client, address[0], *seconds)
-        self._selector.register(client, selectors.EVENT_READ, connection)
-
-    def _check(self, now: float) -> None:
-        """Part with those whose time is over."""
-        for connection in self._watched():
-            if connection.deadline < now:
-                self._selector.unregister(connection.socket)
-                self._answering.give_up(connection)
-        self._answering.answer_late(now)
-
-    def _leave_idle(self) -> None:
-        for connection in self._watched():
-            if not connection.incoming.begun:
-                self._selector.unregister(connection.socket)
-                connection.close()
-
-    def _watched(self) -> list[Connection]:
-        return [key.data for key in self._selector.get_map().values() if key.data is not None]
+        while self._hub.wait_for(listening, READ, float("inf")):
+            try:
+                client, address = self._socket.accept()
+                self._answering.begin(Connection(self._hub, client, address[0], *seconds))
+            except BlockingIOError:
+                continue
+            except OSError:  # no descriptor is left, or the client has gone
+                self._hub.sleep(CHECK_SECONDS, self._refusing.is_set)
+        self._hub.forget(listening)
+        self._socket.close()
 
 
 def _listen(host: str, port: int) -> socket.socket:

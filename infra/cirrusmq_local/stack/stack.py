@@ -34,6 +34,7 @@ from cirrusmq_local.cloud.functions import Functions, split_name
 from cirrusmq_local.cloud.guard import GuardedBucket, GuardedEngine
 from cirrusmq_local.cloud.invocation import Handler
 from cirrusmq_local.cloud.own_functions import arns, as_function
+from cirrusmq_local.cloud.parallel import AsideBucket, Together
 from cirrusmq_local.cloud.pump import LambdaRecord, Pump
 from cirrusmq_local.cloud.randomness import DrawnAhead
 from cirrusmq_local.cloud.routing import Router
@@ -73,6 +74,8 @@ from cirrusmq_local.stack.upkeep import UPKEEP_SECONDS, Upkeep
 
 TOLD_AHEAD_MS = 2_000
 """A client's `attempt` of its own clock is refused where the stack's time is further ahead."""
+GIVING_WAY = {"send", "receive", "delete", "publish"}
+"""Functions that wait for the store and the clock alone, by their folders."""
 _log = logging.getLogger(__name__)
 
 
@@ -267,12 +270,16 @@ class Stack:
             lambda: executions,
             self._unprocessed,
             self._secret.read,
-            GuardedBucket(bucket, bodies_bucket(self._template)),
+            AsideBucket(GuardedBucket(bucket, bodies_bucket(self._template))),
             sealing,
         )
         client = EngineClient(GuardedEngine(engine))
         bootstrap.configure(
-            clock=self._clock, session=session, client=client, randomness=DrawnAhead()
+            clock=self._clock,
+            session=session,
+            client=client,
+            randomness=DrawnAhead(),
+            in_parallel=Together(),
         )
         environments: Environments = SharedEnvironment()
         if self._layout == "cloud":
@@ -351,6 +358,9 @@ class Stack:
             *(router, functions, self._clock, problem),
             trouble=lambda: self._trouble.reason,
             urls=self._urls(),
+            giving_way=[
+                each.name for each in self._template.functions if each.folder.name in GIVING_WAY
+            ],
             note_call=self._metrics.note_call,
         )
         server = Server(gateway, self._host, self._port)

@@ -44,20 +44,28 @@ class _Wiring:
     session: botocore.session.Session | None = None
     client: Any = None
     randomness: random.Random | None = None
+    in_parallel: Any = None
 
 
 _serving: ContextVar[Core | None] = ContextVar("serving", default=None)
 
 
 def configure(
-    *, clock: Clock, session: botocore.session.Session, client: Any, randomness: random.Random
+    *,
+    clock: Clock,
+    session: botocore.session.Session,
+    client: Any,
+    randomness: random.Random,
+    in_parallel: Any,
 ) -> None:
-    """Use another clock, botocore session, client of DynamoDB and randomness.
+    """Use another clock, botocore session, client of DynamoDB, randomness and way to call side by
+    side.
 
     Before the first call of `service`. The randomness makes names that nobody may guess.
     """
     _Wiring.clock, _Wiring.session = clock, session
     _Wiring.client, _Wiring.randomness = client, randomness
+    _Wiring.in_parallel = in_parallel
     _wire.cache_clear()
     dynamodb.cache_clear()
     _secret_document.cache_clear()
@@ -139,7 +147,7 @@ def wire() -> Core:
         bodies=Bucket(lambda: make_s3(aws), os.environ.get("BODIES_BUCKET", ""), clock.sleep),
         sealing=KeySealing(aws),
         settings=settings,
-        in_parallel=InParallel(),
+        in_parallel=_Wiring.in_parallel or InParallel(),
         in_own_pool=in_own_pool,
         window=Window,
     )
