@@ -19,7 +19,7 @@ from ..rivals import NotInstalled, Service, all_services
 
 CLIENTS = 4
 SECONDS = 1.5
-ROUNDS = 3
+ROUNDS = 5
 BODY_BYTES = 1_024
 EMPTY_LOOKS = 3
 """A client that found nothing so many times takes the queue for empty."""
