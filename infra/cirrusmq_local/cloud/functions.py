@@ -24,7 +24,7 @@ from cirrusmq_local.cloud.invocation import (
 )
 from cirrusmq_local.cloud.template import Function
 
-# Every long poll holds a thread, and every function that is invoked asynchronously another.
+# A call that does not give way holds a thread, and each that is invoked asynchronously another.
 CALL_THREADS = 512
 EVENT_THREADS = 128
 
