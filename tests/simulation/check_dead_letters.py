@@ -2,6 +2,7 @@
 
 receive: claims m1 ── m2 is throttled ──> answers m1           m1 was received once
 receive: claims m1 ── m2 is throttled ──> 503                  m1 counts, but no client has it
+receive: claims m1 ── m2 is throttled ── its time is over      nobody could be told of m1
 """
 
 from __future__ import annotations
@@ -52,6 +53,8 @@ def _may_have_lost(call: Call) -> bool:
     A refused write does not excuse it, nor bodies that cannot be read: a message that cannot be
     answered is given back. Where the give-back is refused too, nothing can be done.
     """
+    if call.outcome == "crashed":
+        return True  # it was ended, which needs no fault of its own: the clock may have jumped
     kinds = [fault.partition(": ") for fault in call.faults]
     if any(fault not in _SURVIVABLE for _, _, fault in kinds):
         return True  # a claim whose answer was lost, though the receive answered the others
