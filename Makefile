@@ -63,7 +63,7 @@ $(call make_venv,$(1),--without-pip)
 @touch $@
 endef
 
-.PHONY: help install up test lint hooks types pytest pytest-spark pytest-others pytest-alone pytest-long pytest-cloud compiled tools check-long
+.PHONY: help install up test lint hooks types pytest pytest-spark pytest-others pytest-alone pytest-client pytest-long pytest-cloud compiled tools check-long
 .PHONY: mutants template job-zip wheels openapi site bench report clean
 
 help: ## this list
@@ -170,14 +170,20 @@ pytest-spark:
 		|| { cat build/pytest-spark.txt; exit 1; }
 	@tail -n 1 build/pytest-spark.txt
 
-pytest-others: pytest-alone
+pytest-others: pytest-client
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal \
-		-m "not long and not alone" --ignore tests/spark
+		-m "not long and not alone" --ignore tests/spark --ignore tests/client
 
 # They wait for nine tenths of their time: of three at a time, one seldom wants a core, and of the
 # two one at most is taken by the reports' tests.
 pytest-alone:
 	@$(BIN)/python -m pytest -n 3 --dist worksteal -m "alone and not long" tests/client tests/local
+
+# The clients' tests wait for four fifths of theirs, so that more run at a time.
+CLIENT_TESTS := -n 6 --dist worksteal -m "not long and not alone" tests/client
+
+pytest-client: pytest-alone
+	@$(BIN)/python -m pytest $(CLIENT_TESTS)
 
 # The mutants take one core, and as long as the tests beside them.
 check-long: install tools $(CHECKOV_VENV)/.installed $(MUTANTS_VENV)/.installed ## thousands of seeds, millions of rows, planted faults
@@ -191,8 +197,7 @@ pytest-long:
 
 # The clients once more, on functions with caches of their own: most of it waits for changes to hold.
 pytest-cloud:
-	@STACK_ENVIRONMENTS=cloud $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal \
-		-m "not long and not alone" tests/client
+	@STACK_ENVIRONMENTS=cloud $(BIN)/python -m pytest $(CLIENT_TESTS)
 
 mutants: $(MUTANTS_VENV)/.installed ## faults planted in the pure modules: the tests must notice 96 %
 	@rm -rf build/mutants
