@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import pickle
 import signal
 from collections.abc import Generator, Iterator
 from functools import cache
@@ -17,12 +18,18 @@ from tests.stack import Stack, Start
 
 
 class ReadOnce(JSONFileLoader):  # type: ignore[misc]
-    """Parses each of botocore's files once in a process: every session would parse them anew."""
+    """Parses each of botocore's files once in a process: every session would parse them anew.
 
-    _load = staticmethod(cache(JSONFileLoader().load_file))
+    Each reader gets an object of its own, for some write into it: moto its own errors of a service.
+    """
+
+    @staticmethod
+    @cache
+    def _parsed(file_path: str) -> bytes:
+        return pickle.dumps(JSONFileLoader().load_file(file_path), pickle.HIGHEST_PROTOCOL)
 
     def load_file(self, file_path: str) -> Any:
-        return self._load(file_path)
+        return pickle.loads(self._parsed(file_path))
 
 
 def pytest_configure() -> None:
