@@ -26,8 +26,9 @@ _EVENT_BYTES = 100
 """Of an event beside its records."""
 # A stop or a flush is noticed within this time.
 WAKE_SECONDS = 0.25
-# With many records that the function does not want, reading each alone would cost more than they.
-UNWANTED_PAUSE_SECONDS = 0.01
+# With many records that the function does not want, reading each alone would cost more than they:
+# a first pause, which doubles while there are no others, and the longest one.
+UNWANTED_PAUSE_SECONDS = (0.01, 0.04)
 # Skipping unwanted records changes nothing, so the position is then saved now and then only.
 SAVE_EVERY_SECONDS = 5.0
 RETRY_SECONDS = (0.1, 30.0)
@@ -91,6 +92,7 @@ class Pump:
         self._reader = f"{source.table}:{source.function}"
         self._position = self.saved = stream.load_position(self._reader) or 0
         self._saved_at = time.monotonic()
+        self._pause_seconds = UNWANTED_PAUSE_SECONDS[0]
         self._flush = threading.Event()
         self._flushed = threading.Condition()
         self._flushes_done = 0
@@ -168,11 +170,14 @@ class Pump:
                 continue
             if batch and not waited_until:
                 waited_until = time.monotonic() + self.source.window_seconds / self._clock.scale
+            if batch or read_to == self._position:
+                self._pause_seconds = UNWANTED_PAUSE_SECONDS[0]
             left = waited_until - time.monotonic()
             if self._flush.is_set() or self._clock.stopped or (batch and left <= 0):
                 return batch, read_to, True
             if not batch and read_to > self._position:
-                time.sleep(UNWANTED_PAUSE_SECONDS)
+                time.sleep(self._pause_seconds)
+                self._pause_seconds = min(2 * self._pause_seconds, UNWANTED_PAUSE_SECONDS[1])
                 return batch, read_to, True
             self._wait(read_to, left if batch else WAKE_SECONDS)
             if not batch:
