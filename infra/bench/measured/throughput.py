@@ -2,7 +2,8 @@
 
 For each service, in each round, four client processes send for a while, one message a call, and
 then receive and delete what they sent, one message a call; then both again in the service's largest
-batches up to 16. Only one service works at a time, but all of them run.
+batches up to 16. Only one service works at a time, but all of them run. A machine is not as fast in
+each round: a second table has the ratios within the rounds.
 """
 
 from __future__ import annotations
@@ -16,10 +17,11 @@ from typing import Any
 
 from ..drawing.tables import middle, show
 from ..rivals import NotInstalled, Service, all_services
+from ..rivals.ours import SERVICE as OURS
 
 CLIENTS = 4
 SECONDS = 1.5
-ROUNDS = 5
+ROUNDS = 9
 BODY_BYTES = 1_024
 EMPTY_LOOKS = 3
 """A client that found nothing so many times takes the queue for empty."""
@@ -48,6 +50,15 @@ def run() -> None:
         f"{CLIENTS} clients, {BODY_BYTES:,} bytes a message, median of {ROUNDS} rounds in turn",
         heads,
         rows,
+    )
+    others = [service for service in services if service.name != OURS.name]
+    show(
+        "Ours to each other service within a round: the median, and the rounds that had ours ahead",
+        ["", *(each.name for each in others)],
+        [
+            [_phase(*phase), *(_beside(rates, phase, service) for service in others)]
+            for phase in PHASES
+        ],
     )
     print("\nBatches: ours and SKIP LOCKED 16, procrastinate defers 16 and fetches one by one;")
     print("beanstalkd has none. Only ours speaks HTTP. All answer a send when it is on disk.")
@@ -106,6 +117,17 @@ def _client(
 
 def _phase(phase: str, batch: int) -> str:
     return f"{phase}, {'singles' if batch == 1 else 'batches'}"
+
+
+def _beside(
+    rates: dict[tuple[str, str, int], list[float]], phase: tuple[str, int], service: Service
+) -> str:
+    theirs = rates.get((service.name, *phase))
+    if not theirs:
+        return "none"
+    ratios = [mine / other for mine, other in zip(rates[OURS.name, *phase], theirs, strict=True)]
+    ahead = sum(ratio > 1 for ratio in ratios)
+    return f"{middle(ratios):.2f} ({ahead} of {len(ratios)})"
 
 
 def _cells(
