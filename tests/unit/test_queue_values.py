@@ -184,6 +184,11 @@ def test_a_send_that_is_repeated_after_the_partitions_grew_looks_where_it_lay() 
         assert again.partition_of(sent) == zlib.crc32(sent.encode()) % partitions
 
 
+def test_a_queue_that_never_grew_has_one_number_of_partitions() -> None:
+    sent = send_id(NOW_MS)
+    assert changed({"partitions": 7}).partition_of(sent) == zlib.crc32(sent.encode()) % 7
+
+
 def test_earlier_delays_are_known_for_the_sends_that_found_them() -> None:
     after = changed({"delay_seconds": 5}, delay_seconds=7)
     assert after.earlier_delays_of(NOW_MS + IN_FORCE_MS - 1) == {5}
