@@ -168,7 +168,7 @@ pytest-spark:
 	@mkdir -p build
 	@$(BIN)/python -m pytest -m "not long" tests/spark > build/pytest-spark.txt 2>&1 \
 		|| { cat build/pytest-spark.txt; exit 1; }
-	@tail -n 1 build/pytest-spark.txt
+	@grep ' passed' build/pytest-spark.txt
 
 pytest-others: pytest-client
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal \
