@@ -114,11 +114,8 @@ def _read(record: StreamRecord, resource_of: Callable[[str], Resource]) -> _Reco
 
 def _together(found: Iterable[Event]) -> list[Event]:
     """Events of one source and kind as one: a record has one of each of its messages."""
-    listed = list(found)
-    if len(listed) < 2:
-        return listed
     sums: dict[tuple[str, Kind], Usage] = {}
-    for event in listed:
+    for event in found:
         what = event.source_id, event.kind
         sums[what] = sums.get(what, Usage()).plus(event)
     return [Event(*what, *usage) for what, usage in sums.items()]
