@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from cirrusmq_local.cloud import pump as pump_module
 from cirrusmq_local.cloud.clock import ClockStopped, ScaledClock
 from cirrusmq_local.cloud.pump import LambdaRecord, Pump
 from cirrusmq_local.cloud.template import StreamSource
@@ -227,6 +230,29 @@ def test_a_running_pump_notices_what_comes(stand: Stand) -> None:
     stand.clock.stop()
     join()
     assert stand.reader.done == ["a"]
+
+
+def test_a_pump_that_finds_only_what_is_not_wanted_looks_less_often(
+    stand: Stand, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pauses: list[float] = []
+    noted = SimpleNamespace(monotonic=time.monotonic, sleep=pauses.append)
+    monkeypatch.setattr(pump_module, "time", noted)
+    pump = stand.pump()
+
+    def step(*names: str, prefix: str = "Q#") -> list[float]:
+        pauses.clear()
+        for name in names:
+            stand.put(name, prefix=prefix)
+            pump.step()
+        return list(pauses)
+
+    assert step(*"abcd") == [0.01, 0.02, 0.04, 0.04]
+    assert step("wanted", prefix="L#") == []
+    assert step(*"ef") == [0.01, 0.02]
+    pump.step()  # nothing came
+    assert step("g") == [0.01]
+    assert stand.reader.done == ["wanted"]
 
 
 def test_a_window_lets_records_gather(tmp_path: Path) -> None:

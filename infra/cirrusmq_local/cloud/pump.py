@@ -170,12 +170,13 @@ class Pump:
                 continue
             if batch and not waited_until:
                 waited_until = time.monotonic() + self.source.window_seconds / self._clock.scale
-            if batch or read_to == self._position:
+            unwanted_alone = not batch and read_to > self._position
+            if not unwanted_alone:
                 self._pause_seconds = UNWANTED_PAUSE_SECONDS[0]
             left = waited_until - time.monotonic()
             if self._flush.is_set() or self._clock.stopped or (batch and left <= 0):
                 return batch, read_to, True
-            if not batch and read_to > self._position:
+            if unwanted_alone:
                 time.sleep(self._pause_seconds)
                 self._pause_seconds = min(2 * self._pause_seconds, UNWANTED_PAUSE_SECONDS[1])
                 return batch, read_to, True
