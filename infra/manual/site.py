@@ -21,7 +21,7 @@ PAGES = Path(__file__).parent
 ROOT = PAGES.parents[1]
 FAULTS = ExceptionGroup
 """What `build` raises: a LookupError for each fault of the pages."""
-ABOVE = {"../console/", "api"}
+ABOVE = {"../console/index.html", "api"}
 """What the same server has beside the manual: the console, and the page to try the API."""
 CHARTS = ROOT / "infra/bench/charts"
 

@@ -6,6 +6,7 @@ import base64
 import gzip
 from pathlib import Path
 from typing import Any
+from urllib.parse import urljoin
 
 import pytest
 
@@ -39,7 +40,7 @@ def folder(tmp_path: Path) -> Path:
     ("path", "media", "body"),
     [
         ("/", "text/html; charset=utf-8", b"home"),
-        ("/console/", "text/html; charset=utf-8", b"console"),
+        ("/console/index.html", "text/html; charset=utf-8", b"console"),
         ("/console/app.js", "text/javascript; charset=utf-8", b"export const one = 1;"),
     ],
 )
@@ -63,7 +64,7 @@ def test_a_file_is_served_with_its_type_and_a_policy(
 
 def test_a_folder_leads_to_its_page(folder: Path) -> None:
     answer = get(folder, "/console")
-    assert (answer["statusCode"], answer["headers"]["Location"]) == (308, "console/")
+    assert (answer["statusCode"], answer["headers"]["Location"]) == (308, "console/index.html")
     assert get(folder, "/console/deeper")["statusCode"] == 404
 
 
@@ -102,16 +103,21 @@ def test_no_other_file_is_found(folder: Path, path: str) -> None:
 
 
 def test_a_manual_that_is_not_built_says_how_to_build_it(folder: Path) -> None:
-    assert "make site" in get(folder, "/docs/")["body"]
+    assert "make site" in get(folder, "/docs/index.html")["body"]
     (folder / "docs").mkdir()
     assert "There is no such page." in get(folder, "/docs/none.html")["body"]
 
 
 def test_pages_are_for_anybody_and_are_read_alone() -> None:
     world = World()
-    for path in ("/", "/console/", "/console/app.js", "/console/pages/queue.js"):
+    for path in ("/", "/console/index.html", "/console/app.js", "/console/pages/queue.js"):
         assert world.call("GET", path, b"", {}).status == 200
-    assert world.call("GET", "/console", b"", {}).status == 308
+    for path in ("/console", "/console/", "/docs/"):
+        moved = world.call("GET", path, b"", {})
+        assert (moved.status, urljoin(path, moved.headers["Location"])) == (
+            308,
+            f"/{path.strip('/')}/index.html",
+        )
     assert world.call("GET", "/console/%2e%2e/app.py", b"", {}).status == 404
     refused = world.call("POST", "/console/app.js", b"", {})
     assert (refused.status, refused.code) == (404, "NotFound")

@@ -193,14 +193,6 @@ def test_the_review_list_of_roles_is_that_of_the_templates(
         assert statement.get("Sid", "(by SAM)") in page
 
 
-def test_the_api_may_have_a_name_and_no_url_of_its_own(transformed: list[Path]) -> None:
-    resources = read(transformed[0])["Resources"]
-    assert resources["NamedApi"]["Condition"] == "HasDomain"
-    (server,) = resources["Api"]["Properties"]["Body"]["servers"]
-    endpoint = server["x-amazon-apigateway-endpoint-configuration"]
-    assert endpoint == {"disableExecuteApiEndpoint": {"Fn::If": ["HasNoOwnUrl", True, False]}}
-
-
 def test_confirmations_name_the_domain_unless_another_url_is_given() -> None:
     def public_url(**given: str) -> str:
         stack = StackTemplate(ROOT / "template.yaml", "cirrusmq", "local", given)

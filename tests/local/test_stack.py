@@ -38,8 +38,8 @@ def test_it_ends_cleanly_when_it_is_told_to(start: Start, number: int) -> None:
     told = [up.process.stdout.readline().rstrip("\n") for _ in range(4)]
     assert told == [
         f"dialects {up.connection()['dialect_url']}",
-        f"console {up.url}/console/",
-        f"manual {up.url}/docs/",
+        f"console {up.url}/console",
+        f"manual {up.url}/docs",
         f"key {up.folder / 'connection.json'}",
     ]
     assert up.end(number) == (0, "", "")

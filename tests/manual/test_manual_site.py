@@ -17,7 +17,7 @@ from tests.manual.pages import MANUAL, README, ROOT
 from manual import site as maker
 from manual.markdown import render
 
-OF_THE_SERVICE = {"../console/", "api"}
+OF_THE_SERVICE = {"../console/index.html", "api"}
 
 
 class Parsed(HTMLParser):

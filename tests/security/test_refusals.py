@@ -6,6 +6,7 @@ import gzip
 from functools import cache
 
 import pytest
+from tests.infra.test_routes import MANAGED
 from tests.security.contract import CALLS, CODES, DOCUMENT, Call, Stage, names_for, set_stage
 
 from cirrusmq_lambda.request_bodies import BINARY
@@ -142,6 +143,10 @@ def test_a_name_of_another_form_is_refused_by_name(stage: Stage, call: Call) -> 
         for odd in BAD_NAMES[name]:
             names = {**names_for(stage, call), name: odd}
             reply = stage.make(stage.owner, call, names)
+            if "%2F" in odd and str(call) in MANAGED:
+                # The API decodes the path before `manage` takes it apart.
+                assert reply.status in (404, 405), (name, odd, reply.text)
+                continue
             assert (reply.status, reply.code) == (400, "InvalidParameter"), (name, odd, reply.text)
             assert reply.json["parameter"] == name, odd
     assert stage.everything() == before

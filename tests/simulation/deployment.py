@@ -125,7 +125,7 @@ class Deployment:
         lost.
         """
         event = self._event(route, path, body, query)
-        role = _roles()[route]
+        role = _roles().get(route, "manage")
         call = self.history.begin(client.name, kind, place, given, self.stage.now_ms())
         name = client.name_call()
         fate = self.chaos.fate(name, HTTP)
@@ -292,7 +292,7 @@ def functions() -> dict[str, Function]:
 
 @cache
 def _roles() -> dict[str, str]:
-    """Route key -> the function behind it."""
+    """Route key -> the function behind it; `manage` finds those that are not among them."""
     names = {function.name: role for role, function in functions().items()}
     return {route.key: names[route.function] for route in template().routes}
 

@@ -68,7 +68,7 @@ function drawHeader(current) {
     h(
       "div",
       { class: "aside" },
-      h("a", { href: "../docs/" }, t("nav.manual")),
+      h("a", { href: "../docs/index.html" }, t("nav.manual")),
       h("label", { for: "language", class: "hidden" }, t("language")),
       language,
       keyId() && button(t("sign_out"), () => leave(), "small"),

@@ -178,8 +178,8 @@ def up(
     print(f"ready {stack.url}", file=console, flush=True)
     if stack.dialect_url is not None:
         print(f"dialects {stack.dialect_url}", file=console, flush=True)
-    print(f"console {stack.url}/console/", file=console)
-    print(f"manual {stack.url}/docs/", file=console)
+    print(f"console {stack.url}/console", file=console)
+    print(f"manual {stack.url}/docs", file=console)
     print(f"key {stack.connection_file}", file=console, flush=True)
     background.tell_ready(ready_fd)
     reason = ending.wait()

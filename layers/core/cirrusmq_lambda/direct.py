@@ -1,7 +1,10 @@
-"""Calls of a function's own URL, which knows no routes: they are found here, by method and path.
+"""Calls without a route key: the route is found here, by method and path.
 
-The routes are those that the function serves behind the API as well. A URL's event has the path as
-it came, still encoded; the API's has it decoded, and is taken by its route key.
+    a function's own URL     knows no routes; the path is as it came, still encoded
+    the API's `$default`     has all routes of `manage`; the path is decoded already
+
+So an encoded slash is part of a name at a URL, where the name is refused, and parts two names at
+`$default`, where such a path is not found. No name of the contract has a slash.
 """
 
 from __future__ import annotations

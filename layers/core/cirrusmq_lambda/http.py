@@ -169,7 +169,7 @@ def following(cursor: str | None) -> str | UnsetType:
 
 def serve(routes: Mapping[str, Route], event: Event, context: Context) -> Answer:
     """Answer an event by its route key; every error becomes a problem."""
-    if event["routeKey"] == direct.DEFAULT and direct.DEFAULT not in routes:
+    if event["routeKey"] == direct.DEFAULT:
         event = direct.routed(routes, event)
     request = Request(event, context, bootstrap.service())
     route = routes.get(event["routeKey"]) or partial(_refuse, routes)

@@ -1,9 +1,8 @@
 """Files of a folder over HTTP: the console and the manual, for anybody.
 
-    GET /              index.html
-    GET /console       redirect to console/
-    GET /console/      console/index.html
-    GET /console/a.js  console/a.js
+    GET /                    index.html
+    GET /console             redirect to console/index.html
+    GET /console/a.js        console/a.js
 
 A page has its script and style from this service alone, calls this service alone, and is in no
 frame of another: the headers say so to the browser.
@@ -58,7 +57,7 @@ def serve(folder: Path, event: dict[str, Any]) -> dict[str, Any]:
     if found is None:
         return problem(NotFound(_missing(folder, path)), event["requestContext"]["requestId"])
     if found.is_dir():
-        return _redirect(f"{found.name}/")
+        return _redirect(f"{found.name}/{_INDEX}")
     content, packed, tag = _read(found, found.stat().st_mtime_ns)
     headers = {**HEADERS, "ETag": tag}
     if tag in event.get("headers", {}).get("if-none-match", ""):

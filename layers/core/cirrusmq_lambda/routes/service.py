@@ -6,7 +6,7 @@ import os
 from functools import cache
 from importlib import metadata, resources
 from pathlib import Path
-from typing import Literal, NoReturn, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import msgspec
 
@@ -16,7 +16,7 @@ from cirrusmq.base.timestamps import format_time
 from cirrusmq_lambda.answers.service import Endpoints, Health
 from cirrusmq_lambda.direct import refuse_path
 from cirrusmq_lambda.http import Request, Route
-from cirrusmq_lambda.replies import File, Ok
+from cirrusmq_lambda.replies import File, Ok, Reply, envelope
 
 _PAGE = """<!doctype html>
 <html lang="en">
@@ -44,6 +44,7 @@ ASSETS: dict[str, AssetType] = {
     "swagger-ui-bundle.js": "text/javascript",
 }
 """Files of the page, and their media types."""
+_PAGE_FOLDERS = ("/console/", "/docs/")
 
 
 def show_health(request: Request) -> Ok[Health]:
@@ -80,10 +81,25 @@ def show_asset(request: Request) -> File[AssetType]:
     return File(ASSETS[name], content, {"Cache-Control": "max-age=86400"})
 
 
-def refuse(request: Request) -> NoReturn:
-    """A call that matches no route."""
-    given = request.event["requestContext"]["http"]["path"].split("/")
-    refuse_path(_route_keys(), given)
+class PageAddress(Reply):
+    """The page of a folder has an address without a slash at its end, as each route of the API."""
+
+    status = 308
+
+    def envelope(self, *, gzip: bool = False) -> dict[str, Any]:
+        return envelope(self.status, {"Location": "index.html"}, b"")
+
+
+def serve_default(request: Request) -> PageAddress:
+    """Answer a call that matches no route.
+
+    Returns the address of a page if a browser asked for its folder. Raises NotFound or
+    MethodNotAllowed for all else.
+    """
+    given = request.event["requestContext"]["http"]["path"]
+    if given in _PAGE_FOLDERS:
+        return PageAddress()
+    refuse_path(_route_keys(), given.split("/"))
 
 
 @cache
@@ -110,5 +126,5 @@ ROUTES: dict[str, Route] = {
     "GET /openapi.json": show_openapi,
     "GET /docs/api": show_docs,
     "GET /docs/api/{asset}": show_asset,
-    "$default": refuse,
+    "$default": serve_default,
 }
