@@ -64,7 +64,7 @@ $(call make_venv,$(1),--without-pip)
 endef
 
 .PHONY: help install up test lint hooks types pytest pytest-spark pytest-others pytest-alone pytest-client pytest-long pytest-cloud compiled tools check-long
-.PHONY: mutants template job-zip wheels openapi site bench report clean
+.PHONY: mutants template deploy-tools job-zip wheels openapi site bench report clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -206,7 +206,9 @@ mutants: $(MUTANTS_VENV)/.installed ## faults planted in the pure modules: the t
 template: install $(SAM_VENV)/.installed $(CHECKOV_VENV)/.installed ## the template: lint, scans, a build, its state machines
 	@$(BIN)/python -m pytest tests/infra
 
-job-zip: install ## what the report jobs take along to EMR, into build/jobs
+deploy-tools: $(VENV)/.up $(SAM_VENV)/.installed ## what a deployment to an account needs: the SAM command line
+
+job-zip: $(VENV)/.up ## what the report jobs take along to EMR, into build/jobs
 	@$(BIN)/python -m infra.job_zip build/jobs
 
 wheels: $(VENV)/.up ## the packages cirrusmq-client and cirrusmq, into build/wheels

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.infra.tools import KEPT
 
 from cirrusmq_local.cloud.template import Template, load
 
@@ -40,7 +41,7 @@ def who(template: Template, action: str, target: str, through: str = "") -> set[
 
 
 def test_it_is_kept_when_the_stack_goes(bucket: dict[str, Any]) -> None:
-    assert (bucket["DeletionPolicy"], bucket["UpdateReplacePolicy"]) == ("Retain", "Retain")
+    assert (bucket["DeletionPolicy"], bucket["UpdateReplacePolicy"]) == (KEPT, "Retain")
 
 
 def test_it_is_encrypted_with_our_key_and_asks_kms_seldom(bucket: dict[str, Any]) -> None:

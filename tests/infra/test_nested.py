@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from typing import Any
 
-from tests.infra.tools import ROOT, TEMPLATES, texts
+from tests.infra.tools import KEPT, ROOT, TEMPLATES, texts
 
 from cirrusmq_local.cloud.cloudformation import APPLICATION, StackTemplate
 
@@ -63,4 +63,4 @@ def test_nothing_that_holds_data_goes_with_its_stack(resources: dict[str, Any]) 
     holding = {name: held for name, held in resources.items() if held["Type"] in HOLDING_DATA}
     assert {held["Type"] for held in holding.values()} == HOLDING_DATA
     for name, held in holding.items():
-        assert (held["DeletionPolicy"], held["UpdateReplacePolicy"]) == ("Retain", "Retain"), name
+        assert (held["DeletionPolicy"], held["UpdateReplacePolicy"]) == (KEPT, "Retain"), name

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,8 @@ import pytest
 from tests.infra.tools import run_tool
 
 from cirrusmq_local.cloud.cloudformation import Intrinsic, read
-from release import DIGITS, ReleaseError, main, read_parameters, release, sources
+from release import DIGITS, PROTECTED, ReleaseError, read_parameters, release, sources
+from release.__main__ import main
 
 LAYERS = ("s3://bucket/one", "s3://bucket/other")
 
@@ -133,10 +133,13 @@ def test_each_file_of_a_deployment_is_part_of_its_release(copied: Path, path: st
     assert release(copied, {}) != before
 
 
-def test_each_parameter_is_part_of_the_release_unless_it_is_a_secret(copied: Path) -> None:
-    names = sorted(read(copied / "template.yaml")["Parameters"])
+def test_each_parameter_is_part_of_the_release_but_secrets_and_the_protection(
+    copied: Path,
+) -> None:
+    names = sorted(read(copied / "template.yaml")["Parameters"].keys() - {PROTECTED})
     found = {release(copied, {name: "7"}) for name in names}
     assert len(found | {release(copied, {})}) == len(names) + 1
+    assert release(copied, {PROTECTED: "false"}) == release(copied, {})
     template = copied / "template.yaml"
     text = template.read_text()
     template.write_text(text.replace("  Stage:\n    {", "  Stage:\n    {NoEcho: true, "))
@@ -145,7 +148,9 @@ def test_each_parameter_is_part_of_the_release_unless_it_is_a_secret(copied: Pat
 
 def test_no_secret_parameter_reaches_an_environment(root: Path) -> None:
     parameters = read(root / "template.yaml")["Parameters"]
-    assert not [name for name in in_an_environment(root) if parameters[name].get("NoEcho")]
+    reaching = in_an_environment(root)
+    assert PROTECTED not in reaching
+    assert not [name for name in reaching if parameters[name].get("NoEcho")]
 
 
 @pytest.mark.parametrize(
@@ -185,38 +190,3 @@ def test_sam_reads_the_parameters_as_they_were_given(root: Path, tmp_path: Path)
     )
     run = run_tool(".venv-sam/bin/python", "-c", code, f"file://{file}")
     assert json.loads(run.stdout) == given, run.stderr
-
-
-def test_a_deployment_builds_and_passes_the_release_with_the_parameters(
-    root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    commands: list[list[str]] = []
-    given: dict[str, str] = {}
-
-    def run(command: list[str], **_: Any) -> subprocess.CompletedProcess[str]:
-        commands.append(command[1:])
-        for text in command:
-            if text.startswith("file://"):
-                given.update(json.loads(Path(text.removeprefix("file://")).read_text()))
-        return subprocess.CompletedProcess(command, 0)
-
-    monkeypatch.setattr(subprocess, "run", run)
-    assert main(["queues", "Stage=test", "--", "--region", "eu-central-1"]) == 0
-    manual, build, deploy = commands
-    assert manual == ["-m", "infra.manual"]
-    assert build == ["build"]
-    assert deploy[:3] == ["deploy", "--stack-name", "queues"]
-    assert deploy[-2:] == ["--region", "eu-central-1"]
-    assert given == {"Stage": "test", "Release": release(root, {"Stage": "test"})}
-
-
-def test_nothing_is_deployed_where_the_build_fails(monkeypatch: pytest.MonkeyPatch) -> None:
-    commands: list[list[str]] = []
-
-    def run(command: list[str], **_: Any) -> subprocess.CompletedProcess[str]:
-        commands.append(command)
-        return subprocess.CompletedProcess(command, 3)
-
-    monkeypatch.setattr(subprocess, "run", run)
-    assert main(["queues"]) == 3
-    assert len(commands) == 1

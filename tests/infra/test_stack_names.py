@@ -13,7 +13,7 @@ from cirrusmq_local.cloud.stack_names import (
     check_stack_name,
     most_characters,
 )
-from release import main
+from release.__main__ import main
 
 MOST = 49
 

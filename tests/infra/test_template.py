@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.infra.tools import TEMPLATES, run_tool
+from tests.infra.tools import KEPT, TEMPLATES, run_tool
 
 from cirrusmq.base import limits
 from cirrusmq.invoking import batch, slots
@@ -126,7 +126,7 @@ def test_the_layer_keeps_what_botocore_knows_of_the_services_that_are_called(roo
 def test_a_table_is_kept_restorable_and_encrypted(resources: dict[str, Any], name: str) -> None:
     table = resources[name]
     properties = table["Properties"]
-    assert (table["DeletionPolicy"], table["UpdateReplacePolicy"]) == ("Retain", "Retain")
+    assert (table["DeletionPolicy"], table["UpdateReplacePolicy"]) == (KEPT, "Retain")
     assert properties["DeletionProtectionEnabled"] is True
     assert properties["BillingMode"] == "PAY_PER_REQUEST"
     assert properties["PointInTimeRecoverySpecification"]["PointInTimeRecoveryEnabled"] is True
@@ -261,7 +261,7 @@ def test_endpoints_are_https_and_confirmed_unless_a_deployment_decides_otherwise
 def test_the_key_is_rotated_and_kept(resources: dict[str, Any]) -> None:
     key = resources["Key"]
     assert key["Properties"]["EnableKeyRotation"] is True
-    assert key["DeletionPolicy"] == "Retain"
+    assert key["DeletionPolicy"] == KEPT
 
 
 def test_every_log_ends_some_day_and_is_encrypted(resources: dict[str, Any]) -> None:

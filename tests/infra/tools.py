@@ -11,6 +11,8 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLE = "infra/examples/shop_template.yaml"
 """Queues in a template of others."""
+KEPT = "RetainExceptOnCreate"
+"""The deletion policy of what holds data: it outlives its stack, but not a creation that failed."""
 TEMPLATES = [ROOT / "template.yaml", *sorted(ROOT.glob("infra/*/template.yaml"))]
 
 

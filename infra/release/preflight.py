@@ -1,0 +1,181 @@
+"""What must be so before a deployment begins, each in a line that says what is missing.
+
+A deployment that fails half-way takes a quarter of an hour and leaves a stack to remove; all of
+this can be known before: from the machine, from the parameters, and from the account.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Mapping, Set
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import boto3
+from botocore.exceptions import BotoCoreError, ClientError
+
+from cirrusmq_local.cloud.cloudformation import StackTemplate, read
+
+PYTHON = "python3.13"
+"""`sam build` builds functions with the Python that they run on."""
+SAM = ".venv-sam/bin/sam"
+UNRESERVED = 100
+"""Executions that Lambda keeps for functions without a reservation (Lambda quotas)."""
+ENVIRONMENT_BYTES = 4_096
+"""Of a function's names and values together (Lambda quotas)."""
+BODIES = "BodiesInS3From"
+GONE = "REVIEW_IN_PROGRESS"
+"""The status of a stack that has a change set and was never made."""
+FUNCTION = "AWS::Serverless::Function"
+_NAME_BYTES = 128
+"""Bytes that a name or ARN is reckoned with which only the deployment gives."""
+_TO_REMOVE = {"CREATE_FAILED", "ROLLBACK_COMPLETE", "ROLLBACK_FAILED", "DELETE_FAILED"}
+
+
+class Stack(NamedTuple):
+    """A stack as CloudFormation describes it."""
+
+    status: str
+    parameters: Mapping[str, str]
+
+
+class Concurrency(NamedTuple):
+    """Executions of Lambda's functions in this account and region."""
+
+    limit: int
+    """Most at a time."""
+    unreserved: int
+    """Those that no function has reserved."""
+
+
+def read_stack(session: boto3.session.Session, name: str) -> Stack | None:
+    """The stack of this name, or None if there is none."""
+    try:
+        (found,) = session.client("cloudformation").describe_stacks(StackName=name)["Stacks"]
+    except ClientError as error:
+        if "does not exist" in str(error):
+            return None
+        raise
+    held = {each["ParameterKey"]: each["ParameterValue"] for each in found.get("Parameters", [])}
+    return None if found["StackStatus"] == GONE else Stack(found["StackStatus"], held)
+
+
+def read_concurrency(session: boto3.session.Session) -> Concurrency:
+    """The account's executions."""
+    told = session.client("lambda").get_account_settings()["AccountLimit"]
+    return Concurrency(told["ConcurrentExecutions"], told["UnreservedConcurrentExecutions"])
+
+
+def missing_here(root: Path) -> Iterator[str]:
+    """What this machine lacks."""
+    if shutil.which(PYTHON) is None:
+        yield f"{PYTHON} is not on the path: functions are built with the Python that they run on"
+    if not (root / SAM).exists():
+        yield f"{SAM} is missing: make deploy-tools"
+
+
+def wrong_parameters(template: StackTemplate) -> Iterator[str]:
+    """Parameters that Lambda would refuse in the midst of the deployment."""
+    stacks = [stack for stack in template.stacks() if stack.made]
+    made = {name for stack in stacks for name in stack.document["Resources"]}
+    for stack in stacks:
+        for logical_id, environment in _environments(stack):
+            size = sum(len(key) + _bytes(value, made) for key, value in environment.items())
+            if size > ENVIRONMENT_BYTES:
+                yield (
+                    f"InvokeFunctions: the environment of {logical_id} would have {size:,} bytes,"
+                    f" of {ENVIRONMENT_BYTES:,} that Lambda takes: name fewer functions"
+                )
+
+
+def wrong_stack(stack: Stack | None, name: str, parameters: Mapping[str, str]) -> Iterator[str]:
+    """What the stack as it is does not allow."""
+    if stack is None:
+        return
+    if stack.status.endswith("_IN_PROGRESS"):
+        yield f"{name} is {stack.status}: wait until that is over"
+    elif stack.status == "UPDATE_ROLLBACK_FAILED":
+        yield (
+            f"{name} is UPDATE_ROLLBACK_FAILED: aws cloudformation continue-update-rollback"
+            f" --stack-name {name}"
+        )
+    elif stack.status in _TO_REMOVE:
+        yield f"{name} is {stack.status}: python -m infra.remove {name}"
+    if BODIES not in stack.parameters and parameters.get(BODIES) != "0":
+        yield (
+            f"{BODIES}=0 comes first: functions of the release that {name} has now cannot read what"
+            " this one writes there; with the next deployment give another number"
+        )
+
+
+def wrong_concurrency(
+    template: StackTemplate, stack: Stack | None, account: Concurrency
+) -> Iterator[str]:
+    """Reservations that the account has no room for."""
+    needed = reserved(template)
+    # What a stack has reserved is no longer unreserved: then the whole limit is the measure.
+    room = max(0, (account.unreserved if stack is None else account.limit) - UNRESERVED)
+    if needed > room:
+        yield (
+            f"the account lets {room} executions be reserved, of {account.limit}, and this"
+            f" deployment reserves {needed}: give StreamConcurrency=0 PushConcurrency=0"
+            " SweepConcurrency=0, or ask for more (Service Quotas, Concurrent executions)"
+        )
+
+
+def reserved(template: StackTemplate) -> int:
+    """Executions that a deployment reserves, of all its functions."""
+    total = 0
+    for stack in template.stacks():
+        for resource in stack.document["Resources"].values():
+            if stack.made and resource["Type"] == FUNCTION:
+                held = stack.resolve(resource["Properties"].get("ReservedConcurrentExecutions"))
+                total += int(held or 0)
+    return total
+
+
+def find_problems(
+    root: Path, name: str, parameters: Mapping[str, str], session: boto3.session.Session
+) -> tuple[list[str], Stack | None]:
+    """All that is missing, a line each; and the stack, or None if it is to be made."""
+    here = list(missing_here(root))
+    try:
+        stack, account = read_stack(session, name), read_concurrency(session)
+    except (BotoCoreError, ClientError) as error:
+        return [*here, f"the account cannot be asked: {error}"], None
+    template = _template(root, name, parameters, stack)
+    return [
+        *here,
+        *wrong_stack(stack, name, parameters),
+        *wrong_parameters(template),
+        *wrong_concurrency(template, stack, account),
+    ], stack
+
+
+def _template(
+    root: Path, name: str, parameters: Mapping[str, str], stack: Stack | None
+) -> StackTemplate:
+    """The template with the parameters of the deployment: those not given keep their values."""
+    path = root / "template.yaml"
+    known = read(path)["Parameters"]
+    kept = stack.parameters if stack is not None else {}
+    given = {key: value for key, value in {**kept, **parameters}.items() if key in known}
+    return StackTemplate(path, name, "local", given)
+
+
+def _environments(stack: StackTemplate) -> Iterator[tuple[str, dict[str, Any]]]:
+    common = stack.document.get("Globals", {}).get("Function", {})
+    for logical_id, resource in stack.document["Resources"].items():
+        if resource["Type"] != FUNCTION:
+            continue
+        held: dict[str, Any] = {}
+        for part in (common, resource["Properties"]):
+            held |= stack.resolve(part.get("Environment", {}).get("Variables", {}))
+        yield logical_id, held
+
+
+def _bytes(value: Any, made: Set[str]) -> int:
+    """The bytes of a value; a name that the deployment gives is a logical id here."""
+    text = str(value)
+    given_there = text.partition(".")[0] in made
+    return max(_NAME_BYTES, len(text)) if given_there else len(text.encode())

@@ -1,0 +1,109 @@
+"""What is missing is told before a deployment begins, in a line."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import boto3
+import pytest
+from moto import mock_aws
+
+from cirrusmq_local.cloud.cloudformation import StackTemplate
+from release import preflight
+from release.preflight import Concurrency, Stack, reserved, wrong_concurrency, wrong_stack
+
+NONE_RESERVED = {"StreamConcurrency": "0", "PushConcurrency": "0", "SweepConcurrency": "0"}
+
+
+def make_template(root: Path, **given: str) -> StackTemplate:
+    return StackTemplate(root / "template.yaml", "cirrusmq", "local", given)
+
+
+def test_a_new_account_can_deploy_with_nothing_reserved(root: Path) -> None:
+    account = Concurrency(limit=10, unreserved=10)
+    (line,) = wrong_concurrency(make_template(root), None, account)
+    assert "lets 0 executions be reserved, of 10" in line
+    assert all(f"{name}=0" in line for name in NONE_RESERVED)
+    template = make_template(root, **NONE_RESERVED)
+    assert reserved(template) == 0
+    assert not list(wrong_concurrency(template, None, account))
+
+
+def test_what_a_stack_has_reserved_counts_once(root: Path) -> None:
+    template = make_template(root)
+    assert reserved(template) == 91
+    assert reserved(make_template(root, ReceiveConcurrency="600")) == 691
+    usual = Concurrency(limit=1_000, unreserved=1_000)
+    assert not list(wrong_concurrency(template, None, usual))
+    its_own = Concurrency(limit=200, unreserved=109)
+    assert list(wrong_concurrency(template, None, its_own))
+    there = Stack("UPDATE_COMPLETE", {})
+    assert not list(wrong_concurrency(template, there, its_own))
+
+
+@pytest.mark.parametrize(
+    ("status", "told"),
+    [
+        ("UPDATE_IN_PROGRESS", "wait until that is over"),
+        ("UPDATE_ROLLBACK_IN_PROGRESS", "wait until that is over"),
+        ("UPDATE_ROLLBACK_FAILED", "continue-update-rollback --stack-name queues"),
+        ("ROLLBACK_COMPLETE", "python -m infra.remove queues"),
+        ("ROLLBACK_FAILED", "python -m infra.remove queues"),
+    ],
+)
+def test_a_stack_that_takes_no_deployment_says_what_to_do(status: str, told: str) -> None:
+    (line,) = wrong_stack(Stack(status, {"BodiesInS3From": "16"}), "queues", {})
+    assert status in line
+    assert told in line
+
+
+def test_bodies_go_to_s3_once_a_release_that_reads_them_was_deployed() -> None:
+    old, new = Stack("UPDATE_COMPLETE", {}), Stack("UPDATE_COMPLETE", {"BodiesInS3From": "0"})
+    for given in ({}, {"BodiesInS3From": "16"}):
+        (line,) = wrong_stack(old, "queues", given)
+        assert line.startswith("BodiesInS3From=0 comes first")
+        assert not list(wrong_stack(new, "queues", given))
+    assert not list(wrong_stack(old, "queues", {"BodiesInS3From": "0"}))
+    assert not list(wrong_stack(None, "queues", {}))
+
+
+def test_more_functions_than_an_environment_holds_are_refused_in_words(root: Path) -> None:
+    arns = [f"arn:aws:lambda:eu-central-1:123456789012:function:{'f' * 64}:{n}" for n in range(60)]
+    few = make_template(root, InvokeFunctions=",".join(arns[:10]))
+    assert not list(preflight.wrong_parameters(few))
+    lines = list(preflight.wrong_parameters(make_template(root, InvokeFunctions=",".join(arns))))
+    assert lines
+    assert all(line.startswith("InvokeFunctions: the environment of ") for line in lines)
+    assert all("4,096" in line for line in lines)
+
+
+def test_tools_that_this_machine_lacks_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shutil, "which", lambda _: None)
+    python, sam = preflight.missing_here(tmp_path)
+    assert python.startswith("python3.13 is not on the path")
+    assert sam == ".venv-sam/bin/sam is missing: make deploy-tools"
+
+
+def test_an_account_that_cannot_be_asked_is_told_so(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_PROFILE"):
+        monkeypatch.delenv(name, raising=False)
+    for name in ("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"):
+        monkeypatch.setenv(name, "/dev/null")
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    session = boto3.session.Session(region_name="eu-central-1")
+    problems, stack = preflight.find_problems(root, "queues", {}, session)
+    assert stack is None
+    assert problems[-1].startswith("the account cannot be asked: ")
+
+
+def test_a_stack_that_was_never_made_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
+    with mock_aws():
+        session = boto3.session.Session(region_name="eu-central-1")
+        assert preflight.read_stack(session, "queues") is None
