@@ -1,7 +1,7 @@
 """Tables in the pages that are made from the contract, so that no number is written twice.
 
 A block of the language `fields` holds the name of a schema of the OpenAPI document; a block of the
-language `errors` is all codes of problems.
+language `errors` is all codes of problems, one of `parameters` all parameters of the template.
 """
 
 from __future__ import annotations
@@ -13,11 +13,17 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from cirrusmq.base import errors
 from cirrusmq_lambda import problems
+from cirrusmq_local.cloud.cloudformation import read
+from cirrusmq_local.cloud.template import TEMPLATE
 
+WHEN = Path(__file__).with_name("parameters.yaml")
+"""When a parameter is changed, by name."""
 DOCUMENT = Path(problems.__file__).with_name("openapi.json")
-_BLOCK = re.compile(r"^```(fields|errors)\n(.*?)```$", re.M | re.S)
+_BLOCK = re.compile(r"^```(fields|errors|parameters)\n(.*?)```$", re.M | re.S)
 _NAMED = {
     "RetryPolicy": "[a policy](retries.md#the-policies)",
     "Filter": "[a filter](topics.md#tags)",
@@ -77,6 +83,37 @@ def _kinds(base: type[errors.CirrusMQError]) -> list[type[errors.CirrusMQError]]
     return sorted(kinds, key=lambda kind: (problems.status_of(kind.__name__), kind.__name__))
 
 
+def _parameters(_: str) -> str:
+    """A table for each of the template's groups."""
+    template, when = read(TEMPLATE), yaml.safe_load(WHEN.read_text("utf-8"))
+    groups = template["Metadata"]["AWS::CloudFormation::Interface"]["ParameterGroups"]
+    lines: list[str] = []
+    for group in groups:
+        lines += [f"## {group['Label']['default']}", ""]
+        lines += [
+            "| parameter | takes | default | what it does | change it when |",
+            "| --- " * 5 + "|",
+        ]
+        for name in group["Parameters"]:
+            held = template["Parameters"][name]
+            default = f"`{held['Default']}`" if str(held["Default"]) else "none"
+            cells = (f"`{name}`", _values(held), default, held["Description"], when[name])
+            lines.append(f"| {' | '.join(cells)} |")
+        lines.append("")
+    return "\n".join(lines)
+
+
+def _values(held: Mapping[str, Any]) -> str:
+    """The values that a parameter takes, in words."""
+    if "AllowedValues" in held:
+        return ", ".join(f"`{value}`" for value in held["AllowedValues"])
+    if held["Type"] == "Number":
+        return f"from {held['MinValue']}" + (
+            f" to {held['MaxValue']}" if "MaxValue" in held else ""
+        )
+    return "a list" if held["Type"] == "CommaDelimitedList" else "a text"
+
+
 @cache
 def schemas() -> dict[str, Any]:
     """The schemas of the OpenAPI document."""
@@ -84,4 +121,4 @@ def schemas() -> dict[str, Any]:
     return read
 
 
-_MAKERS = {"fields": _fields, "errors": _errors}
+_MAKERS = {"fields": _fields, "errors": _errors, "parameters": _parameters}
