@@ -10,7 +10,10 @@ from tests.manual.pages import PAGES, ROOT, languages
 
 EXAMPLES = ROOT / "tests/client/examples"
 CHECKED = ("python", "js", "go", "php")
-OTHERS = {"console", "sh", "text", "json", "yaml", "sql", "fields", "errors", "parameters", "calculator"}
+OTHERS = {
+    *("console", "sh", "text", "json", "yaml", "sql"),
+    *("fields", "errors", "parameters", "calculator"),
+}
 ELSEWHERE = {"coming-from-sqs.md", "testing.md"}
 """Pages with one program more, of settings or of a few lines, beside the file's."""
 # A link to a file in tests/, and the first block behind it.
