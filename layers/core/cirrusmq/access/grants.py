@@ -186,7 +186,8 @@ def _check(account: str, owner: str) -> None:
 
 
 def _write(core: Core, places: tuple[Place, Place], grant: object) -> None:
-    core.store.transact([directory.put(core, place, grant) for place in places])
+    found = directory.read(core, places[0], type(grant))
+    core.store.transact([directory.put(core, place, grant, found) for place in places])
     core.cache.turn_over(places[1])
 
 

@@ -243,8 +243,8 @@ def rotate_key(
                 rotated, previous_sha256=None, previous_sealed=None, previous_until_ms=0
             )
         writes = [
-            directory.put_over(core, key_place(key_id), rotated, found.version),
-            directory.put(core, account_key_place(key.account, key_id), rotated),
+            directory.put_over(core, key_place(key_id), rotated, found),
+            directory.put(core, account_key_place(key.account, key_id), rotated, found),
         ]
         return Change(result=rotated, writes=writes, keys=[key_place(key_id)])
 

@@ -60,7 +60,7 @@ def finish_filling(core: Core, queue: Queue, receiver: Receiver) -> None:
         after = replace(found.value, filling=False)
         return Change(
             result=None,
-            writes=[directory.put_over(core, place, after, found.version)],
+            writes=[directory.put_over(core, place, after, found)],
             keys=[receiver_place(queue.id, "")],
         )
 

@@ -111,8 +111,8 @@ class Run:
             done=self.operation.done + 1,
             held_until_ms=self._core.now_ms() + HOLD_MS,
         )
-        write = _put_over(self._core, operation, self.found.version)
-        return Document(operation, self.found.version + 1), write
+        write = _put_over(self._core, operation, self.found)
+        return self.found.followed_by(operation), write
 
     def save(self, **changes: Any) -> bool:
         """Write progress down; whether this runner still is the operation's."""
@@ -276,14 +276,14 @@ def hold(core: Core, account: str, operation_id: str) -> Document[Operation] | N
 def save(core: Core, found: Document[Operation], **changes: Any) -> Document[Operation] | None:
     """Write progress down; None where another runner took over since."""
     operation = msgspec.structs.replace(found.value, **changes)
-    writes = [_put_over(core, operation, found.version)]
+    writes = [_put_over(core, operation, found)]
     if operation.state != "running":
         writes.append(directory.delete(core, _running_place(operation)))
     try:
         core.store.transact(writes)
     except TransactionRefused:
         return None
-    return Document(operation, found.version + 1)
+    return found.followed_by(operation)
 
 
 def finish(
@@ -307,10 +307,10 @@ def _find(core: Core, account: str, operation_id: str) -> Document[Operation]:
     return found
 
 
-def _put_over(core: Core, operation: Operation, version: int) -> dict[str, Any]:
+def _put_over(core: Core, operation: Operation, found: Document[Operation]) -> dict[str, Any]:
     place = operation_place(operation.account, operation.id)
     expires_at = _expires_at(operation.started_ms)
-    return directory.put_over(core, place, operation, version, expires_at=expires_at)
+    return directory.put_over(core, place, operation, found, expires_at=expires_at)
 
 
 def _expires_at(started_ms: int) -> int:

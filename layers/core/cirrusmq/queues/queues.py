@@ -136,7 +136,7 @@ def update_writes(core: Core, found: Document[Queue], queue: Queue) -> list[dict
     target = _dead_letter_target(core, queue)
     place, target_id = queue_place(queue.account, queue.name), target and target.id
     return [
-        directory.put_over(core, place, queue, found.version, dead_letter_id=target_id),
+        directory.put_over(core, place, queue, found, dead_letter_id=target_id),
         *_refer(core, queue, found.value, target),
         directory.change_count(core, queue_changes_place(queue.account), 1),
     ]

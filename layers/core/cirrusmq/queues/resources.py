@@ -32,7 +32,7 @@ def put_resource(core: Core, resource_id: str, resource: Resource) -> dict[str, 
 def expire_resource(core: Core, resource_id: str, resource: Resource) -> dict[str, Any]:
     """A transaction's write of a deleted resource: its id is known for 60 days more."""
     expires_at = core.now_ms() // 1000 + _KEPT_SECONDS
-    return directory.put(core, resource_place(resource_id), resource, expires_at=expires_at)
+    return directory.expire(core, resource_place(resource_id), resource, expires_at)
 
 
 def find_existing(core: Core, resource_id: str) -> Resource | None:

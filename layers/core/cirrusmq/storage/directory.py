@@ -1,23 +1,39 @@
-"""The Directory table: documents of resources, read through the cache, written with conditions."""
+"""The Directory table: documents of resources, read through the cache, written with conditions.
+
+Functions roll one after another, and back, so that a release reads what a later one wrote. What it
+does not know in a document or beside it is written back with each change (`unknown_members.py`);
+what must not be passed by, it refuses to use (`decode_document`).
+"""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator
 from typing import Any, Generic, Literal, TypeVar
 
 import msgspec
 
 from cirrusmq.base.decoding import decode_json
+from cirrusmq.base.errors import Unavailable
 from cirrusmq.base.limits import ANSWER_BYTES
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import Item, key
 from cirrusmq.storage.directory_keys import Place, queue_users_place
 
 T = TypeVar("T")
+FORMAT = 1
+"""Documents of a higher format are refused. One is written where a member must not be ignored."""
+_logger = logging.getLogger(__name__)
 Use = Literal["dead_letters_of", "endpoint_of"]
 """A use of a queue: as a dead-letter queue, or as a subscription's endpoint."""
 SHOWN_BYTES = 2_000
 """Most bytes of a listed value beside its document: names and values of defaults, times."""
+
+
+class _Format(msgspec.Struct):
+    """What a document says of itself."""
+
+    format: int = 1
 
 
 class Document(msgspec.Struct, Generic[T], frozen=True):
@@ -25,6 +41,12 @@ class Document(msgspec.Struct, Generic[T], frozen=True):
 
     value: T
     version: int
+    stored: Item
+    """The item, with all that this release may not know."""
+
+    def followed_by(self, value: T) -> Document[T]:
+        """The document once a change of it to `value` was written."""
+        return msgspec.structs.replace(self, value=value, version=self.version + 1)
 
 
 def read(core: Core, place: Place, kind: type[T]) -> Document[T] | None:
@@ -107,20 +129,49 @@ def read_page(
 
 def put_new(core: Core, place: Place, value: object, **others: Any) -> dict[str, Any]:
     """A transaction's write of a document where there is none."""
-    return {"Put": _put(core, place, value, 1, others, "attribute_not_exists(pk)", {})}
+    request = _put(core, place, value, 1, None, others)
+    return {"Put": {**request, "ConditionExpression": "attribute_not_exists(pk)"}}
 
 
 def put_over(
-    core: Core, place: Place, value: object, version: int, **others: Any
+    core: Core, place: Place, value: object, found: Document[Any], **others: Any
 ) -> dict[str, Any]:
-    """A transaction's write of a document over the version that was read."""
-    seen = {":seen": {"N": str(version)}}
-    return {"Put": _put(core, place, value, version + 1, others, "version = :seen", seen)}
+    """A transaction's write of a document over the one that was read."""
+    request = _put(core, place, value, found.version + 1, found, others)
+    seen = {":seen": {"N": str(found.version)}}
+    return {
+        "Put": {
+            **request,
+            "ConditionExpression": "version = :seen",
+            "ExpressionAttributeValues": seen,
+        }
+    }
 
 
-def put(core: Core, place: Place, value: object, **others: Any) -> dict[str, Any]:
-    """A transaction's unconditional write of a document."""
-    return {"Put": _put(core, place, value, 1, others, None, {})}
+def put(
+    core: Core, place: Place, value: object, found: Document[Any] | None = None, **others: Any
+) -> dict[str, Any]:
+    """A transaction's unconditional write of a document; `found`: what it takes the place of."""
+    return {"Put": _put(core, place, value, 1, found, others)}
+
+
+def expire(core: Core, place: Place, value: object, expires_at: int) -> dict[str, Any]:
+    """A transaction's end of a document at a time; of one that is missing, `value` until then."""
+    document = msgspec.json.encode(value).decode()
+    return {
+        "Update": {
+            "TableName": core.tables.directory,
+            "Key": key(*place),
+            "UpdateExpression": "SET expires_at = :expires_at"
+            ", document = if_not_exists(document, :document)"
+            ", version = if_not_exists(version, :one)",
+            "ExpressionAttributeValues": {
+                ":expires_at": {"N": str(expires_at)},
+                ":document": {"S": document},
+                ":one": {"N": "1"},
+            },
+        }
+    }
 
 
 def delete_version(core: Core, place: Place, version: int) -> dict[str, Any]:
@@ -219,24 +270,39 @@ def _put(
     place: Place,
     value: object,
     version: int,
+    found: Document[Any] | None,
     others: dict[str, Any],
-    condition: str | None,
-    values: dict[str, Any],
 ) -> dict[str, Any]:
     # Hot functions write no documents: their cold starts do without PynamoDB's models.
     from cirrusmq.storage.models import DirectoryItem
+    from cirrusmq.storage.unknown_members import unknown_attributes, with_unknown_members
 
-    item = DirectoryItem(
-        *place, version=version, document=msgspec.json.encode(value).decode(), **others
-    ).serialize()
-    request: dict[str, Any] = {"TableName": core.tables.directory, "Item": dict(item)}
-    if condition is not None:
-        request["ConditionExpression"] = condition
-    if values:
-        request["ExpressionAttributeValues"] = values
-    return request
+    kept: Item = {}
+    text = msgspec.json.encode(value)
+    if found is not None:
+        kept = unknown_attributes(found.stored)
+        text = with_unknown_members(text, value, found.stored["document"]["S"], found.value)
+    made = DirectoryItem(*place, version=version, document=text.decode(), **others)
+    return {"TableName": core.tables.directory, "Item": {**kept, **made.serialize()}}
 
 
 def decode_document(item: Item, kind: type[T]) -> Document[T]:
-    """The document that an item has."""
-    return Document(decode_json(item["document"]["S"], kind), int(item["version"]["N"]))
+    """The document that an item has.
+
+    Raises Unavailable if a later release says, by a higher `format`, that this one must not use it,
+    or if the document grants or bounds something that this one does not know.
+    """
+    text = item["document"]["S"]
+    if '"format":' in text and decode_json(text, _Format).format > FORMAT:
+        raise _of_a_later_release(item)
+    try:
+        value = decode_json(text, kind)
+    except msgspec.ValidationError as error:
+        raise _of_a_later_release(item) from error
+    return Document(value, int(item["version"]["N"]), item)
+
+
+def _of_a_later_release(item: Item) -> Unavailable:
+    # A warning: the release that is rolled back by the alarm of errors would be the later one.
+    _logger.warning("%s %s is of a later release", item["pk"]["S"], item["sk"]["S"])
+    return Unavailable("This resource was written by a later release; deploy that one.")

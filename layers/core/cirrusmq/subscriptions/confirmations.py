@@ -81,7 +81,7 @@ def _asking(core: Core, topic: Topic, name: str) -> Change[tuple[Subscription, s
     subscription, token = _with_token(core, found.value)
     return Change(
         result=(subscription, token),
-        writes=[directory.put_over(core, place, subscription, found.version)],
+        writes=[directory.put_over(core, place, subscription, found)],
         keys=[subscription_place(topic.id, "")],
     )
 
@@ -111,7 +111,7 @@ def confirm(core: Core, topic_name: str, name: str, token: str) -> None:
         found.value, confirmed=True, token_sha256=None, token_expires_ms=0
     )
     try:
-        core.store.transact([directory.put_over(core, place, subscription, found.version)])
+        core.store.transact([directory.put_over(core, place, subscription, found)])
     except TransactionRefused as refused:
         raise Forbidden("the token is wrong, used or too old") from refused
     core.cache.turn_over(subscription_place(topic.value.id, ""))

@@ -92,7 +92,7 @@ def change_topic(core: Core, account: str, name: str, given: TopicInput) -> Topi
         place = topic_place(account, name)
         return Change(
             result=topic,
-            writes=[directory.put_over(core, place, topic, found.version)],
+            writes=[directory.put_over(core, place, topic, found)],
             keys=[place],
         )
 

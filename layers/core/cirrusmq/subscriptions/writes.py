@@ -60,7 +60,7 @@ def update(core: Core, found: Document[Subscription], after: Subscription) -> li
     """The writes of a subscription that is changed."""
     before = found.value
     place = subscription_place(before.topic_id, before.name)
-    writes = [directory.put_over(core, place, after, found.version)]
+    writes = [directory.put_over(core, place, after, found)]
     if after.protocol == "http" and (before.paused, before.rate) != (after.paused, after.rate):
         writes.append(delivery_writes.bounds(core, after))
     if before.dead_letter_queue != after.dead_letter_queue:

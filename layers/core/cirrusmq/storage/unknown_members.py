@@ -1,0 +1,65 @@
+"""What a document has that this release does not know, kept when the release changes the document.
+
+    release N+1 writes   {"name": "orders", "colour": "red", "retry": {"kind": "custom", "cap": 9}}
+    release N changes    {"name": "orders", "labels": {…},   "retry": {"kind": "custom"}}
+    and stores           {… "labels": {…}, "colour": "red", "retry": {"kind": "custom", "cap": 9}}
+
+Members are kept in structs that are reached by members, at every depth, as long as a struct of the
+same type is in their place. Structs in lists are not: nothing says which of them is which.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from cirrusmq.runtime.store import Item
+from cirrusmq.storage.models import DirectoryItem
+
+_KNOWN = frozenset(each.attr_name for each in DirectoryItem.get_attributes().values())
+
+
+def unknown_attributes(stored: Item) -> Item:
+    """The attributes of an item of the Directory that this release does not know."""
+    return {name: value for name, value in stored.items() if name not in _KNOWN}
+
+
+def with_unknown_members(text: bytes, value: object, before_text: str, before: object) -> bytes:
+    """The JSON of `value` with the members of the text before it that its type does not know.
+
+    text: the JSON of `value`. before_text, before: the stored JSON, and what was read of it.
+    """
+    held = msgspec.json.decode(before_text)
+    unknown = dict(_unknown_members(held, before, value))
+    if not unknown:
+        return text
+    made = msgspec.json.decode(text)
+    _merge(made, unknown)
+    return msgspec.json.encode(made)
+
+
+def _unknown_members(held: Any, before: object, value: object) -> Iterator[tuple[str, Any]]:
+    """Members that are unknown, and the members of such in structs below, by name."""
+    if not isinstance(before, msgspec.Struct) or type(value) is not type(before):
+        return
+    fields = {each.encode_name: each.name for each in msgspec.structs.fields(before)}
+    for name, member in held.items():
+        if name == before.__struct_config__.tag_field:
+            continue
+        if name not in fields:
+            yield name, member
+        elif isinstance(member, dict):
+            pair = getattr(before, fields[name]), getattr(value, fields[name])
+            below = dict(_unknown_members(member, *pair))
+            if below:
+                yield name, below
+
+
+def _merge(made: dict[str, Any], unknown: dict[str, Any]) -> None:
+    for name, member in unknown.items():
+        if isinstance(member, dict) and isinstance(made.get(name), dict):
+            _merge(made[name], member)
+        else:
+            made.setdefault(name, member)
