@@ -135,7 +135,7 @@ def test_nested_applications_are_built_and_find_what_they_name(root: Path, built
     nested = {path.parent.name for path in built.glob("*/template.yaml")}
     resources = read(root / "template.yaml")["Resources"]
     applications = {name for name, held in resources.items() if held["Type"] == APPLICATION}
-    assert nested == applications >= {"RolloutAlarms", "ReportPipeline"}
+    assert nested == applications >= {"ReleaseAlarms", "ReportPipeline"}
     machines = []
     for template in built.rglob("template.yaml"):
         for named in re.findall(r"^ *DefinitionUri: (\S+)$", template.read_text(), re.M):

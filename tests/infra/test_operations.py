@@ -28,11 +28,10 @@ WATCHED = {
     ("AWS/States", "ExecutionsFailed"),
     ("AWS/States", "ExecutionsSucceeded"),
     ("AWS/States", "ExecutionsTimedOut"),
-    (OWN, "cirrusmq_calls_total"),
     (OWN, "cirrusmq_messages_dead_lettered_total"),
-    (OWN, "cirrusmq_errors_logged_total"),
     (OWN, "cirrusmq_oldest_message_age_seconds"),
-    (OWN, "cirrusmq_refusals_total"),
+    (OWN, "cirrusmq_release_errors_total"),
+    (OWN, "cirrusmq_release_refusals_total"),
     (OWN, "cirrusmq_stuck_schedules"),
     (OWN, "cirrusmq_sweep_behind_seconds"),
     (OWN, "cirrusmq_undecided_half_messages_total"),
@@ -54,6 +53,8 @@ def alarms(resources: dict[str, Any]) -> dict[str, Any]:
 
 SHOWN_ALONE = {"UnusualHours", "ForecastOfTheMonth"}
 """Figures of the reports, which somebody has to judge: what is dear is no fault."""
+BY_RELEASE = {"cirrusmq_release_errors_total", "cirrusmq_release_refusals_total"}
+"""Counted in the log of an account alone: one machine has one release."""
 
 
 def metrics(alarm: dict[str, Any]) -> list[tuple[str, str, dict[str, str]]]:
@@ -96,8 +97,9 @@ def test_figures_of_our_own_are_those_that_the_functions_tell(
     watched = {
         name for alarm in alarms.values() for space, name, _ in metrics(alarm) if space == OWN
     }
-    assert filtered == SHOWN_ALONE | {figure.name for figure in figures.LOGGED}
-    assert watched <= {figure.name for figure in (*figures.TOLD, *figures.LOGGED)}
+    assert filtered == SHOWN_ALONE | BY_RELEASE | {figure.name for figure in figures.LOGGED}
+    told = {figure.name for figure in (*figures.TOLD, *figures.LOGGED)}
+    assert watched <= told | BY_RELEASE
 
 
 def test_functions_tell_their_figures_where_the_alarms_look(template: Template) -> None:
@@ -146,21 +148,21 @@ def test_new_code_goes_back_when_its_alarm_rings(
     assert {held["FunctionName"] for held in functions.values()} == {
         each.name for each in template.functions
     } - {HOOK}
-    behind_the_api = {route.function for route in template.routes}
     for name, held in functions.items():
         # SAM takes it from no globals.
         assert "AutoPublishCodeSha256" in held, name
-        own, everybody, *refused = held["DeploymentPreference"]["Alarms"]
-        watched = metrics(alarms[own])
-        assert {metric for _, metric, _ in watched} == {"Errors"}
+        own, release = held["DeploymentPreference"]["Alarms"]
+        assert (own, release) == (f"{name}Errors", "NewRelease")
         function = held["FunctionName"]
-        if function in behind_the_api:
-            ((_, _, dimensions),) = watched
-            assert dimensions == {"FunctionName": function, "Resource": f"{function}:live"}
-            assert refused == ["CallsRefused"]
-        else:
-            assert {"FunctionName": function} in [dimensions for _, _, dimensions in watched]
-        assert everybody == "UnexpectedErrors"
+        version = {
+            *("FunctionName", "Resource", "ExecutedVersion"),
+        }
+        assert {metric for _, metric, _ in metrics(alarms[own])} == {"Errors", "Invocations"}
+        for _, _, dimensions in metrics(alarms[own]):
+            assert dimensions.keys() == version
+            assert dimensions["FunctionName"] == function
+            assert dimensions["Resource"] == f"{function}:live"
+            assert dimensions["ExecutedVersion"] == f"{name}.Version.Version"
 
 
 def test_refusals_are_counted_in_the_log_of_calls(resources: dict[str, Any]) -> None:

@@ -114,12 +114,20 @@ def name_of(names: Mapping[str, str]) -> str:
     return "/".join(names.values())
 
 
+def note_refusal(request_id: str, route: str, code: str) -> None:
+    """Write a line of a refused call with a known key; the alarm of a new release counts these."""
+    from cirrusmq_lambda.observability import RELEASE
+
+    fields = {"request_id": request_id, "route": route, "code": code, "release": RELEASE}
+    _logger("refusals").info("refused", extra=fields)
+
+
 @cache
-def _logger() -> Logger:
+def _logger(service: str = SERVICE) -> Logger:
     """Powertools, imported by the first line, as in `observability`."""
     from aws_lambda_powertools import Logger
 
-    return Logger(service=SERVICE, level="INFO")
+    return Logger(service=service, level="INFO")
 
 
 def claimed_key_id(authorization: str | None) -> str | None:

@@ -14,6 +14,7 @@ from cirrusmq.access import keys, rate_limit
 from cirrusmq.base.errors import (
     CirrusMQError,
     InvalidParameter,
+    Unauthenticated,
     Unavailable,
 )
 from cirrusmq.base.limits import PAGE_ENTRIES, PAGE_ENTRIES_DEFAULT, REQUEST_BYTES
@@ -69,6 +70,12 @@ class Request:
             rights.check_route(found, self.event["routeKey"], names)
             self._verified = found
         return self._verified
+
+    def knows_key(self, refusal: CirrusMQError) -> bool:
+        """Whether the call has a key of the deployment, even if with a wrong secret."""
+        if isinstance(refusal, Unauthenticated):
+            return refusal.knows_key
+        return self._key is not None
 
     @property
     def source(self) -> str | None:
@@ -182,6 +189,8 @@ def serve(routes: Mapping[str, Route], event: Event, context: Context) -> Answer
     except Exception as error:
         told = request.told(error)
         code, answer = told.code, problem(told, request.id)
+        if 400 <= answer["statusCode"] < 500 and code != "Throttled" and request.knows_key(told):
+            audit.note_refusal(request.id, event["routeKey"], code)
     if audit.concerns(event["routeKey"], answer["statusCode"]):
         request.record(code, answer["statusCode"], made)
     return answer

@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 
     logger: Logger
 
-__all__ = ["logger"]
+__all__ = ["RELEASE", "logger"]
+
+RELEASE = os.environ.get("RELEASE", "")
+"""The release that this version belongs to, in each line; empty on one machine."""
 
 # At DEBUG these write whole requests: messages, and the deployment's secret. So they never do, with
 # any level of the root logger.
@@ -47,7 +50,9 @@ def _make_logger() -> Logger:
     from aws_lambda_powertools import Logger
 
     _ours.removeHandler(_first)
-    return Logger()
+    made = Logger()
+    made.append_keys(release=RELEASE)
+    return made
 
 
 def __getattr__(name: str) -> Any:

@@ -130,9 +130,9 @@ def verify(core: Core, authorization: str | None, source: str | None = None) -> 
     same_earlier = hmac.compare_digest(given, earlier or _NOBODY) and earlier is not None
     if key is None or not (same or (same_earlier and now_ms < key.previous_until_ms)):
         core.callers.note_wrong(source, key_id, now_ms, unknown=key is None)
-        raise Unauthenticated
+        raise Unauthenticated(knows_key=key is not None)
     if key.expires_ms is not None and now_ms >= key.expires_ms:
-        raise Unauthenticated("the access key has expired")
+        raise Unauthenticated("the access key has expired", knows_key=True)
     core.callers.note_good(key.id, given)
     note_use(core, key.id)
     return Caller.of(key)

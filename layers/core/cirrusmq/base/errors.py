@@ -63,6 +63,11 @@ class BatchTooLarge(CirrusMQError):
 class Unauthenticated(CirrusMQError):
     """The access key is missing or wrong: send Authorization: Bearer <access key id>:<secret>."""
 
+    def __init__(self, detail: str | None = None, *, knows_key: bool = False) -> None:
+        super().__init__(detail)
+        self.knows_key = knows_key
+        """Whether there is a key of this id. For the log: no caller is told."""
+
 
 class Forbidden(CirrusMQError):
     """The access key's account may not do this."""
