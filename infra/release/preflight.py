@@ -24,6 +24,8 @@ UNRESERVED = 100
 ENVIRONMENT_BYTES = 4_096
 """Of a function's names and values together (Lambda quotas)."""
 BODIES = "BodiesInS3From"
+TABLES = ("ExistingDirectoryTable", "ExistingMessagesTable", "ExistingUsageTable")
+AT_ONCE = "AllAtOnce"
 GONE = "REVIEW_IN_PROGRESS"
 """The status of a stack that has a change set and was never made."""
 FUNCTION = "AWS::Serverless::Function"
@@ -101,6 +103,16 @@ def wrong_stack(stack: Stack | None, name: str, parameters: Mapping[str, str]) -
         )
     elif stack.status in _TO_REMOVE:
         yield f"{name} is {stack.status}: python -m infra.remove {name}"
+    changed = [
+        name
+        for name in TABLES
+        if name in parameters and parameters[name] != stack.parameters.get(name, "")
+    ]
+    if changed and {**stack.parameters, **parameters}.get("Rollout") != AT_ONCE:
+        yield (
+            f"{changed[0]} changes: give Rollout={AT_ONCE}, else a rollout by and by sends most"
+            " calls to the old tables"
+        )
     if BODIES not in stack.parameters and parameters.get(BODIES) != "0":
         yield (
             f"{BODIES}=0 comes first: functions of the release that {name} has now cannot read what"

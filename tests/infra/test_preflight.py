@@ -68,6 +68,18 @@ def test_bodies_go_to_s3_once_a_release_that_reads_them_was_deployed() -> None:
     assert not list(wrong_stack(None, "queues", {}))
 
 
+def test_other_tables_are_rolled_out_at_once() -> None:
+    """A canary would send nine calls of ten to the tables before."""
+    there = {"BodiesInS3From": "16", "Rollout": "Canary10Percent5Minutes"}
+    stack = Stack("UPDATE_COMPLETE", there)
+    given = {"ExistingMessagesTable": "restored"}
+    (line,) = wrong_stack(stack, "queues", given)
+    assert line.startswith("ExistingMessagesTable changes: give Rollout=AllAtOnce")
+    assert not list(wrong_stack(stack, "queues", {**given, "Rollout": "AllAtOnce"}))
+    same = Stack("UPDATE_COMPLETE", {**there, **given})
+    assert not list(wrong_stack(same, "queues", given))
+
+
 def test_more_functions_than_an_environment_holds_are_refused_in_words(root: Path) -> None:
     arns = [f"arn:aws:lambda:eu-central-1:123456789012:function:{'f' * 64}:{n}" for n in range(60)]
     few = make_template(root, InvokeFunctions=",".join(arns[:10]))
