@@ -200,9 +200,3 @@ def test_the_dashboard_shows_what_there_is(resources: dict[str, Any], template: 
         assert f'"{function.name}"' in body or function.name == HOOK
     for told in ("messages_dead_lettered_total", "oldest_message_age_seconds", "stuck_schedules"):
         assert f'"cirrusmq_{told}", {{"stat"' in body
-
-
-def test_calls_are_traced(document: dict[str, Any], resources: dict[str, Any]) -> None:
-    assert document["Globals"]["Function"]["Tracing"] == "Active"
-    for machine in of_type(resources, "AWS::Serverless::StateMachine").values():
-        assert machine["Tracing"]["Enabled"] is True

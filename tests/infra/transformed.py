@@ -55,7 +55,7 @@ class Transformed:
 
     def holds(self, condition: str | None) -> bool:
         """Whether a condition holds; that of a resource without one does."""
-        return condition is None or self._true(self.document["Conditions"][condition])
+        return condition is None or self.true(self.document["Conditions"][condition])
 
     def resolve(self, value: Any) -> Any:
         """The value with its functions applied."""
@@ -71,7 +71,7 @@ class Transformed:
                 return self._substitute(text, {k: self.resolve(v) for k, v in own.items()})
             case {"Fn::Join": [between, parts], **rest} if not rest:
                 held = self.resolve(parts)
-                return between.join(held) if isinstance(held, list) else held
+                return between.join(map(str, held)) if isinstance(held, list) else held
             case dict():
                 held = {key: self.resolve(each) for key, each in value.items()}
                 return {key: each for key, each in held.items() if each is not ABSENT}
@@ -83,16 +83,17 @@ class Transformed:
         names = {**self._names, **own}
         return _PLACEHOLDER.sub(lambda found: str(names.get(found[1], found[1])), text)
 
-    def _true(self, value: Any) -> bool:
+    def true(self, value: Any) -> bool:
+        """Whether a condition, as it is written, holds."""
         match value:
             case {"Condition": name}:
                 return self.holds(name)
             case {"Fn::Equals": [one, other]}:
                 return str(self.resolve(one)) == str(self.resolve(other))
             case {"Fn::Not": [one]}:
-                return not self._true(one)
+                return not self.true(one)
             case {"Fn::And": all_of}:
-                return all(map(self._true, all_of))
+                return all(map(self.true, all_of))
             case {"Fn::Or": any_of}:
-                return any(map(self._true, any_of))
+                return any(map(self.true, any_of))
         raise AssertionError(f"no condition: {value}")

@@ -16,6 +16,7 @@ CHARACTERS = {
     ("AWS::Serverless::StateMachine", "Name"): 80,
     ("AWS::Serverless::HttpApi", "Name"): 128,
     ("AWS::Logs::LogGroup", "LogGroupName"): 512,
+    ("AWS::CloudWatch::Alarm", "AlarmName"): 255,
     ("AWS::CloudWatch::Dashboard", "DashboardName"): 255,
     ("AWS::EMRServerless::Application", "Name"): 64,
 }

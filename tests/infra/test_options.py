@@ -1,0 +1,114 @@
+"""What a parameter changes in the deployment, read from the transformed template."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.infra.transformed import Transformed
+
+TEMPLATES_THAT_TRACE = ("", "reports", "trial", "dialects")
+
+
+def of(transformed: list[Path], folder: str = "", **given: Any) -> Transformed:
+    """A template of the deployment with these parameters; of the folder, or the one above all."""
+    if not folder:
+        return Transformed(transformed[0], given)
+    (path,) = (each for each in transformed if each.parent.name == folder)
+    return Transformed(path, given)
+
+
+def traced(template: Transformed) -> set[str]:
+    functions = template.resources("AWS::Lambda::Function")
+    modes = {held["TracingConfig"]["Mode"] for held in functions.values()}
+    machines = template.resources("AWS::StepFunctions::StateMachine")
+    return modes | {str(held["TracingConfiguration"]["Enabled"]) for held in machines.values()}
+
+
+@pytest.mark.parametrize("folder", TEMPLATES_THAT_TRACE)
+def test_nothing_is_traced_unless_it_is_asked_for(transformed: list[Path], folder: str) -> None:
+    assert traced(of(transformed, folder, Tracing="off")) <= {"PassThrough", "False"}
+    assert traced(of(transformed, folder, Tracing="on")) <= {"Active", "True"}
+    if not folder:
+        assert traced(of(transformed)) == {"PassThrough", "False"}
+
+
+def test_a_line_of_the_access_log_is_short_full_or_none(transformed: list[Path]) -> None:
+    def log(**given: str) -> Any:
+        (stage,) = of(transformed, **given).resources("AWS::ApiGatewayV2::Stage").values()
+        return stage.get("AccessLogSettings")
+
+    assert log(AccessLog="off") is None
+    short, full = (log(AccessLog=name)["Format"] for name in ("short", "full"))
+    assert log()["Format"] == short
+    assert len(short) < 0.6 * len(full)
+    for line in (short, full):
+        assert "\n" not in line
+        assert json.loads(line)["status"] == "$context.status"  # the filters look for a text
+        assert "header" not in line  # one of them has the secret
+
+
+def test_clients_with_a_certificate_alone_reach_a_domain(transformed: list[Path]) -> None:
+    def asked(store: str) -> Any:
+        made = of(transformed, "domain", TrustStore=store).resources(
+            "AWS::ApiGatewayV2::DomainName"
+        )
+        return made["Domain"].get("MutualTlsAuthentication")
+
+    assert asked("") is None
+    assert asked("s3://bucket/ca.pem") == {"TruststoreUri": "s3://bucket/ca.pem"}
+
+
+def holds(transformed: list[Path], rule: str, **given: str) -> bool:
+    """Whether CloudFormation takes the parameters by one of the template's rules."""
+    template = of(transformed, **given)
+    held = template.document["Rules"][rule]
+    asked = held.get("RuleCondition")
+    if asked is not None and not template.true(asked):
+        return True
+    return all(template.true(each["Assert"]) for each in held["Assertions"])
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {},
+        {"DirectUrls": "true"},
+        {"DomainName": "mq.example.com"},
+        {"DomainName": "mq.example.com", "DisableExecuteApiEndpoint": "true", "DirectUrls": "true"},
+    ],
+    ids=str,
+)
+def test_mutual_tls_has_no_way_round(transformed: list[Path], given: dict[str, str]) -> None:
+    rule, store = "MutualTlsHasNoWayRound", {"TrustStore": "s3://bucket/ca.pem"}
+    closed = {"DomainName": "mq.example.com", "DisableExecuteApiEndpoint": "true"}
+    assert holds(transformed, rule, **given)
+    assert not holds(transformed, rule, **store, **given)
+    assert holds(transformed, rule, **store, **closed)
+
+
+def test_deliveries_may_go_out_from_a_vpc(transformed: list[Path]) -> None:
+    def network(**given: Any) -> dict[str, Any]:
+        functions = of(transformed, **given).resources("AWS::Lambda::Function")
+        return {name: held["VpcConfig"] for name, held in functions.items() if "VpcConfig" in held}
+
+    assert network() == {}
+    inside = {"PushSubnets": ["subnet-1", "subnet-2"], "PushSecurityGroups": ["sg-1"]}
+    expected = {"SubnetIds": ["subnet-1", "subnet-2"], "SecurityGroupIds": ["sg-1"]}
+    assert network(**inside) == {"Push": expected}
+    rule = "DeliveriesInAVpcHaveTheirGroups"
+    assert holds(transformed, rule, **inside)
+    assert holds(transformed, rule)
+    assert not holds(transformed, rule, PushSubnets=["subnet-1"])
+
+
+def test_exports_are_kept_as_long_as_a_night_needs_them(
+    transformed: list[Path], root: Path
+) -> None:
+    made = of(transformed, "reports", ExportDays=30).resources("AWS::S3::Bucket")["PipelineBucket"]
+    (rule,) = (r for r in made["LifecycleConfiguration"]["Rules"] if r["Id"] == "ExportsEnd")
+    assert rule["ExpirationInDays"] == 30
+    held = of(transformed).document["Parameters"]["ExportDays"]
+    assert (held["MinValue"], held["Default"]) == (8, 14)  # a whole one is a week old at most
