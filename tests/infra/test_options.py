@@ -61,7 +61,7 @@ def test_clients_with_a_certificate_alone_reach_a_domain(transformed: list[Path]
     assert asked("s3://bucket/ca.pem") == {"TruststoreUri": "s3://bucket/ca.pem"}
 
 
-def holds(transformed: list[Path], rule: str, **given: str) -> bool:
+def holds(transformed: list[Path], rule: str, **given: Any) -> bool:
     """Whether CloudFormation takes the parameters by one of the template's rules."""
     template = of(transformed, **given)
     held = template.document["Rules"][rule]

@@ -158,7 +158,7 @@ def test_no_secret_parameter_reaches_an_environment(root: Path) -> None:
     [
         ("LogLevel", "LogLevel: a parameter must be given as Name=Value"),
         ("Release=0123456789", "Release must not be given: it is computed"),
-        ("Loglevel=DEBUG", "Loglevel is no parameter; there are AccessLog, AccountRequestsPerSecond, "),
+        ("Loglevel=DEBUG", "Loglevel is no parameter; there are AccessLog, AccountRequests"),
         ("Stage=a Stage=b", "Stage must be given once"),
     ],
 )

@@ -14,8 +14,8 @@ from tests.infra.tools import ROOT, TEMPLATES, texts
 import roles as review
 from cirrusmq_local.cloud.cloudformation import StackTemplate, read
 
-# SAM gives each function a log to write to and traces to send, and the network interfaces of a VPC to
-# one that may be in it; they know no narrower resource.
+# SAM gives each function a log to write to and traces to send, and one that may be in a VPC its
+# network interfaces; they know no narrower resource.
 ADDED_BY_SAM = {
     *("AWSLambdaBasicExecutionRole", "AWSXrayWriteOnlyAccess", "AWSXRayDaemonWriteAccess"),
     "AWSLambdaVPCAccessExecutionRole",
