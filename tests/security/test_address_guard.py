@@ -19,6 +19,7 @@ from cirrusmq.base.errors import InvalidParameter
 from cirrusmq.webhooks.addresses import LOOPBACK, AddressPolicy, Refused
 from cirrusmq.webhooks.client import Poster
 from cirrusmq.webhooks.urls import check_endpoint, split
+from cirrusmq_local.testing import World
 
 NOTHING_ALLOWED = AddressPolicy()
 ONE_MACHINE = AddressPolicy(LOOPBACK)
@@ -383,6 +384,44 @@ def test_a_legal_url_is_an_endpoint_with_these_parts(url: str) -> None:
     check_endpoint(url, http_allowed=False)
     parts = split(url)
     assert (parts.host, parts.port, parts.target, parts.host_header) == ACCEPTED_URLS[url]
+
+
+@pytest.mark.parametrize(
+    ("url", "kind"),
+    [
+        ("https://127.0.0.1/", "loopback"),
+        ("https://10.1.2.3:8443/hook", "private"),
+        ("https://169.254.169.254/latest/meta-data", "link-local"),
+        ("https://[::1]/", "loopback"),
+        ("https://[::ffff:10.0.0.1]/", "private"),
+        ("https://[fd00:ec2::254]/", "private"),
+        ("https://[2002:a00:1::]/", "tunnel"),
+        ("https://0.0.0.0/", "unspecified"),
+    ],
+)
+def test_an_address_that_nothing_is_posted_to_is_no_endpoint(url: str, kind: str) -> None:
+    """A name is judged by what it leads to, at each post; an address can be judged at once."""
+    with pytest.raises(InvalidParameter) as refusal:
+        check_endpoint(url, http_allowed=False, allowed_networks=("192.168.0.0/16",))
+    assert refusal.value.parameter == "endpoint"
+    assert f"must not be a {kind} address" in str(refusal.value)
+
+
+def test_an_address_of_a_network_that_is_named_may_be_an_endpoint() -> None:
+    named = ("10.1.0.0/16", "::1/128")
+    for url in ("https://10.1.2.3/", "https://[::ffff:10.1.2.3]/", "https://[::1]/"):
+        check_endpoint(url, http_allowed=False, allowed_networks=named)
+
+
+def test_a_subscription_to_such_an_address_is_refused_by_name() -> None:
+    world = World()
+    alice = world.client("alice")
+    alice.put("/topics/news", {})
+    hook = {"protocol": "http", "endpoint": "https://10.0.0.7/hook"}
+    refused = alice.put("/topics/news/subscriptions/hook", hook)
+    assert (refused.status, refused.json["parameter"]) == (400, "endpoint")
+    assert alice.get("/topics/news/subscriptions").json["subscriptions"] == []
+    world.engine.close()
 
 
 def test_http_is_for_deployments_that_allow_it() -> None:

@@ -223,7 +223,12 @@ def _wanted(core: Core, topic: Topic, name: str, given: SubscriptionInput) -> Su
     if endpoint is None:
         return wanted
     if wanted.protocol == "http":
-        check_endpoint(endpoint, http_allowed=core.settings.http_endpoints)
+        settings = core.settings
+        check_endpoint(
+            endpoint,
+            http_allowed=settings.http_endpoints,
+            allowed_networks=settings.allowed_networks,
+        )
         return wanted
     check_name("endpoint", endpoint)
     queue = find_queue(core, topic.account, endpoint).value

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Sequence
 from dataclasses import dataclass
-from ipaddress import AddressValueError, IPv4Address, IPv6Address
+from ipaddress import AddressValueError, IPv4Address, IPv6Address, ip_network
 from urllib.parse import quote
 
 from cirrusmq.base.errors import InvalidParameter
@@ -58,13 +59,30 @@ class Endpoint:
         return shown if self.port == DEFAULT_PORTS[self.scheme] else f"{shown}:{self.port}"
 
 
-def check_endpoint(url: str, *, http_allowed: bool) -> None:
-    """Raise `InvalidParameter` on `endpoint` unless `url` is one that a subscription may have.
+def check_endpoint(url: str, *, http_allowed: bool, allowed_networks: Sequence[str] = ()) -> None:
+    """Check that `url` is one that a subscription may have.
 
-    Its address is not looked up here: that is checked whenever a request is made.
+    A name is not looked up here: what it leads to is checked whenever a request is made.
+    allowed_networks: such as `10.1.0.0/16`, in which an address may lie though it is not public.
+    Raises InvalidParameter on `endpoint`.
     """
-    if split(url).scheme == "http" and not http_allowed:
+    parts = split(url)
+    if parts.scheme == "http" and not http_allowed:
         raise _refusal("must be an https URL")
+    if parts.address is not None:
+        _check_address(parts.address, allowed_networks)
+
+
+def _check_address(address: IPv4Address | IPv6Address, allowed_networks: Sequence[str]) -> None:
+    # Most endpoints have names: a cold start does without the table of networks.
+    from cirrusmq.webhooks.addresses import AddressPolicy, Refused
+
+    try:
+        AddressPolicy([ip_network(network) for network in allowed_networks]).check(address)
+    except Refused as refused:
+        raise _refusal(
+            f"must not be a {refused.kind} address: nothing would ever be posted to it"
+        ) from refused
 
 
 def split(url: str) -> Endpoint:
