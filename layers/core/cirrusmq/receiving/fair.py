@@ -42,7 +42,7 @@ from cirrusmq.receiving.search import (
     pages_with_something,
     takeable_places,
 )
-from cirrusmq.receiving.unordered import claim_all, plan, spread
+from cirrusmq.receiving.unordered import Lost, claim_all, plan, spread
 from cirrusmq.runtime.core import Core
 from cirrusmq.storage.parcels import PARCELS, Page, partition_key
 from cirrusmq.storage.scan import FIRST_KEY, LAST_KEY, behind_group, read_page, until_key
@@ -112,8 +112,40 @@ def _take_from(
     batch: Batch,
     gives_up: Callable[[], bool],
 ) -> None:
-    """Claim parcels of all lots side by side, until the batch is full or nothing is left."""
-    changed: list[Parcel] = []
+    """Claim parcels of all lots side by side, until the batch is full or nothing is left.
+
+    If others were faster at all of them, their groups are read further, as the head of a plain
+    partition is:
+
+        this receive   reads a page of g ─────────────────── claims it: refused    reads on in g
+        others              read it, too ──── claim it
+    """
+    lost = _claim_shares(core, source, pk, lots, batch, gives_up)
+    if lost and not batch.full:
+        # Once more, for parcels of which a faster receiver may have left some messages.
+        _claim_shares(core, source, pk, lots, batch, gives_up)
+    for prefix, lot in lost.items():
+        pages = pages_with_something(core, source, Head(pk, prefix), batch.wanted.most, gives_up)
+        while not batch.claims and lot.room > 0 and (parcels := next(pages, None)):
+            lot.parcels = deque(spread(core, pk, parcels))
+            _claim_shares(core, source, pk, [lot], batch, gives_up)
+
+
+def _claim_shares(
+    core: Core,
+    source: Source,
+    pk: str,
+    lots: list[_Lot],
+    batch: Batch,
+    gives_up: Callable[[], bool],
+) -> dict[str, _Lot]:
+    """Claim of each lot its share, and of what is left, until the batch is full.
+
+    Returns the lots, by the prefix of their group, at whose parcels others were faster; what these
+    have left of them is in the lots.
+    """
+    by_group = {lot.parcels[0].key_prefix: lot for lot in lots if lot.parcels}
+    lost: list[Lost] = []
     while any(lot.parcels for lot in lots) and not batch.full:
         now_ms, most = core.now_ms(), batch.wanted.most - batch.count
         counts = [_count(source, lot, now_ms, most, gives_up) for lot in lots]
@@ -126,12 +158,21 @@ def _take_from(
         batch.most = batch.wanted.most
         if not plans:
             break
-        changed += claim_all(core, source, pk, plans, batch)
-    if source.max_in_flight is not None:
-        return
-    # Once more, for parcels of which a faster receiver may have left some messages.
-    again = plan(core, source, deque(changed), batch, gives_up)
-    claim_all(core, source, pk, again, batch)
+        lost_now = claim_all(core, source, pk, plans, batch)
+        for each in lost_now:
+            by_group[each.parcel.key_prefix].room += _released(source, each, now_ms)
+        lost += lost_now
+    for each in lost:
+        if each.left is not None:
+            by_group[each.parcel.key_prefix].parcels.append(each.left)
+    return {each.parcel.key_prefix: by_group[each.parcel.key_prefix] for each in lost}
+
+
+def _released(source: Source, lost: Lost, now_ms: int) -> int:
+    """How many messages of a lost claim do not count as in flight: others do not hold them."""
+    if source.max_in_flight is None or lost.left is None:
+        return len(lost.places)
+    return sum(not lost.left.held(place, now_ms) for place in lost.places)
 
 
 def _count(source: Source, lot: _Lot, now_ms: int, most: int, gives_up: Callable[[], bool]) -> int:

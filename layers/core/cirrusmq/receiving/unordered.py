@@ -6,6 +6,8 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from functools import cache
 
+import msgspec
+
 from cirrusmq.base.errors import Unavailable
 from cirrusmq.lifecycle import dead_letters
 from cirrusmq.model.parcel import Parcel
@@ -18,6 +20,15 @@ from cirrusmq.runtime.core import Core
 from cirrusmq.storage.parcels import PARCELS, partition_key
 
 
+class Lost(msgspec.Struct, frozen=True, kw_only=True):
+    """A claim at which another receiver was faster."""
+
+    parcel: Parcel
+    places: Sequence[int]
+    left: Parcel | None
+    """The parcel as it is now; None: it is gone."""
+
+
 def take_from_partition(core: Core, source: Source, partition: int, wanted: Wanted) -> list[Claim]:
     """Claim up to the wanted number from the head of a partition, parcels side by side."""
     batch = Batch(wanted)
@@ -28,7 +39,8 @@ def take_from_partition(core: Core, source: Source, partition: int, wanted: Want
         changed: list[Parcel] = []
         while left and not batch.full:
             plans = plan(core, source, left, batch, gives_up)
-            changed += claim_all(core, source, pk, plans, batch)
+            lost = claim_all(core, source, pk, plans, batch)
+            changed += [each.left for each in lost if each.left is not None]
         # Once more, for parcels of which a faster receiver may have left some messages.
         again = plan(core, source, deque(changed), batch, gives_up)
         claim_all(core, source, pk, again, batch)
@@ -70,17 +82,17 @@ def claim_all(
     pk: str,
     plans: Sequence[tuple[Parcel, list[int]]],
     batch: Batch,
-) -> list[Parcel]:
-    """Make the claims; answers parcels as they are now where another receiver was faster."""
+) -> list[Lost]:
+    """Make the claims; returns those at which another receiver was faster."""
     seconds, nonce_of = batch.wanted.timeout_seconds, batch.wanted.nonce_of
     outcomes = core.in_parallel(
         lambda plan: try_claim(core, source, plan[0], plan[1], seconds, nonce_of), plans
     )
-    changed = []
+    lost = []
     for (parcel, places), outcome in zip(plans, outcomes, strict=True):
         if batch.note(parcel, places, outcome) or isinstance(outcome, Unavailable):
             continue
         core.hints.contend(pk, core.now_ms())
-        if isinstance(outcome, Parcel):
-            changed.append(outcome)
-    return changed
+        left = outcome if isinstance(outcome, Parcel) else None
+        lost.append(Lost(parcel=parcel, places=places, left=left))
+    return lost

@@ -1,0 +1,119 @@
+"""Receives that lose the race for the messages they read: they go on while more wait."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import Any
+
+import pytest
+from tests.service.conftest import MakeQueue, Message, TestQueue
+from tests.service.test_heads_in_the_cloud import Environments
+
+from cirrusmq_local.testing import World
+
+KINDS: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "fair": {"fair": True},
+    "limited": {"fair": True, "max_in_flight": 256},
+}
+CONSUMERS = 16
+
+
+class Races:
+    """Receives of several environments, each of which reads before any of them claims."""
+
+    def __init__(self, world: World, queue: TestQueue, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._world, self._environments = world, Environments(world, queue, CONSUMERS)
+        self._execute = world.engine.execute
+        self._others: Iterator[Callable[[], object]] = iter(())
+        monkeypatch.setattr(world.engine, "execute", self._first_the_others)
+
+    def receive_at_once(self, *most: int) -> list[list[Message]]:
+        """Receives of so many messages; the first one claims last of all, the last one first."""
+        received: dict[int, list[Message]] = {}
+
+        def receive(number: int) -> None:
+            received[number] = self._environments.receive(number, most[number])
+
+        self._others = iter([partial(receive, number) for number in range(1, len(most))])
+        receive(0)
+        for left in self._others:
+            left()
+        return [received[number] for number in range(len(most))]
+
+    def _first_the_others(self, operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
+        key = request.get("Key", {}).get("pk", {}).get("S", "")
+        if operation == "UpdateItem" and key.startswith("Q#"):
+            core = self._world.core
+            if (other := next(self._others, None)) is not None:
+                other()
+            self._world.core = core
+        answer: dict[str, Any] = self._execute(operation, request)
+        return answer
+
+
+@pytest.fixture
+def race(
+    world: World, make_queue: MakeQueue, monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., Races]:
+    def made(kind: str, waiting: int, groups: int = 1) -> Races:
+        queue = make_queue(kind, partitions=1, **KINDS[kind])
+        for number in range(waiting):
+            fair = KINDS[kind].get("fair")
+            queue.send(f"m{number}", **({"group": f"g{number % groups}"} if fair else {}))
+        world.clock.pass_seconds(5)
+        return Races(world, queue, monkeypatch)
+
+    return made
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("most", [1, 2, 8])
+def test_a_receive_that_loses_one_race_is_full(
+    race: Callable[..., Races], kind: str, most: int
+) -> None:
+    slower, faster = race(kind, 200).receive_at_once(most, 1)
+
+    assert (len(slower), len(faster)) == (most, 1)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("groups", [1, 3])
+@pytest.mark.parametrize("most", [1, 4, 16])
+def test_sixteen_receives_at_once_all_get_something(
+    race: Callable[..., Races], kind: str, groups: int, most: int
+) -> None:
+    races = race(kind, 600, groups)
+
+    answers = races.receive_at_once(*[most] * CONSUMERS)
+
+    assert all(answers), [len(answer) for answer in answers]
+    bodies = [message["body"] for answer in answers for message in answer]
+    assert len(bodies) == len(set(bodies))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_a_faster_one_left_of_a_parcel_is_taken(
+    world: World, make_queue: MakeQueue, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    queue = make_queue(kind, partitions=1, **KINDS[kind])
+    queue.send(*"abcdefghijklmnop", **({"group": "g"} if KINDS[kind] else {}))
+    world.clock.pass_seconds(5)
+
+    slower, faster = Races(world, queue, monkeypatch).receive_at_once(4, 4)
+
+    assert sorted(message["body"] for message in faster + slower) == list("abcdefgh")
+
+
+def test_a_lost_race_lets_no_more_of_a_group_in_flight(
+    world: World, make_queue: MakeQueue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    queue = make_queue("limited", partitions=1, fair=True, max_in_flight=3)
+    for number in range(20):
+        queue.send(f"m{number}", group="g")
+    world.clock.pass_seconds(5)
+
+    slower, faster = Races(world, queue, monkeypatch).receive_at_once(16, 2)
+
+    assert (len(slower), len(faster)) == (1, 2)
