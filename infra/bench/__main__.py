@@ -6,7 +6,18 @@ import logging
 import sys
 import time
 
-from .counted import busy_partition, calculator, charts, cost, fair, growth, heat, polls, units
+from .counted import (
+    busy_partition,
+    calculator,
+    charts,
+    cost,
+    fair,
+    fills,
+    growth,
+    heat,
+    polls,
+    units,
+)
 from .measured import (
     backlog_cpu,
     call_cpu,
@@ -40,6 +51,7 @@ BY_NAME_ALONE = {
     "charts": charts.run,
     "busy_partition": busy_partition.run,
     "fair": fair.run,
+    "fills": fills.run,
     "backlog_cpu": backlog_cpu.run,
     "cold": cold.run,
     "memory": memory.run,

@@ -23,6 +23,18 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     alone_bytes: int
     """Bytes that one may have which is alone: more, where the answer may be gzipped."""
 
+    def behind(self, count: int, used_bytes: int) -> Wanted:
+        """What is still wanted when the answer has so many messages: none of it is alone."""
+        left_bytes = self.answer_bytes - used_bytes
+        return msgspec.structs.replace(
+            self, most=self.most - count, answer_bytes=left_bytes, alone_bytes=left_bytes
+        )
+
+    @property
+    def full(self) -> bool:
+        """Whether an answer has no room for more."""
+        return self.most <= 0 or self.answer_bytes <= 0
+
 
 class Batch(msgspec.Struct):
     """The messages of one receive: claimed, or reserved while they are being claimed."""

@@ -47,36 +47,37 @@ _EARLIER_MS = 100
 def held_from_attempt(core: Core, source: Source, chance: Chance, wanted: Wanted) -> list[Claim]:
     """The messages that an earlier receive with the same attempt holds now.
 
-    Of one partition, as a receive's answer is; at most the wanted number. In ordered sources none
-    behind a message of its group that it holds no more: that one is delivered again, and no
-    consumer may have seen a later one before it.
+    At most the wanted number, from all partitions, as far as they can be paid for: between two
+    that the receive took from, leases may have ended since. Of an ordered or fair source from one
+    partition, as its receive's answer is. In ordered sources none behind a message of its group
+    that it holds no more: that one is delivered again, and no consumer may have seen a later one
+    before it.
     """
     budget = Budget(REPEAT_UNITS)
+    batch = Batch(wanted)
     for each in source.all:
-        if claims := _held_in(core, each, chance, wanted, budget):
-            return claims
-    return []
+        for held in _held_in(core, each, chance, wanted, budget):
+            if _ends(batch, held) or (batch.claims and source.grouped):
+                return batch.claims
+    return batch.claims
 
 
 def _held_in(
     core: Core, source: Source, chance: Chance, wanted: Wanted, budget: Budget
-) -> list[Claim]:
-    held: Iterable[Claim]
+) -> Iterator[Iterable[Claim]]:
+    """What is held in each partition, while looking can be paid for."""
     woken = partitions_woken_since(core, source, chance.begun_ms)
     for partition in dict.fromkeys([*woken, *chance.partitions(source.partitions)]):
         pk = partition_key(PARCELS, source.id, partition)
         if source.ordered:
             parcels = _around(core, pk, chance.ring_start, budget)
-            held = _held_in_groups(source, parcels, chance.nonce_of, core.now_ms())
+            yield _held_in_groups(source, parcels, chance.nonce_of, core.now_ms())
         elif source.fair:
-            held = _held_by_turns(core, source, pk, chance, wanted.most, budget)
+            yield _held_by_turns(core, source, pk, chance, wanted.most, budget)
         else:
-            held = _held_behind(core, source, Head(pk), chance, wanted.most, budget)
-        if claims := _cut(held, wanted):
-            return claims
+            yield _held_behind(core, source, Head(pk), chance, wanted.most, budget)
         if not budget.pays():
-            break
-    return []
+            return
 
 
 def _held_by_turns(
@@ -191,16 +192,15 @@ def _held_in_groups(
             yield Claim(parcel=parcel, places=tuple(places))
 
 
-def _cut(held: Iterable[Claim], wanted: Wanted) -> list[Claim]:
-    """As many messages as are wanted, and as an answer has room for."""
-    batch = Batch(wanted)
+def _ends(batch: Batch, held: Iterable[Claim]) -> bool:
+    """Add what is held, as far as it is wanted and an answer has room; whether that is all."""
     for claim in held:
         places = batch.reserve(claim.parcel, claim.places)
         if places:
             batch.claims.append(Claim(parcel=claim.parcel, places=tuple(places)))
         if batch.full or len(places) < len(claim.places):
-            break
-    return batch.claims
+            return True
+    return False
 
 
 def _holds(parcel: Parcel, place: int, nonce_of: NonceOf, now_ms: int) -> bool:
