@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from tests.service.conftest import MakeQueue, TestQueue, usage
-from tests.service.crashes import crash, run_in_small_steps
+from tests.service.crashes import before_transactions, crash, run_in_small_steps
 from tests.service.test_repeated_sends import attempt
 
 from cirrusmq.storage.counters import read_kept
@@ -233,3 +233,128 @@ class TestRepeatedSends:
 
         assert usage(world) == {"queue:orders sent": 2, "queue:orders deleted": 1}
         assert read_kept(world.core, queue.show()["id"]).messages == 1
+
+
+class TestDeduplicatedSends:
+    """A deduplication id of a purged message is free, but for repetitions of its own send."""
+
+    @pytest.mark.parametrize("attributes", [{}, {"ordered": True}, {"fair": True}])
+    @pytest.mark.parametrize("settled", [True, False])
+    def test_sent_after_the_purge_it_is_a_new_message(
+        self,
+        world: World,
+        make_queue: MakeQueue,
+        attributes: dict[str, Any],
+        *,
+        settled: bool,
+    ) -> None:
+        queue = make_queue(**attributes)
+        fields = {"deduplication_id": "k", **({"group": "g"} if attributes else {})}
+        (first,) = queue.send("first", **fields)
+        queue.start("purge")
+        if settled:
+            world.settle()
+
+        (second,) = queue.send("second", **fields)
+        third = queue.send("third", **fields)
+
+        assert second["id"] != first["id"]
+        assert third == [second]
+        world.settle()
+        assert queue.bodies() == ["second"]
+
+    def test_receivers_get_it_as_well(self, world: World, queue: TestQueue) -> None:
+        queue.add_receiver("copy")
+        queue.send("first", deduplication_id="k")
+        world.settle()
+        queue.start("purge")
+
+        queue.send("second", deduplication_id="k")
+
+        world.settle()
+        assert queue.bodies() == queue.bodies(receiver="copy") == ["second"]
+
+    def test_a_batch_has_duplicates_of_what_was_sent_after_the_purge_alone(
+        self, world: World, queue: TestQueue
+    ) -> None:
+        def messages(*keys: str) -> list[dict[str, Any]]:
+            return [{"body": key, "deduplication_id": key} for key in keys]
+
+        queue.try_send([*messages("before", "both")])
+        queue.start("purge")
+        (kept,) = queue.send("both", deduplication_id="both")
+
+        sent = queue.try_send([*messages("before", "both", "new"), {"body": "plain"}])
+
+        assert sent.json["messages"][1] == kept
+        world.settle()
+        assert queue.bodies() == ["before", "both", "new", "plain"]
+
+    def test_a_repeated_attempt_of_before_is_no_new_message(
+        self, world: World, queue: TestQueue
+    ) -> None:
+        token = attempt(world)
+        message = [{"body": "x", "deduplication_id": "k"}]
+        first = queue.try_send(message, attempt=token)
+        queue.start("purge")
+        world.settle()
+
+        again = queue.try_send(message, attempt=token)
+
+        assert (again.status, again.json) == (201, first.json)
+        assert queue.receive() == []
+
+    def test_nor_is_it_one_beside_what_was_sent_after(self, world: World, queue: TestQueue) -> None:
+        token = attempt(world)
+        message = [{"body": "x", "deduplication_id": "k"}]
+        queue.try_send(message, attempt=token)
+        queue.start("purge")
+        (new,) = queue.send("new", deduplication_id="k")
+
+        again = queue.try_send(message, attempt=token)
+
+        assert again.json["messages"] == [new]
+        assert queue.bodies() == ["new"]
+
+    def test_an_attempt_of_after_is_repeated_as_ever(self, world: World, queue: TestQueue) -> None:
+        queue.send("first", deduplication_id="k")
+        queue.start("purge")
+        token = attempt(world)
+        messages = [{"body": "second", "deduplication_id": "k"}, {"body": "plain"}]
+
+        replies = [queue.try_send(messages, attempt=token) for _ in range(3)]
+
+        assert replies[1].json == replies[2].json == replies[0].json
+        assert queue.bodies() == ["plain", "second"]
+
+    def test_a_rewind_brings_back_what_was_sent_after_the_purge_alone(
+        self, world: World, make_queue: MakeQueue, now: Callable[..., str]
+    ) -> None:
+        queue = make_queue(rewind_seconds=3_600)
+        start = now(-60)
+        for body in ("first", "second"):
+            queue.send(body, deduplication_id="k")
+            queue.delete(*queue.receive())
+            if body == "first":
+                queue.run("purge")
+
+        assert queue.run("rewind", to=start)["done"] == 1
+        assert queue.bodies() == ["second"]
+
+    def test_two_at_once_after_the_purge_store_one_message(
+        self, world: World, queue: TestQueue, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        queue.send("first", deduplication_id="k")
+        queue.start("purge")
+        others: list[dict[str, Any]] = []
+        before_transactions(
+            world,
+            monkeypatch,
+            lambda: others.extend(queue.send("other", deduplication_id="k")),
+            1,
+        )
+
+        sent = queue.send("second", deduplication_id="k")
+
+        assert sent == others
+        assert queue.bodies() == ["other"]

@@ -89,11 +89,12 @@ def transact(
     for every repetition of this send: else a later one would store, under the same key, other
     messages than the first.
 
-    `purged_ms`: messages sent until then are gone. Their reminders stay in force, since a
-    deduplicated message is stored once; messages without one are to be sent anew.
+    `purged_ms`: messages sent until then are gone, and their reminders are for no other send. An
+    earlier try of this one stays what it was, so that its deduplicated messages are stored once;
+    its messages without an id are to be sent again.
     """
     table = core.tables.messages
-    writes = put_reminders(core, reminders, min(begun_ms, now_ms))
+    writes = put_reminders(core, reminders, min(begun_ms, now_ms), purged_ms)
     writes += [{"Put": put_unless_sent(table, item, purged_ms)} for item in items]
     try:
         core.store.transact(writes)
@@ -132,21 +133,36 @@ def check_reminded(core: Core, reminders: Sequence[tuple[str, Item]]) -> None:
 
 
 def put_reminders(
-    core: Core, reminders: Sequence[tuple[str, Item]], begun_ms: int
+    core: Core, reminders: Sequence[tuple[str, Item]], begun_ms: int, purged_ms: int = 0
 ) -> list[dict[str, Any]]:
-    """The first writes of a transaction: refused where one is in force that began by then."""
+    """The first writes of a transaction: refused if one is in force that began by then.
+
+    The message of a reminder may be purged. Then another send's message with the id is a new one,
+    and the same send's is still its repetition:
+
+        A: k, t = 1 ──> purge, floor 2 ──> B: k, t = 3: stored
+                                       └──> A again: refused, its reminder says t = 1
+    """
     return [
         {
             "Put": {
                 "TableName": core.tables.messages,
                 "Item": item,
-                "ConditionExpression": "attribute_not_exists(pk) OR x <= :begun",
-                "ExpressionAttributeValues": {":begun": {"N": str(begun_ms)}},
                 "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
+                **_unless_in_force(item, begun_ms, purged_ms),
             }
         }
         for _, item in reminders
     ]
+
+
+def _unless_in_force(item: Item, begun_ms: int, purged_ms: int) -> dict[str, Any]:
+    condition = "attribute_not_exists(pk) OR x <= :begun"
+    values = {":begun": {"N": str(begun_ms)}}
+    if purged_ms:
+        condition += " OR (t <= :purged AND i <> :own)"
+        values |= {":purged": {"N": str(purged_ms)}, ":own": item["i"]}
+    return {"ConditionExpression": condition, "ExpressionAttributeValues": values}
 
 
 def find_reminded(
