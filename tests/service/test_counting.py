@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 from tests.service.conftest import MakeQueue, TestQueue
+from tests.service.topics import TestTopic
 
 from cirrusmq.base import ulid
-from cirrusmq_local.testing import World
+from cirrusmq_local.testing import Client, World
 
 COUNT_UNITS = 40
 
@@ -26,10 +27,11 @@ def shown(world: World, queue: TestQueue) -> dict[str, Any]:
     return answer
 
 
-def counts(world: World, queue: TestQueue) -> dict[str, int]:
-    """The counts that are not 0, the age of the oldest message aside."""
+def counts(world: World, queue: TestQueue, *, approximate: bool = False) -> dict[str, int]:
+    """The counts that are not 0, the age of the oldest message aside, and whether they are so."""
     all_counts = shown(world, queue)["counts"]
     del all_counts["oldest_active_age_seconds"]
+    assert all_counts.pop("approximate", False) is approximate
     return {name: count for name, count in all_counts.items() if count}
 
 
@@ -40,12 +42,15 @@ def fill(
     count: int,
     between_s: tuple[float, float],
     lease_seconds: float = 0,
+    *,
+    metered: bool = True,
 ) -> None:
     """Put messages straight into the store, sent between two times from now, as sends would.
 
-    With a lease each has been received once and is held for so long. The meter counts them.
+    With a lease each has been received once and is held for so long. The meter counts them, if
+    they are `metered`.
     """
-    chance = random.Random(count)
+    chance = random.Random(f"{count} {metered}")
     now_ms = world.clock.now_ms()
     partitions = queue.show()["partitions"]
     puts = []
@@ -70,7 +75,14 @@ def fill(
     for place in range(0, len(puts), 25):
         request = {"RequestItems": {world.tables.messages: puts[place : place + 25]}}
         world.engine.execute("BatchWriteItem", request)
-    world.run_stream("meter")
+    if metered:
+        world.run_stream("meter")
+
+
+def parcel_of(world: World, source_id: str) -> dict[str, Any]:
+    """The only parcel of a source."""
+    (parcel,) = (item for item in world.items() if item["pk"]["S"].startswith(f"Q#{source_id}#"))
+    return parcel
 
 
 @pytest.mark.parametrize("partitions", [1, 4, 64])
@@ -124,7 +136,7 @@ class TestLongQueues:
     def test_all_that_waits(self, world: World, queue: TestQueue) -> None:
         fill(world, queue, self.parcel, 2_000, (-4_000, -1))
 
-        assert counts(world, queue) == {"active": 2_000}
+        assert counts(world, queue, approximate=True) == {"active": 2_000}
         if queue.show()["partitions"] <= 4:
             assert shown(world, queue)["counts"]["oldest_active_age_seconds"] == 4_000
 
@@ -132,13 +144,13 @@ class TestLongQueues:
     def test_all_in_flight(self, world: World, queue: TestQueue) -> None:
         fill(world, queue, self.parcel, 2_000, (-4_000, -1_000), lease_seconds=600)
 
-        assert counts(world, queue) == {"inactive": 2_000}
+        assert counts(world, queue, approximate=True) == {"inactive": 2_000}
 
     @pytest.mark.parametrize("partitions", FEW_AND_FOR_LONG_MANY)
     def test_all_delayed(self, world: World, queue: TestQueue) -> None:
         fill(world, queue, self.parcel, 2_000, (1_000, 4_000))
 
-        assert counts(world, queue) == {"delayed": 2_000}
+        assert counts(world, queue, approximate=True) == {"delayed": 2_000}
 
     @pytest.mark.parametrize("partitions", [4, 255])
     def test_each_state(self, world: World, queue: TestQueue) -> None:
@@ -146,7 +158,7 @@ class TestLongQueues:
         fill(world, queue, self.parcel, 1_500, (-2_000, -1))
         fill(world, queue, self.parcel, 600, (1, 2_000))
 
-        found = counts(world, queue)
+        found = counts(world, queue, approximate=True)
 
         assert sum(found.values()) == pytest.approx(3_000, abs=2)
         assert found["inactive"] == pytest.approx(900, rel=0.3)
@@ -180,3 +192,83 @@ def test_a_long_archive_is_counted_within_40_units(world: World, make_queue: Mak
     world.run_stream("meter")
 
     assert counts(world, queue) == {"active": 1, "rewindable": 960}
+
+
+class TestBursts:
+    """What the meter has not counted yet is approximate, and no less than what was read."""
+
+    @pytest.mark.parametrize("state", ["active", "delayed", "inactive"])
+    @pytest.mark.parametrize("metered", [0, 0.5])
+    def test_a_burst_before_the_meter_says_so(
+        self, world: World, make_queue: MakeQueue, state: str, metered: float
+    ) -> None:
+        queue = make_queue()
+        queue.send("x" * 100)
+        parcel = next(item for item in world.items() if item["pk"]["S"].startswith("Q#"))
+        between_s = (1_000.0, 4_000.0) if state == "delayed" else (-4_000.0, -1.0)
+        lease_seconds = 600 if state == "inactive" else 0
+        first = round(9_000 * metered)
+        fill(world, queue, parcel, first, between_s, lease_seconds)
+        fill(world, queue, parcel, 9_001 - first, between_s, lease_seconds, metered=False)
+
+        found = counts(world, queue, approximate=True)
+
+        assert found[state] >= max(first, 500)
+        assert sum(found.values()) < 9_001
+
+    @pytest.mark.parametrize("count", [30, 3_000])
+    def test_receivers_say_so_as_well(
+        self, world: World, make_queue: MakeQueue, count: int
+    ) -> None:
+        queue = make_queue()
+        receiver_id = queue.add_receiver("copy")["id"]
+        queue.send("x")
+        world.run_stream("fan_out")
+        fill(world, queue, parcel_of(world, receiver_id), count - 1, (-60, -1), metered=False)
+
+        shown = queue.client.get(f"{queue.path}/receivers/copy").json["counts"]
+
+        assert shown.get("approximate", False) is (count > 30)
+        assert shown["active"] == count or 500 < shown["active"] < count
+
+    @pytest.mark.parametrize("count", [30, 3_000])
+    def test_pull_subscriptions_say_so_as_well(
+        self, world: World, alice: Client, make_queue: MakeQueue, count: int
+    ) -> None:
+        topic = TestTopic(alice)
+        subscription = topic.subscribe()
+        topic.publish("x")
+        world.run_stream("fan_out")
+        parcel = parcel_of(world, subscription.id)
+        fill(world, make_queue(), parcel, count - 1, (-60, -1), metered=False)
+
+        shown = alice.get(subscription.path).json["counts"]
+
+        assert shown.get("approximate", False) is (count > 30)
+        assert shown["active"] == count or 500 < shown["active"] < count
+
+    @pytest.mark.parametrize("delay_seconds", [0, 600])
+    @pytest.mark.parametrize("limit", [7, 20])
+    def test_urls_and_topics_are_counted_up_to_a_limit(
+        self,
+        world: World,
+        alice: Client,
+        monkeypatch: pytest.MonkeyPatch,
+        limit: int,
+        delay_seconds: int,
+    ) -> None:
+        for module in ("cirrusmq.subscriptions.state", "cirrusmq_lambda.answers.topics"):
+            monkeypatch.setattr(f"{module}.COUNT_EXACT_MESSAGES", limit)
+        topic = TestTopic(alice)
+        world.endpoint = lambda url: "status 500"
+        topic.subscribe("web", protocol="http", endpoint="http://127.0.0.1:9/")
+        topic.publish(*("x" * 12), delay_seconds=delay_seconds)
+        world.run_stream("fan_out")
+
+        shown = alice.get("/topics/news/subscriptions/web").json["counts"]
+
+        assert shown.get("approximate", False) is (limit < 12)
+        assert limit < shown["delayed" if delay_seconds else "active"] <= 12 or limit > 12
+        approximate = {"approximate": True} if limit < 12 else {}
+        counted = alice.get("/topics/news").json["counts"]
+        assert counted == {"active": min(limit + 1, 12), **approximate}

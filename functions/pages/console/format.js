@@ -12,6 +12,12 @@ export function number(value) {
   return new Intl.NumberFormat(currentLanguage(), { maximumFractionDigits: 2 }).format(value);
 }
 
+/** A figure of a queue's or subscription's counts, marked if it is approximate. */
+export function counted(counts, name) {
+  const shown = number(counts?.[name]);
+  return counts?.approximate ? `~${shown}` : shown;
+}
+
 /** A decimal text with its currency: never rounded to nothing. */
 export function amount(text, currency) {
   const digits = Math.abs(Number(text)) >= 0.01 || Number(text) === 0 ? 2 : 6;

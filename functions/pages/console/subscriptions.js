@@ -2,7 +2,7 @@
 
 import { Refused, each, get, subscriptionPath, topicPath } from "./api.js";
 import { h } from "./dom.js";
-import { duration, number, time } from "./format.js";
+import { counted, duration, time } from "./format.js";
 import { t, translated } from "./i18n.js";
 import { hourHead, hourLine } from "./rates.js";
 import { badge, table } from "./ui.js";
@@ -59,8 +59,8 @@ export function statesTable(caption, states, hours) {
             held.endpoint ?? translated("mode", held.mode ?? held.protocol),
           ),
       },
-      { head: t("backlog"), number: true, cell: (held) => number(held.counts?.active) },
-      { head: t("in_flight"), number: true, cell: (held) => number(held.counts?.inactive) },
+      { head: t("backlog"), number: true, cell: (held) => counted(held.counts, "active") },
+      { head: t("in_flight"), number: true, cell: (held) => counted(held.counts, "inactive") },
       { head: t("oldest"), number: true, cell: (held) => duration(held.oldest_active_age_seconds) },
       ...["delivered", "kept"].map((kind) => ({
         head: hourHead(kind),

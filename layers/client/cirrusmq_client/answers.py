@@ -307,6 +307,8 @@ class SubscriptionCounts(TypedDict):
     active: int
     inactive: int
     delayed: int
+    approximate: NotRequired[bool]
+    """left out: exact; true: not all were read, the rest is counted late"""
 
 
 class SubscriptionWithState(SubscriptionAttributes):
@@ -376,13 +378,15 @@ class QueueAttributes(TypedDict):
 
 
 class Counts(TypedDict):
-    """Messages by state; exact up to 10,000."""
+    """Messages by state."""
 
     active: int
     inactive: int
     delayed: int
     rewindable: int
     oldest_active_age_seconds: int
+    approximate: NotRequired[bool]
+    """left out: exact; true: not all were read, the rest is counted late"""
 
 
 class QueueWithCounts(QueueAttributes):
@@ -603,6 +607,8 @@ class TopicCounts(TypedDict):
     """Messages not yet taken by every subscription that gets them."""
 
     active: int
+    approximate: NotRequired[bool]
+    """true: there are more"""
 
 
 class TopicWithCounts(TopicAttributes):

@@ -3,7 +3,7 @@
 import { Refused, call, each, get, queuePath } from "../api.js";
 import { h, replace } from "../dom.js";
 import { field } from "../forms.js";
-import { duration, number } from "../format.js";
+import { counted, duration, number } from "../format.js";
 import { t } from "../i18n.js";
 import { hourHead, hourLine, lastHours } from "../rates.js";
 import { namesOf, readStates, statesTable } from "../subscriptions.js";
@@ -86,9 +86,9 @@ function drawQueues(queues, hours, prefix) {
           head: t("state"),
           cell: (queue) => (failing(queue) ? badge(t("dead_letters"), "bad") : ""),
         },
-        { head: t("backlog"), number: true, cell: (queue) => number(queue.counts.active) },
-        { head: t("in_flight"), number: true, cell: (queue) => number(queue.counts.inactive) },
-        { head: t("delayed"), number: true, cell: (queue) => number(queue.counts.delayed) },
+        { head: t("backlog"), number: true, cell: (queue) => counted(queue.counts, "active") },
+        { head: t("in_flight"), number: true, cell: (queue) => counted(queue.counts, "inactive") },
+        { head: t("delayed"), number: true, cell: (queue) => counted(queue.counts, "delayed") },
         {
           head: t("oldest"),
           number: true,

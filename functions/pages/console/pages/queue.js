@@ -3,7 +3,7 @@
 import { call, get, listAll, queuePath } from "../api.js";
 import { h, replace } from "../dom.js";
 import { attributesForm } from "../forms.js";
-import { duration, number, plain, time } from "../format.js";
+import { counted, duration, number, plain, time } from "../format.js";
 import { t } from "../i18n.js";
 import { drawHour, lastHours } from "../rates.js";
 import { fieldsOf } from "../schema.js";
@@ -52,10 +52,10 @@ async function nowTab(queue) {
     replace(
       figures,
       tiles([
-        [t("backlog"), number(held.active)],
-        [t("in_flight"), number(held.inactive)],
-        [t("delayed"), number(held.delayed)],
-        [t("rewindable"), number(held.rewindable)],
+        [t("backlog"), counted(held, "active")],
+        [t("in_flight"), counted(held, "inactive")],
+        [t("delayed"), counted(held, "delayed")],
+        [t("rewindable"), counted(held, "rewindable")],
         [t("oldest"), duration(held.oldest_active_age_seconds)],
       ]),
     );

@@ -3,7 +3,7 @@
 import { call, each, get, queuePath } from "../api.js";
 import { h, replace } from "../dom.js";
 import { attributesForm, field } from "../forms.js";
-import { duration, number, plain } from "../format.js";
+import { counted, duration, number, plain } from "../format.js";
 import { t } from "../i18n.js";
 import { fieldsOf } from "../schema.js";
 import { act, button, confirm, empty, outcome, section, table } from "../ui.js";
@@ -31,8 +31,8 @@ export async function receiversTab(queue, { live }) {
         { head: t("receiver"), cell: (one) => one.name },
         { head: t("start"), cell: (one) => (one.operation ? t("receiver.filling") : one.start) },
         { head: t("filter"), cell: (one) => plain(one.filter) },
-        { head: t("backlog"), number: true, cell: (one) => number(one.counts.active) },
-        { head: t("in_flight"), number: true, cell: (one) => number(one.counts.inactive) },
+        { head: t("backlog"), number: true, cell: (one) => counted(one.counts, "active") },
+        { head: t("in_flight"), number: true, cell: (one) => counted(one.counts, "inactive") },
         {
           head: t("oldest"),
           number: true,

@@ -3,7 +3,7 @@
 import { call, get, post, subscriptionPath as path } from "../api.js";
 import { h, replace } from "../dom.js";
 import { attributesForm, field } from "../forms.js";
-import { duration, number, plain, time } from "../format.js";
+import { counted, duration, number, plain, time } from "../format.js";
 import { t } from "../i18n.js";
 import { follow } from "../progress.js";
 import { drawHour, lastHours } from "../rates.js";
@@ -47,9 +47,9 @@ export async function subscriptionPage({ parts, live }) {
         [t("state"), stateBadge(held.state)],
         ...(held.counts
           ? [
-              [t("backlog"), number(held.counts.active)],
-              [t("in_flight"), number(held.counts.inactive)],
-              [t("delayed"), number(held.counts.delayed)],
+              [t("backlog"), counted(held.counts, "active")],
+              [t("in_flight"), counted(held.counts, "inactive")],
+              [t("delayed"), counted(held.counts, "delayed")],
               [t("oldest"), duration(held.oldest_active_age_seconds)],
             ]
           : []),

@@ -48,6 +48,8 @@ class Counts(msgspec.Struct):
     delayed: int = 0
     rewindable: int = 0
     oldest_ms: int | None = None
+    approximate: bool = False
+    """Whether not all could be read: what was, and for the rest the meter, which may be behind."""
 
     @property
     def kept(self) -> int:
@@ -56,7 +58,14 @@ class Counts(msgspec.Struct):
 
 
 def count(core: Core, source: Source) -> Counts:
-    """Count a source's messages now; those that it cannot read are the meter's, a minute old."""
+    """Count a source's messages now; those that it cannot read are the meter's, a minute old.
+
+    So the figures are exact or say that they are approximate; none is below what was read:
+
+        10:00:00   20,000 are sent
+        10:00:20   the meter has counted 9,700 of them ──> about 9,700
+        10:01:00   it has counted all ─────────────────> about 20,000
+    """
     now_ms = core.now_ms()
     counts = Counts()
     budget = Budget(COUNT_UNITS)
@@ -65,6 +74,7 @@ def count(core: Core, source: Source) -> Counts:
     looked.at_the_near_ends()
     if archived and not looked.unfinished:
         return counts
+    counts.approximate = True
     if not archived:
         counts.rewindable = max(counts.rewindable, looked.kept.rewindable)
     # A former source still has what a rewind took from it: the meter does not tell that apart.
@@ -82,6 +92,7 @@ def total(counted: Sequence[Counts]) -> Counts:
         delayed=sum(each.delayed for each in counted),
         rewindable=sum(each.rewindable for each in counted),
         oldest_ms=min(times, default=None),
+        approximate=any(each.approximate for each in counted),
     )
 
 

@@ -69,7 +69,10 @@ def _counts(core: Core, subscription: Subscription) -> Counts:
         active = max(active, read_kept(core, subscription.id).messages)
     sends = [known[0] for known in map(send_and_position, ids) if known]
     return Counts(
-        active=active, delayed=len(delayed), oldest_ms=min(map(ulid.time_of, sends), default=None)
+        active=active,
+        delayed=len(delayed),
+        oldest_ms=min(map(ulid.time_of, sends), default=None),
+        approximate=max(len(ids), len(delayed)) > COUNT_EXACT_MESSAGES,
     )
 
 
@@ -108,7 +111,8 @@ def _undelivered(
 ) -> Iterator[str]:
     """Ids of a URL's messages: those of its marks, and those behind the clean keys.
 
-    Those that are not to be posted yet are put into `delayed` instead, where that is given.
+    Those that are not to be posted yet are put into `delayed` instead, if that is given: up to one
+    more than are counted exactly.
 
     Messages delivered in the last two minutes or so are read too; some ids are in it twice.
     """
@@ -140,7 +144,9 @@ def _live(
                     continue
                 due_ms = parcel.visible_ms[place]
                 waits = not parcel.receives[place] and due_ms > max(now_ms, parcel.sent_ms)
-                if delayed is not None and waits:
-                    delayed.add(parcel.message_id(place))
-                else:
+                if delayed is None or not waits:
                     yield parcel.message_id(place)
+                    continue
+                delayed.add(parcel.message_id(place))
+                if len(delayed) > COUNT_EXACT_MESSAGES:
+                    return

@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
-from typing import Self
+from typing import Annotated, Self, TypeAlias
+
+from msgspec import UNSET, Meta, UnsetType
 
 from cirrusmq.queues import counts
 from cirrusmq_lambda.answers.body import Body
 
+Approximate: TypeAlias = (
+    Annotated[
+        bool,
+        Meta(description="left out: exact; true: not all were read, the rest is counted late"),
+    ]
+    | UnsetType
+)
+
 
 class Counts(Body):
-    """Messages by state; exact up to 10,000."""
+    """Messages by state."""
 
     active: int
     inactive: int
     delayed: int
     rewindable: int
     oldest_active_age_seconds: int
+    approximate: Approximate = UNSET
 
     @classmethod
     def of(cls, counted: counts.Counts, now_ms: int) -> Self:
@@ -27,4 +38,5 @@ class Counts(Body):
             delayed=counted.delayed,
             rewindable=counted.rewindable,
             oldest_active_age_seconds=age_ms // 1000,
+            approximate=counted.approximate or UNSET,
         )

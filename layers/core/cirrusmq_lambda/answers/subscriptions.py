@@ -12,6 +12,7 @@ from cirrusmq.model.topic import ContentFormat, Mode, Protocol, Subscription
 from cirrusmq.queues.counts import Counts
 from cirrusmq.subscriptions.state import SubscriptionState
 from cirrusmq_lambda.answers.body import Body, Cursor, Time
+from cirrusmq_lambda.answers.counts import Approximate
 from cirrusmq_lambda.answers.invoking import Invoke
 
 
@@ -102,11 +103,13 @@ class SubscriptionCounts(Body):
     active: int
     inactive: int
     delayed: int
+    approximate: Approximate = UNSET
 
     @classmethod
     def of(cls, counted: Counts) -> Self:
         """The answer of these counts."""
-        return cls(active=counted.active, inactive=counted.inactive, delayed=counted.delayed)
+        approximate = counted.approximate or UNSET
+        return cls(counted.active, counted.inactive, counted.delayed, approximate)
 
 
 class SubscriptionWithState(SubscriptionAttributes, kw_only=True):

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, Self
 from msgspec import UNSET, Meta, UnsetType
 from msgspec.structs import asdict
 
-from cirrusmq.base.limits import TOPIC_LIFE_SECONDS
+from cirrusmq.base.limits import COUNT_EXACT_MESSAGES, TOPIC_LIFE_SECONDS
 from cirrusmq.base.timestamps import format_time
 from cirrusmq.fanout.trace import Trace, TracedState
 from cirrusmq.model.post_history import POSTS_KEPT, Post
@@ -48,6 +48,12 @@ class TopicCounts(Body):
     """Messages not yet taken by every subscription that gets them."""
 
     active: int
+    approximate: Annotated[bool, Meta(description="true: there are more")] | UnsetType = UNSET
+
+    @classmethod
+    def of(cls, active: int) -> Self:
+        """The answer of a count that ends behind the limit."""
+        return cls(active=active, approximate=active > COUNT_EXACT_MESSAGES or UNSET)
 
 
 class TopicWithCounts(TopicAttributes):

@@ -50,7 +50,7 @@ def patch_topic(request: Request) -> Ok[TopicAttributes]:
 def show_topic(request: Request) -> Ok[TopicWithCounts]:
     """All attributes, and how many messages are not yet taken by all who get them."""
     topic = topic_of(request, "info")
-    counts = TopicCounts(active=count_topic(request.core, topic))
+    counts = TopicCounts.of(count_topic(request.core, topic))
     region = os.environ.get("AWS_REGION", "")
     return Ok(TopicWithCounts.of(topic, counts=counts, region=region))
 
