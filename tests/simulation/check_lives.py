@@ -30,6 +30,7 @@ def check_lives(scenario: Scenario, book: Book, drain: Drain) -> Iterator[Violat
         for before, after in pairwise(track.deliveries):
             yield from _next_delivery(scenario, book, track, before, after)
     yield from _ids(book)
+    yield from _answered_with_purged(book)
     for sent in book.sent.values():
         yield from _lost(scenario, book, drain, sent)
     yield from _atomic(scenario, book)
@@ -144,7 +145,10 @@ def _purged_and_sent_again(book: Book, track: Track, after: Delivery) -> bool:
 
 
 def _ids(book: Book) -> Iterator[Violation]:
-    """A repeated send answers the first one's ids, a duplicate within five minutes too."""
+    """A repeated send answers the first one's ids, a duplicate within five minutes too.
+
+    Unless the first one may have been purged before the second: after the purge it is a new one.
+    """
     by_key: defaultdict[str, dict[str, tuple[Call, int]]] = defaultdict(dict)
     for sent in book.sent.values():
         if sent.key is None and len(sent.ids) > 1:
@@ -155,8 +159,30 @@ def _ids(book: Book) -> Iterator[Violation]:
     for ids in by_key.values():
         in_order = sorted(ids.values(), key=lambda each: each[1])
         for (call, sent_ms), (other, other_ms) in pairwise(in_order):
-            if other_ms - sent_ms < 300_000:
+            if other_ms - sent_ms < 300_000 and not _purged_between(book, call, other):
                 yield Violation("two messages with one deduplication id", (call, other))
+
+
+def _purged_between(book: Book, call: Call, other: Call) -> bool:
+    """Whether a purge may have taken what one send stored before another one stored its own."""
+    purges = book.effective("purge", call.place)
+    return any(purge.begun < other.ended and purge.ended > call.begun for purge in purges)
+
+
+def _answered_with_purged(book: Book) -> Iterator[Violation]:
+    """A send that begins after a purge is answered is not answered with a purged message's id.
+
+    A: k ── answered ── purge ── answered ── B: k, another send ── answered with A's id
+    """
+    for sent in book.sent.values():
+        if sent.key is None:
+            continue
+        for call, sent_ms in sent.ids.values():
+            for purge in book.effective("purge", call.place):
+                after = purge.known and purge.ended < sent.begun
+                if after and sent_ms < purge.begun_ms - 2 * MOST_SKEW_MS:
+                    promise = "a send after a purge was answered with a purged message"
+                    yield Violation(promise, (purge, call))
 
 
 def _lost(scenario: Scenario, book: Book, drain: Drain, sent: Sent) -> Iterator[Violation]:

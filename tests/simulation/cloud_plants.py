@@ -18,7 +18,7 @@ from cirrusmq.operations import purge
 from cirrusmq.publishing import publish
 from cirrusmq.receiving import claim, ordered, unclaim, unordered
 from cirrusmq.runtime.core import Core
-from cirrusmq.sending import send
+from cirrusmq.sending import deduplication, send
 
 
 @plant("plain", "rewinding", "receivers", rare=True)
@@ -35,6 +35,17 @@ def a_purge_removes_whatever_has_the_key(patch: pytest.MonkeyPatch) -> None:
         core.store.write("DeleteItem", {"TableName": core.tables.messages, "Key": place})
 
     patch.setattr(purge, "_remove", remove)
+
+
+@plant(PURGED, rare=True)
+def a_purged_message_keeps_its_deduplication_id(patch: pytest.MonkeyPatch) -> None:
+    """A message that is sent again after a purge is answered with the purged one's id."""
+    in_force = deduplication._unless_in_force
+
+    def as_without_purges(item: Any, begun_ms: int, purged_ms: int) -> dict[str, Any]:
+        return in_force(item, begun_ms, 0)
+
+    patch.setattr(deduplication, "_unless_in_force", as_without_purges)
 
 
 @plant("storm", rare=True)

@@ -45,6 +45,7 @@ LAST_FOUND_BY = {
     "a_new_due_time_is_a_key_alone": 3000050,
     "a_new_generation_signs_at_once": 420,
     "a_page_is_all_that_a_group_has": 6000019,
+    "a_purged_message_keeps_its_deduplication_id": 1432,
     "a_purge_removes_whatever_has_the_key": 1729,
     "a_push_takes_the_lease_of_a_subscription_that_retries": 1064,
     "a_replay_ends_before_the_last_record": 2000009,
