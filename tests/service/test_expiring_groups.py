@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 from tests.service.conftest import TestQueue
+from tests.service.faults import Throttled
 from tests.service.topics import TestSubscription, TestTopic
 
+from cirrusmq.base.timestamps import format_time
 from cirrusmq_local.testing import Client, World
 
 DAY = 86_400
@@ -51,7 +53,7 @@ def test_http_unordered_reaches_its_dead_letter_queue(
         sweep(world)
 
     (letter,) = TestQueue(alice, f"dlq-{group.id}").receive()
-    assert (letter["body"], letter["dead_letter"]["reason"]) == ("x", "retries")
+    assert (letter["body"], letter["dead_letter"]["reason"]) == ("x", "expired")
     assert letter["dead_letter"]["receive_count"] >= 280
 
 
@@ -176,6 +178,139 @@ def test_the_first_of_an_own_queue_is_made_by_who_moves_it(
         last_minutes(world, published_ms)
 
     assert TestQueue(alice, f"dlq-{group.id}").counts() == {"active": 1}
+
+
+class TestLastMinute:
+    """What was received is not lost where its last lease ends when no sweep comes any more.
+
+    24 h - 2 min      the sweep: it is held
+                      the lease ends ── 24 h: it expires ── the sweep, late ── TTL
+    """
+
+    def at_end(self, world: World, published_ms: int, seconds: float) -> None:
+        """Let time pass until so many seconds before the end of a message's life, TTL included."""
+        end_ms = published_ms + DAY * 1000
+        world.clock.pass_seconds((end_ms - world.clock.now_ms()) / 1000 - seconds)
+        world.engine.remove_expired()
+
+    @pytest.mark.parametrize("lease_seconds", [70, 3_600])
+    @pytest.mark.parametrize("late_seconds", [1, 400, 3_500])
+    @pytest.mark.parametrize("ordered", [False, True])
+    def test_what_was_held_moves_to_the_dead_letter_queue(
+        self,
+        world: World,
+        topic: TestTopic,
+        dead: TestQueue,
+        lease_seconds: int,
+        late_seconds: int,
+        *,
+        ordered: bool,
+    ) -> None:
+        group = topic.subscribe("group", dead_letter_queue="dead", ordered=ordered)
+        published_ms = world.clock.now_ms()
+        for number in range(3):
+            topic.publish(f"m{number}", "x" * 5_000, group=f"g{number}")
+        sweep(world)
+        self.at_end(world, published_ms, 100)
+        held = group.receive_all(visibility_timeout_seconds=lease_seconds)
+        assert len(held) == 6
+        group.delete(held[0])
+        world.run("sweep")
+        assert dead.counts() == {}
+
+        self.at_end(world, published_ms, -late_seconds)
+        assert group.receive() == []
+        world.run("sweep")
+        world.settle()
+
+        letters = dead.receive_all()
+        assert sorted(each["id"] for each in letters) == sorted(each["id"] for each in held[1:])
+        assert {each["dead_letter"]["reason"] for each in letters} == {"expired"}
+        for _ in range(3):
+            sweep(world)
+        assert sum(dead.counts().values()) == 5
+
+    @pytest.mark.parametrize("delay_seconds", [0, 30, 3_000])
+    def test_what_was_given_back_moves_as_well(
+        self, world: World, topic: TestTopic, dead: TestQueue, delay_seconds: int
+    ) -> None:
+        group = topic.subscribe("group", dead_letter_queue="dead")
+        published_ms = world.clock.now_ms()
+        topic.publish("a", "b")
+        sweep(world)
+        self.at_end(world, published_ms, 200)
+        group.give_back(*group.receive(), delay_seconds=delay_seconds)
+
+        self.at_end(world, published_ms, -300)
+        for _ in range(2):
+            sweep(world)
+
+        assert sorted(each["body"] for each in dead.receive_all()) == ["a", "b"]
+
+    def test_what_was_never_received_is_over(
+        self, world: World, topic: TestTopic, dead: TestQueue
+    ) -> None:
+        topic.subscribe("group", dead_letter_queue="dead")
+        published_ms = world.clock.now_ms()
+        topic.publish("x")
+        sweep(world)
+
+        self.at_end(world, published_ms, -1)
+        world.run("sweep")
+
+        assert dead.counts() == {}
+
+    def test_a_store_that_refuses_the_move_is_asked_again(
+        self, world: World, topic: TestTopic, dead: TestQueue
+    ) -> None:
+        group = topic.subscribe("group", dead_letter_queue="dead")
+        published_ms = world.clock.now_ms()
+        topic.publish("x")
+        world.settle()
+        self.at_end(world, published_ms, 100)
+        group.receive(visibility_timeout_seconds=3_600)
+        refusing = Throttled(world, lambda operation, _: operation == "TransactWriteItems")
+        for _ in range(10):
+            sweep(world)
+        refusing.end()
+
+        sweep(world)
+
+        assert [each["body"] for each in dead.receive_all()] == ["x"]
+
+    def test_the_messages_of_a_former_source_move_as_well(
+        self, world: World, alice: Client, topic: TestTopic, dead: TestQueue
+    ) -> None:
+        group = topic.subscribe("group", dead_letter_queue="dead")
+        published_ms = world.clock.now_ms()
+        topic.publish("x")
+        world.settle()
+        self.at_end(world, published_ms, 100)
+        group.receive(visibility_timeout_seconds=3_600)
+        to = format_time(world.clock.now_ms() - 10_000)
+        assert alice.post(f"{group.path}/rewind", {"to": to}).status == 202
+        world.settle()
+
+        self.at_end(world, published_ms, -60)
+        for _ in range(2):
+            sweep(world)
+
+        assert [each["body"] for each in dead.receive_all()] == ["x"]
+
+    def test_a_sweep_reads_what_expired_once(
+        self, world: World, topic: TestTopic, dead: TestQueue
+    ) -> None:
+        topic.subscribe("group", dead_letter_queue="dead")
+        for _ in range(300):
+            topic.publish("x" * 500)
+        world.settle()
+        world.clock.pass_seconds(DAY + 600)  # in the cloud TTL may be late by days
+
+        first = world.units(lambda: world.run("sweep"))
+        world.clock.pass_seconds(60)
+        again = world.units(lambda: world.run("sweep"))
+
+        assert first[1] - again[1] > 15
 
 
 class TestWaits:

@@ -106,10 +106,19 @@ def test_without_a_dead_letter_queue_a_queue_gives_nothing_up() -> None:
 def test_a_published_message_is_rescued_two_minutes_before_its_day_is_over() -> None:
     where = {"subscription": "s", "dead_letter": dead_letter(), "retry": policy_of("backoff")}
     last_ms = NOW_MS - (86_400_000 - 120_000)
-    assert reason(where, sent_ms=last_ms - 1, receives=1) == "retries"
+    assert reason(where, sent_ms=last_ms - 1, receives=1) == "expired"
     assert reason(where, sent_ms=last_ms, receives=1) is None
     waits = {"receives": 1, "visible_ms": NOW_MS, "waits_ms": 10}
-    assert reason(where, sent_ms=last_ms - 1, **waits) == "retries"
+    assert reason(where, sent_ms=last_ms - 1, **waits) == "expired"
+    assert reason(where, sent_ms=last_ms - 1, receives=1_000) == "retries"
+
+
+def test_a_published_message_that_was_held_to_its_end_is_given_up_behind_it() -> None:
+    where = {"subscription": "s", "dead_letter": dead_letter(), "retry": policy_of("backoff")}
+    over = {"sent_ms": NOW_MS - 86_400_000, "expires_ms": NOW_MS}
+    assert reason(where, **over, receives=1, visible_ms=NOW_MS, nonces=NONCE) == "expired"
+    assert reason(where, **over, receives=0) is None
+    assert reason({**where, "dead_letter": None}, **over, receives=1) is None
 
 
 def test_a_published_message_that_nobody_received_can_be_received_to_its_end() -> None:

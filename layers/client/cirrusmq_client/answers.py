@@ -63,6 +63,7 @@ class DeadLetterNote(TypedDict):
     receive_count: int
     dead_at: str
     reason: str
+    """`max_receives`, `max_age`, `retries`, `expired`, or a consumer's text"""
     receiver: NotRequired[str]
     subscription: NotRequired[str]
 

@@ -109,6 +109,9 @@ LONGEST_WAIT_MS = 43_200_000
 RESCUE_MS = 120_000
 """So long before its expiry a published message moves to the dead-letter queue: the sweep, which
 runs each minute, looks at it twice."""
+EXPIRED_KEPT_MS = 3_600_000
+"""So long after its expiry a published message that was received can still move there: TTL leaves
+it to a sweep that is late. An alarm rings when the sweep stands still for ten minutes."""
 GIVEN_ID_CHARACTERS = 128
 """Of an id in a path: none is longer, and the store refuses calls with far longer keys."""
 OPERATION_SECONDS = 7 * 86_400

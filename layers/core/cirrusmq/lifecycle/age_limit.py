@@ -8,6 +8,12 @@ has the time when they reach the limit:
     re-keyed     the note is written with the move
     delayed      noted when `seen`, which follows a minute behind the clock, passes its key
     the limit was changed, or is new: `seen` begins anew, and passes everything once
+
+A message of a group with a dead-letter queue may be held to the end of its life. It is given up
+behind that, for an hour, and `ended` says which parcels need not be looked at any more:
+
+    sweep 1   reads up to 23:58 of the day before ── held: stays
+    sweep 2, late                                    expired: moves; `ended` is behind it
 """
 
 from __future__ import annotations
@@ -15,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
-from cirrusmq.base.limits import LONGEST_WAIT_MS
+from cirrusmq.base.limits import EXPIRED_KEPT_MS, LONGEST_WAIT_MS
 from cirrusmq.lifecycle.dead_letter_policy import age_limit_ms, dead_letter_reason, too_old
 from cirrusmq.lifecycle.dead_letters import give_up
 from cirrusmq.lifecycle.ordered_age_limit import give_up_in_groups
@@ -36,6 +42,7 @@ from cirrusmq.storage.parcels import (
 from cirrusmq.storage.scan import LAST_KEY, pages_by_group, scan_pages
 
 A = TypeVar("A")
+B = TypeVar("B")
 HOLD_MS = 60_000
 _TOGETHER = 64
 _FEW = 4
@@ -56,6 +63,8 @@ class State(NamedTuple):
     """The limit of age that the notes were written for."""
     held_until_ms: int = 0
     """The end of the worker's lease."""
+    ended_ms: int = 0
+    """Of the parcels with keys before this time all that was received was given up."""
 
 
 def give_up_aged(
@@ -71,16 +80,18 @@ def give_up_aged(
         _each(core, lambda note: _settle_note(core, source, note, limit_ms), notes)
         if core.now_ms() >= deadline_ms:
             return False
-    for parcels in _between(
-        core,
-        source,
-        partition,
-        source.query_from_ms(now_ms, core.clock.scale),
-        now_ms - limit_ms,
-    ):
-        _give_up_all(core, source, parcels)
+    oldest_ms = source.query_from_ms(now_ms, core.clock.scale)
+    start_ms = oldest_ms
+    if source.rescues:
+        start_ms = max(min(oldest_ms, state.ended_ms), oldest_ms - EXPIRED_KEPT_MS)
+    done, ended = True, False
+    for parcels in _between(core, source, partition, start_ms, now_ms - limit_ms):
+        done = _give_up_all(core, source, parcels) and done
+        ended = ended or any(parcel.key_ms < oldest_ms for parcel in parcels)
         if core.now_ms() >= deadline_ms:
             return False
+    if done and ended:
+        _write_state(core, source, partition, {"ended_ms": oldest_ms})
     return _pass(core, source, partition, state, limit_ms, deadline_ms)
 
 
@@ -175,7 +186,7 @@ def _prefixes(core: Core, pk: str) -> Iterator[str]:
 def _note(core: Core, source: Source, parcel: Parcel, limit_ms: int) -> None:
     """Note when a parcel reaches the limit, if it has not."""
     if not parcel.spent() and not too_old(source, parcel, core.now_ms()):
-        note = age_note(parcel, limit_ms)
+        note = age_note(parcel, limit_ms, source.removable_ms(parcel))
         core.store.write("PutItem", {"TableName": core.tables.messages, "Item": note})
 
 
@@ -205,17 +216,19 @@ def _settle_note(
 ) -> None:
     """Dead-letter the parcel of a note; delete the note, unless a message of it is still live.
 
-    Then it is held, or delayed, or no queue takes its dead letters now.
+    Then it is held, or delayed, or no queue takes its dead letters now. What expires and was never
+    received is nobody's any more.
     """
     sort_key, partition, parcel = note
     now_ms = core.now_ms()
-    if parcel is not None and now_ms < parcel.expires_ms and source.keeps(parcel):
+    over = parcel is not None and now_ms >= parcel.expires_ms
+    if parcel is not None and source.keeps(parcel) and (source.rescues or not over):
         if too_old(source, parcel, now_ms):
             left = give_up(core, source, parcel, now_ms)
-            if any(map(left.live, range(left.count))):
+            if any(left.live(n) and (left.receives[n] or not over) for n in range(left.count)):
                 return
         else:
-            again = age_note(parcel, limit_ms)
+            again = age_note(parcel, limit_ms, source.removable_ms(parcel))
             if again["sk"]["S"] == sort_key:
                 return  # it is due this very millisecond
             core.store.write("PutItem", {"TableName": core.tables.messages, "Item": again})
@@ -223,7 +236,8 @@ def _settle_note(
     core.store.write("DeleteItem", {"TableName": core.tables.messages, "Key": place})
 
 
-def _give_up_all(core: Core, source: Source, parcels: Sequence[Parcel]) -> None:
+def _give_up_all(core: Core, source: Source, parcels: Sequence[Parcel]) -> bool:
+    """Give up what is due of the parcels. Returns whether nothing of it is left."""
     now_ms = core.now_ms()
     due = [
         parcel
@@ -231,17 +245,24 @@ def _give_up_all(core: Core, source: Source, parcels: Sequence[Parcel]) -> None:
         if source.keeps(parcel) and too_old(source, parcel, now_ms)
         if any(dead_letter_reason(source, parcel, place, now_ms) for place in range(parcel.count))
     ]
-    _each(core, lambda parcel: give_up(core, source, parcel, now_ms), due)
+
+    def nothing_left(parcel: Parcel) -> bool:
+        left = give_up(core, source, parcel, now_ms)
+        places = range(left.count)
+        return not any(dead_letter_reason(source, left, place, now_ms) for place in places)
+
+    return all(_each(core, nothing_left, due))
 
 
-def _each(core: Core, act: Callable[[A], object], values: Sequence[A]) -> None:
-    """Act on each, side by side; one that fails stops none of the others."""
+def _each(core: Core, act: Callable[[A], B], values: Sequence[A]) -> list[B | None]:
+    """Act on each, side by side; one that fails, for None, stops none of the others."""
 
-    def safely(value: A) -> None:
+    def safely(value: A) -> B | None:
         with apart_from_others("a message that is too old could not be given up"):
-            act(value)
+            return act(value)
+        return None
 
-    list(core.in_parallel(safely, values))
+    return list(core.in_parallel(safely, values))
 
 
 def _state_place(source: Source, partition: int) -> tuple[str, str]:

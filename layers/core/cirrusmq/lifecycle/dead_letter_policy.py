@@ -33,34 +33,29 @@ def gives_up_any(source: Source) -> bool:
 
 
 def dead_letter_reason(source: Source, parcel: Parcel, place: int, now_ms: int) -> str | None:
-    """`max_receives`, `max_age` or `retries` where the message is to leave its source.
+    """`max_receives`, `max_age`, `retries` or `expired` if the message is to leave its source.
 
     It moves to the dead-letter queue; a subscription that has none may drop it.
 
     Never one that is held, or still delayed; one that waits for a retry may be too old. Near its
-    expiry a published message is given up if it was received before: if it was not, it has no
-    retries ahead of it, and can be received to the end.
+    expiry, and behind it, a published message is given up if it was received before: if it was not,
+    it has no retries ahead of it, and can be received to the end.
     """
-    dead_letter = source.dead_letter
-    if not gives_up_any(source):
+    if not gives_up_any(source) or not parcel.live(place):
         return None
-    if not parcel.live(place) or now_ms >= parcel.expires_ms:
+    if now_ms >= parcel.expires_ms and not source.rescues:
         return None
     if parcel.held(place, now_ms) or parcel.delayed(place, now_ms):
         return None
-    if too_old(source, parcel, now_ms):
-        if source.subscription is None:
-            return "max_age"
-        if parcel.receives[place]:
-            return "retries"
-    if parcel.ready_ms(place) > now_ms:
-        return None
-    receives = parcel.receives[place]
-    max_receives = dead_letter.max_receives if dead_letter else None
-    if max_receives is not None and receives >= max_receives:
-        return "max_receives"
-    if source.retry is not None and receives and source.retry.ends:
-        retries = source.retry.max_retries
-        if retries is not None and receives > retries:
-            return "retries"
-    return None
+    receives, old = parcel.receives[place], too_old(source, parcel, now_ms)
+    if old and source.subscription is None:
+        return "max_age"
+    if parcel.ready_ms(place) <= now_ms:
+        max_receives = source.dead_letter.max_receives if source.dead_letter else None
+        if max_receives is not None and receives >= max_receives:
+            return "max_receives"
+        if source.retry is not None and receives and source.retry.ends:
+            retries = source.retry.max_retries
+            if retries is not None and receives > retries:
+                return "retries"
+    return "expired" if old and receives else None

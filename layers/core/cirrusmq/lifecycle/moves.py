@@ -107,7 +107,7 @@ def _departure(
         # A message that moved outlives the ones it was sent with, and TTL would free their key.
         ends_ms = tombstone_until(parcel, core.clock.scale) + 1
         if not _is_mere_tombstone(source, changed(parcel, changes)):
-            ends_ms = max(ends_ms, parcel.expires_ms)
+            ends_ms = max(ends_ms, source.removable_ms(parcel))
     return {"Update": {**change(table, place, changes, still, ends_ms=ends_ms), **_ANSWER_OLD}}
 
 

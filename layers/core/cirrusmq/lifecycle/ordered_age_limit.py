@@ -54,7 +54,7 @@ def _give_up(core: Core, source: Source, parcel: Parcel, *, blocked: bool) -> bo
     letter: there it moves also where it was never received.
     """
     now_ms = core.now_ms()
-    if now_ms >= parcel.expires_ms or not source.keeps(parcel):
+    if not source.keeps(parcel):
         return blocked
     left = give_up(core, source, parcel, now_ms)
     blocked = blocked or any(_blocks(left, place, now_ms) for place in range(left.count))
@@ -81,4 +81,4 @@ def _follow(core: Core, source: Source, parcel: Parcel, now_ms: int) -> None:
         return
     left = parcel
     for place in waiting:
-        left = move_to_queue(core, source, left, place, target, "retries", now_ms) or left
+        left = move_to_queue(core, source, left, place, target, "expired", now_ms) or left

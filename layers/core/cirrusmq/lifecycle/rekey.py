@@ -22,7 +22,7 @@ from cirrusmq.model.source import Source
 from cirrusmq.model.transitions import under_key
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import Item
-from cirrusmq.storage.parcels import age_note, parcel_item
+from cirrusmq.storage.parcels import age_note, parcel_item, ttl_seconds
 
 SWEPT_MS = 180_000
 """The sweep, which runs each minute, has passed a key by then."""
@@ -98,9 +98,12 @@ def rekey(
     limit_ms = age_limit_ms(source)
     notes = [*alongside]
     if limit_ms is not None and _needs_note(source, moved, limit_ms):
-        notes.append(age_note(moved, limit_ms))
+        notes.append(age_note(moved, limit_ms, source.removable_ms(moved)))
     puts = [{"Put": {"TableName": core.tables.messages, "Item": note}} for note in notes]
-    return move_out(core, source, parcel, places, [parcel_item(moved)], now_ms, nonces, MOVED, puts)
+    item = parcel_item(moved)
+    if any(moved.receives):
+        item["expires_at"] = {"N": str(ttl_seconds(source.removable_ms(moved)))}
+    return move_out(core, source, parcel, places, [item], now_ms, nonces, MOVED, puts)
 
 
 def _needs_note(source: Source, moved: Parcel, limit_ms: int) -> bool:

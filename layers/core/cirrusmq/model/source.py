@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from cirrusmq.base import ulid
-from cirrusmq.base.limits import KEY_SLACK_MS
+from cirrusmq.base.limits import EXPIRED_KEPT_MS, KEY_SLACK_MS
 from cirrusmq.model.invoke import Invoke
 from cirrusmq.model.parcel import DELETED, Parcel
 from cirrusmq.model.queue import DeadLetter, Queue
@@ -101,6 +101,20 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
     def traced(self) -> bool:
         """Whether what became of a dead message can be asked: its parcel tells, to its expiry."""
         return self.subscription is not None
+
+    @property
+    def rescues(self) -> bool:
+        """Whether what was received becomes a dead letter at the end of its life."""
+        return self.subscription is not None and self.dead_letter is not None
+
+    def removable_ms(self, parcel: Parcel) -> int:
+        """When TTL may remove a parcel of which something was received.
+
+        Nobody may come between the end of its last lease and the end of its life:
+
+            claimed ──────────── the lease ends ── it expires ── the sweep moves it ...... TTL
+        """
+        return parcel.expires_ms + (EXPIRED_KEPT_MS if self.rescues else 0)
 
     @property
     def drops(self) -> bool:

@@ -15,7 +15,7 @@ from cirrusmq.publishing.records import make_header, mark_delayed
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import Item
 from cirrusmq.sending.objects import Placed
-from cirrusmq.storage.parcels import log_item, object_log_item
+from cirrusmq.storage.parcels import log_item, object_log_item, ttl_seconds
 
 
 def make_log_record(
@@ -57,5 +57,8 @@ def make_log_record(
         with_bodies = [each for each in contents.values() if isinstance(each, Message)]
         content = (placed.packed if whole else None) or pack(with_bodies)
         record = log_item(log, send_id, tuple(contents), content, *times, None)
+    # What was received moves to a dead-letter queue also when its life is over, with its body.
+    ends_ms = now_ms + longest_ms + limits.EXPIRED_KEPT_MS
+    record |= {"expires_at": {"N": str(ttl_seconds(ends_ms))}}
     record |= {"g": {"B": msgspec.msgpack.encode(header)}}
     return record | mark_delayed() if any(dues_ms) else record

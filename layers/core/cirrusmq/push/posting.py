@@ -170,7 +170,8 @@ def give_up(push: Push, candidate: Candidate, error: str) -> Parcel:
     target = dead_letters.dead_letter_queue(core, push.source)
     if target is not None:
         now_ms = core.now_ms()
-        left = move_to_queue(core, push.source, parcel, place, target, "retries", now_ms)
+        reason = "retries" if is_used_up(push, candidate) else "expired"
+        left = move_to_queue(core, push.source, parcel, place, target, reason, now_ms)
         if left is not None:
             return left
     if _policy(push).ending == "dropped":

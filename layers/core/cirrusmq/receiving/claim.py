@@ -72,7 +72,7 @@ def claim(
         )
     wanted = changed(parcel, changes)
     try:
-        core.store.write("UpdateItem", _request(core, parcel, wanted, changes))
+        core.store.write("UpdateItem", _request(core, source, parcel, wanted, changes))
     except ConditionFailed as failed:
         if failed.item is None:
             return None
@@ -104,11 +104,14 @@ def try_claim(
         return error
 
 
-def _request(core: Core, before: Parcel, after: Parcel, changes: Changes) -> dict[str, Any]:
+def _request(
+    core: Core, source: Source, before: Parcel, after: Parcel, changes: Changes
+) -> dict[str, Any]:
     return change(
         core.tables.messages,
         parcel_key(before),
         changes,
         as_read(before, changes, "visible_ms"),
         first_waits_ms=() if before.waits_ms else after.waits_ms,
+        ends_ms=source.removable_ms(after) if source.rescues else None,
     )

@@ -173,8 +173,10 @@ def read_parcel(item: Item) -> Parcel:
     )
 
 
-def age_note(parcel: Parcel, max_age_ms: int) -> Item:
+def age_note(parcel: Parcel, max_age_ms: int, ends_ms: int) -> Item:
     """A note for the sweep: when a re-keyed parcel grows too old, which its key no longer says.
+
+    It is kept until `ends_ms`, as the parcel is.
 
     sk: `<when that is, 13 digits of ms>#<sort key of the parcel>`; pk as the parcel's, but `A`.
     """
@@ -185,7 +187,7 @@ def age_note(parcel: Parcel, max_age_ms: int) -> Item:
             f"{due_ms:013d}#{parcel.sort_key}",
         ),
         "t": {"N": str(parcel.sent_ms)},
-        "expires_at": {"N": str(ttl_seconds(parcel.expires_ms))},
+        "expires_at": {"N": str(ttl_seconds(ends_ms))},
     }
 
 

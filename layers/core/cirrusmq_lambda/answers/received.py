@@ -24,7 +24,10 @@ class DeadLetterNote(Body):
     source_queue: str
     receive_count: int
     dead_at: Time
-    reason: str
+    reason: Annotated[
+        str,
+        Meta(description="`max_receives`, `max_age`, `retries`, `expired`, or a consumer's text"),
+    ]
     receiver: str | UnsetType = UNSET
     subscription: str | UnsetType = UNSET
 
