@@ -117,3 +117,17 @@ def test_a_lost_race_lets_no_more_of_a_group_in_flight(
     slower, faster = Races(world, queue, monkeypatch).receive_at_once(16, 2)
 
     assert (len(slower), len(faster)) == (1, 2)
+
+
+@pytest.mark.parametrize("most", [1, 4])
+def test_receives_of_an_ordered_queue_go_on_to_other_groups(
+    world: World, make_queue: MakeQueue, monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    queue = make_queue("ordered", partitions=1, ordered=True)
+    for number in range(80):
+        queue.send(f"m{number}", group=f"g{number}")
+    world.clock.pass_seconds(5)
+
+    answers = Races(world, queue, monkeypatch).receive_at_once(*[most] * CONSUMERS)
+
+    assert [len(answer) for answer in answers] == [most] * CONSUMERS

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from cirrusmq.base.limits import EXPIRED_KEPT_MS, LONGEST_WAIT_MS
 from cirrusmq.lifecycle.dead_letter_policy import age_limit_ms, dead_letter_reason, too_old
-from cirrusmq.lifecycle.dead_letters import give_up
+from cirrusmq.lifecycle.dead_letters import give_up, has_place
 from cirrusmq.lifecycle.ordered_age_limit import give_up_in_groups
 from cirrusmq.model.parcel import Parcel
 from cirrusmq.model.source import Source
@@ -237,7 +237,8 @@ def _settle_note(
 
 
 def _give_up_all(core: Core, source: Source, parcels: Sequence[Parcel]) -> bool:
-    """Give up what is due of the parcels. Returns whether nothing of it is left."""
+    """Give up what is due of the parcels. Returns whether nothing of it is left to be tried again:
+    without a queue that takes dead letters, what is too old stays where it is."""
     now_ms = core.now_ms()
     due = [
         parcel
@@ -248,8 +249,8 @@ def _give_up_all(core: Core, source: Source, parcels: Sequence[Parcel]) -> bool:
 
     def nothing_left(parcel: Parcel) -> bool:
         left = give_up(core, source, parcel, now_ms)
-        places = range(left.count)
-        return not any(dead_letter_reason(source, left, place, now_ms) for place in places)
+        reasons = [dead_letter_reason(source, left, place, now_ms) for place in range(left.count)]
+        return not any(reasons) or not has_place(core, source)
 
     return all(_each(core, nothing_left, due))
 
