@@ -187,6 +187,18 @@ def test_a_queue_may_deduplicate_in_each_group(sqs: Any) -> None:
     assert attributes(sqs, url, "DeduplicationScope") == {"DeduplicationScope": "messageGroup"}
 
 
+def test_a_purge_frees_deduplication_ids(sqs: Any, url: str) -> None:
+    first = send(sqs, url, "x", "a", "once")
+    sqs.purge_queue(QueueUrl=url)
+
+    second = send(sqs, url, "y", "a", "once")
+    third = send(sqs, url, "z", "a", "once")
+
+    assert second["MessageId"] != first["MessageId"]
+    assert third["MessageId"] == second["MessageId"]
+    assert bodies(receive(sqs, url)) == ["y"]
+
+
 def test_what_a_fifo_message_lacks_or_cannot_have_is_told(sqs: Any, url: str) -> None:
     with pytest.raises(ClientError, match="MessageGroupId"):
         sqs.send_message(QueueUrl=url, MessageBody="x", MessageDeduplicationId="1")
