@@ -13,6 +13,7 @@ from tests.service.conftest import TestQueue
 from tests.service.topic_crashes import Crashes
 from tests.service.topics import Schedules, TestTopic
 
+from cirrusmq.base.timestamps import format_time
 from cirrusmq.invoking import batch, slots, worker
 from cirrusmq.maintenance import visits
 from cirrusmq.model.invoke import Invoke
@@ -439,6 +440,36 @@ class TestBound:
         world.clock.pass_seconds(69)
         assert slots.set_alarm(world.core, "source", due_ms)
         world.engine.close()
+
+    @pytest.mark.parametrize("rewinds", [1, 2])
+    def test_a_group_that_is_rewound_while_it_is_called_keeps_its_bound(
+        self, world: World, topic: TestTopic, handler: Handler, rewinds: int
+    ) -> None:
+        """The workers that a rewind wakes count the call that began before it."""
+        group = topic.subscribe("group", invoke=INVOKE | {"max_concurrency": 1, "batch": 1})
+        begun = format_time(world.clock.now_ms() - 10_000)
+        running, at_once, left = 0, [], rewinds
+
+        def handle(event: dict[str, Any]) -> Any:
+            nonlocal running, left
+            running += 1
+            at_once.append(running)
+            if left:
+                left -= 1
+                path = f"{group.path}/rewind"
+                assert group.client.post(path, {"to": begun}).status == 202
+                world.settle()
+            running -= 1
+            return handler(event)
+
+        world.handle = handle
+        for body in "abc":
+            topic.publish(body)
+        Schedules(world, sweeps=True).pass_seconds(300)
+        assert max(at_once) == 1
+        assert left == 0
+        assert {*handler.bodies} == {*"abc"}
+        assert len(handler.bodies) > 3
 
     def test_a_slot_of_a_dead_worker_ends_by_its_time(
         self, world: World, make_queue: MakeQueue, handler: Handler

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from tests.service.conftest import Message, TestQueue
+from tests.service.test_repeated_sends import attempt
 from tests.service.topics import TestSubscription, TestTopic
 
 from cirrusmq_local.testing import Client, Reply, World
@@ -299,6 +300,39 @@ class TestRewinds:
         assert sorted(bodies) == [*"1234"]
         asked["cursor"] = "none"
         assert group.client.post(f"{group.path}/messages/peek", asked).status == 400
+
+    @pytest.mark.parametrize("ordered", [False, True])
+    def test_a_receive_that_is_repeated_after_it_answers_what_it_still_holds(
+        self, topic: TestTopic, world: World, ordered: bool
+    ) -> None:
+        group = topic.subscribe("group", ordered=ordered)
+        publish_each(topic, "1", **({"group": "g"} if ordered else {}))
+        token = attempt(world)
+        first = group.receive(attempt=token)
+        (second,) = publish_each(topic, "2")
+        rewind(group, second["sent_at"])
+        assert [message["body"] for message in first] == ["1"]
+        assert group.receive(attempt=token, repeat=True) == first
+
+    def test_a_receive_that_waits_meanwhile_gets_what_it_brings(
+        self, topic: TestTopic, world: World, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        group = topic.subscribe("group")
+        (first,) = publish_each(topic, "1")
+        group.delete(*group.receive())
+        sleep, rewound = world.clock.sleep, []
+
+        def sleep_and_rewind(seconds: float) -> None:
+            sleep(seconds)
+            if not rewound:
+                rewound.append(try_rewind(group, first["sent_at"]).status)
+                monkeypatch.setattr(world.clock, "sleep", sleep)
+                world.settle()
+
+        monkeypatch.setattr(world.clock, "sleep", sleep_and_rewind)
+        received = group.receive(wait_seconds=20)
+        assert rewound == [202]
+        assert [message["body"] for message in received] == ["1"]
 
     def test_counts_are_of_what_can_be_received(self, topic: TestTopic) -> None:
         group = topic.subscribe("group")

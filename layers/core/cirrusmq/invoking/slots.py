@@ -1,4 +1,10 @@
-"""Slots: how many workers hand a source's messages to its function at the same time.
+"""Slots: how many workers hand the messages of a queue or a group to its function at the same time.
+
+They are the owner's, not the source's: a group that is rewound has another source at once, while
+calls for the former one still run.
+
+    former source     call ────────────────────────── ends
+    rewind                   new source ── worker: no slot is free ── asks ── the holder looks
 
 Each worker holds one of `max_concurrency` items for as long as a call of the function may take, so
 the bound is exact also where a worker dies: its slot ends by its time. One further item, `wake`,
@@ -37,7 +43,7 @@ _TRIES = 4
 class Slot(msgspec.Struct, frozen=True, kw_only=True):
     """A slot that a worker holds."""
 
-    source_id: str
+    owner_id: str
     number: int
     holder: str
     spare: int
@@ -49,7 +55,7 @@ class Slot(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Slots(msgspec.Struct, frozen=True, kw_only=True):
-    """A source's slots as they were read. Times are in milliseconds since the epoch."""
+    """An owner's slots as they were read. Times are in milliseconds since the epoch."""
 
     held: frozenset[int] = frozenset()
     """Numbers of those that a worker holds."""
@@ -65,10 +71,10 @@ class Slots(msgspec.Struct, frozen=True, kw_only=True):
         return [number for number in range(invoke.max_concurrency) if number not in self.held]
 
 
-def read(core: Core, source_id: str) -> Slots:
-    """The slots of a source now, strongly consistent."""
+def read(core: Core, owner_id: str) -> Slots:
+    """The slots of a queue or group now, strongly consistent."""
     held, wake = set(), Item()
-    for item in core.store.query_all(core.tables.messages, _pk(source_id)):
+    for item in core.store.query_all(core.tables.messages, _pk(owner_id)):
         if item["sk"]["S"] == _WAKE:
             wake = item
         elif _ends_ms(item) >= _past_ms(core):
@@ -80,13 +86,13 @@ def read(core: Core, source_id: str) -> Slots:
     )
 
 
-def take(core: Core, source_id: str, invoke: Invoke) -> Slot | None:
+def take(core: Core, owner_id: str, invoke: Invoke) -> Slot | None:
     """Take a free slot; None where there is none, and its holders then look again."""
-    slot = _take_free(core, source_id, invoke)
+    slot = _take_free(core, owner_id, invoke)
     if slot is not None:
         return slot
-    _set_wake(core, source_id, "asked", core.now_ms())
-    return _take_free(core, source_id, invoke)
+    _set_wake(core, owner_id, "asked", core.now_ms())
+    return _take_free(core, owner_id, invoke)
 
 
 def renew(core: Core, slot: Slot, invoke: Invoke) -> Slot | None:
@@ -134,11 +140,11 @@ def release(core: Core, slot: Slot) -> None:
         core.store.write("DeleteItem", request)
 
 
-def answer_asked(core: Core, source_id: str, asked_ms: int) -> bool:
+def answer_asked(core: Core, owner_id: str, asked_ms: int) -> bool:
     """Become the worker that looks because somebody asked; whether no other one did."""
     request = {
         "TableName": core.tables.messages,
-        "Key": key(_pk(source_id), _WAKE),
+        "Key": key(_pk(owner_id), _WAKE),
         "UpdateExpression": "REMOVE asked",
         "ConditionExpression": "asked = :asked",
         "ExpressionAttributeValues": {":asked": {"N": str(asked_ms)}},
@@ -150,7 +156,7 @@ def answer_asked(core: Core, source_id: str, asked_ms: int) -> bool:
     return True
 
 
-def set_alarm(core: Core, source_id: str, due_ms: int) -> bool:
+def set_alarm(core: Core, owner_id: str, due_ms: int) -> bool:
     """Note that an alarm rings at a time; False where another one rings then, or before.
 
     One that should have rung counts no more: whoever sets this one has looked later than that. By
@@ -161,17 +167,17 @@ def set_alarm(core: Core, source_id: str, due_ms: int) -> bool:
     """
     condition = "attribute_not_exists(alarm) OR alarm > :alarm OR alarm <= :now"
     values = {":now": {"N": str(core.now_ms() + core.skew_ms)}}
-    return _set_wake(core, source_id, "alarm", due_ms, condition, values)
+    return _set_wake(core, owner_id, "alarm", due_ms, condition, values)
 
 
-def _take_free(core: Core, source_id: str, invoke: Invoke) -> Slot | None:
+def _take_free(core: Core, owner_id: str, invoke: Invoke) -> Slot | None:
     for _ in range(_TRIES):
-        found = read(core, source_id)
+        found = read(core, owner_id)
         held, free = found.held, found.free(invoke)
         if not free:
             return None
         slot = Slot(
-            source_id=source_id,
+            owner_id=owner_id,
             number=core.random.choice(free),
             holder=new_id(core.random),
             spare=invoke.max_concurrency - len(held) - 1,
@@ -212,7 +218,7 @@ def _hold(core: Core, invoke: Invoke) -> Item:
 
 def _set_wake(
     core: Core,
-    source_id: str,
+    owner_id: str,
     name: str,
     moment_ms: int,
     condition: str = "",
@@ -221,7 +227,7 @@ def _set_wake(
     """Set a time of the item `wake`, if the condition holds."""
     request: dict[str, Any] = {
         "TableName": core.tables.messages,
-        "Key": key(_pk(source_id), _WAKE),
+        "Key": key(_pk(owner_id), _WAKE),
         "UpdateExpression": f"SET {name} = :{name}, expires_at = :expires",
         "ExpressionAttributeValues": {
             f":{name}": {"N": str(moment_ms)},
@@ -251,9 +257,9 @@ def _expires(moment_ms: int) -> Item:
     return {"N": str(moment_ms // 1000 + KEPT_SECONDS)}
 
 
-def _pk(source_id: str) -> str:
-    return f"F#{source_id}"
+def _pk(owner_id: str) -> str:
+    return f"F#{owner_id}"
 
 
 def _key(slot: Slot) -> Item:
-    return key(_pk(slot.source_id), f"{slot.number:04d}")
+    return key(_pk(slot.owner_id), f"{slot.number:04d}")

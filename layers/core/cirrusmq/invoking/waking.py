@@ -1,4 +1,7 @@
-"""Waking a worker, in the function `push`, that hands a source's messages to its function."""
+"""Waking a worker, in the function `push`, that hands a source's messages to its function.
+
+A worker is woken by the id of any source of a group, or by the group's own.
+"""
 
 from __future__ import annotations
 

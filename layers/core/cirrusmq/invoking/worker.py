@@ -52,13 +52,13 @@ def work(core: Core, event: dict[str, Any], most_ms: float) -> None:
     deadline_ms = core.now_ms() + int(most_ms * core.clock.scale)
     source = present_source(core, event["source"])
     if source is not None:
-        _Worker(core, source.id, event.get("hops", 0), deadline_ms).run()
+        _Worker(core, source.owner_id, event.get("hops", 0), deadline_ms).run()
 
 
 class _Worker:
-    def __init__(self, core: Core, source_id: str, hops: int, deadline_ms: int) -> None:
+    def __init__(self, core: Core, owner_id: str, hops: int, deadline_ms: int) -> None:
         self._core = core
-        self._source_id = source_id
+        self._owner_id = owner_id
         self._hops = hops
         self._deadline_ms = deadline_ms
         self._handed = False
@@ -83,7 +83,7 @@ class _Worker:
 
         None where it is gone or paused, or names none that is listed.
         """
-        source = present_source(self._core, self._source_id)
+        source = present_source(self._core, self._owner_id)
         if source is None or source.invoke is None or source.paused:
             return None
         arn = self._core.settings.invoke_functions.get(source.invoke.function)
@@ -99,7 +99,7 @@ class _Worker:
         target = self._target()
         if target is None or not self._has_time(target.invoke.timeout_seconds):
             return None
-        return slots.take(self._core, self._source_id, target.invoke)
+        return slots.take(self._core, self._owner_id, target.invoke)
 
     def _hand_out(self, slot: Slot) -> _Ending:
         """Hand over batch after batch, under a hold of the slot that outlives each call."""
@@ -144,16 +144,16 @@ class _Worker:
             self._go_on()
         if ending in ("late", "gone"):
             return None
-        now = slots.read(core, self._source_id)
+        now = slots.read(core, self._owner_id)
         if now.asked_ms:
             if not self._has_time(SETTLE_SECONDS):
                 self._go_on()
                 return None
             core.wait_until(now.asked_ms + SEEN_MS)
-            if slots.answer_asked(core, self._source_id, now.asked_ms):
+            if slots.answer_asked(core, self._owner_id, now.asked_ms):
                 return self._take()
         due_ms = self._next_due_ms()
-        if due_ms is None or not slots.set_alarm(core, self._source_id, due_ms):
+        if due_ms is None or not slots.set_alarm(core, self._owner_id, due_ms):
             return None
         if self._has_time((due_ms - core.now_ms()) / 1000 / core.clock.scale, NAP_SECONDS):
             core.wait_until(due_ms)
@@ -190,13 +190,13 @@ class _Worker:
         if self._hops >= HOPS:
             return
         try:
-            wake(self._core, self._source_id, self._hops + 1)
+            wake(self._core, self._owner_id, self._hops + 1)
         except Exception:
-            _logger.exception("no further worker of source %s could be started", self._source_id)
+            _logger.exception("no further worker of %s could be started", self._owner_id)
 
     def _start_waiting(self, due_ms: int) -> None:
         """Start an execution that wakes a worker when something is due."""
         now_ms = self._core.now_ms()
         seconds = -(-(due_ms - now_ms) // 1000)
-        given = {"action": "wait", "wait_seconds": max(0, seconds), "wake": self._source_id}
-        self._core.start_execution(f"{self._source_id}-{due_ms}-{now_ms}", given)
+        given = {"action": "wait", "wait_seconds": max(0, seconds), "wake": self._owner_id}
+        self._core.start_execution(f"{self._owner_id}-{due_ms}-{now_ms}", given)

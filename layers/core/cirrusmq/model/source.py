@@ -22,6 +22,7 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
     """The receiver's name; None: the queue's default one."""
     subscription: str | None = None
     """The subscription's name, if this is one; `queue_name` is its topic's then."""
+    subscription_id: str | None = None
     log_id: str
     """The queue or topic with the log of bodies that do not fit into a parcel."""
     partitions: int
@@ -57,6 +58,15 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
     may still bring one that another clock put later and the group's order puts before them."""
     backlog_before_ms: int = 0
     """While a new receiver is given the queue's backlog: that is what was sent before this time."""
+
+    @property
+    def owner_id(self) -> str:
+        """Id of the queue, receiver or subscription.
+
+        A group keeps it when it is rewound, and its source is another one then: what must outlive a
+        rewind goes by this id.
+        """
+        return self.subscription_id or self.id
 
     @property
     def all(self) -> tuple[Source, ...]:

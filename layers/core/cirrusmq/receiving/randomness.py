@@ -19,11 +19,11 @@ _RING_BITS = 96
 class Chance:
     """The choices of one receive."""
 
-    def __init__(self, core: Core, source_id: str, key_id: str, attempt: str | None) -> None:
+    def __init__(self, core: Core, owner_id: str, key_id: str, attempt: str | None) -> None:
         """Raises InvalidParameter where the attempt is not fresh."""
         self._random: random.Random = core.random
         self._random_bytes = core.random_bytes
-        self._secret, self._parts = b"", (key_id, source_id, attempt or "")
+        self._secret, self._parts = b"", (key_id, owner_id, attempt or "")
         self.begun_ms = core.now_ms()
         """When the client began, by its own clock, the first receive of the attempt."""
         if attempt is not None:

@@ -107,7 +107,7 @@ def begin(
     if request.repeat and isinstance(request.attempt, UnsetType):
         raise InvalidParameter("repeat", "is allowed only with the attempt of an earlier receive")
     attempt = None if isinstance(request.attempt, UnsetType) else request.attempt
-    chance = Chance(core, source.id, caller.key_id, attempt)
+    chance = Chance(core, source.owner_id, caller.key_id, attempt)
     timeout = request.visibility_timeout_seconds
     answer_bytes = limits.ANSWER_BYTES - sum(map(_result_bytes, request.delete))
     wanted = Wanted(
@@ -178,7 +178,7 @@ def _wait(
         core.clock.sleep(min(pause_seconds, left_seconds))
         turns.pass_seconds(pause_seconds)
         before, source = source, find()
-        if source.id != before.id:
+        if source.owner_id != before.owner_id:
             return []  # another one by that name: the call was for the one that is deleted
         if ends and polling.ends_with_all(source):
             return looking.at_all(source)

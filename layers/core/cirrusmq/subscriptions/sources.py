@@ -76,6 +76,7 @@ def _source(subscription: Subscription) -> Source:
         queue_name=subscription.topic,
         receiver=None,
         subscription=subscription.name,
+        subscription_id=subscription.id,
         log_id=subscription.topic_id,
         partitions=subscription.partitions,
         ordered=subscription.ordered and subscription.protocol == "pull",
@@ -94,7 +95,10 @@ def _source(subscription: Subscription) -> Source:
 
 
 def present_source(core: Core, resource_id: str) -> Source | None:
-    """As `source_of_resource`; of a group that was rewound the present one, whichever it is."""
+    """As `source_of_resource`; of a group that was rewound the present one, whichever it is.
+
+    `resource_id`: of any of the group's sources, or the group's own.
+    """
     return _find(core, resource_id, present=True)
 
 
@@ -118,6 +122,8 @@ def _find(core: Core, resource_id: str, *, present: bool) -> Source | None:
         if subscription.name == subscription_name:
             source = group_source(core, subscription)
             held = {each.id: each for each in source.all}
+            if present and resource_id in (source.owner_id, *held):
+                return source
             if resource_id in held:
-                return source if present else held[resource_id]
+                return held[resource_id]
     return None
