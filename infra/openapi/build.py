@@ -46,7 +46,7 @@ attributes and tags have `%XX` for all but visible ASCII, for `%` and for `,`.
 A request has at most 1 MiB of JSON; one that brings messages 25 MiB, gzipped where that is over
 6,291,556 bytes: `Content-Encoding: gzip`, `Content-Type: application/octet-stream`. An answer has
 at most 4.7 MB. A message that needs more is answered alone, gzipped, to calls that say
-`Accept-Encoding: gzip`; others are told `MessageTooLarge`, and nothing was received.
+`Accept-Encoding: gzip`; others are told `MessageTooLarge` where there is nothing else.
 
 The units of DynamoDB that each call tells are those of the call alone, with its first example, in a
 small service whose caches are warm: `x-units`. Work that follows it, as a purge's, comes on top.

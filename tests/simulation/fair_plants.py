@@ -60,7 +60,7 @@ def what_moves_leaves_its_group(patch: pytest.MonkeyPatch) -> None:
 @plant(FAIR)
 def a_page_is_all_that_a_group_has(patch: pytest.MonkeyPatch) -> None:
     """What is behind the first parcels of a group, while those are held, is not looked for."""
-    patch.setattr(fair, "pages_with_something", lambda *_: iter(()))
+    patch.setattr(fair, "pages_with_something", lambda *_, **__: iter(()))
     patch.setattr(fair, "_FEW", 1)  # few groups here have more in flight than a page
     patch.setattr(fair, "FEWEST_PER_PAGE", 1)
 

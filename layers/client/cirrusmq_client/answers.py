@@ -20,6 +20,8 @@ class Problem(TypedDict):
     request_id: str
     parameter: NotRequired[str]
     """the value that is refused"""
+    cursor: NotRequired[str]
+    """of a log: to read on behind the message that no answer holds"""
 
 
 class SentMessage(TypedDict):

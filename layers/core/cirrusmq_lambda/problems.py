@@ -61,6 +61,7 @@ def describe(error: CirrusMQError, request_id: str) -> Problem:
         code=error.code,
         request_id=request_id,
         parameter=UNSET if error.parameter is None else error.parameter,
+        cursor=UNSET if error.cursor is None else error.cursor,
     )
 
 

@@ -13,6 +13,8 @@ class CirrusMQError(Exception):
 
     parameter: str | None = None
     retry_after_seconds: int | None = None
+    cursor: str | None = None
+    """To go on with, behind what the error is about."""
 
     def __init__(self, detail: str | None = None) -> None:
         self.detail = detail or (type(self).__doc__ or "").strip()

@@ -48,7 +48,7 @@ class Handed(NamedTuple):
 def claim_batch(core: Core, source: Source, invoke: Invoke) -> list[Received]:
     """Up to a batch of messages, held until the function's call is surely over.
 
-    A message that no event holds stays, and the log says so.
+    Messages that no event holds are passed over.
     """
     request = ReceiveRequest(
         max=invoke.batch,
@@ -59,11 +59,6 @@ def claim_batch(core: Core, source: Source, invoke: Invoke) -> list[Received]:
     try:
         return receive(core, lambda: source, caller, request, 0, limits.CALLED_BYTES)
     except MessageTooLarge:
-        _logger.error(
-            "source %s has a message that no event of function %s holds: it stays until somebody"
-            " receives it, or it expires",
-            *(source.id, invoke.function),
-        )
         return []
 
 

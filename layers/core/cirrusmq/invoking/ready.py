@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import islice
 
+from cirrusmq.base.limits import CALLED_BYTES
 from cirrusmq.model.parcel import Parcel, key_prefix
 from cirrusmq.model.source import Source
 from cirrusmq.runtime.core import Core
@@ -74,5 +75,7 @@ def _ready_of(source: Source, parcels: Iterable[Parcel], now_ms: int) -> Iterato
                 if group in groups:
                     continue
                 groups.add(group)
+            if parcel.answer_bytes(place) > CALLED_BYTES:
+                continue  # no worker can hand it over
             if not parcel.held(place, now_ms) and parcel.ready_ms(place) < parcel.expires_ms:
                 yield parcel.ready_ms(place)

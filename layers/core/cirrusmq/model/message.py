@@ -181,17 +181,25 @@ def check_answer_size(message: Message, where: str) -> None:
         )
 
 
-def check_event_size(message: Message, where: str) -> None:
-    """Raise MessageTooLarge where no event of a function could bring the message."""
-    if message.size_bytes * 6 <= limits.CALLED_BYTES // 2:
+def check_event_size(message: Message, where: str, called: str = "the queue's function") -> None:
+    """Raise MessageTooLarge where no event of a function could bring the message.
+
+    `called`: the words for the function.
+    """
+    if fits_any_event(message):
         return
     size = answer_bytes(message.size_bytes, message.answer_percent)
     if size > limits.CALLED_BYTES:
         raise _too_large(
             f"{where}.body",
-            f"takes {size:,} bytes in the event of the queue's function, which has at"
+            f"takes {size:,} bytes in the event of {called}, which has at"
             f" most {limits.CALLED_BYTES:,}",
         )
+
+
+def fits_any_event(message: Message) -> bool:
+    """Whether a function's event holds the message, whatever its characters are."""
+    return message.size_bytes * limits.ESCAPED_BYTES <= limits.CALLED_BYTES // 2
 
 
 def _too_large(parameter: str, text: str) -> MessageTooLarge:
@@ -205,11 +213,15 @@ def answer_bytes(size_bytes: int, percent: int) -> int:
     return size_bytes * percent // 100 + _SHOWN_BYTES
 
 
-def answer_too_large(size_bytes: int, most_bytes: int) -> MessageTooLarge:
+def answer_too_large(
+    size_bytes: int, most_bytes: int, message_id: str | None = None
+) -> MessageTooLarge:
     """The error of a call whose next message no answer to it holds."""
+    name = "" if message_id is None else f", {message_id},"
     return MessageTooLarge(
-        f"the next message may take {size_bytes:,} bytes of JSON, and an answer that is not gzipped"
-        f" has at most {most_bytes:,}: call with Accept-Encoding: gzip. Nothing was received"
+        f"the next message{name} may take {size_bytes:,} bytes of JSON, and an answer that is not"
+        f" gzipped has at most {most_bytes:,}: call with Accept-Encoding: gzip."
+        " Nothing was received"
     )
 
 

@@ -69,7 +69,7 @@ def read_log(
 
     The messages are as `encode` makes them, as many as an answer has room for. With a subscription
     only messages that its filter selects, published since it was created. `alone_bytes`: that one
-    may have which is alone; MessageTooLarge where the next one has more.
+    may have which is alone; MessageTooLarge where the next one has more, with the cursor behind it.
     """
     now_ms = core.now_ms()
     listing = ("log", topic.id, subscription.id if subscription else "")
@@ -97,7 +97,10 @@ def read_log(
             shown = encode(logged)
             size += len(shown) + _BETWEEN_BYTES
             if not messages and size > alone_bytes - _CURSOR_BYTES:
-                raise answer_too_large(size, alone_bytes)
+                too_large = answer_too_large(size, alone_bytes, logged.id)
+                behind = f"{sort_key}/{place + 1}/{floor_ms}"
+                too_large.cursor = cursors.make(core, behind, *listing)
+                raise too_large
             over = bool(messages) and size > limits.ANSWER_BYTES - _CURSOR_BYTES
             if len(messages) == limit or over:
                 cursor = cursors.make(core, f"{sort_key}/{place}/{floor_ms}", *listing)

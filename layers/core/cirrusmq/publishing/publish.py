@@ -24,7 +24,9 @@ from cirrusmq.model.message import (
     ContentLimits,
     Message,
     check_answer_size,
+    check_event_size,
     check_size,
+    fits_any_event,
 )
 from cirrusmq.model.parcel import message_id
 from cirrusmq.model.queue import Queue
@@ -37,6 +39,7 @@ from cirrusmq.publishing.recipients import (
     any_ordered,
     confirmed_subscriptions,
     endpoints,
+    goes_to_functions_alone,
     make_draft,
 )
 from cirrusmq.publishing.records import TopicRecord, read_record
@@ -184,6 +187,8 @@ def check_messages(
             check_answer_size(message, where)
             key = deduplication_key(given)
             draft = make_draft(topic, subscriptions, message, routing_key, key)
+            if not fits_any_event(message) and goes_to_functions_alone(core, draft):
+                check_event_size(message, where, "each function that gets it")
             drafts[place] = with_delay(core, draft, given.due, where)
         except CirrusMQError as error:
             if request.atomic:

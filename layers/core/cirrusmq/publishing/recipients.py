@@ -62,6 +62,20 @@ def make_draft(
     )
 
 
+def goes_to_functions_alone(core: Core, draft: Draft) -> bool:
+    """Whether all who get the message hand it to a function; no if nobody gets it."""
+    return bool(draft.subscriptions) and all(
+        _hands_over(core, subscription) for subscription in draft.subscriptions
+    )
+
+
+def _hands_over(core: Core, subscription: Subscription) -> bool:
+    if subscription.protocol != "queue":
+        return subscription.invoke is not None
+    queue = endpoint(core, subscription)
+    return queue is not None and queue.attributes.invoke is not None
+
+
 def endpoint(core: Core, subscription: Subscription) -> Queue | None:
     """The queue that the subscription delivers to; None where that is gone."""
     assert subscription.endpoint is not None

@@ -42,7 +42,7 @@ from cirrusmq.receiving.search import (
     pages_with_something,
     takeable_places,
 )
-from cirrusmq.receiving.unordered import Lost, claim_all, plan, spread
+from cirrusmq.receiving.unordered import Lost, claim_all, claimed_of, plan, spread
 from cirrusmq.runtime.core import Core
 from cirrusmq.storage.parcels import PARCELS, Page, partition_key
 from cirrusmq.storage.scan import FIRST_KEY, LAST_KEY, behind_group, read_page, until_key
@@ -76,7 +76,7 @@ def take_in_turn(
     batch = Batch(wanted)
     pk = partition_key(PARCELS, source.id, partition)
     gives_up = cache(lambda: dead_letters.has_place(core, source))
-    ring = _Ring(core, source, pk, wanted.most, walk, gives_up)
+    ring = _Ring(core, source, pk, batch, walk, gives_up)
     try:
         while not batch.claims and (lots := ring.lots()):
             _take_from(core, source, pk, lots, batch, gives_up)
@@ -84,7 +84,7 @@ def take_in_turn(
         batch.refused = error
     if batch.refused is None:
         cleanup.do_some(core, source, pk)
-    return batch.claimed()
+    return claimed_of(core, source, batch)
 
 
 def share_of(most: int) -> int:
@@ -189,11 +189,12 @@ class _Ring:
         core: Core,
         source: Source,
         pk: str,
-        most: int,
+        batch: Batch,
         walk: Walk,
         gives_up: Callable[[], bool],
     ) -> None:
-        self._core, self._source, self._pk, self._most = core, source, pk, most
+        self._core, self._source, self._pk, self._batch = core, source, pk, batch
+        self._most = batch.wanted.most
         self._walk, self._gives_up = walk, gives_up
         self._now_ms = core.now_ms()
         self._at_once = core.hints.at_once(pk)
@@ -265,7 +266,8 @@ class _Ring:
         hopeful = [
             parcel
             for parcel in page.parcels
-            if takeable_places(source, parcel, now_ms, self._gives_up)
+            if (places := takeable_places(source, parcel, now_ms, self._gives_up))
+            and self._batch.holds_any(parcel, places)
         ]
         if hopeful or page.more_after is None:
             some = chores(core, source, page.parcels, now_ms, self._gives_up)
@@ -273,7 +275,7 @@ class _Ring:
             return hopeful
         head, left = Head(self._pk, prefix), self._walk.units_left
         pages = pages_with_something(
-            core, source, head, self._most, self._gives_up, page, self._pay
+            core, source, head, self._most, self._gives_up, page, self._pay, self._batch
         )
         hopeful = next(pages, [])
         # It may be a long search, that its mark spares all others: the ring goes on all the same.

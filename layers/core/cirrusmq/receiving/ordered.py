@@ -25,6 +25,7 @@ from cirrusmq.model.source import Source
 from cirrusmq.receiving.claim import Claim, try_claim
 from cirrusmq.receiving.cleanup import Budget
 from cirrusmq.receiving.filling import Batch, Wanted
+from cirrusmq.receiving.unordered import claimed_of
 from cirrusmq.runtime.core import Core
 from cirrusmq.storage.parcels import PARCELS, Page, partition_key
 from cirrusmq.storage.scan import FIRST_KEY, LAST_KEY, read_page
@@ -55,7 +56,7 @@ def take_from_groups(
     core: Core, source: Source, partition: int, wanted: Wanted, walk: Walk
 ) -> list[Claim]:
     """Claim up to the wanted number of messages, of each group its first ones in order."""
-    batch = Batch(wanted)
+    batch = Batch(wanted, in_order=True)
     pages = _Pages(core, partition_key(PARCELS, source.id, partition), walk, wanted.most)
     free: list[str] = []
     try:
@@ -63,7 +64,7 @@ def take_from_groups(
             free, _ = _free_groups(core, source, pages.read(FIRST_KEY, LAST_KEY), "")
             if pages.behind is None:  # these are all groups of the partition
                 _take_of(core, source, pages, free, batch)
-                return batch.claimed()
+                return claimed_of(core, source, batch)
         _look_around(core, source, pages, walk.reached.pop(partition, walk.start), batch)
         if walk.units_left <= 0:
             walk.reached[partition] = pages.behind or FIRST_KEY
@@ -71,7 +72,7 @@ def take_from_groups(
             _take_of(core, source, pages, free, batch)
     except Unavailable as error:  # of a page, when something may have been claimed already
         batch.refused = error
-    return batch.claimed()
+    return claimed_of(core, source, batch)
 
 
 class _Pages:

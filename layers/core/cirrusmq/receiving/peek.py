@@ -139,7 +139,7 @@ def _peek(core: Core, source: Source, request: PeekRequest, alone_bytes: int) ->
             break
     else:
         left = walk.left
-    if gathered.passed and not gathered.found:
+    if gathered.passed and not gathered.found and left is None:
         raise answer_too_large(gathered.passed, alone_bytes)
     text = None if left is None else "/".join(map(str, left))
     cursor = None if text is None else cursors.make(core, text, *listing)

@@ -143,12 +143,15 @@ def take(core: Core, begun: Begun, caller: Caller, most_seconds: float) -> list[
     looking = _Looking(core, wanted, chance)
     first = polling.first_partitions(source, wait_seconds)
     received = looking.at_first(source, first)
-    if received or core.now_ms() >= deadline_ms:
-        return received
-    with waiting(core, caller.account, deadline_ms) as may_wait:
-        if may_wait:
-            return _wait(core, begun.find, source, looking, wait_seconds, deadline_ms)
-    return looking.at_all(source) if first < source.partitions else []
+    if not received and core.now_ms() < deadline_ms:
+        with waiting(core, caller.account, deadline_ms) as may_wait:
+            if may_wait:
+                received = _wait(core, begun.find, source, looking, wait_seconds, deadline_ms)
+            elif first < source.partitions:
+                received = looking.at_all(source)
+    if not received and looking.too_large:
+        raise next(iter(looking.too_large.values()))
+    return received
 
 
 def _result_bytes(receipt: str) -> int:
@@ -199,6 +202,8 @@ class _Looking:
         self._walks: dict[str, Walk] = {}
         """Those through the groups of a source that has them, and of its former ones, by id."""
         self._turn = 0
+        self.too_large: dict[tuple[str, int], MessageTooLarge] = {}
+        """Of sources and partitions whose last look found only messages that no answer holds."""
         self.last_units = 0.0
         """Read units of the last look at the groups of a source; 0 elsewhere."""
 
@@ -211,8 +216,7 @@ class _Looking:
     def at_all(self, source: Source) -> list[Received]:
         """Look at the partitions until enough is received.
 
-        Raises Unavailable or MessageTooLarge if that is so in one of them and no other one gave
-        anything.
+        Raises Unavailable if that is so in one of them and no other one gave anything.
         """
         return self._look(source, self._chance.partitions(source.partitions), fills=True)
 
@@ -237,18 +241,23 @@ class _Looking:
         """
         if source.paused:
             return []
-        refused: Unavailable | MessageTooLarge | None = None
+        refused: Unavailable | None = None
         before = self._units
         units = max(PARTITION_UNITS, LOOK_UNITS / len(partitions))
         answer = _Answer(rest=self._wanted, fills=fills and not source.grouped)
         for partition, each in itertools.product(partitions, source.all):
+            self.too_large.pop((each.id, partition), None)
+            received: list[Received] = []
             try:
                 claims = self._take(each, partition, answer.rest, units)
-                answer.add(_with_contents(self._core, each, claims), self._core.now_ms())
-            except (Unavailable, MessageTooLarge) as error:
+                received = _with_contents(self._core, each, claims)
+            except Unavailable as error:
                 if answer.received:
                     return answer.received
                 refused = error
+            except MessageTooLarge as error:
+                self.too_large[each.id, partition] = error
+            answer.add(received, self._core.now_ms())
             if answer.ends(EMPTY_LOOKS * len(source.all), self._core.now_ms()):
                 return answer.received
         self.last_units = self._units - before

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import msgspec
+from msgspec.structs import replace
 
 from cirrusmq.lifecycle.dead_letter_policy import dead_letter_reason, gives_up_any
 from cirrusmq.model import head_mark
@@ -13,6 +14,7 @@ from cirrusmq.model.parcel import Parcel
 from cirrusmq.model.source import Source
 from cirrusmq.receiving import head_marks
 from cirrusmq.receiving.cleanup import is_chore
+from cirrusmq.receiving.filling import Batch
 from cirrusmq.runtime.core import Core
 from cirrusmq.storage.parcels import Page
 from cirrusmq.storage.scan import from_key, read_page, until_key
@@ -29,11 +31,17 @@ class Head(msgspec.Struct, frozen=True):
     pk: str
     prefix: str = ""
     """The group's part of the keys; empty in a plain source."""
+    reach: str = ""
+    """`plain` or `event`: of receives that pass over messages which their answers do not hold."""
 
     @property
     def name(self) -> str:
-        """By which its mark and its hints are known."""
-        return f"{self.pk}#{self.prefix[:-1]}" if self.prefix else self.pk
+        """By which its mark and its hints are known.
+
+        Receives that pass messages over have a mark of their own: others can take these.
+        """
+        name = f"{self.pk}#{self.prefix[:-1]}" if self.prefix else self.pk
+        return f"{name}#~{self.reach}" if self.reach else name
 
 
 def receivable_places(source: Source, parcel: Parcel, now_ms: int) -> list[int]:
@@ -62,6 +70,7 @@ def pages_with_something(
     gives_up: Callable[[], bool],
     read: Page | None = None,
     pay: Callable[[float], object] = float,
+    batch: Batch | None = None,
 ) -> Iterator[list[Parcel]]:
     """Pages of parcels, from the first one on that has a message to claim.
 
@@ -70,15 +79,19 @@ def pages_with_something(
     wanted and the last look had nothing to pass: each parcel read takes CPU time, taken or not.
 
     `read`: a page from the head on that was read before; `pay` is told the units of all others.
+    `batch`: passes over messages that its answer does not hold; None takes all of them. A look that
+    meets the first of them begins again, with the mark for such receives.
     """
     now_ms, pk = core.now_ms(), head.pk
+    if batch is not None and batch.wanted.reach and core.hints.passes_over(head.name, now_ms):
+        head = replace(head, reach=batch.wanted.reach)
     skip = _Skip(core, head.name, now_ms)
     behind, from_ = skip.start, from_key(core, source, now_ms, head.prefix)
     start, exclusive = max(from_, behind), bool(behind)
     until, limit = until_key(source, now_ms, head.prefix), max(FEWEST_PER_PAGE, most)
     if most == 1 and core.hints.clear(head.name, now_ms):
         limit = _FEW_AT_CLEAR_HEAD
-    first, page = True, None if behind else read
+    first, found, page = True, False, None if behind else read
     # Other clocks may be ahead: no query may begin behind its own end.
     while start < until:
         if page is None:
@@ -86,21 +99,45 @@ def pages_with_something(
                 core, pk, start, until, limit, from_exclusive=exclusive, consistent=False
             )
             pay(page.units)
-        hopeful = [
-            parcel for parcel in page.parcels if takeable_places(source, parcel, now_ms, gives_up)
-        ]
+        hopeful, passes = _hopeful_of(source, page, now_ms, gives_up, batch)
         core.hints.remember_chores(pk, chores(core, source, page.parcels, now_ms, gives_up))
+        if passes and not found and not head.reach:
+            core.hints.pass_over(head.name, now_ms)
+            at_head = page if first and not behind else None
+            yield from pages_with_something(core, source, head, most, gives_up, at_head, pay, batch)
+            return
         if first and page.parcels:
             # What is taken of several now will be before what is looked for next.
             clear = most == 1 and not behind and hopeful[:1] == page.parcels[:1]
             core.hints.note_first(head.name, clear=clear)
         start, exclusive, first = skip.pass_page(page, hopeful), True, False
         if hopeful:
+            found = True
             yield hopeful
         if not start:
             break
         start, page = max(start, from_), None
         limit = min(4 * limit, _MOST_PER_PAGE)
+
+
+def _hopeful_of(
+    source: Source,
+    page: Page,
+    now_ms: int,
+    gives_up: Callable[[], bool],
+    batch: Batch | None,
+) -> tuple[list[Parcel], bool]:
+    """The parcels of a page with messages to claim, and whether any is passed over before them."""
+    hopeful, passes = [], False
+    for parcel in page.parcels:
+        places = takeable_places(source, parcel, now_ms, gives_up)
+        if not places:
+            continue
+        if batch is None or batch.holds_any(parcel, places):
+            hopeful.append(parcel)
+        elif not hopeful:
+            passes = True
+    return hopeful, passes
 
 
 class _Skip:

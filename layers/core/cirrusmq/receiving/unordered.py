@@ -34,7 +34,8 @@ def take_from_partition(core: Core, source: Source, partition: int, wanted: Want
     batch = Batch(wanted)
     pk = partition_key(PARCELS, source.id, partition)
     gives_up = cache(lambda: dead_letters.has_place(core, source))
-    for parcels in pages_with_something(core, source, Head(pk), wanted.most, gives_up):
+    pages = pages_with_something(core, source, Head(pk), wanted.most, gives_up, batch=batch)
+    for parcels in pages:
         left = deque(spread(core, pk, parcels))
         changed: list[Parcel] = []
         while left and not batch.full:
@@ -44,10 +45,20 @@ def take_from_partition(core: Core, source: Source, partition: int, wanted: Want
         # Once more, for parcels of which a faster receiver may have left some messages.
         again = plan(core, source, deque(changed), batch, gives_up)
         claim_all(core, source, pk, again, batch)
-        if batch.claims or batch.too_large:
+        if batch.claims:
             break
     if batch.refused is None:
         cleanup.do_some(core, source, pk)
+    return claimed_of(core, source, batch)
+
+
+def claimed_of(core: Core, source: Source, batch: Batch) -> list[Claim]:
+    """The claims of a batch, once what it passed over is told of, or given up."""
+    if batch.passed:
+        # Few queues have messages that large: the others' cold starts do without.
+        from cirrusmq.receiving.passed_over import settle
+
+        settle(core, source, batch)
     return batch.claimed()
 
 

@@ -18,6 +18,7 @@ from cirrusmq.model.parcel import Parcel
 
 _CONTENDED_MS = 1_000
 _CROWDED_MS = 60_000
+_MOST_TOLD = 10_000
 _MOST_CHORES = 4_000
 _PAUSE_MS = 5_000
 _AGES_MS = 1_000
@@ -53,6 +54,7 @@ class _Head(msgspec.Struct):
     ages_from_ms: int = 0
     turn: str = ""
     at_once: int = 4
+    passes_until_ms: int = 0
 
 
 class Hints:
@@ -64,6 +66,7 @@ class Hints:
     def __init__(self) -> None:
         self._heads: defaultdict[str, _Head] = defaultdict(_Head)
         self._chores = 0
+        self._told: set[str] = set()
         self._lock = threading.Lock()
 
     def contend(self, pk: str, now_ms: int) -> None:
@@ -85,6 +88,28 @@ class Hints:
         """Whether a look should begin with the mark."""
         with self._lock:
             return now_ms < self._heads[pk].crowded_until_ms
+
+    def pass_over(self, head: str, now_ms: int) -> None:
+        """A look passed over messages at the head that its answer does not hold."""
+        with self._lock:
+            self._heads[head].passes_until_ms = now_ms + _CROWDED_MS
+
+    def passes_over(self, head: str, now_ms: int) -> bool:
+        """Whether a look passed over messages there lately."""
+        with self._lock:
+            return now_ms < self._heads[head].passes_until_ms
+
+    def told(self, message: str) -> bool:
+        """Whether the log has a line about a message."""
+        with self._lock:
+            return message in self._told
+
+    def note_told(self, message: str) -> None:
+        """The log has a line about a message."""
+        with self._lock:
+            if len(self._told) >= _MOST_TOLD:
+                self._told.clear()
+            self._told.add(message)
 
     def note_first(self, pk: str, *, clear: bool) -> None:
         """Whether a look could take from the first parcel that it read."""

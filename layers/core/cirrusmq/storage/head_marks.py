@@ -1,7 +1,8 @@
 """Marks of heads in the Messages table: between values and items, and the writes that change them.
 
-pk `H#<source id>#<partition>`, sk `H`, in fair sources `H#<hash of the group>`; the fields of
-`model.head_mark.Mark` under one letter each.
+pk `H#<source id>#<partition>`, sk `H`, in fair sources `H#<hash of the group>`, and behind it
+`#~<reach>` for receives that pass over large messages; the fields of `model.head_mark.Mark` under
+one letter each.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ _SORT_KEY = "H"
 
 
 def mark_place(head: str) -> tuple[str, str]:
-    """Key of a head's mark: `Q#<source id>#<partition>`, and `#<hash>` of its group behind it."""
+    """Key of a head's mark: `Q#<source id>#<partition>`, and what its name has behind it."""
     _, source_id, partition, *group = head.split("#")
     return f"{HEAD_MARKS}#{source_id}#{partition}", "#".join([_SORT_KEY, *group])
 

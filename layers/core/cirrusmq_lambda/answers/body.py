@@ -35,3 +35,10 @@ class Problem(Body):
     code: Annotated[str, Meta(description="stable: for programs to decide by")]
     request_id: str
     parameter: Annotated[str, Meta(description="the value that is refused")] | UnsetType = UNSET
+    cursor: (
+        Annotated[
+            str,
+            Meta(description="of a log: to read on behind the message that no answer holds"),
+        ]
+        | UnsetType
+    ) = UNSET

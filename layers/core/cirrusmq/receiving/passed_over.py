@@ -1,0 +1,98 @@
+"""Messages that no answer to a receive holds: told of once, and given up if nobody else takes them.
+
+    ready ── passed over: a line in the log ── 30 s: a receiver with gzip may come ── dead letter
+
+The size of a message is known by a bound that its parcel keeps for all of its messages. One that is
+too large by that bound alone, since another message of its send is full of control characters, is
+put into a parcel of its own, with a bound of its own; not in an order, where keys do not change.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from msgspec.structs import replace
+
+from cirrusmq.base.errors import CirrusMQError
+from cirrusmq.lifecycle import dead_letters
+from cirrusmq.lifecycle.contents import read_contents
+from cirrusmq.lifecycle.rekey import rekey, rekeyed
+from cirrusmq.lifecycle.transfer import move_to_queue
+from cirrusmq.model.message import answer_bytes
+from cirrusmq.model.parcel import Parcel
+from cirrusmq.model.source import Source
+from cirrusmq.receiving.cleanup import Budget
+from cirrusmq.receiving.filling import Batch
+from cirrusmq.runtime.core import Core
+
+REASON = "too_large"
+TAKEN_SECONDS = 30
+"""A receiver whose answer holds the message has so long to take it."""
+_HOLDERS = {"plain": "an answer without gzip", "event": "the event of its function"}
+_logger = logging.getLogger(__name__)
+
+
+def settle(core: Core, source: Source, batch: Batch) -> None:
+    """Tell of the messages that a receive passed over, and give up those that nobody took.
+
+    What was given up, or is not too large by itself, is not among the batch's passed messages then.
+    """
+    budget = Budget(core)
+    for key, (parcel, place) in list(batch.passed.items()):
+        if parcel.answer_bytes(place) <= batch.wanted.largest_bytes:
+            continue  # the results of deletes take its room in this answer alone
+        try:
+            if _leaves(core, source, parcel, place, batch, budget):
+                del batch.passed[key]
+        except CirrusMQError as error:
+            _logger.warning("%s is not dealt with now: %r", key, error.__cause__ or error)
+            budget.end()
+
+
+def _leaves(
+    core: Core, source: Source, parcel: Parcel, place: int, batch: Batch, budget: Budget
+) -> bool:
+    """Whether the message leaves its parcel: set apart at first sight, or given up later."""
+    name = f"{batch.wanted.reach} {source.id} {parcel.message_id(place)}"
+    if not core.hints.told(name):
+        if parcel.count > 1 and not source.ordered:
+            if not budget.spend():
+                return False
+            if _set_apart(core, source, parcel, place, batch):
+                return True
+        core.hints.note_told(name)
+        _tell(source, parcel, place, batch)
+    waited_ms = core.now_ms() - parcel.ready_ms(place)
+    if source.dead_letter is None or waited_ms < TAKEN_SECONDS * 1000 or not budget.spend():
+        return False
+    target = dead_letters.dead_letter_queue(core, source)
+    if target is None:
+        return False
+    now_ms = core.now_ms()
+    return move_to_queue(core, source, parcel, place, target, REASON, now_ms) is not None
+
+
+def _set_apart(core: Core, source: Source, parcel: Parcel, place: int, batch: Batch) -> bool:
+    """Put a message into a parcel of its own, if an answer holds it by its own bound.
+
+    Returns False if no answer does. Whatever another worker did meanwhile is seen by the next look.
+    """
+    (messages,) = read_contents(core, source, [(parcel, [place])])
+    if place not in messages:
+        return True
+    percent = messages[place].answer_percent
+    if answer_bytes(parcel.sizes[place], percent) > batch.wanted.largest_bytes:
+        return False
+    now_ms = core.now_ms()
+    due_ms = parcel.ready_ms(place)
+    alone = rekeyed(core, source, parcel, [place], parcel.key_ms, due_ms, now_ms)
+    rekey(core, source, parcel, [place], replace(alone, answer_percent=percent), now_ms)
+    return True
+
+
+def _tell(source: Source, parcel: Parcel, place: int, batch: Batch) -> None:
+    _logger.warning(
+        "message %s of source %s is passed over: it may take %d bytes of JSON, more than %s has",
+        *(parcel.message_id(place), source.id, parcel.answer_bytes(place)),
+        _HOLDERS.get(batch.wanted.reach, "any answer"),
+    )
