@@ -62,6 +62,26 @@ def test_only_what_failed_is_told_and_what_succeeded_has_no_second_effect() -> N
     assert records.written == ["0", "1", "4", "2", "3"]
 
 
+def test_of_two_messages_with_one_id_only_the_one_that_failed_is_told() -> None:
+    """A dead-letter queue has a message twice that two receivers gave up."""
+    records = [
+        {"messageId": "Msg-1", "receiptHandle": receipt, "body": receipt, "eventSource": source}
+        for source in ("cirrusmq", "aws:sqs")
+        for receipt in ("r1", "r2")
+    ]
+
+    @batch_response
+    def handle(message: Received) -> None:
+        if message.body == "r2":
+            raise ValueError
+
+    assert failed(handle({"Records": records[:2]}, None)) == ["r2"]
+    # Another service knows ids alone.
+    assert failed(handle({"Records": records[2:]}, None)) == ["Msg-1"]
+    messages = [{"id": "Msg-1", "receipt": each["body"], "body": each["body"]} for each in records]
+    assert failed(handle({"messages": messages[:2]}, None)) == ["r2"]
+
+
 def test_after_a_failure_the_rest_of_its_group_fails_unhandled() -> None:
     handled = []
 

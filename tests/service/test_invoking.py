@@ -313,6 +313,38 @@ class TestDelivery:
         assert handler.bodies == ["one", "one"]
         assert queue.counts() == {}
 
+    @pytest.mark.parametrize("failing", ["none", "by id", "by receipt"])
+    def test_two_messages_of_one_id_in_a_batch_are_settled_each(
+        self, world: World, make_queue: MakeQueue, handler: Handler, failing: str
+    ) -> None:
+        """Two receivers of a queue give one message up into one dead-letter queue."""
+        make_queue("dead", partitions=1)
+        queue = make_queue("orders", dead_letter={"queue": "dead", "max_receives": 5})
+        for name in ("r1", "r2"):
+            queue.add_receiver(name)
+        world.clock.pass_seconds(60)
+        queue.send("x")
+        world.settle()
+        for name in ("r1", "r2"):
+            queue.act("dead-letter", *queue.receive(receiver=name))
+        dead = TestQueue(queue.client, "dead")
+        batches: list[list[dict[str, Any]]] = []
+
+        def handle(event: dict[str, Any]) -> Any:
+            records = event["Records"]
+            batches.append(records)
+            if failing == "none" or len(batches) > 1:
+                return None
+            name = {"by id": "messageId", "by receipt": "receiptHandle"}[failing]
+            return {"batchItemFailures": [{"itemIdentifier": records[0][name]}]}
+
+        world.handle = handle
+        dead.patch(invoke=INVOKE)
+        Schedules(world, sweeps=True).pass_seconds(400)
+        again = {"none": [], "by id": [2], "by receipt": [1]}[failing]
+        assert [len(batch) for batch in batches] == [2, *again]
+        assert dead.counts() == {}
+
     def test_a_queue_without_it_wakes_nobody_and_costs_what_it_did(
         self, world: World, make_queue: MakeQueue
     ) -> None:

@@ -102,6 +102,110 @@ class TestById:
         assert sorted(there.bodies()) == ["a", "b"]
 
 
+class TestAnIdTwice:
+    """Two receivers of a queue give the same messages up into one dead-letter queue."""
+
+    @pytest.fixture
+    def ids(self, world: World, dead: TestQueue, queue: TestQueue) -> dict[str, str]:
+        for name in ("r1", "r2"):
+            queue.add_receiver(name)
+        world.clock.pass_seconds(60)
+        ids = {body: queue.send(body)[0]["id"] for body in "xyz"}
+        world.settle()
+        for name in ("r1", "r2"):
+            for held in queue.receive_all(receiver=name):
+                assert queue.act("dead-letter", held, reason="odd")["failed"] == []
+        return ids
+
+    def left(self, dead: TestQueue) -> list[tuple[str, str]]:
+        held = [message for _ in range(8) for message in dead.peek()]
+        return sorted({(each["body"], each["dead_letter"]["receiver"]) for each in held})
+
+    def test_all_of_an_id_go(self, dead: TestQueue, queue: TestQueue, ids: dict[str, str]) -> None:
+        operation = dead.run("redrive", ids=[ids["x"]])
+        assert (operation["state"], operation["done"]) == ("succeeded", 2)
+        assert "detail" not in operation
+        assert self.left(dead) == [(body, name) for body in "yz" for name in ("r1", "r2")]
+        operation = dead.run("redrive", ids=[ids["x"], ids["y"], "Msg-" + "0" * 27])
+        assert operation["done"] == 2
+        assert operation["detail"] == (
+            "2 of the ids that were given have no message here that can be had"
+        )
+        for name in ("r1", "r2"):
+            assert sorted(each["body"] for each in queue.receive_all(receiver=name)) == ["x", "y"]
+
+    def test_one_that_is_held_beside_another_is_not_told_as_missing(
+        self, dead: TestQueue, ids: dict[str, str]
+    ) -> None:
+        held = dead.receive(1)[0]
+        operation = dead.run("redrive", ids=[held["id"]])
+        assert operation["done"] == 1
+        assert "detail" not in operation
+
+    def test_max_messages_bounds_messages_and_not_ids(
+        self, dead: TestQueue, ids: dict[str, str]
+    ) -> None:
+        assert dead.run("redrive", ids=[*ids.values()], max_messages=3)["done"] == 3
+
+    @pytest.mark.parametrize("applied", [False, True])
+    def test_it_survives_the_failure_of_any_call(
+        self, dead: TestQueue, queue: TestQueue, ids: dict[str, str], crashed: Crashed,
+        applied: bool,
+    ) -> None:  # fmt: skip
+        chosen = [ids["x"], ids["y"], "Msg-" + "0" * 27]
+        for call in range(60):
+            reply = dead.client.post(f"{dead.path}/redrive", {"ids": chosen})
+            broke = crashed(call, applied)
+            shown = dead.client.get(f"/operations/{reply.json['operation']}").json
+            assert (shown["state"], shown["done"]) == ("succeeded", 4)
+            assert shown["detail"].startswith("1 of the ids that were given")
+            assert self.left(dead) == [("z", "r1"), ("z", "r2")]
+            for name in ("r1", "r2"):
+                for held in queue.receive_all(receiver=name):
+                    queue.act("dead-letter", held, reason="odd")
+            if not broke:
+                return
+        raise AssertionError("60 calls were not enough to come to the end")
+
+    def test_one_look_up_shows_all(self, dead: TestQueue, ids: dict[str, str]) -> None:
+        path = f"{dead.path}/messages/{ids['x']}"
+        found = dead.client.get(path, "body=true").json
+        (other,) = found["others"]
+        receivers = [each["dead_letter"]["receiver"] for each in (found, other)]
+        assert sorted(receivers) == ["r1", "r2"]
+        assert found["message"]["body"] == "x"
+        assert other["id"] == ids["x"]
+        assert "others" not in other
+        held = next(each for _ in range(9) for each in dead.receive() if each["id"] == ids["x"])
+        found = dead.client.get(path).json
+        assert "inactive" in [each["state"] for each in (found, *found["others"])]
+        dead.delete(held)
+        assert "others" not in dead.client.get(path).json
+
+    def test_a_cancellation_takes_all_back(
+        self, dead: TestQueue, make_queue: MakeQueue, ids: dict[str, str]
+    ) -> None:
+        there = make_queue("there")
+        dead.run("redrive", to="there", ids=[ids["x"]])
+        assert there.counts() == {"active": 2}
+        path = f"{there.path}/messages/{ids['x']}"
+        assert there.client.patch(path, {"delay_seconds": 600}).status == 200
+        assert there.counts() == {"delayed": 2}
+        for _ in range(2):
+            assert there.client.call("DELETE", path).status == 204
+            assert there.counts() == {}
+
+    def test_a_cancellation_of_which_one_was_received_takes_none_back(
+        self, dead: TestQueue, make_queue: MakeQueue, ids: dict[str, str]
+    ) -> None:
+        there = make_queue("there", partitions=1)
+        dead.run("redrive", to="there", ids=[ids["x"]])
+        assert there.receive(1)
+        path = f"{there.path}/messages/{ids['x']}"
+        assert there.client.call("DELETE", path).code == "Conflict"
+        assert there.counts() == {"active": 1, "inactive": 1}
+
+
 class TestByNote:
     def test_only_what_the_notes_select_goes_back(
         self, world: World, dead: TestQueue, queue: TestQueue, make_queue: MakeQueue

@@ -320,7 +320,8 @@ class TestRewinds:
         group = topic.subscribe("group")
         (first,) = publish_each(topic, "1")
         group.delete(*group.receive())
-        sleep, rewound = world.clock.sleep, []
+        sleep = world.clock.sleep
+        rewound: list[int] = []
 
         def sleep_and_rewind(seconds: float) -> None:
             sleep(seconds)

@@ -80,15 +80,17 @@ def logged(client: Client, log: str | Subscription, since: datetime) -> Iterator
 
 def active(client: Client, source: Source, since: datetime) -> Iterator[Received]:
     """Messages that became active at a time or later, each once, without an end."""
-    known: dict[str, None] = {}
+    known: dict[tuple[str, str], None] = {}
     told = False
     while True:
         looked = time.monotonic()
         passed = list(islice(client.peek_all(source), LOOK_MESSAGES))
         for message in sorted(passed, key=lambda each: each.id):
-            if message.id in known or _active_since(message) < since:
+            # An id may be there twice: as dead letters of two receivers.
+            name = message.id, str(message.json.get("dead_letter"))
+            if name in known or _active_since(message) < since:
                 continue
-            known[message.id] = None
+            known[name] = None
             if len(known) > KNOWN_MESSAGES:
                 del known[next(iter(known))]
             yield message

@@ -114,8 +114,8 @@ class PeekedMessages(TypedDict):
     """opaque: the cursor of the next page; absent at the end of a listing"""
 
 
-class FoundMessage(TypedDict):
-    """A message that is in a queue or in one of its receivers."""
+class MessageState(TypedDict):
+    """The state of a message in a queue or in one of its receivers."""
 
     id: str
     state: Literal["active", "inactive", "delayed"]
@@ -128,8 +128,15 @@ class FoundMessage(TypedDict):
     bytes: int
     """of body, attributes and tags"""
     dead_letter: NotRequired[DeadLetterNote]
+
+
+class FoundMessage(MessageState):
+    """A message that is in a queue or in one of its receivers."""
+
     message: NotRequired[Content]
     """with `body=true`: as it was sent"""
+    others: NotRequired[list[MessageState]]
+    """messages of the same id that are there too: dead letters of several receivers, or redriven"""
 
 
 class DeletedReceipts(TypedDict):

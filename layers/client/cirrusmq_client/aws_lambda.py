@@ -11,6 +11,7 @@ from __future__ import annotations
 import base64
 import json
 import logging
+from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 from urllib.parse import unquote, unquote_to_bytes
@@ -23,6 +24,7 @@ from cirrusmq_client.steps import run
 
 logger = logging.getLogger("cirrusmq_client")
 _ATTRIBUTE = "x-cmq-attribute-"
+_EVENT_SOURCE = "cirrusmq"
 T = TypeVar("T")
 LambdaHandler = Callable[[Mapping[str, Any], Any], dict[str, Any]]
 
@@ -54,14 +56,24 @@ def batch_response(handler: Callable[[Received], object]) -> LambdaHandler:
             return {"statusCode": 204 if succeeds(_pushed(event), "a post") else 500}
         failed: list[str] = []
         stopped: set[str] = set()
-        for message, source in _batch(event):
+        batch = _batch(event)
+        times = Counter(message.id for message, _ in batch)
+        for message, source in batch:
             if message.group in stopped or not succeeds(message, source):
-                failed.append(message.id)
+                failed.append(_name(message, times[message.id]))
                 if message.group is not None:
                     stopped.add(message.group)
         return {"batchItemFailures": [{"itemIdentifier": each} for each in failed]}
 
     return answer
+
+
+def _name(message: Received, times: int) -> str:
+    """What names a message in an answer: its id, or its receipt if the batch has the id again.
+
+    A dead-letter queue of CirrusMQ has a message twice that two receivers gave up.
+    """
+    return str(message.json.get("receipt", message.id)) if times > 1 else message.id
 
 
 def _batch(event: Mapping[str, Any]) -> list[tuple[Received, str]]:
@@ -79,6 +91,8 @@ def _record(record: Mapping[str, Any]) -> dict[str, Any]:
     message: dict[str, Any] = {"id": record["messageId"], "body": record["body"]}
     if "MessageGroupId" in system:
         message["group"] = system["MessageGroupId"]
+    if record.get("eventSource") == _EVENT_SOURCE:  # others know ids alone
+        message["receipt"] = record["receiptHandle"]
     if "ApproximateReceiveCount" in system:
         message["receive_count"] = int(system["ApproximateReceiveCount"])
     return message

@@ -22,7 +22,8 @@ export async function deadLettersTab(queue) {
     placeholder: t("dead.to.source"),
     spellcheck: "false",
   });
-  const chosen = new Map();
+  // An id may be there twice, as dead letters of two receivers: a redrive takes both.
+  const chosen = new Set();
   let cursor;
 
   const look = async () => {
@@ -36,8 +37,8 @@ export async function deadLettersTab(queue) {
     const cards = answer.messages.map((message) => {
       const choice = checkbox(t("choose"), {
         onchange: () => {
-          if (choice.input.checked) chosen.set(message.id, message);
-          else chosen.delete(message.id);
+          if (choice.input.checked) chosen.add(message);
+          else chosen.delete(message);
           count();
         },
       });
@@ -83,7 +84,10 @@ export async function deadLettersTab(queue) {
     () =>
       act(some, place, () =>
         redrive(
-          { body: { ids: [...chosen.keys()] }, told: { count: chosen.size } },
+          {
+            body: { ids: [...new Set([...chosen].map((each) => each.id))] },
+            told: { count: chosen.size },
+          },
           "dead.redrive.some.text",
         ),
       ),

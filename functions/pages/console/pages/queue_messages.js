@@ -166,12 +166,13 @@ function lookingUp(queue, sources, given) {
           body: withBody.input.checked,
         },
       );
-      const { message, state, bytes, ...times } = found;
+      const { message, state, bytes, others = [], ...times } = found;
       const known = facts([
         [t("state"), badge(translated("counts", state))],
         [t("size"), `${number(bytes)} B`],
       ]);
-      replace(result, known, messageCard({ ...times, ...message }));
+      const cards = others.map((each) => messageCard({ ...each, ...message }));
+      replace(result, known, messageCard({ ...times, ...message }), ...cards);
     });
   if (given) queueMicrotask(find);
   const onsubmit = (event) => {

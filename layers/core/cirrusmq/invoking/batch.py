@@ -68,8 +68,9 @@ def hand_over(
     """Call the function with a batch, and settle each message by its answer."""
     begun_ms = core.now_ms()
     called = core.call(arn, event_of(source, batch), invoke.timeout_seconds)
-    ids = {each.parcel.message_id(each.place): each for each in batch}
-    failed = frozenset(ids) if called.error is not None else failed_of(called.answer, [*ids])
+    failed = frozenset(each.receipt for each in batch)
+    if called.error is None:
+        failed = failed_of(called.answer, batch)
     if failed:
         _tell(source, invoke, called, len(failed), len(batch))
     lease_ms = min(each.parcel.visible_ms[each.place] for each in batch)
@@ -77,13 +78,13 @@ def hand_over(
         core.wait_until(begun_ms + int(invoke.timeout_seconds * 1000 * core.clock.scale))
         return Handed(due_ms=lease_ms)
     try:
-        _delete(core, source, [each.receipt for id, each in ids.items() if id not in failed])
+        _delete(core, source, [each.receipt for each in batch if each.receipt not in failed])
     except Unavailable:
         _logger.warning("messages of source %s stay held, though done", source.id)
     if not failed:
         return Handed()
     try:
-        due_ms = _give_back(core, source, [ids[id].receipt for id in ids if id in failed])
+        due_ms = _give_back(core, source, sorted(failed))
     except Unavailable:
         due_ms = lease_ms
     return Handed(due_ms=due_ms, refused=called.refused)

@@ -34,20 +34,30 @@ def source_arn(source: Source) -> str:
     return f"arn:aws:{EVENT_SOURCE}:{_region()}:{source.account}:{name}"
 
 
-def failed_of(answer: Any, ids: Sequence[str]) -> frozenset[str]:
-    """Ids of the messages that a function's answer says it has not dealt with.
+def failed_of(answer: Any, batch: Sequence[Received]) -> frozenset[str]:
+    """Receipts of the messages that a function's answer says it has not dealt with.
 
-    No answer, or one without `batchItemFailures`: none. As SQS takes it, an answer that cannot be
+    A message is named by its id, which names all of them that have it, or by its receipt. No
+    answer, or one without `batchItemFailures`: none. As SQS takes it, an answer that cannot be
     understood, or that names what was not in the batch, is of a batch that failed as a whole.
     """
     if not isinstance(answer, dict) or not answer.get("batchItemFailures"):
         return frozenset()
+    known = frozenset(each.receipt for each in batch)
     listed = answer["batchItemFailures"]
     if not isinstance(listed, list):
-        return frozenset(ids)
-    failed = {str(each.get("itemIdentifier")) if isinstance(each, dict) else "" for each in listed}
-    known = frozenset(ids)
-    return known & failed if failed <= known else known
+        return known
+    names: dict[str, set[str]] = {}
+    for each in batch:
+        for name in (each.receipt, each.parcel.message_id(each.place)):
+            names.setdefault(name, set()).add(each.receipt)
+    failed: set[str] = set()
+    for each in listed:
+        name = str(each.get("itemIdentifier")) if isinstance(each, dict) else ""
+        if name not in names:
+            return known
+        failed |= names[name]
+    return frozenset(failed)
 
 
 def _record(received: Received, arn: str) -> dict[str, Any]:

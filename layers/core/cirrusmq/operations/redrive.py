@@ -51,6 +51,8 @@ _WHY = {
     _GONE: "messages that stayed, their source being gone",
     _NO_GROUP: "messages that stayed, having no group for an ordered target",
 }
+_FOUND, _BITS = "found:", 50
+"""Notes of the chosen ids of which a message was here, a bit each: 0 to 49 in the first note."""
 _BY_RECEIPT = "receipts"
 """In the place of a partition's key, in the progress of a redrive by receipts."""
 _Target: TypeAlias = Queue | Subscription
@@ -136,7 +138,8 @@ class _Redriving:
     def __init__(self, core: Core, run: Run) -> None:
         self._core, self._run = core, run
         details = run.operation.details
-        self._ids: frozenset[str] = frozenset(details.get("ids", ()))
+        self._ids = {id: number for number, id in enumerate(details.get("ids", ()))}
+        """The ids that were chosen, with their numbers. Each may be here several times."""
         given = details.get("dead_letter")
         self._filter = None if given is None else convert(given, DeadLetterFilter)
         self._stayed = Counter(run.operation.notes)
@@ -146,11 +149,8 @@ class _Redriving:
         """Go through the queue for those that are wanted."""
         core, operation = self._core, self._run.operation
         most = operation.details["most"]
-        if self._ids:
-            most = min(most or len(self._ids), len(self._ids))
         source = queue_source(self._run.queue(), core.now_ms())
         partitions = [partition_key(PARCELS, source.id, n) for n in range(source.partitions)]
-        step: Step | None = None
         for pk, behind in remaining(partitions, operation.progress):
             now_ms = core.now_ms()
             start, until = from_key(core, source, now_ms), until_key(source, now_ms)
@@ -163,12 +163,13 @@ class _Redriving:
                     for place in self._wanted(parcel):
                         if self._run.operation.done != most:
                             left = self._move(left, place)
-                step = self._step(Progress(pk, reached))
-                yield step
+                yield self._step(Progress(pk, reached))
                 if self._run.operation.done == most:
                     return
-        if self._ids and step is not None:
-            yield self._last_step(step.progress, len(self._ids), "of the ids that were given")
+        if self._ids:  # also where the run before this one stopped behind its last step
+            missed = sum(not self._was_here(number) for number in self._ids.values())
+            progress = self._run.operation.progress
+            yield self._last_step(progress, missed, "of the ids that were given")
 
     def by_receipt(self) -> Iterator[Step]:
         """Move the messages that the caller holds."""
@@ -178,15 +179,15 @@ class _Redriving:
             self._move_held(texts[number])
             yield self._step(Progress(_BY_RECEIPT, str(number + 1)))
         progress = Progress(_BY_RECEIPT, str(len(texts)))
-        yield self._last_step(progress, len(texts), "of the receipts that were given")
+        missed = len(texts) - self._run.operation.done - sum(self._stayed.values())
+        yield self._last_step(progress, missed, "of the receipts that were given")
 
     def _step(self, progress: Progress) -> Step:
         self._notices.send()  # the sweep finds what was not told
         return Step(progress, 0, _tell(self._stayed), dict(self._stayed))
 
-    def _last_step(self, progress: Progress, given: int, words: str) -> Step:
+    def _last_step(self, progress: Progress, missed: int, words: str) -> Step:
         """The step that tells how many of the messages that were named had nothing to move."""
-        missed = given - self._run.operation.done - sum(self._stayed.values())
         told = [text for text in (_tell(self._stayed),) if text]
         if missed > 0:
             told.append(f"{missed} {words} have no message here that can be had")
@@ -228,11 +229,14 @@ class _Redriving:
     ) -> Parcel:
         """Move a message, and count it in the same transaction."""
         core, now_ms = self._core, self._core.now_ms()
+        notes = self._notes_with(parcel.message_id(place))
         target, back_to = _target(core, queue, parcel, self._run.operation.details["to"])
         if target is None:
             self._stayed[_stays(parcel)] += 1
+            self._stayed |= notes
             return parcel
-        counted, count = self._run.count()
+        # Noted with the move: a run that goes on behind a stop does not find the message any more.
+        counted, count = self._run.count(notes)
         if isinstance(target, Subscription):
             left = move_back(
                 *(core, source, parcel, place, target, now_ms, self._notices),
@@ -247,11 +251,26 @@ class _Redriving:
             )
         if left is not None:
             self._run.found = counted
+            self._stayed |= notes
             return left
         ordered = isinstance(target, Queue) and target.attributes.ordered
         if ordered and _groupless(core, source, parcel, place):
             self._stayed[f"{_NO_GROUP}queue {target.name}"] += 1
+            self._stayed |= notes
         return parcel
+
+    def _was_here(self, number: int) -> bool:
+        """Whether a message of the chosen id with this number was here."""
+        note, bit = divmod(number, _BITS)
+        return bool(self._stayed[f"{_FOUND}{note}"] >> bit & 1)
+
+    def _notes_with(self, message_id: str) -> Counter[str]:
+        """The note that a message of this id was here; empty if ids were not chosen."""
+        if message_id not in self._ids:
+            return Counter()
+        note, bit = divmod(self._ids[message_id], _BITS)
+        name = f"{_FOUND}{note}"
+        return Counter({name: self._stayed[name] | 1 << bit})
 
 
 def _target(

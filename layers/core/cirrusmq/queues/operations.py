@@ -13,7 +13,7 @@ Every step is idempotent, so two runners at once do no harm; a holder keeps them
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal, TypeAlias
 
 import msgspec
@@ -100,8 +100,12 @@ class Run:
             raise QueueNotFound
         return queue
 
-    def count(self) -> tuple[Document[Operation], dict[str, Any]]:
+    def count(
+        self, notes: Mapping[str, int] | None = None
+    ) -> tuple[Document[Operation], dict[str, Any]]:
         """The operation with one message more, and the write that makes it so.
+
+        `notes`: numbers to note in the same write, beside those that it has.
 
         In the transaction that deals with the message it keeps `done` exact through crashes, and a
         runner that has lost its lease to another one can deal with none.
@@ -109,6 +113,7 @@ class Run:
         operation = msgspec.structs.replace(
             self.operation,
             done=self.operation.done + 1,
+            notes={**self.operation.notes, **(notes or {})},
             held_until_ms=self._core.now_ms() + HOLD_MS,
         )
         write = _put_over(self._core, operation, self.found)

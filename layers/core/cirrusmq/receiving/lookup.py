@@ -19,6 +19,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal, TypeAlias
 
 import msgspec
+from msgspec.structs import replace
 
 from cirrusmq.base import limits, ulid
 from cirrusmq.base.errors import MessageNotFound
@@ -51,6 +52,8 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
     state: State
     message: Message | None
     """None where its body was not asked for."""
+    others: tuple[Found, ...] = ()
+    """Other messages of this id in the source, without their bodies, which are the same."""
 
 
 def look_up(
@@ -67,16 +70,22 @@ def look_up(
     `group`: its group, where the source is ordered or fair, which bounds the search to that. Raises
     MessageNotFound where it is not there, or not found within `LOOKUP_UNITS`.
     """
-    parcel, place = locate(core, queue, source, message_id, group=group)
-    if not parcel.live(place):
+    live = [
+        (parcel, place)
+        for parcel, place in locate(core, queue, source, message_id, group=group)
+        if parcel.live(place)
+    ]
+    if not live:
         raise MessageNotFound
+    (parcel, place), *others = live
     message = None
     if body:
         (messages,) = read_contents(core, source, [(parcel, [place])])
         message = messages.get(place)
         if message is None:
             raise MessageNotFound
-    return found_at(core, parcel, place, message)
+    found = found_at(core, parcel, place, message)
+    return replace(found, others=tuple(found_at(core, *each) for each in others))
 
 
 def found_at(core: Core, parcel: Parcel, place: int, message: Message | None = None) -> Found:
@@ -87,8 +96,12 @@ def found_at(core: Core, parcel: Parcel, place: int, message: Message | None = N
 
 def locate(
     core: Core, queue: Queue, source: Source, message_id: str, *, group: str | None = None
-) -> tuple[Parcel, int]:
-    """The parcel with a message, and its place there: it is live, or was cancelled a moment ago.
+) -> list[tuple[Parcel, int]]:
+    """The parcels with messages of an id, and their places there: at least one.
+
+    Each is live, or was cancelled a moment ago. An id may be several times in a source that it came
+    to from others: as a dead letter of two receivers, or redriven. So behind one that came so, the
+    search goes on as far as the units go; one in the queue that it was sent to is the only one.
 
     Raises MessageNotFound as `look_up` does.
     """
@@ -104,16 +117,23 @@ def locate(
         parcels = _by_time(core, queue, source, send_id, position, prefix, budget)
         if source.fair and group is None:
             parcels = itertools.chain(parcels, _in_groups(core, source, None, budget))
+    met: dict[tuple[int, str], tuple[Parcel, int]] = {}
+    only = False
     for parcel in parcels:
         if parcel.send_id != send_id or not source.keeps(parcel):
             continue
         for place in range(parcel.count):
             # Each place that it left on its way says so.
             if parcel.position(place) == position and _stays(parcel, place):
-                if core.now_ms() >= parcel.expires_ms:
-                    raise MessageNotFound
-                return parcel, place
-    raise MessageNotFound("There is no such message, or it was not found within 50 read units.")
+                met[parcel.partition, parcel.sort_key] = parcel, place
+                only = only or not parcel.came_alone
+        if only:
+            break
+    now_ms = core.now_ms()
+    found = [each for each in met.values() if now_ms < each[0].expires_ms]
+    if not found:
+        raise MessageNotFound("There is no such message, or it was not found within 50 read units.")
+    return found
 
 
 def _stays(parcel: Parcel, place: int) -> bool:

@@ -14,10 +14,12 @@ may be earlier than the old one, but is not before now: no reader has passed it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated
 
 import msgspec
 from msgspec import Meta, UnsetType
+from msgspec.structs import replace
 
 from cirrusmq.base import limits
 from cirrusmq.base.errors import Conflict, InvalidParameter, MessageNotFound, Unavailable
@@ -68,26 +70,29 @@ def cancel(
     """Take a message out of a source before it is received; one write unit.
 
     `group`: its group, where the source is fair, which bounds the search to that. That it was
-    cancelled before is success. Raises MessageNotFound as a look-up does, and Conflict where it was
-    received.
+    cancelled before is success. All messages of the id are taken out, or none if one was received.
+    Raises MessageNotFound as a look-up does, and Conflict where it was received.
     """
     _check_unordered(source, "cancelled")
     for _ in range(_TRIES):
-        parcel, place = locate(core, queue, source, message_id, group=group)
-        if not parcel.live(place):
+        live = _unreceived(locate(core, queue, source, message_id, group=group))
+        if all(_cancel(core, source, parcel, place) for parcel, place in live):
             return
-        _check_unreceived(parcel, place)
-        changes = {place: cancelled(core.now_ms())}
-        after = changed(parcel, changes)
-        ends_ms = cancelled_end_ms(source, after, core.clock.scale)
-        still = as_read(parcel, changes, "visible_ms")
-        request = change(core.tables.messages, parcel_key(parcel), changes, still, ends_ms=ends_ms)
-        try:
-            core.store.write("UpdateItem", request)
-        except ConditionFailed:
-            continue
-        return
     raise Unavailable
+
+
+def _cancel(core: Core, source: Source, parcel: Parcel, place: int) -> bool:
+    """Take a message out of its parcel. Returns False if another worker changed it first."""
+    changes = {place: cancelled(core.now_ms())}
+    after = changed(parcel, changes)
+    ends_ms = cancelled_end_ms(source, after, core.clock.scale)
+    still = as_read(parcel, changes, "visible_ms")
+    request = change(core.tables.messages, parcel_key(parcel), changes, still, ends_ms=ends_ms)
+    try:
+        core.store.write("UpdateItem", request)
+    except ConditionFailed:
+        return False
+    return True
 
 
 def reschedule(
@@ -107,22 +112,41 @@ def reschedule(
     if isinstance(request.delay_seconds, UnsetType) == isinstance(request.deliver_at, UnsetType):
         raise InvalidParameter("delay_seconds", "or deliver_at is needed, and not both")
     for tried in range(_TRIES):
-        parcel, place = locate(core, queue, source, message_id, group=group)
-        if not parcel.live(place):
+        live = _unreceived(locate(core, queue, source, message_id, group=group))
+        if not live:
             raise MessageNotFound
-        _check_unreceived(parcel, place)
-        now_ms = core.now_ms()
-        due_ms = _due_ms(request, parcel, now_ms)
-        if max(parcel.visible_ms[place], now_ms) == due_ms:
-            return found_at(core, parcel, place)
-        # A key that an earlier change gave it may still be taken by messages that it was with.
-        moved = rekeyed_to_due(core, source, parcel, place, due_ms + tried, due_ms, now_ms)
-        note = place_note(moved, 0)
-        if rekey(core, source, parcel, [place], moved, now_ms, alongside=[note]) is not None:
-            if source.id == queue.id:
-                wake_receivers(core, queue, [moved], now_ms)
-            return found_at(core, moved, 0)
+        moved = [
+            _reschedule(core, queue, source, parcel, place, request, tried)
+            for parcel, place in live
+        ]
+        found = [each for each in moved if each is not None]
+        if len(found) == len(live):
+            return replace(found[0], others=tuple(found[1:]))
     raise Unavailable
+
+
+def _reschedule(
+    core: Core,
+    queue: Queue,
+    source: Source,
+    parcel: Parcel,
+    place: int,
+    request: RescheduleRequest,
+    tried: int,
+) -> Found | None:
+    """Let a message be active from another time on; None if another worker changed it first."""
+    now_ms = core.now_ms()
+    due_ms = _due_ms(request, parcel, now_ms)
+    if max(parcel.visible_ms[place], now_ms) == due_ms:
+        return found_at(core, parcel, place)
+    # A key that an earlier change gave it may still be taken by messages that it was with.
+    moved = rekeyed_to_due(core, source, parcel, place, due_ms + tried, due_ms, now_ms)
+    note = place_note(moved, 0)
+    if rekey(core, source, parcel, [place], moved, now_ms, alongside=[note]) is None:
+        return None
+    if source.id == queue.id:
+        wake_receivers(core, queue, [moved], now_ms)
+    return found_at(core, moved, 0)
 
 
 def _due_ms(request: RescheduleRequest, parcel: Parcel, now_ms: int) -> int:
@@ -146,7 +170,12 @@ def _check_unordered(source: Source, done: str) -> None:
         )
 
 
-def _check_unreceived(parcel: Parcel, place: int) -> None:
-    """A dead letter's receive count begins anew: it was received, in its source."""
-    if parcel.receives[place] or parcel.dead_letter:
+def _unreceived(found: Sequence[tuple[Parcel, int]]) -> list[tuple[Parcel, int]]:
+    """Those that are not cancelled yet; Conflict if one of them was received.
+
+    A dead letter's receive count begins anew: it was received, in its source.
+    """
+    live = [(parcel, place) for parcel, place in found if parcel.live(place)]
+    if any(parcel.receives[place] or parcel.dead_letter for parcel, place in live):
         raise Conflict("The message was received; only its receiver can settle it.")
+    return live

@@ -67,8 +67,8 @@ class PeekedMessage(Content, kw_only=True):
         )
 
 
-class FoundMessage(Body, kw_only=True):
-    """A message that is in a queue or in one of its receivers."""
+class MessageState(Body, kw_only=True):
+    """The state of a message in a queue or in one of its receivers."""
 
     id: Id
     state: Literal["active", "inactive", "delayed"]
@@ -79,17 +79,14 @@ class FoundMessage(Body, kw_only=True):
     expires_at: Time
     bytes: Annotated[int, Meta(description="of body, attributes and tags")]
     dead_letter: DeadLetterNote | UnsetType = UNSET
-    message: (
-        Annotated[Content, Meta(description="with `body=true`: as it was sent")] | UnsetType
-    ) = UNSET
 
     @classmethod
-    def of(cls, found: Found) -> Self:
-        """The answer of a look-up."""
-        parcel, place, message = found.parcel, found.place, found.message
-        first_ms, id = parcel.first_received_ms[place], parcel.message_id(place)
+    def of(cls, found: Found, **more: Any) -> Self:
+        """The answer of a look-up; `more`: fields of a struct that has more."""
+        parcel, place = found.parcel, found.place
+        first_ms = parcel.first_received_ms[place]
         return cls(
-            id=id,
+            id=parcel.message_id(place),
             state=found.state,
             sent_at=format_time(parcel.sent_ms),
             receive_count=parcel.receives[place],
@@ -98,8 +95,36 @@ class FoundMessage(Body, kw_only=True):
             expires_at=format_time(parcel.expires_ms),
             bytes=parcel.sizes[place],
             dead_letter=_note(parcel),
-            message=UNSET if message is None else Content.of(message, id, parcel.sent_ms),
+            **more,
         )
+
+
+class FoundMessage(MessageState, kw_only=True):
+    """A message that is in a queue or in one of its receivers."""
+
+    message: (
+        Annotated[Content, Meta(description="with `body=true`: as it was sent")] | UnsetType
+    ) = UNSET
+    others: (
+        Annotated[
+            list[MessageState],
+            Meta(
+                description="messages of the same id that are there too: dead "
+                "letters of several receivers, or redriven"
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+
+    @classmethod
+    def found(cls, found: Found) -> Self:
+        """The answer of a look-up, with the others of its id."""
+        parcel, place, message = found.parcel, found.place, found.message
+        content: Content | UnsetType = UNSET
+        if message is not None:
+            content = Content.of(message, parcel.message_id(place), parcel.sent_ms)
+        others = list(map(MessageState.of, found.others))
+        return cls.of(found, message=content, others=others or UNSET)
 
 
 class PeekedMessages(Body):

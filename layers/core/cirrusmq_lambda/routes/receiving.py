@@ -72,7 +72,7 @@ def look_up_in_queue(request: Request) -> Ok[FoundMessage]:
     source = source_named(core, queue, query.get("receiver"))
     group = _group(request, source)
     found = look_up(core, queue, source, message_id, group=group, body=body)
-    return Ok(FoundMessage.of(found))
+    return Ok(FoundMessage.found(found))
 
 
 def cancel_in_queue(request: Request) -> NoContent:
@@ -92,7 +92,7 @@ def reschedule_in_queue(request: Request) -> Ok[FoundMessage]:
     body = request.body(RescheduleRequest)
     group = _group(request, source)
     found = reschedule(request.core, queue, source, message_id, body, group)
-    return Ok(FoundMessage.of(found))
+    return Ok(FoundMessage.found(found))
 
 
 def _group(request: Request, source: Source) -> str | None:
