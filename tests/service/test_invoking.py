@@ -17,6 +17,8 @@ from cirrusmq.base.timestamps import format_time
 from cirrusmq.invoking import batch, slots, worker
 from cirrusmq.maintenance import visits
 from cirrusmq.model.invoke import Invoke
+from cirrusmq.receiving import rounds
+from cirrusmq.receiving.rounds import Nothing, Seen
 from cirrusmq.runtime.core import Called
 from cirrusmq_local.testing import Client, World
 
@@ -654,7 +656,7 @@ def _a_held_slot_is_taken(patch: pytest.MonkeyPatch) -> None:
 
 
 def _nobody_comes_back_for_what_is_delayed(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(worker, "next_ready_ms", lambda core, source: None)
+    patch.setattr(rounds, "look", lambda core, sources: Seen(answer=Nothing(), oldest_ms=None))
     patch.setattr(visits, "wake", lambda core, source_id: None)
 
 

@@ -152,3 +152,43 @@ class TestHeldGroups:
             assert message["body"] == "free"
             seconds = (world.clock.now_ms() - began_ms) / 1000
             assert units(world) - before <= 20 + 20 * seconds
+
+    @pytest.mark.parametrize("partitions", [1, 4, 16])
+    @pytest.mark.parametrize("kind", ["ordered", "fair"])
+    @pytest.mark.parametrize("count", [100, 1_000])
+    def test_a_poll_costs_at_most_150_units_with_any_number_of_them(
+        self, kind: str, partitions: int, count: int
+    ) -> None:
+        world, alice = cloud()
+        alice.put("/queues/orders", {kind: True, "partitions": partitions})
+        for first in range(0, count, 10):
+            messages = [{"body": "x" * 900, "group": str(first + n)} for n in range(10)]
+            alice.post("/queues/orders/messages", {"messages": messages})
+        held = 0
+        while some := alice.receive(
+            "orders", 16, visibility_timeout_seconds=3_600, wait_seconds=20
+        ):
+            held += len(some)
+        assert held == count
+        world.clock.pass_seconds(10)
+
+        for _ in range(3):
+            assert poll_units(world, alice, "/queues/orders") <= POLL_UNITS
+
+    def test_so_does_one_of_a_subscription(self) -> None:
+        world, alice = cloud()
+        alice.put("/topics/news")
+        path = "/topics/news/subscriptions/some"
+        alice.put(path, {"protocol": "pull", "ordered": True})
+        for number in range(100):
+            published = {"messages": [{"body": "x" * 900, "group": str(number)}]}
+            assert alice.post("/topics/news/messages", published).status == 201
+        world.settle()
+        wanted = {"max": 16, "visibility_timeout_seconds": 3_600, "wait_seconds": 20}
+        held = 0
+        while some := alice.post(f"{path}/messages/receive", wanted).json["messages"]:
+            held += len(some)
+        assert held == 100
+
+        for _ in range(3):
+            assert poll_units(world, alice, path) <= POLL_UNITS

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 from tests.unit.parcels import source
 
@@ -62,10 +63,17 @@ def test_a_short_wait_leaves_its_looks_to_the_partitions() -> None:
     assert pause_seconds(source(partitions=255), 0.2, IDLE) == 5.0
 
 
-def test_a_look_that_cost_more_is_made_up_for_at_20_units_a_second() -> None:
-    assert pause_seconds(source(partitions=1), 20, 2.0) == 0.34
-    assert pause_seconds(source(partitions=1), 20, 10.0) == 0.5
-    assert pause_seconds(source(partitions=255), 20, 200.0) == 10.0
+@pytest.mark.parametrize("kind", ["ordered", "fair"])
+@pytest.mark.parametrize(("partitions", "last_units"), [(1, 9.5), (4, 11), (16, 17)])
+def test_a_look_that_cost_more_is_made_up_for_so_that_a_poll_costs_no_more(
+    kind: str, partitions: int, last_units: float
+) -> None:
+    looks = LOOKS if partitions < 5 else WITH_WAKE_UPS
+    units_a_second = ((looks - partitions) / 2 - last_units) / 20
+    groups = msgspec.structs.replace(source(partitions=partitions), **{kind: True})
+
+    for units in (5.0, 10.0):
+        assert pause_seconds(groups, 20, units) == pytest.approx(units / units_a_second)
 
 
 def test_the_last_look_is_at_all_partitions_of_up_to_16() -> None:
@@ -106,7 +114,7 @@ def test_a_queue_of_few_partitions_has_no_wake_ups() -> None:
 
 def test_both_looks_may_be_due_at_once() -> None:
     queue, turns = source(partitions=255), Turns(20)
-    turns.begin_turn(queue, 6.8)  # made up for in 0.34 s, the others' turns are 0.556 s apart
+    turns.begin_turn(queue, 0.5)  # the turns are 0.556 s apart
     turns.begin_round()
     turns.pass_seconds(turns.next_seconds(queue))
     assert turns.round_is_due

@@ -18,11 +18,13 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 from cirrusmq.base.errors import Unavailable
 from cirrusmq.invoking import slots
 from cirrusmq.invoking.batch import claim_batch, hand_over, outlives_a_call, return_all
-from cirrusmq.invoking.ready import next_ready_ms
 from cirrusmq.invoking.slots import Slot
 from cirrusmq.invoking.waking import wake
 from cirrusmq.model.invoke import Invoke
 from cirrusmq.model.source import Source
+from cirrusmq.receiving import rounds
+from cirrusmq.receiving.receive import Received
+from cirrusmq.receiving.rounds import Due, NotAllSeen, Nothing, Seen
 from cirrusmq.runtime.core import Core
 from cirrusmq.subscriptions.sources import present_source
 
@@ -66,6 +68,8 @@ class _Worker:
         self._dues_ms: list[int] = []
         """When messages that failed here are ready again."""
         self._pause_ms = PAUSE_MS[0]
+        self._seen: Seen | None = None
+        """The answer of the look behind an empty claim."""
 
     def run(self) -> None:
         """Work until nothing is ready, or time is up."""
@@ -115,7 +119,7 @@ class _Worker:
             if renewed is None:
                 return "gone"
             held = renewed
-            batch = claim_batch(core, source, invoke)
+            batch = self._claim(source, invoke)
             if not batch:
                 return "empty"
             renewed = slots.renew(core, held, invoke)
@@ -136,6 +140,24 @@ class _Worker:
                 self._dues_ms = sorted([*self._dues_ms, handed.due_ms])[:_DUES]
             if handed.refused:
                 return "refused"
+
+    def _claim(self, source: Source, invoke: Invoke) -> list[Received]:
+        """A batch; of a source with groups, of which a claim sees a few, also by a look around.
+
+        claim   8 units: the groups a to f wait ── nothing
+        look   64 units: o is ready, u to z are not seen ── claims at o ── its alarm: looks on
+        """
+        core, self._seen = self._core, None
+        batch = claim_batch(core, source, invoke)
+        if batch or not source.grouped:
+            return batch
+        self._seen = rounds.look(core, source.all)
+        if not self._seen.ready:
+            return batch
+        rounds.begin_there(core, self._seen)
+        batch = claim_batch(core, source, invoke)
+        self._seen = None if batch else self._seen
+        return batch
 
     def _next(self, ending: _Ending) -> Slot | None:
         """Behind the release: take a slot once more where something is ready, or soon will be."""
@@ -165,16 +187,15 @@ class _Worker:
         target = self._target()
         if target is None:
             return None
-        seen_ms, now_ms = next_ready_ms(self._core, target.source), self._core.now_ms()
+        seen, self._seen = self._seen or rounds.look(self._core, target.source.all), None
+        now_ms = self._core.now_ms()
         self._dues_ms = [due_ms for due_ms in self._dues_ms if due_ms > now_ms]
-        known = self._dues_ms if seen_ms is None else [*self._dues_ms, seen_ms]
-        if not known:
-            return None
-        if min(known) > now_ms:
-            return min(known)
-        soon_ms = now_ms + self._pause_ms
-        self._pause_ms = min(2 * self._pause_ms, PAUSE_MS[1])
-        return soon_ms
+        known = [*self._dues_ms, *_times(seen)]
+        later = [moment_ms for moment_ms in known if moment_ms > now_ms]
+        if len(later) < len(known):
+            later.append(now_ms + self._pause_ms)
+            self._pause_ms = min(2 * self._pause_ms, PAUSE_MS[1])
+        return min(later, default=None)
 
     def _has_time(self, seconds: float, most: float = float("inf")) -> bool:
         """Whether so many real seconds are left, with those for the end, and are not too many."""
@@ -200,3 +221,14 @@ class _Worker:
         seconds = -(-(due_ms - now_ms) // 1000)
         given = {"action": "wait", "wait_seconds": max(0, seconds), "wake": self._owner_id}
         self._core.start_execution(f"{self._owner_id}-{due_ms}-{now_ms}", given)
+
+
+def _times(seen: Seen) -> list[int]:
+    """When to come back by a look's answer: at the next due time, or to see the rest."""
+    match seen.answer:
+        case Due(at_ms):
+            return [at_ms]
+        case NotAllSeen(again_ms, due_ms):
+            return [again_ms] if due_ms is None else [again_ms, due_ms]
+        case Nothing():
+            return []

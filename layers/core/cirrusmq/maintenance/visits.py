@@ -16,8 +16,8 @@ import msgspec
 from cirrusmq.invoking.waking import wake
 from cirrusmq.lifecycle import age_limit
 from cirrusmq.lifecycle.dead_letter_policy import age_limit_ms
-from cirrusmq.maintenance.oldest_message import oldest_ms
 from cirrusmq.model.source import Source
+from cirrusmq.receiving import rounds
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.store import Item, key
 from cirrusmq.storage.counters import Counter, CounterPlace, remove_empty, remove_past, walk
@@ -97,10 +97,11 @@ def _visit(core: Core, counter: Counter, deadline_ms: int) -> int | None:
         core.random.shuffle(partitions)
         for partition in partitions:
             _give_up_aged(core, source, partition, deadline_ms)
-    oldest = oldest_ms(core, source)
-    if oldest is not None and source.invoke is not None:
-        wake(core, source.id)  # if the one that should see to it is lost
-    return oldest
+    seen = rounds.look(core, [source])
+    not_all = isinstance(seen.answer, rounds.NotAllSeen)
+    if source.invoke is not None and (seen.oldest_ms is not None or not_all):
+        wake(core, source.id)  # if the one that should see to it is lost, or to look at the rest
+    return seen.oldest_ms
 
 
 def _give_up_aged(core: Core, source: Source, partition: int, deadline_ms: int) -> None:

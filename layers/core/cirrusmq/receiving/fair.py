@@ -55,6 +55,8 @@ _MOST_AT_ONCE = 64
 """Parcels of a partition that is read from its beginning, while looks there get nothing."""
 _MOST_OF_GROUP = 512
 """Parcels that are read at most to count what is held; those without messages are among them."""
+_PARCELS_PER_UNIT = 8
+"""Of 1 KiB, read with eventual consistency."""
 _SEARCH_UNITS = 1.0
 """Of those that a look has, what a search in one group takes at most."""
 
@@ -226,7 +228,7 @@ class _Ring:
                 last = first
                 self._all_was_read(barren=not lots)
         if last:
-            self._core.hints.take_turn(self._pk, last)
+            self._core.hints.take_turn(self._pk, f"{last}{LAST_KEY}")
         return lots
 
     def _all_was_read(self, *, barren: bool) -> None:
@@ -289,14 +291,14 @@ class _Ring:
         """
         hints, pk = self._core.hints, self._pk
         limit = _FEW if self._most == 1 else max(FEWEST_PER_PAGE, self._most)
-        turn = (hints.turn(pk) or self._walk.start) + LAST_KEY
-        if self._at_once:
+        turn = hints.turn(pk) or f"{self._walk.start}{LAST_KEY}"
+        if self._at_once <= self._walk.units_left * _PARCELS_PER_UNIT and self._at_once:
             page = self._read(FIRST_KEY, LAST_KEY, max(limit, self._at_once))
             self._parcels = len(page.parcels)
             if page.more_after is None:
                 groups = list(self._by_group(page))
-                yield from (each for each in groups if each[0] > turn)
-                yield from (each for each in groups if each[0] <= turn)
+                yield from (each for each in groups if each[0] >= turn)
+                yield from (each for each in groups if each[0] < turn)
                 return
             hints.read_at_once(pk, 0)
             self._parcels = 0
@@ -305,7 +307,8 @@ class _Ring:
             while after is not None and after < until:
                 if self._parcels and self._walk.units_left <= 0:
                     return
-                page = self._read(after, until, limit)
+                paid = int(self._walk.units_left * _PARCELS_PER_UNIT)
+                page = self._read(after, until, max(_FEW, min(limit, paid)))
                 yield from self._by_group(page)
                 after = behind_group(page)
                 if page.parcels:

@@ -3,7 +3,9 @@
 Keys are group by group, in order of sending. A receiver starts at a random group; if a group's
 first live message cannot be claimed it jumps past the group, so that the cost depends on the
 number of groups, never on their backlog. If many groups are held a look ends when it has cost
-enough, and the next look of the same receive continues there.
+enough, and the next look of its environment goes on there, in this receive or, with half of its
+units, in another one. So all looks of an environment together see every group: one that is free
+among 1,000 of 1 KiB after 16 looks at its partition that get nothing, or 32 by a receive each.
 
 Groups that are held are skipped by eventually consistent reads. From the first group with a
 message to claim, reads are strongly consistent and begin with the group: one that missed an
@@ -40,12 +42,12 @@ _PARCELS_PER_UNIT = 8
 
 
 class Walk(msgspec.Struct):
-    """A receive's position in the rings of groups: each partition's groups, from a start around."""
+    """The looks of a receive around the groups of partitions."""
 
     start: str
     """24 hex digits: the first look at a partition begins behind them."""
-    reached: dict[int, str] = field(default_factory=dict)
-    """Partition -> the key behind which its next look continues."""
+    looked_at: set[int] = field(default_factory=set)
+    """The partitions that a look was at: the next one goes on where the last one was cut."""
     units_left: float = 0.0
     """Read units that the look at a partition has left."""
     units: float = 0.0
@@ -57,18 +59,27 @@ def take_from_groups(
 ) -> list[Claim]:
     """Claim up to the wanted number of messages, of each group its first ones in order."""
     batch = Batch(wanted, in_order=True)
-    pages = _Pages(core, partition_key(PARCELS, source.id, partition), walk, wanted.most)
+    pk = partition_key(PARCELS, source.id, partition)
+    pages, turn = _Pages(core, pk, walk, wanted.most), core.hints.turn(pk)
     free: list[str] = []
     try:
-        if partition not in walk.reached:
+        if not turn or partition not in walk.looked_at:
+            walk.looked_at.add(partition)
             free, _ = _free_groups(core, source, pages.read(FIRST_KEY, LAST_KEY), "")
             if pages.behind is None:  # these are all groups of the partition
                 _take_of(core, source, pages, free, batch)
                 return claimed_of(core, source, batch)
-        _look_around(core, source, pages, walk.reached.pop(partition, walk.start), batch)
-        if walk.units_left <= 0:
-            walk.reached[partition] = pages.behind or FIRST_KEY
-        if not batch.claims:  # the only messages may be in front of the look's start
+            kept = walk.units_left / 2 if turn else 0.0
+            walk.units_left -= kept
+            _look_around(core, source, pages, walk.start, batch)
+            turn = "" if pages.paid else turn
+            walk.units_left += kept
+        if turn and not batch.claims:
+            _look_around(core, source, pages, turn, batch)
+        if not batch.claims:
+            cut = walk.units_left <= 0
+            core.hints.take_turn(pk, (pages.behind or FIRST_KEY) if cut else "")
+            # The only messages may be in front of the look's start.
             _take_of(core, source, pages, free, batch)
     except Unavailable as error:  # of a page, when something may have been claimed already
         batch.refused = error

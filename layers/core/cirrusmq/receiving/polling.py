@@ -35,12 +35,15 @@ FIRST_PARTITIONS = 160
 LONG_WAIT_SECONDS = 10.0
 LEAST_WAIT_SECONDS = 1.0
 """A shorter wait does not look at wake-ups: senders ask once a second whether somebody waits."""
-UNITS_PER_SECOND, FAIR_UNITS_PER_SECOND = 20, 6
-"""A look that cost more than an idle one is followed by a pause that makes up for it. In a fair
-source a poll costs no more than an idle one, however many groups are in flight."""
+LOOK_UNITS = 8.0
+"""Most read units of a look at the groups of an ordered or a fair source."""
+PARTITION_UNITS = 0.5
+"""Of them, the units of a look at one partition, at least, with any number of partitions."""
 IDLE_UNITS = 0.5
 """Of a look at a partition without messages."""
 
+_ROUNDED_UNITS = 1
+"""By which a look's pages may be dearer than its parcels were taken for."""
 _MOMENT_SECONDS = 0.000_5
 
 
@@ -57,14 +60,20 @@ def waits_for_wake_ups(source: Source, wait_seconds: float) -> bool:
 
 
 def pause_seconds(source: Source, wait_seconds: float, units: float) -> float:
-    """How long to wait before the next partition's turn, when the last look cost `units`."""
-    whole = first_partitions(source, wait_seconds)
-    whole += source.partitions if ends_with_all(source) else 0
-    left = _looks(source, wait_seconds) - whole
-    a_second = min(source.partitions / ROUND_SECONDS, left / POLL_SECONDS)
-    pause = 1 / a_second if a_second > 0 else LONGEST_PAUSE_SECONDS
-    paid_a_second = FAIR_UNITS_PER_SECOND if source.fair else UNITS_PER_SECOND
-    return max(min(pause, LONGEST_PAUSE_SECONDS), units / paid_a_second)
+    """How long to wait before the next partition's turn, when the last look cost `units`.
+
+    A look at groups may cost more than an idle one: a pause makes up for it, so that a poll costs
+    no more than an idle one, however many groups are held.
+    """
+    looks = _looks(source, wait_seconds) - first_partitions(source, wait_seconds)
+    idle = looks - (source.partitions if ends_with_all(source) else 0)
+    left = looks - _last_look(source)
+    few = not wake_up.in_use(source.partitions)
+    a_second = min(source.partitions / ROUND_SECONDS, (idle if few else left) / POLL_SECONDS)
+    pause = min(1 / a_second, LONGEST_PAUSE_SECONDS) if a_second > 0 else LONGEST_PAUSE_SECONDS
+    if units <= IDLE_UNITS:
+        return pause
+    return max(pause, units / IDLE_UNITS * POLL_SECONDS / max(1.0, left))
 
 
 class Turns:
@@ -109,6 +118,15 @@ class Turns:
 def ends_with_all(source: Source) -> bool:
     """Whether the last look of a wait is at every partition, as the first one is."""
     return source.partitions <= WHOLE_END_PARTITIONS
+
+
+def _last_look(source: Source) -> float:
+    """What is kept for the last look, in idle looks; at groups, with the page that ends it."""
+    partitions = source.partitions if ends_with_all(source) else 1
+    if not source.grouped:
+        return partitions if ends_with_all(source) else 0
+    units = max(LOOK_UNITS, partitions * PARTITION_UNITS) + partitions * IDLE_UNITS
+    return (units + _ROUNDED_UNITS) / IDLE_UNITS
 
 
 def _looks(source: Source, wait_seconds: float) -> int:

@@ -27,10 +27,6 @@ from cirrusmq.receiving.wake_ups import say_that_one_waits, woken_partitions
 from cirrusmq.runtime.core import Core
 from cirrusmq.settlement.settle import ReceiptText
 
-LOOK_UNITS = 8.0
-"""Most read units of a look at the groups of an ordered or a fair source."""
-PARTITION_UNITS = 1.0
-"""Of them, the units of a look at one partition, at least, with any number of partitions."""
 EMPTY_LOOKS = 4
 """A receive that has something ends after so many partitions without anything, in a row: a look
 costs half a read unit, and a call that is saved five times as much."""
@@ -243,7 +239,7 @@ class _Looking:
             return []
         refused: Unavailable | None = None
         before = self._units
-        units = max(PARTITION_UNITS, LOOK_UNITS / len(partitions))
+        units = max(polling.PARTITION_UNITS, polling.LOOK_UNITS / len(partitions))
         answer = _Answer(rest=self._wanted, fills=fills and not source.grouped)
         for partition, each in itertools.product(partitions, source.all):
             self.too_large.pop((each.id, partition), None)
@@ -261,7 +257,7 @@ class _Looking:
             if answer.ends(EMPTY_LOOKS * len(source.all), self._core.now_ms()):
                 return answer.received
         self.last_units = self._units - before
-        if source.fair:  # the first look at all partitions is no dearer where they are idle
+        if source.grouped:  # the first look at all partitions is no dearer where they are idle
             self.last_units -= polling.IDLE_UNITS * (len(partitions) - 1)
         if refused is not None and not answer.received:
             raise refused

@@ -154,13 +154,17 @@ class Hints:
         known = now_ms < seen.until_ms and seen.start <= start
         return max(start, seen.end) if known else start
 
-    def take_turn(self, pk: str, prefix: str) -> None:
-        """A group of a fair partition is served: the next look begins behind it."""
+    def take_turn(self, pk: str, key: str) -> None:
+        """The next look at a partition's groups begins behind a key; empty: anywhere.
+
+        Of a fair partition, behind the group that was served last; of an ordered one, behind the
+        groups that a look passed over which ended before it had seen all.
+        """
         with self._lock:
-            self._heads[pk].turn = prefix
+            self._heads[pk].turn = key
 
     def turn(self, pk: str) -> str:
-        """The group that was served last; empty where none was yet."""
+        """The key behind which the next look at a partition's groups begins; empty: anywhere."""
         with self._lock:
             return self._heads[pk].turn
 

@@ -1,0 +1,134 @@
+"""A walk through a partition, group by group, that may end before it has seen every group.
+
+Whoever walks says of a group when nothing more of it is needed: the next page begins behind it, so
+that the cost follows the groups, never their backlog. Small groups are read several to a page:
+
+    keys    a a a a a a a | b | c | d d d d d d
+    pages   ■ ■ ■           ■   ■   ■ ■
+                  a is passed         d is passed
+
+A walk is bounded, by units, pages or time. One that ends early is `Cut`, which is not the same as
+nothing found: the next walk goes on behind its key. The first page is always read, so that walks
+that go on where the one before stopped come to the end, however small the bounds are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TypeAlias
+
+import msgspec
+
+from cirrusmq.model.parcel import Parcel
+from cirrusmq.model.source import Source
+from cirrusmq.runtime.core import Core
+from cirrusmq.storage.parcels import PARCELS, partition_key
+from cirrusmq.storage.scan import FIRST_KEY, LAST_KEY, read_page
+
+FIRST_PARCELS, MAX_PARCELS = 20, 320
+"""Parcels of a walk's first page, and of a later one at most."""
+_GROWTH = 4
+_MIN_PARCELS = 4
+_PARCELS_PER_UNIT = 8
+"""Of 1 KiB, read with eventual consistency; half as many with strong."""
+
+
+class Whole(msgspec.Struct, frozen=True, tag=True):
+    """The end of a walk that has seen every group: what it did not find is not there."""
+
+
+class Cut(msgspec.Struct, frozen=True, tag=True):
+    """The end of a walk that has not seen every group."""
+
+    behind: str
+    """The key behind which the next walk goes on."""
+
+
+End: TypeAlias = Whole | Cut
+
+
+class Bounds(msgspec.Struct, frozen=True, kw_only=True):
+    """The bounds of a walk, which ends at the first page behind one of them."""
+
+    units: float = float("inf")
+    pages: float = float("inf")
+    deadline_ms: float = float("inf")
+
+
+class Walk:
+    """The parcels of a partition from a key on, in order of their keys.
+
+    behind: the key behind which it begins; empty: before the first message that can be received.
+    until: the last key, in a plain source.
+    """
+
+    def __init__(
+        self,
+        core: Core,
+        source: Source,
+        partition: int,
+        bounds: Bounds,
+        behind: str = "",
+        *,
+        until: str = LAST_KEY,
+        consistent: bool = False,
+    ) -> None:
+        self._core, self._source, self._bounds = core, source, bounds
+        self._pk = partition_key(PARCELS, source.id, partition)
+        self._first_ms = source.query_from_ms(core.now_ms(), core.clock.scale)
+        self._behind = max(behind, FIRST_KEY if source.grouped else f"{self._first_ms:013d}")
+        self._until, self._consistent = until, consistent
+        self._group = ""
+        self.units = 0.0
+        """Read units of its pages so far."""
+        self.pages = 0
+        self.end: End = Whole()
+        """Its end, once it is over."""
+
+    def __iter__(self) -> Iterator[Parcel]:
+        limit, after = FIRST_PARCELS, self._behind
+        while after < self._until:
+            if self.pages and self._over():
+                self.end = Cut(after)
+                return
+            self._behind = after
+            page = read_page(
+                *(self._core, self._pk, after, self._until, self._paid(limit)),
+                from_exclusive=True,
+                consistent=self._consistent,
+            )
+            self.units += page.units
+            self.pages += 1
+            for parcel in page.parcels:
+                self._group = parcel.key_prefix
+                self._skip_ended(parcel)
+                yield parcel
+            if page.more_after is None:
+                return
+            after = max(page.more_after, self._behind)
+            limit = min(_GROWTH * limit, MAX_PARCELS)
+
+    def pass_group(self) -> None:
+        """Read no more of the group of the last parcel; what is read already still comes."""
+        self._behind = f"{self._group}{LAST_KEY}"
+
+    def skip_to(self, key: str) -> None:
+        """Read nothing more before a key of the last parcel's group."""
+        self._behind = max(self._behind, f"{self._group}{key}")
+
+    def _skip_ended(self, parcel: Parcel) -> None:
+        """Read nothing of a fair source's group that can no longer be received."""
+        if self._source.fair and parcel.key_ms < self._first_ms:
+            self.skip_to(f"{self._first_ms:013d}")
+
+    def _over(self) -> bool:
+        bounds = self._bounds
+        late = self._core.now_ms() >= bounds.deadline_ms
+        return late or self.units >= bounds.units or self.pages >= bounds.pages
+
+    def _paid(self, limit: int) -> int:
+        left = max(0.0, self._bounds.units - self.units)
+        if left == float("inf"):
+            return limit
+        paid = int(left * _PARCELS_PER_UNIT) // (2 if self._consistent else 1)
+        return max(_MIN_PARCELS, min(limit, paid))

@@ -1,0 +1,260 @@
+"""Looks that read a part of a source go on where they stopped, until they have seen every group."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from tests.service.topics import Schedules
+
+from cirrusmq.maintenance.sweep import sweep
+from cirrusmq.model.parcel import key_prefix
+from cirrusmq.sending.parcels import group_hash
+from cirrusmq_local.testing import Client, World
+from cirrusmq_local.testing.core import FUNCTION
+
+GROUPS = 1_500
+INVOKE = {
+    "function": FUNCTION,
+    "batch": 10,
+    "max_concurrency": 5,
+    "timeout_seconds": 5,
+}
+DEAD = {"queue": "dead", "max_receives": 5, "max_age_seconds": 43_200}
+QUERY_SECONDS = 0.005
+"""Of the store, in the cloud."""
+
+
+class Handler:
+    """A function that fails each message with the body `fails`."""
+
+    def __init__(self, world: World) -> None:
+        self.got: list[str] = []
+        world.handle = self
+
+    def __call__(self, event: dict[str, Any]) -> Any:
+        records = event["Records"]
+        self.got += [record["body"] for record in records if record["body"] != "fails"]
+        failed = [record for record in records if record["body"] == "fails"]
+        return {"batchItemFailures": [{"itemIdentifier": each["messageId"]} for each in failed]}
+
+
+def by_key(count: int) -> list[str]:
+    """Names of groups in the order of their keys, which is the order of a walk."""
+    return sorted((f"g{number}" for number in range(count)), key=group_hash)
+
+
+def send_all(alice: Client, groups: list[str], body: str = "x") -> None:
+    for first in range(0, len(groups), 16):
+        messages = [{"body": body, "group": group} for group in groups[first : first + 16]]
+        assert alice.post("/queues/q/messages", {"messages": messages}).status == 201
+
+
+def make(kind: str, world: World, **attributes: Any) -> Client:
+    alice = world.client("alice", admin=True)
+    alice.put("/queues/dead")
+    grouped = {} if kind == "plain" else {kind: True}
+    assert alice.put("/queues/q", {"partitions": 1, **grouped, **attributes}).status == 201
+    return alice
+
+
+class TestFunctions:
+    @pytest.mark.parametrize("at", [0.05, 0.5, 0.9, 0.99])
+    @pytest.mark.parametrize("kind", ["fair", "ordered"])
+    def test_a_new_group_among_1_500_that_wait_is_served_within_two_minutes(
+        self, kind: str, at: float
+    ) -> None:
+        world = World()
+        alice = make(kind, world, visibility_timeout_seconds=7_200, invoke=INVOKE)
+        handler, schedules = Handler(world), Schedules(world, sweeps=True)
+        groups = by_key(GROUPS)
+        new = groups.pop(int(GROUPS * at))
+        send_all(alice, groups, "fails")
+        schedules.pass_seconds(300)
+        alice.send("q", "healthy", group=new)
+
+        schedules.pass_seconds(120)
+
+        assert handler.got == ["healthy"]
+
+    @pytest.mark.parametrize("kind", ["fair", "ordered", "plain"])
+    def test_a_lost_wake_up_behind_failed_messages_is_found_within_two_minutes(
+        self, kind: str
+    ) -> None:
+        world = World()
+        alice = make(kind, world, visibility_timeout_seconds=7_200, invoke=INVOKE)
+        handler, schedules = Handler(world), Schedules(world, sweeps=True)
+        groups = by_key(GROUPS)
+        new = groups.pop()
+        if kind == "ordered":
+            send_all(alice, groups, "fails")
+        else:
+            for _ in range(100):
+                alice.send("q", "fails", group=new)
+        schedules.pass_seconds(300)
+        alice.send("q", "healthy", group=new)
+        world.run_stream("fan_out")
+        world.run_stream("meter")
+        world.invoked.clear()
+
+        schedules.pass_seconds(130)
+
+        assert handler.got == ["healthy"]
+
+    @pytest.mark.parametrize("kind", ["fair", "ordered"])
+    def test_what_is_due_again_is_served_on_time_though_its_worker_forgot_it(
+        self, kind: str
+    ) -> None:
+        """A worker remembers sixteen due times, and a walk finds the others."""
+        world = World()
+        alice = make(kind, world, visibility_timeout_seconds=600, invoke=INVOKE)
+        handler, schedules = Handler(world), Schedules(world, sweeps=True)
+        send_all(alice, by_key(GROUPS), "fails")
+        schedules.pass_seconds(300)
+        failed = alice.get("/queues/q").json["counts"]["inactive"]
+        world.handle = lambda event: handler.got.extend(each["body"] for each in event["Records"])
+
+        schedules.pass_seconds(600)
+
+        assert failed == GROUPS
+        assert len(handler.got) == GROUPS
+
+    def test_idle_looks_end(self) -> None:
+        """Where nothing is ready and nothing is put, a round a minute is all that is read."""
+        world = World()
+        alice = make("ordered", world, visibility_timeout_seconds=7_200, invoke=INVOKE)
+        Handler(world)
+        schedules = Schedules(world, sweeps=True)
+        send_all(alice, by_key(GROUPS), "fails")
+        schedules.pass_seconds(600)
+
+        _, read = world.units(lambda: schedules.pass_seconds(600))
+
+        round_units = GROUPS / 8
+        assert read / 10 <= round_units + 100
+
+
+class TestReceives:
+    @pytest.mark.parametrize("kind", ["fair", "ordered"])
+    def test_short_receives_find_the_one_free_group_within_32_looks(self, kind: str) -> None:
+        """Of 1,000 groups of 1 KiB; the receives of one environment go on where one was cut."""
+        for seed in range(6):
+            world = World(seed=seed)
+            alice = make(kind, world, visibility_timeout_seconds=43_200)
+            groups = by_key(1_000)
+            free = groups.pop(seed * 160)
+            send_all(alice, groups, "x" * 900)
+            held = 0
+            while some := alice.receive("q", 16, wait_seconds=20):
+                held += len(some)
+            assert held == len(groups)
+            alice.send("q", "free", group=free)
+
+            looks = next(n for n in range(1, 100) if alice.receive("q", 1))
+
+            assert looks <= 32
+
+
+class TestFigures:
+    @pytest.mark.parametrize("kind", ["fair", "ordered", "plain"])
+    def test_the_age_alarm_sees_a_message_behind_all_that_are_held(self, kind: str) -> None:
+        world = World()
+        alice = make(kind, world, visibility_timeout_seconds=43_200)
+        groups = by_key(GROUPS)
+        last = groups.pop()
+        send_all(alice, groups)
+        held = 0
+        while some := alice.receive("q", 16, wait_seconds=20):
+            held += len(some)
+        assert held == len(groups)
+        alice.send("q", "waits", group=last)
+        world.settle()
+        ages = []
+        for _ in range(5):
+            world.clock.pass_seconds(60)
+            ages.append(sweep(world.core, 50_000).oldest_age_ms // 1000)
+
+        assert ages[-1] == pytest.approx(300, abs=2)
+        assert ages == sorted(ages)
+
+    def test_the_age_ends_when_the_message_is_gone(self) -> None:
+        world = World()
+        alice = make("ordered", world, visibility_timeout_seconds=43_200)
+        groups = by_key(GROUPS)
+        last = groups.pop()
+        send_all(alice, groups)
+        while alice.receive("q", 16, wait_seconds=20):
+            pass
+        alice.send("q", "waits", group=last)
+        world.settle()
+        for _ in range(4):
+            world.clock.pass_seconds(60)
+            sweep(world.core, 50_000)
+        (message,) = alice.receive("q", 1, wait_seconds=20)
+        alice.post("/queues/q/messages/delete", {"receipts": [message["receipt"]]})
+        for _ in range(4):
+            world.clock.pass_seconds(60)
+            age_ms = sweep(world.core, 50_000).oldest_age_ms
+
+        assert age_ms == 0
+
+
+class Slow:
+    """The store with the time of its answers, and the queries that were made."""
+
+    def __init__(self, world: World) -> None:
+        self.queries = 0
+        self._world, self._execute = world, world.engine.execute
+        world.engine.execute = self  # type: ignore[method-assign, assignment]
+
+    def __call__(self, operation: str, request: Mapping[str, Any], *more: Any, **named: Any) -> Any:
+        self._world.clock.pass_seconds(QUERY_SECONDS)
+        self.queries += operation == "Query"
+        return self._execute(operation, request, *more, **named)
+
+    def end(self) -> None:
+        self._world.engine.execute = self._execute  # type: ignore[method-assign]
+
+
+class TestAges:
+    GROUPS = 9_000
+
+    @pytest.mark.parametrize("kind", ["fair", "ordered"])
+    @pytest.mark.parametrize("each", [1, 30])
+    def test_a_sweep_is_bounded_and_goes_on_until_the_last_groups_old_message_is_dead(
+        self, kind: str, each: int
+    ) -> None:
+        count = self.GROUPS // each if kind == "ordered" else self.GROUPS // 3
+        world = World()
+        alice = make(kind, world, dead_letter=DEAD)
+        groups = by_key(count)
+        old = [groups[0], groups[-1]]
+        send_all(alice, old, "old")
+        world.settle()
+        world.clock.pass_seconds(DEAD["max_age_seconds"])
+        for _ in range(each if kind == "ordered" else 1):
+            send_all(alice, groups[1:-1])
+        dead: list[str] = []
+        for _ in range(10):
+            world.settle()
+            slow, begun_ms = Slow(world), world.clock.now_ms()
+            world.run("sweep")
+            world.settle()
+            slow.end()
+            assert slow.queries <= 1_200
+            assert world.clock.now_ms() - begun_ms <= 30_000
+            world.clock.pass_seconds(60)
+            peeked = alice.post("/queues/dead/messages/peek", {"max": 16}).json["messages"]
+            dead = sorted(message["group"] for message in peeked)
+            if len(dead) == 2:
+                break
+
+        assert dead == sorted(old)
+
+
+def test_names_of_groups_are_in_the_order_of_their_keys() -> None:
+    groups = by_key(100)
+    prefixes = [key_prefix(f"{group_hash(group)}#1") for group in groups]
+
+    assert prefixes == sorted(prefixes)
