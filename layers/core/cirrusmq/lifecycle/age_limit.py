@@ -1,13 +1,18 @@
 """Dead-lettering by age, without a receive: a partition's messages that have reached their limit.
 
 A parcel's key has the time since when it can be received, so all before `now - limit` are old
-enough, and no others are read. Two kinds of parcels have a later key than their age: those that
-were re-keyed to a retry's due time, and those that were sent with a delay. A note (see `age_note`)
-has the time when they reach the limit:
+enough, and of the others a page in each group is read. Two kinds of parcels have a later key than
+their age: those that were re-keyed to a retry's due time, and those that were sent with a delay. A
+note (see `age_note`) has the time when they reach the limit:
 
     re-keyed     the note is written with the move
     delayed      noted when `seen`, which follows a minute behind the clock, passes its key
     the limit was changed, or is new: `seen` begins anew, and passes everything once
+
+A minute's work in a partition is bounded: two seconds of the sweep and 500 pages, and where that is
+not all 3,000 pages of an invocation of `replay`, which holds the partition. The next one goes on
+behind the last group that was seen. So of G groups one that is too old is dead-lettered within
+G/3,000 minutes and one more; where they have a parcel or two each, within G/900,000.
 
 A message of a group with a dead-letter queue may be held to the end of its life. It is given up
 behind that, for an hour, and `ended` says which parcels need not be looked at any more:
@@ -39,14 +44,18 @@ from cirrusmq.storage.parcels import (
     read_parcel,
     ttl_seconds,
 )
-from cirrusmq.storage.scan import LAST_KEY, pages_by_group, scan_pages
+from cirrusmq.storage.scan import LAST_KEY
+from cirrusmq.storage.walk import Bounds, Cut, Walk
 
 A = TypeVar("A")
 B = TypeVar("B")
 HOLD_MS = 60_000
 _TOGETHER = 64
 _FEW = 4
-_GROUPS_PARCELS = 20
+STEP_PAGES = 500
+"""Pages that a step reads of a partition, of up to 320 parcels and at least a group each."""
+STEPS = 6
+"""Steps that a minute's work in a partition has, behind the sweep's own."""
 _LAG_MS = 60_000
 """A parcel whose key is no more than that behind its sending is found late by no more."""
 _STATE = "~"
@@ -65,34 +74,64 @@ class State(NamedTuple):
     """The end of the worker's lease."""
     ended_ms: int = 0
     """Of the parcels with keys before this time all that was received was given up."""
+    round_ms: int = 0
+    """When the round began that is not over."""
+    round_limit_ms: int = 0
+    """The limit of age that it is for."""
+    behind: str = ""
+    """The key behind which it goes on; empty: a new round begins."""
 
 
 def give_up_aged(
     core: Core, source: Source, partition: int, state: State, deadline_ms: int
 ) -> bool:
-    """Move what is too old to the dead-letter queue; whether all was dealt with in time."""
-    if source.ordered:
-        return give_up_in_groups(core, source, partition, deadline_ms)
-    now_ms = core.now_ms()
+    """Move what is too old to the dead-letter queue, from where the last call stopped.
+
+    Until a deadline, and with at most `STEP_PAGES` pages. Returns whether a round through the
+    partition is over. A limit that has changed begins a new one.
+    """
     limit_ms = age_limit_ms(source)
     assert limit_ms is not None
-    for notes in _due_notes(core, source, partition, now_ms):
-        _each(core, lambda note: _settle_note(core, source, note, limit_ms), notes)
-        if core.now_ms() >= deadline_ms:
-            return False
-    oldest_ms = source.query_from_ms(now_ms, core.clock.scale)
-    start_ms = oldest_ms
-    if source.rescues:
-        start_ms = max(min(oldest_ms, state.ended_ms), oldest_ms - EXPIRED_KEPT_MS)
-    done, ended = True, False
-    for parcels in _between(core, source, partition, start_ms, now_ms - limit_ms):
-        done = _give_up_all(core, source, parcels) and done
-        ended = ended or any(parcel.key_ms < oldest_ms for parcel in parcels)
-        if core.now_ms() >= deadline_ms:
-            return False
-    if done and ended:
-        _write_state(core, source, partition, {"ended_ms": oldest_ms})
-    return _pass(core, source, partition, state, limit_ms, deadline_ms)
+    if not source.ordered:
+        for notes in _due_notes(core, source, partition, core.now_ms()):
+            _each(core, lambda note: _settle_note(core, source, note, limit_ms), notes)
+            if core.now_ms() >= deadline_ms:
+                return False
+    if not state.behind or state.round_limit_ms != limit_ms:
+        state = state._replace(behind="", round_ms=core.now_ms(), round_limit_ms=limit_ms)
+    round_ = _Round(core, source, state)
+    oldest_ms = source.query_from_ms(core.now_ms(), core.clock.scale)
+    walk = Walk(
+        *(core, source, partition, Bounds(pages=STEP_PAGES, deadline_ms=deadline_ms)),
+        state.behind,
+        from_ms=_from_ms(source, state, oldest_ms),
+        until=LAST_KEY if source.grouped else f"{round_.late_until_ms:013d}{LAST_KEY}",
+        small=True,
+        consistent=True,
+    )
+    if source.ordered:
+        give_up_in_groups(core, source, walk)
+    else:
+        round_.give_up(walk, oldest_ms)
+    if isinstance(walk.end, Cut):
+        times = {"round_ms": state.round_ms, "round_limit_ms": limit_ms}
+        _write_state(core, source, partition, times, behind=walk.end.behind)
+        return False
+    written = {}
+    if round_.ended and not state.behind:
+        written["ended_ms"] = oldest_ms
+    if round_.passed or state.behind:
+        written |= {"seen_ms": state.round_ms - _LAG_MS, "limit_ms": limit_ms}
+    if written:
+        _write_state(core, source, partition, written, behind="")
+    return True
+
+
+def _from_ms(source: Source, state: State, oldest_ms: int) -> int:
+    """The first key that is looked at: of what has expired, if it can still be given up."""
+    if not source.rescues:
+        return oldest_ms
+    return max(min(oldest_ms, state.ended_ms), oldest_ms - EXPIRED_KEPT_MS)
 
 
 def give_up_noted(core: Core, source: Source, partition: int, may: Callable[[], bool]) -> None:
@@ -111,7 +150,19 @@ def give_up_noted(core: Core, source: Source, partition: int, may: Callable[[], 
 def read_state(core: Core, source: Source, partition: int) -> State:
     """The state of a partition."""
     item = core.store.get(core.tables.messages, *_state_place(source, partition)) or {}
-    return State(*(int(item.get(name, {"N": "0"})["N"]) for name in State._fields))
+
+    def number(name: str) -> int:
+        return int(item[name]["N"]) if name in item else 0
+
+    return State(
+        seen_ms=number("seen_ms"),
+        limit_ms=number("limit_ms"),
+        held_until_ms=number("held_until_ms"),
+        round_ms=number("round_ms"),
+        round_limit_ms=number("round_limit_ms"),
+        behind=item["behind"]["S"] if "behind" in item else "",
+        ended_ms=number("ended_ms"),
+    )
 
 
 def hold(core: Core, source: Source, partition: int) -> State | None:
@@ -126,61 +177,85 @@ def hold(core: Core, source: Source, partition: int) -> State | None:
     return read_state(core, source, partition)
 
 
-def extend(core: Core, source: Source, partition: int) -> None:
-    """Be the only one for another minute."""
-    _write_state(core, source, partition, {"held_until_ms": core.now_ms() + HOLD_MS})
+def extend(core: Core, source: Source, partition: int, state: State) -> State | None:
+    """Be the only one for another minute: the state then; None where another worker has the lease.
+
+    one worker    holds until 12:00:60 ── stalls ─────────────── 12:00:61 extends: refused
+    another one                                   12:00:60.5 holds until 12:01:60.5
+    """
+    if not _lease_until(core, source, partition, state, core.now_ms() + HOLD_MS):
+        return None
+    return read_state(core, source, partition)
 
 
-def release(core: Core, source: Source, partition: int) -> None:
-    """Leave a partition to others."""
-    _write_state(core, source, partition, {"held_until_ms": 0})
+def release(core: Core, source: Source, partition: int, state: State) -> None:
+    """Leave a partition to others, unless one has it already."""
+    _lease_until(core, source, partition, state, 0)
 
 
-def _pass(
-    core: Core, source: Source, partition: int, state: State, limit_ms: int, deadline_ms: int
-) -> bool:
-    """Note parcels with a later key than their age, up to a minute ago; whether all were read."""
-    now_ms = core.now_ms()
-    seen_ms, until_ms = state.seen_ms, now_ms - _LAG_MS
-    if state.limit_ms != limit_ms:
-        # A parcel that was re-keyed before has no note, and a key that is ahead by its wait.
-        seen_ms, until_ms = now_ms - limit_ms, now_ms + LONGEST_WAIT_MS
-    passed = state.limit_ms != limit_ms
-    for parcels in _between(core, source, partition, seen_ms, until_ms):
-        late = [each for each in parcels if each.key_ms - each.sent_ms > _LAG_MS]
-        _give_up_all(core, source, late)
-        _each(core, lambda each: _note(core, source, each, limit_ms), late)
-        passed = passed or bool(parcels)
-        if core.now_ms() >= deadline_ms:
-            # A change of the limit is passed from its beginning until it was passed whole.
-            # In a fair source each group has keys of all times, and is passed whole, too.
-            if parcels and state.limit_ms == limit_ms and not source.fair:
-                _write_state(core, source, partition, {"seen_ms": parcels[-1].key_ms})
-            return False
-    if passed:
-        seen = {"seen_ms": now_ms - _LAG_MS, "limit_ms": limit_ms}
-        _write_state(core, source, partition, seen)
+def _lease_until(core: Core, source: Source, partition: int, state: State, until_ms: int) -> bool:
+    values = {":was": {"N": str(state.held_until_ms)}}
+    try:
+        _write_state(
+            *(core, source, partition, {"held_until_ms": until_ms}),
+            *("held_until_ms = :was", values),
+        )
+    except ConditionFailed as failed:
+        return failed.repeated
     return True
 
 
-def _between(
-    core: Core, source: Source, partition: int, start_ms: int, until_ms: int
-) -> Iterator[Sequence[Parcel]]:
-    """The parcels with keys from `start_ms` to `until_ms`, some at a time; group by group."""
-    pk = partition_key(PARCELS, source.id, partition)
-    if until_ms < start_ms:
-        return
-    for prefix in _prefixes(core, pk) if source.fair else ("",):
-        until = f"{prefix}{until_ms:013d}{LAST_KEY}"
-        for page in scan_pages(core, pk, f"{prefix}{start_ms:013d}", until):
-            for first in range(0, len(page.parcels), _TOGETHER):
-                yield page.parcels[first : first + _TOGETHER]
+class _Round:
+    """A round through an unordered partition: of each group what is too old, and what needs a note.
 
+        keys    |-- too old: moved --|-- noted or not delayed --|-- passed now --|-- a minute --|
+                                 now - limit                  seen            began - a minute
 
-def _prefixes(core: Core, pk: str) -> Iterator[str]:
-    """What the keys of each group of a fair partition begin with."""
-    for page in pages_by_group(core, pk, _GROUPS_PARCELS):
-        yield from dict.fromkeys(parcel.key_prefix for parcel in page.parcels)
+    A round that was begun, and goes on, passes up to the minute before its beginning.
+    """
+
+    def __init__(self, core: Core, source: Source, state: State) -> None:
+        self._core, self._source = core, source
+        self._limit_ms = state.round_limit_ms
+        self._aged_ms = core.now_ms() - self._limit_ms
+        self._seen_ms, self.late_until_ms = state.seen_ms, state.round_ms - _LAG_MS
+        changed = state.limit_ms != self._limit_ms
+        if changed:
+            # A parcel that was re-keyed before has no note, and a key that is ahead by its wait.
+            self._seen_ms = state.round_ms - self._limit_ms
+            self.late_until_ms = state.round_ms + LONGEST_WAIT_MS
+        self.passed = changed and not source.ordered
+        """Whether there was anything that `seen` was to pass."""
+        self.ended = False
+        """Whether there were parcels whose life is over, and nothing is left of them."""
+        self._done = True
+
+    def give_up(self, walk: Walk, oldest_ms: int) -> None:
+        """Deal with the parcels of a walk, a few side by side; `oldest_ms`: the first key of one
+        that may still live."""
+        aged, late, ended = list[Parcel](), list[Parcel](), False
+        for parcel in walk:
+            if parcel.key_ms <= self._aged_ms:
+                aged.append(parcel)
+                ended = ended or parcel.key_ms < oldest_ms
+            elif parcel.key_ms < self._seen_ms:
+                walk.skip_to(f"{self._seen_ms:013d}")
+            elif parcel.key_ms > self.late_until_ms:
+                walk.pass_group()
+            else:
+                self.passed = True
+                if parcel.key_ms - parcel.sent_ms > _LAG_MS:
+                    late.append(parcel)
+            if len(aged) + len(late) >= _TOGETHER:
+                self._deal_with(aged, late)
+                aged, late = [], []
+        self._deal_with(aged, late)
+        self.ended = ended and self._done
+
+    def _deal_with(self, aged: Sequence[Parcel], late: Sequence[Parcel]) -> None:
+        core, source = self._core, self._source
+        self._done = _give_up_all(core, source, [*aged, *late]) and self._done
+        _each(core, lambda each: _note(core, source, each, self._limit_ms), late)
 
 
 def _note(core: Core, source: Source, parcel: Parcel, limit_ms: int) -> None:
@@ -277,15 +352,19 @@ def _write_state(
     numbers: Mapping[str, int],
     condition: str = "",
     condition_values: Item | None = None,
+    *,
+    behind: str | None = None,
 ) -> None:
     expires_at = ttl_seconds(core.now_ms() + _STATE_LIFE_MS)
-    written = {**numbers, "expires_at": expires_at}
+    written: Item = {name: {"N": str(number)} for name, number in numbers.items()}
+    written |= {"expires_at": {"N": str(expires_at)}}
+    written |= {} if behind is None else {"behind": {"S": behind}}
     request: dict[str, Any] = {
         "TableName": core.tables.messages,
         "Key": key(*_state_place(source, partition)),
         "UpdateExpression": "SET " + ", ".join(f"{name} = :{name}" for name in written),
         "ExpressionAttributeValues": {
-            **{f":{name}": {"N": str(number)} for name, number in written.items()},
+            **{f":{name}": value for name, value in written.items()},
             **(condition_values or {}),
         },
     }

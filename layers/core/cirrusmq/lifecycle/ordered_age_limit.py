@@ -8,43 +8,29 @@ from __future__ import annotations
 
 from cirrusmq.lifecycle.dead_letter_policy import too_old
 from cirrusmq.lifecycle.dead_letters import dead_letter_queue, give_up
-from cirrusmq.lifecycle.rewound_groups import group_of
 from cirrusmq.lifecycle.transfer import move_to_queue
 from cirrusmq.model.parcel import GONE, Parcel
 from cirrusmq.model.source import Source
 from cirrusmq.runtime.core import Core
 from cirrusmq.runtime.isolation import apart_from_others
-from cirrusmq.storage.parcels import PARCELS, partition_key
-from cirrusmq.storage.scan import LAST_KEY, read_page
-
-_PAGE_PARCELS = 20
+from cirrusmq.storage.walk import Walk
 
 
-def give_up_in_groups(core: Core, source: Source, partition: int, deadline_ms: int) -> bool:
-    """Move what is too old of each group; whether all groups were looked at in time."""
-    pk = partition_key(PARCELS, source.id, partition)
-    after, group, done_with, blocked = "!", "", "", False
-    while True:
-        page = read_page(core, pk, after, LAST_KEY, _PAGE_PARCELS, from_exclusive=after != "!")
-        for parcel in page.parcels:
-            if group_of(parcel) != group:
-                group, blocked = group_of(parcel), False
-            if group == done_with:
-                continue
-            if not parcel.spent() and not too_old(source, parcel, core.now_ms()):
-                done_with = group
-                continue
-            done_with = group  # unless this succeeds
+def give_up_in_groups(core: Core, source: Source, walk: Walk) -> None:
+    """Move what is too old of each group of a walk."""
+    group, blocked, passed = "", False, False
+    for parcel in walk:
+        if parcel.key_prefix != group:
+            group, blocked, passed = parcel.key_prefix, False, False
+        if passed:
+            continue
+        passed = True  # unless this succeeds
+        if parcel.spent() or too_old(source, parcel, core.now_ms()):
             with apart_from_others("a message that is too old could not be given up"):
                 blocked = _give_up(core, source, parcel, blocked=blocked)
-                done_with = ""
-        if page.more_after is None:
-            return True
-        if core.now_ms() >= deadline_ms:
-            return False
-        after = page.more_after
-        if after.partition("#")[0] == done_with:
-            after = f"{done_with}#{LAST_KEY}"
+                passed = False
+        if passed:
+            walk.pass_group()
 
 
 def _give_up(core: Core, source: Source, parcel: Parcel, *, blocked: bool) -> bool:

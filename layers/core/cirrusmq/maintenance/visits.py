@@ -66,7 +66,11 @@ def visit_all(core: Core, deadline_ms: int) -> Visits:
 
 
 def give_up_on(core: Core, resource_id: str, partition: int, most_ms: int) -> None:
-    """Dead-letter by age in one partition for about `most_ms`, unless another worker does."""
+    """Dead-letter by age in one partition, unless another worker does.
+
+    To the end of a round, for about `most_ms` and with a bounded number of pages; the next minute
+    goes on where this one stops. The lease of a minute is renewed each half of it.
+    """
     source = source_of_resource(core, resource_id)
     if source is None or age_limit_ms(source) is None:
         return
@@ -74,13 +78,16 @@ def give_up_on(core: Core, resource_id: str, partition: int, most_ms: int) -> No
     if state is None:
         return
     deadline_ms = core.now_ms() + most_ms
-    done = False
-    while not done and core.now_ms() < deadline_ms:
+    for _ in range(age_limit.STEPS):
         until_ms = min(deadline_ms, core.now_ms() + age_limit.HOLD_MS // 2)
         done = age_limit.give_up_aged(core, source, partition, state, until_ms)
-        state = age_limit.read_state(core, source, partition)
-        age_limit.extend(core, source, partition)
-    age_limit.release(core, source, partition)
+        if done or core.now_ms() >= deadline_ms:
+            break
+        extended = age_limit.extend(core, source, partition, state)
+        if extended is None:
+            return
+        state = extended
+    age_limit.release(core, source, partition, state)
 
 
 def _visit(core: Core, counter: Counter, deadline_ms: int) -> int | None:

@@ -88,18 +88,6 @@ def scan_pages(
         after, exclusive = page.more_after, True
 
 
-def pages_by_group(core: Core, pk: str, limit: int) -> Iterator[Page]:
-    """Pages of a fair partition, eventually consistent: first parcels of each of its groups.
-
-    Each page begins behind the last group of the one before, of which it may have a part.
-    """
-    after: str | None = FIRST_KEY
-    while after is not None:
-        page = read_page(core, pk, after, LAST_KEY, limit, from_exclusive=True, consistent=False)
-        yield page
-        after = behind_group(page)
-
-
 def behind_group(page: Page) -> str | None:
     """The key to continue behind for the groups that follow the last one of a page; None: none."""
     return None if page.more_after is None else f"{key_prefix(page.more_after)}{LAST_KEY}"

@@ -27,8 +27,9 @@ from cirrusmq.storage.scan import FIRST_KEY, LAST_KEY, read_page
 
 FIRST_PARCELS, MAX_PARCELS = 20, 320
 """Parcels of a walk's first page, and of a later one at most."""
+MIN_PARCELS = 4
+"""Of a page: half a read unit, with strong consistency a whole one, pays for so many."""
 _GROWTH = 4
-_MIN_PARCELS = 4
 _PARCELS_PER_UNIT = 8
 """Of 1 KiB, read with eventual consistency; half as many with strong."""
 
@@ -58,8 +59,9 @@ class Bounds(msgspec.Struct, frozen=True, kw_only=True):
 class Walk:
     """The parcels of a partition from a key on, in order of their keys.
 
-    behind: the key behind which it begins; empty: before the first message that can be received.
-    until: the last key, in a plain source.
+    behind: the key behind which it begins; empty: before the first message.
+    from_ms: the time in the first key; None: that of the first message that can be received.
+    until: the last key, in a plain source. small: the first page is, as most see nothing there.
     """
 
     def __init__(
@@ -70,14 +72,19 @@ class Walk:
         bounds: Bounds,
         behind: str = "",
         *,
+        from_ms: int | None = None,
         until: str = LAST_KEY,
+        small: bool = False,
         consistent: bool = False,
     ) -> None:
         self._core, self._source, self._bounds = core, source, bounds
         self._pk = partition_key(PARCELS, source.id, partition)
-        self._first_ms = source.query_from_ms(core.now_ms(), core.clock.scale)
+        if from_ms is None:
+            from_ms = source.query_from_ms(core.now_ms(), core.clock.scale)
+        self._first_ms = from_ms
         self._behind = max(behind, FIRST_KEY if source.grouped else f"{self._first_ms:013d}")
         self._until, self._consistent = until, consistent
+        self._first = MIN_PARCELS if small else FIRST_PARCELS
         self._group = ""
         self.units = 0.0
         """Read units of its pages so far."""
@@ -86,7 +93,7 @@ class Walk:
         """Its end, once it is over."""
 
     def __iter__(self) -> Iterator[Parcel]:
-        limit, after = FIRST_PARCELS, self._behind
+        limit, after = self._first, self._behind
         while after < self._until:
             if self.pages and self._over():
                 self.end = Cut(after)
@@ -106,7 +113,10 @@ class Walk:
             if page.more_after is None:
                 return
             after = max(page.more_after, self._behind)
-            limit = min(_GROWTH * limit, MAX_PARCELS)
+            # Behind a group that is passed, and had most of a page, the next one may be as long.
+            of_last = sum(each.key_prefix == self._group for each in page.parcels)
+            long = after != page.more_after and 2 * of_last > len(page.parcels)
+            limit = MIN_PARCELS if long else min(_GROWTH * limit, MAX_PARCELS)
 
     def pass_group(self) -> None:
         """Read no more of the group of the last parcel; what is read already still comes."""
@@ -131,4 +141,4 @@ class Walk:
         if left == float("inf"):
             return limit
         paid = int(left * _PARCELS_PER_UNIT) // (2 if self._consistent else 1)
-        return max(_MIN_PARCELS, min(limit, paid))
+        return max(MIN_PARCELS, min(limit, paid))
