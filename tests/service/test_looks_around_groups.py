@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from typing import Any
 
 import pytest
 from tests.service.topics import Schedules
 
+from cirrusmq.lifecycle import age_limit
 from cirrusmq.maintenance.sweep import sweep
 from cirrusmq.model.parcel import key_prefix
+from cirrusmq.model.source import queue_source
+from cirrusmq.queues.queues import get_queue
 from cirrusmq.sending.parcels import group_hash
 from cirrusmq_local.testing import Client, World
 from cirrusmq_local.testing.core import FUNCTION
@@ -258,3 +262,64 @@ def test_names_of_groups_are_in_the_order_of_their_keys() -> None:
     prefixes = [key_prefix(f"{group_hash(group)}#1") for group in groups]
 
     assert prefixes == sorted(prefixes)
+
+
+class TestLeases:
+    def test_the_lease_of_a_partition_is_renewed_while_its_store_is_slow(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(sys.modules[__name__], "QUERY_SECONDS", 0.2)
+        monkeypatch.setattr(age_limit, "STEP_PAGES", 100_000)
+        world = World()
+        alice = make("fair", world, dead_letter=DEAD)
+        groups = by_key(600)
+        for _ in range(8):
+            for first in range(0, 600, 16):
+                messages = [{"body": "x", "group": each} for each in groups[first : first + 16]]
+                alice.post("/queues/q/messages", {"messages": messages})
+        world.settle()
+        for _ in range(3):  # which pass them once
+            world.clock.pass_seconds(70)
+            world.run("sweep")
+            world.settle()
+        until_ms, writes = 0, list[int]()
+        slow = Slow(world)
+        inner = slow.__call__
+
+        def noting(operation: str, request: Mapping[str, Any], *more: Any, **named: Any) -> Any:
+            nonlocal until_ms
+            values = request.get("ExpressionAttributeValues", {})
+            if operation == "UpdateItem" and ":held_until_ms" in values:
+                now_ms = world.clock.now_ms()
+                assert not until_ms or now_ms < until_ms - 10_000
+                until_ms = int(values[":held_until_ms"]["N"])
+                writes.append(now_ms)
+            return inner(operation, request, *more, **named)
+
+        monkeypatch.setattr(world.engine, "execute", noting)
+        source = alice.get("/queues/q").json["id"]
+        world.run("replay", {"aged": {"resource": source, "partition": 0}})
+
+        assert len(writes) >= 4
+        assert until_ms == 0
+
+    def test_who_has_lost_the_lease_neither_renews_nor_frees_it(self) -> None:
+        world = World()
+        make("fair", world, dead_letter=DEAD)
+        queue = get_queue(world.core, "alice", "q")
+        source = queue_source(queue, world.core.now_ms())
+        first = age_limit.hold(world.core, source, 0)
+        assert first is not None
+        assert age_limit.hold(world.core, source, 0) is None
+        world.clock.pass_seconds(61)
+        second = age_limit.hold(world.core, source, 0)
+        assert second is not None
+
+        assert age_limit.extend(world.core, source, 0, first) is None
+        age_limit.release(world.core, source, 0, first)
+
+        assert age_limit.read_state(world.core, source, 0).held_until_ms == second.held_until_ms
+        extended = age_limit.extend(world.core, source, 0, second)
+        assert extended is not None
+        age_limit.release(world.core, source, 0, extended)
+        assert age_limit.hold(world.core, source, 0) is not None
