@@ -8,6 +8,9 @@ import pytest
 from tests.service.conftest import MakeQueue, to_ms
 from tests.service.topics import Schedules, TestSubscription, TestTopic, log_bodies
 
+from cirrusmq.base import limits
+from cirrusmq.storage import scan
+from cirrusmq.storage.parcels import Page
 from cirrusmq_local.testing import Client, Subscriber, World
 
 DAY = 86_400
@@ -44,6 +47,27 @@ class TestPull:
         group.delete(received)
 
         assert topic.trace(sent["id"])["group"]["state"] == "delivered"
+
+    def test_one_that_is_behind_what_a_trace_reads_is_not_called_delivered(
+        self, world: World, topic: TestTopic, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """It was put off behind a backlog of more parcels than are read, here of four."""
+        monkeypatch.setattr(limits, "COUNT_EXACT_MESSAGES", 4)
+        read_page = scan.read_page
+
+        def small(*given: Any, **named: Any) -> Page:
+            core, pk, after, until, _ = given
+            return read_page(core, pk, after, until, 2, **named)
+
+        monkeypatch.setattr(scan, "read_page", small)
+        group = topic.subscribe("group")
+        (sent,) = topic.publish("one")
+        group.give_back(*group.receive(), delay_seconds=3_600)
+        for number in range(120):
+            topic.publish(f"behind {number}")
+        world.clock.pass_seconds(1)
+
+        assert topic.trace(sent["id"])["group"]["state"] == "pending"
 
     def test_of_a_batch_each_message_has_its_own_trace(self, topic: TestTopic) -> None:
         group = topic.subscribe("group")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 from tests.simulation.drawing import draw_scenario
 from tests.simulation.scenario import FAIR, FIRST_SEEDS, TRIGGERS
@@ -21,7 +19,7 @@ LONG_SEEDS = 120
 
 
 @pytest.fixture(autouse=True)
-def cuts(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+def cuts(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The keys behind which looks went on, with pages and looks made small."""
     for module, name, value in (
         (walk, "MIN_PARCELS", 1),
@@ -45,7 +43,7 @@ def cuts(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
         write(core, source, partition, left)
 
     monkeypatch.setattr(rounds, "_write", noted)
-    yield seen
+    return seen
 
 
 def with_functions(count: int) -> list[int]:

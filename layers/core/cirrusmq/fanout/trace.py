@@ -110,9 +110,9 @@ def _state(
     if parcel is None and (subscription.protocol == "http" or not fanned_out):
         return TracedState("pending")
     if parcel is None or parcel.visible_ms[index] == MOVED:
-        parcel, index = _rekeyed(core, made, index)
-    if parcel is None:
-        return TracedState("delivered")
+        parcel, index, whole = _rekeyed(core, made, index)
+        if parcel is None:
+            return TracedState("delivered" if whole else "pending")
     if parcel.visible_ms[index] == GONE:
         again = given_back(core, subscription, made, index)
         parcel, index = (parcel, index) if again is None else (again, 0)
@@ -135,11 +135,12 @@ def _made(
     raise AssertionError("a delivery's places all have parcels")
 
 
-def _rekeyed(core: Core, made: Parcel, index: int) -> tuple[Parcel | None, int]:
-    """The parcel with the message since it was moved, and its place there; None where it is gone.
+def _rekeyed(core: Core, made: Parcel, index: int) -> tuple[Parcel | None, int, bool]:
+    """The parcel with the message since it was moved, its place there, and whether all was read.
 
-    Its key has its due time, which is written nowhere else: this reads the partition, up to a bound
-    beyond which counts are approximate too. A dead letter's parcel is kept, so that it is found.
+    None where it is gone, or is behind what was read. Its key has its due time, which is written
+    nowhere else: this reads the partition, up to a bound beyond which counts are approximate too. A
+    dead letter's parcel is kept, so that it is found.
     """
     position = made.position(index)
     pk = partition_key(PARCELS, made.source_id, made.partition)
@@ -151,11 +152,11 @@ def _rekeyed(core: Core, made: Parcel, index: int) -> tuple[Parcel | None, int]:
             for place in range(parcel.count):
                 # Each place that it left on its way says so.
                 if parcel.position(place) == position and parcel.visible_ms[place] != MOVED:
-                    return parcel, place
+                    return parcel, place, True
         seen += len(page.parcels)
         if seen > limits.COUNT_EXACT_MESSAGES:
-            break
-    return None, 0
+            return None, 0, page.more_after is None
+    return None, 0, True
 
 
 def _pull_state(parcel: Parcel, index: int, now_ms: int) -> TracedState:
