@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections import Counter
 from functools import partial
 from typing import Any
@@ -13,6 +14,7 @@ from tests.service.test_looking_up import UNITS, ask, find, read_units
 from tests.service.test_receiving import attempt
 from tests.service.topics import TestTopic
 
+from cirrusmq.sending.parcels import group_prefix
 from cirrusmq_local.testing import Client, World
 
 GROUPS = [f"tenant {number}" for number in range(8)]
@@ -58,6 +60,28 @@ class TestTurns:
 
         assert set(received) == {"loud", *GROUPS}
         assert len(received) == 30
+
+    def test_turns_are_within_a_partition_and_each_partition_has_its_share(
+        self, make_queue: MakeQueue
+    ) -> None:
+        """The figures of the manual's page: a group alone in its partition has a quarter of all."""
+        queue = make_queue("tenants", fair=True, partitions=4)
+        of_partition: dict[int, list[str]] = {number: [] for number in range(4)}
+        for number in range(200):
+            prefix = group_prefix(f"g{number}")
+            of_partition[zlib.crc32(prefix.encode()) % 4].append(f"g{number}")
+        loud, quiet = [of_partition[number][0] for number in range(3)], of_partition[3][:30]
+        for group in loud:
+            fill(queue, group, 700)
+        for group in quiet:
+            fill(queue, group, 10)
+
+        got: Counter[str | None] = Counter()
+        while sum(got[group] for group in quiet) < 300:
+            got.update(groups(queue.receive(1)))
+
+        assert {got[group] for group in quiet} == {10}
+        assert all(200 < got[group] < 400 for group in loud)
 
     def test_in_a_plain_queue_it_waits_for_the_backlog(self, make_queue: MakeQueue) -> None:
         queue = make_queue("plain", partitions=1)

@@ -10,6 +10,8 @@ The words that it is written in, and the file that defines each:
     source          a queue, a receiver of one, or a subscription    model/source.py
     head            where the receiving of a partition begins        receiving/search.py
     ring            the groups of a fair partition, in turns         receiving/fair.py
+    walk            parcels group by group, whole or cut             storage/walk.py
+    round           walks that go on until every group was seen      receiving/rounds.py
     head mark       how far a head need not be read, for all         model/head_mark.py
     hint            the same, for one execution environment          runtime/head_hints.py
     wake-up         tells receivers which partition to look at       model/wake_up.py

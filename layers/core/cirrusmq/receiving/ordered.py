@@ -36,6 +36,8 @@ _logger = logging.getLogger(__name__)
 _FEWEST_PER_PAGE = 4
 """Half a read unit pays for so many: a parcel has at most 1 KiB."""
 _FIRST_PAGE = 8
+_MOST_AT_ONCE = 64
+"""Parcels of a partition that is read in one page while looks there get nothing."""
 _MOST_PER_PAGE = 80
 _PARCELS_PER_UNIT = 8
 """Of 1 KiB, read with eventual consistency; half as many with strong."""
@@ -65,10 +67,13 @@ def take_from_groups(
     try:
         if not turn or partition not in walk.looked_at:
             walk.looked_at.add(partition)
-            free, _ = _free_groups(core, source, pages.read(FIRST_KEY, LAST_KEY), "")
+            first = pages.read(FIRST_KEY, LAST_KEY, core.hints.at_once(pk))
+            free, _ = _free_groups(core, source, first, "")
             if pages.behind is None:  # these are all groups of the partition
                 _take_of(core, source, pages, free, batch)
+                pages.remember(barren=not batch.claims, cut=False)
                 return claimed_of(core, source, batch)
+            pages.passed = 0
             kept = walk.units_left / 2 if turn else 0.0
             walk.units_left -= kept
             _look_around(core, source, pages, walk.start, batch)
@@ -76,9 +81,8 @@ def take_from_groups(
             walk.units_left += kept
         if turn and not batch.claims:
             _look_around(core, source, pages, turn, batch)
+        pages.remember(barren=not batch.claims, cut=walk.units_left <= 0)
         if not batch.claims:
-            cut = walk.units_left <= 0
-            core.hints.take_turn(pk, (pages.behind or FIRST_KEY) if cut else "")
             # The only messages may be in front of the look's start.
             _take_of(core, source, pages, free, batch)
     except Unavailable as error:  # of a page, when something may have been claimed already
@@ -98,13 +102,25 @@ class _Pages:
         """The tidying up that is allowed on the way."""
         self.behind: str | None = None
         """The key to continue behind; None at the end."""
+        self.passed = 0
+        """Parcels that were read on the way around."""
 
-    def read(self, after: str, until: str) -> list[Parcel]:
+    def read(self, after: str, until: str, at_once: int = 0) -> list[Parcel]:
         """The next parcels; only so many that they can be paid for."""
         paid = int(self._walk.units_left * _PARCELS_PER_UNIT) // (2 if self.consistent else 1)
-        limit = max(_FEWEST_PER_PAGE, min(self._limit, paid))
+        limit = max(_FEWEST_PER_PAGE, min(max(self._limit, at_once), paid))
         self._limit = min(2 * self._limit, _MOST_PER_PAGE)
-        return self._read(after, until, limit)
+        parcels = self._read(after, until, limit)
+        self.passed += len(parcels)
+        return parcels
+
+    def remember(self, *, barren: bool, cut: bool) -> None:
+        """Where the next look goes on behind one that got nothing, or whether it reads at once."""
+        hints = self._core.hints
+        if barren:
+            hints.take_turn(self._pk, (self.behind or FIRST_KEY) if cut else "")
+        small = barren and not cut and self.passed <= _MOST_AT_ONCE
+        hints.read_at_once(self._pk, self.passed + _FEWEST_PER_PAGE if small else 0)
 
     def read_to_take(self, after: str, until: str) -> list[Parcel]:
         """As many parcels as are wanted, strongly consistent from now on."""
