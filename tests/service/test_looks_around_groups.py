@@ -25,7 +25,7 @@ INVOKE = {
     "max_concurrency": 5,
     "timeout_seconds": 5,
 }
-DEAD = {"queue": "dead", "max_receives": 5, "max_age_seconds": 43_200}
+DEAD: dict[str, Any] = {"queue": "dead", "max_receives": 5, "max_age_seconds": 43_200}
 QUERY_SECONDS = 0.005
 """Of the store, in the cloud."""
 
@@ -210,7 +210,7 @@ class Slow:
     def __init__(self, world: World) -> None:
         self.queries = 0
         self._world, self._execute = world, world.engine.execute
-        world.engine.execute = self  # type: ignore[method-assign, assignment]
+        world.engine.execute = self  # type: ignore[method-assign]
 
     def __call__(self, operation: str, request: Mapping[str, Any], *more: Any, **named: Any) -> Any:
         self._world.clock.pass_seconds(QUERY_SECONDS)
