@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 from tests.service.conftest import MakeQueue, Message, TestQueue
+from tests.service.faults import Throttled
 from tests.service.test_heads_in_the_cloud import Environments
 
-from cirrusmq_local.testing import World
+from cirrusmq_local.testing import Reply, World
 
 KINDS: dict[str, dict[str, Any]] = {
     "plain": {},
@@ -41,6 +42,14 @@ class Races:
         for left in self._others:
             left()
         return [received[number] for number in range(len(most))]
+
+    def receive_behind(self, most: int, *, faster: int) -> Reply:
+        """A receive that reads what another one of so many messages claims before it."""
+        self._others = iter([partial(self._environments.receive, 1, faster)])
+        self._environments.use(0)
+        queue = self._environments.queue
+        request = {"max": most, "wait_seconds": 0}
+        return queue.client.post(f"{queue.path}/messages/receive", request)
 
     def _first_the_others(self, operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
         key = request.get("Key", {}).get("pk", {}).get("S", "")
@@ -131,3 +140,26 @@ def test_receives_of_an_ordered_queue_go_on_to_other_groups(
     answers = Races(world, queue, monkeypatch).receive_at_once(*[most] * CONSUMERS)
 
     assert [len(answer) for answer in answers] == [most] * CONSUMERS
+
+
+def test_a_store_that_refuses_is_not_asked_page_after_page(
+    world: World, make_queue: MakeQueue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    queue = make_queue("fair", partitions=1, fair=True)
+    for number in range(200):
+        queue.send(f"m{number}", group="g")
+    world.clock.pass_seconds(5)
+    races = Races(world, queue, monkeypatch)
+    claims: list[str] = []
+
+    def behind_the_race(operation: str, request: Mapping[str, Any]) -> bool:
+        key = request.get("Key", {})
+        if operation == "UpdateItem" and key["pk"]["S"].startswith("Q#"):
+            claims.append(key["sk"]["S"])
+        return operation == "UpdateItem" and len(claims) > 9
+
+    throttled = Throttled(world, behind_the_race)
+    reply = races.receive_behind(1, faster=8)
+
+    assert (reply.status, len(claims) - throttled.refused) == (503, 9)
+    assert throttled.refused < 20

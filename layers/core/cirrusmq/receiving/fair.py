@@ -128,7 +128,7 @@ def _take_from(
         _claim_shares(core, source, pk, lots, batch, gives_up)
     for prefix, lot in lost.items():
         pages = pages_with_something(core, source, Head(pk, prefix), batch.wanted.most, gives_up)
-        while not batch.claims and lot.room > 0 and (parcels := next(pages, None)):
+        while lot.room > 0 and not batch.ends and (parcels := next(pages, None)):
             lot.parcels = deque(spread(core, pk, parcels))
             _claim_shares(core, source, pk, [lot], batch, gives_up)
 

@@ -129,6 +129,11 @@ class Batch(msgspec.Struct):
         return self.claims
 
     @property
+    def ends(self) -> bool:
+        """Whether no further page is read: something is claimed, too large, or was refused."""
+        return bool(self.claims or self.too_large or self.refused is not None)
+
+    @property
     def full(self) -> bool:
         """Whether nothing more is wanted."""
         return self.count >= self.most or self.bytes >= self.wanted.answer_bytes
