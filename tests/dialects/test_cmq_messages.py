@@ -219,3 +219,15 @@ def test_the_bill_is_that_of_native_calls(world: World, cmq: Any, shop: Client) 
         ]
     assert theirs == ours
     assert sum(write for write, _ in theirs) == 3
+
+
+def test_messages_that_no_answer_holds_are_passed_over(cmq: Any, shop: Client) -> None:
+    """They come from programs that call the HTTP API."""
+    shop.put("/queues/mixed", {"max_message_bytes": 4_194_304})
+    shop.gzips = True
+    shop.send("mixed", "\x01" * 800_000)
+    shop.gzips = False
+    queue = cmq.get_queue("mixed")
+    assert refusal(queue.receive_message) == NO_MESSAGE
+    shop.send("mixed", "small")
+    assert queue.receive_message().msgBody == "small"

@@ -465,3 +465,24 @@ def test_json_in_a_body_is_text(sqs: Any, url: str) -> None:
     body = json.dumps({"a": ["ü", None, 1.5]})
     sqs.send_message(QueueUrl=url, MessageBody=body)
     assert receive(sqs, url)[0]["Body"] == body
+
+
+def test_messages_that_no_answer_holds_are_passed_over(
+    world: World, sqs: Any, shop: Client
+) -> None:
+    """They come from programs that call the HTTP API."""
+    shop.put("/queues/dead", {"max_message_bytes": 4_194_304})
+    policy = {"queue": "dead", "max_receives": 5}
+    shop.put("/queues/mixed", {"max_message_bytes": 4_194_304, "dead_letter": policy})
+    shop.gzips = True
+    shop.send("mixed", "\x01" * 800_000)
+    shop.gzips = False
+    shop.send("mixed", "small")
+    url = sqs.get_queue_url(QueueName="mixed")["QueueUrl"]
+    (message,) = receive(sqs, url)
+    assert message["Body"] == "small"
+    assert receive(sqs, url, WaitTimeSeconds=1) == []
+    sqs.delete_message(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])
+    world.clock.pass_seconds(30)
+    assert receive(sqs, url) == []
+    assert shop.get("/queues/dead").json["counts"]["active"] == 1

@@ -150,6 +150,17 @@ def take(core: Core, begun: Begun, caller: Caller, most_seconds: float) -> list[
     return received
 
 
+def take_what_fits(core: Core, begun: Begun, caller: Caller, most_seconds: float) -> list[Received]:
+    """As `take`; an empty list also if there are only messages that no answer holds.
+
+    For programs that know no such error, and can do nothing about it: the log tells of it.
+    """
+    try:
+        return take(core, begun, caller, most_seconds)
+    except MessageTooLarge:
+        return []
+
+
 def _result_bytes(receipt: str) -> int:
     """The most that an answer's JSON has about a receipt that is to be deleted."""
     return limits.ESCAPED_BYTES * len(receipt.encode()) + limits.DELETE_RESULT_BYTES

@@ -119,7 +119,7 @@ def _receive(
 ) -> list[dict[str, str]]:
     # Those who publish do without.
     from cirrusmq.queues.receivers import source_named
-    from cirrusmq.receiving.receive import ReceiveRequest, begin, take
+    from cirrusmq.receiving.receive import ReceiveRequest, begin, take_what_fits
 
     core, topic = asked.core, asked.topic("receive")
     _ready(asked, topic, name, ordered=ordered)
@@ -142,7 +142,7 @@ def _receive(
             "NextConsumeTime": str(each.parcel.visible_ms[each.place]),
             "ConsumedTimes": str(each.parcel.receives[each.place]),
         }
-        for each in take(core, begun, asked.caller, left)
+        for each in take_what_fits(core, begun, asked.caller, left)
     ]
 
 

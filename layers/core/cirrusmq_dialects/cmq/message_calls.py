@@ -10,7 +10,7 @@ from cirrusmq.base.limits import BATCH_MESSAGES, DELAY_SECONDS
 from cirrusmq.base.shapes import read_values
 from cirrusmq.model.source import Source
 from cirrusmq.queues.receivers import source_named, source_with_id
-from cirrusmq.receiving.receive import Received, ReceiveRequest, begin, take
+from cirrusmq.receiving.receive import Received, ReceiveRequest, begin, take_what_fits
 from cirrusmq.sending.send import SendRequest, send
 from cirrusmq.settlement.delete import delete_what_can_be
 from cirrusmq_dialects.cmq.asking import RECEIVE, SEND, Asked, Result
@@ -102,7 +102,7 @@ def _receive(asked: Asked, most: int) -> list[Result]:
 
     begun = begin(asked.core, find, asked.caller, read_values(given, ReceiveRequest))
     left = asked.call.left_seconds() - _ANSWER_SECONDS
-    received = take(asked.core, begun, asked.caller, left)
+    received = take_what_fits(asked.core, begun, asked.caller, left)
     if not received:
         raise CmqError(7000, 10200, "no message")
     return [_shown(each) for each in received]

@@ -14,7 +14,7 @@ from cirrusmq.model import receipt as receipts
 from cirrusmq.model.parcel import order_number
 from cirrusmq.model.queue import Queue
 from cirrusmq.queues.receivers import source_named, source_with_id
-from cirrusmq.receiving.receive import Received, ReceiveRequest, begin, take
+from cirrusmq.receiving.receive import Received, ReceiveRequest, begin, take_what_fits
 from cirrusmq.settlement.delete import delete_what_can_be
 from cirrusmq.settlement.settle import SourceOf
 from cirrusmq.settlement.visibility import VisibilityRequest, change_visibility
@@ -75,7 +75,8 @@ def receive_message(asked: Asked) -> Result:
     begun = replace(
         begun, wanted=replace(wanted, answer_bytes=wanted.answer_bytes // asked.answer_share)
     )
-    received = take(core, begun, asked.caller, asked.call.left_seconds() - _ANSWER_SECONDS)
+    left = asked.call.left_seconds() - _ANSWER_SECONDS
+    received = take_what_fits(core, begun, asked.caller, left)
     shown = [_shown(asked, queue, each, system, named) for each in received]
     if timeout == 0 and received:
         held = [{"receipt": each.receipt, "visibility_timeout_seconds": 0} for each in received]
