@@ -13,6 +13,7 @@ from cirrusmq_local.commands.console import tell
 MOST = 100
 """A count is a call that may read 40 units."""
 _AT_ONCE = 8
+_COUNTED = ("name", "active", "inactive", "delayed", "oldest_active_age_seconds")
 
 
 def with_counts(client: Client, queues: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -29,3 +30,9 @@ def with_counts(client: Client, queues: Sequence[Mapping[str, Any]]) -> list[dic
     if len(queues) > MOST:
         tell(f"counts of the first {MOST} of {len(queues)} queues: choose others by --prefix")
     return counted + [dict(queue) for queue in queues[MOST:]]
+
+
+def counted_columns(rows: Sequence[Mapping[str, Any]]) -> Sequence[str]:
+    """The columns of a listing with counts; `approximate` if some of the counts are."""
+    approximate = any(row.get("approximate") for row in rows)
+    return (*_COUNTED, "approximate") if approximate else _COUNTED

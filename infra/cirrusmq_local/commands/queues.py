@@ -21,7 +21,7 @@ from cirrusmq_local.commands.arguments import (
     read_changes,
     read_moment,
 )
-from cirrusmq_local.commands.backlogs import MOST, with_counts
+from cirrusmq_local.commands.backlogs import MOST, counted_columns, with_counts
 from cirrusmq_local.commands.calls import connect
 from cirrusmq_local.commands.console import print_json, print_listing, print_record
 
@@ -33,7 +33,6 @@ _COLUMNS = (
     "visibility_timeout_seconds",
     "created_at",
 )
-_COUNTED = ("name", "active", "inactive", "delayed", "oldest_active_age_seconds")
 MessageId = Annotated[str, typer.Argument(help="Msg-…")]
 Group = Annotated[str | None, typer.Option(help="Its group, in an ordered or a fair queue.")]
 Receiver = Annotated[
@@ -78,7 +77,7 @@ def list_queues(
         print_json(counted)
     else:
         rows = [each | each.get("counts", {}) for each in counted]
-        print_listing(rows, _COUNTED, as_json, empty)
+        print_listing(rows, counted_columns(rows), as_json, empty)
 
 
 @queues.command("show")
