@@ -8,6 +8,7 @@ import pytest
 from tests.service.conftest import TestQueue
 from tests.service.topics import Schedules, TestTopic
 
+from cirrusmq.base.errors import Unavailable
 from cirrusmq_local.testing import Client, World
 
 if TYPE_CHECKING:
@@ -156,6 +157,28 @@ class TestReceives:
         assert [letter["body"] for letter in letters] == [LARGE] * 3
         assert {letter["dead_letter"]["reason"] for letter in letters} == {"too_large"}
         assert {letter["dead_letter"]["receive_count"] for letter in letters} == {0}
+
+    def test_a_store_that_refuses_the_move_keeps_no_other_message_back(
+        self, world: World, make_queue: MakeQueue, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        dead = make_queue("dead", max_message_bytes=MOST)
+        policy = {"queue": "dead", "max_receives": 100}
+        queue = make_queue(partitions=1, max_message_bytes=MOST, dead_letter=policy)
+        send_each(queue, LARGE, LARGE, "a", "b")
+        world.clock.pass_seconds(60)
+        transact, refused = world.core.store.transact, []
+
+        def refuse(writes: Any) -> None:
+            refused.append(writes)
+            raise Unavailable
+
+        monkeypatch.setattr(world.core.store, "transact", refuse)
+        assert poll(plain(queue), 1) == ["a", "b"]
+        assert len(refused) == 1  # and it is not asked again so soon
+        monkeypatch.setattr(world.core.store, "transact", transact)
+        poll(plain(queue), 40)
+        assert dead.counts() == {"active": 2}
+        assert queue.counts() == {}
 
     def test_what_only_the_receipts_beside_it_keep_out_is_no_dead_letter(
         self, world: World, make_queue: MakeQueue

@@ -84,7 +84,9 @@ def hand_over(
     if not failed:
         return Handed()
     try:
-        due_ms = _give_back(core, source, sorted(failed))
+        due_ms = _give_back(
+            core, source, [each.receipt for each in batch if each.receipt in failed]
+        )
     except Unavailable:
         due_ms = lease_ms
     return Handed(due_ms=due_ms, refused=called.refused)
