@@ -18,6 +18,7 @@ from cirrusmq_client.answers import (
     SharedResource,
 )
 from cirrusmq_client.calls import Calls
+from cirrusmq_client.checks import texts
 from cirrusmq_client.errors import KeyNotFound
 from cirrusmq_client.sources import Source, Subscription, part, source_of
 from cirrusmq_client.steps import Entries, Steps, driven, listed
@@ -108,7 +109,7 @@ class AccountCalls(Calls):
         At most 50 sources and topics, read by one call; the answer has queues first, then
         receivers, topics and subscriptions. A minute ago may be missing yet.
         """
-        named: dict[str, list[str]] = {"topics": list(topics)}
+        named: dict[str, list[str]] = {"topics": texts("topics", topics)}
         for source in map(source_of, sources):
             kind, name = _name_of(source)
             named.setdefault(kind, []).append(name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import httpx
 
@@ -15,20 +15,66 @@ from cirrusmq_client.transport import BaseTransport
 
 
 class AsyncTransport(Asynchronous, BaseTransport):
-    """For the tasks of one event loop."""
+    """For the tasks of an event loop, or of several: each has a pool of its own.
 
-    _http: httpx.AsyncClient
+    A connection belongs to the loop that made it. The pools of loops that are closed are dropped.
+    """
+
+    _left: ClassVar[list[dict[Any, httpx.AsyncClient]]] = []
+    """Pools of the parents of this process: kept, since a loop might unregister their sockets."""
 
     @staticmethod
     async def _aside(compute: Callable[..., Any], *arguments: Any) -> Any:
         return await asyncio.to_thread(compute, *arguments)
 
     def __init__(self, connection: Connection, **options: Any) -> None:
+        self._pools: dict[asyncio.AbstractEventLoop | None, httpx.AsyncClient] = {}
+        self._closed = False
         super().__init__(connection, httpx.AsyncClient, asyncio.sleep, **options)
 
+    @property
+    def _http(self) -> httpx.AsyncClient:
+        """The pool of the running loop; without one, the first loop's that will make a call."""
+        loop = _running()
+        pool = self._pools.get(loop)
+        if pool is None:
+            pool = self._pools.pop(None, None) or self._new_pool()
+            self._pools[loop] = pool
+        return pool
+
+    @_http.setter
+    def _http(self, pool: httpx.AsyncClient) -> None:
+        self._pools[None] = pool
+
+    def _new_pool(self) -> httpx.AsyncClient:
+        if self._closed:
+            raise RuntimeError("the client is closed")
+        for loop in [each for each in list(self._pools) if each and each.is_closed()]:
+            del self._pools[loop]
+        pool: httpx.AsyncClient = self._make_http()
+        return pool
+
+    def renew(self) -> None:
+        """In a forked child: pools of its own."""
+        self._left.append(self._pools)
+        self._pools = {}
+
     async def close(self) -> None:
-        """Close every connection."""
-        await self._http.aclose()
+        """Close every connection; those of other loops a little later, by these loops."""
+        self._closed = True
+        here = asyncio.get_running_loop()
+        for loop, pool in list(self._pools.items()):
+            if loop is None or loop is here:
+                await pool.aclose()
+            elif not loop.is_closed():
+                asyncio.run_coroutine_threadsafe(pool.aclose(), loop)
+
+
+def _running() -> asyncio.AbstractEventLoop | None:
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
 
 
 class AsyncClient(Asynchronous, BaseClient):
@@ -39,8 +85,8 @@ class AsyncClient(Asynchronous, BaseClient):
             async for queue in client.list_queues():
                 print(queue["name"])
 
-    For the tasks of one event loop. A call that is cancelled may have taken effect: after a
-    cancelled `receive` its messages come again when their leases end.
+    Of several event loops each has connections of its own. A call that is cancelled may have taken
+    effect: after a cancelled `receive` its messages come again when their leases end.
     """
 
     _make_transport = AsyncTransport

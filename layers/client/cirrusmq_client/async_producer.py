@@ -9,6 +9,7 @@ from typing import Any, Self, TypeVar
 
 from cirrusmq_client.async_client import AsyncClient
 from cirrusmq_client.async_transactions import AsyncTransaction
+from cirrusmq_client.forking import renew_in_children
 from cirrusmq_client.lingering import Lingering
 from cirrusmq_client.messages import Message
 from cirrusmq_client.outcomes import Published, Sent
@@ -38,6 +39,12 @@ class AsyncProducer(Asynchronous, BaseProducer):
         check_producing(linger, sends)
         self.client = client
         self._lingering = Lingering(linger, sends, TASKS)
+        self._loop: asyncio.AbstractEventLoop | None = None
+        renew_in_children(self)
+
+    def renew(self) -> None:
+        """In a forked child: the loop is another one."""
+        self._loop = None
 
     async def send_soon(
         self, queue: str, body: str | bytes | Message, **fields: Any
@@ -101,5 +108,12 @@ class AsyncProducer(Asynchronous, BaseProducer):
         await self.close()
 
     async def _put(self, call: Any, name: str, message: Message) -> asyncio.Future[Any]:
+        loop = asyncio.get_running_loop()
+        self._loop = self._loop or loop
+        if self._loop is not loop:
+            raise RuntimeError(
+                "this AsyncProducer sends in the event loop of its first send_soon:"
+                " make one in each loop"
+            )
         await asyncio.sleep(0)  # so that a loop of these does not keep the senders waiting
         return asyncio.wrap_future(await self._lingering.put(call, name, message))

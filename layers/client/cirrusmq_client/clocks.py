@@ -14,6 +14,8 @@ import time
 from collections.abc import Callable
 from email.utils import parsedate_to_datetime
 
+from cirrusmq_client.forking import renew_in_children
+
 SET_SECONDS = 1.0
 
 
@@ -32,8 +34,13 @@ class ServerClock:
         self._begun = 0.0
         self.exact = False
         """Whether an answer has told the time to the millisecond."""
-        self._lock = threading.Lock()
         self._parsed: tuple[str, float] = ("", 0.0)
+        self.renew()
+        renew_in_children(self)
+
+    def renew(self) -> None:
+        """In a forked child: a lock that no thread of the parent holds."""
+        self._lock = threading.Lock()
 
     def see(self, date: str | None, sent: float, received: float) -> None:
         """Learn from a `Date` header; `sent` and `received` are of the monotonic clock."""

@@ -6,7 +6,6 @@ task no other one runs, so for tasks it does nothing.
 
 from __future__ import annotations
 
-import atexit
 import concurrent.futures
 import threading
 import time
@@ -14,6 +13,7 @@ from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import Future
 from typing import Any, Protocol
 
+from cirrusmq_client.ending import ENDING, Work
 from cirrusmq_client.steps import Steps, run
 
 
@@ -57,11 +57,11 @@ class Concurrency(Protocol):
         """A step: wait until all are done; False where the time ended before."""
         ...
 
-    def at_exit(self, work: Callable[[], Any]) -> None:
-        """Do this when Python ends."""
+    def at_exit(self, work: Work) -> None:
+        """Do this when the process ends."""
         ...
 
-    def not_at_exit(self, work: Callable[[], Any]) -> None:
+    def not_at_exit(self, work: Work) -> None:
         """As if `at_exit` had not been called."""
         ...
 
@@ -100,13 +100,13 @@ class Threads:
         """Wait until all are done."""
         return not concurrent.futures.wait(futures, seconds).not_done
 
-    def at_exit(self, work: Callable[[], Any]) -> None:
-        """Do this when Python ends."""
-        atexit.register(work)
+    def at_exit(self, work: Work) -> None:
+        """Do this when the process ends."""
+        ENDING.add(work)
 
-    def not_at_exit(self, work: Callable[[], Any]) -> None:
+    def not_at_exit(self, work: Work) -> None:
         """As if `at_exit` had not been called."""
-        atexit.unregister(work)
+        ENDING.discard(work)
 
 
 THREADS = Threads()

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from cirrusmq_client.errors import NotConfigured
 
@@ -15,17 +16,33 @@ VARIABLES = {
     "access_key_id": "CIRRUSMQ_ACCESS_KEY_ID",
     "secret": "CIRRUSMQ_SECRET",
 }
+OPTIONAL = {"ca_file": "CIRRUSMQ_CA_FILE", "proxy": "CIRRUSMQ_PROXY"}
 DATA = Path(".local")
 FILE = "connection.json"
+_URLS = ("url", VARIABLES["url"])
+_HEADERS = tuple(each for name in ("access_key_id", "secret") for each in (name, VARIABLES[name]))
+_PATHS = ("ca_file", OPTIONAL["ca_file"])
 
 
 @dataclass(frozen=True, kw_only=True)
 class Connection:
-    """A service and a key."""
+    """A service and a key. Blanks and line ends around a value are left out; NotConfigured.
+
+    - `ca_file`: certificates in PEM of a private authority, which is trusted besides the others.
+    - `proxy`: the URL of a proxy, `http://user:password@proxy.example:3128`; None goes straight.
+    """
 
     url: str
     access_key_id: str
     secret: str = field(repr=False)
+    ca_file: str | None = None
+    proxy: str | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        for name in (*VARIABLES, *OPTIONAL):
+            given = getattr(self, name)
+            if given is not None or name in VARIABLES:
+                object.__setattr__(self, name, _checked(name, given))
 
     @property
     def authorization(self) -> str:
@@ -38,24 +55,55 @@ def find_connection(
 ) -> Connection:
     """The connection that the environment names, else the one in `<data>/connection.json`.
 
-    Raises NotConfigured.
+    With CIRRUSMQ_CA_FILE and CIRRUSMQ_PROXY in both. Raises NotConfigured.
     """
-    given = {name: environment.get(variable, "") for name, variable in VARIABLES.items()}
-    if not any(given.values()):
-        return read_connection(Path(data) / FILE)
-    missing = [VARIABLES[name] for name, value in given.items() if not value]
+    given = _given(VARIABLES, environment)
+    options = _given(OPTIONAL, environment)
+    if not given:
+        return replace(read_connection(Path(data) / FILE), **options)
+    missing = [variable for name, variable in VARIABLES.items() if name not in given]
     if missing:
         raise NotConfigured(
             f"{', '.join(missing)} not set: all of {', '.join(VARIABLES.values())} are needed"
         )
-    return Connection(**given)
+    return Connection(**given, **options)
+
+
+def _given(variables: Mapping[str, str], environment: Mapping[str, str]) -> dict[str, Any]:
+    """The values that are set, by field, each checked under its variable's name."""
+    return {
+        name: _checked(variable, held)
+        for name, variable in variables.items()
+        if (held := environment.get(variable, "").strip())
+    }
+
+
+def _checked(name: str, value: object) -> str:
+    """The value without blanks around it. NotConfigured names it, and never shows it."""
+    if not isinstance(value, str):
+        raise NotConfigured(f"{name}: must be a text")
+    text = value.strip()
+    wrong = next((at for at, each in enumerate(text, 1) if not _is_plain(name, each)), None)
+    if not text or wrong is not None:
+        why = "is empty" if not text else f"character {wrong} cannot be sent"
+        raise NotConfigured(f"{name}: {why}")
+    if name in _URLS and "@" in text.partition("://")[2].partition("/")[0]:
+        raise NotConfigured(f"{name}: must be a URL without a user and password")
+    return text
+
+
+def _is_plain(name: str, character: str) -> bool:
+    """Whether a header takes the character, or a URL; a path takes any."""
+    if name in _HEADERS:
+        return "!" <= character <= "~"
+    return name in _PATHS or (character.isprintable() and character != " ")
 
 
 def read_connection(path: Path) -> Connection:
     """The connection in a file; NotConfigured where it holds none."""
     try:
-        held = json.loads(path.read_text(encoding="utf-8"))
-        return Connection(**{name: _text(held[name]) for name in VARIABLES})
+        held = json.loads(path.read_text(encoding="utf-8-sig"))
+        return Connection(**{name: held[name] for name in VARIABLES})
     except (FileNotFoundError, NotADirectoryError) as error:
         raise NotConfigured(
             f"{path} does not exist: start the service with: cirrusmq up; or set"
@@ -63,14 +111,8 @@ def read_connection(path: Path) -> Connection:
         ) from error
     except OSError as error:
         raise NotConfigured(f"{path} cannot be read: {error.strerror}") from error
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError, NotConfigured):
         raise NotConfigured(
             f"{path} is damaged, it does not hold {', '.join(VARIABLES)}: remove it, and the next"
             " start of the service writes a new one"
-        ) from error
-
-
-def _text(value: object) -> str:
-    if not isinstance(value, str):
-        raise TypeError
-    return value
+        ) from None

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
+from functools import partial
 from typing import Any, overload
 
 from cirrusmq_client.broadcasting import Broadcasting
 from cirrusmq_client.client import BaseClient, Client
 from cirrusmq_client.clustering import Clustering
 from cirrusmq_client.concurrency import THREADS, Concurrency
+from cirrusmq_client.forking import renew_in_children
 from cirrusmq_client.handling import one_by_one, together
 from cirrusmq_client.messages import Received
 from cirrusmq_client.options import Batches, Options
@@ -98,7 +100,16 @@ class Consumer:
         chosen = Options(batches=batches, **options)
         none = Retry() if none_means_retry else Ack()
         self.client = Client() if client is None else client
-        self._mode = make_mode(self.client, source, handler, none, chosen, broadcasting, THREADS)
+        self._make_mode = partial(
+            make_mode, self.client, source, handler, none, chosen, broadcasting, THREADS
+        )
+        self._mode, self._started = self._make_mode(), False
+        renew_in_children(self)
+
+    def renew(self) -> None:
+        """In a forked child: as if just made. What the parent received is handled there alone."""
+        if self._started:
+            self._mode, self._started = self._make_mode(), False
 
     def run(self) -> None:
         """Consume until SIGTERM, Ctrl-C or `stop`; then end as `join` says."""
@@ -107,7 +118,8 @@ class Consumer:
             self.join()
 
     def start(self) -> None:
-        """Begin, in threads of its own. A consumer runs once."""
+        """Begin, in threads of its own. A consumer runs once, and once in a forked child."""
+        self._started = True
         self._mode.start()
 
     def stop(self) -> None:

@@ -21,6 +21,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from cirrusmq_client.errors import CirrusMQError
+from cirrusmq_client.forking import renew_in_children
 from cirrusmq_client.steps import Steps, driven, run
 
 CALLS_BEFORE = 2
@@ -52,6 +53,11 @@ class DirectUrls:
         self._urls: Mapping[str, str] = {}
         self._calls = 0
         self._ask_at = 0.0
+        self.renew()
+        renew_in_children(self)
+
+    def renew(self) -> None:
+        """In a forked child: a lock that no thread of the parent holds."""
         self._asking = threading.Lock()
 
     @driven

@@ -47,6 +47,10 @@ class NotReachable(NoAnswer):
     """Nothing answers at the service's address; the call was not made."""
 
 
+class CertificateRefused(NotReachable):
+    """The certificate of the service is not trusted; the call was not made."""
+
+
 class InvalidParameter(CirrusMQError):
     """A value has the wrong type or is out of range."""
 

@@ -16,6 +16,7 @@ import concurrent.futures
 import contextlib
 import heapq
 import itertools
+import logging
 import threading
 import time
 from collections import deque
@@ -28,15 +29,16 @@ from typing import Any, TypeAlias
 from cirrusmq_client.batches import Size, size_of
 from cirrusmq_client.concurrency import THREADS, Concurrency
 from cirrusmq_client.errors import CirrusMQError, NoAnswer
+from cirrusmq_client.forking import renew_in_children
 from cirrusmq_client.messages import Message
+from cirrusmq_client.soon import Failures, Soon
 from cirrusmq_client.steps import Steps, driven
 
 WAITING_MESSAGES = 10_000
 WAITING_BYTES = 16_777_216
 """Of messages without an answer; with more of them, `put` waits."""
-EXIT_SECONDS = 10.0
-"""Of grace when Python ends and nobody closed the producer."""
 _REFUSED = (400, 413)
+_logger = logging.getLogger("cirrusmq_client")
 
 Call: TypeAlias = Callable[[str, Sequence[Message]], Any]
 """A step: `send_each` or `publish` of a client."""
@@ -93,15 +95,22 @@ class Lingering:
 
     def __init__(self, linger_seconds: float, sends: int, kind: Concurrency = THREADS) -> None:
         self._linger_seconds, self._kind, self._run = linger_seconds, kind, kind.run
+        self._sends = sends
+        self._closed = False
+        self.renew()
+        renew_in_children(self)
+
+    def renew(self) -> None:
+        """In a forked child: nothing waits. What waited is sent by the parent alone, and only its
+        futures are answered."""
         self._lanes: dict[tuple[object, ...], _Lane] = {}
         self._due: list[tuple[float, int, _Lane]] = []
         self._numbers = itertools.count()
         self._unanswered: set[Future[Any]] = set()
         self._held = Size()
-        self._closed = False
+        self._failures = Failures()
         lock = threading.Lock()
-        self._work, self._room = kind.condition(lock), kind.condition(lock)
-        self._sends = sends
+        self._work, self._room = self._kind.condition(lock), self._kind.condition(lock)
         self._workers: list[Any] = []
         """None before the first message."""
 
@@ -111,7 +120,7 @@ class Lingering:
 
         A future's callback, which runs in a thread of ours, never waits here.
         """
-        size, future = size_of(message), Future[Any]()
+        size, future = size_of(message), Soon[Any](self._failures)
         waits = not self._kind.is_one_of(self._workers)
         with self._work:
             while waits and not self._closed and not self._has_room(size):
@@ -140,6 +149,12 @@ class Lingering:
     @driven
     def close(self, grace_seconds: float) -> Steps[None]:
         """Take no more, and send what waits; what has no answer in time gets NotSent."""
+        yield from self._close(grace_seconds)
+        count, error = self._failures.take()
+        if count:
+            _logger.warning("%d messages were not sent; their futures say why: %s", count, error)
+
+    def _close(self, grace_seconds: float) -> Steps[None]:
         with self._work:
             self._closed = True
             self._hurry()
@@ -173,8 +188,9 @@ class Lingering:
             error.uncertain = True
             _settle(future, error)
 
-    def _at_exit(self) -> None:
-        self.close(EXIT_SECONDS)
+    def _at_exit(self, seconds: float) -> tuple[int, BaseException | None]:
+        self._kind.run(self._close(seconds))
+        return self._failures.take()
 
     def _start(self) -> None:
         if self._workers:

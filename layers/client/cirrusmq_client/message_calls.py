@@ -10,8 +10,9 @@ from typing import Any, cast
 
 from cirrusmq_client.answers import FoundMessage
 from cirrusmq_client.calls import Calls
+from cirrusmq_client.checks import texts
 from cirrusmq_client.errors import CirrusMQError, ReceiptExpired, Unavailable, error_of
-from cirrusmq_client.messages import Message, Received
+from cirrusmq_client.messages import Message, Received, messages_of
 from cirrusmq_client.outcomes import Exchanged, Failed, Outcome, Sent
 from cirrusmq_client.sources import Queue, Source, part, queue_path, source_of
 from cirrusmq_client.steps import Entries, Entry, Steps, driven, listed
@@ -86,7 +87,7 @@ class MessageCalls(Calls):
         path, body, longest = _wanted(
             source, max_messages, wait_seconds, visibility_timeout_seconds
         )
-        deletes = {"delete": list(receipts)}
+        deletes = {"delete": texts("receipts", receipts)}
 
         def make(attempt: str) -> Steps[Exchanged]:
             shown = body | {"attempt": attempt}
@@ -170,14 +171,18 @@ class MessageCalls(Calls):
     @driven
     def delete(self, source: str | Source, receipts: Sequence[str]) -> Steps[Outcome]:
         """Delete messages. After a lost answer, an expired receipt counts as deleted."""
-        return (yield from self._settle(source, "delete", {"receipts": list(receipts)}, "deleted"))
+        return (
+            yield from self._settle(
+                source, "delete", {"receipts": texts("receipts", receipts)}, "deleted"
+            )
+        )
 
     @driven
     def dead_letter(
         self, source: str | Source, receipts: Sequence[str], reason: str | None = None
     ) -> Steps[Outcome]:
         """Move messages to the dead-letter queue. NoDeadLetterQueue is reported per receipt."""
-        body: dict[str, Any] = {"receipts": list(receipts)}
+        body: dict[str, Any] = {"receipts": texts("receipts", receipts)}
         if reason is not None:
             body["reason"] = reason
         return (yield from self._settle(source, "dead-letter", body, "deleted"))
@@ -187,7 +192,7 @@ class MessageCalls(Calls):
         self, source: str | Source, receipts: Sequence[str], delay_seconds: int | None = None
     ) -> Steps[Outcome]:
         """End receipts: hidden for the delay, else for the retry policy's next wait."""
-        body: dict[str, Any] = {"receipts": list(receipts)}
+        body: dict[str, Any] = {"receipts": texts("receipts", receipts)}
         if delay_seconds is not None:
             body["delay_seconds"] = delay_seconds
         return (yield from self._settle(source, "give-back", body, "given_back"))
@@ -232,7 +237,7 @@ class MessageCalls(Calls):
         self, queue: str, messages: Sequence[Message], options: dict[str, Any]
     ) -> Steps[Reply]:
         path = queue_path(queue) + "/messages"
-        identified = [_identify(message) for message in messages]
+        identified = [_identify(message) for message in messages_of(messages)]
         body = {"messages": [message.to_json() for message in identified], **options}
         if all(message.deduplication_id is not None for message in identified):
             return (yield from self._call("POST", path, body))

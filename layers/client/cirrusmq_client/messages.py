@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from cirrusmq_client.checks import (
+    check_mapping,
+    check_number,
+    check_text,
+    check_value,
+    several,
+    texts,
+)
+from cirrusmq_client.errors import InvalidParameter
 from cirrusmq_client.times import to_moment
 
 DEDUPLICATION_ATTRIBUTE = "cirrusmq_deduplication_id"
@@ -36,9 +45,28 @@ class _Content:
 
 @dataclass(frozen=True)
 class Message(_Content):
-    """A message to send or to publish. The body is text or bytes and is received as it was sent."""
+    """A message to send or to publish. The body is text or bytes and is received as it was sent.
+
+    InvalidParameter names what cannot be sent: another type, or a text that is no Unicode.
+    """
 
     body: str | bytes
+
+    def __post_init__(self) -> None:
+        check_value("body", self.body)
+        if self.attributes:
+            check_mapping("attributes", self.attributes)
+            for name, value in self.attributes.items():
+                check_value(f"attributes.{name}", value)
+        if self.tags:
+            object.__setattr__(self, "tags", tuple(texts("tags", self.tags)))
+        for name, check in _CHECKS:
+            value = getattr(self, name)
+            if value is not None:
+                check(name, value)
+        when = self.deliver_at
+        if when is not None and not isinstance(when, datetime):
+            (check_text if isinstance(when, str) else check_number)("deliver_at", when)
 
     def to_json(self) -> dict[str, Any]:
         """The message as a request has it."""
@@ -73,12 +101,38 @@ class Message(_Content):
         return size + sum(map(_size, self.tags))
 
 
+def messages_of(messages: Iterable[Message]) -> list[Message]:
+    """The messages of a call. InvalidParameter if they are none."""
+    found = several("messages", messages)
+    for each in found:
+        if not isinstance(each, Message):
+            raise InvalidParameter(
+                f"messages: must be of type Message, not {type(each).__name__}",
+                parameter="messages",
+            )
+    return found
+
+
+def all_json(messages: Iterable[Message]) -> list[dict[str, Any]]:
+    """The messages as a request has them."""
+    return [message.to_json() for message in messages_of(messages)]
+
+
 _OPTIONAL = (
     "group",
     "deduplication_id",
     "delay_seconds",
     "visibility_timeout_seconds",
     "routing_key",
+)
+
+
+_CHECKS: tuple[tuple[str, Callable[[str, object], None]], ...] = (
+    ("group", check_text),
+    ("deduplication_id", check_text),
+    ("routing_key", check_text),
+    ("delay_seconds", check_number),
+    ("visibility_timeout_seconds", check_number),
 )
 
 

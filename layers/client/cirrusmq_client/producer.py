@@ -10,8 +10,9 @@ from functools import partial
 from typing import Any, TypeVar
 
 from cirrusmq_client.batches import split
+from cirrusmq_client.checks import several
 from cirrusmq_client.client import BaseClient, Client
-from cirrusmq_client.errors import BatchTooLarge, CirrusMQError
+from cirrusmq_client.errors import BatchTooLarge, CirrusMQError, InvalidParameter
 from cirrusmq_client.lingering import Lingering
 from cirrusmq_client.messages import DEDUPLICATION_ATTRIBUTE, Message
 from cirrusmq_client.options import check
@@ -27,13 +28,14 @@ ATTRIBUTES = 10
 
 
 class PartlySent(CirrusMQError):
-    """Some messages were sent before one was refused."""
+    """Some messages were sent before one failed, whatever the reason: it is the `__cause__`."""
 
-    def __init__(self, sent: Sequence[Sent | Published], cause: CirrusMQError) -> None:
-        super().__init__(f"{len(sent)} messages were sent, then: {cause.detail}")
+    def __init__(self, sent: Sequence[Sent | Published], cause: Exception) -> None:
+        told = str(cause) if isinstance(cause, CirrusMQError) else repr(cause)
+        super().__init__(f"{len(sent)} messages were sent, then: {told}")
         self.sent = list(sent)
         """The messages that were sent: the first ones, in order."""
-        self.uncertain = cause.uncertain
+        self.uncertain = getattr(cause, "uncertain", False)
 
 
 class BaseProducer:
@@ -51,7 +53,9 @@ class BaseProducer:
     def send_batch(self, queue: str, bodies: Iterable[str | bytes | Message]) -> Steps[list[Sent]]:
         """Send any number of messages, in order, in as few calls as the limits allow.
 
-        Each call is all or nothing. PartlySent where a later one is refused.
+        What is wrong in a list of bodies is found before the first call: InvalidParameter, and
+        nothing is sent. Each call is all or nothing. PartlySent if a later one fails, or if an
+        iterator does from which the bodies come: it has what was sent.
         """
         return (yield from _each_batch(bodies, partial(self.client.send, queue)))
 
@@ -162,22 +166,40 @@ def _each_batch(
     bodies: Iterable[str | bytes | Message], send: Callable[[list[Message]], Any]
 ) -> Steps[list[Any]]:
     sent: list[Any] = []
-    for batch in split(make_message(body, {}) for body in bodies):
-        left = [batch]
-        while left:
-            part = left.pop(0)
-            try:
-                sent += yield partial(send, part)
-            except CirrusMQError as error:
-                if isinstance(error, BatchTooLarge) and len(part) > 1:
+    try:
+        for batch in split(_messages(bodies)):
+            left = [batch]
+            while left:
+                part = left.pop(0)
+                try:
+                    sent += yield partial(send, part)
+                except BatchTooLarge:
+                    if len(part) == 1:
+                        raise
                     # A deployment without a bucket takes less at once; it stored nothing.
                     half = len(part) // 2
                     left = [part[:half], part[half:], *left]
-                    continue
-                if not sent:
-                    raise
-                raise PartlySent(sent, error) from error
+    except Exception as error:
+        if not sent:
+            raise
+        raise PartlySent(sent, error) from error
     return sent
+
+
+def _messages(bodies: Iterable[str | bytes | Message]) -> Iterable[Message]:
+    """The messages: a list is checked as a whole, an iterator as far as it is read."""
+    if isinstance(bodies, Iterator):
+        return (make_message(body, {}) for body in bodies)
+    return [_at(index, body) for index, body in enumerate(several("bodies", bodies))]
+
+
+def _at(index: int, body: str | bytes | Message) -> Message:
+    try:
+        return make_message(body, {})
+    except InvalidParameter as error:
+        raise InvalidParameter(
+            f"message {index + 1}: {error.detail}", parameter=error.parameter
+        ) from None
 
 
 def make_message(body: str | bytes | Message, fields: dict[str, Any]) -> Message:

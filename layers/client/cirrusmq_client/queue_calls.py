@@ -16,6 +16,7 @@ from cirrusmq_client.answers import (
     ReceiverWithCounts,
 )
 from cirrusmq_client.calls import Attributes, Calls
+from cirrusmq_client.checks import texts
 from cirrusmq_client.errors import GrantNotFound, QueueNotFound, ReceiverNotFound
 from cirrusmq_client.sources import part, queue_path
 from cirrusmq_client.steps import Entries, Entry, Steps, driven, listed
@@ -88,8 +89,8 @@ class QueueCalls(Calls):
             "to": to,
             "max_messages": max_messages,
             "dead_letter": dict(dead_letter) if dead_letter else None,
-            "ids": None if ids is None else list(ids),
-            "receipts": None if receipts is None else list(receipts),
+            "ids": None if ids is None else texts("ids", ids),
+            "receipts": None if receipts is None else texts("receipts", receipts),
         }
         body = {key: value for key, value in given.items() if value is not None}
         return str((yield from self._post_once(queue_path(name) + "/redrive", body))["operation"])

@@ -49,8 +49,13 @@ def _at_signal(act: Callable[[int], None]) -> Iterator[None]:
         for number, held in before.items():
             signal.signal(number, signal.SIG_DFL if held is None else held)
 
+    installed_in = os.getpid()
+
     def end(number: int, _: Any) -> None:
         restore()
+        if os.getpid() != installed_in:
+            os.kill(os.getpid(), number)  # a forked child: there is nothing of it to end first
+            return
         # Not here: the main thread may be holding the very lock that `act` needs.
         threading.Thread(target=act, args=(number,), name="cirrusmq-stop").start()
 

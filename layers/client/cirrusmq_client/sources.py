@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import TypeAlias
 from urllib.parse import quote
 
+from cirrusmq_client.checks import check_text
+
 
 @dataclass(frozen=True)
 class Queue:
@@ -86,5 +88,6 @@ def subscription_path(topic: str, name: str) -> str:
 
 def part(text: str) -> str:
     """One segment of a path, escaped. A dot alone would climb in the path."""
+    check_text("name", text)
     quoted = quote(text, safe=":")
     return quoted.replace(".", "%2E") if set(quoted) == {"."} else quoted

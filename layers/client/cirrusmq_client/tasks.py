@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import Future
 from typing import Any
 
+from cirrusmq_client.ending import Work
 from cirrusmq_client.steps import run_async
 
 
@@ -115,10 +116,10 @@ class Tasks:
             future.add_done_callback(end)
         return not left or await changed.wait(seconds)
 
-    def at_exit(self, work: Callable[[], Any]) -> None:
+    def at_exit(self, work: Work) -> None:
         """A loop ends before Python does, and its tasks with it."""
 
-    def not_at_exit(self, work: Callable[[], Any]) -> None:
+    def not_at_exit(self, work: Work) -> None:
         """Nothing."""
 
 

@@ -18,7 +18,7 @@ from cirrusmq_client.answers import (
 )
 from cirrusmq_client.calls import Attributes, Calls
 from cirrusmq_client.errors import GrantNotFound, SubscriptionNotFound, TopicNotFound
-from cirrusmq_client.messages import Message, Received
+from cirrusmq_client.messages import Message, Received, all_json
 from cirrusmq_client.outcomes import Published, Undecided
 from cirrusmq_client.sources import Subscription, part, subscription_path, topic_path
 from cirrusmq_client.steps import Entries, Steps, driven, listed
@@ -59,7 +59,7 @@ class TopicCalls(Calls):
     @driven
     def publish(self, topic: str, messages: Sequence[Message]) -> Steps[list[Published]]:
         """Publish at most 16 messages at once; a lost answer is asked for again, safely."""
-        reply = yield from self._publish(topic, {"messages": [each.to_json() for each in messages]})
+        reply = yield from self._publish(topic, {"messages": all_json(messages)})
         return _published(reply)
 
     @driven
@@ -82,7 +82,7 @@ class TopicCalls(Calls):
             "max_checks": max_checks,
             "group": group,
         }
-        shown = [message.to_json() for message in messages]
+        shown = all_json(messages)
         reply = yield from self._publish(topic, {"messages": shown, "transaction": terms})
         return str(reply.json["transaction"]["handle"])
 
@@ -143,7 +143,7 @@ class TopicCalls(Calls):
     @driven
     def match(self, topic: str, messages: Sequence[Message]) -> Steps[list[MatchedMessage]]:
         """The subscriptions that would get each of at most 16 messages; none is published."""
-        body = {"messages": [message.to_json() for message in messages]}
+        body = {"messages": all_json(messages)}
         reply = yield from self._post_safely(topic_path(topic) + "/match", body)
         return list(reply["messages"])
 
@@ -156,7 +156,10 @@ class TopicCalls(Calls):
 
         InvalidFilter where a subscription could not have it.
         """
-        body = {"messages": [message.to_json() for message in messages], "filter": filter}
+        body = {
+            "messages": all_json(messages),
+            "filter": filter,
+        }
         reply = yield from self._post_safely(topic_path(topic) + "/match", body)
         return list(reply["messages"])
 

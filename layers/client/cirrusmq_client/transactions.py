@@ -18,9 +18,11 @@ from functools import partial
 from typing import Any, Generic, Protocol, Self, TypeVar
 
 from cirrusmq_client.batches import split
+from cirrusmq_client.checks import several
 from cirrusmq_client.client import BaseClient
 from cirrusmq_client.concurrency import THREADS, Concurrency
 from cirrusmq_client.errors import CirrusMQError, Conflict, MessageNotFound
+from cirrusmq_client.forking import renew_in_children
 from cirrusmq_client.messages import Message
 from cirrusmq_client.outcomes import Published, Undecided
 from cirrusmq_client.steps import Blocking, Steps, driven
@@ -80,6 +82,11 @@ class BaseTransaction(Generic[T]):
         self._group = group
         self._terms = {"check_after_seconds": check_after_seconds, "max_checks": max_checks}
         self._pause_seconds = min(float(check_after_seconds), _LONGEST_PAUSE_SECONDS)
+        self.renew()
+        renew_in_children(self)
+
+    def renew(self) -> None:
+        """In a forked child: the parent alone makes the checks that it began."""
         self._stop: Any = None
         self._workers: list[Any] = []
 
@@ -93,7 +100,10 @@ class BaseTransaction(Generic[T]):
         nothing is published, and its error is raised. Conflict: it took place, but so late that the
         service had rolled the messages back; they are not published.
         """
-        messages = [each if isinstance(each, Message) else Message(each) for each in bodies]
+        messages = [
+            each if isinstance(each, Message) else Message(each)
+            for each in several("bodies", bodies)
+        ]
         if len(list(split(messages))) != 1:
             raise ValueError("a transaction has the messages of one call, at least one")
         handle: str = yield partial(

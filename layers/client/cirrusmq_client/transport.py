@@ -16,11 +16,10 @@ A large request is gzipped; an answer may be.
 from __future__ import annotations
 
 import json
-import ssl
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import partial
 from typing import Any, NamedTuple
 
 import httpx
@@ -31,14 +30,17 @@ from cirrusmq_client.connection import Connection
 from cirrusmq_client.direct import DirectUrls
 from cirrusmq_client.errors import (
     CirrusMQError,
+    InvalidParameter,
     NoAnswer,
     NotConfigured,
     NotReachable,
     Throttled,
     error_of,
 )
+from cirrusmq_client.forking import renew_in_children
 from cirrusmq_client.gzipping import GZIPPED_FROM, HEADERS, gzipped
 from cirrusmq_client.steps import Blocking, Step, Steps, driven
+from cirrusmq_client.tls import not_reached, proxy_of, trusted
 
 CONNECT_SECONDS = 5.0
 ANSWER_SECONDS = 15.0
@@ -74,7 +76,8 @@ class BaseTransport:
     _run: Callable[..., Any]
     _aside: Callable[..., Any]
     """A step that computes for a while, beside other tasks."""
-    _http: httpx.Client | httpx.AsyncClient
+    _http: Any
+    """The pool: an `httpx.Client`, or an `httpx.AsyncClient` of the running loop."""
 
     def __init__(
         self,
@@ -92,24 +95,33 @@ class BaseTransport:
         self.sleep = sleep
         self._timeouts: dict[float, httpx.Timeout] = {}
         self._direct = DirectUrls(self.url, self._ask_for_urls, self._run) if direct else None
+        self._make_http: Callable[..., Any] = partial(
+            make_http,
+            base_url=self.url,
+            headers={
+                "authorization": connection.authorization,
+                "content-type": "application/json",
+                "accept-encoding": "gzip",
+            },
+            limits=httpx.Limits(
+                max_connections=connections,
+                max_keepalive_connections=connections,
+                keepalive_expiry=KEEP_ALIVE_SECONDS,
+            ),
+            trust_env=False,
+            verify=trusted(connection),
+            proxy=proxy_of(connection),
+        )
         try:
-            self._http = make_http(
-                base_url=self.url,
-                headers={
-                    "authorization": connection.authorization,
-                    "content-type": "application/json",
-                    "accept-encoding": "gzip",
-                },
-                limits=httpx.Limits(
-                    max_connections=connections,
-                    max_keepalive_connections=connections,
-                    keepalive_expiry=KEEP_ALIVE_SECONDS,
-                ),
-                trust_env=False,
-                verify=_tls(),
-            )
+            self._http = self._make_http()
         except (httpx.InvalidURL, UnicodeError) as error:
             raise _wrong_url(self.url) from error
+        renew_in_children(self)
+
+    def renew(self) -> None:
+        """In a forked child: a pool of its own. The parent's is neither used nor closed: its
+        connections are dropped without a word on the wire."""
+        self._http = self._make_http()
 
     @driven
     def call(
@@ -203,11 +215,13 @@ class BaseTransport:
         try:
             answer: httpx.Response = yield request
         except (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout) as error:
-            raise NotReachable(f"nothing answers at {url}") from error
+            raise not_reached(url, error) from error
+        except httpx.ProxyError as error:
+            raise NotReachable(f"the proxy does not connect to {url}: {error}") from None
         except (httpx.InvalidURL, httpx.UnsupportedProtocol) as error:
             raise _wrong_url(url) from error
-        except httpx.LocalProtocolError as error:
-            raise NotConfigured(f"the access key cannot be sent: {error}") from error
+        except UnicodeEncodeError as error:
+            raise InvalidParameter(f"the query cannot be sent: {error}") from error
         except httpx.HTTPError as error:
             reason = str(error) or type(error).__name__
             raise NoAnswer(f"no answer from {url}: {reason}") from error
@@ -248,12 +262,6 @@ class Transport(Blocking, BaseTransport):
     def close(self) -> None:
         """Close every connection."""
         self._http.close()
-
-
-@cache
-def _tls() -> ssl.SSLContext:
-    """One for all clients of a process: the certificates take 20 ms to read."""
-    return httpx.create_ssl_context(trust_env=False)
 
 
 def _is_gone(error: CirrusMQError) -> bool:

@@ -1,0 +1,72 @@
+"""Whom a client trusts, by which proxy it goes, and why a connection was not made."""
+
+from __future__ import annotations
+
+import os
+import ssl
+from functools import cache
+
+import httpx
+
+from cirrusmq_client.connection import Connection
+from cirrusmq_client.errors import CertificateRefused, NotConfigured, NotReachable
+
+CA_FILE, CA_FOLDER = "SSL_CERT_FILE", "SSL_CERT_DIR"
+_PROXIES = ("http", "https", "socks5", "socks5h")
+
+
+def trusted(connection: Connection) -> ssl.SSLContext:
+    """The authorities whose certificates are trusted; NotConfigured.
+
+    The public ones, in their place those of SSL_CERT_FILE or SSL_CERT_DIR, and besides those of
+    the connection's `ca_file`.
+    """
+    return _context(os.environ.get(CA_FILE), os.environ.get(CA_FOLDER), connection.ca_file)
+
+
+@cache
+def _context(file: str | None, folder: str | None, own: str | None) -> ssl.SSLContext:
+    """One for all clients of a process that trust the same: the certificates take 20 ms to read."""
+    if file or folder:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    else:
+        context = httpx.create_ssl_context(trust_env=False)
+    for name, path in ((CA_FILE, file), ("ca_file", own)):
+        if path:
+            try:
+                context.load_verify_locations(cafile=path)
+            except (OSError, ssl.SSLError) as error:
+                raise NotConfigured(
+                    f"{name}: {path} is no readable file of certificates in PEM: {error.strerror}"
+                ) from error
+    if folder:
+        context.load_verify_locations(capath=folder)
+    return context
+
+
+def proxy_of(connection: Connection) -> httpx.Proxy | None:
+    """The connection's proxy; NotConfigured. Its password is in no error."""
+    if connection.proxy is None:
+        return None
+    try:
+        proxy = httpx.Proxy(connection.proxy)
+    except Exception:  # what is raised shows the URL
+        proxy = None
+    if proxy is None or proxy.url.scheme not in _PROXIES or not proxy.url.host:
+        raise NotConfigured("proxy: not a URL like http://proxy.example:3128")
+    return proxy
+
+
+def not_reached(url: str, error: BaseException) -> NotReachable:
+    """Why no connection was made: nobody answers, or TLS fails."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, ssl.SSLCertVerificationError):
+            return CertificateRefused(
+                f"the certificate of {url} is refused: {cause.verify_message}; SSL_CERT_FILE, or"
+                " ca_file of a Connection, names an authority to trust"
+            )
+        if isinstance(cause, ssl.SSLError):
+            return NotReachable(f"{url} does not speak TLS as it should: {cause.reason}")
+        cause = cause.__cause__ or cause.__context__
+    return NotReachable(f"nothing answers at {url}")

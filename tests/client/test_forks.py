@@ -1,0 +1,204 @@
+"""Programs that fork, and the ends of processes: what is sent, and what is told."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cirrusmq_client import Client, Connection
+
+NewQueue = Callable[..., str]
+PROGRAMS = Path(__file__).with_name("forks.py")
+
+
+class Program:
+    """Runs a program of `forks.py` to its end; what it told, by who told it."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._environment = {
+            **os.environ,
+            "CIRRUSMQ_URL": connection.url,
+            "CIRRUSMQ_ACCESS_KEY_ID": connection.access_key_id,
+            "CIRRUSMQ_SECRET": connection.secret,
+        }
+
+    def run(self, name: str, queue: str) -> tuple[list[dict[str, Any]], int, str]:
+        done = subprocess.run(
+            [sys.executable, PROGRAMS, name, queue],
+            env=self._environment,
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+        told = [json.loads(line) for line in done.stdout.splitlines()]
+        return told, done.returncode, done.stderr
+
+
+@pytest.fixture
+def program(stack: Any) -> Program:
+    return Program(stack.connection)
+
+
+@pytest.fixture
+def lonely() -> Iterator[Program]:
+    """Its service's port is taken by nobody who answers."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{taken.getsockname()[1]}"
+        yield Program(Connection(url=url, access_key_id="a", secret="b"))
+
+
+def bodies(client: Client, queue: str) -> list[str]:
+    """Takes all messages of a queue."""
+    found: list[str] = []
+    while received := client.receive(queue, 16, wait_seconds=0.5):
+        client.delete(queue, [each.receipt for each in received])
+        found += [each.text for each in received]
+    return sorted(found)
+
+
+def test_children_and_threads_of_the_parent_send_at_once_through_one_client(
+    program: Program, client: Client, new_queue: NewQueue
+) -> None:
+    queue = new_queue()
+
+    told, status, errors = program.run("send_at_once", queue)
+
+    assert (status, errors) == (0, "")
+    assert [each for each in told if each["wrong"]] == []
+    children = [each for each in told if "soon" in each]
+    assert [(each["soon"], each["flushed"]) for each in children] == [(30, True)] * 3
+    assert len(told) == 3 + 3 + 1
+    stored = [body for body in bodies(client, queue) if body.startswith("child")]
+    assert len(stored) == len(set(stored)) == 3 * (30 + 30)
+
+
+def test_what_lingers_at_a_fork_is_sent_by_the_parent_alone(
+    program: Program, client: Client, new_queue: NewQueue
+) -> None:
+    queue = new_queue()
+
+    told, status, errors = program.run("linger", queue)
+
+    assert (status, errors) == (0, "")
+    assert told == [
+        {"who": "child", "sent": True, "parents": [False] * 3},
+        {"who": "parent", "sent": [True] * 3},
+    ]
+    assert bodies(client, queue) == ["child", "parent 0", "parent 1", "parent 2"]
+
+
+def test_a_consumer_of_the_parent_is_left_alone_by_its_child(
+    program: Program, new_queue: NewQueue
+) -> None:
+    told, status, errors = program.run("consume", new_queue())
+
+    assert (status, errors) == (0, "")
+    assert told[-1] == {"who": "parent", "got": ["for the parent", "again for the parent"]}
+    assert told[0]["who"] == "child"
+
+
+def test_a_consumer_that_was_used_before_a_fork_runs_in_the_child(
+    program: Program, new_queue: NewQueue
+) -> None:
+    told, status, errors = program.run("consume_in_child", new_queue())
+
+    assert (told, status, errors) == ([{"who": "child", "got": ["one", "two"]}], 0, "")
+
+
+def test_an_async_client_works_in_the_loops_of_children(
+    program: Program, new_queue: NewQueue
+) -> None:
+    told, status, errors = program.run("await_calls", new_queue())
+
+    assert (status, errors) == (0, "")
+    assert [each["right"] for each in told] == [True] * 4
+
+
+def test_tokens_differ_between_children(program: Program) -> None:
+    told, _, _ = program.run("make_tokens", "none")
+
+    assert len({each["token"] for each in told}) == 3
+
+
+def test_children_of_multiprocessing_send_what_lingers_when_they_end(
+    program: Program, client: Client, new_queue: NewQueue
+) -> None:
+    queue = new_queue()
+
+    told, status, errors = program.run("end_child", queue)
+
+    assert (status, errors) == (0, "")
+    assert [each["status"] for each in told] == [0, 0, 0]
+    methods = ("fork", "spawn", "forkserver")
+    assert bodies(client, queue) == sorted(f"{how} {n}" for how in methods for n in range(100))
+
+
+def test_a_child_waits_for_its_threads_before_it_sends_for_the_last_time(
+    program: Program, client: Client, new_queue: NewQueue
+) -> None:
+    queue = new_queue()
+
+    told, _, errors = program.run("end_child_late", queue)
+
+    assert (told, errors) == ([{"status": 0}], "")
+    assert bodies(client, queue) == ["early", "late"]
+
+
+def test_a_forked_program_sends_its_own_messages_when_it_ends(
+    program: Program, client: Client, new_queue: NewQueue
+) -> None:
+    queue = new_queue()
+
+    told, status, errors = program.run("end_forked", queue)
+
+    assert (told, status, errors) == ([{"status": 0}], 0, "")
+    assert bodies(client, queue) == sorted(["parent", *(f"child {n}" for n in range(100))])
+
+
+def test_a_program_sends_what_lingers_when_it_ends(
+    program: Program, client: Client, new_queue: NewQueue
+) -> None:
+    queue = new_queue()
+
+    assert program.run("end", queue) == ([], 0, "")
+    assert len(bodies(client, queue)) == 100
+
+
+def test_a_program_that_ends_without_a_service_tells_how_many_are_lost(lonely: Program) -> None:
+    told, status, errors = lonely.run("end", "none")
+
+    assert (told, status) == ([], 1)
+    assert errors.startswith(
+        "cirrusmq_client: 100 messages were not sent before the program ended: nothing answers at"
+    )
+    assert errors.count("\n") == 1
+
+
+def test_children_that_end_without_a_service_tell_how_many_are_lost(lonely: Program) -> None:
+    told, _, errors = lonely.run("end_child", "none")
+
+    assert [each["status"] for each in told] == [1, 1, 1]
+    assert errors.count("100 messages were not sent before the program ended") == 3
+
+
+def test_a_program_that_saw_every_error_ends_as_it_likes(lonely: Program) -> None:
+    told, status, errors = lonely.run("end_looking", "none")
+
+    assert (told, status, errors) == ([{"errors": ["NotReachable"] * 3}], 0, "")
+
+
+def test_a_producer_that_is_closed_without_a_service_logs_how_many_are_lost(
+    lonely: Program,
+) -> None:
+    _, _, errors = lonely.run("close", "none")
+
+    assert "100 messages were not sent; their futures say why: nothing answers at" in errors
