@@ -6,6 +6,7 @@ They print what they saw as one JSON document a line.
 from __future__ import annotations
 
 import asyncio
+import gc
 import hashlib
 import json
 import multiprocessing
@@ -86,6 +87,23 @@ def send_at_once(queue: str) -> None:
     for thread in threads:
         thread.join()
     tell(who="parent", wrong=send("parent", SENDS))
+
+
+def call_by_tls(path: str) -> None:
+    """Which port a call comes from: the parent's connection is not used, nor closed."""
+    client = Client()
+
+    def port() -> int:
+        answered: int = client.call("GET", path)["port"]
+        return answered
+
+    def child() -> None:
+        gc.collect()  # the parent's connections go, as far as they do
+        tell(who="child", port=port())
+
+    before = port()
+    wait_for([fork(child) for _ in range(CHILDREN)])
+    tell(who="parent", port=before, again=port())
 
 
 def linger(queue: str) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import gc
+import hashlib
 import inspect
 import random
 import subprocess
@@ -19,6 +21,7 @@ from tests.awaited import Awaited, Loop
 
 from cirrusmq_client import (
     AsyncClient,
+    AsyncProducer,
     Backoff,
     Client,
     Connection,
@@ -298,3 +301,67 @@ def test_the_largest_message_goes_gzipped_and_comes_gzipped(
 
     (received,) = asyncio.run(exchange())
     assert received.data == noise
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_client_works_in_one_loop_after_another(stack: Any, new_queue: NewQueue) -> None:
+    queue, client = new_queue(), AsyncClient(stack.connection)
+
+    for number in range(3):
+        sent = asyncio.run(client.send(queue, [Message(f"loop {number}")]))
+        assert sent[0].id
+
+    async def end() -> int:
+        shown: QueueWithCounts = await client.show_queue(queue)
+        await client.close()
+        with pytest.raises(RuntimeError, match="closed"):
+            await client.show_queue(queue)
+        return shown["counts"]["active"]
+
+    assert asyncio.run(end()) == 3
+    with pytest.raises(RuntimeError, match="closed"):
+        asyncio.run(client.send(queue, [Message("too late")]))
+    gc.collect()  # Python warns of the connections that the first loops left open
+
+
+def test_a_client_works_in_two_loops_at_once(stack: Any, new_queue: NewQueue) -> None:
+    queue, client = new_queue(), AsyncClient(stack.connection)
+    loops = [Loop(), Loop()]
+
+    async def send(name: str) -> list[str]:
+        bodies = [f"{name} {number}" for number in range(30)]
+        sent = [(await client.send(queue, [Message(body)]))[0].body_md5 for body in bodies]
+        wanted = [hashlib.md5(body.encode()).hexdigest() for body in bodies]
+        return [
+            body for body, *found in zip(bodies, sent, wanted, strict=True) if len({*found}) > 1
+        ]
+
+    with ThreadPoolExecutor(2) as pool:
+        wrong = list(pool.map(lambda loop: loop.run(lambda: send(str(id(loop)))), loops))
+    loops[0].run(client.close)
+    for loop in loops:
+        loop.run(lambda: asyncio.sleep(0.1))
+        loop.stop()
+
+    assert wrong == [[], []]
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_producer_in_a_second_loop_says_that_it_belongs_to_the_first(
+    stack: Any, new_queue: NewQueue
+) -> None:
+    queue, client = new_queue(), AsyncClient(stack.connection)
+    producer = AsyncProducer(client)
+
+    async def send_soon() -> Sent:
+        return await (await producer.send_soon(queue, "body"))
+
+    async def end() -> Sent:
+        async with client:
+            with pytest.raises(RuntimeError, match="make one in each loop"):
+                await send_soon()
+            return await producer.send(queue, "body")
+
+    assert asyncio.run(send_soon()).id
+    assert asyncio.run(end()).id
+    gc.collect()

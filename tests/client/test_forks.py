@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.client.servers import Server
 
 from cirrusmq_client import Client, Connection
 
@@ -22,9 +23,10 @@ PROGRAMS = Path(__file__).with_name("forks.py")
 class Program:
     """Runs a program of `forks.py` to its end; what it told, by who told it."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, **variables: str) -> None:
         self._environment = {
             **os.environ,
+            **variables,
             "CIRRUSMQ_URL": connection.url,
             "CIRRUSMQ_ACCESS_KEY_ID": connection.access_key_id,
             "CIRRUSMQ_SECRET": connection.secret,
@@ -79,6 +81,19 @@ def test_children_and_threads_of_the_parent_send_at_once_through_one_client(
     assert len(told) == 3 + 3 + 1
     stored = [body for body in bodies(client, queue) if body.startswith("child")]
     assert len(stored) == len(set(stored)) == 3 * (30 + 30)
+
+
+def test_a_tls_connection_of_the_parent_is_left_alone_by_children(tmp_path: Path) -> None:
+    with Server(tmp_path) as server:
+        connection = Connection(url=server.url, access_key_id="a", secret="b")
+        program = Program(connection, SSL_CERT_FILE=str(server.authority))
+        told, status, errors = program.run("call_by_tls", "/queues")
+
+    assert (status, errors) == (0, "")
+    parent = told.pop()
+    assert parent["port"] == parent["again"]
+    assert parent["port"] not in {each["port"] for each in told}
+    assert len(told) == 3
 
 
 def test_what_lingers_at_a_fork_is_sent_by_the_parent_alone(

@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from cirrusmq_client.answers import FoundMessage
 from cirrusmq_client.calls import Calls
-from cirrusmq_client.checks import texts
+from cirrusmq_client.checks import check_mapping, texts
 from cirrusmq_client.errors import CirrusMQError, ReceiptExpired, Unavailable, error_of
 from cirrusmq_client.messages import Message, Received, messages_of
 from cirrusmq_client.outcomes import Exchanged, Failed, Outcome, Sent
@@ -200,6 +200,7 @@ class MessageCalls(Calls):
     @driven
     def change_visibility(self, source: str | Source, seconds: Mapping[str, int]) -> Steps[Outcome]:
         """Let leases end so many seconds from now, by receipt; the receipts stay valid."""
+        check_mapping("seconds", seconds)
         entries = [
             {"receipt": receipt, "visibility_timeout_seconds": timeout}
             for receipt, timeout in seconds.items()
