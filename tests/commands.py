@@ -19,7 +19,7 @@ def run_command(
     *,
     env: Mapping[str, str],
     folder: Path,
-    text: str = "",
+    text: str | bytes = "",
     terminal: int | None = None,
 ) -> subprocess.CompletedProcess[str]:
     """Run `cirrusmq` with the arguments in a folder, to its end; TimeoutExpired after a minute.
@@ -28,7 +28,7 @@ def run_command(
     """
     with tempfile.TemporaryDirectory() as given:
         stdin, stderr = Path(given, "in"), Path(given, "err")
-        stdin.write_text(text, encoding="utf-8")
+        stdin.write_bytes(text if isinstance(text, bytes) else text.encode())
         stderr.touch()
         process = Forked(
             arguments,

@@ -15,6 +15,8 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
+from typing import Any
 
 from cirrusmq_client import AsyncClient, Client, Consumer, Message, Producer
 from cirrusmq_client.attempts import make_attempt
@@ -81,7 +83,7 @@ def send_at_once(queue: str) -> None:
         ids = {each.result(20).id for each in soon}
         tell(who=name, wrong=wrong, soon=len(ids), flushed=producer.flush(5))
 
-    children = [fork(lambda number=number: child(number)) for number in range(CHILDREN)]
+    children = [fork(partial(child, number)) for number in range(CHILDREN)]
     wait_for(children)
     enough.set()
     for thread in threads:
@@ -176,11 +178,11 @@ def await_calls(queue: str) -> None:
             hashlib.md5(body.encode()).hexdigest() for body in bodies
         ]
 
+    def child(number: int) -> None:
+        tell(who="child", right=asyncio.run(send(f"child {number}")))
+
     asyncio.run(send("parent"))
-    children = [
-        fork(lambda number=number: tell(who="child", right=asyncio.run(send(f"child {number}"))))
-        for number in range(CHILDREN)
-    ]
+    children = [fork(partial(child, number)) for number in range(CHILDREN)]
     tell(who="parent", right=asyncio.run(send("parent again")))
     wait_for(children)
 
@@ -194,9 +196,8 @@ def make_tokens(queue: str) -> None:
 def end_child(queue: str) -> None:
     """Children of multiprocessing that end while messages linger."""
     for method in ("fork", "spawn", "forkserver"):
-        process = multiprocessing.get_context(method).Process(
-            target=send_soon, args=(queue, method)
-        )
+        context: Any = multiprocessing.get_context(method)
+        process = context.Process(target=send_soon, args=(queue, method))
         process.start()
         process.join()
         tell(who=method, status=process.exitcode)

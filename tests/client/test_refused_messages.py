@@ -9,7 +9,15 @@ from typing import Any
 import pytest
 from tests.awaited import Awaited, Loop
 
-from cirrusmq_client import AsyncClient, AsyncProducer, Client, Message, PartlySent, Producer
+from cirrusmq_client import (
+    AsyncClient,
+    AsyncProducer,
+    Client,
+    Message,
+    PartlySent,
+    Producer,
+    Transaction,
+)
 from cirrusmq_client.errors import CirrusMQError, InvalidParameter
 
 NewQueue = Callable[..., str]
@@ -131,13 +139,13 @@ def test_half_an_emoji_is_refused_by_each_way_to_send(
 
 def test_a_transaction_refuses_half_an_emoji_before_it_is_prepared(client: Client) -> None:
     class Nowhere:
-        def run(self, handle: str, work: object) -> object:
+        def run(self, handle: str, work: Callable[[object], object]) -> object:
             raise AssertionError("nothing was prepared")
 
         def took_place(self, handle: str) -> bool:
             return False
 
-    transaction = Producer(client).transaction("none", check=Nowhere())
+    transaction: Transaction[object] = Producer(client).transaction("none", check=Nowhere())
     with pytest.raises(InvalidParameter, match="body"):
         transaction.run(["fine", HALF], lambda _: None)
     with pytest.raises(InvalidParameter, match="bodies"):
@@ -192,11 +200,16 @@ def test_tags_of_an_iterator_are_sent(client: Client, new_queue: NewQueue) -> No
     assert client.receive(queue)[0].tags == ("red", "blue")
 
 
+def send_batch_of_bytes(client: Client) -> None:
+    bodies: Any = b"abc"
+    Producer(client).send_batch("q", bodies)
+
+
 @pytest.mark.parametrize(
     ("parameter", "call"),
     [
         ("bodies", lambda client: Producer(client).send_batch("q", "abc")),
-        ("bodies", lambda client: Producer(client).send_batch("q", b"abc")),
+        ("bodies", send_batch_of_bytes),
         ("bodies", lambda client: Producer(client).publish_batch("t", "abc")),
         ("messages", lambda client: client.send("q", "abc")),
         ("messages", lambda client: client.send("q", ["abc"])),

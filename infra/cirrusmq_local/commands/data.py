@@ -206,7 +206,7 @@ def make_plan_of(
 def read_file(file: Path) -> dict[Place, Declared]:
     """What a file declares; exits with 2 where it is wrong, a line for each fault."""
     try:
-        return document.parse(file.read_text(encoding="utf-8"))
+        return document.parse(file.read_text(encoding="utf-8-sig"))
     except OSError as error:
         tell(f"{file} cannot be read: {error.strerror}")
     except UnicodeDecodeError:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Iterable
 from dataclasses import asdict
+from functools import partial
 from typing import Annotated
 
 import typer
 
 from cirrusmq_client import Client, Message, Received
-from cirrusmq_client.batches import split
 from cirrusmq_client.sources import Source
 from cirrusmq_local.commands import arguments, completion
 from cirrusmq_local.commands.arguments import (
@@ -22,6 +21,7 @@ from cirrusmq_local.commands.arguments import (
     read_source,
     read_texts,
 )
+from cirrusmq_local.commands.bodies import Bodies
 from cirrusmq_local.commands.calls import connect
 from cirrusmq_local.commands.console import print_json, show
 
@@ -39,12 +39,13 @@ def send(
     as_json: Json = False,
     data: Data = DATA,
 ) -> None:
-    """Send messages; prints their ids."""
+    """Send messages; prints their ids. Of standard input each line is one; empty ones are not."""
     check_single(body, deduplication_id)
     attributes = read_texts(attribute)
     client = connect(data)
-    messages = (
-        Message(
+
+    def make(text: str) -> Message:
+        return Message(
             text,
             tags=tag or (),
             attributes=attributes,
@@ -52,11 +53,9 @@ def send(
             group=group,
             deduplication_id=deduplication_id,
         )
-        for text in read_bodies(body)
-    )
-    for batch in split(messages):
-        for sent in client.send(queue, batch):
-            print_json(asdict(sent)) if as_json else print(sent.id, flush=True)
+
+    for sent in Bodies(body, make).each(partial(client.send, queue)):
+        print_json(asdict(sent)) if as_json else print(sent.id, flush=True)
 
 
 def receive(
@@ -85,11 +84,6 @@ def receive(
     with contextlib.suppress(KeyboardInterrupt):
         while True:
             _receive_once(client, wanted, 16, waits, delete, as_json)
-
-
-def read_bodies(bodies: list[str] | None) -> Iterable[str]:
-    """The bodies of the command, else the lines of standard input as they are read."""
-    return bodies or (line.rstrip("\n") for line in sys.stdin)
 
 
 def message_line(message: Received) -> str:

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from functools import partial
 from typing import Annotated
 
 import typer
 
 from cirrusmq_client import Message
 from cirrusmq_client.answers import MatchedMessage
-from cirrusmq_client.batches import split
 from cirrusmq_local.commands import arguments
 from cirrusmq_local.commands.arguments import DATA, Data, Json, Topic, check_single, read_texts
+from cirrusmq_local.commands.bodies import Bodies
 from cirrusmq_local.commands.calls import connect
 from cirrusmq_local.commands.console import print_json
-from cirrusmq_local.commands.messages import read_bodies
 
 RoutingKey = Annotated[str | None, typer.Option(help="For topics that filter by routing key.")]
 matching = typer.Typer()
@@ -36,19 +36,18 @@ def match(
     """Show who would get messages, or try a filter on them; nothing is published."""
     attributes, tried = read_texts(attribute), arguments.read_json("--filter", filter)
     client = connect(data)
-    messages = (
-        Message(text, tags=tag or (), routing_key=routing_key, attributes=attributes)
-        for text in read_bodies(body)
+
+    def make(text: str) -> Message:
+        return Message(text, tags=tag or (), routing_key=routing_key, attributes=attributes)
+
+    look = (
+        partial(client.match, name) if filter is None else partial(client.try_filter, name, tried)
     )
-    for batch in split(messages):
-        told = (
-            client.match(name, batch) if filter is None else client.try_filter(name, tried, batch)
-        )
-        for matched in told:
-            if as_json:
-                print_json(matched)
-            else:
-                print(_told(matched), flush=True)
+    for matched in Bodies(body, make).each(look):
+        if as_json:
+            print_json(matched)
+        else:
+            print(_told(matched), flush=True)
 
 
 def _told(matched: MatchedMessage) -> str:
@@ -79,8 +78,9 @@ def publish(
     check_single(body, deduplication_id)
     attributes = read_texts(attribute)
     client = connect(data)
-    messages = (
-        Message(
+
+    def make(text: str) -> Message:
+        return Message(
             text,
             tags=tag or (),
             routing_key=routing_key,
@@ -90,11 +90,9 @@ def publish(
             delay_seconds=delay_seconds,
             deliver_at=None if deliver_at is None else arguments.read_moment(deliver_at),
         )
-        for text in read_bodies(body)
-    )
-    for batch in split(messages):
-        for published in client.publish(topic, batch):
-            if as_json:
-                print_json(asdict(published))
-            else:
-                print(f"{published.id}  matched {published.matched}", flush=True)
+
+    for published in Bodies(body, make).each(partial(client.publish, topic)):
+        if as_json:
+            print_json(asdict(published))
+        else:
+            print(f"{published.id}  matched {published.matched}", flush=True)
