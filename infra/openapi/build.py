@@ -19,9 +19,10 @@ from cirrusmq.base.limits import (
     RATES_NAMES,
 )
 from cirrusmq.model.invoke import Invoke, InvokeInput
-from cirrusmq.model.queue import QueueAttributes, QueueInput
+from cirrusmq.model.queue import QueueAttributes, QueueInput, ReceiverInput
 from cirrusmq.model.topic import Subscription, SubscriptionInput, TopicAttributes, TopicInput
 from cirrusmq.queues.operations import Kind, State
+from cirrusmq.queues.receiver_log import LATEST
 from cirrusmq_lambda import problems
 from cirrusmq_lambda.answers.body import Problem, Time
 from cirrusmq_lambda.http import Route
@@ -159,7 +160,8 @@ def _completed(components: dict[str, Any]) -> dict[str, Any]:
     """The schemas with what the structs leave to the model, and with defaults.
 
     A struct of attributes that a caller gives stands for a PUT, where an absent one has its
-    default, and for a PATCH, where it stays as it is: `QueueInput` and `QueueInputChange`.
+    default if the PUT creates, and for a PATCH, where it stays as it is: `QueueInput` and
+    `QueueInputChange`.
     """
     completed = components | webhook_schemas()
     completed |= {"RetryPolicy": retry_schema(), "Filter": filter_schema()}
@@ -168,6 +170,7 @@ def _completed(components: dict[str, Any]) -> dict[str, Any]:
             for each in _objects(schema.get("properties", {}).get(name, {})):
                 del each["type"]
                 each["$ref"] = f"#/components/schemas/{ref}"
+    completed[ReceiverInput.__name__]["properties"]["start"]["default"] = LATEST
     for given, made in _MADE.items():
         change = components[given.__name__]
         completed[_change_of(given)] = change | {"title": _change_of(given)}
@@ -279,6 +282,9 @@ def _query(name: str, path: str) -> dict[str, Any]:
         }
     elif name == "body":
         text, schema = "whether to answer the body", {"type": "boolean", "default": False}
+    elif name == "exact":
+        text = "whether an attribute that is not given must be at its default; else it may be any"
+        schema = {"type": "boolean", "default": False}
     elif name in _QUERY_NAMES:
         least, most = RATES_NAMES
         text = f"names with commas between them, in all lists {least} to {most}"

@@ -160,12 +160,13 @@ def _of_messages(holder: str, tag: str) -> dict[str, Operation]:
 _QUEUES = {
     f"PUT {QUEUE}": Operation(
         tag="Queues",
-        summary="Create a queue, or find it with exactly these attributes",
+        summary="Create a queue, or find one with the attributes that are given",
         body=QueueInput,
         examples={
             "defaults": {},
             "with dead letters": {"dead_letter": {"queue": "failed", "max_receives": 5}},
         },
+        query=("exact",),
         problems=("AlreadyExists", "LimitExceeded"),
     ),
     f"PATCH {QUEUE}": Operation(
@@ -233,6 +234,7 @@ _RECEIVERS = {
         summary="Add an independent receiver to a queue",
         body=ReceiverInput,
         examples={"from now on": {}, "with what is there": {"start": "earliest"}},
+        query=("exact",),
         problems=("AlreadyExists", "LimitExceeded"),
     ),
     f"GET {QUEUE}/receivers/{{receiver}}": Operation(
@@ -289,9 +291,10 @@ _MESSAGES = {
 _TOPICS = {
     f"PUT {TOPIC}": Operation(
         tag="Topics",
-        summary="Create a topic, or find it with exactly these attributes",
+        summary="Create a topic, or find one with the attributes that are given",
         body=TopicInput,
         examples={"by tags": {}, "by routing key": {"filter": "routing_key"}},
+        query=("exact",),
         problems=("AlreadyExists", "LimitExceeded"),
     ),
     f"PATCH {TOPIC}": Operation(
@@ -386,6 +389,7 @@ _SUBSCRIPTIONS = {
             },
             "consumers of what the log has, too": {"protocol": "pull", "start": "earliest"},
         },
+        query=("exact",),
         problems=("AlreadyExists", "InvalidFilter", "LimitExceeded", "QueueNotFound"),
     ),
     f"PATCH {SUBSCRIPTION}": Operation(

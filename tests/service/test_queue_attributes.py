@@ -111,13 +111,6 @@ def test_a_put_with_exactly_the_same_attributes_finds_the_queue(alice: Client) -
     assert again.json == created.json
 
 
-def test_absent_attributes_of_a_put_count_as_defaults(alice: Client) -> None:
-    alice.put("/queues/orders", {"delay_seconds": 5})
-
-    assert alice.put("/queues/orders").code == "AlreadyExists"
-    assert alice.put("/queues/orders", {"delay_seconds": 5, "partitions": 4}).status == 200
-
-
 def test_two_accounts_may_use_one_name(alice: Client, bob: Client) -> None:
     alice.put("/queues/orders", {"delay_seconds": 5})
 

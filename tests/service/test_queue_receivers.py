@@ -324,7 +324,9 @@ def test_put_is_like_for_queues(queue: TestQueue) -> None:
 
     assert queue.client.put(path, attributes).status == 201
     assert queue.client.put(path, attributes).status == 200
-    assert queue.client.put(path).code == "AlreadyExists"
+    assert queue.client.put(path).status == 200
+    assert queue.client.put(path, {"filter": None}).code == "AlreadyExists"
+    assert queue.client.put(path, exact="true").code == "AlreadyExists"
     assert queue.client.put(f"{queue.path}/receivers/copy", attributes).code == "AlreadyExists"
     listed = queue.client.get(f"{queue.path}/receivers").json["receivers"]
     assert [receiver["name"] for receiver in listed] == ["Copy"]

@@ -45,17 +45,18 @@ def _create(client: Client, step: Step) -> str | None:
     place, body = step.place, step.after
     match place.kind:
         case "queue":
-            client.create_queue(place.name, body)
+            client.create_queue(place.name, body, exact=True)
         case "topic":
-            client.create_topic(place.name, body)
+            client.create_topic(place.name, body, exact=True)
         case "receiver":
-            client.create_receiver(place.parent, place.name, body)
+            client.create_receiver(place.parent, place.name, body, exact=True)
         case "grant":
             client.put_grant(place.parent, place.name, body["permission"])
         case "topic_grant":
             client.put_topic_grant(place.parent, place.name, body["permission"])
         case "subscription":
-            return client.create_subscription(place.parent, place.name, body).get("secret")
+            made = client.create_subscription(place.parent, place.name, body, exact=True)
+            return made.get("secret")
     return None
 
 

@@ -190,9 +190,10 @@ def _check_start(start: str) -> None:
 
 
 def _receiver(given: ReceiverInput) -> Attributes:
-    _check_start(given.start)
+    start = LATEST if isinstance(given.start, msgspec.UnsetType) else given.start
+    _check_start(start)
     selected = None if isinstance(given.filter, msgspec.UnsetType) else given.filter
-    return {"start": given.start, "filter": compile_filter(selected, "queue").normalized()}
+    return {"start": start, "filter": compile_filter(selected, "queue").normalized()}
 
 
 def _grant(kind: Kind, given: Attributes) -> Attributes:

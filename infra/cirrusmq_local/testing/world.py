@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import urlencode, urlsplit
 
 import msgspec
 
@@ -382,9 +382,9 @@ class Client:
         """GET."""
         return self.call("GET", path, query=query)
 
-    def put(self, path: str, body: object = None) -> Reply:
+    def put(self, path: str, body: object = None, **query: str) -> Reply:
         """PUT."""
-        return self.call("PUT", path, body)
+        return self.call("PUT", path, body, urlencode(query))
 
     def patch(self, path: str, body: object) -> Reply:
         """PATCH."""

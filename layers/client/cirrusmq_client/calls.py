@@ -45,8 +45,9 @@ class Calls:
     def _get(self, path: str, **query: Any) -> Steps[Any]:
         return (yield from self._call("GET", path, query=_given(query) or None)).json
 
-    def _put(self, path: str, body: Mapping[str, Any]) -> Steps[Any]:
-        return (yield from self._call("PUT", path, body)).json
+    def _put(self, path: str, body: Mapping[str, Any], *, exact: bool = False) -> Steps[Any]:
+        query = {"exact": "true"} if exact else None
+        return (yield from self._call("PUT", path, body, query=query)).json
 
     def _patch(self, path: str, body: Mapping[str, Any]) -> Steps[Any]:
         return (yield from self._call("PATCH", path, body)).json

@@ -84,9 +84,8 @@ def _checked(name: str, value: object) -> str:
         raise NotConfigured(f"{name}: must be a text")
     text = value.strip()
     wrong = next((at for at, each in enumerate(text, 1) if not _is_plain(name, each)), None)
-    if not text or wrong is not None:
-        why = "is empty" if not text else f"character {wrong} cannot be sent"
-        raise NotConfigured(f"{name}: {why}")
+    if wrong is not None:
+        raise NotConfigured(f"{name}: character {wrong} cannot be sent")
     if name in _URLS and "@" in text.partition("://")[2].partition("/")[0]:
         raise NotConfigured(f"{name}: must be a URL without a user and password")
     return text

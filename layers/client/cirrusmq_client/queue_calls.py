@@ -30,10 +30,14 @@ class QueueCalls(Calls):
 
     @driven
     def create_queue(
-        self, name: str, attributes: Attributes | None = None
+        self, name: str, attributes: Attributes | None = None, *, exact: bool = False
     ) -> Steps[QueueAttributes]:
-        """Make a queue, or find it with exactly these attributes; else AlreadyExists."""
-        return cast(QueueAttributes, (yield from self._put(queue_path(name), attributes or {})))
+        """Make a queue, or find one with these attributes; else AlreadyExists.
+
+        An attribute that is not given may be anything; with `exact` it must be at its default.
+        """
+        path = queue_path(name)
+        return cast(QueueAttributes, (yield from self._put(path, attributes or {}, exact=exact)))
 
     @driven
     def change_queue(self, name: str, attributes: Attributes) -> Steps[QueueAttributes]:
@@ -131,14 +135,15 @@ class QueueCalls(Calls):
 
     @driven
     def create_receiver(
-        self, queue: str, name: str, attributes: Attributes
+        self, queue: str, name: str, attributes: Attributes, *, exact: bool = False
     ) -> Steps[ReceiverAttributes]:
-        """Add an independent receiver: `start` and perhaps `filter`.
+        """Add an independent receiver, or find one with these attributes; as `create_queue`.
 
         With `start` earliest it gets what is in the queue, too. The answer's `operation` gives it
         what was sent before: `watch_operation` tells how far that is.
         """
-        return cast(ReceiverAttributes, (yield from self._put(_receiver(queue, name), attributes)))
+        path = _receiver(queue, name)
+        return cast(ReceiverAttributes, (yield from self._put(path, attributes, exact=exact)))
 
     @driven
     def show_receiver(self, queue: str, name: str) -> Steps[ReceiverWithCounts]:

@@ -31,10 +31,11 @@ class TopicCalls(Calls):
 
     @driven
     def create_topic(
-        self, name: str, attributes: Attributes | None = None
+        self, name: str, attributes: Attributes | None = None, *, exact: bool = False
     ) -> Steps[TopicAttributes]:
-        """Make a topic, or find it with exactly these attributes; else AlreadyExists."""
-        return cast(TopicAttributes, (yield from self._put(topic_path(name), attributes or {})))
+        """Make a topic, or find one with these attributes; as `create_queue`."""
+        path = topic_path(name)
+        return cast(TopicAttributes, (yield from self._put(path, attributes or {}, exact=exact)))
 
     @driven
     def change_topic(self, name: str, attributes: Attributes) -> Steps[TopicAttributes]:
@@ -187,12 +188,14 @@ class TopicCalls(Calls):
 
     @driven
     def create_subscription(
-        self, topic: str, name: str, attributes: Attributes
+        self, topic: str, name: str, attributes: Attributes, *, exact: bool = False
     ) -> Steps[NewSubscription]:
-        """Subscribe; for `http` the answer has the `secret` of its signatures."""
-        return cast(
-            NewSubscription, (yield from self._put(subscription_path(topic, name), attributes))
-        )
+        """Subscribe, or find a subscription with these attributes; as `create_queue`.
+
+        A new one of protocol `http` is answered with the `secret` of its signatures.
+        """
+        path = subscription_path(topic, name)
+        return cast(NewSubscription, (yield from self._put(path, attributes, exact=exact)))
 
     @driven
     def change_subscription(

@@ -6,7 +6,12 @@ from collections.abc import Mapping
 
 _PAGE = frozenset({"limit", "cursor"})
 _LOG = frozenset({"limit", "after"})
+_PUT = frozenset({"exact"})
 KNOWN: Mapping[str, frozenset[str]] = {
+    "PUT /queues/{queue}": _PUT,
+    "PUT /queues/{queue}/receivers/{receiver}": _PUT,
+    "PUT /topics/{topic}": _PUT,
+    "PUT /topics/{topic}/subscriptions/{subscription}": _PUT,
     "GET /queues": _PAGE | {"prefix"},
     "GET /topics": _PAGE | {"prefix"},
     "GET /keys": _PAGE | {"account"},

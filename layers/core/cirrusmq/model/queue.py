@@ -109,13 +109,17 @@ class QueueInput(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 class ReceiverInput(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The body of `PUT …/receivers/{receiver}`."""
 
-    start: Annotated[
-        str,
-        Meta(
-            description="latest: what is sent from the answer on; earliest: also all that is in "
-            "the queue then, and what its log has; or a time since which the log has everything"
-        ),
-    ] = "latest"
+    start: (
+        Annotated[
+            str,
+            Meta(
+                description="latest: what is sent from the answer on; earliest: also all that is "
+                "in the queue then, and what its log has; or a time since which the log has "
+                "everything"
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
     filter: dict[str, Any] | UnsetType | None = UNSET
 
 
@@ -188,13 +192,13 @@ def read_retry(attributes: QueueAttributes) -> RetryPolicy | None:
 
 def create_attributes(given: QueueInput) -> QueueAttributes:
     """The attributes of a new queue: the given ones over the defaults."""
-    return _checked(_over(QueueAttributes(), given))
+    return _checked(over_queue(QueueAttributes(), given))
 
 
 def change_attributes(queue: Queue, given: QueueInput, now_ms: int) -> Queue:
     """The queue after a change; raises where a fixed attribute or a rule forbids it."""
     before = queue.attributes
-    after = _checked(_over(before, given))
+    after = _checked(over_queue(before, given))
     if after.ordered != before.ordered:
         raise InvalidParameter("ordered", "is fixed when the queue is created")
     if after.fair != before.fair:
@@ -220,7 +224,8 @@ def change_attributes(queue: Queue, given: QueueInput, now_ms: int) -> Queue:
     return changed
 
 
-def _over(attributes: QueueAttributes, given: QueueInput) -> QueueAttributes:
+def over_queue(attributes: QueueAttributes, given: QueueInput) -> QueueAttributes:
+    """The attributes, with the given ones in their places, not checked together."""
     changes = _given(given)
     if isinstance(given.dead_letter, DeadLetterInput):
         changes["dead_letter"] = DeadLetter(**_given(given.dead_letter))

@@ -16,10 +16,10 @@ from cirrusmq.base.errors import (
 from cirrusmq.base.names import check_name, new_id
 from cirrusmq.model.queue import (
     Queue,
-    QueueAttributes,
     QueueInput,
     change_attributes,
     create_attributes,
+    over_queue,
 )
 from cirrusmq.queues.resources import Resource, expire_resource, find_resource, put_resource
 from cirrusmq.runtime.core import Core
@@ -63,25 +63,34 @@ def endpoint_queue(core: Core, account: str, name: str, queue_id: str | None) ->
 
 
 def create_queue(
-    core: Core, account: str, name: str, given: QueueInput, *, resource_id: str | None = None
+    core: Core,
+    account: str,
+    name: str,
+    given: QueueInput,
+    *,
+    resource_id: str | None = None,
+    exact: bool = False,
 ) -> tuple[Queue, bool]:
-    """Create a queue, or find it with exactly these attributes; answers (queue, created).
+    """Create a queue, or find one with these attributes; returns (queue, created).
 
-    `resource_id`: the id of a new one, never used before; without it one by chance.
+    An attribute that is not given is not compared, but with `exact` must be at its default.
+    `resource_id`: the id of a new queue, never used before; without it one by chance.
     """
     check_name("queue", name)
     core.settings.check_message_bytes(given.max_message_bytes)
-    attributes = create_attributes(given)
-    return change(core, lambda: _creation(core, account, name, attributes, resource_id))
+    create_attributes(given)  # what no queue can have is refused, whether there is one or not
+    return change(core, lambda: _creation(core, account, name, given, resource_id, exact))
 
 
 def _creation(
-    core: Core, account: str, name: str, attributes: QueueAttributes, resource_id: str | None
+    core: Core, account: str, name: str, given: QueueInput, resource_id: str | None, exact: bool
 ) -> Change[tuple[Queue, bool]]:
     place = queue_place(account, name)
     found = directory.read(core, place, Queue)
     if found is not None:
-        if found.value.name != name or found.value.attributes != attributes:
+        held = found.value.attributes
+        wanted = create_attributes(given) if exact else over_queue(held, given)
+        if found.value.name != name or held != wanted:
             raise AlreadyExists(f"queue {found.value.name} exists with other attributes")
         return Change(result=(found.value, False))
     now_ms = core.now_ms()
@@ -89,7 +98,7 @@ def _creation(
         account=account,
         name=name,
         id=resource_id or new_id(core.random),
-        attributes=attributes,
+        attributes=create_attributes(given),
         created_ms=now_ms,
         modified_ms=now_ms,
     )

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Sequence
 from typing import Any
 
-from msgspec import UnsetType
+import msgspec
+from msgspec import UNSET, UnsetType
 
 from cirrusmq.base import limits
 from cirrusmq.base.errors import (
@@ -23,6 +25,7 @@ from cirrusmq.queues.queues import check_unused, find_queue, queue_removal
 from cirrusmq.queues.receiver_log import (
     BEGINNING_MS,
     EARLIEST,
+    LATEST,
     check_start,
     earliest_ms,
     with_log,
@@ -50,9 +53,11 @@ def put_receiver(
     *,
     resource_id: str | None = None,
     by: str = "",
+    exact: bool = False,
 ) -> tuple[Receiver, bool]:
-    """Add a receiver, or find it with these attributes; answers (receiver, created).
+    """Add a receiver, or find one with these attributes; returns (receiver, created).
 
+    An attribute that is not given is not compared, but with `exact` must be at its default.
     `resource_id`: the id of a new one, never used before; without it one by chance. `by`: the id of
     the access key that asks for it, if one does.
     """
@@ -60,9 +65,11 @@ def put_receiver(
     if name.lower() == DEFAULT:
         raise InvalidParameter("receiver", "must not be default, which is the queue itself")
     selected = None if isinstance(given.filter, UnsetType) else given.filter
-    shown_filter = compile_filter(selected, "queue").normalized()
+    wanted = msgspec.structs.replace(given, filter=compile_filter(selected, "queue").normalized())
+    names = given.__struct_fields__
+    compared = [each for each in names if exact or getattr(given, each) is not UNSET]
     receiver, created = change(
-        core, lambda: _creation(core, queue, name, given.start, shown_filter, resource_id, by)
+        core, lambda: _creation(core, queue, name, wanted, compared, resource_id, by)
     )
     # Repeated if it exists: the call that created it may have stopped before it took effect.
     if created or core.now_ms() < receiver.created_ms + BEGINNING_MS:
@@ -74,16 +81,19 @@ def _creation(
     core: Core,
     queue: Queue,
     name: str,
-    start: str,
-    shown_filter: dict[str, Any] | None,
+    wanted: ReceiverInput,
+    compared: Sequence[str],
     resource_id: str | None,
     by: str,
 ) -> Change[tuple[Receiver, bool]]:
+    start = LATEST if isinstance(wanted.start, UnsetType) else wanted.start
+    shown_filter = None if isinstance(wanted.filter, UnsetType) else wanted.filter
     place = receiver_place(queue.id, name)
     found = directory.read(core, place, Receiver)
     if found is not None:
-        same = (found.value.name, found.value.start, found.value.filter)
-        if same != (name, start, shown_filter):
+        asked = {"start": start, "filter": shown_filter}
+        same = all(getattr(found.value, each) == asked[each] for each in compared)
+        if found.value.name != name or not same:
             raise AlreadyExists(f"receiver {found.value.name} exists with other attributes")
         return Change(result=(found.value, False))
     start_ms = check_start(core, queue, start)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from typing import Any
 
 import msgspec
-from msgspec import UnsetType
+from msgspec import UNSET, UnsetType
 
 from cirrusmq.base import limits
 from cirrusmq.base.errors import AlreadyExists, InvalidParameter
@@ -45,9 +45,11 @@ def put_subscription(
     made_by: str | None = None,
     by: str = "",
     tag_characters: int = TAG_CHARACTERS,
+    exact: bool = False,
 ) -> tuple[Subscription, bool]:
-    """Create a subscription, or find it with these attributes; answers (it, created).
+    """Create a subscription, or find one with these attributes; returns (it, created).
 
+    An attribute that is not given is not compared, but with `exact` must be at its default.
     `resource_id`: the id of a new one, never used before; without it one by chance. `made_by`: the
     account that makes it, where that is not the topic's own. `by`: the id of the access key that
     asks for it, if one does. `tag_characters`: the most of a tag in the filter.
@@ -58,8 +60,10 @@ def put_subscription(
     check_name("subscription", name, limits.TOPIC_NAME)
     _check_tags(topic, given, tag_characters)
     wanted = msgspec.structs.replace(_wanted(core, topic, name, given), made_by=made_by)
+    held = msgspec.structs.asdict(given)
+    compared = None if exact else {each for each, value in held.items() if value is not UNSET}
     subscription, created, token = change(
-        core, lambda: _creation(core, topic, wanted, resource_id, by)
+        core, lambda: _creation(core, topic, wanted, compared, resource_id, by)
     )
     core.wait_until(subscription.created_ms + core.skew_ms)
     replays.take_effect(core, subscription)
@@ -69,12 +73,17 @@ def put_subscription(
 
 
 def _creation(
-    core: Core, topic: Topic, wanted: Subscription, resource_id: str | None, by: str
+    core: Core,
+    topic: Topic,
+    wanted: Subscription,
+    compared: Set[str] | None,
+    resource_id: str | None,
+    by: str,
 ) -> Change[tuple[Subscription, bool, str | None]]:
     """Its result: the subscription, whether it is new, the token that its endpoint must return."""
     found = directory.read(core, subscription_place(topic.id, wanted.name), Subscription)
     if found is not None:
-        _check_same(found.value, wanted)
+        _check_same(found.value, wanted, compared)
         return Change(result=(found.value, False, None))
     now_ms = core.now_ms()
     subscription = msgspec.structs.replace(
@@ -235,12 +244,15 @@ def _wanted(core: Core, topic: Topic, name: str, given: SubscriptionInput) -> Su
     return msgspec.structs.replace(wanted, endpoint_id=queue.id)
 
 
-def _check_same(existing: Subscription, wanted: Subscription) -> None:
+def _check_same(existing: Subscription, wanted: Subscription, compared: Set[str] | None) -> None:
+    """AlreadyExists if an attribute of those that are compared differs; None compares all."""
     before, asked = existing.attributes(), wanted.attributes()
     made_for_it = existing.dead_letter_queue == own_dead_letter_queue(existing.id)
     if made_for_it and asked["dead_letter_queue"] is None:
         before["dead_letter_queue"] = None
     if existing.policy == wanted.policy:  # a default that is written out is still the default
         before["retry"] = asked["retry"]
-    if existing.name != wanted.name or before != asked:
+    names = before.keys() | asked.keys() if compared is None else compared
+    same = all(before.get(name) == asked.get(name) for name in names)
+    if existing.name != wanted.name or not same:
         raise AlreadyExists(f"subscription {existing.name} exists with other attributes")

@@ -37,25 +37,34 @@ def get_topic(core: Core, account: str, name: str) -> Topic:
 
 
 def create_topic(
-    core: Core, account: str, name: str, given: TopicInput, *, resource_id: str | None = None
+    core: Core,
+    account: str,
+    name: str,
+    given: TopicInput,
+    *,
+    resource_id: str | None = None,
+    exact: bool = False,
 ) -> tuple[Topic, bool]:
-    """Create a topic, or find it with exactly these attributes; answers (topic, created).
+    """Create a topic, or find one with these attributes; returns (topic, created).
 
-    `resource_id`: the id of a new one, never used before; without it one by chance.
+    An attribute that is not given is not compared, but with `exact` must be at its default.
+    `resource_id`: the id of a new topic, never used before; without it one by chance.
     """
     check_name("topic", name, limits.TOPIC_NAME)
     core.settings.check_message_bytes(given.max_message_bytes)
-    attributes = over_topic(TopicAttributes(), given)
-    return change(core, lambda: _creation(core, account, name, attributes, resource_id))
+    return change(core, lambda: _creation(core, account, name, given, resource_id, exact))
 
 
 def _creation(
-    core: Core, account: str, name: str, attributes: TopicAttributes, resource_id: str | None
+    core: Core, account: str, name: str, given: TopicInput, resource_id: str | None, exact: bool
 ) -> Change[tuple[Topic, bool]]:
+    attributes = over_topic(TopicAttributes(), given)
     place = topic_place(account, name)
     found = directory.read(core, place, Topic)
     if found is not None:
-        if found.value.name != name or found.value.attributes != attributes:
+        held = found.value.attributes
+        wanted = attributes if exact else over_topic(held, given)
+        if found.value.name != name or held != wanted:
             raise AlreadyExists(f"topic {found.value.name} exists with other attributes")
         return Change(result=(found.value, False))
     now_ms = core.now_ms()

@@ -111,7 +111,9 @@ class ReceiverResource(Resource):
 
     def change(self, given: ReceiverInput) -> None:
         # Its attributes are fixed: this finds it with the same ones, or is refused.
-        receiver_management.put_receiver(self.core, self._queue(), self.place.name, given)
+        receiver_management.put_receiver(
+            self.core, self._queue(), self.place.name, given, exact=True
+        )
 
     def contents(self) -> str | None:
         queue = self._queue()

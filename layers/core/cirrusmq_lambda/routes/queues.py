@@ -23,16 +23,17 @@ from cirrusmq_lambda.answers.queues import (
     QueuePage,
     QueueWithCounts,
 )
-from cirrusmq_lambda.http import NoFields, Request, Route, following
+from cirrusmq_lambda.http import NoFields, Request, Route, following, read_flag
 from cirrusmq_lambda.replies import Accepted, Created, NoContent, Ok
 
 
 def put_queue(request: Request) -> Created[QueueAttributes] | Ok[QueueAttributes]:
-    """Create a queue, or find it with the same attributes."""
+    """Create a queue, or find one with these attributes."""
     account, name = authorize(request.core, request.caller, request.path("queue"), "admin")
     given = _queue_input(request)
     check_invoke(request.core, request.caller, given.invoke)
-    queue, created = create_queue(request.core, account, name, given)
+    exact = read_flag(request.query, "exact")
+    queue, created = create_queue(request.core, account, name, given, exact=exact)
     if created:
         counters.note_use(request.core, queue.id)
     shown = QueueAttributes.of(queue)

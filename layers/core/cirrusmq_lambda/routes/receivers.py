@@ -8,16 +8,17 @@ from cirrusmq.queues import receiver_management, receivers
 from cirrusmq.queues.counts import count
 from cirrusmq_lambda.answers.counts import Counts
 from cirrusmq_lambda.answers.receivers import ReceiverAttributes, ReceiverPage, ReceiverWithCounts
-from cirrusmq_lambda.http import Request, Route, following
+from cirrusmq_lambda.http import Request, Route, following, read_flag
 from cirrusmq_lambda.replies import Created, NoContent, Ok
 
 
 def put_receiver(request: Request) -> Created[ReceiverAttributes] | Ok[ReceiverAttributes]:
-    """Add a receiver, or find it with the same attributes."""
+    """Add a receiver, or find one with these attributes."""
     queue = find_queue(request.core, request.caller, request.path("queue"), "admin")
     name = request.path("receiver")
+    given, exact = request.body(ReceiverInput), read_flag(request.query, "exact")
     receiver, created = receiver_management.put_receiver(
-        request.core, queue, name, request.body(ReceiverInput), by=request.caller.key_id
+        request.core, queue, name, given, by=request.caller.key_id, exact=exact
     )
     shown = ReceiverAttributes.of(receiver)
     return Created(shown) if created else Ok(shown)

@@ -23,7 +23,7 @@ from cirrusmq_lambda.answers.subscriptions import (
     SubscriptionPage,
     SubscriptionWithState,
 )
-from cirrusmq_lambda.http import NoFields, Request, Route, following
+from cirrusmq_lambda.http import NoFields, Request, Route, following, read_flag
 from cirrusmq_lambda.replies import Accepted, Created, NoContent, Ok
 from cirrusmq_lambda.topic_paths import reached, subscription_of, topic_of
 
@@ -37,7 +37,7 @@ def put_subscription(request: Request) -> Created[NewSubscription] | Ok[Subscrip
     if topic.account != request.caller.account:
         made_by = request.caller.account
     subscription, created = management.put_subscription(
-        core, topic, name, body, made_by=made_by, by=by
+        core, topic, name, body, made_by=made_by, by=by, exact=read_flag(request.query, "exact")
     )
     if not created:
         return Ok(SubscriptionAttributes.of(subscription))

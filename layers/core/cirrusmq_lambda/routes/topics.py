@@ -33,9 +33,12 @@ from cirrusmq_lambda.topic_paths import pull_subscription, reached, topic_of
 
 
 def put_topic(request: Request) -> Created[TopicAttributes] | Ok[TopicAttributes]:
-    """Create a topic, or find it with the same attributes."""
+    """Create a topic, or find one with these attributes."""
     found, given = reached(request, "admin"), request.body(TopicInput)
-    topic, created = topics.create_topic(request.core, found.account, found.name, given)
+    exact = read_flag(request.query, "exact")
+    topic, created = topics.create_topic(
+        request.core, found.account, found.name, given, exact=exact
+    )
     shown = TopicAttributes.of(topic)
     return Created(shown) if created else Ok(shown)
 
