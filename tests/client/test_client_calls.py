@@ -347,3 +347,19 @@ def test_the_services_time_is_learned_within_a_second() -> None:
     # A long poll says little of when it was answered: an attempt is ahead by a second at most.
     clock.see("Sat, 03 Jan 1970 00:00:00 GMT", 0.0, 20.0)
     assert clock.begun() == pytest.approx(2 * 86_400.0 + 1)
+
+
+def test_a_program_finds_its_queue_at_the_next_start_whatever_was_changed(
+    client: Client, new_queue: NewQueue
+) -> None:
+    name = new_queue(delay_seconds=5)
+    client.change_queue(name, {"visibility_timeout_seconds": 99})
+
+    assert client.create_queue(name)["visibility_timeout_seconds"] == 99
+    assert client.create_queue(name, {"delay_seconds": 5})["delay_seconds"] == 5
+    with pytest.raises(errors.AlreadyExists):
+        client.create_queue(name, {"delay_seconds": 6})
+    with pytest.raises(errors.AlreadyExists):
+        client.create_queue(name, {"delay_seconds": 5}, exact=True)
+    whole = {"delay_seconds": 5, "visibility_timeout_seconds": 99}
+    assert client.create_queue(name, whole, exact=True)["name"] == name

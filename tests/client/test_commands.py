@@ -560,3 +560,22 @@ def test_a_url_gets_messages_when_they_are_due_at_its_rate(
         delivery = json.loads(process.stdout.readline())
         assert json.loads(delivery["body"])["msgBody"] == body
         assert time.time() >= due[body]
+
+
+def test_what_creates_compares_all_with_exact(run_command: Run, new_queue: NewQueue) -> None:
+    queue, topic = new_queue(delay_seconds=5), new_queue().replace("q-", "t-")
+    commands = [
+        ("queue", "create", queue),
+        ("topic", "create", topic),
+        ("subscribe", topic, "group"),
+        ("queue", "add-receiver", queue, "copy"),
+    ]
+    assert run_command("topic", "create", topic, "-a", "max_message_bytes=2048").returncode == 0
+    assert run_command("subscribe", topic, "group", "--tag", "a").returncode == 0
+    assert run_command("queue", "add-receiver", queue, "copy", "--tag", "a").returncode == 0
+
+    for command in commands:
+        assert run_command(*command).returncode == 0
+        refused = run_command(*command, "--exact")
+        assert refused.returncode == 1
+        assert "exists with other attributes" in refused.stderr

@@ -31,6 +31,10 @@ Data = Annotated[
     Path, typer.Option(help="Folder of the service's connection.json.", readable=False)
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Exact = Annotated[
+    bool,
+    typer.Option("--exact", help="If it is there, also what is not given must be at its default."),
+]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 Prefix = Annotated[str, typer.Option(help="Only names that begin so.")]
 Bodies = Annotated[

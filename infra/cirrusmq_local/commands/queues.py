@@ -12,6 +12,7 @@ from cirrusmq_local.commands.arguments import (
     DATA,
     Attributes,
     Data,
+    Exact,
     Json,
     Prefix,
     Queue,
@@ -47,12 +48,13 @@ def create(
     name: Queue,
     attribute: Attributes = None,
     fair: Annotated[bool, typer.Option("--fair", help="Each group has its turn.")] = False,
+    exact: Exact = False,
     as_json: Json = False,
     data: Data = DATA,
 ) -> None:
-    """Make a queue, or see that it is there with exactly these attributes."""
+    """Make a queue, or see that it is there with these attributes."""
     attributes = read_attributes(attribute) | ({"fair": True} if fair else {})
-    print_record(connect(data).create_queue(name, attributes), as_json)
+    print_record(connect(data).create_queue(name, attributes, exact=exact), as_json)
 
 
 @queues.command("list")

@@ -10,6 +10,7 @@ from cirrusmq_local.commands import completion
 from cirrusmq_local.commands.arguments import (
     DATA,
     Data,
+    Exact,
     Json,
     OnlySql,
     OnlyTags,
@@ -37,6 +38,7 @@ def add_receiver(
     ] = None,
     tag: OnlyTags = None,
     sql: OnlySql = None,
+    exact: Exact = False,
     as_json: Json = False,
     data: Data = DATA,
 ) -> None:
@@ -44,7 +46,7 @@ def add_receiver(
     wanted = {"start": start, "filter": read_filter(tag, None, sql)}
     attributes = {key: value for key, value in wanted.items() if value is not None}
     client = connect(data)
-    added = client.create_receiver(name, receiver, attributes)
+    added = client.create_receiver(name, receiver, attributes, exact=exact)
     print_record(added, as_json)
     if "operation" in added and not as_json:
         follow(client, added["operation"], as_json)

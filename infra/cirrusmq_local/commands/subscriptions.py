@@ -12,6 +12,7 @@ from cirrusmq_local.commands.arguments import (
     DATA,
     Attributes,
     Data,
+    Exact,
     Json,
     OnlySql,
     OnlyTags,
@@ -154,6 +155,7 @@ def subscribe(
         str | None,
         typer.Option(help="Where undeliverable messages go.", autocompletion=completion.queues),
     ] = None,
+    exact: Exact = False,
     as_json: Json = False,
     data: Data = DATA,
 ) -> None:
@@ -179,7 +181,8 @@ def subscribe(
         "dead_letter_queue": dead_letter_queue,
     }
     attributes = {key: value for key, value in wanted.items() if value is not None}
-    print_record(connect(data).create_subscription(topic, name, attributes), as_json)
+    made = connect(data).create_subscription(topic, name, attributes, exact=exact)
+    print_record(made, as_json)
 
 
 def unsubscribe(topic: Topic, name: Named, yes: Yes = False, data: Data = DATA) -> None:

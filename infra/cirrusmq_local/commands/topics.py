@@ -10,6 +10,7 @@ from cirrusmq_local.commands.arguments import (
     DATA,
     Attributes,
     Data,
+    Exact,
     Json,
     Prefix,
     Topic,
@@ -37,11 +38,15 @@ _SUBSCRIPTION_COLUMNS = ("name", "protocol", "endpoint", "mode", "state", "last_
 
 @topics.command("create")
 def create(
-    name: Topic, attribute: Attributes = None, as_json: Json = False, data: Data = DATA
+    name: Topic,
+    attribute: Attributes = None,
+    exact: Exact = False,
+    as_json: Json = False,
+    data: Data = DATA,
 ) -> None:
-    """Make a topic, or see that it is there with exactly these attributes."""
+    """Make a topic, or see that it is there with these attributes."""
     attributes = read_attributes(attribute)
-    print_record(connect(data).create_topic(name, attributes), as_json)
+    print_record(connect(data).create_topic(name, attributes, exact=exact), as_json)
 
 
 @topics.command("list")

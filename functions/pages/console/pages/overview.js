@@ -139,7 +139,7 @@ function newQueue() {
   const onsubmit = (event) => {
     event.preventDefault();
     act(submit, place, async () => {
-      const queue = await call("PUT", queuePath(name.input.value.trim()), {});
+      const queue = await call("PUT", queuePath(name.input.value.trim()), {}, { exact: true });
       location.hash = `/queues/${encodeURIComponent(queue.name)}`;
     });
   };

@@ -67,7 +67,7 @@ export async function receiversTab(queue, { live }) {
     {},
     t("receiver.create"),
     async (given, told) => {
-      await call("PUT", path(name.input.value.trim()), given);
+      await call("PUT", path(name.input.value.trim()), given, { exact: true });
       told.good(t("done"));
       await live.now();
     },

@@ -87,6 +87,7 @@ async function subscriptionsTab(topic, { live }) {
         "PUT",
         topicPath(topic.name, `/subscriptions/${encodeURIComponent(name.input.value.trim())}`),
         given,
+        { exact: true },
       );
       told.good(t("done"));
       if (made.secret)

@@ -87,9 +87,8 @@ function newTopic() {
   const onsubmit = (event) => {
     event.preventDefault();
     act(submit, place, async () => {
-      const topic = await call("PUT", topicPath(name.input.value.trim()), {
-        filter: kind.input.value,
-      });
+      const given = { filter: kind.input.value };
+      const topic = await call("PUT", topicPath(name.input.value.trim()), given, { exact: true });
       location.hash = `/topics/${encodeURIComponent(topic.name)}`;
     });
   };
