@@ -18,7 +18,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from cirrusmq_client import AsyncClient, Client, Consumer, Message, Producer
+from cirrusmq_client import AsyncClient, Client, Consumer, Message, Producer, ending
 from cirrusmq_client.attempts import make_attempt
 
 CHILDREN, SENDS = 3, 30
@@ -225,6 +225,12 @@ def end_forked(queue: str) -> None:
 
 def end(queue: str) -> None:
     """The program ends while messages linger."""
+    send_soon(queue, "plain")
+
+
+def end_impatiently(queue: str) -> None:
+    """As `end`, with less patience."""
+    ending.EXIT_SECONDS = 0.2
     send_soon(queue, "plain")
 
 

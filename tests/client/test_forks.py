@@ -198,6 +198,16 @@ def test_a_program_that_ends_without_a_service_tells_how_many_are_lost(lonely: P
     assert errors.count("\n") == 1
 
 
+def test_a_program_does_not_wait_for_a_service_that_hangs(unused_port: int) -> None:
+    with socket.create_server(("127.0.0.1", unused_port)):
+        url = f"http://127.0.0.1:{unused_port}"
+        program = Program(Connection(url=url, access_key_id="a", secret="b"))
+        told, status, errors = program.run("end_impatiently", "none")
+
+    assert (told, status) == ([], 1)
+    assert errors.startswith("cirrusmq_client: 100 messages were not sent before the program ended")
+
+
 def test_children_that_end_without_a_service_tell_how_many_are_lost(lonely: Program) -> None:
     told, _, errors = lonely.run("end_child", "none")
 

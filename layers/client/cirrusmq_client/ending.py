@@ -37,6 +37,11 @@ class _Status:
 
     lost = False
 
+    def __init__(self) -> None:
+        # A thread that still runs keeps this module's names alive, but not the module, and Python
+        # empties only modules that are left.
+        self._module = sys.modules[__name__]
+
     def __del__(self, leave: Callable[[int], None] = os._exit) -> None:
         if self.lost:
             leave(LOST_STATUS)
