@@ -11,6 +11,7 @@ import hashlib
 import json
 import multiprocessing
 import os
+import signal
 import sys
 import threading
 import time
@@ -191,6 +192,43 @@ def make_tokens(queue: str) -> None:
     """Tokens of calls differ between children."""
     make_attempt(time.time())
     wait_for([fork(lambda: tell(token=make_attempt(1_000.0))) for _ in range(CHILDREN)])
+
+
+def transact(topic: str) -> None:
+    """A transaction that is open at the fork publishes in the child; the parent makes checks."""
+
+    class Store:
+        def run(self, handle: str, work: Callable[[None], object]) -> object:
+            return work(None)
+
+        def took_place(self, handle: str) -> bool:
+            return True
+
+    def child() -> None:
+        done = transaction.run(["from the child"], lambda _: "result")
+        transaction.close()  # no check is under way here
+        tell(who="child", published=len(done.published or ()), result=done.result)
+
+    with Producer().transaction(topic, check=Store()) as transaction:
+        transaction.run(["from the parent"], lambda _: None)
+        wait_for([fork(child)])
+        done = transaction.run(["again"], lambda _: "result")
+        tell(who="parent", published=len(done.published or ()), result=done.result)
+
+
+def end_by_signal(queue: str) -> None:
+    """A child inherits how its parent ends on SIGTERM; it ends as any process does."""
+    ready, tell_ready = os.pipe()
+
+    def wait() -> None:
+        os.write(tell_ready, b"1")
+        time.sleep(30)
+
+    with Producer() as producer, producer.closed_on_signals():
+        child = fork(wait)
+        os.read(ready, 1)  # Python drops a signal that comes while it forks
+        os.kill(child, signal.SIGTERM)
+        tell(status=os.waitpid(child, 0)[1])
 
 
 def end_child(queue: str) -> None:

@@ -100,6 +100,14 @@ def test_nothing_shows_a_secret() -> None:
     assert [each for each in shown if SECRET in each] == []
 
 
+@pytest.mark.parametrize("url", [SECRET, f"http://:{SECRET}", f"ftp://{SECRET}", ""])
+def test_what_is_no_url_is_named_and_not_shown(url: str) -> None:
+    with pytest.raises(NotConfigured, match=r"^url: is not a URL: it looks like") as caught:
+        connection(url)
+
+    assert SECRET not in "".join(traceback.format_exception(caught.value))
+
+
 @pytest.mark.parametrize("url", ["https://user:pw@host", "http://user@host/"])
 def test_a_url_with_a_password_is_refused(url: str) -> None:
     with pytest.raises(NotConfigured, match=r"^url: must be a URL without a user and password$"):
@@ -152,7 +160,9 @@ def test_a_file_without_certificates_is_named(tmp_path: Path, content: str | Non
     if content is not None:
         path.write_text(content)
 
-    with pytest.raises(NotConfigured, match=f"^ca_file: {path} is no readable file of cert"):
+    with pytest.raises(
+        NotConfigured, match=rf"^ca_file \(CIRRUSMQ_CA_FILE\): {path} is no readable"
+    ):
         Client(connection("https://localhost", ca_file=str(path)))
 
 
@@ -183,7 +193,7 @@ def test_a_proxy_that_refuses_is_told_as_such(list_queues: ListQueues) -> None:
 
 @pytest.mark.parametrize("proxy", [f"ftp://user:{SECRET}@host", f"http://:{SECRET}@", SECRET])
 def test_a_proxy_that_is_no_url_is_not_shown(proxy: str) -> None:
-    with pytest.raises(NotConfigured, match=r"^proxy: not a URL") as caught:
+    with pytest.raises(NotConfigured, match=r"^proxy \(CIRRUSMQ_PROXY\): not a URL") as caught:
         Client(connection("http://localhost", proxy=proxy))
 
     assert SECRET not in "".join(traceback.format_exception(caught.value))

@@ -77,6 +77,16 @@ def test_the_example_is_planned_applied_exported_and_removed(account: Account) -
     assert account.run("export").stdout == exported.read_text()
 
 
+def test_a_file_of_another_system_is_read(account: Account) -> None:
+    path = account.folder / "windows.yaml"
+    path.write_bytes(b"\xef\xbb\xbfversion: 1\r\nqueues:\r\n  a: {}\r\n")
+
+    applied = account.run("import", "apply", path)
+
+    assert applied.returncode == 0, applied.stderr
+    assert "done + queue a" in applied.stdout
+
+
 def test_a_wrong_file_is_told_line_by_line_and_nothing_is_written(account: Account) -> None:
     path = account.write("version: 1\nqueues:\n  a: {}\n  b: {delay_seconds: -1}\n  c: {size: 3}\n")
     for command in ("plan", "apply"):

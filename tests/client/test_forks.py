@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -136,6 +137,29 @@ def test_an_async_client_works_in_the_loops_of_children(
 
     assert (status, errors) == (0, "")
     assert [each["right"] for each in told] == [True] * 4
+
+
+def test_a_transaction_that_is_open_at_a_fork_publishes_in_the_child(
+    program: Program, client: Client, new_queue: NewQueue
+) -> None:
+    topic = new_queue().replace("q-", "t-")
+    client.create_topic(topic)
+
+    told, status, errors = program.run("transact", topic)
+
+    assert (status, errors) == (0, "")
+    assert told == [
+        {"who": "child", "published": 1, "result": "result"},
+        {"who": "parent", "published": 1, "result": "result"},
+    ]
+
+
+def test_a_child_ends_on_sigterm_though_its_parent_closes_a_producer_then(
+    program: Program, new_queue: NewQueue
+) -> None:
+    told, status, errors = program.run("end_by_signal", new_queue())
+
+    assert (told, status, errors) == ([{"status": signal.SIGTERM}], 0, "")
 
 
 def test_tokens_differ_between_children(program: Program) -> None:

@@ -10,7 +10,6 @@ from typing import Annotated
 import typer
 
 from cirrusmq_client import find_connection
-from cirrusmq_client.connection import FILE
 from cirrusmq_client.errors import NotConfigured
 from cirrusmq_local.commands import machine_checks, service_checks
 from cirrusmq_local.commands.arguments import DATA, Json
@@ -62,11 +61,11 @@ def _of_service(data: Path, port: int) -> Iterator[Finding]:
     try:
         connection = find_connection(data)
     except NotConfigured as error:
-        if (data / FILE).exists() or "not set" in error.detail:
-            yield wrong("service", error.detail)
-        else:
+        if isinstance(error.__cause__, FileNotFoundError | NotADirectoryError):
             yield note("service", f"none was started in {data} yet: cirrusmq up")
             yield from service_checks.check_port(port)
+        else:
+            yield wrong("service", error.detail)
         return
     health = service_checks.check_service(connection)
     yield health.finding

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -13,6 +13,8 @@ from typing import Any
 import httpx
 
 from cirrusmq_client import Connection
+from cirrusmq_client.errors import CertificateRefused, NotConfigured
+from cirrusmq_client.tls import not_reached, proxy_of, trusted
 from cirrusmq_local.commands.findings import Finding, ok, wrong
 
 SECONDS = 5.0
@@ -52,11 +54,15 @@ def check_service(connection: Connection) -> Health:
     url = connection.url.rstrip("/")
     began = time.time()
     try:
-        answer = httpx.get(f"{url}/health", timeout=SECONDS, trust_env=False)
+        answer = _get(connection, "/health")
+    except NotConfigured as error:
+        return Health(wrong("service", error.detail))
     except (httpx.InvalidURL, httpx.UnsupportedProtocol):
         return Health(wrong("service", f"{url} is not a URL: it looks like http://127.0.0.1:8080"))
-    except (httpx.ConnectError, httpx.ConnectTimeout):
-        return Health(wrong("service", f"nothing answers at {url}: start it with: cirrusmq up"))
+    except (httpx.ConnectError, httpx.ConnectTimeout) as error:
+        reason = not_reached(url, error)
+        hint = "" if isinstance(reason, CertificateRefused) else ": start it with: cirrusmq up"
+        return Health(wrong("service", reason.detail + hint))
     except httpx.TimeoutException:
         return Health(
             wrong("service", f"{url} takes calls and does not answer: end it and start it anew")
@@ -73,6 +79,20 @@ def check_service(connection: Connection) -> Health:
     except (ValueError, LookupError, TypeError):
         return Health(_other_program(url))
     return Health(ok("service", f"{url} answers, version {version}"), told, asked, scale)
+
+
+def _get(
+    connection: Connection, path: str, headers: Mapping[str, str] | None = None
+) -> httpx.Response:
+    """As the library gets it: by the same proxy, trusting the same authorities."""
+    return httpx.get(
+        connection.url.rstrip("/") + path,
+        headers=headers,
+        timeout=SECONDS,
+        trust_env=False,
+        verify=trusted(connection),
+        proxy=proxy_of(connection),
+    )
 
 
 def check_clock(health: Health) -> Finding:
@@ -96,13 +116,7 @@ def check_clock(health: Health) -> Finding:
 def check_key(connection: Connection) -> Finding:
     """Whether the service takes the access key."""
     try:
-        answer = httpx.get(
-            connection.url.rstrip("/") + "/queues",
-            params={"limit": 1},
-            headers={"authorization": connection.authorization},
-            timeout=SECONDS,
-            trust_env=False,
-        )
+        answer = _get(connection, "/queues?limit=1", {"authorization": connection.authorization})
     except (httpx.HTTPError, UnicodeError) as error:
         return wrong("key", f"cannot be tried: {error}")
     try:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from cirrusmq_client.errors import NotConfigured
 
@@ -86,9 +87,22 @@ def _checked(name: str, value: object) -> str:
     wrong = next((at for at, each in enumerate(text, 1) if not _is_plain(name, each)), None)
     if wrong is not None:
         raise NotConfigured(f"{name}: character {wrong} cannot be sent")
-    if name in _URLS and "@" in text.partition("://")[2].partition("/")[0]:
-        raise NotConfigured(f"{name}: must be a URL without a user and password")
+    if name in _URLS:
+        _check_url(name, text)
     return text
+
+
+def _check_url(name: str, text: str) -> None:
+    """NotConfigured, which does not show the text: somebody may have put the secret here."""
+    try:
+        parts = urlsplit(text)
+        port = parts.port
+    except ValueError:
+        parts, port = urlsplit(""), None
+    if parts.scheme not in ("http", "https") or not parts.hostname or port == 0:
+        raise NotConfigured(f"{name}: is not a URL: it looks like http://127.0.0.1:8080")
+    if parts.username is not None or parts.password is not None:
+        raise NotConfigured(f"{name}: must be a URL without a user and password")
 
 
 def _is_plain(name: str, character: str) -> bool:

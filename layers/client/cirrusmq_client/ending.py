@@ -10,7 +10,6 @@ for threads that are no daemons, so one of them waits for all others, then does 
 from __future__ import annotations
 
 import atexit
-import multiprocessing
 import os
 import sys
 import threading
@@ -65,7 +64,7 @@ class Ending:
         """Do this at the end."""
         first = not self._works
         self._works[work] = None
-        if multiprocessing.parent_process() is None:
+        if not _is_child():
             if first:
                 atexit.unregister(self.run)
                 atexit.register(self.run)
@@ -99,6 +98,12 @@ class Ending:
             sys.stdout.flush()
             sys.stderr.flush()
             os._exit(LOST_STATUS)
+
+
+def _is_child() -> bool:
+    """Whether multiprocessing made this process: its module is loaded then."""
+    process = sys.modules.get("multiprocessing.process")
+    return process is not None and process.parent_process() is not None
 
 
 def _holds_the_end(thread: threading.Thread) -> bool:

@@ -31,7 +31,7 @@ def _context(file: str | None, folder: str | None, own: str | None) -> ssl.SSLCo
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     else:
         context = httpx.create_ssl_context(trust_env=False)
-    for name, path in ((CA_FILE, file), ("ca_file", own)):
+    for name, path in ((CA_FILE, file), ("ca_file (CIRRUSMQ_CA_FILE)", own)):
         if path:
             try:
                 context.load_verify_locations(cafile=path)
@@ -53,7 +53,7 @@ def proxy_of(connection: Connection) -> httpx.Proxy | None:
     except Exception:  # what is raised shows the URL
         proxy = None
     if proxy is None or proxy.url.scheme not in _PROXIES or not proxy.url.host:
-        raise NotConfigured("proxy: not a URL like http://proxy.example:3128")
+        raise NotConfigured("proxy (CIRRUSMQ_PROXY): not a URL like http://proxy.example:3128")
     return proxy
 
 
