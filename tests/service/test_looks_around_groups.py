@@ -124,6 +124,27 @@ class TestFunctions:
         assert failed == GROUPS
         assert len(handler.got) == GROUPS
 
+    def test_looks_for_many_wake_ups_cost_at_most_20_units_a_second(self) -> None:
+        """Beside those 20, for each message a few claims of 8 units, and first pages."""
+        world = World()
+        alice = make("ordered", world, visibility_timeout_seconds=7_200, invoke=INVOKE)
+        handler, schedules = Handler(world), Schedules(world)
+        send_all(alice, by_key(GROUPS), "fails")
+        schedules.pass_seconds(300)
+
+        def send_many() -> None:
+            for number in range(100):
+                alice.send("q", "healthy", group=f"new{number}")
+                schedules.pass_seconds(0.1)
+            schedules.pass_seconds(20)
+
+        begun_ms = world.clock.now_ms()
+        _, read = world.units(send_many)
+
+        seconds = (world.clock.now_ms() - begun_ms) / 1000
+        assert handler.got == ["healthy"] * 100
+        assert read <= 64 + 20 * seconds + 100 * 50
+
     def test_idle_looks_end(self) -> None:
         """Where nothing is ready and nothing is put, a round a minute is all that is read."""
         world = World()

@@ -27,6 +27,7 @@ def cuts(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         (walk, "MAX_PARCELS", 4),
         (rounds, "LOOK_UNITS", 1.0),
         (rounds, "PARTITION_UNITS", 0.5),
+        (rounds, "FREE_UNITS", 0.0),
         (polling, "LOOK_UNITS", 1.0),
         (ordered, "_FEWEST_PER_PAGE", 1),
         (ordered, "_FIRST_PAGE", 2),
@@ -85,8 +86,9 @@ def test_a_cut_look_that_is_taken_for_a_whole_one_is_noticed(
     """What a look does not see is for nobody to hand over, then."""
 
     def look_at(
-        core: Core, source: Source, partition: int, units: float, now_ms: int
+        core: Core, source: Source, partition: int, units: float, pace_ms: float
     ) -> rounds._Part:
+        now_ms = core.now_ms()
         first = walk.Walk(core, source, partition, walk.Bounds(pages=1))
         met, ready = rounds._meet(source, first, now_ms)
         return rounds._Part(met=met, ready=ready, oldest_ms=met.oldest_ms)

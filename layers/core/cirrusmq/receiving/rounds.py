@@ -39,6 +39,8 @@ LOOK_UNITS = 64.0
 PARTITION_UNITS = 2.0
 """Of them, the units of a partition, at least."""
 UNITS_PER_SECOND = 20
+FREE_UNITS = 8.0
+"""A look at a partition that costs no more, and is whole, is not waited for by the next one."""
 FIRST_PAGES = 1
 """Pages that every look reads from the beginning: if that is all, nothing is stored."""
 _SORT_KEY = "W"
@@ -127,7 +129,8 @@ def look(core: Core, sources: Sequence[Source]) -> Seen:
     now_ms = core.now_ms()
     places = [(each, partition) for each in sources for partition in range(each.partitions)]
     units = max(PARTITION_UNITS, LOOK_UNITS / max(1, len(places)))
-    parts = [_look_at(core, each, partition, units, now_ms) for each, partition in places]
+    pace_ms = 1000 * len(places) / UNITS_PER_SECOND
+    parts = [_look_at(core, each, partition, units, pace_ms) for each, partition in places]
     due_ms = _earlier(*(part.met.ready_ms for part in parts))
     again_ms = _earlier(*(part.again_ms for part in parts))
     answer: Answer = Nothing() if due_ms is None else Due(due_ms)
@@ -158,7 +161,9 @@ def _begin(core: Core, part: _Part, now_ms: int) -> str | None:
     return part.met.at if _or_never(part.met.ready_ms) <= now_ms else None
 
 
-def _look_at(core: Core, source: Source, partition: int, units: float, now_ms: int) -> _Part:
+def _look_at(core: Core, source: Source, partition: int, units: float, pace_ms: float) -> _Part:
+    """Look at a partition; pace_ms: milliseconds until the next look, for each unit of this one."""
+    now_ms = core.now_ms()
     first = Walk(core, source, partition, Bounds(pages=FIRST_PAGES))
     met, ready = _meet(source, first, now_ms)
     if not isinstance(first.end, Cut):
@@ -174,10 +179,12 @@ def _look_at(core: Core, source: Source, partition: int, units: float, now_ms: i
     met_now, ready_now = _meet(source, rest, now_ms)
     behind = found.met.with_(met_now)
     met, ready = met.with_(behind), [*ready, *ready_now]
+    again_ms = now_ms + int(rest.units * pace_ms)
     if not isinstance(rest.end, Cut):
-        _write(core, source, partition, _Round(before_ms=met.oldest_ms))
+        if found != _Round() or rest.units > FREE_UNITS:
+            left = _Round(again_ms=again_ms, before_ms=met.oldest_ms)
+            _write(core, source, partition, left)
         return _Part(met=met, ready=ready, oldest_ms=met.oldest_ms)
-    again_ms = now_ms + int(LOOK_UNITS * 1000 / UNITS_PER_SECOND)
     before_ms = found.before_ms
     left = _Round(behind=rest.end.behind, again_ms=again_ms, met=behind, before_ms=before_ms)
     _write(core, source, partition, left)
