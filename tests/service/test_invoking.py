@@ -656,7 +656,7 @@ def _a_held_slot_is_taken(patch: pytest.MonkeyPatch) -> None:
 
 
 def _nobody_comes_back_for_what_is_delayed(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(rounds, "look", lambda core, sources: Seen(answer=Nothing(), oldest_ms=None))
+    patch.setattr(rounds, "look", lambda *given: Seen(answer=Nothing(), oldest_ms=None))
     patch.setattr(visits, "wake", lambda core, source_id: None)
 
 

@@ -14,6 +14,7 @@ from cirrusmq.maintenance.sweep import sweep
 from cirrusmq.model.parcel import key_prefix
 from cirrusmq.model.source import queue_source
 from cirrusmq.queues.queues import get_queue
+from cirrusmq.receiving import rounds
 from cirrusmq.sending.parcels import group_hash
 from cirrusmq_local.testing import Client, World
 from cirrusmq_local.testing.core import FUNCTION
@@ -59,7 +60,7 @@ def make(kind: str, world: World, **attributes: Any) -> Client:
     alice = world.client("alice", admin=True)
     alice.put("/queues/dead")
     grouped = {} if kind == "plain" else {kind: True}
-    assert alice.put("/queues/q", {"partitions": 1, **grouped, **attributes}).status == 201
+    assert alice.put("/queues/q", {"partitions": 1} | grouped | attributes).status == 201
     return alice
 
 
@@ -145,10 +146,13 @@ class TestFunctions:
         assert handler.got == ["healthy"] * 100
         assert read <= 64 + 20 * seconds + 100 * 50
 
-    def test_idle_looks_end(self) -> None:
+    @pytest.mark.parametrize("partitions", [1, 4, 16])
+    def test_idle_looks_end(self, partitions: int, monkeypatch: pytest.MonkeyPatch) -> None:
         """Where nothing is ready and nothing is put, a round a minute is all that is read."""
+        monkeypatch.setattr(rounds, "LOOK_UNITS", 16.0)  # several looks for a round
         world = World()
-        alice = make("ordered", world, visibility_timeout_seconds=7_200, invoke=INVOKE)
+        attributes = {"partitions": partitions, "visibility_timeout_seconds": 7_200}
+        alice = make("ordered", world, **attributes, invoke=INVOKE)
         Handler(world)
         schedules = Schedules(world, sweeps=True)
         send_all(alice, by_key(GROUPS), "fails")
@@ -157,7 +161,7 @@ class TestFunctions:
         _, read = world.units(lambda: schedules.pass_seconds(600))
 
         round_units = GROUPS / 8
-        assert read / 10 <= round_units + 100
+        assert read / 10 <= round_units + 100 + 16 * partitions  # with the first pages of looks
 
 
 class TestReceives:

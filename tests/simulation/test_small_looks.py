@@ -86,7 +86,7 @@ def test_a_cut_look_that_is_taken_for_a_whole_one_is_noticed(
     """What a look does not see is for nobody to hand over, then."""
 
     def look_at(
-        core: Core, source: Source, partition: int, units: float, pace_ms: float
+        core: Core, source: Source, partition: int, pace: rounds._Pace, since_ms: int
     ) -> rounds._Part:
         now_ms = core.now_ms()
         first = walk.Walk(core, source, partition, walk.Bounds(pages=1))

@@ -70,6 +70,8 @@ class _Worker:
         self._pause_ms = PAUSE_MS[0]
         self._seen: Seen | None = None
         """The answer of the look behind an empty claim."""
+        self._since_ms = core.now_ms()
+        """When somebody last told that there may be something."""
 
     def run(self) -> None:
         """Work until nothing is ready, or time is up."""
@@ -151,7 +153,7 @@ class _Worker:
         batch = claim_batch(core, source, invoke)
         if batch or not source.grouped:
             return batch
-        self._seen = rounds.look(core, source.all)
+        self._seen = rounds.look(core, source.all, self._since_ms)
         if not self._seen.ready:
             return batch
         rounds.begin_there(core, self._seen)
@@ -173,6 +175,7 @@ class _Worker:
                 return None
             core.wait_until(now.asked_ms + SEEN_MS)
             if slots.answer_asked(core, self._owner_id, now.asked_ms):
+                self._since_ms = now.asked_ms
                 return self._take()
         due_ms = self._next_due_ms()
         if due_ms is None or not slots.set_alarm(core, self._owner_id, due_ms):
@@ -187,7 +190,9 @@ class _Worker:
         target = self._target()
         if target is None:
             return None
-        seen, self._seen = self._seen or rounds.look(self._core, target.source.all), None
+        seen, self._seen = self._seen, None
+        if seen is None:
+            seen = rounds.look(self._core, target.source.all, self._since_ms)
         now_ms = self._core.now_ms()
         self._dues_ms = [due_ms for due_ms in self._dues_ms if due_ms > now_ms]
         known = [*self._dues_ms, *_times(seen)]

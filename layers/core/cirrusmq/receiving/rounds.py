@@ -25,6 +25,7 @@ from collections.abc import Sequence
 from typing import TypeAlias
 
 import msgspec
+from msgspec.structs import replace
 
 from cirrusmq.base.limits import CALLED_BYTES
 from cirrusmq.model.parcel import Parcel
@@ -104,13 +105,25 @@ class _Round(msgspec.Struct, frozen=True, kw_only=True):
     """A partition's round, as its item has it."""
 
     behind: str = ""
-    """Where the next look goes on; empty: a new round begins."""
+    """Where the next look goes on; empty: the round is over, and a new one begins."""
+    begun_ms: int = 0
+    """When the round began."""
+    done_ms: int = 0
+    """When the last round began that is over."""
     again_ms: int = 0
     """The next look goes on from then on."""
     met: Met = Met()
-    """What the present round has met behind its first pages."""
+    """What the round has met behind its first pages."""
     before_ms: int | None = None
-    """The oldest message of the round before."""
+    """The oldest message of the last round that is over."""
+
+
+class _Pace(msgspec.Struct, frozen=True, kw_only=True):
+    """The cost of a look at one partition."""
+
+    units: float
+    unit_ms: float
+    """Milliseconds until the next look, for each unit of this one."""
 
 
 class _Part(msgspec.Struct, frozen=True, kw_only=True):
@@ -124,13 +137,20 @@ class _Part(msgspec.Struct, frozen=True, kw_only=True):
     """When the next look goes on; None: every group was seen."""
 
 
-def look(core: Core, sources: Sequence[Source]) -> Seen:
-    """Look at what waits in sources, as far as the units of a look go."""
+def look(core: Core, sources: Sequence[Source], since_ms: int | None = None) -> Seen:
+    """Look at what waits in sources, as far as the units of a look go.
+
+    since_ms: when the caller was told that there may be something: it has seen every group when a
+    round is over that began then, or later. None: now.
+    """
     now_ms = core.now_ms()
+    since_ms = now_ms if since_ms is None else since_ms
     places = [(each, partition) for each in sources for partition in range(each.partitions)]
-    units = max(PARTITION_UNITS, LOOK_UNITS / max(1, len(places)))
-    pace_ms = 1000 * len(places) / UNITS_PER_SECOND
-    parts = [_look_at(core, each, partition, units, pace_ms) for each, partition in places]
+    pace = _Pace(
+        units=max(PARTITION_UNITS, LOOK_UNITS / max(1, len(places))),
+        unit_ms=1000 * len(places) / UNITS_PER_SECOND,
+    )
+    parts = [_look_at(core, each, partition, pace, since_ms) for each, partition in places]
     due_ms = _earlier(*(part.met.ready_ms for part in parts))
     again_ms = _earlier(*(part.again_ms for part in parts))
     answer: Answer = Nothing() if due_ms is None else Due(due_ms)
@@ -161,35 +181,45 @@ def _begin(core: Core, part: _Part, now_ms: int) -> str | None:
     return part.met.at if _or_never(part.met.ready_ms) <= now_ms else None
 
 
-def _look_at(core: Core, source: Source, partition: int, units: float, pace_ms: float) -> _Part:
-    """Look at a partition; pace_ms: milliseconds until the next look, for each unit of this one."""
+def _look_at(core: Core, source: Source, partition: int, pace: _Pace, since_ms: int) -> _Part:
+    """Look at a partition, of which a round that began before `since_ms` does not count as whole.
+
+    a round    ── a ── b ──────────── c ── d: it is over
+    a sender            puts into a      a worker, woken since: another round
+    """
     now_ms = core.now_ms()
     first = Walk(core, source, partition, Bounds(pages=FIRST_PAGES))
     met, ready = _meet(source, first, now_ms)
     if not isinstance(first.end, Cut):
         return _Part(met=met, ready=ready, oldest_ms=met.oldest_ms)
     found = _read(core, source, partition)
-    if now_ms < found.again_ms:
-        met = met.with_(found.met)
-        oldest_ms = _earlier(met.oldest_ms, found.before_ms)
-        return _Part(met=met, ready=ready, oldest_ms=oldest_ms, again_ms=found.again_ms)
-    rest = Walk(
-        *(core, source, partition, Bounds(units=units)), max(found.behind, first.end.behind)
-    )
-    met_now, ready_now = _meet(source, rest, now_ms)
-    behind = found.met.with_(met_now)
-    met, ready = met.with_(behind), [*ready, *ready_now]
-    again_ms = now_ms + int(rest.units * pace_ms)
-    if not isinstance(rest.end, Cut):
-        if found != _Round() or rest.units > FREE_UNITS:
-            left = _Round(again_ms=again_ms, before_ms=met.oldest_ms)
+    left = found
+    if found.done_ms < since_ms and now_ms >= found.again_ms:
+        begun_ms, so_far = (found.begun_ms, found.met) if found.behind else (now_ms, Met())
+        behind = max(found.behind, first.end.behind)
+        rest = Walk(core, source, partition, Bounds(units=pace.units), behind)
+        met_now, ready_now = _meet(source, rest, now_ms)
+        ready += ready_now
+        left = _Round(
+            behind=rest.end.behind if isinstance(rest.end, Cut) else "",
+            begun_ms=begun_ms,
+            done_ms=found.done_ms if isinstance(rest.end, Cut) else begun_ms,
+            again_ms=now_ms + int(rest.units * pace.unit_ms),
+            met=so_far.with_(met_now),
+            before_ms=found.before_ms,
+        )
+        if not left.behind:
+            left = replace(left, before_ms=_earlier(met.oldest_ms, left.met.oldest_ms))
+        if left.behind or found != _Round() or rest.units > FREE_UNITS:
             _write(core, source, partition, left)
-        return _Part(met=met, ready=ready, oldest_ms=met.oldest_ms)
-    before_ms = found.before_ms
-    left = _Round(behind=rest.end.behind, again_ms=again_ms, met=behind, before_ms=before_ms)
-    _write(core, source, partition, left)
-    oldest_ms = _earlier(met.oldest_ms, before_ms)
-    return _Part(met=met, ready=ready, oldest_ms=oldest_ms, again_ms=again_ms)
+    met = met.with_(left.met)
+    whole = left.done_ms >= since_ms
+    return _Part(
+        met=met,
+        ready=ready,
+        oldest_ms=_earlier(met.oldest_ms, left.before_ms if left.behind else None),
+        again_ms=None if whole else left.again_ms,
+    )
 
 
 def _meet(source: Source, walk: Walk, now_ms: int) -> tuple[Met, list[str]]:
@@ -248,9 +278,11 @@ def _read(core: Core, source: Source, partition: int) -> _Round:
     item = core.store.get(core.tables.messages, *_place(source, partition))
     if item is None:
         return _Round()
-    times = {name: int(item[name]["N"]) for name in ("n", "o", "r", "l") if name in item}
+    times = {name: int(item[name]["N"]) for name in ("c", "d", "n", "o", "r", "l") if name in item}
     return _Round(
         behind=item["b"]["S"],
+        begun_ms=times["c"],
+        done_ms=times["d"],
         again_ms=times["n"],
         met=Met(times.get("o"), times.get("r"), item["a"]["S"]),
         before_ms=times.get("l"),
@@ -259,7 +291,14 @@ def _read(core: Core, source: Source, partition: int) -> _Round:
 
 def _write(core: Core, source: Source, partition: int, left: _Round) -> None:
     met = left.met
-    times = {"n": left.again_ms, "o": met.oldest_ms, "r": met.ready_ms, "l": left.before_ms}
+    times = {
+        "c": left.begun_ms,
+        "d": left.done_ms,
+        "n": left.again_ms,
+        "o": met.oldest_ms,
+        "r": met.ready_ms,
+        "l": left.before_ms,
+    }
     item: Item = {
         **key(*_place(source, partition)),
         **{name: {"N": str(ms)} for name, ms in times.items() if ms is not None},
