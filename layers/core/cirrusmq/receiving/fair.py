@@ -127,7 +127,8 @@ def _take_from(
         # Once more, for parcels of which a faster receiver may have left some messages.
         _claim_shares(core, source, pk, lots, batch, gives_up)
     for prefix, lot in lost.items():
-        pages = pages_with_something(core, source, Head(pk, prefix), batch.wanted.most, gives_up)
+        head, most = Head(pk, prefix), batch.wanted.most
+        pages = pages_with_something(core, source, head, most, gives_up, batch=batch)
         while lot.room > 0 and not batch.ends and (parcels := next(pages, None)):
             lot.parcels = deque(spread(core, pk, parcels))
             _claim_shares(core, source, pk, [lot], batch, gives_up)

@@ -130,8 +130,8 @@ class Batch(msgspec.Struct):
 
     @property
     def ends(self) -> bool:
-        """Whether no further page is read: something is claimed, too large, or was refused."""
-        return bool(self.claims or self.too_large or self.refused is not None)
+        """Whether no further page is read: something is claimed, or was refused."""
+        return bool(self.claims or self.refused is not None)
 
     @property
     def full(self) -> bool:
