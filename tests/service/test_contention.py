@@ -58,8 +58,8 @@ def test_of_two_who_create_different_ones_the_slower_is_told(
     queue.add_receiver("first")
     meddle(lambda: alice.put(path, others_attributes), 1)
 
-    assert alice.put(path, attributes).code == "AlreadyExists"
-    assert alice.put(path, others_attributes).status == 200
+    assert alice.call("PUT", path, attributes, "exact=true").code == "AlreadyExists"
+    assert alice.call("PUT", path, others_attributes, "exact=true").status == 200
 
 
 @pytest.mark.parametrize("times", [1, 7])

@@ -52,7 +52,9 @@ class TestContract:
         plain, web = topic.subscribe("plain", "http"), topic.subscribe("web", "http", rate=1_000)
         assert plain.show()["rate"] is None
         assert web.show()["rate"] == 1_000
-        assert topic.try_subscribe("web", protocol="http", endpoint=web.shown["endpoint"]).code
+        same = {"protocol": "http", "endpoint": web.shown["endpoint"]}
+        assert topic.try_subscribe("web", **same).status == 200
+        assert topic.try_subscribe("web", rate=5, **same).code == "AlreadyExists"
         assert web.patch(rate=1).json["rate"] == 1
         for wrong in (0, 1_001, 1.5, "16", True):
             reply = web.patch(rate=wrong)

@@ -604,7 +604,9 @@ class TestMaxInFlight:
         assert web.patch(max_in_flight=256).status == 200
         assert web.show()["max_in_flight"] == 256
         assert "max_in_flight" not in topic.subscribe("pull").show()
-        assert topic.try_subscribe("web", protocol="http", endpoint="http://127.0.0.1:9/hook").code
+        same = {"protocol": "http", "endpoint": web.shown["endpoint"]}
+        assert topic.try_subscribe("web", **same).status == 200
+        assert topic.try_subscribe("web", max_in_flight=16, **same).code == "AlreadyExists"
         for given in ({"protocol": "pull"}, {"protocol": "queue", "endpoint": "inbox"}):
             reply = topic.try_subscribe("other", max_in_flight=16, **given)
             assert (reply.code, reply.json["parameter"]) == ("InvalidParameter", "max_in_flight")
