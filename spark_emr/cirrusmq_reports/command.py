@@ -157,4 +157,15 @@ def materialize(frame: DataFrame, readers: Sequence[Reader]) -> DataFrame:
         cause = cause or find_bad_record([reader for reader in readers if reader.faulty()])
         if cause:
             raise cause
+        for reader in readers:
+            _tell_unknown_kinds(reader)
     return kept
+
+
+def _tell_unknown_kinds(reader: Reader) -> None:
+    for kind, count in reader.unknown_kinds().items():
+        print(
+            f"{count:,} items of {reader.schema.name} are of the kind {kind}, which these reports"
+            " do not know: they are in no figure; use the reports of the service's own version",
+            file=sys.stderr,
+        )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from functools import reduce
 from typing import Any
@@ -14,6 +15,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from cirrusmq_reports.columns import refuse, refuse_saying, whole
 from cirrusmq_reports.files import escape_pattern
+from cirrusmq_reports.keys import KINDS, kind_of_item
 from cirrusmq_reports.manifests import DataFile, Export
 from cirrusmq_reports.schemas import TableSchema
 from cirrusmq_reports.session import without_rows
@@ -85,6 +87,21 @@ class Reader:
         """
         return any(seen is None or seen.get("faulty", 0) for seen, _ in self._seen())
 
+    def unknown_kinds(self) -> dict[str, int]:
+        """Kind → how many records of the exports have it, of kinds that no list has.
+
+        To be asked after the action that read them. The files are read again if there are any.
+        """
+        counts: Counter[str] = Counter()
+        for seen, export in self._seen():
+            if seen is not None and seen["unknown"]:
+                unknown = (
+                    self.raw(export).where(self._is_unknown()).select(kind_of_item().alias("kind"))
+                )
+                for row in unknown.groupBy("kind").count().collect():
+                    counts[row["kind"]] += row["count"]
+        return dict(sorted(counts.items()))
+
     def raw(self, export: Export) -> DataFrame:
         """Columns `file`, `pk`, `sk`, `item`, `written_micros`, unchecked: to find what is wrong.
 
@@ -143,6 +160,7 @@ class Reader:
         counts = [
             sf.count(sf.lit(1)).alias("records"),
             sf.coalesce(sf.sum(sf.crc32("_metadata.file_name")), sf.lit(0)).alias("names"),
+            sf.count_if(self._is_unknown()).alias("unknown"),
         ]
         if lacking is not None:
             bad = lacking | self._wrong(all_faults=True) if self.schema.filtered_first else lacking
@@ -165,6 +183,9 @@ class Reader:
         paths = [escape_pattern(file.path) for file in files]
         reader = self.session.read.schema(record).options(**_LINES)
         return reader.json(paths, mode="FAILFAST", **_STRICT_JSON)
+
+    def _is_unknown(self) -> Column:
+        return ~kind_of_item().isin(*KINDS[self.schema.name])
 
     def _wrong(self, *, all_faults: bool = False) -> Column:
         conditions = self.schema.all_faults if all_faults else self.schema.refused

@@ -13,10 +13,17 @@ from dataclasses import dataclass, field, replace
 
 from pyspark.sql.types import ArrayType, DataType, StringType, StructField, StructType
 
-from cirrusmq_reports.keys import IS_PARCEL, MALFORMED_PARCEL
+from cirrusmq_reports.keys import (
+    IS_PARCEL,
+    IS_STATE,
+    MALFORMED_PARCEL,
+    kinds_of_other_tables,
+)
 
 
-def _of_another_table(name: str, condition: str) -> dict[str, str]:
+def _of_another_table(name: str, also: str = "false") -> dict[str, str]:
+    kinds = ", ".join(f"'{kind}'" for kind in kinds_of_other_tables(name))
+    condition = f"substring_index(item.pk.S, '#', 1) IN ({kinds}) OR {also}"
     return {f"it is no item of the table {name}": condition}
 
 
@@ -44,11 +51,18 @@ _USAGE_ENTRY = _struct(
 class TableSchema:
     """How a table's items are read."""
 
+    name: str
+    """The table's, without the deployment's prefix."""
     item: StructType
     faults: Mapping[str, str]
     """Sentence → SQL condition on a column `item`: a fault in a value that the reports need."""
     wrong_values: Mapping[str, str] = field(default_factory=dict)
     """Sentence → SQL condition on `item`: of the right type, and yet refused by the reader."""
+    read_of: Mapping[str, str] = field(default_factory=dict)
+    """Attribute → SQL condition on `item`: the kinds of items that it is read of.
+
+    Items of other kinds may have an attribute of the same letter, of any type.
+    """
     filtered_first: bool = False
     """Whether the reports filter items before they use them, which would drop bad ones."""
 
@@ -84,7 +98,8 @@ class TableSchema:
         others = {
             f"{column.name} is not of type {_type_name(column)}": (
                 f"item.{column.name} IS NOT NULL "
-                f"AND item.{column.name}.{_type_name(column)} IS NULL"
+                f"AND item.{column.name}.{_type_name(column)} IS NULL "
+                f"AND ({self.read_of[column.name]})"
             )
             for column in self.item
             if column.name not in ("pk", "sk")
@@ -134,7 +149,10 @@ QUEUE_DOCUMENT = (
 """The fields read of a queue's document in Directory."""
 _DOCUMENT = f"from_json(item.document.S, '{DOCUMENT}', map('allowSingleQuotes', 'false'))"
 
+_READ_OF_PARCELS = dict.fromkeys(("v", "w", "r", "z", "f", "t", "x", "d", "expires_at"), IS_PARCEL)
+
 MESSAGES = TableSchema(
+    name="Messages",
     item=_struct(
         pk=_TEXT,
         sk=_TEXT,
@@ -184,14 +202,18 @@ MESSAGES = TableSchema(
             for name in ("v", "w", "z")
         },
         **{
-            f"{name} is too large": _too_large(f"try_cast(item.{name}.N AS BIGINT)")
-            for name in ("t", "x", "expires_at", "probe_sent")
+            f"{name} is too large": (
+                f"{kinds} AND {_too_large(f'try_cast(item.{name}.N AS BIGINT)')}"
+            )
+            for kinds, names in (
+                (IS_PARCEL, ("t", "x", "expires_at")),
+                (IS_STATE, ("probe_sent",)),
+            )
+            for name in names
         },
     },
-    wrong_values=_of_another_table(
-        "Messages",
-        f"{_KIND} IN ('U#', 'C#', 'I#', 'K#', 'G#') OR {_KIND} = 'A#' AND NOT {_THREE_PARTS}",
-    ),
+    wrong_values=_of_another_table("Messages", f"{_KIND} = 'A#' AND NOT {_THREE_PARTS}"),
+    read_of=_READ_OF_PARCELS | dict.fromkeys(("state", "probe_sent"), IS_STATE),
 )
 MESSAGES_WITH_DELETIONS = replace(
     MESSAGES,
@@ -205,6 +227,7 @@ MESSAGES_WITH_DELETIONS = replace(
 """With the times of deletions, which tell what can be rewound where the Directory is known too."""
 
 USAGE = TableSchema(
+    name="Usage",
     item=_struct(
         pk=_TEXT,
         sk=_TEXT,
@@ -237,18 +260,16 @@ USAGE = TableSchema(
         "expires_at is not a whole number": f"{_IS_USAGE} AND {_not_a_number('expires_at')}",
     },
     wrong_values={
-        **_of_another_table(
-            "Usage",
-            f"{_KIND} IN ('Q#', 'R#', 'L#', 'S#', 'D#', 'N#', 'H#', 'M#', 'P#', 'F#', 'W#', "
-            "'A#', 'I#', 'K#', 'G#')",
-        ),
+        **_of_another_table("Usage"),
         "account of a record is no account's name": (
-            f"exists(item.records.L, entry -> NOT entry.M.account.S {_IS_ACCOUNT})"
+            f"{_IS_USAGE} AND exists(item.records.L, entry -> NOT entry.M.account.S {_IS_ACCOUNT})"
         ),
     },
+    read_of=dict.fromkeys(("records", "expires_at"), _IS_USAGE),
 )
 
 DIRECTORY = TableSchema(
+    name="Directory",
     item=_struct(pk=_TEXT, sk=_TEXT, document=_TEXT, expires_at=_NUMBER),
     faults={
         "a queue's document has no id and rewind_seconds": (
@@ -262,10 +283,7 @@ DIRECTORY = TableSchema(
             "OR document.kind IS NULL OR document.name IS NULL)"
         ),
     },
-    wrong_values=_of_another_table(
-        "Directory",
-        f"{_KIND} IN ('U#', 'C#', 'R#', 'L#', 'S#', 'D#', 'N#', 'H#', 'M#', 'P#', 'F#', 'W#') "
-        f"OR {_KIND} IN ('A#', 'Q#') AND {_THREE_PARTS}",
-    ),
+    wrong_values=_of_another_table("Directory", f"{_KIND} IN ('A#', 'Q#') AND {_THREE_PARTS}"),
+    read_of={"document": f"{_IS_RESOURCE} OR {_IS_QUEUE}", "expires_at": _IS_RESOURCE},
     filtered_first=True,
 )
