@@ -33,7 +33,7 @@ class TestRequests:
             "publishTime": to_ms(sent["sent_at"]) // 1000,
             "msgTags": ["a", "b"],
         }
-        assert headers["Content-Type"] == "text/plain"
+        assert headers["Content-Type"] == "text/plain; charset=utf-8"
         assert headers["x-cmq-message-id"] == headers["webhook-id"] == sent["id"]
         assert headers["x-cmq-message-tag"] == "a, b"
         assert headers["x-cmq-request-id"]

@@ -45,7 +45,7 @@ def test_a_json_delivery_says_where_the_message_comes_from() -> None:
         "msgTags": ["red", "blue"],
     }
     assert headers == {
-        "Content-Type": "text/plain",
+        "Content-Type": "text/plain; charset=utf-8",
         "x-cmq-request-id": "request-1",
         "x-cmq-message-id": "01JD0000000000000000000000-3",
         "x-cmq-message-tag": "red, blue",
@@ -187,7 +187,7 @@ def test_a_confirmation_is_signed_and_says_how_to_confirm() -> None:
         "expiresAt": "2026-11-20T07:33:20.123Z",
     }
     assert headers == {
-        "Content-Type": "text/plain",
+        "Content-Type": "text/plain; charset=utf-8",
         "x-cmq-type": "SubscriptionConfirmation",
         "x-cmq-request-id": "request-1",
         "webhook-id": "request-1",

@@ -26,6 +26,10 @@ IDLE_CONNECTIONS = 64
 IDLE_SECONDS = 20.0
 ANSWER_BYTES = 65_536
 """Bytes that are read of one answer at most, its headers included."""
+_NEEDED_HEADERS = frozenset(
+    (b"connection", b"content-length", b"keep-alive", b"proxy-connection", b"transfer-encoding")
+)
+"""By which the library knows where an answer ends, and whether the connection stays open."""
 
 
 class AnswerTooLong(Exception):
@@ -81,14 +85,49 @@ class _TlsSocket(_Bounded, ssl.SSLSocket):
     pass
 
 
+class _NeededLines:
+    """Hands on an answer's status and the headers that are read, line by line.
+
+    The library gives up at 100 headers, and an answer's status is lost with them. Here they may be
+    any number: their bytes are bounded with those of the whole answer.
+    """
+
+    def __init__(self, file: Any) -> None:
+        self.file = file
+        self._in_headers = False
+        self._needed = False
+
+    def readline(self, limit: int) -> bytes:
+        while True:
+            line: bytes = self.file.readline(limit)
+            if not self._in_headers:
+                self._in_headers = True
+                return line
+            if not line.strip(b"\r\n"):  # the end of the headers, or of the connection
+                self._in_headers = False
+                return line
+            if line[:1] not in (b" ", b"\t"):  # else it goes on with the header before it
+                self._needed = line.partition(b":")[0].strip().lower() in _NEEDED_HEADERS
+            if self._needed or len(line) == limit:  # the library refuses a line that is too long
+                return line
+
+    def close(self) -> None:
+        self.file.close()
+
+
 class _FinalResponse(HTTPResponse):
     """The final answer, after any interim ones with a status of 1xx (RFC 9110, 15.2)."""
 
     def begin(self) -> None:
-        super().begin()
-        while 100 <= self.status < 200 and self.status != HTTPStatus.SWITCHING_PROTOCOLS:
-            self.headers = self.msg = None  # type: ignore[assignment]
+        lines = self.fp = _NeededLines(self.fp)  # type: ignore[assignment]
+        try:
             super().begin()
+            while 100 <= self.status < 200 and self.status != HTTPStatus.SWITCHING_PROTOCOLS:
+                self.headers = self.msg = None  # type: ignore[assignment]
+                super().begin()
+        finally:
+            if self.fp is lines:  # else it is closed
+                self.fp = lines.file
 
 
 class Connection(HTTPConnection):

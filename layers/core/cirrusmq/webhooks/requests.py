@@ -15,7 +15,10 @@ from cirrusmq.webhooks import signature
 
 ContentFormat = Literal["json", "simplified"]
 
-CONTENT_TYPE = "text/plain"
+CONTENT_TYPE = "text/plain; charset=utf-8"
+"""As CMQ posts it, JSON too; with the charset, without which a server may take Latin-1."""
+BYTES_TYPE = "application/octet-stream"
+"""Of a body of bytes that is posted as it is: these are in no charset."""
 CONFIRMATION = "SubscriptionConfirmation"
 ATTRIBUTE_PREFIX = "x-cmq-attribute-"
 ATTRIBUTES_LEFT_OUT = "x-cmq-attributes-left-out"
@@ -53,8 +56,9 @@ def delivery(
         body = message.body_bytes
     else:
         body = _json_body(account, topic, subscription, message_id, message, published_ms)
+    is_text = not simplified or isinstance(message.body, str)
     headers = {
-        "Content-Type": CONTENT_TYPE,
+        "Content-Type": CONTENT_TYPE if is_text else BYTES_TYPE,
         "x-cmq-request-id": request_id,
         "x-cmq-message-id": message_id,
         **signature.headers(secrets, message_id, now_s, body),
