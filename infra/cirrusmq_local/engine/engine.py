@@ -22,6 +22,7 @@ from cirrusmq_local.engine.export import export_table
 from cirrusmq_local.engine.schema import Table, create_tables
 from cirrusmq_local.engine.store import Store
 from cirrusmq_local.engine.tables import TableSpec
+from cirrusmq_local.engine.wal import find_damage, keep_aside
 
 _OPERATIONS: Mapping[str, Callable[[Core, Mapping[str, Any]], dict[str, Any]]] = {
     "GetItem": single.get_item,
@@ -36,6 +37,20 @@ _OPERATIONS: Mapping[str, Callable[[Core, Mapping[str, Any]], dict[str, Any]]] =
     "TransactWriteItems": transactions.transact_write_items,
     "DescribeTable": describe_table,
 }
+
+
+def _check_log(log: Path, now_ms: int, tell: Callable[[str], None]) -> None:
+    damage = find_damage(log)
+    if damage is None:
+        return
+    try:
+        kept = f"a copy of it is kept as {keep_aside(log, now_ms)}"
+    except OSError as error:
+        kept = f"no copy of it could be kept ({error.strerror})"
+    tell(
+        f"{log} is damaged at frame {damage.frame}: what its last {damage.lost_frames} frames hold"
+        f" was stored and is lost now; {kept}"
+    )
 
 
 class Engine:
@@ -55,13 +70,18 @@ class Engine:
         *,
         now_ms: Callable[[], int],
         on_failure: Callable[[sqlite3.Error], None] = lambda error: None,
+        on_damage: Callable[[str], None] = lambda sentence: None,
         like: Engine | None = None,
     ) -> None:
-        """`like`: for one in memory, another one whose content it begins with, of the same tables.
+        """`on_damage` is told if SQLite will drop a part of the log of an engine that was killed.
+
+        `like`: for one in memory, another one whose content it begins with, of the same tables.
 
         Raises sqlite3.Error where the file cannot be opened, OtherFormError where it has a table
         with other columns, keys or another TTL attribute.
         """
+        if path is not None:
+            _check_log(path.with_name(f"{path.name}-wal"), now_ms(), on_damage)
         self._streams = StreamClock()
         by_name = {spec.name: Table(spec) for spec in tables}
         store = Store(path, now_ms, self._streams.advance, on_failure)

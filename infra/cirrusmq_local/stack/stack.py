@@ -227,6 +227,7 @@ class Stack:
                 table_specs(self._template),
                 now_ms=self._clock.now_ms,
                 on_failure=self._note_store_failure,
+                on_damage=self._tell,
             )
         except (sqlite3.Error, OtherFormError) as error:
             raise DataError(explain_store(self._data.store, error)) from error
