@@ -37,6 +37,8 @@ READ, WRITE = selectors.EVENT_READ, selectors.EVENT_WRITE
 
 _log = logging.getLogger(__name__)
 _here = threading.local()
+caller: contextvars.ContextVar[Channel | None] = contextvars.ContextVar("caller", default=None)
+"""Who waits for the answer of the work in this context, if that ends with him."""
 
 
 class _Wait:
@@ -57,6 +59,16 @@ class Channel:
         self.socket = watched
         self._events = 0
         self._wait: _Wait | None = None
+        self.ended = False
+        """Whether the other side has ended, as far as that was seen while nobody waited."""
+
+    def _look(self) -> None:
+        try:
+            self.ended = not self.socket.recv(1, socket.MSG_PEEK)
+        except BlockingIOError:
+            pass
+        except OSError:
+            self.ended = True
 
 
 class Task(Generic[T]):
@@ -237,6 +249,13 @@ class Hub:
         channel._wait = None
         return woken
 
+    def watch(self, channel: Channel) -> None:
+        """Note in `channel.ended` if the other side ends while nobody waits for the socket."""
+        if not channel._events:
+            self._selector.register(channel.socket, READ, channel)
+            channel._events = READ
+        channel._look()
+
     def leave(self, channel: Channel) -> None:
         """Let who waits for a socket go on, as if its time were over."""
         if channel._wait is not None:
@@ -266,6 +285,7 @@ class Hub:
 
     def _note(self, channel: Channel) -> None:
         if channel._wait is None:
+            channel._look()
             # Else each turn would be told again.
             self.forget(channel)
         else:

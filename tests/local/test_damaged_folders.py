@@ -13,6 +13,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from datetime import datetime
+from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import Any
 
@@ -247,10 +248,12 @@ def test_a_disk_without_space_is_one_line_and_no_end(start: Start) -> None:
     for answer in refused:
         assert answer.json()["detail"].startswith("The service's data cannot be stored: ")
         assert "log" not in answer.json()["detail"]
-    assert client.get("/health").status_code == 200
+    health = client.get("/health")
+    assert health.status_code == 503
+    assert health.json()["detail"].startswith("The service's data cannot be stored: ")
     assert client.post("/local/run/meter").status_code == 503
     assert stack.errors().count("\n") == 1, stack.errors()
-    said = datetime.fromisoformat(client.get("/health").json()["time"])
+    said = parsedate_to_datetime(client.get("/health").headers["date"])
 
     resource.prlimit(stack.process.pid, resource.RLIMIT_FSIZE, everything)
     sent = wait_until(

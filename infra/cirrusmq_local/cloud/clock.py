@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from cirrusmq_local.engine.data_errors import DataError, naming
-from cirrusmq_local.hub import current
+from cirrusmq_local.hub import caller, current
 
 KEEP_EVERY_SECONDS = 1.0
 KEPT_AHEAD_SECONDS = 3.0
@@ -30,6 +30,10 @@ class ClockStopped(BaseException):
 
     Not an Exception: a handler that catches everything must not wait on.
     """
+
+
+class CallerGone(ClockStopped):
+    """Nobody waits for the call's answer any more: the call ends where it sleeps."""
 
 
 class ScaledClock:
@@ -92,7 +96,10 @@ class ScaledClock:
         self.started_ahead_ms += missing_ms
 
     def sleep(self, seconds: float) -> None:
-        """Let `seconds` of the stack's time pass; ClockStopped if the stack ends meanwhile."""
+        """Let `seconds` of the stack's time pass.
+
+        Raises ClockStopped if the stack ends meanwhile, CallerGone if the call's caller does.
+        """
         real_seconds = max(0.0, seconds) / self.scale
         if self._stands():
             # A caller that sleeps until a moment would call again at once, without end.
@@ -104,6 +111,9 @@ class ScaledClock:
             hub.sleep(real_seconds, self._stopped.is_set)
         if self.stopped:
             raise ClockStopped
+        waiting = caller.get()
+        if waiting is not None and waiting.ended:
+            raise CallerGone
 
     @property
     def stopped(self) -> bool:

@@ -12,6 +12,9 @@ from cirrusmq_local.stack.gateway import Call, Gateway
 from cirrusmq_local.stack.incoming import NotHttpError
 from cirrusmq_local.stack.outgoing import GO_AHEAD, encode_fault
 
+_WAITS = "receive"
+"""The function that waits for messages; all others are let do what they have begun."""
+
 _log = logging.getLogger(__name__)
 
 
@@ -118,9 +121,16 @@ class Answering:
         call = self._gateway.open(request)
         self._working += 1
         try:
-            answer = self._gateway.run(call) if call.gives_way else self._run_aside(call)
+            if call.role == _WAITS and call.gives_way:
+                with connection.watched():
+                    gone = connection.gone
+                    answer = None if gone else self._gateway.run(call)
+            else:
+                answer = self._gateway.run(call) if call.gives_way else self._run_aside(call)
         finally:
             self._working -= 1
+        if connection.gone:
+            return False
         in_time = answer is not None
         if answer is None:
             instead = self._gateway.stopping if self._stopping else self._gateway.late

@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 import socket
 import time
+from collections.abc import Iterator
 
-from cirrusmq_local.hub import READ, WRITE, Channel, Hub
+from cirrusmq_local.hub import READ, WRITE, Channel, Hub, caller
 from cirrusmq_local.stack.incoming import Incoming
 
 RECEIVED_BYTES = 64 * 1_024
@@ -55,6 +56,26 @@ class Connection:
     def note_answered(self) -> None:
         """The client may take its time now until its next request."""
         self._idle_until = time.monotonic() + KEEP_ALIVE_SECONDS
+
+    @contextlib.contextmanager
+    def watched(self) -> Iterator[None]:
+        """Have what sleeps in here end if the client ends its side.
+
+        A client that ends its sending side alone, to read the answer to what it asked, cannot be
+        told from one that has gone, and gets none. What it sends in the meantime is its next
+        request: then its end is seen no more.
+        """
+        self._hub.watch(self._channel)
+        token = caller.set(self._channel)
+        try:
+            yield
+        finally:
+            caller.reset(token)
+
+    @property
+    def gone(self) -> bool:
+        """Whether the client has ended its side while it was watched."""
+        return self._channel.ended
 
     def leave_if_idle(self) -> None:
         """Wait no longer for a request that has not begun."""

@@ -119,7 +119,9 @@ class _FinalResponse(HTTPResponse):
     """The final answer, after any interim ones with a status of 1xx (RFC 9110, 15.2)."""
 
     def begin(self) -> None:
-        lines = self.fp = _NeededLines(self.fp)  # type: ignore[assignment]
+        whole = self.fp
+        lines: Any = _NeededLines(whole)
+        self.fp = lines
         try:
             super().begin()
             while 100 <= self.status < 200 and self.status != HTTPStatus.SWITCHING_PROTOCOLS:
@@ -127,7 +129,7 @@ class _FinalResponse(HTTPResponse):
                 super().begin()
         finally:
             if self.fp is lines:  # else it is closed
-                self.fp = lines.file
+                self.fp = whole
 
 
 class Connection(HTTPConnection):
