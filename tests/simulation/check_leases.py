@@ -127,7 +127,7 @@ def _receipts(book: Book, track: Track) -> Iterator[Violation]:
             each
             for each in track.deliveries
             if each.receipt != act.delivery.receipt
-            and each.true_claim_ms >= act.delivery.true_claim_ms
+            and (each.true_claim_ms, each.count) > (act.delivery.true_claim_ms, act.delivery.count)
             and each.call.ended < act.call.begun
         ]
         used = [

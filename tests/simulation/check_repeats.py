@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from tests.simulation.chaos import MOST_SKEW_MS
 from tests.simulation.history import Call, Violation
 from tests.simulation.places import Delivery
+from tests.simulation.rewinders import REWIND
 from tests.simulation.tracks import Book, reader_of
 
 _CHANGES = ("purge", "rewind", "change")
@@ -41,5 +42,9 @@ def _held(book: Book, delivery: Delivery, repeat: Call) -> bool:
     """Whether a message is held beyond doubt until the repeat has ended."""
     if repeat.ended_ms + 2 * MOST_SKEW_MS >= min(delivery.visible_ms, delivery.expires_ms):
         return False
-    track = book.track(reader_of(delivery), delivery.id)
+    reader = reader_of(delivery)
+    # A rewind ends every receipt of its group, also while the repeat looks.
+    if any(call.begun < repeat.ended for call in book.effective(REWIND, reader)):
+        return False
+    track = book.track(reader, delivery.id)
     return not any(act.call.begun < repeat.ended for act in track.acts_on(delivery))
